@@ -1,0 +1,2 @@
+//! The `rullama` program.
+fn main() {}

@@ -1,0 +1,33 @@
+//! Where bytes come from.
+//!
+//! A [`ByteSource`] has a length and answers reads of byte ranges. It knows nothing about formats.
+//! Reads are futures because browsers can only answer asynchronously; natively they are ready at once.
+
+mod error;
+mod memory;
+
+use std::{future::Future, ops::Range, pin::Pin};
+
+pub use bytes::Bytes;
+pub use error::SourceError;
+pub use memory::MemorySource;
+
+/// A future that stays on this thread: the engine is single-threaded, natively and in the browser.
+pub type Local<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Bytes that can be read by range.
+pub trait ByteSource {
+    /// Number of bytes.
+    fn len(&self) -> u64;
+
+    /// Whether there are no bytes at all.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of `range`, exactly: a shorter answer is an error.
+    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>>;
+
+    /// What to call this source in messages: a path, a URL, a file name.
+    fn name(&self) -> &str;
+}
