@@ -1,3 +1,4 @@
+#!/usr/bin/env -S node --no-warnings
 // Runs a wasm32-wasip1 test binary under Node, with the whole file system visible (golden files are read by path).
 import { readFile } from "node:fs/promises";
 import { argv, env, exit } from "node:process";
