@@ -1,2 +1,38 @@
-//! The tasks of this workspace.
-fn main() {}
+//! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps behind them.
+
+mod bench;
+mod command;
+mod run;
+mod setup;
+mod test;
+mod tidy;
+
+use anyhow::{Result, bail};
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  test    set up what is missing, then run every check and test (what CI runs)
+  run     build the program and show what works so far
+  tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
+  setup   install the compile targets the tests need
+  bench   tokenizer: race our tokenizer against the `tokenizers` crate
+  help    this text
+";
+
+fn main() -> Result<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => test::test(),
+        ["run"] => run::run(),
+        ["tidy"] => tidy::tidy(),
+        ["setup"] => setup::setup(),
+        ["bench", name] => bench::bench(name),
+        [] | ["help" | "--help" | "-h"] => {
+            command::say(HELP);
+            Ok(())
+        }
+        _ => bail!("unknown task `{}`\n\n{HELP}", words.join(" ")),
+    }
+}

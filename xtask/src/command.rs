@@ -1,0 +1,55 @@
+//! Running other programs from the root of the workspace.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").into()
+}
+
+/// Prints a line for the person at the terminal.
+#[expect(clippy::print_stdout, reason = "tasks report on the terminal")]
+pub(crate) fn say(text: &str) {
+    println!("{text}");
+}
+
+/// Runs `program` with `args` in the root; its output goes to the terminal.
+pub(crate) fn sh(program: &str, args: &[&str]) -> Result<()> {
+    sh_in(&root(), program, args)
+}
+
+/// Runs `program` with `args` in `dir`.
+pub(crate) fn sh_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
+    let line = format!("{program} {}", args.join(" "));
+    say(&format!("\n$ {line}"));
+    let start = Instant::now();
+    let status = Command::new(program)
+        .args(args)
+        .current_dir(dir)
+        .status()
+        .with_context(|| format!("`{program}` could not be started; is it installed?"))?;
+    if !status.success() {
+        bail!("`{line}` failed ({status})");
+    }
+    say(&format!("  took {:.1} s", start.elapsed().as_secs_f32()));
+    Ok(())
+}
+
+/// What `program` prints.
+pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
+    let out = Command::new(program)
+        .args(args)
+        .current_dir(root())
+        .output()
+        .with_context(|| format!("`{program}` could not be started; is it installed?"))?;
+    if !out.status.success() {
+        bail!("`{program} {}` failed: {}", args.join(" "), String::from_utf8_lossy(&out.stderr));
+    }
+    Ok(String::from_utf8(out.stdout)?)
+}

@@ -1,0 +1,32 @@
+//! `cargo xtask run`: build, and show what works so far.
+
+use anyhow::Result;
+
+use crate::command::{root, say, sh};
+
+const STATUS: &str = "
+rullama can read models; it cannot run them yet.
+
+Works now:   list, show, tokenize, detokenize, render, verify
+             for Ollama names, files and http(s) URLs
+Not yet:     the engine, the chat, and the browser app this command will serve
+
+Try:";
+
+pub(crate) fn run() -> Result<()> {
+    sh("cargo", &["build", "--release", "--package", "rullama"])?;
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let program = target.join("release/rullama");
+    let program = program.display();
+    say(STATUS);
+    for words in [
+        "list",
+        "show goldens/gguf/tiny-e2b-Q4_K_M.gguf --tensors",
+        "tokenize goldens/gguf/tiny-e2b-Q4_K_M.gguf \"Hello, world\"",
+        "--help",
+    ] {
+        say(&format!("  {program} {words}"));
+    }
+    Ok(())
+}

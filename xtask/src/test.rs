@@ -1,0 +1,30 @@
+//! Everything CI runs, in this order: the cheap checks first.
+
+use anyhow::Result;
+
+use crate::{
+    command::{say, sh},
+    setup::{WASI, WASM, setup},
+    tidy::tidy,
+};
+
+/// Crates that the browser uses: they are built for it, and their tests run as 32-bit wasm.
+const PORTABLE: [&str; 5] =
+    ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-runtime"];
+
+pub(crate) fn test() -> Result<()> {
+    setup()?;
+    sh("cargo", &["fmt", "--all", "--check"])?;
+    tidy()?;
+    sh(
+        "cargo",
+        &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
+    )?;
+    sh("cargo", &["test", "--workspace", "--all-features"])?;
+
+    let portable: Vec<&str> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
+    sh("cargo", &[&["build", "--target", WASM], portable.as_slice()].concat())?;
+    sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], portable.as_slice()].concat())?;
+    say("\nAll checks passed.");
+    Ok(())
+}
