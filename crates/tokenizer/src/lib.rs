@@ -1,1 +1,25 @@
-//! Under construction.
+//! Text to token ids and back, in Gemma 4's manner.
+//!
+//! The vocabulary is a byte-pair encoding with an explicit merge list over Unicode characters, spaces written as `▁`,
+//! characters without a token written as byte tokens. It is built from a plain [`Vocab`]; this crate reads no files.
+
+mod bpe;
+mod chars;
+mod decode;
+mod error;
+mod hash;
+mod kind;
+mod marker;
+mod merges;
+mod roles;
+mod stream;
+mod texts;
+mod tokenizer;
+mod vocab;
+
+pub use decode::Render;
+pub use error::TokenizerError;
+pub use marker::{Span, Special};
+pub use stream::{Stream, Utf8Stream};
+pub use tokenizer::Tokenizer;
+pub use vocab::Vocab;

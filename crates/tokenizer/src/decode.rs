@@ -1,0 +1,170 @@
+//! Token ids back to text, and what is known about single tokens.
+
+use std::borrow::Cow;
+
+use crate::{Stream, Tokenizer, kind::Kind};
+
+/// Which special tokens are visible in decoded text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Render {
+    /// User-defined ones, as far as the file has any: text for people.
+    Plain,
+    /// Also the markers of channels and tools, whatever the file calls them: text for the parser of a chat.
+    Markers,
+    /// All of them.
+    All,
+}
+
+/// Carry the structure of an answer. `<|tool_response>` is not among them: it ends generation.
+const MARKERS: [&str; 6] =
+    ["<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<tool_response|>", "<|\"|>"];
+
+/// Never part of an answer, by text.
+const UNWANTED: [&str; 8] = [
+    "<|turn>",
+    "<|image>",
+    "<|image|>",
+    "<image|>",
+    "<|audio>",
+    "<|audio|>",
+    "<audio|>",
+    "<|video|>",
+];
+
+impl Tokenizer {
+    /// The bytes a token stands for. They need not be whole characters. An id past the vocabulary has none.
+    pub fn piece(&self, id: u32, render: Render) -> Cow<'_, [u8]> {
+        let (Some(text), Some(&kind)) = (self.texts.get(id), self.kinds.get(id as usize)) else {
+            return Cow::Borrowed(&[]);
+        };
+        let visible = match kind {
+            Kind::Byte(byte) => return Cow::Borrowed(std::slice::from_ref(&BYTES[usize::from(byte)])),
+            Kind::Normal | Kind::UserDefined => return spaced(text),
+            Kind::Control | Kind::Unknown => match render {
+                Render::Plain => false,
+                Render::Markers => MARKERS.contains(&text),
+                Render::All => true,
+            },
+            Kind::Unused => false,
+        };
+        Cow::Borrowed(if visible { text.as_bytes() } else { &[] })
+    }
+
+    /// The text of `ids`. Bytes that are not UTF-8 become U+FFFD.
+    pub fn decode(&self, ids: &[u32], render: Render) -> String {
+        let mut bytes = Vec::new();
+        for &id in ids {
+            bytes.extend_from_slice(&self.piece(id, render));
+        }
+        match String::from_utf8_lossy(&bytes) {
+            Cow::Borrowed(_) => String::from_utf8(bytes).expect("checked by the lossy conversion"),
+            Cow::Owned(text) => text,
+        }
+    }
+
+    /// Decodes ids one by one as they are generated.
+    pub fn stream(&self, render: Render) -> Stream<'_> {
+        Stream::new(self, render)
+    }
+
+    /// Number of tokens.
+    pub fn token_count(&self) -> u32 {
+        self.texts.len()
+    }
+
+    /// A token's text as it stands in the vocabulary, with `▁` for a space.
+    pub fn token_text(&self, id: u32) -> Option<&str> {
+        self.texts.get(id)
+    }
+
+    /// The token with exactly this text.
+    pub fn id_of(&self, text: &str) -> Option<u32> {
+        self.texts.id_of(text.as_bytes())
+    }
+
+    /// The token that begins every prompt.
+    pub fn bos(&self) -> Option<u32> {
+        self.roles.bos
+    }
+
+    /// The token that ends a text.
+    pub fn eos(&self) -> Option<u32> {
+        self.roles.eos
+    }
+
+    /// The token that ends a turn.
+    pub fn eot(&self) -> Option<u32> {
+        self.roles.eot
+    }
+
+    /// The token for bytes without a token.
+    pub fn unknown(&self) -> Option<u32> {
+        self.roles.unknown
+    }
+
+    /// The token for places without content.
+    pub fn padding(&self) -> Option<u32> {
+        self.roles.padding
+    }
+
+    /// The token for places to be filled in.
+    pub fn mask(&self) -> Option<u32> {
+        self.roles.mask
+    }
+
+    /// The ids that end generation, ascending.
+    pub fn end_of_generation(&self) -> &[u32] {
+        &self.roles.ends
+    }
+
+    /// Whether `id` ends generation.
+    pub fn is_end(&self, id: u32) -> bool {
+        self.roles.is_end(id)
+    }
+
+    /// The ids the file forbids to sample, ascending.
+    pub fn suppressed(&self) -> &[u32] {
+        &self.roles.suppressed
+    }
+
+    /// All ids that make no sense in an answer, ascending: the suppressed ones, media markers, padding, the beginnings
+    /// of prompts and turns, the mask, the unknown token and unused tokens.
+    pub fn unwanted(&self) -> Vec<u32> {
+        let roles = &self.roles;
+        let unused = (0..).zip(&self.kinds).filter(|(id, kind)| {
+            **kind == Kind::Unused || self.texts.get(*id).is_some_and(is_unused)
+        });
+        let mut ids: Vec<u32> = unused.map(|(id, _)| id).collect();
+        ids.extend(UNWANTED.iter().filter_map(|text| self.id_of(text)));
+        ids.extend([roles.padding, roles.bos, roles.mask, roles.unknown].into_iter().flatten());
+        ids.extend(&roles.suppressed);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// All bytes, to borrow single ones from.
+static BYTES: [u8; 256] = {
+    let mut bytes = [0; 256];
+    let mut i = 0;
+    while i < 256 {
+        bytes[i] = i as u8;
+        i += 1;
+    }
+    bytes
+};
+
+fn spaced(text: &str) -> Cow<'_, [u8]> {
+    if text.contains('▁') {
+        Cow::Owned(text.replace('▁', " ").into_bytes())
+    } else {
+        Cow::Borrowed(text.as_bytes())
+    }
+}
+
+/// `<unused` number `>`: files call these normal.
+fn is_unused(text: &str) -> bool {
+    let number = text.strip_prefix("<unused").and_then(|rest| rest.strip_suffix('>'));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}

@@ -1,0 +1,133 @@
+//! What can be wrong with a vocabulary.
+
+/// Why a tokenizer could not be built.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// There are no tokens.
+    #[error("the vocabulary has no tokens: the file carries no tokenizer")]
+    EmptyVocabulary,
+    /// There are no merges.
+    #[error(
+        "the vocabulary has no merge list, so it is a SentencePiece vocabulary with scores, which is not supported: \
+         use a file whose tokenizer has merges"
+    )]
+    NoMerges,
+    /// An array that goes with the tokens has another length.
+    #[error("{tokens} tokens but {count} {array}: the file is damaged")]
+    LengthMismatch {
+        /// The array, as the file calls it.
+        array: &'static str,
+        /// Its length.
+        count: usize,
+        /// Number of tokens.
+        tokens: usize,
+    },
+    /// Ids or ranks do not fit 32 bits.
+    #[error("{count} {array} are more than 32 bits can number")]
+    TooMany {
+        /// The array, as the file calls it.
+        array: &'static str,
+        /// Its length.
+        count: usize,
+    },
+    /// All token texts together are too long.
+    #[error("the token texts are {bytes} bytes long together, more than 32 bits can address")]
+    TextTooLong {
+        /// Their length.
+        bytes: u64,
+    },
+    /// A type number without a meaning.
+    #[error("token {id} has type {value}, known types are 1 to 6: the file is damaged or too new")]
+    UnknownTokenType {
+        /// The token.
+        id: u32,
+        /// Its type number.
+        value: i32,
+    },
+    /// Two tokens have the same text, so text has two encodings.
+    #[error("tokens {first} and {second} have the same text {text:?}: the file is damaged")]
+    DuplicateToken {
+        /// The lower id.
+        first: u32,
+        /// The higher id.
+        second: u32,
+        /// Beginning of their text.
+        text: String,
+    },
+    /// A byte token that names no byte.
+    #[error("byte token {id} has text {text:?} instead of the form <0xHH>: the file is damaged")]
+    InvalidByteToken {
+        /// The token.
+        id: u32,
+        /// Beginning of its text.
+        text: String,
+    },
+    /// A character may have neither a token nor bytes to fall back to.
+    #[error("there is no token for byte {byte:#04X} and no unknown token: some text would be lost")]
+    NoFallback {
+        /// The first byte without a token.
+        byte: u8,
+    },
+    /// A merge that is not two pieces with a space between them.
+    #[error("merge {index} is {text:?}, not two pieces with a space between them: the file is damaged")]
+    MalformedMerge {
+        /// Its place in the list.
+        index: usize,
+        /// Beginning of its text.
+        text: String,
+    },
+    /// A merge of or into a piece that is no token.
+    #[error("merge {index} names the piece {piece:?}, which is not in the vocabulary: the file is damaged")]
+    UnknownPiece {
+        /// Its place in the list.
+        index: usize,
+        /// Beginning of the piece.
+        piece: String,
+    },
+    /// A merge of or into a control, user-defined, unknown, unused or byte token: plain text could forge it.
+    #[error("merge {index} names the piece {piece:?}, which is not a normal token: plain text could forge it")]
+    SpecialPiece {
+        /// Its place in the list.
+        index: usize,
+        /// Beginning of the piece.
+        piece: String,
+    },
+    /// A special id past the end of the vocabulary.
+    #[error("{key} is {id}, but there are only {tokens} tokens: the file is damaged")]
+    IdPastVocabulary {
+        /// The key that names it.
+        key: &'static str,
+        /// The id.
+        id: u32,
+        /// Number of tokens.
+        tokens: u32,
+    },
+}
+
+impl TokenizerError {
+    pub(crate) fn duplicate(first: u32, second: u32, text: &str) -> Self {
+        Self::DuplicateToken { first, second, text: beginning(text) }
+    }
+
+    pub(crate) fn invalid_byte(id: u32, text: &str) -> Self {
+        Self::InvalidByteToken { id, text: beginning(text) }
+    }
+
+    pub(crate) fn malformed_merge(index: usize, text: &str) -> Self {
+        Self::MalformedMerge { index, text: beginning(text) }
+    }
+
+    pub(crate) fn unknown_piece(index: usize, piece: &str) -> Self {
+        Self::UnknownPiece { index, piece: beginning(piece) }
+    }
+
+    pub(crate) fn special_piece(index: usize, piece: &str) -> Self {
+        Self::SpecialPiece { index, piece: beginning(piece) }
+    }
+}
+
+/// A file may hold a text of any length; a message should not.
+fn beginning(text: &str) -> String {
+    text.chars().take(64).collect()
+}

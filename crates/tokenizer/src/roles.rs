@@ -1,0 +1,64 @@
+//! Tokens with a role: where a prompt begins, where generation ends, what must not be sampled.
+
+use crate::{TokenizerError, Vocab, texts::Texts};
+
+/// Ids by role.
+#[derive(Debug)]
+pub(crate) struct Roles {
+    pub(crate) bos: Option<u32>,
+    pub(crate) eos: Option<u32>,
+    pub(crate) eot: Option<u32>,
+    pub(crate) unknown: Option<u32>,
+    pub(crate) padding: Option<u32>,
+    pub(crate) mask: Option<u32>,
+    /// End generation, ascending.
+    pub(crate) ends: Vec<u32>,
+    /// Suppressed by the file, ascending.
+    pub(crate) suppressed: Vec<u32>,
+}
+
+/// Tokens that end generation whatever the file says: the end, the end of a turn, the hand-over to a tool.
+const ENDS: [&str; 3] = ["<eos>", "<turn|>", "<|tool_response>"];
+
+impl Roles {
+    pub(crate) fn new(vocab: &Vocab<'_>, texts: &Texts) -> Result<Self, TokenizerError> {
+        let tokens = texts.len();
+        let check = |key, id| match id {
+            id if id < tokens => Ok(id),
+            id => Err(TokenizerError::IdPastVocabulary { key, id, tokens }),
+        };
+        let by_text = |text: &str| texts.id_of(text.as_bytes());
+        let role = |key, id: Option<u32>, text| match id {
+            Some(id) => check(key, id).map(Some),
+            None => Ok(by_text(text)),
+        };
+        let list = |key, ids: &[u32]| {
+            ids.iter().map(|&id| check(key, id)).collect::<Result<Vec<_>, _>>().map(ascending)
+        };
+        let eos = role("eos_token_id", vocab.eos, "<eos>")?;
+        let eot = role("eot_token_id", vocab.eot, "<turn|>")?;
+        let mut ends = list("eos_token_ids", &vocab.eos_ids)?;
+        ends.extend(ENDS.into_iter().filter_map(by_text).chain(eos).chain(eot));
+        Ok(Self {
+            bos: role("bos_token_id", vocab.bos, "<bos>")?,
+            eos,
+            eot,
+            unknown: role("unknown_token_id", vocab.unknown, "<unk>")?,
+            padding: role("padding_token_id", vocab.padding, "<pad>")?,
+            mask: role("mask_token_id", vocab.mask, "<mask>")?,
+            ends: ascending(ends),
+            suppressed: list("suppress_tokens", &vocab.suppress)?,
+        })
+    }
+
+    /// Whether `id` ends generation.
+    pub(crate) fn is_end(&self, id: u32) -> bool {
+        self.ends.binary_search(&id).is_ok()
+    }
+}
+
+fn ascending(mut ids: Vec<u32>) -> Vec<u32> {
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}

@@ -1,0 +1,100 @@
+//! The texts of all tokens in one piece of memory, and the way back from a text to its id.
+
+use crate::{TokenizerError, hash::Seed};
+
+/// Token texts by id and ids by text.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    slab: String,
+    /// Where each text ends in the slab; it begins where the one before ends.
+    ends: Vec<u32>,
+    seed: Seed,
+    /// Open addressing, at most half full.
+    slots: Vec<Slot>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    /// Upper half of the hash, so that almost no wrong text is compared.
+    tag: u32,
+    id: u32,
+}
+
+/// The id of an empty slot: one more than a vocabulary can have.
+const EMPTY: u32 = u32::MAX;
+
+impl Texts {
+    /// Copies `tokens`. Empty texts are kept but cannot be found.
+    pub(crate) fn new(tokens: &[&str]) -> Result<Self, TokenizerError> {
+        let count = tokens.len();
+        if u32::try_from(count).is_err() {
+            return Err(TokenizerError::TooMany { array: "tokens", count });
+        }
+        let bytes = tokens.iter().map(|t| t.len() as u64).sum();
+        if u32::try_from(bytes).is_err() {
+            return Err(TokenizerError::TextTooLong { bytes });
+        }
+        let mut texts = Self {
+            slab: String::with_capacity(bytes as usize),
+            ends: Vec::with_capacity(count),
+            seed: Seed::random(),
+            slots: vec![Slot { tag: 0, id: EMPTY }; (count * 2).next_power_of_two()],
+        };
+        for token in tokens {
+            texts.push(token)?;
+        }
+        Ok(texts)
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), TokenizerError> {
+        let id = self.ends.len() as u32;
+        if !text.is_empty() {
+            match self.place(text.as_bytes()) {
+                Ok(first) => return Err(TokenizerError::duplicate(first, id, text)),
+                Err((place, tag)) => self.slots[place] = Slot { tag, id },
+            }
+        }
+        self.slab.push_str(text);
+        self.ends.push(self.slab.len() as u32);
+        Ok(())
+    }
+
+    /// Number of tokens.
+    pub(crate) fn len(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// The text of a token.
+    #[inline]
+    pub(crate) fn get(&self, id: u32) -> Option<&str> {
+        let id = id as usize;
+        let end = *self.ends.get(id)? as usize;
+        let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
+        Some(&self.slab[start..end])
+    }
+
+    /// The token with this text.
+    #[inline]
+    pub(crate) fn id_of(&self, text: &[u8]) -> Option<u32> {
+        self.place(text).ok()
+    }
+
+    /// The id of a text, or the slot and tag it would get.
+    #[inline]
+    fn place(&self, text: &[u8]) -> Result<u32, (usize, u32)> {
+        let hash = self.seed.bytes(text);
+        let tag = (hash >> 32) as u32;
+        let mask = self.slots.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            let slot = self.slots[place];
+            if slot.id == EMPTY {
+                return Err((place, tag));
+            }
+            if slot.tag == tag && self.get(slot.id).is_some_and(|t| t.as_bytes() == text) {
+                return Ok(slot.id);
+            }
+            place = (place + 1) & mask;
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The tokenizer against known ids, a slow twin, and broken vocabularies. One program, so that the real vocabulary is read once.
+
+mod decoding;
+mod gguf;
+mod hostile;
+mod markers;
+mod properties;
+mod reference;
+mod roles;
+mod support;
+mod vectors;
