@@ -1,6 +1,6 @@
 //! What can go wrong when bytes are read.
 
-use std::ops::Range;
+use std::{io, ops::Range, time::Duration};
 
 /// Why bytes could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,227 @@ pub enum SourceError {
         /// Length of the source.
         len: u64,
     },
+
+    /// More bytes in one piece than this machine can hold.
+    #[error("{name}: {len} bytes in one piece do not fit into this machine's memory")]
+    TooLarge {
+        /// The source.
+        name: String,
+        /// How many bytes.
+        len: u64,
+    },
+
+    /// There is not a single byte.
+    #[error("{name} is empty; if it was downloaded, download it again")]
+    Empty {
+        /// The source.
+        name: String,
+    },
+
+    /// No such file.
+    #[error("{name}: no such file; check the path")]
+    Missing {
+        /// The path.
+        name: String,
+    },
+
+    /// A folder, a device or a pipe where a file was expected.
+    #[error("{name} is not a regular file; give the path of a file")]
+    NotAFile {
+        /// The path.
+        name: String,
+    },
+
+    /// The system does not let us read the file.
+    #[error("{name}: permission denied; make the file readable for this user")]
+    Denied {
+        /// The path.
+        name: String,
+    },
+
+    /// The system failed in a way that has no case of its own.
+    #[error("{name} could not be read: {source}")]
+    Io {
+        /// The path.
+        name: String,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The source is not the one that was opened any more.
+    #[error("{name} changed while it was being read ({change}); open it again")]
+    Changed {
+        /// The source.
+        name: String,
+        /// What is different.
+        change: Change,
+    },
+
+    /// Not an address we can read from.
+    #[error("{name} is not an http:// or https:// address")]
+    BadUrl {
+        /// The address.
+        name: String,
+    },
+
+    /// The server sends whole files only.
+    #[error(
+        "{name}: the server cannot send parts of a file (it ignores Range); download the file and open it from disk"
+    )]
+    NoRanges {
+        /// The address.
+        name: String,
+    },
+
+    /// The server answered with a page for people.
+    #[error(
+        "{name}: a web page came back instead of a file; give the address of the file itself, not of a page about it"
+    )]
+    WebPage {
+        /// The address.
+        name: String,
+    },
+
+    /// The server refused or failed.
+    #[error("{name}: the server answered with status {status} ({})", status_advice(*.status))]
+    Status {
+        /// The address.
+        name: String,
+        /// HTTP status code.
+        status: u16,
+    },
+
+    /// The server says that it sent other bytes than those asked for.
+    #[error(
+        "{name}: asked for bytes {start}..{end}, but the server's Content-Range is {}; it cannot be trusted with parts of a file",
+        .content_range.as_deref().unwrap_or("missing")
+    )]
+    WrongRange {
+        /// The address.
+        name: String,
+        /// First byte asked for.
+        start: u64,
+        /// One past the last byte asked for.
+        end: u64,
+        /// The header, where there was one.
+        content_range: Option<String>,
+    },
+
+    /// More bytes came than were asked for.
+    #[error("{name}: the server sent more than the {expected} bytes of the range it announced")]
+    TooManyBytes {
+        /// The address.
+        name: String,
+        /// Length of the announced range.
+        expected: u64,
+    },
+
+    /// The bytes are compressed although we asked for them as they are.
+    #[error(
+        "{name}: the server compressed the answer ({encoding}) although that was not asked for"
+    )]
+    Encoded {
+        /// The address.
+        name: String,
+        /// The `Content-Encoding` header.
+        encoding: String,
+    },
+
+    /// One redirect after the other.
+    #[error("{name}: more than {limit} redirects; check the address")]
+    TooManyRedirects {
+        /// The address first asked.
+        name: String,
+        /// How many are followed.
+        limit: u32,
+    },
+
+    /// A redirect to nowhere, to another protocol, or from https to http.
+    #[error("{name}: the server redirects to {location:?}, which is not followed")]
+    BadRedirect {
+        /// The address first asked.
+        name: String,
+        /// The `Location` header.
+        location: String,
+    },
+
+    /// The connection was closed too early, each time.
+    #[error(
+        "{name}: the connection was cut after {received} of {expected} bytes, {attempts} attempts made; check the network and try again"
+    )]
+    Cut {
+        /// The address.
+        name: String,
+        /// Bytes that did arrive.
+        received: u64,
+        /// Bytes asked for.
+        expected: u64,
+        /// Attempts made.
+        attempts: u32,
+    },
+
+    /// Nothing came for too long, each time.
+    #[error(
+        "{name}: nothing came for {timeout:?}, {attempts} attempts made; check the network and try again"
+    )]
+    Stalled {
+        /// The address.
+        name: String,
+        /// How long each attempt waited.
+        timeout: Duration,
+        /// Attempts made.
+        attempts: u32,
+    },
+
+    /// No connection to the server.
+    #[error("{name}: no connection after {attempts} attempts: {source}")]
+    Unreachable {
+        /// The address.
+        name: String,
+        /// Attempts made.
+        attempts: u32,
+        /// What the network said.
+        source: io::Error,
+    },
+
+    /// What came back is not HTTP, or not a connection to be trusted.
+    #[error("{name}: the server's answer cannot be used: {source}")]
+    BadAnswer {
+        /// The address.
+        name: String,
+        /// What is wrong with it.
+        source: io::Error,
+    },
+}
+
+/// What shows that a source is not the same any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Change {
+    /// Its length.
+    #[error("{was} bytes before, {now} now")]
+    Length {
+        /// When it was opened.
+        was: u64,
+        /// Later.
+        now: u64,
+    },
+    /// The server's tag for this version of the file.
+    #[error("its ETag was {was}, now it is {now}")]
+    ETag {
+        /// When it was opened.
+        was: String,
+        /// Later.
+        now: String,
+    },
+    /// The date of its last change.
+    #[error("last modified {was} before, {now} now")]
+    LastModified {
+        /// When it was opened.
+        was: String,
+        /// Later.
+        now: String,
+    },
 }
 
 /// `range` as `usize` offsets into memory of `len` bytes.
@@ -34,4 +255,15 @@ pub(crate) fn checked_range(
     let start = usize::try_from(range.start).map_err(|_| out())?;
     let end = usize::try_from(range.end).map_err(|_| out())?;
     Ok(start..end)
+}
+
+fn status_advice(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "access denied: the file may need a login, or its terms to be accepted",
+        404 | 410 => "not found: check the address",
+        408 | 429 => "too busy: try again later",
+        416 => "it has no such bytes: the file may have changed",
+        500..=599 => "trouble on the server's side: try again later",
+        _ => "not an answer that gives bytes",
+    }
 }

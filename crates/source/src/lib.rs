@@ -4,12 +4,20 @@
 //! Reads are futures because browsers can only answer asynchronously; natively they are ready at once.
 
 mod error;
+#[cfg(not(target_arch = "wasm32"))]
+mod file;
+#[cfg(not(target_arch = "wasm32"))]
+mod http;
 mod memory;
 
 use std::{future::Future, ops::Range, pin::Pin};
 
 pub use bytes::Bytes;
-pub use error::SourceError;
+pub use error::{Change, SourceError};
+#[cfg(not(target_arch = "wasm32"))]
+pub use file::FileSource;
+#[cfg(not(target_arch = "wasm32"))]
+pub use http::{HttpOptions, HttpSource};
 pub use memory::MemorySource;
 
 /// A future that stays on this thread: the engine is single-threaded, natively and in the browser.

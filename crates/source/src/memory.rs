@@ -34,3 +34,27 @@ impl ByteSource for MemorySource {
         &self.name
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use pollster::block_on;
+
+    use super::MemorySource;
+    use crate::{ByteSource, SourceError};
+
+    #[test]
+    fn reads_are_exact_and_ranges_outside_are_refused() {
+        let source = MemorySource::new("memory", vec![1, 2, 3]);
+        assert_eq!((source.name(), source.len(), source.is_empty()), ("memory", 3, false));
+        assert_eq!(&block_on(source.read(1..3)).unwrap()[..], [2, 3]);
+        assert!(block_on(source.read(3..3)).unwrap().is_empty());
+        let reversed = Range { start: 2, end: 1 };
+        // The last one would fit if its upper half were lost on 32 bits.
+        for range in [0..4, 4..4, reversed, 0..u64::MAX, (1 << 32)..(1 << 32) + 1] {
+            let error = block_on(source.read(range)).unwrap_err();
+            assert!(matches!(error, SourceError::OutOfRange { len: 3, .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! A file behind an address, read by HTTP range requests: nothing but the ranges asked for travels.
+
+mod answer;
+mod client;
+mod failure;
+mod redirect;
+#[cfg(test)]
+mod tests;
+
+use std::{cell::RefCell, ops::Range, time::Duration};
+
+use bytes::Bytes;
+use ureq::http::Uri;
+
+use self::{
+    answer::{Part, Version},
+    client::Client,
+    failure::{Failure, retry},
+};
+use crate::{ByteSource, Local, SourceError};
+
+/// What opening a source asks for: enough for a small header, cheap where it is not.
+const HEAD: u64 = 64 * 1024;
+
+/// How patient an [`HttpSource`] is.
+#[derive(Debug, Clone)]
+pub struct HttpOptions {
+    /// How often one read is tried before it fails; at least once.
+    pub attempts: u32,
+    /// Pause before the second attempt; it doubles before each further one.
+    pub backoff: Duration,
+    /// How long to wait while nothing comes.
+    pub stall: Duration,
+    /// How many redirects are followed.
+    pub redirects: u32,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            attempts: 4,
+            backoff: Duration::from_millis(250),
+            stall: Duration::from_secs(30),
+            redirects: 10,
+        }
+    }
+}
+
+/// A source over HTTP range requests.
+///
+/// It never downloads a whole file by accident: a server that cannot send parts is an error, and so is a file that
+/// changes between two reads. What breaks off is resumed a few times. Proxy settings of the environment are not used.
+#[derive(Debug)]
+pub struct HttpSource {
+    client: Client,
+    origin: Uri,
+    /// Where redirects led last time. Such an address may expire; then the origin is asked again.
+    place: RefCell<Uri>,
+    version: Version,
+    head: Bytes,
+}
+
+impl HttpSource {
+    /// Asks for the first bytes of `url`, and thereby for its length and version.
+    pub fn open(url: &str, options: HttpOptions) -> Result<Self, SourceError> {
+        let name = redirect::without_login(url);
+        let Some(origin) = redirect::web_address(url) else {
+            return Err(SourceError::BadUrl { name });
+        };
+        let client = Client::new(name, options);
+        let first = retry(&client.options, || {
+            let (response, place) = client.ask(&origin, &(0..HEAD), None)?;
+            let part = Part::of(&client.name, &response, &(0..HEAD))?;
+            Ok((response, place, part))
+        });
+        let (response, place, part) =
+            first.map_err(|(failure, attempts)| failure.into_error(&client, attempts, 0, HEAD))?;
+
+        let version = Version::of(&response, part.total);
+        let mut head = Vec::new();
+        match client.receive(response, part.len(), &mut head) {
+            // A head cut short is just a shorter head: the next read asks for the rest.
+            Ok(()) | Err(Failure::Cut | Failure::Stalled) => {}
+            Err(failure) => return Err(failure.into_error(&client, 1, 0, part.len() as u64)),
+        }
+        Ok(Self { client, origin, place: RefCell::new(place), version, head: head.into() })
+    }
+
+    /// Bytes of content received so far, those received twice included.
+    pub fn bytes_fetched(&self) -> u64 {
+        self.client.bytes_fetched.get()
+    }
+
+    /// Requests sent so far, redirects and repetitions included.
+    pub fn requests(&self) -> u64 {
+        self.client.requests.get()
+    }
+
+    /// Where the bytes come from after all redirects.
+    pub fn place(&self) -> String {
+        redirect::without_login(&self.place.borrow().to_string())
+    }
+
+    fn fetch(&self, range: &Range<u64>) -> Result<Bytes, SourceError> {
+        let name = &self.client.name;
+        let (start, end, len) = (range.start, range.end, self.len());
+        if start > end || end > len {
+            return Err(SourceError::OutOfRange { name: name.clone(), start, end, len });
+        }
+        let expected = end - start;
+        let too_large = |_| SourceError::TooLarge { name: name.clone(), len: expected };
+        let size = usize::try_from(expected).map_err(too_large)?;
+        let known = self.head_from(start, size);
+        if known.len() == size {
+            return Ok(known);
+        }
+        let mut bytes = Vec::from(known);
+        retry(&self.client.options, || self.continue_to(end, size, &mut bytes)).map_err(
+            |(failure, attempts)| {
+                failure.into_error(&self.client, attempts, bytes.len() as u64, expected)
+            },
+        )?;
+        Ok(bytes.into())
+    }
+
+    /// The up to `size` bytes at `start` that came when the source was opened.
+    fn head_from(&self, start: u64, size: usize) -> Bytes {
+        match usize::try_from(start) {
+            Ok(start) if start < self.head.len() => {
+                self.head.slice(start..self.head.len().min(start.saturating_add(size)))
+            }
+            _ => Bytes::new(),
+        }
+    }
+
+    /// One request for what is still missing of the `size` bytes up to `end`.
+    fn continue_to(&self, end: u64, size: usize, bytes: &mut Vec<u8>) -> Result<(), Failure> {
+        let missing = end - (size - bytes.len()) as u64..end;
+        let tag = self.version.strong_tag();
+        let place = self.place.borrow().clone();
+        let answer =
+            match self.ask(&place, &missing, tag) {
+                Err(Failure::Final(SourceError::Status {
+                    status: 401 | 403 | 404 | 410, ..
+                })) if place != self.origin => self.ask(&self.origin, &missing, tag),
+                answer => answer,
+            };
+        let (response, part) = answer?;
+        self.client.receive(response, part.len(), bytes)?;
+        if bytes.len() < size { Err(Failure::Cut) } else { Ok(()) }
+    }
+
+    fn ask(
+        &self,
+        place: &Uri,
+        range: &Range<u64>,
+        tag: Option<&str>,
+    ) -> Result<(client::Response, Part), Failure> {
+        let (response, place) = self.client.ask(place, range, tag)?;
+        self.version.compare(&self.client.name, &response)?;
+        let part = Part::of(&self.client.name, &response, range)?;
+        self.version.compare_total(&self.client.name, part.total)?;
+        self.place.replace(place);
+        Ok((response, part))
+    }
+}
+
+impl ByteSource for HttpSource {
+    fn len(&self) -> u64 {
+        self.version.total
+    }
+
+    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
+        Box::pin(async move { self.fetch(&range) })
+    }
+
+    fn name(&self) -> &str {
+        &self.client.name
+    }
+}
