@@ -1,0 +1,214 @@
+//! What can be wrong with a GGUF file, or with a question about it.
+//!
+//! Names from the file are shown escaped: they may hold anything, terminal control codes included.
+
+use rullama_source::SourceError;
+
+use crate::{dtype::DType, value::Kind};
+
+/// Why a file could not be opened, read, decoded or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of each variant explains its fields")]
+pub enum GgufError {
+    // Reading
+    /// The source could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The source broke its promise to answer with all bytes asked for.
+    #[error("asked for {asked} bytes at byte {at} but got {got}: the source is broken, try again")]
+    ShortRead { at: u64, asked: u64, got: u64 },
+    /// The file ends inside its header.
+    #[error(
+        "the file ends at byte {len}, but {needed} bytes are needed at byte {at}: it is cut short, download it again"
+    )]
+    Truncated { at: u64, needed: u64, len: u64 },
+    /// The header is larger than any sensible one.
+    #[error(
+        "the header claims to reach byte {end}, more than the {limit} allowed: the file is damaged or hostile"
+    )]
+    HeaderTooLarge { end: u64, limit: u64 },
+
+    // The first 24 bytes
+    /// The file is something else.
+    #[error("not a GGUF file: it starts with {found:02x?} instead of \"GGUF\"")]
+    WrongMagic { found: [u8; 4] },
+    /// Every number in the file is byte-swapped.
+    #[error("this is a big-endian GGUF file, only little-endian ones can be read: convert it")]
+    BigEndian,
+    /// A version with another layout.
+    #[error("GGUF version {found} is not supported, only 2 and 3 are: convert the file again")]
+    UnsupportedVersion { found: u32 },
+    /// More metadata than the file has room for, or than any sensible file has.
+    #[error(
+        "the file claims {count} metadata entries, but can have at most {limit}: it is damaged"
+    )]
+    KeyCount { count: u64, limit: u64 },
+    /// More tensors than the file has room for, or than any sensible file has.
+    #[error("the file claims {count} tensors, but can have at most {limit}: it is damaged")]
+    TensorCount { count: u64, limit: u64 },
+
+    // Metadata
+    /// A string reaches past the end of the file.
+    #[error(
+        "a string of {length} bytes at byte {at} reaches past the file's {len} bytes: it is damaged or cut short"
+    )]
+    StringPastEnd { at: u64, length: u64, len: u64 },
+    /// An array has more elements than the rest of the file could hold.
+    #[error(
+        "{key:?}: {count} elements at byte {at} cannot fit in the file's {len} bytes: it is damaged or cut short"
+    )]
+    ArrayPastEnd { key: String, count: u64, at: u64, len: u64 },
+    /// A metadata key is unreasonably long.
+    #[error(
+        "a metadata key at byte {at} has {length} bytes, more than the {limit} allowed: the file is damaged"
+    )]
+    KeyTooLong { at: u64, length: u64, limit: u64 },
+    /// A metadata key is not text.
+    #[error("the metadata key at byte {at} is not UTF-8: the file is damaged")]
+    KeyNotUtf8 { at: u64 },
+    /// Two entries have the same key.
+    #[error("metadata key {key:?} appears twice: the file is damaged")]
+    DuplicateKey { key: String },
+    /// A type of value that does not exist.
+    #[error("{key:?}: unknown value type {id}: the file is damaged or newer than this program")]
+    UnknownValueType { key: String, id: u32 },
+    /// Arrays of arrays exist in no real file.
+    #[error("{key:?}: arrays inside arrays are not supported")]
+    NestedArray { key: String },
+    /// A string value is not text.
+    #[error("{key:?}: the value is not UTF-8: the file is damaged")]
+    ValueNotUtf8 { key: String },
+    /// A string of an array is not text.
+    #[error("{key:?}: string {index} is not UTF-8: the file is damaged")]
+    ElementNotUtf8 { key: String, index: u64 },
+    /// A truth value is neither 0 nor 1.
+    #[error("{key:?}: a bool is stored as {byte}, neither 0 nor 1: the file is damaged")]
+    InvalidBool { key: String, byte: u8 },
+
+    // Alignment
+    /// The alignment is not a `u32`.
+    #[error("general.alignment is stored as {found}, it must be u32: convert the file again")]
+    AlignmentType { found: Kind },
+    /// Nothing can be aligned to zero.
+    #[error("general.alignment is 0: convert the file again")]
+    AlignmentZero,
+    /// The alignment is not a power of two.
+    #[error("general.alignment is {alignment}, not a power of two: convert the file again")]
+    AlignmentNotPowerOfTwo { alignment: u32 },
+    /// The alignment would waste more space than any device asks for.
+    #[error("general.alignment is {alignment}, more than the {limit} allowed: the file is damaged")]
+    AlignmentTooLarge { alignment: u32, limit: u32 },
+
+    // Tensors
+    /// A tensor's name is unreasonably long.
+    #[error(
+        "a tensor name at byte {at} has {length} bytes, more than the {limit} allowed: the file is damaged"
+    )]
+    NameTooLong { at: u64, length: u64, limit: u64 },
+    /// A tensor's name is not text.
+    #[error("the tensor name at byte {at} is not UTF-8: the file is damaged")]
+    NameNotUtf8 { at: u64 },
+    /// Two tensors have the same name.
+    #[error("tensor {tensor:?} appears twice: the file is damaged")]
+    DuplicateTensor { tensor: String },
+    /// A tensor without dimensions.
+    #[error("tensor {tensor:?} has no dimensions: the file is damaged")]
+    NoDimensions { tensor: String },
+    /// A tensor with more dimensions than the format knows.
+    #[error("tensor {tensor:?} has {count} dimensions, at most 4 are allowed: the file is damaged")]
+    TooManyDimensions { tensor: String, count: u64 },
+    /// A dimension of size zero: the tensor would hold nothing.
+    #[error("tensor {tensor:?}: dimension {axis} is 0: the file is damaged")]
+    ZeroDimension { tensor: String, axis: usize },
+    /// The number of elements does not fit in 64 bits.
+    #[error("tensor {tensor:?}: the product of its dimensions {dims:?} is too large")]
+    ElementsOverflow { tensor: String, dims: Vec<u64> },
+    /// The number of bytes does not fit in 64 bits.
+    #[error("tensor {tensor:?}: {elements} elements of {dtype} are too many bytes")]
+    BytesOverflow { tensor: String, elements: u64, dtype: DType },
+    /// A row ends inside a block.
+    #[error("tensor {tensor:?}: rows of {row_len} elements are not whole blocks of {dtype}")]
+    RaggedRow { tensor: String, row_len: u64, dtype: DType },
+    /// A type of tensor this program has never heard of.
+    #[error(
+        "tensor {tensor:?} has unknown type {id}: the file is damaged or newer than this program"
+    )]
+    UnknownDtype { tensor: String, id: u32 },
+    /// A type of tensor that was given up.
+    #[error("tensor {tensor:?} has the retired type {name} ({id}): quantise the model again")]
+    RetiredDtype { tensor: String, id: u32, name: &'static str },
+    /// A tensor does not start at a multiple of the alignment.
+    #[error(
+        "tensor {tensor:?}: offset {offset} is not a multiple of {alignment}: the file is damaged"
+    )]
+    UnalignedTensor { tensor: String, offset: u64, alignment: u32 },
+    /// A tensor reaches past the end of the file.
+    #[error(
+        "tensor {tensor:?} ({nbytes} bytes at offset {offset}) reaches past the file's {len} bytes: \
+         it is damaged or cut short, download it again"
+    )]
+    TensorPastEnd { tensor: String, offset: u64, nbytes: u64, len: u64 },
+    /// Two tensors share bytes.
+    #[error("tensors {first:?} and {second:?} overlap: the file is damaged")]
+    OverlappingTensors { first: String, second: String },
+
+    // Questions about an open file
+    /// A key that is not there.
+    #[error("the file has no {key:?}: it is no model of the expected kind")]
+    MissingKey { key: String },
+    /// A value of another type.
+    #[error("{key:?} should be {expected} but is {found}: convert the file again")]
+    WrongType { key: String, expected: &'static str, found: Kind },
+    /// A number too large or too small.
+    #[error("{key:?} is {value}, which does not fit in {expected}: the file is damaged")]
+    OutOfRange { key: String, value: i128, expected: &'static str },
+    /// A range that is reversed or reaches past the tensor.
+    #[error("tensor {tensor:?}: {what} {start}..{end} are not inside its {len}")]
+    OutsideTensor { tensor: String, what: &'static str, start: u64, end: u64, len: u64 },
+    /// More bytes than this machine can address or has.
+    #[error(
+        "tensor {tensor:?}: {bytes} bytes at once are too many for this machine: read fewer rows"
+    )]
+    TooLargeForMemory { tensor: String, bytes: u64 },
+    /// A number that is not finite.
+    #[error(
+        "tensor {tensor:?}: row {row} holds NaN or infinity (column {column}): the file is damaged"
+    )]
+    NotFinite { tensor: String, row: u64, column: u64 },
+
+    // Block formats
+    /// The lengths of blocks and numbers disagree.
+    #[error("{bytes} bytes of {dtype} do not make {elements} elements")]
+    BlockLength { dtype: DType, bytes: usize, elements: usize },
+    /// A format without a decoder.
+    #[error("{dtype} cannot be decoded: choose a file in another format")]
+    NoDecoder { dtype: DType },
+    /// A format without an encoder.
+    #[error("{dtype} cannot be written: choose another format")]
+    NoEncoder { dtype: DType },
+
+    // Writing
+    /// A tensor was given the wrong number of bytes.
+    #[error("tensor {tensor:?} takes {expected} bytes but was given {found}")]
+    TensorLength { tensor: String, expected: u64, found: u64 },
+    /// The file could not be written.
+    #[error("the file could not be written: {0}")]
+    Write(#[from] std::io::Error),
+}
+
+/// Tells an absent key from a wrong one.
+pub trait Optional<T> {
+    /// `None` where the key is missing; other errors stay errors.
+    fn optional(self) -> Result<Option<T>, GgufError>;
+}
+
+impl<T> Optional<T> for Result<T, GgufError> {
+    fn optional(self) -> Result<Option<T>, GgufError> {
+        match self {
+            Ok(value) => Ok(Some(value)),
+            Err(GgufError::MissingKey { .. }) => Ok(None),
+            Err(other) => Err(other),
+        }
+    }
+}

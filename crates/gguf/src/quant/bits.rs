@@ -1,0 +1,57 @@
+//! Small helpers that block formats share.
+
+use half::f16;
+
+/// The half-precision number at byte `at`.
+pub(crate) fn half(block: &[u8], at: usize) -> f32 {
+    f16::from_le_bytes([block[at], block[at + 1]]).to_f32()
+}
+
+/// Stores `value` as a half at byte `at`; gives back what was stored, which is what a decoder will see.
+pub(crate) fn put_half(block: &mut [u8], at: usize, value: f32) -> f32 {
+    let rounded = f16::from_f32(value);
+    block[at..at + 2].copy_from_slice(&rounded.to_le_bytes());
+    rounded.to_f32()
+}
+
+/// 1 / `x`, and 0 for 0: an empty scale sends everything to the zero level.
+pub(crate) fn inverse(x: f32) -> f32 {
+    if x == 0.0 { 0.0 } else { 1.0 / x }
+}
+
+/// The level nearest to `x`, from 0 to `max`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped; NaN becomes 0"
+)]
+pub(crate) fn level(x: f32, max: u8) -> u8 {
+    x.round().clamp(0.0, f32::from(max)) as u8
+}
+
+/// The element of largest magnitude with its sign, the first one of several.
+pub(crate) fn extreme(values: &[f32]) -> f32 {
+    values.iter().fold(0.0, |best: f32, &x| if x.abs() > best.abs() { x } else { best })
+}
+
+/// The smallest and the largest element.
+pub(crate) fn bounds(values: &[f32]) -> (f32, f32) {
+    values
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &x| (low.min(x), high.max(x)))
+}
+
+/// Scale and minimum for `x = scale * q - minimum` with q from 0 to `levels`; neither is negative.
+pub(crate) fn affine(values: &[f32], levels: f32) -> (f32, f32) {
+    let (low, high) = bounds(values);
+    let low = low.min(0.0);
+    ((high.max(0.0) - low) / levels, -low)
+}
+
+/// Two elements per byte: the low nibbles are the first half of the elements, the high ones the second.
+pub(crate) fn pack_nibbles(levels: &[u8], bytes: &mut [u8]) {
+    let (low, high) = levels.split_at(bytes.len());
+    for ((byte, &low), &high) in bytes.iter_mut().zip(low).zip(high) {
+        *byte = low | high << 4;
+    }
+}

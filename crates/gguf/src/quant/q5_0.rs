@@ -1,0 +1,44 @@
+//! Q5_0: `x = d * (q - 16)`, q of 5 bits.
+//!
+//! Bytes: d (half), fifth bits (u32, bit i for element i), 16 bytes of nibbles as in Q4_0.
+
+use super::bits::{extreme, half, inverse, level, pack_nibbles, put_half};
+
+/// 32 numbers.
+pub fn decode(block: &[u8; 22], out: &mut [f32; 32]) {
+    let d = half(block, 0);
+    let q = levels(&block[2..]);
+    for (x, q) in out.iter_mut().zip(q) {
+        *x = d * (f32::from(q) - 16.0);
+    }
+}
+
+/// The element of largest magnitude becomes level 0.
+pub fn encode(values: &[f32; 32], block: &mut [u8; 22]) {
+    let d = extreme(values) / -16.0;
+    put_half(block, 0, d);
+    let inverse = inverse(d);
+    let levels = values.map(|x| level((x * inverse + 16.5).floor(), 31));
+    pack(&levels, &mut block[2..]);
+}
+
+/// 32 levels of 5 bits out of 20 bytes, for Q5_1 too.
+pub(super) fn levels(bytes: &[u8]) -> [u8; 32] {
+    let (high, nibbles) = bytes.split_at(4);
+    let mut levels = [0; 32];
+    for (i, level) in levels.iter_mut().enumerate() {
+        let low = nibbles[i % 16] >> (4 * (i / 16)) & 15;
+        *level = low | (high[i / 8] >> (i % 8) & 1) << 4;
+    }
+    levels
+}
+
+/// The reverse of [`levels`].
+pub(super) fn pack(levels: &[u8; 32], bytes: &mut [u8]) {
+    let (high, nibbles) = bytes.split_at_mut(4);
+    high.fill(0);
+    for (i, level) in levels.iter().enumerate() {
+        high[i / 8] |= (level >> 4) << (i % 8);
+    }
+    pack_nibbles(&levels.map(|level| level & 15), nibbles);
+}
