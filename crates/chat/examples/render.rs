@@ -1,0 +1,23 @@
+//! Renders conversations given as JSON lines, one JSON object `{"small": …, "large": …}` per line out; for a
+//! conversation that cannot be rendered, `{"error": …}`. `tools/chat-cases` compares it with the original templates.
+
+use std::io::{BufRead, Write};
+
+use rullama_chat::{ChatError, Conversation, Family, render};
+use serde_json::{Value, json};
+
+fn main() -> std::io::Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    for line in std::io::stdin().lock().lines() {
+        let rendered = both(&line?).unwrap_or_else(|error| json!({ "error": error.to_string() }));
+        writeln!(out, "{rendered}")?;
+    }
+    out.flush()
+}
+
+fn both(line: &str) -> Result<Value, ChatError> {
+    let conversation = Conversation::from_json(line)?;
+    let small = render(&conversation, Family::Small)?.text();
+    let large = render(&conversation, Family::Large)?.text();
+    Ok(json!({ "small": small, "large": large }))
+}

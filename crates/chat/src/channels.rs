@@ -1,0 +1,239 @@
+//! The streaming parser of model output: thinking, answer and tool calls.
+//!
+//! It advances one character at a time and its state depends on nothing but the characters seen, so the pieces in
+//! which text arrives cannot matter. Held back are only an unfinished marker and the white space before it.
+
+use serde_json::{Map, Value};
+
+use crate::markers::{CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL};
+use crate::{Tool, parse_call};
+
+/// Something the model said. Pieces of one thought or one answer may come as several events in a row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A piece of a thought.
+    Thinking(String),
+    /// A piece of the answer.
+    Text(String),
+    /// A complete tool call.
+    ToolCall {
+        /// Position among the calls of this message, from 0.
+        index: usize,
+        /// The called tool.
+        name: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
+    /// A tool call that cannot be read, as the model wrote it, without the markers around it.
+    BadCall {
+        /// The text; [`parse_call`] says what is wrong with it.
+        raw: String,
+    },
+}
+
+/// What becomes of thoughts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Thinking {
+    /// They are reported.
+    #[default]
+    Show,
+    /// They are swallowed.
+    Hide,
+}
+
+/// Where the output begins.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Start {
+    /// At the answer, or at a thought the model opens itself.
+    #[default]
+    Content,
+    /// Inside a thought: the prompt has opened it (see [`PromptEnd::Thinking`](crate::PromptEnd)).
+    Thinking,
+}
+
+/// How to parse.
+#[derive(Debug, Clone, Default)]
+pub struct ParserOptions {
+    /// What becomes of thoughts.
+    pub thinking: Thinking,
+    /// Where the output begins.
+    pub start: Start,
+    /// The declared tools. Any tool may be called; declarations help to mend malformed calls.
+    pub tools: Vec<Tool>,
+}
+
+/// The parser of one model message.
+#[derive(Debug, Clone)]
+pub struct Parser {
+    options: ParserOptions,
+    state: State,
+    /// A proper prefix of a marker.
+    marker: String,
+    /// White space that is dropped if a marker follows.
+    space: String,
+    /// Text of the call being read.
+    call: String,
+    calls: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Content,
+    /// Content of which no visible character has come since a thought or a call ended.
+    FreshContent,
+    /// Behind a thought's opening marker, with this many bytes of the label read.
+    Label(usize),
+    Thinking,
+    Call,
+}
+
+const MARKERS: [&str; 5] = [CHANNEL_OPEN, CHANNEL_CLOSE, CALL_OPEN, CALL_CLOSE, RESPONSE_OPEN];
+
+impl Parser {
+    /// A parser at the start of a message.
+    pub fn new(options: ParserOptions) -> Self {
+        let state = match options.start {
+            Start::Content => State::Content,
+            Start::Thinking => State::Thinking,
+        };
+        Self { options, state, marker: String::new(), space: String::new(), call: String::new(), calls: 0 }
+    }
+
+    /// Takes the next piece of output and appends what it completes to `events`.
+    pub fn push(&mut self, text: &str, events: &mut Vec<Event>) {
+        for c in text.chars() {
+            self.step(c, events);
+        }
+    }
+
+    /// Ends the message: what was held back is released, an unfinished call is read as far as it goes.
+    pub fn finish(&mut self, events: &mut Vec<Event>) {
+        self.release_marker(events);
+        match self.state {
+            State::Call => self.end_call(events),
+            State::Label(read) => self.end_label(read, events),
+            State::Content | State::FreshContent | State::Thinking => self.release_space(events),
+        }
+        self.state = State::Content;
+    }
+
+    fn step(&mut self, c: char, events: &mut Vec<Event>) {
+        if c == '<' {
+            // No marker has this character but at its start.
+            self.release_marker(events);
+            self.marker.push(c);
+            return;
+        }
+        if self.marker.is_empty() {
+            self.text(c, events);
+            return;
+        }
+        self.marker.push(c);
+        let legal: &[&'static str] = if self.state == State::Call { &[CALL_CLOSE] } else { &MARKERS };
+        match legal.iter().find(|marker| marker.starts_with(self.marker.as_str())) {
+            Some(&marker) if marker.len() == self.marker.len() => {
+                self.marker.clear();
+                self.marker_seen(marker, events);
+            }
+            Some(_) => {}
+            None => self.release_marker(events),
+        }
+    }
+
+    /// Treats a would-be marker as the ordinary text it turned out to be.
+    fn release_marker(&mut self, events: &mut Vec<Event>) {
+        for c in std::mem::take(&mut self.marker).chars() {
+            self.text(c, events);
+        }
+    }
+
+    fn marker_seen(&mut self, marker: &'static str, events: &mut Vec<Event>) {
+        if let State::Label(read) = self.state {
+            self.end_label(read, events);
+        }
+        self.space.clear();
+        match (self.state, marker) {
+            (State::Call, _) => {
+                self.end_call(events);
+                self.state = State::FreshContent;
+            }
+            (_, CHANNEL_OPEN) => self.state = State::Label(0),
+            (_, CALL_OPEN) => self.state = State::Call,
+            (State::Thinking, CHANNEL_CLOSE) => self.state = State::FreshContent,
+            // Closing markers without an opening one, and what the model writes to hand over to a tool: noise.
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, c: char, events: &mut Vec<Event>) {
+        match self.state {
+            State::Call => self.call.push(c),
+            State::Label(read) => self.label(read, c, events),
+            State::FreshContent if c.is_whitespace() => {}
+            State::Content | State::FreshContent | State::Thinking if c.is_whitespace() => self.space.push(c),
+            State::Content | State::FreshContent => {
+                self.state = State::Content;
+                self.release_space(events);
+                self.say(c.encode_utf8(&mut [0; 4]), events);
+            }
+            State::Thinking => {
+                self.release_space(events);
+                self.say(c.encode_utf8(&mut [0; 4]), events);
+            }
+        }
+    }
+
+    /// One more character where the label of a thought may stand.
+    fn label(&mut self, read: usize, c: char, events: &mut Vec<Event>) {
+        let read_after = read + c.len_utf8();
+        if !THOUGHT_LABEL[read..].starts_with(c) {
+            self.state = State::Thinking;
+            self.say(&THOUGHT_LABEL[..read], events);
+            self.text(c, events);
+        } else if read_after == THOUGHT_LABEL.len() {
+            self.state = State::Thinking;
+        } else {
+            self.state = State::Label(read_after);
+        }
+    }
+
+    /// The label breaks off: whole, it needs no line break; less than that is thought.
+    fn end_label(&mut self, read: usize, events: &mut Vec<Event>) {
+        self.state = State::Thinking;
+        if THOUGHT_LABEL[read..] != *"\n" {
+            self.say(&THOUGHT_LABEL[..read], events);
+        }
+    }
+
+    fn end_call(&mut self, events: &mut Vec<Event>) {
+        let raw = std::mem::take(&mut self.call);
+        match parse_call(&raw, &self.options.tools) {
+            Ok(call) => {
+                events.push(Event::ToolCall { index: self.calls, name: call.name, arguments: call.arguments });
+                self.calls += 1;
+            }
+            Err(_) if raw.trim().is_empty() => {}
+            Err(_) => events.push(Event::BadCall { raw }),
+        }
+    }
+
+    fn release_space(&mut self, events: &mut Vec<Event>) {
+        let space = std::mem::take(&mut self.space);
+        self.say(&space, events);
+    }
+
+    /// Reports text under the present state, as part of the last event where that is of the same kind.
+    fn say(&mut self, text: &str, events: &mut Vec<Event>) {
+        if text.is_empty() {
+            return;
+        }
+        let thinking = self.state == State::Thinking;
+        match events.last_mut() {
+            _ if thinking && self.options.thinking == Thinking::Hide => {}
+            Some(Event::Thinking(last)) if thinking => last.push_str(text),
+            Some(Event::Text(last)) if !thinking => last.push_str(text),
+            _ if thinking => events.push(Event::Thinking(text.to_owned())),
+            _ => events.push(Event::Text(text.to_owned())),
+        }
+    }
+}

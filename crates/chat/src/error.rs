@@ -1,0 +1,102 @@
+//! What can go wrong with a conversation, a template or a tool call.
+
+use thiserror::Error;
+
+/// An error of this crate.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ChatError {
+    /// The conversation could not be read.
+    #[error("the conversation is not what a chat request looks like: {source}")]
+    Json {
+        /// What the JSON reader says, with line and column.
+        #[from]
+        source: serde_json::Error,
+    },
+    /// A message's content is an object, or a list of something other than parts.
+    #[error("the content of a {role} message has an unknown shape: give a string, a list of parts or null")]
+    ContentShape {
+        /// The message's role.
+        role: String,
+    },
+    /// A tool call's arguments are neither an object nor the text of one.
+    #[error("the arguments of the call to {name} are {got}: give a JSON object, or a string that holds one")]
+    Arguments {
+        /// The called tool.
+        name: String,
+        /// What was found instead.
+        got: &'static str,
+    },
+    /// A tool's schema has something else where a list or an object belongs.
+    #[error("`{keyword}` in the schema of tool {tool} is {got}: give {expected}")]
+    Schema {
+        /// The tool's name.
+        tool: String,
+        /// The schema keyword.
+        keyword: &'static str,
+        /// What was found.
+        got: &'static str,
+        /// What belongs there.
+        expected: &'static str,
+    },
+    /// The text of a tool call breaks the grammar and could not be repaired.
+    #[error("malformed tool call: expected {expected} at byte {at}")]
+    CallSyntax {
+        /// Offset into the call's text.
+        at: usize,
+        /// What would have been right there.
+        expected: &'static str,
+    },
+    /// The arguments of a tool call are nested too deeply.
+    #[error("malformed tool call: arguments nested more than {limit} deep")]
+    CallTooDeep {
+        /// The deepest nesting that is read.
+        limit: usize,
+    },
+    /// A model file brings a template that is not Gemma 4's, and this build cannot run templates.
+    #[error(
+        "the model's chat template is of an unknown family and this build runs no foreign templates: \
+         use a Gemma 4 model, or build with the `jinja` feature"
+    )]
+    ForeignTemplate,
+    /// A foreign template is not well-formed.
+    #[error("the model's chat template, line {line}: expected {expected}")]
+    TemplateSyntax {
+        /// Line in the template, from 1.
+        line: u32,
+        /// What would have been right there.
+        expected: &'static str,
+    },
+    /// A foreign template uses something the sandbox does not offer.
+    #[error("the model's chat template, line {line}: {what} is not available here")]
+    TemplateUnsupported {
+        /// Line in the template, from 1.
+        line: u32,
+        /// The tag, filter, test, method or function.
+        what: String,
+    },
+    /// A foreign template applied an operation to a value that does not have it.
+    #[error("the model's chat template, line {line}: cannot apply {operation} to {got}")]
+    TemplateType {
+        /// Line in the template, from 1.
+        line: u32,
+        /// The operation.
+        operation: String,
+        /// The kind of value it met.
+        got: &'static str,
+    },
+    /// A foreign template ran into a limit of the sandbox.
+    #[error("the model's chat template, line {line}: {limit} exhausted; it was stopped")]
+    TemplateLimit {
+        /// Line in the template, from 1.
+        line: u32,
+        /// Which limit.
+        limit: &'static str,
+    },
+    /// A foreign template refused the conversation.
+    #[error("the model's chat template refuses the conversation: {message}")]
+    TemplateRaised {
+        /// The template's own words.
+        message: String,
+    },
+}

@@ -1,0 +1,91 @@
+//! A rendered prompt: text that remembers which parts the template wrote and which came from outside.
+
+use std::fmt;
+
+use crate::markers::{CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL, TURN_CLOSE};
+
+/// A stretch of prompt text.
+///
+/// Markers (control tokens) stand only in trusted spans; the same characters inside an untrusted span are ordinary
+/// text. Spans are not words: a tokenizer looks for markers in trusted spans and then treats everything between two
+/// markers as one text, across span borders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// The text, never empty.
+    pub text: String,
+    /// Whether the template wrote it, as against a message, a tool or an argument.
+    pub trusted: bool,
+}
+
+/// What a model has to continue.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Prompt {
+    spans: Vec<Span>,
+}
+
+/// In which state a prompt leaves the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PromptEnd {
+    /// The next text is content, or a thought the model opens itself.
+    Content,
+    /// The next text continues a thought that the prompt has opened.
+    Thinking,
+    /// A tool call waits for its result: nothing should be sampled from here.
+    ToolResult,
+}
+
+impl Prompt {
+    /// The spans in order; neighbours differ in trust.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// The prompt as one string.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// What the model is expected to write next.
+    pub fn end(&self) -> PromptEnd {
+        let opened_thought = |text: &str| {
+            text.strip_suffix(THOUGHT_LABEL).is_some_and(|before| before.ends_with(CHANNEL_OPEN))
+        };
+        match self.spans.last() {
+            Some(Span { text, trusted: true }) if text.ends_with(RESPONSE_OPEN) => PromptEnd::ToolResult,
+            Some(Span { text, trusted: true }) if opened_thought(text) => PromptEnd::Thinking,
+            _ => PromptEnd::Content,
+        }
+    }
+
+    /// Appends text of the template's own.
+    pub(crate) fn trusted(&mut self, text: &str) {
+        self.push(text, true);
+    }
+
+    /// Appends text that came from outside.
+    pub(crate) fn untrusted(&mut self, text: &str) {
+        self.push(text, false);
+    }
+
+    /// Whether a closed turn is the last thing written.
+    pub(crate) fn ends_with_closed_turn(&self) -> bool {
+        let closed = |text: &str| text.strip_suffix('\n').is_some_and(|t| t.ends_with(TURN_CLOSE));
+        self.spans.last().is_some_and(|span| span.trusted && closed(&span.text))
+    }
+
+    fn push(&mut self, text: &str, trusted: bool) {
+        if text.is_empty() {
+            return;
+        }
+        match self.spans.last_mut() {
+            Some(last) if last.trusted == trusted => last.text.push_str(text),
+            _ => self.spans.push(Span { text: text.to_owned(), trusted }),
+        }
+    }
+}
+
+impl fmt::Display for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spans.iter().try_for_each(|span| f.write_str(&span.text))
+    }
+}

@@ -1,0 +1,1 @@
+//! The door for templates found in model files.
