@@ -151,7 +151,10 @@ struct Links {
 
 impl Links {
     fn new(len: usize) -> Self {
-        Self { next: (1..=len).collect(), previous: (0..len).map(|i| i.saturating_sub(1)).collect() }
+        Self {
+            next: (1..=len).collect(),
+            previous: (0..len).map(|i| i.saturating_sub(1)).collect(),
+        }
     }
 
     /// Takes out the symbol after `at` and returns its place.

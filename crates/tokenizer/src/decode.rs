@@ -38,7 +38,9 @@ impl Tokenizer {
             return Cow::Borrowed(&[]);
         };
         let visible = match kind {
-            Kind::Byte(byte) => return Cow::Borrowed(std::slice::from_ref(&BYTES[usize::from(byte)])),
+            Kind::Byte(byte) => {
+                return Cow::Borrowed(std::slice::from_ref(&BYTES[usize::from(byte)]));
+            }
             Kind::Normal | Kind::UserDefined => return spaced(text),
             Kind::Control | Kind::Unknown => match render {
                 Render::Plain => false,

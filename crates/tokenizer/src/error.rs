@@ -43,7 +43,7 @@ pub enum TokenizerError {
         /// The token.
         id: u32,
         /// Its type number.
-        value: i32,
+        value: i64,
     },
     /// Two tokens have the same text, so text has two encodings.
     #[error("tokens {first} and {second} have the same text {text:?}: the file is damaged")]
@@ -70,7 +70,9 @@ pub enum TokenizerError {
         byte: u8,
     },
     /// A merge that is not two pieces with a space between them.
-    #[error("merge {index} is {text:?}, not two pieces with a space between them: the file is damaged")]
+    #[error(
+        "merge {index} is {text:?}, not two pieces with a space between them: the file is damaged"
+    )]
     MalformedMerge {
         /// Its place in the list.
         index: usize,
@@ -78,7 +80,9 @@ pub enum TokenizerError {
         text: String,
     },
     /// A merge of or into a piece that is no token.
-    #[error("merge {index} names the piece {piece:?}, which is not in the vocabulary: the file is damaged")]
+    #[error(
+        "merge {index} names the piece {piece:?}, which is not in the vocabulary: the file is damaged"
+    )]
     UnknownPiece {
         /// Its place in the list.
         index: usize,
@@ -86,20 +90,22 @@ pub enum TokenizerError {
         piece: String,
     },
     /// A merge of or into a control, user-defined, unknown, unused or byte token: plain text could forge it.
-    #[error("merge {index} names the piece {piece:?}, which is not a normal token: plain text could forge it")]
+    #[error(
+        "merge {index} names the piece {piece:?}, which is not a normal token: plain text could forge it"
+    )]
     SpecialPiece {
         /// Its place in the list.
         index: usize,
         /// Beginning of the piece.
         piece: String,
     },
-    /// A special id past the end of the vocabulary.
+    /// A special id that is negative or past the end of the vocabulary.
     #[error("{key} is {id}, but there are only {tokens} tokens: the file is damaged")]
     IdPastVocabulary {
         /// The key that names it.
         key: &'static str,
         /// The id.
-        id: u32,
+        id: i64,
         /// Number of tokens.
         tokens: u32,
     },

@@ -25,7 +25,9 @@ impl Seed {
     pub(crate) fn bytes(self, bytes: &[u8]) -> u64 {
         let mut state = (bytes.len() as u64).wrapping_mul(MIX) ^ self.0;
         let mut rest = bytes;
-        while let Some((block, more)) = rest.split_first_chunk::<16>().filter(|(_, m)| !m.is_empty()) {
+        while let Some((block, more)) =
+            rest.split_first_chunk::<16>().filter(|(_, m)| !m.is_empty())
+        {
             let (a, b) = halves(block);
             state = fold(a ^ state, b ^ MIX);
             rest = more;

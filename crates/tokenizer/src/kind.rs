@@ -15,7 +15,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Reads the type number `value` of token `id`.
-    pub(crate) fn new(id: u32, value: i32, text: &str) -> Result<Self, TokenizerError> {
+    pub(crate) fn new(id: u32, value: i64, text: &str) -> Result<Self, TokenizerError> {
         let byte = byte_of(text);
         Ok(match value {
             // Some files call byte tokens normal. Text cannot reach them either way, only the byte fallback does.
@@ -48,7 +48,8 @@ mod tests {
     fn only_two_upper_case_digits_are_a_byte() {
         assert_eq!(byte_of("<0x00>"), Some(0));
         assert_eq!(byte_of("<0xAF>"), Some(0xAF));
-        for text in ["<0xaf>", "<0x+F>", "<0xF>", "<0x0FF>", "0xFF", "<0xFF", "<0x>", "<0x→>", ""] {
+        for text in ["<0xaf>", "<0x+F>", "<0xF>", "<0x0FF>", "0xFF", "<0xFF", "<0x>", "<0x→>", ""]
+        {
             assert_eq!(byte_of(text), None, "{text}");
         }
     }

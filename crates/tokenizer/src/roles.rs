@@ -23,16 +23,16 @@ const ENDS: [&str; 3] = ["<eos>", "<turn|>", "<|tool_response>"];
 impl Roles {
     pub(crate) fn new(vocab: &Vocab<'_>, texts: &Texts) -> Result<Self, TokenizerError> {
         let tokens = texts.len();
-        let check = |key, id| match id {
-            id if id < tokens => Ok(id),
-            id => Err(TokenizerError::IdPastVocabulary { key, id, tokens }),
+        let check = |key, id: i64| match u32::try_from(id) {
+            Ok(id) if id < tokens => Ok(id),
+            _ => Err(TokenizerError::IdPastVocabulary { key, id, tokens }),
         };
         let by_text = |text: &str| texts.id_of(text.as_bytes());
         let role = |key, id: Option<u32>, text| match id {
-            Some(id) => check(key, id).map(Some),
+            Some(id) => check(key, id.into()).map(Some),
             None => Ok(by_text(text)),
         };
-        let list = |key, ids: &[u32]| {
+        let list = |key, ids: &[i64]| {
             ids.iter().map(|&id| check(key, id)).collect::<Result<Vec<_>, _>>().map(ascending)
         };
         let eos = role("eos_token_id", vocab.eos, "<eos>")?;

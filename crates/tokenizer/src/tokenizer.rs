@@ -123,8 +123,9 @@ fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
 
 fn kinds(vocab: &Vocab<'_>, roles: &Roles) -> Result<Vec<Kind>, TokenizerError> {
     let rows = (0..).zip(vocab.types.iter().zip(&vocab.tokens));
-    let mut kinds =
-        rows.map(|(id, (&value, text))| Kind::new(id, value, text)).collect::<Result<Vec<_>, _>>()?;
+    let mut kinds = rows
+        .map(|(id, (&value, text))| Kind::new(id, value, text))
+        .collect::<Result<Vec<_>, _>>()?;
     // A token that ends generation is neither shown nor recognised in user text, even where the file has it so.
     for &end in &roles.ends {
         let kind = &mut kinds[end as usize];

@@ -8,7 +8,7 @@ pub struct Vocab<'a> {
     /// `tokens`: the text of each token, index = id, spaces as `▁`.
     pub tokens: Vec<&'a str>,
     /// `token_type`: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
-    pub types: Vec<i32>,
+    pub types: Vec<i64>,
     /// Length of `scores` where the file has them. They are not used, but must not contradict `tokens`.
     pub score_count: Option<usize>,
     /// `merges`: "left right", the first is applied first.
@@ -18,7 +18,7 @@ pub struct Vocab<'a> {
     /// `eos_token_id`: ends generation.
     pub eos: Option<u32>,
     /// `eos_token_ids`: more ids that end generation.
-    pub eos_ids: Vec<u32>,
+    pub eos_ids: Vec<i64>,
     /// `eot_token_id`: ends a turn, and with it generation.
     pub eot: Option<u32>,
     /// `unknown_token_id`: stands for bytes without a token.
@@ -28,5 +28,5 @@ pub struct Vocab<'a> {
     /// `mask_token_id`.
     pub mask: Option<u32>,
     /// `suppress_tokens`: ids that must never be sampled.
-    pub suppress: Vec<u32>,
+    pub suppress: Vec<i64>,
 }

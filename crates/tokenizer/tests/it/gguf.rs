@@ -1,40 +1,35 @@
-//! Temporary reader.
-use std::collections::HashMap;
+//! A vocabulary out of a GGUF file.
 
-pub enum V { N(u64), S(Vec<String>), I(Vec<i64>) }
+use std::rc::Rc;
 
-struct R<'a>(&'a [u8]);
-impl R<'_> {
-    fn n(&mut self, k: usize) -> u64 {
-        let mut b = [0; 8];
-        b[..k].copy_from_slice(&self.0[..k]);
-        self.0 = &self.0[k..];
-        u64::from_le_bytes(b)
-    }
-    fn s(&mut self) -> String {
-        let n = self.n(8) as usize;
-        let s = std::str::from_utf8(&self.0[..n]).unwrap().to_string();
-        self.0 = &self.0[n..];
-        s
-    }
+use rullama_gguf::{Gguf, GgufError, Optional};
+use rullama_source::{Bytes, MemorySource};
+use rullama_tokenizer::Vocab;
+
+/// Opens a file in memory.
+pub(crate) fn open(bytes: Bytes) -> Gguf {
+    let source = Rc::new(MemorySource::new("vocabulary", bytes));
+    pollster::block_on(Gguf::open(source)).expect("the file is sound")
 }
-pub fn read(b: &[u8]) -> HashMap<String, V> {
-    let mut r = R(&b[16..]);
-    let mut m = HashMap::new();
-    let size = |t| match t { 0 | 1 | 7 => 1, 2 | 3 => 2, 4..=6 => 4, _ => 8 };
-    for _ in 0..r.n(8) {
-        let k = r.s();
-        let t = r.n(4);
-        let v = match t {
-            8 => V::S(vec![r.s()]),
-            9 => {
-                let t = r.n(4);
-                let n = r.n(8);
-                if t == 8 { V::S((0..n).map(|_| r.s()).collect()) } else { V::I((0..n).map(|_| r.n(size(t)) as i64).collect()) }
-            }
-            t => V::N(r.n(size(t))),
-        };
-        m.insert(k, v);
-    }
-    m
+
+/// The vocabulary, its texts borrowed from the file.
+pub(crate) fn vocab(file: &Gguf) -> Result<Vocab<'_>, GgufError> {
+    let key = |name: &str| format!("tokenizer.ggml.{name}");
+    let strings = |name: &str| file.strings(&key(name)).map(|texts| texts.iter().collect());
+    let integers = |name: &str| file.integers(&key(name)).optional().map(Option::unwrap_or_default);
+    let id = |name: &str| file.u32(&key(name)).optional();
+    Ok(Vocab {
+        tokens: strings("tokens")?,
+        types: integers("token_type")?,
+        score_count: file.floats(&key("scores")).optional()?.map(<[f32]>::len),
+        merges: strings("merges")?,
+        bos: id("bos_token_id")?,
+        eos: id("eos_token_id")?,
+        eos_ids: integers("eos_token_ids")?,
+        eot: id("eot_token_id")?,
+        unknown: id("unknown_token_id")?,
+        padding: id("padding_token_id")?,
+        mask: id("mask_token_id")?,
+        suppress: integers("suppress_tokens")?,
+    })
 }

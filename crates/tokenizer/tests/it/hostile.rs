@@ -1,1 +1,195 @@
-//! x
+//! Vocabularies that are broken on purpose, each refused for its own reason, and oddities that are accepted.
+
+use rullama_tokenizer::{
+    Render, Special, Tokenizer,
+    TokenizerError::{self, *},
+    Vocab,
+};
+
+use crate::support::tiny;
+
+#[track_caller]
+fn check(vocab: &Vocab<'_>, want: &TokenizerError) {
+    let got = Tokenizer::new(vocab).err();
+    assert_eq!(got.as_ref(), Some(want));
+}
+
+/// The tiny vocabulary with one change.
+fn changed(change: impl FnOnce(&mut Vocab<'static>)) -> Vocab<'static> {
+    let mut vocab = tiny(&[]);
+    change(&mut vocab);
+    vocab
+}
+
+#[test]
+fn the_unchanged_vocabulary_is_sound() {
+    let tokenizer = Tokenizer::new(&tiny(&[])).expect("sound");
+    assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
+}
+
+#[test]
+fn no_tokens() {
+    check(&Vocab::default(), &EmptyVocabulary);
+}
+
+#[test]
+fn no_merges() {
+    check(&changed(|v| v.merges.clear()), &NoMerges);
+    assert!(NoMerges.to_string().contains("SentencePiece"));
+}
+
+#[test]
+fn arrays_of_different_lengths() {
+    let mismatch = |array, count| LengthMismatch { array, count, tokens: 10 };
+    check(&changed(|v| v.types.clear()), &mismatch("token types", 0));
+    check(&changed(|v| v.types.push(1)), &mismatch("token types", 11));
+    check(&changed(|v| v.types.truncate(9)), &mismatch("token types", 9));
+    check(&changed(|v| v.score_count = Some(11)), &mismatch("scores", 11));
+    check(&changed(|v| v.score_count = Some(0)), &mismatch("scores", 0));
+}
+
+#[test]
+fn unknown_types() {
+    for value in [0, 7, -1, i64::MIN, i64::MAX] {
+        check(&changed(|v| v.types[4] = value), &UnknownTokenType { id: 4, value });
+    }
+}
+
+#[test]
+fn duplicate_tokens() {
+    let twice = DuplicateToken { first: 4, second: 10, text: "a".into() };
+    check(&tiny(&[("a", 1)]), &twice);
+    check(&tiny(&[("a", 4)]), &twice);
+    check(&tiny(&[("<bos>", 3)]), &DuplicateToken { first: 2, second: 10, text: "<bos>".into() });
+}
+
+#[test]
+fn byte_tokens_that_name_no_byte() {
+    for text in ["<0xGG>", "<0xff>", "<0x1>", "x", "<0x100>"] {
+        check(&tiny(&[(text, 6)]), &InvalidByteToken { id: 10, text: text.into() });
+    }
+}
+
+#[test]
+fn text_that_could_not_be_written() {
+    let vocab = changed(|v| {
+        v.tokens[3] = "x";
+        v.types[3] = 1;
+    });
+    check(&vocab, &NoFallback { byte: 0 });
+}
+
+#[test]
+fn malformed_merges() {
+    for text in ["", " ", "ab", "a ", " b"] {
+        let vocab = changed(|v| v.merges.push(text));
+        check(&vocab, &MalformedMerge { index: 2, text: text.into() });
+    }
+}
+
+#[test]
+fn merges_of_unknown_pieces() {
+    for (text, piece) in [
+        ("x b", "x"),
+        ("a x", "x"),
+        ("a c", "ac"),
+        ("a b c", "b c"),
+        ("▁ a", "▁a"),
+        ("a  ", " "),
+        ("  a", " "),
+    ] {
+        let vocab = changed(|v| v.merges.push(text));
+        match Tokenizer::new(&vocab) {
+            Err(UnknownPiece { index: 2, piece: got }) => {
+                let joined = text.replacen(' ', "", 1);
+                assert!(got == piece || got == joined, "{text:?}: {got:?}");
+            }
+            other => panic!("{text:?}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn merges_that_would_forge_a_special_token() {
+    let forged = |text| SpecialPiece { index: 2, piece: text };
+    for kind in [2, 3, 4, 5] {
+        let vocab = |text, merge| {
+            let mut vocab = tiny(&[(text, kind)]);
+            vocab.merges.push(merge);
+            vocab
+        };
+        check(&vocab("abc", "ab c"), &forged("abc".into()));
+        let mut of_special = vocab("x", "x a");
+        of_special.tokens.push("xa");
+        of_special.types.push(1);
+        check(&of_special, &forged("x".into()));
+    }
+}
+
+#[test]
+fn ids_past_the_vocabulary() {
+    let past = |key, id| IdPastVocabulary { key, id, tokens: 10 };
+    check(&changed(|v| v.bos = Some(10)), &past("bos_token_id", 10));
+    check(&changed(|v| v.eos = Some(11)), &past("eos_token_id", 11));
+    check(&changed(|v| v.eot = Some(u32::MAX)), &past("eot_token_id", u32::MAX.into()));
+    check(&changed(|v| v.unknown = Some(10)), &past("unknown_token_id", 10));
+    check(&changed(|v| v.padding = Some(10)), &past("padding_token_id", 10));
+    check(&changed(|v| v.mask = Some(10)), &past("mask_token_id", 10));
+    check(&changed(|v| v.eos_ids = vec![1, 10]), &past("eos_token_ids", 10));
+    check(&changed(|v| v.eos_ids = vec![-1]), &past("eos_token_ids", -1));
+    check(&changed(|v| v.suppress = vec![9, 1 << 32]), &past("suppress_tokens", 1 << 32));
+    check(&changed(|v| v.suppress = vec![i64::MIN]), &past("suppress_tokens", i64::MIN));
+}
+
+#[test]
+fn messages_stay_short() {
+    let long: &'static str = "é".repeat(1 << 16).leak();
+    let vocab = changed(|v| v.merges.push(long));
+    let message = Tokenizer::new(&vocab).expect_err("no space").to_string();
+    assert!(message.len() < 300, "{}", message.len());
+}
+
+#[test]
+fn empty_texts_are_accepted_and_never_found() {
+    for kind in 1..=5 {
+        let tokenizer = Tokenizer::new(&tiny(&[("", kind), ("", kind)])).expect("accepted");
+        assert_eq!(tokenizer.encode("ab", Special::Parse), [7]);
+        assert!(tokenizer.encode("", Special::Parse).is_empty());
+        assert_eq!(tokenizer.id_of(""), None);
+        assert_eq!(tokenizer.decode(&[10, 11], Render::All), "");
+    }
+}
+
+#[test]
+fn of_two_merges_of_a_pair_the_first_counts() {
+    let vocab = |merges: &[&'static str]| {
+        let mut vocab = tiny(&[("bc", 1)]);
+        vocab.merges = merges.to_vec();
+        Tokenizer::new(&vocab).expect("accepted").encode("abc", Special::None)
+    };
+    assert_eq!(vocab(&["a b", "b c"]), [7, 6]);
+    assert_eq!(vocab(&["b c", "a b"]), [4, 10]);
+    assert_eq!(vocab(&["b c", "a b", "b c"]), [4, 10]);
+    assert_eq!(vocab(&["a b", "b c", "a b"]), [7, 6]);
+}
+
+#[test]
+fn bytes_without_a_token_are_unknown() {
+    let tokenizer = Tokenizer::new(&tiny(&[("<0xC3>", 6)])).expect("accepted");
+    assert_eq!(tokenizer.encode("aéb", Special::None), [4, 10, 3, 5]);
+}
+
+#[test]
+fn byte_tokens_may_be_called_normal() {
+    let tokenizer = Tokenizer::new(&tiny(&[("<0xC3>", 1), ("<0xA9>", 1)])).expect("accepted");
+    assert_eq!(tokenizer.encode("é", Special::Parse), [10, 11]);
+    assert_eq!(tokenizer.decode(&[10, 11], Render::Plain), "é");
+}
+
+#[test]
+fn newlines_are_never_joined_with_other_characters() {
+    let mut vocab = tiny(&[("\n", 1), ("\n\n", 1), ("a\n", 1)]);
+    vocab.merges.extend(["\n \n", "a \n"]);
+    let tokenizer = Tokenizer::new(&vocab).expect("accepted");
+    assert_eq!(tokenizer.encode("a\n\na\n", Special::None), [4, 11, 4, 10]);
+}

@@ -8,7 +8,7 @@ use rullama_tokenizer::{Special, Vocab};
 pub(crate) struct Reference {
     ids: HashMap<&'static str, u32>,
     ranks: HashMap<(&'static str, &'static str), usize>,
-    types: Vec<i32>,
+    types: Vec<i64>,
     /// Special tokens, longest first.
     specials: Vec<(&'static str, u32)>,
 }
@@ -89,7 +89,7 @@ enum Fragment<'a> {
 
 impl<'a> Fragment<'a> {
     /// This fragment cut at every occurrence of a marker.
-    fn cut(&self, marker: &str, id: u32) -> Vec<Fragment<'a>> {
+    fn cut(&self, marker: &str, id: u32) -> Vec<Self> {
         let text = match *self {
             Self::Token(id) => return vec![Fragment::Token(id)],
             Self::Text(text) => text,

@@ -1,11 +1,11 @@
 //! Known ids, from other implementations.
 
+use rullama_testkit::golden;
 use rullama_tokenizer::{
     Render,
     Special::{self, None, Parse, UserDefined},
     Tokenizer,
 };
-use rullama_testkit::golden;
 
 use crate::support::{REAL, SMALL};
 
@@ -29,11 +29,13 @@ fn vocabulary_test_file() {
     };
     let (texts, lines) = (read("inp"), read("out"));
     let texts: Vec<_> = texts.split("\n__ggml_vocab_test__\n").collect();
-    let lines: Vec<_> = lines.strip_suffix('\n').expect("ends with a newline").split('\n').collect();
+    let lines: Vec<_> =
+        lines.strip_suffix('\n').expect("ends with a newline").split('\n').collect();
     assert_eq!(texts.len(), 46);
     assert_eq!(lines.len(), 46);
     for (text, line) in texts.iter().zip(lines) {
-        let ids: Vec<u32> = line.split_whitespace().map(|id| id.parse().expect("a number")).collect();
+        let ids: Vec<u32> =
+            line.split_whitespace().map(|id| id.parse().expect("a number")).collect();
         check_real(text, UserDefined, &ids);
         assert_eq!(REAL.tokenizer.decode(&ids, Render::Plain), *text);
     }
@@ -41,12 +43,18 @@ fn vocabulary_test_file() {
 
 #[test]
 fn golden_cases_of_the_small_vocabulary() {
-    let file: serde_json::Value = serde_json::from_slice(&golden("tokenizer_cases.json")).expect("JSON");
+    let file: serde_json::Value =
+        serde_json::from_slice(&golden("tokenizer_cases.json")).expect("JSON");
     let tokenizer = &SMALL.tokenizer;
     let cases = file["cases"].as_array().expect("cases");
     assert_eq!(cases.len(), 42);
     let strings = |case: &serde_json::Value| -> Vec<String> {
-        case["tokens"].as_array().expect("tokens").iter().map(|t| t.as_str().expect("text").into()).collect()
+        case["tokens"]
+            .as_array()
+            .expect("tokens")
+            .iter()
+            .map(|t| t.as_str().expect("text").into())
+            .collect()
     };
     for case in cases {
         let text = case["text"].as_str().expect("text");
@@ -54,9 +62,13 @@ fn golden_cases_of_the_small_vocabulary() {
         // The file's beginning of sequence is unconditional.
         assert_eq!(Some(ids[0]), tokenizer.bos());
         check(tokenizer, text, Parse, &ids[1..]);
-        let texts: Vec<_> = ids.iter().map(|&id| tokenizer.token_text(id).expect("an id")).collect();
+        let texts: Vec<_> =
+            ids.iter().map(|&id| tokenizer.token_text(id).expect("an id")).collect();
         assert_eq!(texts, strings(case));
-        assert_eq!(tokenizer.decode(&ids, Render::All), case["decoded_special"].as_str().expect("text"));
+        assert_eq!(
+            tokenizer.decode(&ids, Render::All),
+            case["decoded_special"].as_str().expect("text")
+        );
         // The file's `decoded` drops user-defined tokens too.
         let mut plain = tokenizer.decode(&ids, Render::Plain);
         for (token, kind) in SMALL.vocab.tokens.iter().zip(&SMALL.vocab.types) {
@@ -102,10 +114,16 @@ fn words_and_blanks() {
 #[test]
 fn markers_of_a_prompt() {
     for (text, ids) in [
-        ("<|turn>user\nHi<turn|>\n<|turn>model\n", &[105, 2364, 107, 10979, 106, 107, 105, 4368, 107][..]),
+        (
+            "<|turn>user\nHi<turn|>\n<|turn>model\n",
+            &[105, 2364, 107, 10979, 106, 107, 105, 4368, 107][..],
+        ),
         (
             "<|turn>user\nWhat is 2+2?<turn|>\n<|turn>model\n",
-            &[105, 2364, 107, 3689, 563, 236743, 236778, 236862, 236778, 236881, 106, 107, 105, 4368, 107],
+            &[
+                105, 2364, 107, 3689, 563, 236743, 236778, 236862, 236778, 236881, 106, 107, 105,
+                4368, 107,
+            ],
         ),
         (
             "<|tool>declaration:bash{description:<|\"|>Run a command<|\"|>}<tool|>",
@@ -118,8 +136,8 @@ fn markers_of_a_prompt() {
         (
             "<|channel>thought\nLet me think about this...<channel|>The answer is 42.",
             &[
-                100, 45518, 107, 6481, 786, 1751, 1003, 672, 1390, 101, 818, 3890, 563, 236743, 236812, 236778,
-                236761,
+                100, 45518, 107, 6481, 786, 1751, 1003, 672, 1390, 101, 818, 3890, 563, 236743,
+                236812, 236778, 236761,
             ],
         ),
     ] {
