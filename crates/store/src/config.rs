@@ -1,0 +1,84 @@
+//! The config blob: facts about a model that its manifest points to.
+
+use serde_json::{Map, Value};
+
+/// Facts about a model. Fields that are missing, or not of the type they should be, are empty.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct ConfigBlob {
+    /// `gguf` for every model we can read.
+    pub model_format: Option<String>,
+    /// Family of architectures.
+    pub model_family: Option<String>,
+    /// All families involved, projectors included.
+    pub model_families: Vec<String>,
+    /// Size for people, such as `5.1B`.
+    pub model_type: Option<String>,
+    /// Quantisation, such as `Q4_K_M`.
+    pub file_type: Option<String>,
+    /// Name of a built-in prompt renderer.
+    pub renderer: Option<String>,
+    /// Name of a built-in output parser.
+    pub parser: Option<String>,
+    /// Least version of Ollama that can run it.
+    pub requires: Option<String>,
+    /// Processor architecture it was made on.
+    pub architecture: Option<String>,
+    /// System it was made on.
+    pub os: Option<String>,
+    /// About the drafter.
+    pub draft: Option<DraftConfig>,
+    /// Where a remote model runs.
+    pub remote_host: Option<String>,
+    /// What a remote model is called there.
+    pub remote_model: Option<String>,
+}
+
+/// Facts about a model's drafter.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DraftConfig {
+    /// Format of its weights.
+    pub model_format: Option<String>,
+    /// Its architecture.
+    pub architecture: Option<String>,
+    /// What its tensor names start with.
+    pub tensor_prefix: Option<String>,
+    /// Its own configuration, as it stands there.
+    pub config: Option<Value>,
+}
+
+impl ConfigBlob {
+    pub(crate) fn from_object(object: &Map<String, Value>) -> Self {
+        Self {
+            model_format: text(object, "model_format"),
+            model_family: text(object, "model_family"),
+            model_families: texts(object, "model_families"),
+            model_type: text(object, "model_type"),
+            file_type: text(object, "file_type"),
+            renderer: text(object, "renderer"),
+            parser: text(object, "parser"),
+            requires: text(object, "requires"),
+            architecture: text(object, "architecture"),
+            os: text(object, "os"),
+            draft: object.get("draft").and_then(Value::as_object).map(|draft| DraftConfig {
+                model_format: text(draft, "model_format"),
+                architecture: text(draft, "architecture"),
+                tensor_prefix: text(draft, "tensor_prefix"),
+                config: draft.get("config").cloned(),
+            }),
+            remote_host: text(object, "remote_host"),
+            remote_model: text(object, "remote_model"),
+        }
+    }
+}
+
+/// A string that is there and not empty.
+fn text(object: &Map<String, Value>, field: &str) -> Option<String> {
+    object.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+fn texts(object: &Map<String, Value>, field: &str) -> Vec<String> {
+    let values = object.get(field).and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str).map(str::to_owned).collect()
+}

@@ -1,0 +1,135 @@
+//! Where stores lie on each system.
+
+use std::{
+    ffi::{OsStr, OsString},
+    path::PathBuf,
+};
+
+/// What the search depends on. The caller finds it out; this crate reads no environment.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// The variable `OLLAMA_MODELS`.
+    pub ollama_models: Option<OsString>,
+    /// The user's home folder.
+    pub home: Option<PathBuf>,
+    /// The system.
+    pub platform: Platform,
+}
+
+/// Systems with rules of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Platform {
+    /// Linux, and what resembles it.
+    Linux,
+    /// macOS.
+    MacOs,
+    /// Windows.
+    Windows,
+}
+
+impl Platform {
+    /// The system this was compiled for.
+    pub const CURRENT: Self = if cfg!(target_os = "macos") {
+        Self::MacOs
+    } else if cfg!(target_os = "windows") {
+        Self::Windows
+    } else {
+        Self::Linux
+    };
+}
+
+/// Folders in which a store may lie, the most likely first.
+pub fn candidates(environment: &Environment) -> Vec<PathBuf> {
+    let chosen = environment.ollama_models.as_deref().map(trimmed).map(PathBuf::from);
+    let home = environment.home.as_ref().filter(|home| !home.as_os_str().is_empty());
+    let own = home.map(|home| home.join(".ollama").join("models"));
+    // The home of the user that the official installer makes for the service.
+    let service = match environment.platform {
+        Platform::Linux => Some(PathBuf::from("/usr/share/ollama/.ollama/models")),
+        Platform::MacOs | Platform::Windows => None,
+    };
+    let mut folders = Vec::new();
+    for folder in [chosen, own, service].into_iter().flatten() {
+        if !folder.as_os_str().is_empty() && !folders.contains(&folder) {
+            folders.push(folder);
+        }
+    }
+    folders
+}
+
+/// Without surrounding white space, and then without surrounding quotes: `set X="C:\y"` keeps them on some systems.
+fn trimmed(value: &OsStr) -> &OsStr {
+    match value.to_str() {
+        Some(text) => OsStr::new(text.trim().trim_matches(['"', '\''])),
+        None => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(models: Option<&str>, home: Option<&str>, platform: Platform, expected: &[&str]) {
+        let environment = Environment {
+            ollama_models: models.map(OsString::from),
+            home: home.map(PathBuf::from),
+            platform,
+        };
+        let expected: Vec<PathBuf> = expected.iter().map(PathBuf::from).collect();
+        assert_eq!(candidates(&environment), expected, "{environment:?}");
+    }
+
+    const SERVICE: &str = "/usr/share/ollama/.ollama/models";
+
+    #[test]
+    fn each_system_has_its_places() {
+        use Platform::{Linux, MacOs, Windows};
+        check(None, Some("/home/me"), Linux, &["/home/me/.ollama/models", SERVICE]);
+        check(None, Some("/Users/me"), MacOs, &["/Users/me/.ollama/models"]);
+        check(None, Some("C:/Users/me"), Windows, &["C:/Users/me/.ollama/models"]);
+        check(None, None, Linux, &[SERVICE]);
+        check(None, None, MacOs, &[]);
+        check(None, Some(""), Windows, &[]);
+    }
+
+    #[test]
+    fn the_variable_comes_first() {
+        let home = Some("/home/me");
+        let rest = ["/home/me/.ollama/models", SERVICE];
+        let with = |first| [&[first], &rest[..]].concat();
+        check(Some("/models"), home, Platform::Linux, &with("/models"));
+        check(Some("/models"), None, Platform::MacOs, &["/models"]);
+        check(Some(SERVICE), None, Platform::Linux, &[SERVICE]);
+    }
+
+    #[test]
+    fn the_variable_is_freed_from_space_and_then_from_quotes() {
+        for (value, meant) in [
+            (" /m \n", "/m"),
+            ("\"/m\"", "/m"),
+            ("  '/m'  ", "/m"),
+            ("\"'/m", "/m"),
+            ("\" /m \"", " /m "),
+            ("/with space/m", "/with space/m"),
+            (r#""D:\models""#, r"D:\models"),
+        ] {
+            check(Some(value), None, Platform::Windows, &[meant]);
+        }
+        for value in ["", "  ", "\"\"", " '' "] {
+            check(Some(value), Some("/h"), Platform::MacOs, &["/h/.ollama/models"]);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_that_is_not_unicode_is_taken_as_it_is() {
+        use std::os::unix::ffi::OsStringExt;
+        let value = OsString::from_vec(b"/m\xff".to_vec());
+        let environment = Environment {
+            ollama_models: Some(value.clone()),
+            home: None,
+            platform: Platform::MacOs,
+        };
+        assert_eq!(candidates(&environment), [PathBuf::from(value)]);
+    }
+}

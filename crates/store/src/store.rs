@@ -1,0 +1,188 @@
+//! A store on disk: what is in it, and which files a name means.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::SystemTime,
+};
+
+use crate::{
+    Digest, ModelFiles, ModelName, Outcome, Searched, StoreError,
+    files::Found,
+    manifest::{MAX_BYTES, Manifest},
+    near::near,
+    read::{read_small, unreadable},
+};
+
+/// A model store, opened for reading.
+#[derive(Debug, Clone)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// What a store holds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Listing {
+    /// The models, sorted by name.
+    pub entries: Vec<Entry>,
+    /// Folders that could not be looked into.
+    pub unreadable: Vec<StoreError>,
+}
+
+/// A model in a store.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// Its name.
+    pub name: ModelName,
+    /// Its manifest.
+    pub manifest: PathBuf,
+    /// When the manifest was last written.
+    pub modified: Option<SystemTime>,
+    /// What the manifest says, or what is wrong with it.
+    pub summary: Result<Summary, StoreError>,
+}
+
+/// What a manifest says about its model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Summary {
+    /// The digest of the manifest. Ollama shows its [short form](Digest::short).
+    pub id: Digest,
+    /// Bytes of all its blobs together.
+    pub size: u64,
+}
+
+/// The files that `name` means in the first of the stores at `roots` that knows it.
+pub fn resolve(roots: &[PathBuf], name: &ModelName) -> Result<ModelFiles, StoreError> {
+    let mut searched = Vec::new();
+    let mut known = Vec::new();
+    for root in roots {
+        let outcome = match Store::open(root) {
+            Ok(store) => match store.find(name) {
+                Ok(path) => return store.load(path),
+                Err(walk) => {
+                    known.extend(walk.manifests.into_iter().map(|(name, _)| name));
+                    if walk.unreadable.is_empty() { Outcome::Read } else { Outcome::Unreadable }
+                }
+            },
+            Err(StoreError::NoStore { .. }) => Outcome::NoFolder,
+            Err(_) => Outcome::Unreadable,
+        };
+        searched.push(Searched { root: root.clone(), outcome });
+    }
+    let near = near(name, &known);
+    Err(StoreError::NotFound { name: name.to_string(), searched, near })
+}
+
+impl Store {
+    /// The store in the folder `root`.
+    pub fn open(root: impl Into<PathBuf>) -> Result<Self, StoreError> {
+        let root = root.into();
+        match fs::metadata(&root) {
+            Ok(metadata) if metadata.is_dir() => Ok(Self { root }),
+            Ok(_) => Err(StoreError::NoStore { root }),
+            Err(e) if missing(&e) => Err(StoreError::NoStore { root }),
+            Err(e) => Err(unreadable(&root, e)),
+        }
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// All models. A broken one is an entry like any other and says what is wrong.
+    pub fn list(&self) -> Listing {
+        let walk = self.walk();
+        let entries = walk.manifests.into_iter().map(|(name, manifest)| Entry {
+            modified: fs::metadata(&manifest).and_then(|m| m.modified()).ok(),
+            summary: read_manifest(&manifest).map(|(id, parsed)| Summary { id, size: parsed.size }),
+            name,
+            manifest,
+        });
+        Listing { entries: entries.collect(), unreadable: walk.unreadable }
+    }
+
+    /// The files that `name` means. Where no model has exactly this name, case is ignored.
+    pub fn resolve(&self, name: &ModelName) -> Result<ModelFiles, StoreError> {
+        resolve(std::slice::from_ref(&self.root), name)
+    }
+
+    /// The manifest of `name`, or all that is there instead. Names are compared with what the folders list and never
+    /// joined to a path, so that none can lead elsewhere, and the stored case is known.
+    fn find(&self, name: &ModelName) -> Result<(ModelName, PathBuf), Walk> {
+        let mut walk = self.walk();
+        let exact = |other: &ModelName| name.parts() == other.parts();
+        let same = |other: &ModelName| {
+            name.parts().iter().zip(other.parts()).all(|(a, b)| a.eq_ignore_ascii_case(b))
+        };
+        let mut names = walk.manifests.iter().map(|(other, _)| other);
+        match names.clone().position(exact).or_else(|| names.position(same)) {
+            Some(index) => Ok(walk.manifests.swap_remove(index)),
+            None => Err(walk),
+        }
+    }
+
+    fn load(&self, (name, path): (ModelName, PathBuf)) -> Result<ModelFiles, StoreError> {
+        let (id, manifest) = read_manifest(&path)?;
+        ModelFiles::load(self.root.join("blobs"), Found { name, path, id, manifest })
+    }
+
+    fn walk(&self) -> Walk {
+        let mut walk = Walk::default();
+        walk.descend(&self.root.join("manifests"), &mut Vec::new());
+        walk.manifests.sort();
+        walk
+    }
+}
+
+/// The manifests found on a walk through a store.
+#[derive(Debug, Default)]
+struct Walk {
+    manifests: Vec<(ModelName, PathBuf)>,
+    unreadable: Vec<StoreError>,
+}
+
+impl Walk {
+    /// Host, namespace, model, tag: exactly four levels, and nothing whose name could not be part of a model's.
+    fn descend(&mut self, folder: &Path, above: &mut Vec<String>) {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            // A store without models has no such folder, and models may be deleted while we walk.
+            Err(e) if missing(&e) => return,
+            Err(e) => return self.unreadable.push(unreadable(folder, e)),
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(e) => return self.unreadable.push(unreadable(folder, e)),
+            };
+            let Ok(part) = entry.file_name().into_string() else { continue };
+            let path = entry.path();
+            let Ok(metadata) = fs::metadata(&path) else { continue };
+            above.push(part);
+            if let [host, namespace, model, tag] = above.as_slice() {
+                let name = ModelName::from_parts([host, namespace, model, tag]);
+                if let (Some(name), true) = (name, metadata.is_file()) {
+                    self.manifests.push((name, path));
+                }
+            } else if metadata.is_dir() {
+                self.descend(&path, above);
+            }
+            above.pop();
+        }
+    }
+}
+
+fn read_manifest(path: &Path) -> Result<(Digest, Manifest), StoreError> {
+    let bytes = read_small(path, MAX_BYTES)?;
+    let manifest = Manifest::parse(&bytes)
+        .map_err(|problem| StoreError::BadManifest { path: path.into(), problem })?;
+    Ok((Digest::of(&bytes), manifest))
+}
+
+fn missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}

@@ -1,0 +1,59 @@
+//! Whether a file holds the bytes its digest promises.
+
+use std::{fs::File, io::Read, ops::ControlFlow, path::Path};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    Digest, StoreError,
+    read::{regular_file_len, unreadable},
+};
+
+/// How much is read and hashed between two reports.
+const PIECE: usize = 1 << 20;
+
+/// Hashes the file at `path` and compares it with `digest`.
+///
+/// `on_progress` gets the bytes done and the bytes in total, before the first piece and after each; it may stop the work.
+pub fn verify(
+    path: &Path,
+    digest: &Digest,
+    on_progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<(), StoreError> {
+    let total = regular_file_len(path)?;
+    let mut file = File::open(path).map_err(|e| unreadable(path, e))?;
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; PIECE];
+    let mut done = 0;
+    loop {
+        if on_progress(done, total).is_break() {
+            return Err(StoreError::Cancelled { path: path.into() });
+        }
+        let len = fill(&mut file, &mut piece).map_err(|e| unreadable(path, e))?;
+        if len == 0 {
+            break;
+        }
+        hasher.update(&piece[..len]);
+        done += len as u64;
+    }
+    let actual = Digest::finish(hasher);
+    if actual == *digest {
+        Ok(())
+    } else {
+        Err(StoreError::HashMismatch { path: path.into(), expected: digest.clone(), actual })
+    }
+}
+
+/// Reads until `piece` is full or the file ends, so that reports come at even distances.
+fn fill(file: &mut File, piece: &mut [u8]) -> std::io::Result<usize> {
+    let mut len = 0;
+    while len < piece.len() {
+        match file.read(&mut piece[len..]) {
+            Ok(0) => break,
+            Ok(more) => len += more,
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(len)
+}
