@@ -1,0 +1,156 @@
+//! Arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+
+const AFTER_HELP: &str = "\
+MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such model, 4 the file is broken or not supported,
+5 the network failed, 6 a checksum does not match.";
+
+/// Reads Gemma 4 models from Ollama's store, from files and over HTTP.
+#[derive(Debug, Parser)]
+#[command(name = "rullama", version, after_help = AFTER_HELP, arg_required_else_help = true)]
+pub(crate) struct Args {
+    /// Look for models in this folder instead of Ollama's usual places
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) store: Option<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// List the models of Ollama's store
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    /// Show what is in a model
+    Show(ShowArgs),
+    /// Turn text into token ids
+    Tokenize(TokenizeArgs),
+    /// Turn token ids into text
+    Detokenize(DetokenizeArgs),
+    /// Turn messages into the prompt a model sees
+    Render(RenderArgs),
+    /// Check that a model's files are whole and unchanged
+    Verify(VerifyArgs),
+}
+
+impl Command {
+    /// Whether output, errors included, is for a program.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::List(args) => args.json,
+            Self::Show(args) => args.json,
+            Self::Tokenize(args) => args.json,
+            Self::Detokenize(args) => args.json,
+            Self::Render(args) => args.json,
+            Self::Verify(args) => args.json,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ListArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ShowArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// Also list every tensor
+    #[arg(long)]
+    pub(crate) tensors: bool,
+    /// Also list all metadata
+    #[arg(long)]
+    pub(crate) metadata: bool,
+    /// Print arrays of metadata whole
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct TokenizeArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// The text; without it, standard input is read
+    #[arg(conflicts_with = "stdin", allow_hyphen_values = true)]
+    pub(crate) text: Option<String>,
+    /// Read the text from standard input, to its end
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Recognise control tokens such as <|turn> in the text
+    #[arg(long)]
+    pub(crate) special: bool,
+    /// Put the beginning-of-sequence token in front, unless it is there
+    #[arg(long)]
+    pub(crate) bos: bool,
+    /// Print {"ids":[…],"pieces":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct DetokenizeArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// The ids, separated by blanks or commas; without them, standard input is read
+    #[arg(conflicts_with = "stdin", allow_hyphen_values = true)]
+    pub(crate) ids: Vec<String>,
+    /// Read the ids from standard input, to its end
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Show control tokens such as <|turn> in the text
+    #[arg(long)]
+    pub(crate) special: bool,
+    /// Print {"text":…,"pieces":[…]}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct RenderArgs {
+    /// Write the prompt this model wants: name, path or URL
+    #[arg(required_unless_present = "family", conflicts_with = "family")]
+    pub(crate) model: Option<String>,
+    /// Write the prompt of a template family instead
+    #[arg(long)]
+    pub(crate) family: Option<FamilyArg>,
+    /// The conversation as JSON; without it, standard input is read
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Option<PathBuf>,
+    /// End with an opened model turn where the official templates forget it (after text, call and result in one message)
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Print {"prompt":…,"spans":[…]}; spans say which text is trusted
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum FamilyArg {
+    /// E2B and E4B
+    Small,
+    /// 12B, 26B-A4B and 31B
+    Large,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct VerifyArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// The checksum a file or URL should have, as 64 hex digits
+    #[arg(long, value_name = "HEX")]
+    pub(crate) sha256: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,107 @@
+//! Exit codes that mean something, and errors on standard error.
+
+use std::{io::Write, process::ExitCode};
+
+use anyhow::Error;
+use rullama_chat::ChatError;
+use rullama_gguf::GgufError;
+use rullama_runtime::vocabulary::VocabularyError;
+use rullama_source::SourceError;
+use rullama_store::StoreError;
+use rullama_tokenizer::TokenizerError;
+
+/// What kind of failure an exit code stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Failure {
+    Other,
+    NotFound,
+    BadFile,
+    Network,
+    Checksum,
+}
+
+impl Failure {
+    /// The exit code and its name in JSON.
+    fn code(self) -> (u8, &'static str) {
+        match self {
+            Self::Other => (1, "failed"),
+            Self::NotFound => (3, "not_found"),
+            Self::BadFile => (4, "bad_file"),
+            Self::Network => (5, "network"),
+            Self::Checksum => (6, "checksum"),
+        }
+    }
+}
+
+/// Tells the user what went wrong and gives the code to exit with.
+pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
+    let (code, name) = classify(error).code();
+    let message = message(error);
+    let text = if json {
+        serde_json::json!({ "error": { "code": name, "message": message } }).to_string()
+    } else {
+        format!("rullama: {message}")
+    };
+    // Nothing is left to be done if standard error is closed too.
+    let _ = writeln!(std::io::stderr(), "{text}");
+    ExitCode::from(code)
+}
+
+/// The error and its causes, without saying the same twice: many messages quote their source.
+fn message(error: &Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !message.contains(&cause) {
+            message = format!("{message}: {cause}");
+        }
+    }
+    message
+}
+
+fn classify(error: &Error) -> Failure {
+    error.chain().find_map(failure).unwrap_or(Failure::Other)
+}
+
+fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
+    if let Some(error) = cause.downcast_ref::<GgufError>() {
+        return Some(match error {
+            GgufError::Source(source) => source_failure(source),
+            _ => Failure::BadFile,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<VocabularyError>() {
+        return Some(match error {
+            VocabularyError::Gguf(GgufError::Source(source)) => source_failure(source),
+            _ => Failure::BadFile,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        return Some(match error {
+            StoreError::NotFound { .. } | StoreError::NoStore { .. } => Failure::NotFound,
+            StoreError::HashMismatch { .. } => Failure::Checksum,
+            StoreError::BadName { .. }
+            | StoreError::Unreadable { .. }
+            | StoreError::Cancelled { .. } => Failure::Other,
+            _ => Failure::BadFile,
+        });
+    }
+    if cause.is::<TokenizerError>() || cause.is::<ChatError>() {
+        return Some(Failure::BadFile);
+    }
+    cause.downcast_ref::<SourceError>().map(source_failure)
+}
+
+fn source_failure(error: &SourceError) -> Failure {
+    use SourceError as E;
+    match error {
+        E::Missing { .. } | E::Status { status: 404 | 410, .. } => Failure::NotFound,
+        E::Empty { .. } | E::NotAFile { .. } => Failure::BadFile,
+        E::NoRanges { .. } | E::WebPage { .. } | E::Status { .. } | E::WrongRange { .. } => {
+            Failure::Network
+        }
+        E::TooManyBytes { .. } | E::Encoded { .. } | E::TooManyRedirects { .. } => Failure::Network,
+        E::BadRedirect { .. } | E::BadAnswer { .. } => Failure::Network,
+        E::Cut { .. } | E::Stalled { .. } | E::Unreachable { .. } => Failure::Network,
+        _ => Failure::Other,
+    }
+}

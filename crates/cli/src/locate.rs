@@ -1,0 +1,122 @@
+//! From what the user typed to an open source of bytes.
+
+use std::{
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use anyhow::{Context, Result};
+use rullama_gguf::{Gguf, GgufError};
+use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource};
+use rullama_store::{
+    Environment, ModelFiles, ModelName, Platform, StoreError, candidates, resolve,
+};
+
+/// Folders that may hold a store.
+pub(crate) struct Stores(pub(crate) Vec<PathBuf>);
+
+/// What MODEL turned out to be.
+pub(crate) enum Place {
+    /// A model of the store.
+    Store(Box<ModelFiles>),
+    /// A file.
+    Path(PathBuf),
+    /// A URL.
+    Url(String),
+}
+
+/// The folders to search: the one the user named, or Ollama's usual places.
+pub(crate) fn stores(chosen: Option<PathBuf>) -> Stores {
+    Stores(chosen.map_or_else(
+        || {
+            candidates(&Environment {
+                ollama_models: std::env::var_os("OLLAMA_MODELS"),
+                home: std::env::home_dir(),
+                platform: Platform::CURRENT,
+            })
+        },
+        |folder| vec![folder],
+    ))
+}
+
+impl Stores {
+    /// Finds MODEL: a URL by its scheme, a path by its looks, then a name, then any file there is.
+    pub(crate) fn find(&self, model: &str) -> Result<Place> {
+        if model.starts_with("http://") || model.starts_with("https://") {
+            return Ok(Place::Url(model.into()));
+        }
+        if looks_like_path(model) {
+            return Ok(Place::Path(model.into()));
+        }
+        match model.parse::<ModelName>().and_then(|name| resolve(&self.0, &name)) {
+            Ok(files) => Ok(Place::Store(Box::new(files))),
+            Err(StoreError::NotFound { .. } | StoreError::BadName { .. })
+                if Path::new(model).is_file() =>
+            {
+                Ok(Place::Path(model.into()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Finds MODEL and reads its header.
+    pub(crate) fn open(&self, model: &str) -> Result<(Place, Gguf)> {
+        let place = self.find(model)?;
+        let gguf = place.open()?;
+        Ok((place, gguf))
+    }
+}
+
+impl Place {
+    /// The bytes of the model itself.
+    pub(crate) fn source(&self) -> Result<Rc<dyn ByteSource>> {
+        Ok(match self {
+            Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
+            Self::Path(path) => Rc::new(FileSource::open(path)?),
+            Self::Url(url) => Rc::new(HttpSource::open(url, HttpOptions::default())?),
+        })
+    }
+
+    /// The header of the model itself.
+    pub(crate) fn open(&self) -> Result<Gguf> {
+        let source = self.source()?;
+        let name = source.name().to_owned();
+        match pollster::block_on(Gguf::open(source)) {
+            // Sources name themselves in their errors.
+            Err(error @ GgufError::Source(_)) => Err(error.into()),
+            result => result.context(name),
+        }
+    }
+}
+
+/// Names never start with `.`, `/` or `~`, nor contain backslashes; nobody calls a model `x.gguf`.
+fn looks_like_path(model: &str) -> bool {
+    let drive = model.as_bytes().get(1) == Some(&b':') && model.contains(['\\', '/']);
+    model.starts_with(['.', '/', '~'])
+        || model.contains('\\')
+        || drive
+        || model.to_ascii_lowercase().ends_with(".gguf")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::looks_like_path;
+
+    #[test]
+    fn paths_and_names() {
+        for path in
+            ["./model", "/m/x", "../x", "model.gguf", "a/b.GGUF", "C:\\m\\x", "C:/m/x", "~/x"]
+        {
+            assert!(looks_like_path(path), "{path}");
+        }
+        for name in [
+            "gemma4",
+            "gemma4:e2b",
+            "alice/tuned:v1",
+            "hf.co/org/repo:Q4_K_M",
+            "localhost:5000/a/b:c",
+        ] {
+            assert!(!looks_like_path(name), "{name}");
+        }
+    }
+}

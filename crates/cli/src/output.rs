@@ -1,0 +1,108 @@
+//! Printing: tables for people, JSON for programs.
+
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+/// Writes to standard output. A reader that went away (`| head`) is no failure worth words.
+pub(crate) fn print(text: &str) -> Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => result.context("standard output could not be written"),
+    }
+}
+
+/// Prints a value as one line of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
+    print(&(serde_json::to_string(value)? + "\n"))
+}
+
+/// Columns, each as wide as its widest cell; the last one is not padded.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(&widths) {
+            line.push_str(&format!("{cell:width$}    "));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Bytes as Ollama prints them: decimal units.
+pub(crate) fn bytes(count: u64) -> String {
+    let units =
+        [(1_000_000_000_000, "TB"), (1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "KB")];
+    for (size, unit) in units {
+        if count >= size {
+            let value = count as f64 / size as f64;
+            return if value >= 10.0 {
+                format!("{value:.0} {unit}")
+            } else {
+                format!("{value:.1} {unit}")
+            };
+        }
+    }
+    format!("{count} B")
+}
+
+/// Text from a file for a terminal: control characters shown, not obeyed.
+pub(crate) fn safe(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
+        .collect()
+}
+
+/// A progress bar over bytes on standard error; invisible where nobody looks.
+pub(crate) fn progress(total: u64, what: &str) -> ProgressBar {
+    if !io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template(
+        "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}",
+    );
+    let bar = ProgressBar::new(total).with_message(what.to_owned());
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (count, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1_000, "1.0 KB"),
+            (7_200_000_000, "7.2 GB"),
+            (15_776_467, "16 MB"),
+        ] {
+            assert_eq!(bytes(count), text);
+        }
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["NAME".into(), "SIZE".into()], vec!["gemma4:e2b".into(), "7 GB".into()]];
+        assert_eq!(table(&rows), "NAME          SIZE\ngemma4:e2b    7 GB\n");
+    }
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(safe("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
+    }
+}

@@ -1,0 +1,188 @@
+//! `rullama show`: what is in a model.
+
+mod facts;
+mod metadata;
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use rullama_gguf::{Gguf, TensorInfo};
+use rullama_store::ModelFiles;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    args::ShowArgs,
+    locate::{Place, Stores},
+    output::{bytes, print, print_json, safe, table},
+};
+use facts::Facts;
+
+pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
+    let (place, gguf) = stores.open(&args.model)?;
+    let facts = Facts::of(&gguf);
+    if args.json {
+        return print_json(&as_json(&place, &gguf, &facts, args));
+    }
+    let mut text = section("Model", &facts.rows());
+    text.push_str(&section("File", &file_rows(&place, &gguf)));
+    text.push_str(&section("Formats", &format_rows(&gguf)));
+    if let Place::Store(files) = &place {
+        text.push_str(&store_sections(files));
+    }
+    if args.metadata || args.full {
+        let rows: Vec<Vec<String>> = gguf
+            .metadata()
+            .iter()
+            .map(|entry| vec![safe(&entry.key), metadata::text(&entry.value, args.full)])
+            .collect();
+        text.push_str(&section("Metadata", &rows));
+    }
+    if args.tensors {
+        text.push_str(&section(
+            "Tensors",
+            &gguf.tensors().iter().map(tensor_row).collect::<Vec<_>>(),
+        ));
+    }
+    print(&text)
+}
+
+fn section(title: &str, rows: &[Vec<String>]) -> String {
+    let body: String = table(rows).lines().map(|line| format!("    {line}\n")).collect();
+    format!("  {title}\n{body}\n")
+}
+
+fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let whole: u64 = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
+    let mut rows = vec![
+        match place {
+            Place::Store(files) => row("blob", files.model.path.display().to_string()),
+            Place::Path(path) => row("path", path.display().to_string()),
+            Place::Url(url) => row("url", url.clone()),
+        },
+        row("format", format!("GGUF version {}", gguf.version())),
+        row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
+        row("metadata keys", gguf.metadata().len().to_string()),
+    ];
+    if let Some(shards) =
+        gguf.get("split.count").and_then(|value| value.integer()).filter(|count| *count > 1)
+    {
+        rows.push(row(
+            "split",
+            format!("one of {shards} files; the other tensors are in the rest"),
+        ));
+    }
+    rows
+}
+
+/// Tensors and bytes of each block format.
+fn formats(gguf: &Gguf) -> BTreeMap<&'static str, (u64, u64)> {
+    let mut formats = BTreeMap::new();
+    for tensor in gguf.tensors() {
+        let entry: &mut (u64, u64) = formats.entry(tensor.dtype().name()).or_default();
+        *entry = (entry.0 + 1, entry.1 + tensor.nbytes());
+    }
+    formats
+}
+
+fn format_rows(gguf: &Gguf) -> Vec<Vec<String>> {
+    let row = |(name, (count, size)): (&str, (u64, u64))| {
+        vec![name.to_owned(), format!("{count} tensors"), bytes(size)]
+    };
+    formats(gguf).into_iter().map(row).collect()
+}
+
+fn tensor_row(tensor: &TensorInfo) -> Vec<String> {
+    let dims: Vec<String> = tensor.dims().iter().map(ToString::to_string).collect();
+    vec![
+        safe(tensor.name()),
+        tensor.dtype().name().into(),
+        dims.join(" × "),
+        bytes(tensor.nbytes()),
+    ]
+}
+
+fn store_sections(files: &ModelFiles) -> String {
+    let layers: Vec<Vec<String>> = files
+        .blobs
+        .iter()
+        .map(|blob| vec![blob.kind.to_string(), bytes(blob.size), blob.digest.short().to_owned()])
+        .collect();
+    let mut text = section("Layers", &layers);
+    if let Some(params) = &files.params {
+        let rows: Vec<Vec<String>> =
+            params.iter().map(|(key, value)| vec![safe(key), safe(&value.to_string())]).collect();
+        text.push_str(&section("Parameters", &rows));
+    }
+    let first_line = |text: &str| {
+        vec![vec![safe(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default())]]
+    };
+    if let Some(system) = &files.system {
+        text.push_str(&section("System", &first_line(system)));
+    }
+    for license in &files.licenses {
+        text.push_str(&section("License", &first_line(license)));
+    }
+    text
+}
+
+fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value {
+    let mut value = json!({
+        "model": args.model,
+        "gguf": { "version": gguf.version(), "alignment": gguf.alignment(), "tensor_count": gguf.tensors().len() },
+        "architecture": facts.architecture,
+        "name": facts.name,
+        "parameters": facts.parameters,
+        "file_type": facts.file_type,
+        "context_length": facts.context_length,
+        "embedding_length": facts.embedding_length,
+        "block_count": facts.block_count,
+        "vocabulary": facts.vocabulary,
+        "vision": facts.vision,
+        "audio": facts.audio,
+        "formats": formats(gguf).into_iter()
+            .map(|(name, (tensors, bytes))| (name.to_owned(), json!({ "tensors": tensors, "bytes": bytes })))
+            .collect::<Map<_, _>>(),
+        "metadata": gguf.metadata().iter()
+            .map(|entry| (entry.key.clone(), metadata::json(&entry.value, args.full)))
+            .collect::<Map<_, _>>(),
+    });
+    match place {
+        Place::Store(files) => {
+            value["source"] =
+                json!({ "kind": "store", "path": files.model.path, "size": files.model.size });
+            value["store"] = store_json(files);
+        }
+        Place::Path(path) => {
+            value["source"] = json!({ "kind": "file", "path": path, "size": path.metadata().ok().map(|data| data.len()) });
+        }
+        Place::Url(url) => value["source"] = json!({ "kind": "url", "url": url }),
+    }
+    if args.tensors {
+        let tensor = |t: &TensorInfo| {
+            json!({
+                "name": t.name(), "type": t.dtype().name(), "shape": t.dims(),
+                "offset": t.offset(), "bytes": t.nbytes(),
+            })
+        };
+        value["tensors"] = gguf.tensors().iter().map(tensor).collect();
+    }
+    value
+}
+
+fn store_json(files: &ModelFiles) -> Value {
+    let layer = |l: &rullama_store::Layer| json!({ "kind": l.kind.to_string(), "digest": l.digest.to_string(), "size": l.size, "path": l.path });
+    json!({
+        "name": files.name.to_string(),
+        "full_name": files.name.full(),
+        "id": files.id.hex(),
+        "layers": files.blobs.iter().map(layer).collect::<Vec<_>>(),
+        "template": files.template,
+        "system": files.system,
+        "params": files.params,
+        "messages": files.messages,
+        "licenses": files.licenses,
+        "renderer": files.config.renderer,
+        "parser": files.config.parser,
+    })
+}

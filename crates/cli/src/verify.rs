@@ -1,0 +1,151 @@
+//! `rullama verify`: are the files whole and unchanged?
+
+use std::{ops::ControlFlow, path::Path};
+
+use anyhow::{Context, Result, bail};
+use indicatif::ProgressBar;
+use rullama_gguf::{Gguf, TensorInfo};
+use rullama_store::{Digest, ModelFiles, StoreError};
+use serde_json::{Value, json};
+
+use crate::{
+    args::VerifyArgs,
+    locate::{Place, Stores},
+    output::{bytes, print, print_json, progress, table},
+};
+
+/// Rows are read in pieces of about this many bytes.
+const PIECE: u64 = 8 << 20;
+
+/// One thing that was checked, and what came out.
+struct Check {
+    what: String,
+    detail: String,
+    bytes: u64,
+}
+
+pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
+    let checks = match stores.find(&args.model)? {
+        Place::Store(files) => {
+            if args.sha256.is_some() {
+                bail!("{} has its checksums in the store; --sha256 is for files", files.name);
+            }
+            store(&files)?
+        }
+        Place::Path(path) => file(&path, args.sha256.as_deref())?,
+        place @ Place::Url(_) => {
+            if args.sha256.is_some() {
+                bail!(
+                    "the checksum of a URL needs the whole file; download it, then verify the file"
+                );
+            }
+            vec![header(&place.open()?)]
+        }
+    };
+    if args.json {
+        let checks: Vec<Value> = checks
+            .iter()
+            .map(|c| json!({ "what": c.what, "detail": c.detail, "bytes": c.bytes, "ok": true }))
+            .collect();
+        return print_json(&json!({ "ok": true, "checks": checks }));
+    }
+    let rows: Vec<Vec<String>> =
+        checks.into_iter().map(|c| vec!["ok".into(), c.what, bytes(c.bytes), c.detail]).collect();
+    print(&table(&rows))
+}
+
+/// Every blob against the digest that names it, then the model's structure.
+fn store(files: &ModelFiles) -> Result<Vec<Check>> {
+    let mut checks = Vec::new();
+    for blob in &files.blobs {
+        hash(&blob.path, &blob.digest, &blob.kind.to_string())?;
+        checks.push(Check {
+            what: blob.kind.to_string(),
+            detail: blob.digest.to_string(),
+            bytes: blob.size,
+        });
+    }
+    checks.push(header(&Place::Path(files.model.path.clone()).open()?));
+    Ok(checks)
+}
+
+/// Structure and numbers, and the checksum where one is known: given, or in the name as in a store.
+fn file(path: &Path, sha256: Option<&str>) -> Result<Vec<Check>> {
+    let gguf = Place::Path(path.into()).open()?;
+    let mut checks = vec![header(&gguf), numbers(&gguf)?];
+    let named = path.file_name().and_then(|name| Digest::parse(name.to_str()?));
+    let expected = match sha256 {
+        Some(hex) => {
+            let text = format!("sha256:{}", hex.trim_start_matches("sha256:"));
+            Some(Digest::parse(&text).context("--sha256 takes 64 hex digits")?)
+        }
+        None => named,
+    };
+    if let Some(expected) = expected {
+        hash(path, &expected, "checksum")?;
+        let size = path.metadata().map_or(0, |data| data.len());
+        checks.push(Check { what: "checksum".into(), detail: expected.to_string(), bytes: size });
+    }
+    Ok(checks)
+}
+
+/// Opening checked every count, offset and shape.
+fn header(gguf: &Gguf) -> Check {
+    let detail = format!(
+        "GGUF version {}, {} keys, {} tensors",
+        gguf.version(),
+        gguf.metadata().len(),
+        gguf.tensors().len()
+    );
+    Check {
+        what: "structure".into(),
+        detail,
+        bytes: gguf.tensors().iter().map(TensorInfo::nbytes).sum(),
+    }
+}
+
+/// No tensor holds NaN or infinity.
+fn numbers(gguf: &Gguf) -> Result<Check> {
+    let total = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
+    let bar = progress(total, "numbers");
+    let mut skipped = 0;
+    for tensor in gguf.tensors() {
+        if tensor.dtype().decodable() {
+            finite(gguf, tensor, &bar)?;
+        } else {
+            skipped += 1;
+        }
+    }
+    bar.finish_and_clear();
+    let detail = match skipped {
+        0 => "all finite".into(),
+        n => format!(
+            "all finite; {n} tensors are in formats rullama cannot decode and were not checked"
+        ),
+    };
+    Ok(Check { what: "numbers".into(), detail, bytes: total })
+}
+
+fn finite(gguf: &Gguf, tensor: &TensorInfo, bar: &ProgressBar) -> Result<()> {
+    let step = (PIECE / tensor.row_bytes().max(1)).max(1);
+    let mut row = 0;
+    while row < tensor.rows() {
+        let end = (row + step).min(tensor.rows());
+        let piece = pollster::block_on(gguf.read_rows(tensor, row..end))?;
+        tensor.check_finite(row, &piece)?;
+        bar.inc(piece.len() as u64);
+        row = end;
+    }
+    Ok(())
+}
+
+fn hash(path: &Path, digest: &Digest, what: &str) -> Result<(), StoreError> {
+    let bar = progress(0, what);
+    let result = rullama_store::verify(path, digest, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    result
+}
