@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
+use rullama_store::Digest;
 
 const AFTER_HELP: &str = "\
 MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
@@ -147,10 +148,15 @@ pub(crate) enum FamilyArg {
 pub(crate) struct VerifyArgs {
     /// Name, path or URL
     pub(crate) model: String,
-    /// The checksum a file or URL should have, as 64 hex digits
-    #[arg(long, value_name = "HEX")]
-    pub(crate) sha256: Option<String>,
+    /// The checksum a file should have, as 64 hex digits
+    #[arg(long, value_name = "HEX", value_parser = digest)]
+    pub(crate) sha256: Option<Digest>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn digest(text: &str) -> Result<Digest, &'static str> {
+    let hex = text.strip_prefix("sha256:").unwrap_or(text);
+    Digest::parse(&format!("sha256:{hex}")).ok_or("a SHA-256 has 64 hex digits")
 }

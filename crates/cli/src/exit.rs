@@ -10,6 +10,8 @@ use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
 
+use crate::output::safe;
+
 /// What kind of failure an exit code stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
@@ -40,7 +42,7 @@ pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
     let text = if json {
         serde_json::json!({ "error": { "code": name, "message": message } }).to_string()
     } else {
-        format!("rullama: {message}")
+        format!("rullama: {}", safe(&message))
     };
     // Nothing is left to be done if standard error is closed too.
     let _ = writeln!(std::io::stderr(), "{text}");

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{
     args::ListArgs,
     locate::Stores,
-    output::{bytes, print, print_json, table},
+    output::{bytes, print, print_json, safe, table},
 };
 
 pub(crate) fn list(stores: &Stores, args: &ListArgs) -> Result<()> {
@@ -57,7 +57,7 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
     if entries.is_empty() {
         text.push_str("No models found. Searched:\n");
         for root in &stores.0 {
-            text.push_str(&format!("  {}\n", root.display()));
+            text.push_str(&format!("  {}\n", safe(&root.display().to_string())));
         }
         text.push_str("Pull one with `ollama pull gemma4:e2b`, name a folder with --store, or give rullama the path or URL of a GGUF file.\n");
     } else {
@@ -66,7 +66,7 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
         text.push_str(&table(&rows));
     }
     for problem in problems {
-        text.push_str(&format!("problem: {problem}\n"));
+        text.push_str(&format!("problem: {}\n", safe(&problem.to_string())));
     }
     text
 }
@@ -78,7 +78,8 @@ fn row(entry: &Entry) -> Vec<String> {
             vec![entry.name.to_string(), summary.id.short().into(), bytes(summary.size), age]
         }
         Err(problem) => {
-            vec![entry.name.to_string(), "–".into(), "–".into(), age, format!("problem: {problem}")]
+            let problem = format!("problem: {}", safe(&problem.to_string()));
+            vec![entry.name.to_string(), "–".into(), "–".into(), age, problem]
         }
     }
 }

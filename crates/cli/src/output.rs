@@ -56,11 +56,22 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{count} B")
 }
 
-/// Text from a file for a terminal: control characters shown, not obeyed.
+/// Text from a file for a terminal: characters that move the cursor or turn the direction are shown, not obeyed.
 pub(crate) fn safe(text: &str) -> String {
-    text.chars()
-        .flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] })
-        .collect()
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || is_layout(c) {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Marks of writing direction, with which a name can be made to look like another, and odd line breaks.
+fn is_layout(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A progress bar over bytes on standard error; invisible where nobody looks.
@@ -104,5 +115,7 @@ mod tests {
     #[test]
     fn control_characters_are_shown() {
         assert_eq!(safe("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(safe("\u{9b}2J \u{202e}fugg"), "\\u{9b}2J \\u{202e}fugg");
+        assert_eq!(safe("▁naïve \"中文\" \\"), "▁naïve \"中文\" \\");
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use rullama_chat::{Conversation, Family, Prompt, RenderOptions};
+use rullama_chat::{ChatError, Conversation, Family, Prompt, RenderOptions};
 use rullama_runtime::vocabulary::{PromptStyle, prompt_style};
 use serde_json::{Value, json};
 
@@ -14,7 +14,8 @@ use crate::{
 };
 
 pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
-    let conversation = Conversation::from_json(&input(args)?)?;
+    let conversation: Conversation =
+        serde_json::from_slice(&input(args)?).map_err(ChatError::from)?;
     let prompt = match (&args.model, args.family) {
         (Some(model), _) => for_model(stores, model, &conversation, args.repair)?,
         (None, Some(FamilyArg::Large)) => gemma4(&conversation, Family::Large, args.repair)?,
@@ -49,16 +50,14 @@ fn for_model(
     }
 }
 
-fn input(args: &RenderArgs) -> Result<String> {
+fn input(args: &RenderArgs) -> Result<Vec<u8>> {
     match &args.input {
-        Some(path) => std::fs::read_to_string(path).with_context(|| path.display().to_string()),
+        Some(path) => std::fs::read(path).with_context(|| path.display().to_string()),
         None => {
-            let mut text = String::new();
-            std::io::stdin()
-                .lock()
-                .read_to_string(&mut text)
-                .context("standard input could not be read as UTF-8")?;
-            Ok(text)
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().lock().read_to_end(&mut bytes);
+            read.context("standard input could not be read")?;
+            Ok(bytes)
         }
     }
 }

@@ -56,9 +56,10 @@ fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
     let whole: u64 = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
     let mut rows = vec![
         match place {
-            Place::Store(files) => row("blob", files.model.path.display().to_string()),
-            Place::Path(path) => row("path", path.display().to_string()),
-            Place::Url(url) => row("url", url.clone()),
+            Place::Store(files) => row("blob", safe(&files.model.path.display().to_string())),
+            Place::Path(path) => row("path", safe(&path.display().to_string())),
+            // The source's own name leaves out a password.
+            Place::Url(_) => row("url", safe(gguf.name())),
         },
         row("format", format!("GGUF version {}", gguf.version())),
         row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
@@ -156,7 +157,10 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
         Place::Path(path) => {
             value["source"] = json!({ "kind": "file", "path": path, "size": path.metadata().ok().map(|data| data.len()) });
         }
-        Place::Url(url) => value["source"] = json!({ "kind": "url", "url": url }),
+        Place::Url(_) => {
+            value["model"] = json!(gguf.name());
+            value["source"] = json!({ "kind": "url", "url": gguf.name() });
+        }
     }
     if args.tensors {
         let tensor = |t: &TensorInfo| {

@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, path::Path};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_store::{Digest, ModelFiles, StoreError};
@@ -32,7 +32,7 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
             }
             store(&files)?
         }
-        Place::Path(path) => file(&path, args.sha256.as_deref())?,
+        Place::Path(path) => file(&path, args.sha256.as_ref())?,
         place @ Place::Url(_) => {
             if args.sha256.is_some() {
                 bail!(
@@ -70,19 +70,12 @@ fn store(files: &ModelFiles) -> Result<Vec<Check>> {
 }
 
 /// Structure and numbers, and the checksum where one is known: given, or in the name as in a store.
-fn file(path: &Path, sha256: Option<&str>) -> Result<Vec<Check>> {
+fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
     let gguf = Place::Path(path.into()).open()?;
     let mut checks = vec![header(&gguf), numbers(&gguf)?];
     let named = path.file_name().and_then(|name| Digest::parse(name.to_str()?));
-    let expected = match sha256 {
-        Some(hex) => {
-            let text = format!("sha256:{}", hex.trim_start_matches("sha256:"));
-            Some(Digest::parse(&text).context("--sha256 takes 64 hex digits")?)
-        }
-        None => named,
-    };
-    if let Some(expected) = expected {
-        hash(path, &expected, "checksum")?;
+    if let Some(expected) = sha256.or(named.as_ref()) {
+        hash(path, expected, "checksum")?;
         let size = path.metadata().map_or(0, |data| data.len());
         checks.push(Check { what: "checksum".into(), detail: expected.to_string(), bytes: size });
     }

@@ -28,7 +28,12 @@ impl Facts {
             |start: &str| gguf.tensors().iter().any(|tensor| tensor.name().starts_with(start));
         Self {
             name: gguf.str("general.name").ok().map(str::to_owned),
-            parameters: gguf.tensors().iter().map(TensorInfo::elements).sum(),
+            // A server may claim a file so long that the sum overflows.
+            parameters: gguf
+                .tensors()
+                .iter()
+                .map(TensorInfo::elements)
+                .fold(0, u64::saturating_add),
             file_type: gguf.u32("general.file_type").ok().map(file_type),
             context_length: number("context_length"),
             embedding_length: number("embedding_length"),
