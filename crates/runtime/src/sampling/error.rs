@@ -1,0 +1,50 @@
+//! What can go wrong between a request's options and a chosen token.
+
+/// Why options were refused or no token could be chosen.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SamplingError {
+    /// The options are no JSON object.
+    #[error("options must be a JSON object of names and values, got {got}")]
+    NotAnObject {
+        /// Kind of JSON value found.
+        got: &'static str,
+    },
+    /// An option has the wrong JSON type.
+    #[error("option \"{option}\" must be {expected}, got {got}")]
+    WrongType {
+        /// Name of the option.
+        option: String,
+        /// The type it takes.
+        expected: &'static str,
+        /// The value found, shortened.
+        got: String,
+    },
+    /// An option's value has the right type and no meaning.
+    #[error("option \"{option}\" must be {expected}, got {got}")]
+    OutOfRange {
+        /// Name of the option.
+        option: &'static str,
+        /// The values it takes.
+        expected: &'static str,
+        /// The value found.
+        got: f64,
+    },
+    /// Every token is masked, or the logits are not numbers.
+    #[error(
+        "none of the {logits} tokens can be chosen: all are suppressed, illegal in the grammar or not numbers; \
+         loosen the biases or the grammar, or check the model file"
+    )]
+    NoCandidate {
+        /// How many logits were given.
+        logits: usize,
+    },
+    /// A saved sampler state holds an impossible value.
+    #[error("the saved sampler state is damaged: its {field} is {got}; start a new session")]
+    DamagedState {
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        got: f64,
+    },
+}

@@ -1,0 +1,33 @@
+//! XTC (exclude top choices): now and then drops all tokens above a threshold except the least likely of them.
+
+use super::{Candidates, softmax::Softmax};
+
+/// How often and where XTC cuts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Xtc {
+    /// Chance per token that it acts; 0 = off.
+    pub probability: f32,
+    /// Tokens at least this likely are top choices; above 0.5 = off.
+    pub threshold: f32,
+}
+
+impl Xtc {
+    /// True when it never acts.
+    pub fn is_off(&self) -> bool {
+        self.probability <= 0.0 || self.threshold > 0.5
+    }
+}
+
+/// Acts when the uniform is at most the probability. The uniform is taken only when XTC is on and at least two
+/// candidates are left.
+pub fn apply(candidates: &mut Candidates, xtc: &Xtc, uniform: impl FnOnce() -> f32) {
+    if xtc.is_off() || candidates.len() < 2 || uniform() > xtc.probability {
+        return;
+    }
+    candidates.sort();
+    let softmax = Softmax::of(candidates.as_slice());
+    let threshold = f64::from(xtc.threshold);
+    let top_choices =
+        candidates.as_slice().iter().take_while(|c| softmax.p(c.logit) >= threshold).count();
+    candidates.drop_first(top_choices.saturating_sub(1));
+}
