@@ -4,6 +4,7 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::{
     chars::Chars,
+    joints::Joints,
     merges::{Merge, Merges, NO_RANK},
 };
 
@@ -13,6 +14,7 @@ pub(crate) struct Bpe {
     /// Normal tokens of one character.
     pub(crate) chars: Chars,
     pub(crate) merges: Merges,
+    pub(crate) joints: Joints,
     /// The token of each byte, the unknown token where there is none.
     pub(crate) bytes: [u32; 256],
 }
@@ -50,7 +52,7 @@ impl<'t> Encoder<'t> {
         let mut before = None;
         for c in text.chars() {
             let c = if c == ' ' { '▁' } else { c };
-            if before.is_some_and(|before| !self.bpe.merges.may_join(before, c)) {
+            if before.is_some_and(|before| !self.bpe.joints.may_join(before, c)) {
                 self.finish_word();
             }
             match self.bpe.chars.get(c) {

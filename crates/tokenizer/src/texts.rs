@@ -49,7 +49,7 @@ impl Texts {
     fn push(&mut self, text: &str) -> Result<(), TokenizerError> {
         let id = self.ends.len() as u32;
         if !text.is_empty() {
-            match self.place(text.as_bytes()) {
+            match self.place(text.as_bytes(), self.seed.bytes(text.as_bytes())) {
                 Ok(first) => return Err(TokenizerError::duplicate(first, id, text)),
                 Err((place, tag)) => self.slots[place] = Slot { tag, id },
             }
@@ -76,16 +76,33 @@ impl Texts {
     /// The token with this text.
     #[inline]
     pub(crate) fn id_of(&self, text: &[u8]) -> Option<u32> {
-        self.place(text).ok()
+        self.place(text, self.seed.bytes(text)).ok()
+    }
+
+    /// The tokens with these texts.
+    ///
+    /// The table is larger than the processor's caches. Each step is done for all texts before the next one, so that
+    /// the waits for memory overlap.
+    pub(crate) fn ids_of<const N: usize>(&self, texts: [&str; N]) -> [Option<u32>; N] {
+        let hashes = texts.map(|text| self.seed.bytes(text.as_bytes()));
+        let guesses = hashes.map(|hash| self.slots[self.first_place(hash)].id);
+        let guessed = guesses.map(|id| self.get(id));
+        std::array::from_fn(|i| match guessed[i] {
+            Some(text) if text == texts[i] => Some(guesses[i]),
+            _ => self.place(texts[i].as_bytes(), hashes[i]).ok(),
+        })
+    }
+
+    #[inline]
+    fn first_place(&self, hash: u64) -> usize {
+        hash as usize & (self.slots.len() - 1)
     }
 
     /// The id of a text, or the slot and tag it would get.
     #[inline]
-    fn place(&self, text: &[u8]) -> Result<u32, (usize, u32)> {
-        let hash = self.seed.bytes(text);
+    fn place(&self, text: &[u8], hash: u64) -> Result<u32, (usize, u32)> {
         let tag = (hash >> 32) as u32;
-        let mask = self.slots.len() - 1;
-        let mut place = hash as usize & mask;
+        let mut place = self.first_place(hash);
         loop {
             let slot = self.slots[place];
             if slot.id == EMPTY {
@@ -94,7 +111,7 @@ impl Texts {
             if slot.tag == tag && self.get(slot.id).is_some_and(|t| t.as_bytes() == text) {
                 return Ok(slot.id);
             }
-            place = (place + 1) & mask;
+            place = (place + 1) & (self.slots.len() - 1);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     chars::Chars,
     kind::Kind,
     marker::{Marker, Markers, recognised},
+    merge_list::MergeList,
     merges::Merges,
     roles::Roles,
     texts::Texts,
@@ -35,9 +36,11 @@ impl Tokenizer {
         let texts = Texts::new(&vocab.tokens)?;
         let roles = Roles::new(vocab, &texts)?;
         let kinds = kinds(vocab, &roles)?;
+        let list = MergeList::new(&vocab.merges, &texts, &kinds)?;
         let bpe = Bpe {
             chars: chars(&vocab.tokens, &kinds),
-            merges: Merges::new(&vocab.merges, &texts, &kinds)?,
+            merges: Merges::new(&list),
+            joints: list.joints,
             bytes: bytes(&kinds, roles.unknown)?,
         };
         Ok(Self { markers: Markers::new(&texts, &kinds), texts, kinds, roles, bpe })
