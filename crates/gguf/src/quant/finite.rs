@@ -1,6 +1,6 @@
 //! NaN and infinity: decoders pass them on as IEEE says, a loader wants to know before it computes with them.
 
-use super::{bits::half, dequantize};
+use super::{bits::half_is_finite, dequantize};
 use crate::{dtype::DType, error::GgufError};
 
 /// Elements that are looked at together; a multiple of every block.
@@ -18,7 +18,7 @@ pub fn first_not_finite(dtype: DType, bytes: &[u8]) -> Result<Option<usize>, Ggu
     let group_bytes = GROUP / dtype.block_elements() * dtype.block_bytes();
     let mut numbers = [0.0; GROUP];
     for (group, bytes) in bytes.chunks(group_bytes).enumerate() {
-        if bytes.chunks_exact(dtype.block_bytes()).all(|block| surely_finite(dtype, block)) {
+        if surely_finite(dtype, bytes) {
             continue;
         }
         let numbers = &mut numbers[..bytes.len() / dtype.block_bytes() * dtype.block_elements()];
@@ -30,22 +30,42 @@ pub fn first_not_finite(dtype: DType, bytes: &[u8]) -> Result<Option<usize>, Ggu
     Ok(None)
 }
 
-/// Whether the scales alone show that a block is finite: no product of a finite half with the small integers
-/// of a block leaves the range of `f32`.
-fn surely_finite(dtype: DType, block: &[u8]) -> bool {
-    let finite = |at: usize| half(block, at).is_finite();
+/// Whether the scales alone show that some blocks are finite: no product of a finite half with the small
+/// integers of a block leaves the range of `f32`.
+fn surely_finite(dtype: DType, bytes: &[u8]) -> bool {
     match dtype {
-        DType::Q8_0 | DType::Q4_0 | DType::Q5_0 | DType::IQ4_NL | DType::IQ4_XS => finite(0),
-        DType::IQ2_S | DType::IQ3_XXS | DType::IQ3_S | DType::F16 => finite(0),
-        DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => finite(0) && finite(2),
-        DType::Q2_K => finite(80) && finite(82),
-        DType::Q3_K => finite(108),
-        DType::Q6_K => finite(208),
-        DType::TQ1_0 => finite(52),
-        DType::TQ2_0 => finite(64),
+        DType::F32 => all(bytes, |b| f32::from_le_bytes(*b).is_finite()),
+        DType::BF16 => all(bytes, |b: &[u8; 2]| u16::from_le_bytes(*b) & 0x7F80 != 0x7F80),
+        DType::F16 => halves::<2>(bytes, &[0]),
+        DType::Q8_0 => halves::<34>(bytes, &[0]),
+        DType::Q4_0 | DType::IQ4_NL => halves::<18>(bytes, &[0]),
+        DType::Q4_1 => halves::<20>(bytes, &[0, 2]),
+        DType::Q5_0 => halves::<22>(bytes, &[0]),
+        DType::Q5_1 => halves::<24>(bytes, &[0, 2]),
+        DType::Q2_K => halves::<84>(bytes, &[80, 82]),
+        DType::Q3_K => halves::<110>(bytes, &[108]),
+        DType::Q4_K => halves::<144>(bytes, &[0, 2]),
+        DType::Q5_K => halves::<176>(bytes, &[0, 2]),
+        DType::Q6_K => halves::<210>(bytes, &[208]),
+        DType::IQ4_XS => halves::<136>(bytes, &[0]),
+        DType::IQ2_S => halves::<82>(bytes, &[0]),
+        DType::IQ3_XXS => halves::<98>(bytes, &[0]),
+        DType::IQ3_S => halves::<110>(bytes, &[0]),
+        DType::TQ1_0 => halves::<54>(bytes, &[52]),
+        DType::TQ2_0 => halves::<66>(bytes, &[64]),
         // 2^(252 - 128) * 12 < 2^128
-        DType::MXFP4 => block[0] <= 252,
+        DType::MXFP4 => all(bytes, |block: &[u8; 17]| block[0] <= 252),
         DType::NVFP4 | DType::I8 | DType::I16 | DType::I32 | DType::I64 => true,
         _ => false,
     }
+}
+
+/// Whether the halves at `scales` are finite in every block of `B` bytes.
+fn halves<const B: usize>(bytes: &[u8], scales: &[usize]) -> bool {
+    all(bytes, |block: &[u8; B]| scales.iter().all(|&at| half_is_finite(block, at)))
+}
+
+/// Looks at every block, even after a bad one: without a way out, the loop is vectorised.
+fn all<const B: usize>(bytes: &[u8], finite: impl Fn(&[u8; B]) -> bool) -> bool {
+    bytes.as_chunks().0.iter().fold(true, |so_far, block| so_far & finite(block))
 }

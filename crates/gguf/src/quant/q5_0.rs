@@ -24,11 +24,13 @@ pub fn encode(values: &[f32; 32], block: &mut [u8; 22]) {
 
 /// 32 levels of 5 bits out of 20 bytes, for Q5_1 too.
 pub(super) fn levels(bytes: &[u8]) -> [u8; 32] {
-    let (high, nibbles) = bytes.split_at(4);
+    let (fifth, nibbles) = bytes.split_first_chunk().expect("20 bytes");
+    let fifth = u32::from_le_bytes(*fifth);
     let mut levels = [0; 32];
-    for (i, level) in levels.iter_mut().enumerate() {
-        let low = nibbles[i % 16] >> (4 * (i / 16)) & 15;
-        *level = low | (high[i / 8] >> (i % 8) & 1) << 4;
+    let (low, high) = levels.split_at_mut(16);
+    for (j, ((low, high), byte)) in low.iter_mut().zip(high).zip(nibbles).enumerate() {
+        *low = byte & 15 | ((fifth >> j & 1) as u8) << 4;
+        *high = byte >> 4 | ((fifth >> (j + 16) & 1) as u8) << 4;
     }
     levels
 }

@@ -113,6 +113,18 @@ fn plain_numbers() {
 }
 
 #[test]
+fn every_half() {
+    for bits in 0..=u16::MAX {
+        let mut x = [0.0];
+        dequantize(DType::F16, &bits.to_le_bytes(), &mut x).unwrap();
+        let expected = half::f16::from_bits(bits).to_f32();
+        let same =
+            if expected.is_nan() { x[0].is_nan() } else { x[0].to_bits() == expected.to_bits() };
+        assert!(same, "{bits:#06x}: {} instead of {expected}", x[0]);
+    }
+}
+
+#[test]
 fn wrong_lengths_are_refused() {
     for dtype in DType::ALL {
         let (n, b) = (dtype.block_elements(), dtype.block_bytes());
