@@ -192,8 +192,8 @@ pub enum ManifestProblem {
         /// The limit.
         max: usize,
     },
-    /// It names no configuration.
-    #[error("it names no config")]
+    /// It names nothing.
+    #[error("it names neither a config nor layers")]
     NoConfig,
     /// A digest that is no digest, and so could name any file.
     #[error("the digest of its {kind} is not `sha256:` and 64 hex digits: {digest:?}")]

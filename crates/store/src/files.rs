@@ -106,14 +106,22 @@ struct Loader {
 impl Loader {
     /// The config of a model we can read; a model we cannot read is refused here.
     fn config(&mut self, manifest: &Manifest) -> Result<ConfigBlob, StoreError> {
-        let layer = self.layer(&manifest.config)?;
-        let config = ConfigBlob::from_object(&self.parse(&layer)?);
+        let config = match &manifest.config {
+            Some(blob) => {
+                let layer = self.layer(blob)?;
+                ConfigBlob::from_object(&self.parse(&layer)?)
+            }
+            None => ConfigBlob::default(),
+        };
         let name = self.name.clone();
         if config.remote_host.is_some() || config.remote_model.is_some() {
             let host = config.remote_host.unwrap_or_else(|| "another machine".into());
             return Err(StoreError::Remote { name, host });
         }
-        let format = config.model_format.clone().unwrap_or_default();
+        // Hand-made stores leave the format out; a model layer without loose tensors can only be GGUF.
+        let loose_tensors = manifest.of_kind(LayerKind::Tensor).next().is_some();
+        let unsaid = if loose_tensors { "" } else { "gguf" };
+        let format = config.model_format.clone().unwrap_or_else(|| unsaid.into());
         if !format.eq_ignore_ascii_case("gguf") {
             return Err(StoreError::NotGguf { name, format });
         }

@@ -82,7 +82,7 @@ pub(crate) struct BlobRef {
 
 #[derive(Debug)]
 pub(crate) struct Manifest {
-    pub(crate) config: BlobRef,
+    pub(crate) config: Option<BlobRef>,
     /// Layers of known kinds, in the file's order.
     pub(crate) layers: Vec<BlobRef>,
     /// Bytes of all blobs together, those of unknown kinds included.
@@ -96,16 +96,19 @@ impl Manifest {
         if layers.len() > MAX_LAYERS {
             return Err(ManifestProblem::TooManyLayers { count: layers.len(), max: MAX_LAYERS });
         }
-        let config = raw.config.ok_or(ManifestProblem::NoConfig)?;
+        let config = raw.config;
+        if config.is_none() && layers.is_empty() {
+            return Err(ManifestProblem::NoConfig);
+        }
         let size = layers
             .iter()
-            .chain([&config])
+            .chain(&config)
             .fold(0, |sum: u64, layer| sum.saturating_add(layer.size.as_u64().unwrap_or(0)));
         let known = layers.iter().filter_map(|layer| {
             LayerKind::of(layer.media_type.as_str()?).map(|kind| layer.checked(kind))
         });
         Ok(Self {
-            config: config.checked(LayerKind::Config)?,
+            config: config.map(|config| config.checked(LayerKind::Config)).transpose()?,
             layers: known.collect::<Result<_, _>>()?,
             size,
         })

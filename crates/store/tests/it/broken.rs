@@ -149,7 +149,7 @@ fn models_we_cannot_read() {
         matches!(&error, StoreError::NotGguf { format, .. } if format == "safetensors"),
         "{error}"
     );
-    let error = config_error(&json!({}), &["model"]);
+    let error = config_error(&json!({}), &["tensor"]);
     assert!(matches!(&error, StoreError::NotGguf { format, .. } if format.is_empty()), "{error}");
     let error = config_error(&json!({ "model_format": "gguf" }), &["template"]);
     assert!(matches!(error, StoreError::NoWeights { .. }), "{error}");

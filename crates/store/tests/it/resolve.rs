@@ -152,3 +152,14 @@ fn stores_and_blobs_behind_links() {
     let files = files.resolve(&"m".parse().unwrap()).unwrap();
     assert_eq!(fs::read(files.model.path).unwrap(), b"w");
 }
+
+#[test]
+fn hand_made_stores_may_say_less() {
+    let store = Builder::new();
+    let layers = json!([store.blob("model", "GGUF")]);
+    store.manifest("bare", &json!({ "layers": layers }));
+    store.manifest("terse", &json!({ "config": store.config(&json!({})), "layers": layers }));
+    for name in ["bare", "terse"] {
+        assert_eq!(store.resolve(name).unwrap().model.size, 4, "{name}");
+    }
+}
