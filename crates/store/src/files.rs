@@ -118,10 +118,8 @@ impl Loader {
             let host = config.remote_host.unwrap_or_else(|| "another machine".into());
             return Err(StoreError::Remote { name, host });
         }
-        // Hand-made stores leave the format out; a model layer without loose tensors can only be GGUF.
-        let loose_tensors = manifest.of_kind(LayerKind::Tensor).next().is_some();
-        let unsaid = if loose_tensors { "" } else { "gguf" };
-        let format = config.model_format.clone().unwrap_or_else(|| unsaid.into());
+        // Hand-made stores leave the format out; what has a model layer is GGUF then.
+        let format = config.model_format.clone().unwrap_or_else(|| "gguf".into());
         if !format.eq_ignore_ascii_case("gguf") {
             return Err(StoreError::NotGguf { name, format });
         }
