@@ -104,7 +104,7 @@ pub(crate) struct DetokenizeArgs {
     /// Name, path or URL
     pub(crate) model: String,
     /// The ids, separated by blanks or commas; without them, standard input is read
-    #[arg(conflicts_with = "stdin", allow_hyphen_values = true)]
+    #[arg(conflicts_with = "stdin", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
     /// Read the ids from standard input, to its end
     #[arg(long)]

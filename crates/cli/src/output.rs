@@ -20,20 +20,27 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 
-/// Columns, each as wide as its widest cell; the last one is not padded.
+/// No column is wider than this; what is longer sticks out, so that one long cell does not stretch all rows.
+const WIDEST: usize = 100;
+
+/// Columns, each as wide as its widest cell.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+    let width = |cell: &String| cell.chars().count();
+    let mut widths = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.len()), 0);
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = WIDEST.min(width(cell).max(*widest));
+        }
+    }
     let mut text = String::new();
     for row in rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(&format!("{cell:width$}    "));
+        let mut padding = 0;
+        for (cell, widest) in row.iter().zip(&widths) {
+            text.push_str(&" ".repeat(padding));
+            text.push_str(cell);
+            padding = widest.saturating_sub(width(cell)) + 4;
         }
-        text.push_str(line.trim_end());
         text.push('\n');
     }
     text
@@ -110,6 +117,13 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["NAME".into(), "SIZE".into()], vec!["gemma4:e2b".into(), "7 GB".into()]];
         assert_eq!(table(&rows), "NAME          SIZE\ngemma4:e2b    7 GB\n");
+    }
+
+    #[test]
+    fn long_cells_do_not_stretch_the_table() {
+        let long = "x".repeat(70_000);
+        let rows = [vec![long.clone(), "1".into()], vec!["y".into(), "2".into()]];
+        assert_eq!(table(&rows), format!("{long}    1\ny{}2\n", " ".repeat(103)));
     }
 
     #[test]

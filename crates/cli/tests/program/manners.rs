@@ -1,0 +1,104 @@
+//! How the program behaves on the command line: help, exit codes, errors, pipes.
+
+use std::io::{BufRead, BufReader, Read};
+
+use serde_json::Value;
+
+use crate::{
+    models::{FileInFolder, MICRO, REAL, golden_arg, nan_file, small_file},
+    program::{has, rullama},
+    server::{Manner, Server},
+    store::Store,
+};
+
+const COMMANDS: [&str; 6] = ["list", "show", "tokenize", "detokenize", "render", "verify"];
+
+#[test]
+fn help_names_the_commands_and_the_exit_codes() {
+    let help = rullama(["--help"]).stdout();
+    has(&help, &COMMANDS);
+    has(&help, &["ls", "MODEL", "Exit codes", "0 done", "6 a checksum"]);
+    for command in COMMANDS {
+        has(
+            &rullama([command, "--help"]).stdout(),
+            &["Usage: rullama", command, "--json", "--store"],
+        );
+    }
+}
+
+#[test]
+fn the_version_is_the_packages() {
+    let want = format!("rullama {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!(rullama(["--version"]).stdout(), want);
+    assert_eq!(rullama(["-V"]).stdout(), want);
+}
+
+#[test]
+fn wrong_usage() {
+    let none: [&str; 0] = [];
+    has(&rullama(none).fails(2), &["Usage: rullama"]);
+    for args in [
+        &["sing"][..],
+        &["show"],
+        &["tokenize"],
+        &["verify"],
+        &["show", "m.gguf", "--loud"],
+        &["list", "extra"],
+        &["--store"],
+    ] {
+        has(&rullama(args).fails(2), &["--help"]);
+    }
+}
+
+/// One failure of each kind; the codes are what scripts rely on.
+#[test]
+fn exit_codes_mean_something() {
+    let store = Store::with("gemma4:e2b");
+    let nan = FileInFolder::new("nan.gguf", nan_file());
+    let whole = Server::start(Manner::Whole, small_file().finish().unwrap());
+    let micro = golden_arg(MICRO);
+    let zeros = "0".repeat(64);
+    let check = |code: i32, name: &str, args: &[&str]| {
+        let error = store.rullama(args).fails(code);
+        assert!(error.starts_with("rullama: ") && error.ends_with('\n'), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+        let error = store.rullama(args).and(["--json"]).fails(code);
+        let error: Value = serde_json::from_str(&error).unwrap();
+        assert_eq!(error["error"]["code"], name, "{args:?}");
+        assert!(!error["error"]["message"].as_str().unwrap().is_empty());
+    };
+    check(1, "failed", &["detokenize", &micro, "640"]);
+    check(3, "not_found", &["show", "gemma5"]);
+    check(3, "not_found", &["show", "./nothing.gguf"]);
+    check(4, "bad_file", &["verify", nan.arg()]);
+    check(4, "bad_file", &["render", "--family", "small"]);
+    check(5, "network", &["show", &whole.url()]);
+    // Nothing listens on port 1; four attempts are made.
+    check(5, "network", &["show", "http://127.0.0.1:1/m.gguf"]);
+    check(6, "checksum", &["verify", &micro, "--sha256", &zeros]);
+}
+
+/// `rullama … | head -1`
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let model = REAL.to_str().unwrap();
+    // More than a pipe holds.
+    let mut program = rullama(["show", model, "--full"]);
+    let mut child = program.spawn();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    drop(stdout);
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    let code = child.wait().unwrap().code();
+    assert_eq!((line.as_str(), stderr.as_str(), code), ("  Model\n", "", Some(0)));
+}
+
+#[test]
+fn nobody_reads_errors_either() {
+    let mut program = rullama(["show", "/no/such/file.gguf"]);
+    let mut child = program.spawn();
+    drop((child.stdout.take(), child.stderr.take()));
+    assert_eq!(child.wait().unwrap().code(), Some(3));
+}

@@ -1,0 +1,115 @@
+//! A small HTTP server on this machine that counts what it sends.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread,
+};
+
+/// How a server treats requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// Sends the range asked for.
+    Ranges,
+    /// Sends the whole file, whatever is asked for.
+    Whole,
+    /// Sends a page for people.
+    Page,
+    /// Knows nothing.
+    Missing,
+}
+
+/// A server of one file. It stops when dropped.
+pub(crate) struct Server {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    manner: Manner,
+    file: Vec<u8>,
+    sent: AtomicU64,
+    stopped: AtomicBool,
+}
+
+impl Server {
+    pub(crate) fn start(manner: Manner, file: Vec<u8>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (sent, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
+        let shared = Arc::new(Shared { manner, file, sent, stopped });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if accepting.stopped.load(Ordering::SeqCst) {
+                    return;
+                }
+                let serving = Arc::clone(&accepting);
+                thread::spawn(move || serving.serve(stream));
+            }
+        });
+        Self { port, shared }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/folder/model.gguf", self.port)
+    }
+
+    /// Bytes of content sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.shared.sent.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::SeqCst);
+        drop(TcpStream::connect(("127.0.0.1", self.port)));
+    }
+}
+
+impl Shared {
+    fn serve(&self, mut stream: TcpStream) {
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        while let Some(range) = requested_range(&mut reader) {
+            let (head, body) = self.answer(range);
+            let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
+            // A client that has seen enough goes away.
+            if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).is_err() {
+                return;
+            }
+            self.sent.fetch_add(body.len() as u64, Ordering::SeqCst);
+        }
+    }
+
+    fn answer(&self, (first, last): (usize, usize)) -> (String, &[u8]) {
+        let len = self.file.len();
+        match self.manner {
+            Manner::Ranges => {
+                let last = last.min(len - 1);
+                let head = format!("206 Partial\r\nContent-Range: bytes {first}-{last}/{len}");
+                (head, &self.file[first..=last])
+            }
+            Manner::Whole => ("200 OK".into(), &self.file),
+            Manner::Page => ("200 OK\r\nContent-Type: text/html".into(), b"<html>Sign in</html>"),
+            Manner::Missing => ("404 Not Found".into(), b"no such file"),
+        }
+    }
+}
+
+/// First and last byte the next request asks for; nothing when the client hangs up.
+fn requested_range(reader: &mut impl BufRead) -> Option<(usize, usize)> {
+    let mut lines = reader.lines().map_while(Result::ok);
+    lines.next()?;
+    let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let range = headers.iter().find_map(|line| {
+        let line = line.to_ascii_lowercase();
+        line.strip_prefix("range: bytes=").map(str::to_owned)
+    });
+    let (first, last) = range.as_deref().unwrap_or("0-").split_once('-')?;
+    Some((first.parse().ok()?, last.parse().unwrap_or(usize::MAX)))
+}
