@@ -1,5 +1,7 @@
 //! The `rullama` program from outside: arguments, standard streams, exit codes.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+
 mod detokenize;
 mod list;
 mod manners;
