@@ -1,0 +1,191 @@
+//! Memory of the CPU executor and an operation's view of it.
+
+use std::cell::{Ref, RefCell, RefMut};
+
+use bytes::Bytes;
+use rullama_gguf::{DType, quant::dequantize};
+
+use crate::{
+    error::EngineError,
+    graph::{Element, Graph, Node, Shape, Step, Type, Value},
+};
+
+/// The numbers of one value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Activations, gradients, and caches of any precision (rounded when written).
+    F32(Vec<f32>),
+    /// Ids and counts.
+    U32(Vec<u32>),
+    /// A weight in its file's format.
+    Weight(Weight),
+}
+
+impl Data {
+    pub(crate) fn f32(&self) -> &[f32] {
+        match self {
+            Self::F32(numbers) => numbers,
+            other => panic!("f32 numbers were expected, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn u32(&self) -> &[u32] {
+        match self {
+            Self::U32(numbers) => numbers,
+            other => panic!("u32 numbers were expected, not {other:?}"),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::F32(numbers) => numbers.len(),
+            Self::U32(numbers) => numbers.len(),
+            Self::Weight(weight) => weight.shape.len(),
+        }
+    }
+
+    pub(crate) fn same_kind(&self, other: &Self) -> bool {
+        std::mem::discriminant(self) == std::mem::discriminant(other) && self.len() == other.len()
+    }
+}
+
+/// A weight as it lies in its file; rows are decoded when they are needed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weight {
+    /// Block format.
+    pub dtype: DType,
+    /// Sizes, outermost first.
+    pub shape: Shape,
+    /// All rows, one after the other.
+    pub bytes: Bytes,
+}
+
+impl Weight {
+    /// Decodes row `row` into `out`.
+    ///
+    /// # Panics
+    /// If there is no such row; [`crate::cpu::CpuPlan::new`] has checked the bytes.
+    pub fn row(&self, row: usize, out: &mut [f32]) {
+        let bytes = self.row_bytes();
+        let slice = &self.bytes[row * bytes..(row + 1) * bytes];
+        dequantize(self.dtype, slice, out).expect("the plan checked type and length");
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.shape.width() / self.dtype.block_elements() * self.dtype.block_bytes()
+    }
+
+    pub(super) fn check(&self, name: &str, wanted: &Type) -> Result<(), EngineError> {
+        let fits = self.shape == wanted.shape
+            && wanted.element == Element::Weight(self.dtype)
+            && self.shape.width() % self.dtype.block_elements() == 0
+            && self.bytes.len() == self.shape.rows() * self.row_bytes();
+        if fits {
+            return Ok(());
+        }
+        Err(EngineError::WrongWeight {
+            name: name.into(),
+            wanted: wanted.to_string(),
+            found: format!("{}[{}] of {} bytes", self.dtype.name(), self.shape, self.bytes.len()),
+        })
+    }
+}
+
+/// What an operation's CPU twin sees: its inputs, its results, the step.
+#[derive(Debug)]
+pub struct CpuCall<'a> {
+    /// The numbers of this run.
+    pub step: &'a Step,
+    graph: &'a Graph,
+    node: &'a Node,
+    memory: &'a [RefCell<Data>],
+}
+
+impl<'a> CpuCall<'a> {
+    pub(super) fn new(
+        step: &'a Step,
+        graph: &'a Graph,
+        node: &'a Node,
+        memory: &'a [RefCell<Data>],
+    ) -> Self {
+        Self { step, graph, node, memory }
+    }
+
+    /// Type of input `i`.
+    pub fn input(&self, i: usize) -> &'a Type {
+        self.graph.ty(self.node.inputs[i])
+    }
+
+    /// Type of result `i`.
+    pub fn output(&self, i: usize) -> &'a Type {
+        self.graph.ty(self.node.outputs[i])
+    }
+
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        self.node.inputs.len()
+    }
+
+    /// Numbers of input `i`.
+    pub fn f32(&self, i: usize) -> Ref<'a, [f32]> {
+        Ref::map(self.borrow(self.node.inputs[i]), Data::f32)
+    }
+
+    /// Ids of input `i`.
+    pub fn u32(&self, i: usize) -> Ref<'a, [u32]> {
+        Ref::map(self.borrow(self.node.inputs[i]), Data::u32)
+    }
+
+    /// Weight `i`.
+    pub fn weight(&self, i: usize) -> Ref<'a, Weight> {
+        Ref::map(self.borrow(self.node.inputs[i]), |data| match data {
+            Data::Weight(weight) => weight,
+            other => panic!("a weight was expected, not {other:?}"),
+        })
+    }
+
+    /// All numbers of input `i`, decoded if it is a weight: for norms, scales and other short ones.
+    pub fn numbers(&self, i: usize) -> Vec<f32> {
+        match &*self.borrow(self.node.inputs[i]) {
+            Data::F32(numbers) => numbers.clone(),
+            Data::U32(_) => panic!("ids are no numbers"),
+            Data::Weight(weight) => {
+                let width = weight.shape.width();
+                let mut numbers = vec![0.0; weight.shape.len()];
+                for (row, out) in numbers.chunks_exact_mut(width).enumerate() {
+                    weight.row(row, out);
+                }
+                numbers
+            }
+        }
+    }
+
+    /// State `i`, to be written.
+    pub fn state(&self, i: usize) -> RefMut<'a, [f32]> {
+        f32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
+    }
+
+    /// Result `i`, to be written.
+    pub fn out(&self, i: usize) -> RefMut<'a, [f32]> {
+        f32_mut(self.memory[self.node.outputs[i].index()].borrow_mut())
+    }
+
+    /// Ids of result `i`, to be written.
+    pub fn out_u32(&self, i: usize) -> RefMut<'a, [u32]> {
+        RefMut::map(self.memory[self.node.outputs[i].index()].borrow_mut(), |data| match data {
+            Data::U32(numbers) => numbers.as_mut_slice(),
+            other => panic!("u32 numbers were expected, not {other:?}"),
+        })
+    }
+
+    fn borrow(&self, value: Value) -> Ref<'a, Data> {
+        self.memory[value.index()].borrow()
+    }
+}
+
+fn f32_mut(data: RefMut<'_, Data>) -> RefMut<'_, [f32]> {
+    RefMut::map(data, |data| match data {
+        Data::F32(numbers) => numbers.as_mut_slice(),
+        other => panic!("f32 numbers were expected, not {other:?}"),
+    })
+}

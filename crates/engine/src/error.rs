@@ -1,0 +1,77 @@
+//! What can go wrong outside the list itself: weights and devices.
+
+/// Why a list cannot be made ready or run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EngineError {
+    /// The list names a weight that nobody brought.
+    #[error("the model has no tensor `{name}`")]
+    MissingWeight {
+        /// Name in the list.
+        name: String,
+    },
+    /// A weight is not what the list expects.
+    #[error("tensor `{name}` should be {wanted}, but is {found}")]
+    WrongWeight {
+        /// Name in the list.
+        name: String,
+        /// Type in the list.
+        wanted: String,
+        /// What was brought.
+        found: String,
+    },
+    /// No adapter was found.
+    #[error("no GPU was found; update its driver, or use the CPU")]
+    NoAdapter {
+        /// What wgpu says.
+        source: wgpu::RequestAdapterError,
+    },
+    /// The adapter gave no device.
+    #[error("the GPU gave no device")]
+    NoDevice {
+        /// What wgpu says.
+        source: wgpu::RequestDeviceError,
+    },
+    /// The device is gone: a driver reset, a sleeping laptop, a closed tab.
+    #[error("the GPU device was lost; open it again and reload the model")]
+    DeviceLost,
+    /// There is no memory for a buffer.
+    #[error(
+        "the GPU has no room for {bytes} bytes ({what}); use a smaller model or a shorter context"
+    )]
+    OutOfMemory {
+        /// What it was for.
+        what: String,
+        /// How much was asked for.
+        bytes: u64,
+    },
+    /// Waiting for the device took too long.
+    #[error("the GPU did not answer in time")]
+    Timeout,
+    /// A kernel was refused by the driver's compiler.
+    #[error("kernel {kernel} was refused: {message}")]
+    Kernel {
+        /// Which one.
+        kernel: String,
+        /// What the compiler says.
+        message: String,
+    },
+    /// No kernel reads this block format.
+    #[error("tensor `{name}` is stored as {format}, which the GPU kernels do not read")]
+    UnsupportedFormat {
+        /// Which weight.
+        name: String,
+        /// Its format.
+        format: &'static str,
+    },
+    /// A piece of a weight is not made of whole rows.
+    #[error("tensor `{name}`: {bytes} bytes from row {first} on are not whole rows of it")]
+    NotWholeRows {
+        /// Which weight.
+        name: String,
+        /// First row of the piece.
+        first: usize,
+        /// Its length.
+        bytes: usize,
+    },
+}

@@ -1,0 +1,47 @@
+//! What an operation sees when it is asked for its kernels.
+
+use super::{DeviceFacts, layout::Slabs};
+use crate::graph::{Element, Graph, Node, Type};
+
+/// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
+#[derive(Debug)]
+pub struct GpuCall<'a> {
+    /// What the device offers.
+    pub facts: &'a DeviceFacts,
+    graph: &'a Graph,
+    node: &'a Node,
+}
+
+impl<'a> GpuCall<'a> {
+    /// The call for one node of a list.
+    pub fn new(facts: &'a DeviceFacts, graph: &'a Graph, node: &'a Node) -> Self {
+        Self { facts, graph, node }
+    }
+
+    /// Type of input `i`.
+    pub fn input(&self, i: usize) -> &'a Type {
+        self.graph.ty(self.node.inputs[i])
+    }
+
+    /// Type of result `i`.
+    pub fn output(&self, i: usize) -> &'a Type {
+        self.graph.ty(self.node.outputs[i])
+    }
+
+    /// How many inputs there are.
+    pub fn inputs(&self) -> usize {
+        self.node.inputs.len()
+    }
+
+    /// How the weight at input `i` lies in memory.
+    ///
+    /// # Panics
+    /// If it is no weight.
+    pub fn slabs(&self, i: usize) -> Slabs {
+        let ty = self.input(i);
+        match ty.element {
+            Element::Weight(dtype) => Slabs::new(dtype, &ty.shape, self.facts),
+            other => panic!("input {i} is {other:?}, not a weight"),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The device: found, asked for what it offers, watched for loss.
+
+use std::{
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use super::{DeviceFacts, pipelines::Pipelines};
+use crate::error::EngineError;
+
+/// What kernels have variants for.
+const USEFUL: wgpu::Features = wgpu::Features::SHADER_F16
+    .union(wgpu::Features::SUBGROUP)
+    .union(wgpu::Features::TIMESTAMP_QUERY);
+
+/// A device with its queue and facts.
+#[derive(Debug, Clone)]
+pub struct Gpu {
+    pub(super) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    facts: DeviceFacts,
+    name: String,
+    lost: Arc<AtomicBool>,
+    pub(super) pipelines: Rc<Pipelines>,
+}
+
+impl Gpu {
+    /// The adapter with the most to offer, with everything we can use switched on.
+    ///
+    /// # Errors
+    /// If there is no adapter, or it gives no device.
+    pub async fn open() -> Result<Self, EngineError> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let options = wgpu::RequestAdapterOptions {
+            power_preference: wgpu::PowerPreference::HighPerformance,
+            ..Default::default()
+        };
+        let adapter = instance
+            .request_adapter(&options)
+            .await
+            .map_err(|source| EngineError::NoAdapter { source })?;
+        Self::from_adapter(&adapter).await
+    }
+
+    async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
+        let (features, limits) = (adapter.features() & USEFUL, adapter.limits());
+        let info = adapter.get_info();
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("rullama"),
+            required_features: features,
+            required_limits: limits.clone(),
+            memory_hints: wgpu::MemoryHints::MemoryUsage,
+            ..Default::default()
+        };
+        let (device, queue) = adapter
+            .request_device(&descriptor)
+            .await
+            .map_err(|source| EngineError::NoDevice { source })?;
+        let lost = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&lost);
+        device.set_device_lost_callback(move |_, _| flag.store(true, Ordering::Relaxed));
+        let subgroups = features.contains(wgpu::Features::SUBGROUP);
+        let facts = DeviceFacts {
+            f16: features.contains(wgpu::Features::SHADER_F16),
+            subgroups: subgroups.then_some((info.subgroup_min_size, info.subgroup_max_size)),
+            binding_bytes: limits.max_storage_buffer_binding_size,
+            buffer_bytes: limits.max_buffer_size,
+            storage_buffers: limits.max_storage_buffers_per_shader_stage,
+            invocations: limits.max_compute_invocations_per_workgroup,
+            workgroup_bytes: limits.max_compute_workgroup_storage_size,
+            timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
+        };
+        Ok(Self { device, queue, facts, name: info.name, lost, pipelines: Rc::default() })
+    }
+
+    /// Every adapter of this machine, with all it offers.
+    ///
+    /// # Errors
+    /// If an adapter gives no device.
+    pub async fn all() -> Result<Vec<Self>, EngineError> {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let mut devices = Vec::new();
+        for adapter in instance.enumerate_adapters(wgpu::Backends::all()).await {
+            devices.push(Self::from_adapter(&adapter).await?);
+        }
+        Ok(devices)
+    }
+
+    /// The same device, playing one that offers less: kernels are chosen by facts.
+    #[must_use]
+    pub fn playing(&self, facts: DeviceFacts) -> Self {
+        Self { facts, ..self.clone() }
+    }
+
+    /// What the device offers.
+    pub fn facts(&self) -> &DeviceFacts {
+        &self.facts
+    }
+
+    /// The adapter's name, for people.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Fails once the device is gone.
+    pub(super) fn check(&self) -> Result<(), EngineError> {
+        if self.lost.load(Ordering::Relaxed) { Err(EngineError::DeviceLost) } else { Ok(()) }
+    }
+
+    /// Destroys the device, as a driver reset would.
+    pub fn destroy(&self) {
+        self.device.destroy();
+        self.lost.store(true, Ordering::Relaxed);
+    }
+
+    /// A buffer, or an error one can react to when there is no memory for it.
+    pub(super) async fn buffer(
+        &self,
+        label: &str,
+        bytes: u64,
+        usage: wgpu::BufferUsages,
+    ) -> Result<wgpu::Buffer, EngineError> {
+        self.check()?;
+        if bytes > self.facts.buffer_bytes {
+            return Err(EngineError::OutOfMemory { what: label.into(), bytes });
+        }
+        let scope = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let descriptor = wgpu::BufferDescriptor {
+            label: Some(label),
+            size: bytes,
+            usage,
+            mapped_at_creation: false,
+        };
+        let buffer = self.device.create_buffer(&descriptor);
+        match scope.pop().await {
+            None => Ok(buffer),
+            Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),
+        }
+    }
+}

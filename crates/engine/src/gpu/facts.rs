@@ -1,0 +1,38 @@
+//! What kernel choice may depend on: plain numbers, so that it can be tested without a device.
+
+/// What a device offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceFacts {
+    /// `enable f16;` is accepted.
+    pub f16: bool,
+    /// Smallest and largest subgroup width, where subgroups are offered.
+    pub subgroups: Option<(u32, u32)>,
+    /// Largest storage binding in bytes.
+    pub binding_bytes: u64,
+    /// Largest buffer in bytes.
+    pub buffer_bytes: u64,
+    /// Storage buffers a kernel may bind.
+    pub storage_buffers: u32,
+    /// Invocations in a workgroup.
+    pub invocations: u32,
+    /// Bytes of workgroup memory.
+    pub workgroup_bytes: u32,
+    /// Timestamps around passes.
+    pub timestamps: bool,
+}
+
+impl DeviceFacts {
+    /// The least any WebGPU device offers.
+    pub fn floor() -> Self {
+        Self {
+            f16: false,
+            subgroups: None,
+            binding_bytes: 128 << 20,
+            buffer_bytes: 256 << 20,
+            storage_buffers: 8,
+            invocations: 256,
+            workgroup_bytes: 16 << 10,
+            timestamps: false,
+        }
+    }
+}

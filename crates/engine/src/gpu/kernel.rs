@@ -1,0 +1,126 @@
+//! Kernels as data: WGSL text, the parts it is composed from, and one launch of it.
+
+/// A WGSL file with one entry point `main`, made whole by parts.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Kernel {
+    /// Name in labels and messages: `folder/file`.
+    pub name: &'static str,
+    /// The text; lines `//#use kind` are replaced by the part of that kind.
+    pub source: &'static str,
+}
+
+/// WGSL that fills one `//#use` line. Parts of one kind define the same names.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// What the `//#use` line says.
+    pub kind: &'static str,
+    /// Which one of its kind.
+    pub name: &'static str,
+    /// The text.
+    pub source: &'static str,
+}
+
+/// Memory a kernel binds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Input of the operation.
+    Input(usize),
+    /// A slab of a weight: rows that fit one binding.
+    Slab(usize, usize),
+    /// Result of the operation.
+    Output(usize),
+    /// Memory for this operation alone: its number and its bytes.
+    Scratch(usize, u64),
+}
+
+/// A binding: what, and whether it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bind {
+    /// `var<storage, read>`
+    Read(Place),
+    /// `var<storage, read_write>`
+    Write(Place),
+}
+
+/// One launch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    /// Which kernel.
+    pub kernel: &'static Kernel,
+    /// The parts that make it whole.
+    pub parts: Vec<&'static Part>,
+    /// Values of its `override` constants.
+    pub constants: Vec<(&'static str, f64)>,
+    /// Bytes of its parameter struct.
+    pub params: Vec<u8>,
+    /// Storage bindings.
+    pub bindings: Vec<Bind>,
+    /// Workgroups in each dimension.
+    pub grid: [u32; 3],
+}
+
+impl Dispatch {
+    /// A launch of one workgroup without parts, constants, parameters or bindings.
+    pub fn new(kernel: &'static Kernel) -> Self {
+        Self {
+            kernel,
+            parts: vec![],
+            constants: vec![],
+            params: vec![],
+            bindings: vec![],
+            grid: [1, 1, 1],
+        }
+    }
+
+    /// Adds a part.
+    #[must_use]
+    pub fn part(mut self, part: &'static Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Sets an `override` constant.
+    #[must_use]
+    pub fn constant(mut self, name: &'static str, value: impl Into<f64>) -> Self {
+        self.constants.push((name, value.into()));
+        self
+    }
+
+    /// Sets the parameter struct: scalars of four bytes, padded to 16 here.
+    #[must_use]
+    pub fn params(mut self, params: &impl bytemuck::NoUninit) -> Self {
+        self.params = bytemuck::bytes_of(params).to_vec();
+        self.params.resize(self.params.len().next_multiple_of(16), 0);
+        self
+    }
+
+    /// Adds a binding that is only read.
+    #[must_use]
+    pub fn read(mut self, place: Place) -> Self {
+        self.bindings.push(Bind::Read(place));
+        self
+    }
+
+    /// Adds a binding that is written.
+    #[must_use]
+    pub fn write(mut self, place: Place) -> Self {
+        self.bindings.push(Bind::Write(place));
+        self
+    }
+
+    /// Sets a grid of `n` workgroups in one row, or in several where a row would be too long; the kernel takes its number
+    /// with `grid_index`.
+    #[must_use]
+    pub fn grid_over(self, n: usize) -> Self {
+        const LONGEST: usize = 65_535;
+        if n <= LONGEST { self.grid(n, 1, 1) } else { self.grid(LONGEST, n.div_ceil(LONGEST), 1) }
+    }
+
+    /// Sets the grid.
+    #[must_use]
+    pub fn grid(mut self, x: usize, y: usize, z: usize) -> Self {
+        self.grid =
+            [x, y, z].map(|n| u32::try_from(n).expect("a grid has fewer than 2^32 workgroups"));
+        self
+    }
+}

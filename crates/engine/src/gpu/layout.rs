@@ -1,0 +1,126 @@
+//! How weights lie on the device: blocks are cut into fields, and equal fields of all blocks lie together.
+//!
+//! A file's blocks of 18, 34 or 210 bytes start at any byte; shaders read words. Cutting `d | quants` into a plane of quants and
+//! a plane of scales makes every field aligned without padding a block, and the wide loads of neighbouring lanes adjacent.
+//! A weight beyond the binding limit becomes several slabs of rows, each with planes of its own.
+
+use std::ops::Range;
+
+use rullama_gguf::DType;
+
+use super::DeviceFacts;
+use crate::graph::Shape;
+
+/// Planes start at multiples of this, so that fields of 16 bytes can be loaded at once.
+const ALIGN: usize = 16;
+/// Kernels take this many weights at a time; rows of plain floats are padded to it with zeros.
+pub(crate) const UNIT: usize = 32;
+/// Pieces and slabs start at multiples of this many rows, so that planes of single bytes are written at whole words.
+pub(crate) const ROW_STEP: usize = 4;
+
+/// The fields of a format's block in plane order: where in the block, how many bytes.
+pub(crate) fn fields(dtype: DType) -> &'static [(usize, usize)] {
+    match dtype {
+        DType::F32 => &[(0, 4)],
+        DType::F16 | DType::BF16 => &[(0, 2)],
+        DType::Q4_0 | DType::IQ4_NL => &[(2, 16), (0, 2)],
+        DType::Q4_1 => &[(4, 16), (0, 4)],
+        DType::Q5_0 => &[(6, 16), (2, 4), (0, 2)],
+        DType::Q5_1 => &[(8, 16), (4, 4), (0, 4)],
+        DType::Q8_0 => &[(2, 32), (0, 2)],
+        DType::Q2_K => &[(16, 64), (0, 16), (80, 4)],
+        DType::Q3_K => &[(32, 64), (0, 32), (96, 12), (108, 2)],
+        DType::Q4_K => &[(16, 128), (0, 16)],
+        DType::Q5_K => &[(48, 128), (16, 32), (0, 16)],
+        DType::Q6_K => &[(0, 128), (128, 64), (192, 16), (208, 2)],
+        DType::IQ4_XS => &[(8, 128), (0, 8)],
+        DType::MXFP4 => &[(1, 16), (0, 1)],
+        DType::NVFP4 => &[(4, 32), (0, 4)],
+        _ => &[],
+    }
+}
+
+/// The slabs of a weight on a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Slabs {
+    /// Block format.
+    pub dtype: DType,
+    /// Blocks in a row of the file.
+    pub file_blocks: usize,
+    /// Blocks in a row on the device: more for plain floats whose rows are no multiple of a unit.
+    pub row_blocks: usize,
+    /// The rows of each slab.
+    pub rows: Vec<Range<usize>>,
+}
+
+impl Slabs {
+    /// Cuts a weight so that no slab is larger than a binding.
+    ///
+    /// # Panics
+    /// If the format is not one the kernels know; loading checks that.
+    pub fn new(dtype: DType, shape: &Shape, facts: &DeviceFacts) -> Self {
+        assert!(!fields(dtype).is_empty(), "{} has no layout on the device", dtype.name());
+        let file_blocks = shape.width() / dtype.block_elements();
+        let row_blocks = file_blocks.next_multiple_of(UNIT.div_ceil(dtype.block_elements()));
+        let row_bytes = row_blocks * dtype.block_bytes();
+        let room = usize::try_from(facts.binding_bytes).unwrap_or(usize::MAX)
+            - ALIGN * fields(dtype).len();
+        let most = (room / row_bytes.max(1) / ROW_STEP * ROW_STEP).max(ROW_STEP);
+        let all = shape.rows();
+        let rows = (0..all.div_ceil(most)).map(|i| i * most..((i + 1) * most).min(all)).collect();
+        Self { dtype, file_blocks, row_blocks, rows }
+    }
+
+    /// Units in a row on the device.
+    pub fn row_units(&self) -> usize {
+        self.row_blocks * self.dtype.block_elements() / UNIT
+    }
+
+    /// Word offsets of the planes of slab `slab`; unused entries are zero.
+    pub fn planes(&self, slab: usize) -> [u32; 4] {
+        let mut offsets = [0; 4];
+        for (i, start) in
+            self.plane_bytes(slab).into_iter().enumerate().take(fields(self.dtype).len())
+        {
+            offsets[i] = u32::try_from(start / 4).expect("a binding has fewer than 2^32 words");
+        }
+        offsets
+    }
+
+    /// Bytes of slab `slab`.
+    pub fn bytes(&self, slab: usize) -> usize {
+        self.plane_bytes(slab).last().copied().unwrap_or(0)
+    }
+
+    /// Where each plane starts, and where the last one ends.
+    fn plane_bytes(&self, slab: usize) -> Vec<usize> {
+        let blocks = self.rows[slab].len() * self.row_blocks;
+        let mut at = 0;
+        let mut starts = vec![0];
+        for (_, width) in fields(self.dtype) {
+            at += (blocks * width).next_multiple_of(ALIGN);
+            starts.push(at);
+        }
+        starts
+    }
+
+    /// Cuts whole rows of a file into planes: for each field, the byte offset in slab `slab` and the bytes to write there.
+    ///
+    /// `first` is the first row, counted from the start of the slab; `bytes` holds whole rows of `file_blocks` blocks.
+    pub fn cut(&self, slab: usize, first: usize, bytes: &[u8]) -> Vec<(usize, Vec<u8>)> {
+        let block_bytes = self.dtype.block_bytes();
+        let fields = fields(self.dtype).iter().zip(self.plane_bytes(slab));
+        fields
+            .map(|((offset, width), start)| {
+                let mut plane = Vec::with_capacity(bytes.len() / block_bytes * width);
+                for row in bytes.chunks_exact(self.file_blocks * block_bytes) {
+                    for block in row.chunks_exact(block_bytes) {
+                        plane.extend_from_slice(&block[*offset..offset + width]);
+                    }
+                    plane.resize(plane.len() + (self.row_blocks - self.file_blocks) * width, 0);
+                }
+                (start + first * self.row_blocks * width, plane)
+            })
+            .collect()
+    }
+}

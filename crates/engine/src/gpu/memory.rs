@@ -1,0 +1,72 @@
+//! Memory by lifetimes: a value's slot is reused once its last reader has run.
+
+use std::collections::HashMap;
+
+use crate::graph::{Element, Graph, Origin, Type, Value};
+
+/// Which slot each value that a node makes lives in, and how large the slots are.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Slots {
+    pub(crate) of: HashMap<Value, usize>,
+    pub(crate) bytes: Vec<u64>,
+}
+
+/// Bytes of a value on the device.
+pub(crate) fn value_bytes(ty: &Type) -> u64 {
+    let len = ty.shape.len() as u64;
+    let bytes = match ty.element {
+        Element::F32 | Element::U32 => len * 4,
+        Element::F16 => len * 2,
+        Element::Q8 => len + len.div_ceil(32) * 4,
+        Element::Weight(_) => 0,
+    };
+    bytes.next_multiple_of(16).max(16)
+}
+
+/// Gives every value a slot. A node's inputs and results never share one, so no buffer is bound read and written at once.
+pub(crate) fn assign(graph: &Graph) -> Slots {
+    let last = last_reads(graph);
+    let mut slots = Slots::default();
+    let mut free: Vec<usize> = Vec::new();
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for output in &node.outputs {
+            let bytes = value_bytes(graph.ty(*output));
+            let slot = best_fit(&free, &slots.bytes, bytes).map_or_else(
+                || {
+                    slots.bytes.push(bytes);
+                    slots.bytes.len() - 1
+                },
+                |at| free.swap_remove(at),
+            );
+            slots.bytes[slot] = slots.bytes[slot].max(bytes);
+            slots.of.insert(*output, slot);
+        }
+        let mut done: Vec<Value> = node.inputs.iter().chain(&node.outputs).copied().collect();
+        done.sort_unstable();
+        done.dedup();
+        done.retain(|value| {
+            last.get(value).is_none_or(|at| *at <= index) && !graph.info(*value).kept
+        });
+        free.extend(done.iter().filter_map(|value| slots.of.get(value)));
+    }
+    slots
+}
+
+/// The free slot that fits with the least waste, else the largest one, which then grows.
+fn best_fit(free: &[usize], sizes: &[u64], bytes: u64) -> Option<usize> {
+    let fits = (0..free.len()).filter(|i| sizes[free[*i]] >= bytes).min_by_key(|i| sizes[free[*i]]);
+    fits.or_else(|| (0..free.len()).max_by_key(|i| sizes[free[*i]]))
+}
+
+/// The last node that reads each value a node makes.
+fn last_reads(graph: &Graph) -> HashMap<Value, usize> {
+    let mut last = HashMap::new();
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for input in
+            node.inputs.iter().filter(|v| matches!(graph.info(**v).origin, Origin::Node(_)))
+        {
+            last.insert(*input, index);
+        }
+    }
+    last
+}

@@ -1,0 +1,301 @@
+//! A list made ready for a device: memory, pipelines and bind groups once; then one pass and one submit per run.
+
+use std::{collections::HashMap, rc::Rc};
+
+use super::{
+    Bind, Dispatch, Gpu, GpuCall, Place, Weights,
+    memory::{Slots, assign, value_bytes},
+    pipelines::Pipeline,
+    readback,
+};
+use crate::{
+    cpu::Data,
+    error::EngineError,
+    graph::{Cost, Element, Graph, Node, Origin, Step, Type, Value},
+};
+
+/// Parameter structs lie this far apart: what every device accepts as a uniform's offset.
+const PARAMS_STRIDE: u64 = 256;
+
+/// Memory that outlives a run, by state name; plans of one session share it.
+pub type States = HashMap<String, wgpu::Buffer>;
+
+/// A list ready to run on a device.
+#[derive(Debug)]
+pub struct GpuPlan {
+    gpu: Gpu,
+    graph: Graph,
+    launches: Vec<Launch>,
+    step: wgpu::Buffer,
+    memory: Memory,
+}
+
+#[derive(Debug)]
+struct Launch {
+    pipeline: Rc<Pipeline>,
+    bind_group: wgpu::BindGroup,
+    grid: [u32; 3],
+}
+
+/// Buffers of everything but weights.
+#[derive(Debug)]
+struct Memory {
+    slots: Slots,
+    slot_buffers: Vec<wgpu::Buffer>,
+    named: HashMap<Value, wgpu::Buffer>,
+    scratch: Vec<wgpu::Buffer>,
+}
+
+impl GpuPlan {
+    /// Makes a list ready: `states` holds the buffers of earlier plans of this session and gets the new ones.
+    ///
+    /// # Errors
+    /// If a weight is missing, a kernel is refused or there is no memory.
+    pub async fn new(
+        graph: Graph,
+        weights: &Weights,
+        states: &mut States,
+    ) -> Result<Self, EngineError> {
+        let gpu = weights.gpu().clone();
+        let dispatches: Vec<(usize, Dispatch)> = graph
+            .nodes()
+            .iter()
+            .enumerate()
+            .flat_map(|(i, node)| {
+                node.op
+                    .gpu(&GpuCall::new(gpu.facts(), &graph, node))
+                    .into_iter()
+                    .map(move |d| (i, d))
+            })
+            .collect();
+        let memory = Memory::new(&gpu, &graph, &dispatches, states).await?;
+        let uniform = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
+        let step = gpu.buffer("step", size_of::<Step>() as u64, uniform).await?;
+        let params =
+            gpu.buffer("params", PARAMS_STRIDE * (dispatches.len() as u64).max(1), uniform).await?;
+        let mut launches = Vec::with_capacity(dispatches.len());
+        for (index, (node, dispatch)) in dispatches.iter().enumerate() {
+            let at = index as u64 * PARAMS_STRIDE;
+            gpu.queue.write_buffer(&params, at, &dispatch.params);
+            let pipeline = gpu.pipelines.get(&gpu, dispatch).await?;
+            let node = &graph.nodes()[*node];
+            let mut entries = vec![
+                uniform_entry(0, &params, at, dispatch.params.len().max(16)),
+                uniform_entry(1, &step, 0, 16),
+            ];
+            for (i, bind) in dispatch.bindings.iter().enumerate() {
+                let buffer = memory.buffer(&graph, node, weights, bind)?;
+                entries.push(wgpu::BindGroupEntry {
+                    binding: i as u32 + 2,
+                    resource: buffer.as_entire_binding(),
+                });
+            }
+            let bind_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some(dispatch.kernel.name),
+                layout: &pipeline.layout,
+                entries: &entries,
+            });
+            launches.push(Launch { pipeline, bind_group, grid: dispatch.grid });
+        }
+        Ok(Self { gpu, graph, launches, step, memory })
+    }
+
+    /// The list.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Writes an input or a state; takes effect in the runs that follow.
+    ///
+    /// # Panics
+    /// If the list has no such input or state.
+    pub fn write(&self, name: &str, bytes: &[u8]) {
+        let named =
+            |origin: &Origin| matches!(origin, Origin::Input(n) | Origin::State(n) if n == name);
+        let value =
+            self.graph.values().find(|(_, info)| named(&info.origin)).map(|(value, _)| value);
+        let value = value.unwrap_or_else(|| panic!("the list has no input or state `{name}`"));
+        self.gpu.queue.write_buffer(&self.memory.named[&value], 0, bytes);
+    }
+
+    /// Queues one run: one uniform, one pass, one submit.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn run(&self, step: &Step) -> Result<(), EngineError> {
+        self.gpu.check()?;
+        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        let mut encoder =
+            self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+            for launch in &self.launches {
+                pass.set_pipeline(&launch.pipeline.compute);
+                pass.set_bind_group(0, &launch.bind_group, &[]);
+                pass.dispatch_workgroups(launch.grid[0], launch.grid[1], launch.grid[2]);
+            }
+        }
+        self.gpu.queue.submit([encoder.finish()]);
+        Ok(())
+    }
+
+    /// Waits for the queued runs and reads a value back; it must be kept, an input or a state.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn read(&self, value: Value) -> Result<Vec<u8>, EngineError> {
+        let buffer = match self.memory.slots.of.get(&value) {
+            Some(slot) => &self.memory.slot_buffers[*slot],
+            None => &self.memory.named[&value],
+        };
+        readback::read(&self.gpu, buffer, value_bytes(self.graph.ty(value))).await
+    }
+
+    /// Writes the numbers of an input or state, rounded to the precision it is kept in.
+    ///
+    /// # Panics
+    /// If the list has no such input or state, or the numbers are of another kind.
+    pub fn write_data(&self, name: &str, ty: &Type, data: &Data) {
+        match (ty.element, data) {
+            (Element::F32, Data::F32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
+            (Element::U32, Data::U32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
+            (Element::F16, Data::F32(numbers)) => {
+                let halves: Vec<half::f16> =
+                    numbers.iter().map(|x| half::f16::from_f32(*x)).collect();
+                self.write(name, bytemuck::cast_slice(&halves));
+            }
+            (element, _) => panic!("`{name}` is kept as {element:?}"),
+        }
+    }
+
+    /// A value as numbers, whatever it is kept as.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn read_any(&self, value: Value) -> Result<Vec<f32>, EngineError> {
+        let ty = self.graph.ty(value);
+        let bytes = self.read(value).await?;
+        let mut numbers: Vec<f32> = match ty.element {
+            Element::U32 => bytemuck::pod_collect_to_vec::<u8, u32>(&bytes)
+                .iter()
+                .map(|id| *id as f32)
+                .collect(),
+            Element::F16 => bytemuck::pod_collect_to_vec::<u8, half::f16>(&bytes)
+                .iter()
+                .map(|x| x.to_f32())
+                .collect(),
+            _ => bytemuck::pod_collect_to_vec(&bytes),
+        };
+        numbers.truncate(ty.shape.len());
+        Ok(numbers)
+    }
+
+    /// Fills every slot with a byte pattern, so that a test notices what a kernel leaves unwritten.
+    pub fn poison(&self) {
+        for (buffer, bytes) in self.memory.slot_buffers.iter().zip(&self.memory.slots.bytes) {
+            let bytes = usize::try_from(*bytes).expect("test-sized memory");
+            self.gpu.queue.write_buffer(buffer, 0, &vec![0xff; bytes]);
+        }
+    }
+
+    /// What a run costs on any device.
+    pub fn cost(&self) -> Cost {
+        let mut cost = Cost { dispatches: self.launches.len() as u64, ..Cost::default() };
+        for node in self.graph.nodes() {
+            cost += self.graph.node_cost(node);
+        }
+        cost
+    }
+}
+
+impl Memory {
+    async fn new(
+        gpu: &Gpu,
+        graph: &Graph,
+        dispatches: &[(usize, Dispatch)],
+        states: &mut States,
+    ) -> Result<Self, EngineError> {
+        let storage = wgpu::BufferUsages::STORAGE
+            | wgpu::BufferUsages::COPY_SRC
+            | wgpu::BufferUsages::COPY_DST;
+        let slots = assign(graph);
+        let mut slot_buffers = Vec::new();
+        for bytes in &slots.bytes {
+            slot_buffers.push(gpu.buffer("activations", *bytes, storage).await?);
+        }
+        let mut named = HashMap::new();
+        for (value, info) in graph.values() {
+            let bytes = value_bytes(&info.ty);
+            match &info.origin {
+                Origin::Input(name) => {
+                    named.insert(value, gpu.buffer(name, bytes, storage).await?);
+                }
+                Origin::State(name) => {
+                    if !states.contains_key(name) {
+                        states.insert(name.clone(), gpu.buffer(name, bytes, storage).await?);
+                    }
+                    named.insert(value, states[name].clone());
+                }
+                Origin::Weight(_) | Origin::Node(_) => {}
+            }
+        }
+        let mut scratch = Vec::new();
+        for (index, bytes) in scratch_sizes(dispatches) {
+            debug_assert_eq!(index, scratch.len());
+            scratch.push(gpu.buffer("scratch", bytes, storage).await?);
+        }
+        Ok(Self { slots, slot_buffers, named, scratch })
+    }
+
+    fn buffer<'a>(
+        &'a self,
+        graph: &Graph,
+        node: &Node,
+        weights: &'a Weights,
+        bind: &Bind,
+    ) -> Result<&'a wgpu::Buffer, EngineError> {
+        let (Bind::Read(place) | Bind::Write(place)) = bind;
+        let (value, slab) = match place {
+            Place::Scratch(index, _) => return Ok(&self.scratch[*index]),
+            Place::Input(i) => (node.inputs[*i], 0),
+            Place::Slab(i, slab) => (node.inputs[*i], *slab),
+            Place::Output(i) => (node.outputs[*i], 0),
+        };
+        match &graph.info(value).origin {
+            Origin::Weight(name) => {
+                let missing = || EngineError::MissingWeight { name: name.clone() };
+                Ok(&weights.get(name).ok_or_else(missing)?.buffers[slab])
+            }
+            Origin::Node(_) => Ok(&self.slot_buffers[self.slots.of[&value]]),
+            Origin::Input(_) | Origin::State(_) => Ok(&self.named[&value]),
+        }
+    }
+}
+
+/// Scratch memory is shared by all operations: for each number, the most any of them asks for.
+fn scratch_sizes(dispatches: &[(usize, Dispatch)]) -> std::collections::BTreeMap<usize, u64> {
+    let mut sizes = std::collections::BTreeMap::new();
+    for bind in dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings) {
+        if let Bind::Read(Place::Scratch(index, bytes))
+        | Bind::Write(Place::Scratch(index, bytes)) = bind
+        {
+            let size = sizes.entry(*index).or_insert(16);
+            *size = bytes.next_multiple_of(16).max(*size);
+        }
+    }
+    sizes
+}
+
+fn uniform_entry(
+    binding: u32,
+    buffer: &wgpu::Buffer,
+    offset: u64,
+    bytes: usize,
+) -> wgpu::BindGroupEntry<'_> {
+    let resource = wgpu::BindingResource::Buffer(wgpu::BufferBinding {
+        buffer,
+        offset,
+        size: std::num::NonZeroU64::new(bytes as u64),
+    });
+    wgpu::BindGroupEntry { binding, resource }
+}

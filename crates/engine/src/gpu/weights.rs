@@ -1,0 +1,101 @@
+//! Weights on the device: written in pieces of whole rows, cut into planes, never whole in host memory.
+
+use rullama_gguf::DType;
+use rustc_hash::FxHashMap;
+
+use super::{
+    Gpu,
+    layout::{ROW_STEP, Slabs},
+};
+use crate::{error::EngineError, graph::Shape};
+
+/// The weights of a model on one device.
+#[derive(Debug)]
+pub struct Weights {
+    gpu: Gpu,
+    known: FxHashMap<String, Resident>,
+}
+
+/// A weight's slabs and their buffers.
+#[derive(Debug)]
+pub(crate) struct Resident {
+    pub(crate) slabs: Slabs,
+    pub(crate) buffers: Vec<wgpu::Buffer>,
+}
+
+impl Weights {
+    /// No weights yet.
+    pub fn new(gpu: &Gpu) -> Self {
+        Self { gpu: gpu.clone(), known: FxHashMap::default() }
+    }
+
+    /// The device they are on.
+    pub fn gpu(&self) -> &Gpu {
+        &self.gpu
+    }
+
+    /// Makes room for a weight; its rows follow with [`Self::write`].
+    ///
+    /// # Errors
+    /// If the format has no kernels, or there is no memory.
+    pub async fn reserve(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<(), EngineError> {
+        if super::layout::fields(dtype).is_empty() {
+            return Err(EngineError::UnsupportedFormat { name: name.into(), format: dtype.name() });
+        }
+        let slabs = Slabs::new(dtype, shape, self.gpu.facts());
+        let mut buffers = Vec::new();
+        for slab in 0..slabs.rows.len() {
+            let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
+            buffers.push(self.gpu.buffer(name, slabs.bytes(slab).max(16) as u64, usage).await?);
+        }
+        self.known.insert(name.into(), Resident { slabs, buffers });
+        Ok(())
+    }
+
+    /// Writes whole rows from row `first` on, as they lie in the file. Pieces start at multiples of four rows.
+    ///
+    /// # Errors
+    /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
+    pub fn write(&self, name: &str, first: usize, bytes: &[u8]) -> Result<(), EngineError> {
+        let missing = || EngineError::MissingWeight { name: name.into() };
+        let Resident { slabs, buffers } = self.known.get(name).ok_or_else(missing)?;
+        let row_bytes = slabs.file_blocks * slabs.dtype.block_bytes();
+        let rows = bytes.len() / row_bytes;
+        let all = slabs.rows.last().map_or(0, |range| range.end);
+        let ends_well = first + rows == all || (first + rows < all && rows % ROW_STEP == 0);
+        if rows * row_bytes != bytes.len() || first % ROW_STEP != 0 || !ends_well {
+            return Err(EngineError::NotWholeRows { name: name.into(), first, bytes: bytes.len() });
+        }
+        for (slab, range) in slabs.rows.iter().enumerate() {
+            let (start, end) = (first.max(range.start), (first + rows).min(range.end));
+            if start >= end {
+                continue;
+            }
+            let piece = &bytes[(start - first) * row_bytes..(end - first) * row_bytes];
+            for (offset, plane) in slabs.cut(slab, start - range.start, piece) {
+                self.copy(&buffers[slab], offset, plane);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&Resident> {
+        self.known.get(name)
+    }
+
+    /// Bytes on the device.
+    pub fn bytes(&self) -> u64 {
+        self.known.values().flat_map(|resident| &resident.buffers).map(wgpu::Buffer::size).sum()
+    }
+
+    /// Queues a copy; the device takes multiples of four bytes at multiples of four.
+    fn copy(&self, buffer: &wgpu::Buffer, offset: usize, mut plane: Vec<u8>) {
+        plane.resize(plane.len().next_multiple_of(4), 0);
+        self.gpu.queue.write_buffer(buffer, offset as u64, &plane);
+    }
+}

@@ -1,0 +1,53 @@
+//! What a list costs on any machine: dispatches, bytes moved, operations.
+
+use std::ops::AddAssign;
+
+use super::{Element, Graph, Node, Type};
+
+/// Counts that hold on every device, unlike times.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Kernel launches.
+    pub dispatches: u64,
+    /// Bytes read from memory at least once.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Multiplications and additions.
+    pub operations: u64,
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.dispatches += other.dispatches;
+        self.bytes_read += other.bytes_read;
+        self.bytes_written += other.bytes_written;
+        self.operations += other.operations;
+    }
+}
+
+impl Graph {
+    /// What one operation moves and computes; launches are the plan's to count.
+    pub fn node_cost(&self, node: &Node) -> Cost {
+        let types =
+            |values: &[super::Value]| values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>();
+        let (inputs, outputs) = (types(&node.inputs), types(&node.outputs));
+        Cost {
+            dispatches: 0,
+            bytes_read: inputs.iter().map(|ty| bytes(ty)).sum(),
+            bytes_written: outputs.iter().map(|ty| bytes(ty)).sum(),
+            operations: node.op.operations(&inputs, &outputs),
+        }
+    }
+}
+
+/// Bytes of a value as the kernels see it.
+fn bytes(ty: &Type) -> u64 {
+    let len = ty.shape.len() as u64;
+    match ty.element {
+        Element::F32 | Element::U32 => len * 4,
+        Element::F16 => len * 2,
+        Element::Q8 => len + len.div_ceil(32) * 4,
+        Element::Weight(dtype) => len / dtype.block_elements() as u64 * dtype.block_bytes() as u64,
+    }
+}

@@ -1,0 +1,193 @@
+//! A forward pass as data: a list of operations over named values.
+//!
+//! A model writes the list once; the GPU plan, the CPU executor, the gradient transform, the printer and the cost
+//! counter read it. A wrong shape is a bug in a model's list, not in its input, and panics here with both shapes.
+
+mod backward;
+mod cost;
+mod op;
+mod print;
+mod shape;
+mod step;
+
+use std::rc::Rc;
+
+pub use backward::backward;
+pub use cost::Cost;
+pub use op::{NodeValues, Op};
+pub use shape::{Element, Shape, Type};
+pub use step::Step;
+
+/// A value of a list: something an operation reads or makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(u32);
+
+impl Value {
+    /// Its place in [`Graph::values`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The host writes it before a run.
+    Input(String),
+    /// It is read from the model's file, by tensor name, and never changes.
+    Weight(String),
+    /// It outlives a run: caches, rings, the last token.
+    State(String),
+    /// A node makes it.
+    Node(usize),
+}
+
+/// One operation of the list.
+#[derive(Debug)]
+pub struct Node {
+    /// What is done.
+    pub op: Rc<dyn Op>,
+    /// What is read (and, for states the op names, written).
+    pub inputs: Vec<Value>,
+    /// What is made.
+    pub outputs: Vec<Value>,
+}
+
+/// What is known about a value.
+#[derive(Debug)]
+pub struct ValueInfo {
+    /// Shape and element.
+    pub ty: Type,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The name a test or a trace can ask for it by.
+    pub tap: Option<String>,
+    /// Kept until the end of the run, so that it can be read back.
+    pub kept: bool,
+}
+
+/// The list.
+#[derive(Debug, Default)]
+pub struct Graph {
+    values: Vec<ValueInfo>,
+    nodes: Vec<Node>,
+}
+
+impl Graph {
+    /// An empty list.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A value the host writes before each run.
+    pub fn input(&mut self, name: impl Into<String>, ty: Type) -> Value {
+        self.value(ty, Origin::Input(name.into()))
+    }
+
+    /// A constant from the model's file; asking twice for a name gives the same value.
+    ///
+    /// # Panics
+    /// If the name was used with another type before.
+    pub fn weight(&mut self, name: impl Into<String>, ty: Type) -> Value {
+        self.named(Origin::Weight(name.into()), ty)
+    }
+
+    /// Memory that outlives a run; asking twice for a name gives the same value.
+    ///
+    /// # Panics
+    /// If the name was used with another type before.
+    pub fn state(&mut self, name: impl Into<String>, ty: Type) -> Value {
+        self.named(Origin::State(name.into()), ty)
+    }
+
+    /// Appends an operation with one result. Operations' builder methods end here.
+    ///
+    /// # Panics
+    /// If the operation does not accept the inputs' shapes, or has another number of results.
+    #[track_caller]
+    pub fn apply(&mut self, op: impl Op, inputs: &[Value]) -> Value {
+        match self.apply_all(op, inputs).as_slice() {
+            [one] => *one,
+            several => panic!("an operation with {} results where one was expected", several.len()),
+        }
+    }
+
+    /// Appends an operation with any number of results.
+    ///
+    /// # Panics
+    /// If the operation does not accept the inputs' shapes.
+    #[track_caller]
+    pub fn apply_all(&mut self, op: impl Op, inputs: &[Value]) -> Vec<Value> {
+        let types: Vec<&Type> = inputs.iter().map(|v| self.ty(*v)).collect();
+        let results = op.infer(&types);
+        for written in op.writes() {
+            let origin = &self.info(inputs[*written]).origin;
+            assert!(
+                matches!(origin, Origin::State(_)),
+                "{} writes {origin:?}, which is no state",
+                op.name()
+            );
+        }
+        let node = self.nodes.len();
+        let outputs: Vec<Value> =
+            results.into_iter().map(|ty| self.value(ty, Origin::Node(node))).collect();
+        self.nodes.push(Node { op: Rc::new(op), inputs: inputs.into(), outputs: outputs.clone() });
+        outputs
+    }
+
+    /// Names a value, so that tests and traces can ask for it.
+    pub fn tap(&mut self, value: Value, name: impl Into<String>) {
+        self.values[value.index()].tap = Some(name.into());
+    }
+
+    /// Keeps a value's memory until the end of the run.
+    pub fn keep(&mut self, value: Value) {
+        self.values[value.index()].kept = true;
+    }
+
+    /// The value with this tap name.
+    pub fn tapped(&self, name: &str) -> Option<Value> {
+        let index = self.values.iter().position(|info| info.tap.as_deref() == Some(name))?;
+        Some(Value(u32::try_from(index).ok()?))
+    }
+
+    /// Shape and element of a value.
+    pub fn ty(&self, value: Value) -> &Type {
+        &self.info(value).ty
+    }
+
+    /// All that is known about a value.
+    pub fn info(&self, value: Value) -> &ValueInfo {
+        &self.values[value.index()]
+    }
+
+    /// All values, in the order they were made.
+    pub fn values(&self) -> impl Iterator<Item = (Value, &ValueInfo)> {
+        (0u32..).map(Value).zip(&self.values)
+    }
+
+    /// All operations, in the order they run.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    fn named(&mut self, origin: Origin, ty: Type) -> Value {
+        let found = self
+            .values()
+            .find(|(_, info)| info.origin == origin)
+            .map(|(v, info)| (v, info.ty.clone()));
+        match found {
+            None => self.value(ty, origin),
+            Some((value, known)) => {
+                assert_eq!(known, ty, "{origin:?} is asked for with two types");
+                value
+            }
+        }
+    }
+
+    fn value(&mut self, ty: Type, origin: Origin) -> Value {
+        let index = u32::try_from(self.values.len()).expect("a list has fewer than 2^32 values");
+        self.values.push(ValueInfo { ty, origin, tap: None, kept: false });
+        Value(index)
+    }
+}

@@ -1,0 +1,67 @@
+//! What an operation must say about itself.
+
+use std::fmt::Debug;
+
+use super::{Graph, Node, Type, Value};
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+};
+
+/// An operation: a definition, a twin on the CPU, kernels on the GPU, a gradient.
+pub trait Op: Debug + 'static {
+    /// The name of its folder.
+    fn name(&self) -> &'static str;
+
+    /// The types of its results.
+    ///
+    /// # Panics
+    /// If the inputs do not fit: a model's list is wrong then.
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type>;
+
+    /// Which inputs are states it writes.
+    fn writes(&self) -> &'static [usize] {
+        &[]
+    }
+
+    /// The definition: slow, obvious, in f32.
+    fn cpu(&self, call: &CpuCall<'_>);
+
+    /// The kernels, their parameters and their grids, in order.
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch>;
+
+    /// Multiplications and additions it takes.
+    fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
+        let _ = inputs;
+        outputs.iter().map(|ty| ty.shape.len() as u64).sum()
+    }
+
+    /// One gradient per input, or `None` where none flows; `dy` has one entry per result.
+    ///
+    /// # Panics
+    /// If the operation has no gradient rule, which is the default.
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let _ = (graph, node, dy);
+        panic!("{} has no gradient rule", self.name())
+    }
+}
+
+/// The values of a node, for gradient rules, which append to the list the node is in.
+#[derive(Debug, Clone)]
+pub struct NodeValues {
+    /// What the node reads.
+    pub inputs: Vec<Value>,
+    /// What it makes.
+    pub outputs: Vec<Value>,
+}
+
+impl From<&Node> for NodeValues {
+    fn from(node: &Node) -> Self {
+        Self { inputs: node.inputs.clone(), outputs: node.outputs.clone() }
+    }
+}

@@ -1,0 +1,10 @@
+//! A forward pass is a list of operations, and that list is data: run on WebGPU, or by a CPU twin of each operation.
+
+pub mod cpu;
+mod error;
+pub mod gpu;
+pub mod graph;
+pub mod ops;
+pub mod suite;
+
+pub use error::EngineError;

@@ -1,0 +1,17 @@
+// y[i] = a[i] + b[i]     one lane per element
+struct Params {
+    len: u32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> a: array<f32>;
+@group(0) @binding(3) var<storage, read> b: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+    let i = grid_index(group) * 256u + index;
+    if i < p.len {
+        y[i] = a[i] + b[i];
+    }
+}

@@ -1,0 +1,55 @@
+//! `y[t, j] = x[t, j] · (mean(x[t, :]²) + eps)^(-1/2) · w[j]`, with or without the weight.
+
+pub(crate) mod cases;
+mod gpu;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, Op, Type, Value},
+};
+
+/// Root-mean-square norm of each row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RmsNorm {
+    /// Added to the mean, inside the root.
+    pub eps: f32,
+}
+
+impl Graph {
+    /// Norm of the rows of `x` `[t, n]`, times the weight `[n]` if there is one.
+    pub fn rms_norm(&mut self, x: Value, weight: Option<Value>, eps: f32) -> Value {
+        let inputs: Vec<Value> = std::iter::once(x).chain(weight).collect();
+        self.apply(RmsNorm { eps }, &inputs)
+    }
+}
+
+impl Op for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms_norm"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        if let [x, weight] = inputs {
+            assert_eq!(weight.shape.len(), x.shape.width(), "rms_norm: {x} with weight {weight}");
+        }
+        vec![Type::f32(inputs[0].shape.clone())]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, mut y) = (call.f32(0), call.out(0));
+        let weight = (call.inputs() > 1).then(|| call.numbers(1));
+        let n = call.input(0).shape.width();
+        for (x, y) in x.chunks_exact(n).zip(y.chunks_exact_mut(n)) {
+            let mean = x.iter().map(|x| x * x).sum::<f32>() / n as f32;
+            let scale = 1.0 / (mean + self.eps).sqrt();
+            for j in 0..n {
+                y[j] = x[j] * scale * weight.as_ref().map_or(1.0, |w| w[j]);
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::forward(self, call)
+    }
+}

@@ -1,0 +1,88 @@
+//! One case: a small list, its numbers, and what is to be checked.
+
+use std::collections::HashMap;
+
+use super::Tolerance;
+use crate::{
+    cpu::Data,
+    graph::{Graph, Step, Value},
+};
+
+/// A list under test. Inputs, states and weights get random numbers that depend on their names alone, unless given.
+pub struct Case {
+    /// The operation's folder.
+    pub op: &'static str,
+    /// What tells it apart from the operation's other cases: shapes, formats, variants.
+    pub name: String,
+    pub(super) build: Box<dyn Fn(&mut Graph) -> Vec<Value>>,
+    pub(super) step: Step,
+    pub(super) given: HashMap<String, Data>,
+    pub(super) literal: Option<Vec<f32>>,
+    pub(super) gradient: bool,
+    pub(super) tolerance: Tolerance,
+    /// Worth timing: a shape of a real model.
+    pub bench: bool,
+}
+
+impl Case {
+    /// A case of `op`; `build` writes the list and returns the values to compare.
+    pub fn new(
+        op: &'static str,
+        name: impl Into<String>,
+        build: impl Fn(&mut Graph) -> Vec<Value> + 'static,
+    ) -> Self {
+        Self {
+            op,
+            name: name.into(),
+            build: Box::new(build),
+            step: Step { count: 1, ..Step::default() },
+            given: HashMap::new(),
+            literal: None,
+            gradient: false,
+            tolerance: Tolerance::ARITHMETIC,
+            bench: false,
+        }
+    }
+
+    /// Runs with this step.
+    #[must_use]
+    pub fn step(mut self, position: u32, count: u32) -> Self {
+        self.step = Step { position, count, ..self.step };
+        self
+    }
+
+    /// Takes these numbers for an input or state.
+    #[must_use]
+    pub fn given(mut self, name: &str, data: Data) -> Self {
+        self.given.insert(name.into(), data);
+        self
+    }
+
+    /// The first result must be this, to six digits.
+    #[must_use]
+    pub fn gives(mut self, literal: &[f32]) -> Self {
+        self.literal = Some(literal.into());
+        self
+    }
+
+    /// The gradients of the first result are checked too.
+    #[must_use]
+    pub fn gradient(mut self) -> Self {
+        self.gradient = true;
+        self
+    }
+
+    /// How far the GPU may be from the twin.
+    #[must_use]
+    pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
+        self.tolerance = tolerance;
+        self
+    }
+
+    /// Timed by `rullama ops bench` rather than checked: for shapes the twin is too slow for.
+    #[must_use]
+    pub fn bench(mut self) -> Self {
+        self.bench = true;
+        self
+    }
+}

@@ -1,0 +1,208 @@
+//! Running a case.
+
+use std::collections::HashMap;
+
+use super::{Case, numbers};
+use crate::{
+    cpu::{CpuPlan, Data},
+    error::EngineError,
+    gpu::{Gpu, GpuPlan, Weights},
+    graph::{Element, Graph, Origin, Type, Value, backward},
+};
+
+/// A case that did not come out as it should.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A result is wrong.
+    #[error("result {result}[{index}] is {got}, should be {want} ± {bound}")]
+    Wrong {
+        /// Which result.
+        result: usize,
+        /// Which number of it.
+        index: usize,
+        /// What came out.
+        got: f32,
+        /// What should.
+        want: f32,
+        /// How far apart they may be.
+        bound: f32,
+    },
+    /// A gradient is wrong.
+    #[error("the gradient of {input}[{index}] is {rule}, a finite difference says {numeric}")]
+    Gradient {
+        /// Which input.
+        input: String,
+        /// Which number of it.
+        index: usize,
+        /// What the rule says.
+        rule: f32,
+        /// What a finite difference says.
+        numeric: f32,
+    },
+    /// The device failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// The twin against the case's literal, where it has one.
+///
+/// # Errors
+/// If they differ.
+pub fn check_cpu(case: &Case) -> Result<(), Failure> {
+    let Some(literal) = &case.literal else { return Ok(()) };
+    let got = &on_cpu(case)?[0];
+    assert_eq!(
+        got.len(),
+        literal.len(),
+        "{} {}: the literal has another length",
+        case.op,
+        case.name
+    );
+    let far = |(got, want): (&f32, &f32)| (got - want).abs() > 1e-6 * (1.0 + want.abs());
+    match got.iter().zip(literal).position(far) {
+        None => Ok(()),
+        Some(index) => Err(Failure::Wrong {
+            result: 0,
+            index,
+            got: got[index],
+            want: literal[index],
+            bound: 1e-6,
+        }),
+    }
+}
+
+/// The device against the twin, with memory poisoned before the run.
+///
+/// # Errors
+/// If they differ by more than the case's tolerance, or the device fails.
+pub async fn check_gpu(case: &Case, gpu: &Gpu) -> Result<(), Failure> {
+    let (want, got) = (on_cpu(case)?, on_gpu(case, gpu).await?);
+    for (result, (got, want)) in got.iter().zip(&want).enumerate() {
+        if let Some((index, bound)) = case.tolerance.broken_at(got, want) {
+            return Err(Failure::Wrong {
+                result,
+                index,
+                got: got[index],
+                want: want[index],
+                bound,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The gradient rules against finite differences of `Σ dy · y`, on the twin, for every f32 input of the list.
+///
+/// # Errors
+/// If they differ.
+pub fn check_gradient(case: &Case) -> Result<(), Failure> {
+    if !case.gradient {
+        return Ok(());
+    }
+    let mut graph = Graph::new();
+    let result = (case.build)(&mut graph)[0];
+    let inputs: Vec<(Value, String)> = named(&graph)
+        .filter(|(value, _, ty)| {
+            ty.element == Element::F32 && matches!(graph.info(*value).origin, Origin::Input(_))
+        })
+        .map(|(value, name, _)| (value, name.to_owned()))
+        .collect();
+    let seed = graph.input("dy", graph.ty(result).clone());
+    let wrt: Vec<Value> = inputs.iter().map(|(value, _)| *value).collect();
+    let gradients = backward(&mut graph, result, seed, &wrt);
+    let mut plan = ready(case, graph)?;
+    plan.run(&case.step);
+    let dy = plan.read(seed);
+    for ((value, name), gradient) in inputs.iter().zip(gradients) {
+        let base = plan.read(*value);
+        let rule = gradient.map_or_else(|| vec![0.0; base.len()], |gradient| plan.read(gradient));
+        for index in sample(base.len()) {
+            let mut loss = |delta: f32| -> f64 {
+                let mut moved = base.clone();
+                moved[index] += delta;
+                plan.write(name, Data::F32(moved));
+                plan.run(&case.step);
+                plan.read(result)
+                    .iter()
+                    .zip(&dy)
+                    .map(|(y, dy)| f64::from(*y) * f64::from(*dy))
+                    .sum()
+            };
+            let numeric = central_difference(&mut loss);
+            // The difference itself is good to about h² plus rounding over h; 2 % tells a wrong rule from a right one.
+            if (numeric - rule[index]).abs() > 2e-2 * (0.1 + numeric.abs()) {
+                return Err(Failure::Gradient {
+                    input: name.clone(),
+                    index,
+                    rule: rule[index],
+                    numeric,
+                });
+            }
+        }
+        plan.write(name, Data::F32(base));
+        plan.run(&case.step);
+    }
+    Ok(())
+}
+
+fn central_difference(loss: &mut dyn FnMut(f32) -> f64) -> f32 {
+    const H: f32 = 1.0 / 128.0;
+    ((loss(H) - loss(-H)) / f64::from(2.0 * H)) as f32
+}
+
+/// Up to 24 places, spread over the whole.
+fn sample(len: usize) -> impl Iterator<Item = usize> {
+    (0..len).step_by(len.div_ceil(24).max(1))
+}
+
+fn on_cpu(case: &Case) -> Result<Vec<Vec<f32>>, EngineError> {
+    let mut graph = Graph::new();
+    let results = (case.build)(&mut graph);
+    let mut plan = ready(case, graph)?;
+    plan.run(&case.step);
+    Ok(results.iter().map(|value| plan.read_any(*value)).collect())
+}
+
+/// A plan on the CPU with the case's numbers in place.
+fn ready(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
+    let mut plan = CpuPlan::new(graph, |name, ty| Some(numbers::weight(name, ty)))?;
+    let names: Vec<(String, Type)> =
+        named(plan.graph()).map(|(_, name, ty)| (name.to_owned(), ty.clone())).collect();
+    for (name, ty) in names {
+        plan.write(&name, case.data(&name, &ty));
+    }
+    Ok(plan)
+}
+
+async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
+    let mut graph = Graph::new();
+    let results = (case.build)(&mut graph);
+    results.iter().for_each(|value| graph.keep(*value));
+    let mut weights = Weights::new(gpu);
+    for (_, info) in graph.values() {
+        if let Origin::Weight(name) = &info.origin {
+            let weight = numbers::weight(name, &info.ty);
+            weights.reserve(name, weight.dtype, &weight.shape).await?;
+            weights.write(name, 0, &weight.bytes)?;
+        }
+    }
+    let plan = GpuPlan::new(graph, &weights, &mut HashMap::new()).await?;
+    for (_, name, ty) in named(plan.graph()) {
+        plan.write_data(name, ty, &case.data(name, ty));
+    }
+    plan.poison();
+    plan.run(&case.step)?;
+    let mut read = Vec::new();
+    for value in results {
+        read.push(plan.read_any(value).await?);
+    }
+    Ok(read)
+}
+
+/// Inputs and states of a list.
+fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
+    graph.values().filter_map(|(value, info)| match &info.origin {
+        Origin::Input(name) | Origin::State(name) => Some((value, name.as_str(), &info.ty)),
+        Origin::Weight(_) | Origin::Node(_) => None,
+    })
+}

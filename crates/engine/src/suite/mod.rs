@@ -1,0 +1,38 @@
+//! Every operation's cases, described once and used four ways: the CPU twin against literals, the GPU against the twin with
+//! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
+//! the same list.
+
+mod case;
+mod check;
+mod numbers;
+mod tolerance;
+
+pub use case::Case;
+pub use check::{Failure, check_cpu, check_gpu, check_gradient};
+pub use tolerance::Tolerance;
+
+use crate::{gpu::DeviceFacts, ops};
+
+/// All cases of all operations.
+pub fn cases() -> Vec<Case> {
+    let folders = [ops::add::cases::cases, ops::linear::cases::cases, ops::rms_norm::cases::cases];
+    folders.iter().flat_map(|cases| cases()).collect()
+}
+
+/// The devices a device can play: all it offers, then less and less. Kernel choice depends on these facts alone, so each of
+/// them runs other variants.
+pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
+    vec![
+        ("all", facts.clone()),
+        ("no f16", DeviceFacts { f16: false, ..facts.clone() }),
+        // Bindings so small that the weights of the cases become slabs.
+        (
+            "floor",
+            DeviceFacts {
+                binding_bytes: 8 << 10,
+                timestamps: facts.timestamps,
+                ..DeviceFacts::floor()
+            },
+        ),
+    ]
+}

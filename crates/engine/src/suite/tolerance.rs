@@ -1,0 +1,67 @@
+//! How far a kernel may be from its twin, and why.
+//!
+//! A sum of `k` products of mixed sign grows like √k, and so does each partial sum that is rounded on the way. Its rounding errors
+//! add up to about `u · √(k/2)` of the result's own size (`u` = half a unit in the last place), in any order of addition. Both
+//! sides round; five deviations cover the largest of many thousand results. So the bound is
+//! `u · (c + 4 · √k) · (|y| + rms(y))`, where `c` counts the roundings of single steps, and the size of the whole tensor
+//! stands in for results that cancel.
+
+/// Half a unit in the last place of f32, relative.
+const F32: f32 = 1.0 / (1 << 24) as f32;
+
+/// What may go wrong with each result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tolerance {
+    /// Products in each sum.
+    pub terms: usize,
+    /// Roundings of single steps, in half units: WGSL allows 2 for a division, 4 for a root, 3 + 2·|x| for an exponential.
+    pub steps: f32,
+    /// Half a unit in the last place of the coarsest number on the way.
+    pub unit: f32,
+}
+
+impl Tolerance {
+    /// Plain arithmetic in f32.
+    pub const ARITHMETIC: Self = Self { terms: 0, steps: 8.0, unit: F32 };
+    /// With exponentials of moderate arguments (tanh, softmax).
+    pub const EXPONENTIAL: Self = Self { terms: 0, steps: 64.0, unit: F32 };
+
+    /// Sums of `terms` products.
+    #[must_use]
+    pub fn terms(self, terms: usize) -> Self {
+        Self { terms, ..self }
+    }
+
+    /// With numbers rounded to half precision on the way, differently on the two sides.
+    #[must_use]
+    pub fn half(self) -> Self {
+        Self { unit: 1.0 / (1 << 12) as f32, ..self }
+    }
+
+    /// The first result that is too far off: its index and the bound it broke. NaN is always too far.
+    pub fn broken_at(&self, got: &[f32], want: &[f32]) -> Option<(usize, f32)> {
+        let squares: f32 = want.iter().map(|y| y * y).sum();
+        let size = (squares / want.len().max(1) as f32).sqrt();
+        let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt());
+        let bound = |y: f32| factor * (y.abs() + size);
+        let close = |(got, want): (&f32, &f32)| got == want || (got - want).abs() <= bound(*want);
+        let index = got.iter().zip(want).position(|pair| !close(pair))?;
+        Some((index, bound(want[index])))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Tolerance;
+
+    #[test]
+    fn near_and_far() {
+        let tolerance = Tolerance::ARITHMETIC.terms(100);
+        assert_eq!(tolerance.broken_at(&[1.0, 2.0], &[1.0, 2.0]), None);
+        assert_eq!(tolerance.broken_at(&[1.0, 2.000_005], &[1.0, 2.0]), None);
+        assert_eq!(tolerance.broken_at(&[1.0, 2.001], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
+        assert!(tolerance.broken_at(&[f32::NAN], &[1.0]).is_some());
+        assert!(tolerance.broken_at(&[f32::INFINITY], &[1.0]).is_some());
+        assert_eq!(tolerance.broken_at(&[f32::NEG_INFINITY], &[f32::NEG_INFINITY]), None);
+    }
+}

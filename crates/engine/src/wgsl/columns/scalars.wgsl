@@ -1,0 +1,11 @@
+// Columns of any length; what lies behind their end counts as zero.
+@group(0) @binding(3) var<storage, read> x: array<f32>;
+
+fn x1(column: u32, k: u32) -> f32 {
+    // The index stays inside the column, so that a neighbour's NaN is never multiplied by a padding zero.
+    return select(0.0, x[column * p.width + min(k, p.width - 1u)], k < p.width);
+}
+
+fn x4(column: u32, k: u32) -> vec4<f32> {
+    return vec4(x1(column, k), x1(column, k + 1u), x1(column, k + 2u), x1(column, k + 3u));
+}

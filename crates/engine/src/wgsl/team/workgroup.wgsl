@@ -1,0 +1,31 @@
+// Teams of LANES lanes; sums through workgroup memory, which works everywhere.
+override WG: u32 = 256u;
+override LANES: u32 = 32u;
+
+struct Lane {
+    team: u32,
+    index: u32,
+}
+
+var<workgroup> sh_team: array<f32, WG>;
+
+fn team_sum(value: f32, lane: Lane) -> f32 {
+    let at = lane.team * LANES + lane.index;
+    sh_team[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.index < step {
+            sh_team[at] += sh_team[at + step];
+        }
+        workgroupBarrier();
+    }
+    let sum = sh_team[lane.team * LANES];
+    // The next sum writes this memory again.
+    workgroupBarrier();
+    return sum;
+}
+
+@compute @workgroup_size(WG)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+    kernel(group, Lane(index / LANES, index % LANES));
+}

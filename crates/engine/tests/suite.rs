@@ -1,0 +1,63 @@
+//! The op suite: every case of every operation on the CPU, and on every adapter of this machine, which plays lesser ones too.
+//!
+//! `cargo test -p rullama-engine --test suite linear` runs one operation.
+
+use rullama_engine::{
+    gpu::Gpu,
+    suite::{Case, Failure, cases, check_cpu, check_gpu, check_gradient, lesser},
+};
+
+/// Three tests per operation; every operation of the suite must be named here.
+macro_rules! operations {
+    ($($op:ident),* $(,)?) => {
+        const NAMED: &[&str] = &[$(stringify!($op)),*];
+        $(mod $op {
+            #[test]
+            fn cpu_against_literals() {
+                super::check(stringify!($op), "cpu", super::check_cpu);
+            }
+
+            #[test]
+            fn gradients_against_finite_differences() {
+                super::check(stringify!($op), "gradient", super::check_gradient);
+            }
+
+            #[test]
+            fn gpu_against_cpu() {
+                super::on_gpus(stringify!($op));
+            }
+        })*
+    };
+}
+
+operations!(add, linear, rms_norm);
+
+#[test]
+fn all_operations_are_named() {
+    let missing: Vec<&str> =
+        cases().iter().map(|case| case.op).filter(|op| !NAMED.contains(op)).collect();
+    assert!(missing.is_empty(), "add {missing:?} to the list above");
+}
+
+fn check(op: &str, what: &str, run: impl Fn(&Case) -> Result<(), Failure>) {
+    let all = cases();
+    let wanted: Vec<&Case> = all.iter().filter(|case| case.op == op && !case.bench).collect();
+    assert!(!wanted.is_empty(), "{op} has no cases");
+    let failed = wanted.iter().filter_map(|case| Some((case, run(case).err()?)));
+    let failures: Vec<String> =
+        failed.map(|(case, failure)| format!("{what}: {op} {}: {failure}", case.name)).collect();
+    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+}
+
+/// Without an adapter this fails: parity that was not checked must not look as if it were.
+fn on_gpus(op: &str) {
+    let adapters = pollster::block_on(Gpu::all()).unwrap();
+    assert!(!adapters.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
+    for adapter in &adapters {
+        for (play, facts) in lesser(adapter.facts()) {
+            let gpu = adapter.playing(facts);
+            let what = format!("{} ({play})", adapter.name());
+            check(op, &what, |case| pollster::block_on(check_gpu(case, &gpu)));
+        }
+    }
+}
