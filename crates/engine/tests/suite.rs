@@ -51,7 +51,7 @@ fn check(op: &str, what: &str, run: impl Fn(&Case) -> Result<(), Failure>) {
 
 /// Without an adapter this fails: parity that was not checked must not look as if it were.
 fn on_gpus(op: &str) {
-    let adapters = pollster::block_on(Gpu::all()).unwrap();
+    let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     assert!(!adapters.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
     for adapter in &adapters {
         for (play, facts) in lesser(adapter.facts()) {

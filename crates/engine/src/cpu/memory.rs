@@ -78,7 +78,7 @@ impl Weight {
     pub(super) fn check(&self, name: &str, wanted: &Type) -> Result<(), EngineError> {
         let fits = self.shape == wanted.shape
             && wanted.element == Element::Weight(self.dtype)
-            && self.shape.width() % self.dtype.block_elements() == 0
+            && self.shape.width().is_multiple_of(self.dtype.block_elements())
             && self.bytes.len() == self.shape.rows() * self.row_bytes();
         if fits {
             return Ok(());

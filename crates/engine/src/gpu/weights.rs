@@ -67,8 +67,9 @@ impl Weights {
         let row_bytes = slabs.file_blocks * slabs.dtype.block_bytes();
         let rows = bytes.len() / row_bytes;
         let all = slabs.rows.last().map_or(0, |range| range.end);
-        let ends_well = first + rows == all || (first + rows < all && rows % ROW_STEP == 0);
-        if rows * row_bytes != bytes.len() || first % ROW_STEP != 0 || !ends_well {
+        let ends_well =
+            first + rows == all || (first + rows < all && rows.is_multiple_of(ROW_STEP));
+        if rows * row_bytes != bytes.len() || !first.is_multiple_of(ROW_STEP) || !ends_well {
             return Err(EngineError::NotWholeRows { name: name.into(), first, bytes: bytes.len() });
         }
         for (slab, range) in slabs.rows.iter().enumerate() {

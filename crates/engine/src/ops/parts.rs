@@ -50,7 +50,7 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
 
 /// How columns of this length are read.
 pub(crate) fn columns(width: usize) -> &'static Part {
-    if width % 32 == 0 { part!("columns", "quads") } else { part!("columns", "scalars") }
+    if width.is_multiple_of(32) { part!("columns", "quads") } else { part!("columns", "scalars") }
 }
 
 /// How a few lanes sum on this device.

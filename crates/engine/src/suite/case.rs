@@ -8,13 +8,16 @@ use crate::{
     graph::{Graph, Step, Value},
 };
 
+/// Writes the list of a case and returns the values to compare.
+type Build = Box<dyn Fn(&mut Graph) -> Vec<Value>>;
+
 /// A list under test. Inputs, states and weights get random numbers that depend on their names alone, unless given.
 pub struct Case {
     /// The operation's folder.
     pub op: &'static str,
     /// What tells it apart from the operation's other cases: shapes, formats, variants.
     pub name: String,
-    pub(super) build: Box<dyn Fn(&mut Graph) -> Vec<Value>>,
+    pub(super) build: Build,
     pub(super) step: Step,
     pub(super) given: HashMap<String, Data>,
     pub(super) literal: Option<Vec<f32>>,
