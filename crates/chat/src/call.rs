@@ -31,7 +31,8 @@ pub fn parse_call(text: &str, tools: &[Tool]) -> Result<Call, ChatError> {
         reader.skip_space();
     }
     reader.expect("call:", "`call:`")?;
-    let name = reader.rest().find('{').map(|end| reader.take(end).trim()).filter(|name| !name.is_empty());
+    let name =
+        reader.rest().find('{').map(|end| reader.take(end).trim()).filter(|name| !name.is_empty());
     let name = name.ok_or(reader.wrong("a name and `{`"))?;
     reader.properties = tools.iter().find(|tool| tool.name() == name).and_then(Tool::properties);
     reader.expect("{", "`{`")?;
@@ -156,8 +157,11 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Result<Value, ChatError> {
         let rest = self.rest();
-        let end = rest.find(|c| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9')).unwrap_or(rest.len());
-        let number: Number = serde_json::from_str(&rest[..end]).map_err(|_| self.wrong("a number"))?;
+        let end = rest
+            .find(|c| !matches!(c, '-' | '+' | '.' | 'e' | 'E' | '0'..='9'))
+            .unwrap_or(rest.len());
+        let number: Number =
+            serde_json::from_str(&rest[..end]).map_err(|_| self.wrong("a number"))?;
         self.at += end;
         Ok(Value::Number(number))
     }
@@ -225,7 +229,9 @@ impl<'a> Reader<'a> {
         let declares = |(comma, _): &(usize, &str)| {
             let behind = rest[comma + 1..].trim_start();
             let mut names = properties.keys().filter(|&name| Some(name.as_str()) != key);
-            names.any(|name| behind.strip_prefix(name.as_str()).is_some_and(|b| b.trim_start().starts_with(':')))
+            names.any(|name| {
+                behind.strip_prefix(name.as_str()).is_some_and(|b| b.trim_start().starts_with(':'))
+            })
         };
         let next = rest.match_indices(',').find(declares).map(|(comma, _)| comma);
         let to_brace = || rest.trim_end().strip_suffix('}').map(str::len);
@@ -240,7 +246,9 @@ impl<'a> Reader<'a> {
         let whole = rest.len();
         // Trailing brackets and the text before each, last first.
         let mut closers = Vec::new();
-        while let Some(c @ ('}' | ']')) = rest.chars().next_back().filter(|_| closers.len() < self.open.len()) {
+        while let Some(c @ ('}' | ']')) =
+            rest.chars().next_back().filter(|_| closers.len() < self.open.len())
+        {
             rest = &rest[..rest.len() - 1];
             closers.push((c, rest.len()));
             rest = rest.trim_end();

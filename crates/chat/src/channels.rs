@@ -5,8 +5,10 @@
 
 use serde_json::{Map, Value};
 
-use crate::markers::{CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL};
-use crate::{Tool, parse_call};
+use crate::markers::{
+    CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL,
+};
+use crate::{PromptEnd, Tool, parse_call};
 
 /// Something the model said. Pieces of one thought or one answer may come as several events in a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,8 +49,18 @@ pub enum Start {
     /// At the answer, or at a thought the model opens itself.
     #[default]
     Content,
-    /// Inside a thought: the prompt has opened it (see [`PromptEnd::Thinking`](crate::PromptEnd)).
+    /// Inside a thought: the prompt has opened it (see [`PromptEnd::Thinking`]).
     Thinking,
+}
+
+/// Where the output of a prompt begins.
+impl From<PromptEnd> for Start {
+    fn from(end: PromptEnd) -> Self {
+        match end {
+            PromptEnd::Thinking => Self::Thinking,
+            PromptEnd::Content | PromptEnd::ToolResult => Self::Content,
+        }
+    }
 }
 
 /// How to parse.
@@ -96,7 +108,14 @@ impl Parser {
             Start::Content => State::Content,
             Start::Thinking => State::Thinking,
         };
-        Self { options, state, marker: String::new(), space: String::new(), call: String::new(), calls: 0 }
+        Self {
+            options,
+            state,
+            marker: String::new(),
+            space: String::new(),
+            call: String::new(),
+            calls: 0,
+        }
     }
 
     /// Takes the next piece of output and appends what it completes to `events`.
@@ -129,7 +148,8 @@ impl Parser {
             return;
         }
         self.marker.push(c);
-        let legal: &[&'static str] = if self.state == State::Call { &[CALL_CLOSE] } else { &MARKERS };
+        let legal: &[&'static str] =
+            if self.state == State::Call { &[CALL_CLOSE] } else { &MARKERS };
         match legal.iter().find(|marker| marker.starts_with(self.marker.as_str())) {
             Some(&marker) if marker.len() == self.marker.len() => {
                 self.marker.clear();
@@ -170,7 +190,9 @@ impl Parser {
             State::Call => self.call.push(c),
             State::Label(read) => self.label(read, c, events),
             State::FreshContent if c.is_whitespace() => {}
-            State::Content | State::FreshContent | State::Thinking if c.is_whitespace() => self.space.push(c),
+            State::Content | State::FreshContent | State::Thinking if c.is_whitespace() => {
+                self.space.push(c)
+            }
             State::Content | State::FreshContent => {
                 self.state = State::Content;
                 self.release_space(events);
@@ -209,7 +231,11 @@ impl Parser {
         let raw = std::mem::take(&mut self.call);
         match parse_call(&raw, &self.options.tools) {
             Ok(call) => {
-                events.push(Event::ToolCall { index: self.calls, name: call.name, arguments: call.arguments });
+                events.push(Event::ToolCall {
+                    index: self.calls,
+                    name: call.name,
+                    arguments: call.arguments,
+                });
                 self.calls += 1;
             }
             Err(_) if raw.trim().is_empty() => {}

@@ -14,13 +14,17 @@ pub enum ChatError {
         source: serde_json::Error,
     },
     /// A message's content is an object, or a list of something other than parts.
-    #[error("the content of a {role} message has an unknown shape: give a string, a list of parts or null")]
+    #[error(
+        "the content of a {role} message has an unknown shape: give a string, a list of parts or null"
+    )]
     ContentShape {
         /// The message's role.
         role: String,
     },
     /// A tool call's arguments are neither an object nor the text of one.
-    #[error("the arguments of the call to {name} are {got}: give a JSON object, or a string that holds one")]
+    #[error(
+        "the arguments of the call to {name} are {got}: give a JSON object, or a string that holds one"
+    )]
     Arguments {
         /// The called tool.
         name: String,

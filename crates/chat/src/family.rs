@@ -50,7 +50,10 @@ mod tests {
     fn markers_decide() {
         let small = "{{ '<|turn>' + role }}<turn|>{% if think %}<|think|>{% endif %}'<|channel>thought\\n' + t + '\\n<channel|>'";
         check(small, TemplateKind::Known(Family::Small));
-        check(&format!("{small}{{{{ '<|channel>thought\\n<channel|>' }}}}"), TemplateKind::Known(Family::Large));
+        check(
+            &format!("{small}{{{{ '<|channel>thought\\n<channel|>' }}}}"),
+            TemplateKind::Known(Family::Large),
+        );
         check(&format!("{small}<|channel>thought\n<channel|>"), TemplateKind::Known(Family::Large));
         check("<start_of_turn>user\n{{ messages[0].content }}<end_of_turn>", TemplateKind::Foreign);
         check("<|turn>{{ x }}<turn|>", TemplateKind::Foreign);

@@ -26,5 +26,6 @@ pub use error::ChatError;
 pub use family::{Family, TemplateKind, recognise};
 pub use message::{Content, Conversation, Message, Part, ToolCall, ToolResponse};
 pub use prompt::{Prompt, PromptEnd, Span};
+pub use sandbox::{Limits, render_template};
 pub use template::{RenderOptions, render};
 pub use tool::Tool;

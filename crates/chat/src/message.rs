@@ -232,7 +232,9 @@ impl From<RawPart> for Part {
     fn from(raw: RawPart) -> Self {
         match raw {
             RawPart::Bare(text) => Self { kind: "text".into(), text: Some(text), rest: Map::new() },
-            RawPart::Full { kind, text, rest } => Self { kind: kind.unwrap_or_default(), text, rest },
+            RawPart::Full { kind, text, rest } => {
+                Self { kind: kind.unwrap_or_default(), text, rest }
+            }
         }
     }
 }
@@ -240,8 +242,16 @@ impl From<RawPart> for Part {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum RawToolCall {
-    Nested { id: Option<Id>, function: RawFunction },
-    Flat { id: Option<Id>, name: String, #[serde(default)] arguments: Value },
+    Nested {
+        id: Option<Id>,
+        function: RawFunction,
+    },
+    Flat {
+        id: Option<Id>,
+        name: String,
+        #[serde(default)]
+        arguments: Value,
+    },
 }
 
 #[derive(Serialize, Deserialize)]

@@ -51,7 +51,9 @@ impl Prompt {
             text.strip_suffix(THOUGHT_LABEL).is_some_and(|before| before.ends_with(CHANNEL_OPEN))
         };
         match self.spans.last() {
-            Some(Span { text, trusted: true }) if text.ends_with(RESPONSE_OPEN) => PromptEnd::ToolResult,
+            Some(Span { text, trusted: true }) if text.ends_with(RESPONSE_OPEN) => {
+                PromptEnd::ToolResult
+            }
             Some(Span { text, trusted: true }) if opened_thought(text) => PromptEnd::Thinking,
             _ => PromptEnd::Content,
         }

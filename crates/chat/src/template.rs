@@ -5,8 +5,8 @@
 
 use crate::format::{self, Keys};
 use crate::markers::{
-    AUDIO, BOS, CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, IMAGE, RESPONSE_CLOSE, RESPONSE_OPEN, THINK,
-    THOUGHT_LABEL, TURN_CLOSE, TURN_OPEN, VIDEO,
+    AUDIO, BOS, CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, IMAGE, RESPONSE_CLOSE,
+    RESPONSE_OPEN, THINK, THOUGHT_LABEL, TURN_CLOSE, TURN_OPEN, VIDEO,
 };
 use crate::python::{is_space, strip};
 use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, ToolCall, tools};
@@ -39,9 +39,13 @@ impl From<Family> for RenderOptions {
 
 /// Renders a conversation. `render(&conversation, Family::Small)` gives the canonical text,
 /// [`RenderOptions::for_model`] the one to run a model with.
-pub fn render(conversation: &Conversation, options: impl Into<RenderOptions>) -> Result<Prompt, ChatError> {
+pub fn render(
+    conversation: &Conversation,
+    options: impl Into<RenderOptions>,
+) -> Result<Prompt, ChatError> {
     let options = options.into();
-    let mut renderer = Renderer { conversation, options, out: Prompt::default(), last: Last::Other };
+    let mut renderer =
+        Renderer { conversation, options, out: Prompt::default(), last: Last::Other };
     renderer.out.trusted(BOS);
     let rest = renderer.system_turn()?;
     renderer.turns(rest)?;
@@ -69,7 +73,9 @@ impl<'a> Renderer<'a> {
     fn system_turn(&mut self) -> Result<&'a [Message], ChatError> {
         let Conversation { messages, tools, thinking, .. } = self.conversation;
         let (system, rest) = match messages.split_first() {
-            Some((first, rest)) if matches!(first.role.as_str(), "system" | "developer") => (Some(first), rest),
+            Some((first, rest)) if matches!(first.role.as_str(), "system" | "developer") => {
+                (Some(first), rest)
+            }
             _ => (None, messages.as_slice()),
         };
         if !thinking && tools.is_empty() && system.is_none() {
@@ -191,7 +197,8 @@ impl<'a> Renderer<'a> {
         for answer in answers {
             // Two absent ids are equal, and the last match wins.
             let call = message.tool_calls.iter().rfind(|call| call.id == answer.tool_call_id);
-            let name = call.map_or_else(|| name_or_unknown(answer.name.as_deref()), |call| &call.name);
+            let name =
+                call.map_or_else(|| name_or_unknown(answer.name.as_deref()), |call| &call.name);
             match &answer.content {
                 Content::None => self.response(name, &Value::Null),
                 Content::Text(text) => self.response(name, &Value::from(text.as_str())),
@@ -305,7 +312,9 @@ impl<'a> Renderer<'a> {
 /// Numbers and booleans are no content, but no error either; other shapes are.
 fn check_scalar(message: &Message, value: &Value) -> Result<(), ChatError> {
     match value {
-        Value::Array(_) | Value::Object(_) => Err(ChatError::ContentShape { role: message.role.clone() }),
+        Value::Array(_) | Value::Object(_) => {
+            Err(ChatError::ContentShape { role: message.role.clone() })
+        }
         _ => Ok(()),
     }
 }

@@ -25,7 +25,8 @@ impl Tool {
 
 /// Whether a schema admits strings: by its type, one of its types, or one of its alternatives.
 pub(crate) fn accepts_string(schema: &Value) -> bool {
-    let is_string = |value: &Value| value.as_str().is_some_and(|t| t.eq_ignore_ascii_case("string"));
+    let is_string =
+        |value: &Value| value.as_str().is_some_and(|t| t.eq_ignore_ascii_case("string"));
     let typed = match schema.get("type") {
         Some(Value::Array(types)) => types.iter().any(is_string),
         Some(one) => is_string(one),

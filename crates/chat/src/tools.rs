@@ -192,12 +192,20 @@ impl Declaration<'_> {
         quoted(out, if self.clean { Cow::from(text.replace(QUOTE, "")) } else { text }.as_ref());
     }
 
-    fn object<'v>(&self, value: &'v Value, keyword: &'static str) -> Result<&'v Map<String, Value>, ChatError> {
+    fn object<'v>(
+        &self,
+        value: &'v Value,
+        keyword: &'static str,
+    ) -> Result<&'v Map<String, Value>, ChatError> {
         value.as_object().ok_or_else(|| self.wrong(value, keyword, "an object"))
     }
 
     /// What the template's `for` sees: a list's elements, an object's keys, a string's characters.
-    fn elements<'v>(&self, value: &'v Value, keyword: &'static str) -> Result<Cow<'v, [Value]>, ChatError> {
+    fn elements<'v>(
+        &self,
+        value: &'v Value,
+        keyword: &'static str,
+    ) -> Result<Cow<'v, [Value]>, ChatError> {
         match value {
             Value::Array(items) => Ok(Cow::Borrowed(items)),
             Value::Object(map) => Ok(map.keys().map(|key| Value::from(key.as_str())).collect()),

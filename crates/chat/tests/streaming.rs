@@ -1,0 +1,127 @@
+//! Properties of the streaming parser: pieces do not matter, text is not lost, time is linear.
+
+use proptest::prelude::*;
+use rullama_chat::{Event, Parser, ParserOptions, Start, Thinking};
+
+const PIECES: [&str; 24] = [
+    "<|channel>",
+    "<channel|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<|tool_response>",
+    "thought",
+    "thought\n",
+    "\n",
+    " ",
+    "<",
+    "<|",
+    "|>",
+    "<|chan",
+    "nel>",
+    "call:f{}",
+    "call:f{a:",
+    "<|\"|>",
+    "}",
+    "12",
+    "3",
+    "é",
+    "\u{2003}",
+    "th",
+    "<|tool_",
+];
+
+fn output() -> impl Strategy<Value = String> {
+    let pieces = prop::collection::vec(prop::sample::select(&PIECES[..]), 0..30);
+    prop_oneof![9 => pieces.prop_map(|list| list.concat()), 1 => "\\PC*"]
+}
+
+fn options() -> impl Strategy<Value = ParserOptions> {
+    (prop::bool::ANY, prop::bool::ANY).prop_map(|(hide, open)| ParserOptions {
+        thinking: if hide { Thinking::Hide } else { Thinking::Show },
+        start: if open { Start::Thinking } else { Start::Content },
+        tools: Vec::new(),
+    })
+}
+
+/// Parses text cut before the characters with these numbers. Events merge by themselves in one list.
+fn parse(options: ParserOptions, output: &str, cuts: &[usize]) -> Vec<Event> {
+    let mut parser = Parser::new(options);
+    let mut events = Vec::new();
+    let mut piece = String::new();
+    for (i, c) in output.chars().enumerate() {
+        if cuts.contains(&i) {
+            parser.push(&piece, &mut events);
+            piece.clear();
+        }
+        piece.push(c);
+    }
+    parser.push(&piece, &mut events);
+    parser.finish(&mut events);
+    events
+}
+
+fn digits<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    texts.flat_map(str::chars).filter(char::is_ascii_digit).collect()
+}
+
+proptest! {
+    #[test]
+    fn any_cut_gives_the_same_events(
+        output in output(),
+        options in options(),
+        cuts in prop::collection::vec(0usize..150, 0..12),
+    ) {
+        let whole = parse(options.clone(), &output, &[]);
+        prop_assert_eq!(&parse(options.clone(), &output, &cuts), &whole);
+        let everywhere: Vec<usize> = (0..output.chars().count()).collect();
+        prop_assert_eq!(&parse(options, &output, &everywhere), &whole);
+    }
+
+    #[test]
+    fn no_text_is_lost(output in output()) {
+        let events = parse(ParserOptions::default(), &output, &[]);
+        let texts: Vec<String> = events.into_iter().map(|event| match event {
+            Event::Text(text) | Event::Thinking(text) | Event::BadCall { raw: text } => text,
+            Event::ToolCall { arguments, .. } => serde_json::Value::Object(arguments).to_string(),
+        }).collect();
+        prop_assert_eq!(digits(texts.iter().map(String::as_str)), digits(std::iter::once(output.as_str())));
+    }
+
+    #[test]
+    fn whole_markers_never_leak(
+        pieces in prop::collection::vec(prop::sample::select(&PIECES[..9]), 0..30),
+        options in options(),
+    ) {
+        for event in parse(options, &pieces.concat(), &[]) {
+            if let Event::Text(text) | Event::Thinking(text) = event {
+                prop_assert!(!text.contains('<'), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn one_kind_of_event_never_comes_twice_in_a_row(output in output(), options in options()) {
+        let events = parse(options, &output, &[]);
+        let same = |pair: &[Event]| matches!(
+            (&pair[0], &pair[1]),
+            (Event::Text(_), Event::Text(_)) | (Event::Thinking(_), Event::Thinking(_))
+        );
+        prop_assert!(!events.windows(2).any(same));
+    }
+}
+
+#[test]
+fn long_output_takes_linear_time() {
+    for piece in [" ", "<", "<|tool_call", "a", "thought\n", "<|channel>", "<channel|> x", "é "] {
+        for opening in ["", "<|channel>", "<|tool_call>call:f{a:<|\"|>"] {
+            let mut parser = Parser::new(ParserOptions::default());
+            let mut events = Vec::new();
+            parser.push(opening, &mut events);
+            // Character by character, half a megabyte and more: quadratic work would take minutes.
+            for c in piece.repeat(500_000 / piece.len()).chars() {
+                parser.push(c.encode_utf8(&mut [0; 4]), &mut events);
+            }
+            parser.finish(&mut events);
+        }
+    }
+}
