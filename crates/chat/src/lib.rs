@@ -3,6 +3,24 @@
 //! Text in, text out: this crate knows neither tokens nor models. [`render`] writes a [`Conversation`] the way the
 //! Gemma 4 templates do, [`Parser`] splits what the model answers, and [`render_template`] is the door for a template
 //! found in a model file.
+//!
+//! ```
+//! use rullama_chat::{Conversation, Event, Family, Parser, ParserOptions, RenderOptions, render};
+//!
+//! # fn main() -> Result<(), rullama_chat::ChatError> {
+//! let conversation = Conversation::from_json(r#"{"messages": [{"role": "user", "content": "2+2?"}]}"#)?;
+//! let prompt = render(&conversation, RenderOptions::for_model(Family::Small))?;
+//! assert_eq!(prompt.text(), "<bos><|turn>user\n2+2?<turn|>\n<|turn>model\n");
+//!
+//! let mut parser = Parser::new(ParserOptions { start: prompt.end().into(), ..ParserOptions::default() });
+//! let mut events = Vec::new();
+//! parser.push("<|channel>thought\nEasy.<chan", &mut events);
+//! parser.push("nel|>4", &mut events);
+//! parser.finish(&mut events);
+//! assert_eq!(events, [Event::Thinking("Easy.".into()), Event::Text("4".into())]);
+//! # Ok(())
+//! # }
+//! ```
 
 mod call;
 mod channels;

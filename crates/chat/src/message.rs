@@ -240,7 +240,7 @@ impl From<RawPart> for Part {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a tool call needs a `function` with a name, or a name of its own")]
 enum RawToolCall {
     Nested {
         id: Option<Id>,
@@ -263,7 +263,7 @@ struct RawFunction {
 
 /// Some clients number their calls instead of naming them.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "the id of a tool call is a string or a number")]
 enum Id {
     Text(String),
     Number(serde_json::Number),

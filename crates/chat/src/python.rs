@@ -40,7 +40,8 @@ pub(crate) fn truthy(value: &Value) -> bool {
 
 /// An integer as it is, a float as `repr` prints it.
 ///
-/// Integers beyond 64 bits arrive as floats here (the JSON reader keeps no more) and are printed as such.
+/// Integers beyond 64 bits, and the integer -0, arrive as floats here (the JSON reader keeps no more) and are printed
+/// as such.
 pub(crate) fn number(n: &Number) -> String {
     match n.as_f64() {
         Some(x) if n.is_f64() => float(x),

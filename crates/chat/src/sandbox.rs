@@ -11,7 +11,7 @@ pub struct Limits {
     pub output_bytes: usize,
     /// Work: characters and elements touched or made. It bounds time and memory.
     pub steps: u64,
-    /// Depth of nested statements, expressions and macro calls.
+    /// Depth of nested statements, expressions and macro calls. The default fits a stack of one megabyte.
     pub depth: usize,
 }
 

@@ -13,7 +13,7 @@ fn tool(parameters: &[(&str, Value)]) -> Tool {
     serde_json::from_value(
         json!({ "function": { "name": "f", "parameters": { "properties": properties } } }),
     )
-    .unwrap()
+    .expect("a tool")
 }
 
 fn check(text: &str, name: &str, arguments: Value) {

@@ -14,7 +14,8 @@ const FOREIGN_TURN: &str = "<#turn>";
 fn check(conversation: &Conversation) -> Result<(), TestCaseError> {
     for (name, family) in [("E2B", Family::Small), ("31B", Family::Large)] {
         let file = format!("chat-template/google-gemma-4-{name}-it.2026-07-09.jinja");
-        let template = String::from_utf8(golden(&file)).unwrap().replace("<|turn>", FOREIGN_TURN);
+        let template =
+            String::from_utf8(golden(&file)).expect("UTF-8").replace("<|turn>", FOREIGN_TURN);
         prop_assert_eq!(recognise(&template), TemplateKind::Foreign);
         let original = render_template(&template, conversation, &Limits::default());
         let original = original.map(|prompt| prompt.text().replace(FOREIGN_TURN, "<|turn>"));
@@ -162,7 +163,7 @@ fn conversation() -> impl Strategy<Value = Conversation> {
             "messages": messages, "tools": tools, "thinking": thinking,
             "preserve_thinking": preserve_thinking, "add_generation_prompt": add_generation_prompt,
         }))
-        .unwrap()
+        .expect("a conversation")
         },
     )
 }

@@ -7,11 +7,11 @@ use rullama_chat::{
 use serde_json::{Value, json};
 
 fn conversation(value: &Value) -> Conversation {
-    Conversation::from_json(&value.to_string()).unwrap()
+    Conversation::from_json(&value.to_string()).expect("a conversation")
 }
 
 fn prompt(value: &Value) -> Prompt {
-    render(&conversation(value), Family::Small).unwrap()
+    render(&conversation(value), Family::Small).expect("a prompt")
 }
 
 fn check(value: &Value, expected: &str) {
@@ -21,7 +21,7 @@ fn check(value: &Value, expected: &str) {
 fn check_error(value: &Value, expected: &str) {
     let error = Conversation::from_json(&value.to_string())
         .and_then(|c| render(&c, Family::Small))
-        .unwrap_err();
+        .expect_err("something wrong");
     assert!(error.to_string().contains(expected), "{value}: {error}");
 }
 
@@ -124,6 +124,11 @@ fn what_cannot_be_read_is_said() {
     check_error(
         &json!({ "messages": [{ "role": "user", "content": [{ "type": "text", "text": 5 }] }] }),
         "content of a user",
+    );
+    check_error(&called(&json!({ "function": {} })), "a tool call needs a `function` with a name");
+    check_error(
+        &json!({ "messages": [{ "role": "tool", "tool_call_id": [] }] }),
+        "the id of a tool call",
     );
     check_error(&json!({ "tools": [{ "type": "function" }] }), "function");
     check_error(&json!({ "tools": [{ "function": 5 }] }), "must be an object");

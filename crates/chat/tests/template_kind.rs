@@ -8,7 +8,7 @@ use rullama_testkit::golden;
 
 fn original(name: &str) -> String {
     String::from_utf8(golden(&format!("chat-template/google-gemma-4-{name}-it.2026-07-09.jinja")))
-        .unwrap()
+        .expect("UTF-8")
 }
 
 #[test]
