@@ -16,6 +16,7 @@ from pathlib import Path
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+sys.dont_write_bytecode = True
 from picked import PICKED
 
 GOLDENS = Path("goldens/chat-template")
