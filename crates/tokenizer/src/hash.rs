@@ -10,6 +10,9 @@ pub(crate) struct Seed(u64);
 const MIX: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Seed {
+    /// For tables that no file can fill.
+    pub(crate) const FIXED: Self = Self(0);
+
     pub(crate) fn random() -> Self {
         Self(RandomState::new().hash_one(MIX))
     }

@@ -14,10 +14,12 @@ mod marker;
 mod merge_list;
 mod merges;
 mod roles;
+mod seen;
 mod stream;
 mod texts;
 mod tokenizer;
 mod vocab;
+mod word;
 
 pub use decode::Render;
 pub use error::TokenizerError;

@@ -95,14 +95,14 @@ impl Tokenizer {
     }
 
     fn encode_between(&self, text: &str, markers: &[Marker]) -> Vec<u32> {
-        let mut encoder = Encoder::new(&self.bpe);
+        let mut encoder = Encoder::new(&self.bpe, text);
         let mut start = 0;
         for marker in markers {
-            encoder.encode(&text[start..marker.place.start]);
+            encoder.encode(start..marker.place.start);
             encoder.ids.push(marker.id);
             start = marker.place.end;
         }
-        encoder.encode(&text[start..]);
+        encoder.encode(start..text.len());
         encoder.ids
     }
 }
@@ -143,8 +143,14 @@ fn chars(tokens: &[&str], kinds: &[Kind]) -> Chars {
     let mut table = Chars::new();
     for (id, (text, kind)) in (0..).zip(tokens.iter().zip(kinds)) {
         let mut chars = text.chars();
-        if let (Kind::Normal, Some(c), None) = (kind, chars.next(), chars.next()) {
-            table.insert(c, id);
+        match (kind, chars.next(), chars.next()) {
+            // A space in text is written so; a token that is itself a space cannot be meant.
+            (Kind::Normal, Some('▁'), None) => {
+                table.insert('▁', id);
+                table.insert(' ', id);
+            }
+            (Kind::Normal, Some(c), None) if c != ' ' => table.insert(c, id),
+            _ => {}
         }
     }
     table

@@ -131,6 +131,25 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    /// Words that occur again in a long text are not encoded again.
+    #[test]
+    fn the_slow_twin_agrees_on_long_texts(
+        lines in prop::collection::vec(text(), 4..24),
+        order in prop::collection::vec(any::<prop::sample::Index>(), 200),
+        special in special(),
+    ) {
+        let text: String = order.iter().map(|i| format!("{} {}\n", i.get(&lines), i.index(97))).collect();
+        prop_assume!(text.len() > 4096);
+        for subject in subjects() {
+            let want = subject.reference.encode(&text, special);
+            prop_assert_eq!(subject.tokenizer.encode(&text, special), want);
+        }
+    }
+}
+
 /// Words longer than those that are scanned for their best merge.
 #[test]
 fn long_words() {
