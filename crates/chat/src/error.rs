@@ -57,50 +57,9 @@ pub enum ChatError {
         /// The deepest nesting that is read.
         limit: usize,
     },
-    /// A model file brings a template that is not Gemma 4's, and this build cannot run templates.
+    /// A model file brings a template that is not Gemma 4's. Templates are programs; we run none.
     #[error(
-        "the model's chat template is of an unknown family and this build runs no foreign templates: \
-         use a Gemma 4 model, or build with the `jinja` feature"
+        "the model's chat template is not one of Gemma 4's: choose the family of the model yourself, or use a Gemma 4 model"
     )]
     ForeignTemplate,
-    /// A foreign template is not well-formed.
-    #[error("the model's chat template, line {line}: expected {expected}")]
-    TemplateSyntax {
-        /// Line in the template, from 1.
-        line: u32,
-        /// What would have been right there.
-        expected: &'static str,
-    },
-    /// A foreign template uses something the sandbox does not offer.
-    #[error("the model's chat template, line {line}: {what} is not available here")]
-    TemplateUnsupported {
-        /// Line in the template, from 1.
-        line: u32,
-        /// The tag, filter, test, method or function.
-        what: String,
-    },
-    /// A foreign template applied an operation to a value that does not have it.
-    #[error("the model's chat template, line {line}: cannot apply {operation} to {got}")]
-    TemplateType {
-        /// Line in the template, from 1.
-        line: u32,
-        /// The operation.
-        operation: String,
-        /// The kind of value it met.
-        got: &'static str,
-    },
-    /// A foreign template ran into a limit of the sandbox.
-    #[error("the model's chat template, line {line}: {limit} exhausted; it was stopped")]
-    TemplateLimit {
-        /// Line in the template, from 1.
-        line: u32,
-        /// Which limit.
-        limit: &'static str,
-    },
-    /// A foreign template refused the conversation.
-    #[error("the model's chat template refuses the conversation: {message}")]
-    TemplateRaised {
-        /// The template's own words.
-        message: String,
-    },
 }

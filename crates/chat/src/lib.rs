@@ -1,8 +1,8 @@
 //! Messages to prompt text, and model output back to thinking, answer and tool calls.
 //!
 //! Text in, text out: this crate knows neither tokens nor models. [`render`] writes a [`Conversation`] the way the
-//! Gemma 4 templates do, [`Parser`] splits what the model answers, and [`render_template`] is the door for a template
-//! found in a model file.
+//! Gemma 4 templates do, [`Parser`] splits what the model answers. Templates found in model files are recognised
+//! ([`Family::of_template`]), never run.
 //!
 //! ```
 //! use rullama_chat::{Conversation, Event, Family, Parser, ParserOptions, RenderOptions, render};
@@ -27,13 +27,10 @@ mod channels;
 mod error;
 mod family;
 mod format;
-#[cfg(feature = "jinja")]
-mod jinja;
 mod markers;
 mod message;
 mod prompt;
 mod python;
-mod sandbox;
 mod template;
 mod tool;
 mod tools;
@@ -41,9 +38,8 @@ mod tools;
 pub use call::{Call, parse_call};
 pub use channels::{Event, Parser, ParserOptions, Start, Thinking};
 pub use error::ChatError;
-pub use family::{Family, TemplateKind, recognise};
+pub use family::Family;
 pub use message::{Content, Conversation, Message, Part, ToolCall, ToolResponse};
 pub use prompt::{Prompt, PromptEnd, Span};
-pub use sandbox::{Limits, render_template};
 pub use template::{RenderOptions, render};
 pub use tool::Tool;

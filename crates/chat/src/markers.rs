@@ -1,8 +1,6 @@
 //! The marker texts of the Gemma 4 chat format. In the vocabulary each of them is a single token.
 
 pub(crate) const BOS: &str = "<bos>";
-#[cfg(feature = "jinja")]
-pub(crate) const EOS: &str = "<eos>";
 pub(crate) const TURN_OPEN: &str = "<|turn>";
 pub(crate) const TURN_CLOSE: &str = "<turn|>";
 pub(crate) const THINK: &str = "<|think|>";

@@ -1,9 +1,6 @@
 //! What happens to the template text of a model file.
 
-use rullama_chat::{
-    ChatError, Conversation, Family, Limits, Message, RenderOptions, TemplateKind, recognise,
-    render, render_template,
-};
+use rullama_chat::{ChatError, Family};
 use rullama_testkit::golden;
 
 fn original(name: &str) -> String {
@@ -13,30 +10,23 @@ fn original(name: &str) -> String {
 
 #[test]
 fn the_original_templates_are_known() {
-    assert_eq!(recognise(&original("E2B")), TemplateKind::Known(Family::Small));
-    assert_eq!(recognise(&original("31B")), TemplateKind::Known(Family::Large));
+    assert_eq!(Family::of_template(&original("E2B")).unwrap(), Family::Small);
+    assert_eq!(Family::of_template(&original("31B")).unwrap(), Family::Large);
 }
 
+/// Whatever they would do, nothing of it happens.
 #[test]
-fn known_templates_go_to_the_native_renderer() {
-    let conversation =
-        Conversation { messages: vec![Message::new("user", "x")], ..Conversation::default() };
-    for (name, family) in [("E2B", Family::Small), ("31B", Family::Large)] {
-        let prompt = render_template(&original(name), &conversation, &Limits::default()).unwrap();
-        assert_eq!(prompt, render(&conversation, RenderOptions::for_model(family)).unwrap());
-    }
-}
-
-#[test]
-fn foreign_templates_are_run_or_refused() {
-    let conversation =
-        Conversation { messages: vec![Message::new("user", "x")], ..Conversation::default() };
-    let rendered = render_template("{{ messages[0].content }}", &conversation, &Limits::default());
-    if cfg!(feature = "jinja") {
-        assert_eq!(rendered.unwrap().text(), "x");
-    } else {
-        let error = rendered.unwrap_err();
-        assert!(matches!(error, ChatError::ForeignTemplate));
-        assert!(error.to_string().contains("`jinja` feature"));
+fn foreign_templates_are_refused() {
+    let templates = [
+        "{{ messages[0].content }}",
+        "{% for i in range(10 ** 12) %}{% for j in range(10 ** 12) %}x{% endfor %}{% endfor %}",
+        "{{ ''.__class__.__mro__[1].__subclasses__() }}",
+        "{% include '/etc/passwd' %}",
+        "{{ .Prompt }}",
+    ];
+    for template in templates {
+        let error = Family::of_template(template).unwrap_err();
+        assert!(matches!(error, ChatError::ForeignTemplate), "{template}");
+        assert!(error.to_string().contains("choose the family"), "{error}");
     }
 }

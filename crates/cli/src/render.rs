@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use anyhow::{Context, Result};
-use rullama_chat::{ChatError, Conversation, Family, Prompt, RenderOptions};
-use rullama_runtime::vocabulary::{PromptStyle, prompt_style};
+use anyhow::{Context, Result, bail};
+use rullama_chat::{ChatError, Conversation, Family, RenderOptions};
+use rullama_runtime::vocabulary;
 use serde_json::{Value, json};
 
 use crate::{
@@ -16,11 +16,8 @@ use crate::{
 pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
     let conversation: Conversation =
         serde_json::from_slice(&input(args)?).map_err(ChatError::from)?;
-    let prompt = match (&args.model, args.family) {
-        (Some(model), _) => for_model(stores, model, &conversation, args.repair)?,
-        (None, Some(FamilyArg::Large)) => gemma4(&conversation, Family::Large, args.repair)?,
-        (None, _) => gemma4(&conversation, Family::Small, args.repair)?,
-    };
+    let options = RenderOptions { family: family(stores, args)?, repair: args.repair };
+    let prompt = rullama_chat::render(&conversation, options)?;
     if args.json {
         let spans: Vec<Value> = prompt
             .spans()
@@ -33,20 +30,14 @@ pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
     print(&prompt.text())
 }
 
-fn gemma4(conversation: &Conversation, family: Family, repair: bool) -> Result<Prompt> {
-    Ok(rullama_chat::render(conversation, RenderOptions { family, repair })?)
-}
-
-fn for_model(
-    stores: &Stores,
-    model: &str,
-    conversation: &Conversation,
-    repair: bool,
-) -> Result<Prompt> {
-    let (_, gguf) = stores.open(model)?;
-    match prompt_style(&gguf)? {
-        PromptStyle::Gemma4(family) => gemma4(conversation, family, repair),
-        PromptStyle::Foreign(_) => anyhow::bail!("pending"),
+/// The family the user chose, or the one the model's file tells.
+fn family(stores: &Stores, args: &RenderArgs) -> Result<Family> {
+    match (args.family, &args.model) {
+        (Some(FamilyArg::Small), _) => Ok(Family::Small),
+        (Some(FamilyArg::Large), _) => Ok(Family::Large),
+        (None, Some(model)) => vocabulary::family(&stores.open(model)?.1)
+            .context("for this model, say --family small or --family large"),
+        (None, None) => bail!("give a MODEL or --family"),
     }
 }
 

@@ -1,6 +1,6 @@
-//! From a model file to its tokenizer and its prompt family.
+//! From a model file to its tokenizer and its template family.
 
-use rullama_chat::{Family, TemplateKind, recognise};
+use rullama_chat::{ChatError, Family};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
 
@@ -62,29 +62,29 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     })
 }
 
-/// How prompts for a model file are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PromptStyle<'a> {
-    /// The rules of a Gemma 4 family.
-    Gemma4(Family),
-    /// The file's own template, which is not one of ours.
-    Foreign(&'a str),
-}
-
-/// The prompt style of a model file: by its template, else by its architecture.
+/// The template family of a model file: by its template, else by its architecture.
 ///
 /// Files from Ollama carry no template; per-layer inputs tell the small Gemma 4 models from the large ones.
 ///
 /// # Errors
-/// If a key has the wrong type.
-pub fn prompt_style(gguf: &Gguf) -> Result<PromptStyle<'_>, GgufError> {
+/// If the file has another model's template, or a key has the wrong type.
+pub fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     if let Some(template) = gguf.str("tokenizer.chat_template").optional()? {
-        return Ok(match recognise(template) {
-            TemplateKind::Known(family) => PromptStyle::Gemma4(family),
-            TemplateKind::Foreign => PromptStyle::Foreign(template),
-        });
+        return Ok(Family::of_template(template)?);
     }
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;
-    Ok(PromptStyle::Gemma4(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large }))
+    Ok(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large })
+}
+
+/// Why a file's template family cannot be told.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FamilyError {
+    /// A key has the wrong type.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// The template is another model's.
+    #[error(transparent)]
+    Chat(#[from] ChatError),
 }
