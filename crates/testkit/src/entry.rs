@@ -1,0 +1,24 @@
+//! Entry points for hostile bytes: what must hold whatever a file, a model or a client sends.
+//!
+//! Each takes any bytes and panics only where a promise is broken. Fuzzers call them without end, the ordinary tests
+//! with the seeds of `fuzz/corpus` and a bounded number of random inputs.
+
+mod chat;
+mod gguf;
+mod tokenizer;
+
+pub use chat::chat;
+pub use gguf::gguf;
+pub use tokenizer::tokenizer;
+
+/// A target's name and function.
+pub type Entry = (&'static str, fn(&[u8]));
+
+/// All entry points, by the names of their fuzz targets.
+pub const ALL: [Entry; 3] = [("gguf", gguf), ("tokenizer", tokenizer), ("chat", chat)];
+
+/// The bytes as text, and not more of it than an invocation should take.
+fn text(data: &[u8]) -> String {
+    const MOST: usize = 8 << 10;
+    String::from_utf8_lossy(&data[..data.len().min(MOST)]).into_owned()
+}

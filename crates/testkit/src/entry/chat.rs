@@ -1,0 +1,181 @@
+//! Bytes as what a model says, and as what a client sends.
+
+use rullama_chat::{
+    Call, Conversation, Event, Family, Message, Parser, ParserOptions, Prompt, PromptEnd,
+    RenderOptions, Start, Thinking, Tool, ToolCall, parse_call, render,
+};
+use serde_json::{Value, json};
+
+use super::text;
+
+/// Reads the bytes as the output of a model and as a conversation. The first byte chooses the options of the parser, the
+/// second where the output is cut into pieces: where it is must not matter.
+pub fn chat(data: &[u8]) {
+    let Some((&[flags, cuts], rest)) = data.split_first_chunk() else { return };
+    let text = text(rest);
+    let options = options(flags);
+    output(&text, &options, cuts);
+    if let Ok(call) = parse_call(&text, &options.tools) {
+        call_again(&call);
+    }
+    if let Ok(conversation) = Conversation::from_json(&text) {
+        conversation_renders(&conversation);
+    }
+}
+
+fn options(flags: u8) -> ParserOptions {
+    let tool = json!({ "name": "look", "parameters": { "type": "object", "properties": {
+        "where": { "type": "string" }, "far": { "type": "number" }, "list": { "type": "array" },
+    } } });
+    let tool = serde_json::from_value::<Tool>(tool).expect("the tool is sound");
+    ParserOptions {
+        thinking: if flags & 1 == 0 { Thinking::Show } else { Thinking::Hide },
+        start: if flags & 2 == 0 { Start::Content } else { Start::Thinking },
+        tools: if flags & 4 == 0 { vec![tool] } else { vec![] },
+    }
+}
+
+fn output(text: &str, options: &ParserOptions, cuts: u8) {
+    let whole = parse(options, [text]);
+    assert_eq!(parse(options, pieces(text, cuts)), whole, "cutting the text changed its meaning");
+    assert_eq!(parse(options, text.split_inclusive(|_| true)), whole, "so did single characters");
+    let mut calls = 0;
+    for event in &whole {
+        match event {
+            Event::Text(piece) => assert!(!piece.is_empty()),
+            Event::Thinking(piece) => {
+                assert!(!piece.is_empty() && options.thinking == Thinking::Show);
+            }
+            Event::ToolCall { index, name, arguments } => {
+                assert_eq!((*index, name.is_empty()), (calls, false));
+                calls += 1;
+                call_again(&Call { name: name.clone(), arguments: arguments.clone() });
+            }
+            Event::BadCall { raw } => {
+                assert!(parse_call(raw, &options.tools).is_err(), "a good call was called bad");
+            }
+        }
+    }
+    let shown = ParserOptions { thinking: Thinking::Show, ..options.clone() };
+    let answers = |events: &[Event]| -> Vec<Event> {
+        events.iter().filter(|event| !matches!(event, Event::Thinking(_))).cloned().collect()
+    };
+    assert_eq!(
+        joined(answers(&parse(&shown, [text]))),
+        joined(answers(&whole)),
+        "hiding thoughts changed the answer"
+    );
+}
+
+/// All events of a message that comes in these pieces, each with a list of its own.
+fn parse<'a>(options: &ParserOptions, pieces: impl IntoIterator<Item = &'a str>) -> Vec<Event> {
+    let mut parser = Parser::new(options.clone());
+    let mut all = Vec::new();
+    for piece in pieces {
+        let mut events = Vec::new();
+        parser.push(piece, &mut events);
+        all.append(&mut events);
+    }
+    let mut events = Vec::new();
+    parser.finish(&mut events);
+    all.append(&mut events);
+    joined(all)
+}
+
+/// Neighbours of the same kind put together.
+fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut out: Vec<Event> = Vec::new();
+    for event in events {
+        match (out.last_mut(), &event) {
+            (Some(Event::Text(last)), Event::Text(more))
+            | (Some(Event::Thinking(last)), Event::Thinking(more)) => last.push_str(more),
+            _ => out.push(event),
+        }
+    }
+    out
+}
+
+/// The text in pieces of one to eight characters or so, as the seed has it.
+fn pieces(text: &str, seed: u8) -> Vec<&str> {
+    let (mut pieces, mut rest, mut state) = (Vec::new(), text, u32::from(seed));
+    while !rest.is_empty() {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let (piece, after) = rest.split_at(rest.ceil_char_boundary(1 + (state >> 29) as usize));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
+
+/// What a model called can be told to it again, and reads the same.
+fn call_again(call: &Call) {
+    if !plain_word(&call.name) || !call.arguments.iter().all(|(key, value)| plain(key, value)) {
+        return;
+    }
+    let said = Message {
+        role: "assistant".into(),
+        tool_calls: vec![ToolCall {
+            id: None,
+            name: call.name.clone(),
+            arguments: call.arguments.clone().into(),
+        }],
+        ..Message::default()
+    };
+    let conversation = Conversation { messages: vec![said], ..Conversation::default() };
+    let options = RenderOptions { family: Family::Small, repair: false };
+    let prompt = render(&conversation, options).expect("a call can be rendered").text();
+    let start =
+        prompt.find("<|tool_call>").expect("the call is in the prompt") + "<|tool_call>".len();
+    let end = prompt.find("<tool_call|>").expect("the call is closed");
+    let again = parse_call(&prompt[start..end], &[]).expect("a rendered call can be read");
+    assert_eq!(&again, call, "{prompt}");
+}
+
+/// Whether a key and a value have only one reading: the notation has no escapes.
+fn plain(key: &str, value: &Value) -> bool {
+    plain_word(key)
+        && match value {
+            Value::String(text) => !text.contains(['<', '|', '>']),
+            Value::Array(items) => items.iter().all(|item| plain("item", item)),
+            Value::Object(map) => map.iter().all(|(key, value)| plain(key, value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => true,
+        }
+}
+
+fn plain_word(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+fn conversation_renders(conversation: &Conversation) {
+    let text = serde_json::to_string(conversation).expect("a conversation can be written");
+    let again = Conversation::from_json(&text).expect("a written conversation can be read");
+    for repair in [false, true] {
+        let rendered = |family| {
+            let prompt = render(conversation, RenderOptions { family, repair });
+            let twin = render(&again, RenderOptions { family, repair });
+            assert_eq!(prompt.is_ok(), twin.is_ok(), "{text}");
+            assert_eq!(prompt.as_ref().ok(), twin.ok().as_ref(), "{text}");
+            prompt
+        };
+        let (small, large) = (rendered(Family::Small), rendered(Family::Large));
+        assert_eq!(small.is_ok(), large.is_ok());
+        let (Ok(small), Ok(large)) = (small, large) else { return };
+        spans(&small);
+        spans(&large);
+        let (small, large) = (small.text(), large.text());
+        let more = large.strip_prefix(&small).expect("the families differ at the end only");
+        assert!(matches!(more, "" | "<|channel>thought\n<channel|>"), "{more}");
+    }
+}
+
+/// Spans are what they say they are, and only the template writes the beginning.
+fn spans(prompt: &Prompt) {
+    let spans = prompt.spans();
+    assert!(spans.iter().all(|span| !span.text.is_empty()));
+    assert!(spans.windows(2).all(|pair| pair[0].trusted != pair[1].trusted));
+    assert!(spans.first().is_some_and(|span| span.trusted && span.text.starts_with("<bos>")));
+    assert!(matches!(
+        prompt.end(),
+        PromptEnd::Content | PromptEnd::Thinking | PromptEnd::ToolResult
+    ));
+}
