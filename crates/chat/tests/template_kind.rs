@@ -10,8 +10,8 @@ fn original(name: &str) -> String {
 
 #[test]
 fn the_original_templates_are_known() {
-    assert_eq!(Family::of_template(&original("E2B")).unwrap(), Family::Small);
-    assert_eq!(Family::of_template(&original("31B")).unwrap(), Family::Large);
+    assert_eq!(Family::of_template(&original("E2B")).unwrap(), Some(Family::Small));
+    assert_eq!(Family::of_template(&original("31B")).unwrap(), Some(Family::Large));
 }
 
 /// Whatever they would do, nothing of it happens.

@@ -69,8 +69,9 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
 /// # Errors
 /// If the file has another model's template, or a key has the wrong type.
 pub fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
-    if let Some(template) = gguf.str("tokenizer.chat_template").optional()? {
-        return Ok(Family::of_template(template)?);
+    let template = gguf.str("tokenizer.chat_template").optional()?;
+    if let Some(family) = template.map(Family::of_template).transpose()?.flatten() {
+        return Ok(family);
     }
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;

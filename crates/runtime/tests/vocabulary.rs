@@ -1,0 +1,85 @@
+//! From a model file to its tokenizer and its template family.
+
+use std::rc::Rc;
+
+use pollster::block_on;
+use rullama_chat::Family;
+use rullama_gguf::{Gguf, Value, Writer};
+use rullama_runtime::vocabulary::{FamilyError, VocabularyError, family, tokenizer};
+use rullama_source::MemorySource;
+use rullama_testkit::golden;
+use rullama_tokenizer::{Special, TokenizerError};
+
+fn open(bytes: Vec<u8>) -> Gguf {
+    block_on(Gguf::open(Rc::new(MemorySource::new("test.gguf", bytes)))).unwrap()
+}
+
+fn file(pairs: &[(&str, Value)]) -> Gguf {
+    let writer =
+        pairs.iter().fold(Writer::new(), |writer, (key, value)| writer.kv(*key, value.clone()));
+    open(writer.finish().unwrap())
+}
+
+fn text(text: &str) -> Value {
+    Value::String(text.into())
+}
+
+#[test]
+fn golden_models_have_a_tokenizer_and_a_family() {
+    for (name, expected) in [
+        ("micro-e2b-Q8_0", Family::Small),
+        ("tiny-e2b-Q4_K_M", Family::Small),
+        ("micro-moe-BF16", Family::Large),
+    ] {
+        let gguf = open(golden(&format!("gguf/{name}.gguf")));
+        let tokenizer = tokenizer(&gguf).unwrap();
+        assert_eq!(tokenizer.token_count(), 640, "{name}");
+        assert_eq!(tokenizer.bos(), Some(2), "{name}");
+        assert!(!tokenizer.encode("Hello", Special::Parse).is_empty(), "{name}");
+        assert_eq!(family(&gguf).unwrap(), expected, "{name}");
+    }
+}
+
+#[test]
+fn the_template_decides_before_the_architecture() {
+    let small = "<|turn>x<turn|><|think|>";
+    let large = "<|turn>x<turn|><|channel>thought\\n<channel|>";
+    for (template, expected) in [(small, Family::Small), (large, Family::Large)] {
+        assert_eq!(
+            family(&file(&[("tokenizer.chat_template", text(template))])).unwrap(),
+            expected
+        );
+    }
+    let foreign = family(&file(&[("tokenizer.chat_template", text("{{ messages }}"))]));
+    assert!(matches!(foreign, Err(FamilyError::Chat(_))));
+    let wrong = family(&file(&[("tokenizer.chat_template", Value::U32(1))]));
+    assert!(matches!(wrong, Err(FamilyError::Gguf(_))));
+}
+
+#[test]
+fn without_a_template_per_layer_inputs_decide() {
+    let with_width = |width: u32| {
+        let pairs = [
+            ("general.architecture", text("gemma4")),
+            ("gemma4.embedding_length_per_layer_input", Value::U32(width)),
+        ];
+        family(&file(&pairs)).unwrap()
+    };
+    assert_eq!((with_width(256), with_width(0)), (Family::Small, Family::Large));
+    assert_eq!(family(&file(&[])).unwrap(), Family::Large);
+}
+
+#[test]
+fn files_without_a_usable_vocabulary() {
+    let error = tokenizer(&file(&[])).unwrap_err();
+    assert!(matches!(&error, VocabularyError::NoVocabulary { .. }), "{error}");
+    assert!(error.to_string().contains("test.gguf"), "{error}");
+    let error = tokenizer(&file(&[("tokenizer.ggml.tokens", Value::U32(1))])).unwrap_err();
+    assert!(matches!(error, VocabularyError::Gguf(_)), "{error}");
+    let tokens: Value = Value::Array(rullama_gguf::Array::String(["a", "b"].into_iter().collect()));
+    let error = tokenizer(&file(&[("tokenizer.ggml.tokens", tokens)])).unwrap_err();
+    assert!(
+        matches!(error, VocabularyError::Tokenizer(TokenizerError::LengthMismatch { .. })),
+        "{error}"
+    );
+}
