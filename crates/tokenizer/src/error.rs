@@ -23,16 +23,20 @@ pub enum TokenizerError {
         /// Number of tokens.
         tokens: usize,
     },
-    /// Ids or ranks do not fit 32 bits.
-    #[error("{count} {array} are more than 32 bits can number")]
+    /// More tokens or merges than any real vocabulary has.
+    #[error("{count} {array} are more than the {limit} that are supported: the file is damaged")]
     TooMany {
         /// The array, as the file calls it.
         array: &'static str,
         /// Its length.
         count: usize,
+        /// The greatest length.
+        limit: usize,
     },
     /// All token texts together are too long.
-    #[error("the token texts are {bytes} bytes long together, more than 32 bits can address")]
+    #[error(
+        "the token texts are {bytes} bytes long together, more than memory can hold: the file is damaged"
+    )]
     TextTooLong {
         /// Their length.
         bytes: u64,

@@ -56,17 +56,17 @@ impl Markers {
         Self { first, lengths }
     }
 
-    /// The markers in `text[within]`, in order and apart from each other. Longer ones go before shorter ones, then
+    /// The markers in `text[from..]`, in order and apart from each other. Longer ones go before shorter ones, then
     /// those with the lower id, then those further left.
     pub(crate) fn find(
         &self,
         text: &str,
-        within: Range<usize>,
+        from: usize,
         is_marker: impl Fn(&[u8]) -> Option<u32>,
     ) -> Vec<Marker> {
-        let bytes = &text.as_bytes()[..within.end];
+        let bytes = text.as_bytes();
         let mut found = Vec::new();
-        for start in within {
+        for start in from..bytes.len() {
             if !self.first[usize::from(bytes[start])] {
                 continue;
             }

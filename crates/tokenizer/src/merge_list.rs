@@ -20,17 +20,13 @@ pub(crate) struct MergeList {
 const AT_ONCE: usize = 32;
 
 impl MergeList {
-    /// Finds the pieces of `list` in the vocabulary.
+    /// Finds the pieces of `list`, which is no longer than ranks go, in the vocabulary.
     pub(crate) fn new(
         list: &[&str],
         texts: &Texts,
         kinds: &[Kind],
     ) -> Result<Self, TokenizerError> {
-        let count = list.len();
-        if u32::try_from(count).is_err() {
-            return Err(TokenizerError::TooMany { array: "merges", count });
-        }
-        let mut resolved = Self { merges: Vec::with_capacity(count), joints: Joints::new() };
+        let mut resolved = Self { merges: Vec::with_capacity(list.len()), joints: Joints::new() };
         for chunk in list.chunks(AT_ONCE) {
             resolved.push_chunk(chunk, texts, kinds)?;
         }

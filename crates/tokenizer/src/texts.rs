@@ -24,21 +24,18 @@ struct Slot {
 const EMPTY: u32 = u32::MAX;
 
 impl Texts {
-    /// Copies `tokens`. Empty texts are kept but cannot be found.
+    /// Copies `tokens`, of which there are no more than ids. Empty texts are kept but cannot be found.
     pub(crate) fn new(tokens: &[&str]) -> Result<Self, TokenizerError> {
-        let count = tokens.len();
-        if u32::try_from(count).is_err() {
-            return Err(TokenizerError::TooMany { array: "tokens", count });
-        }
         let bytes = tokens.iter().map(|t| t.len() as u64).sum();
-        if u32::try_from(bytes).is_err() {
-            return Err(TokenizerError::TextTooLong { bytes });
-        }
+        let too_long = || TokenizerError::TextTooLong { bytes };
+        let length = u32::try_from(bytes).map_err(|_| too_long())?;
+        let mut slab = String::new();
+        slab.try_reserve_exact(length as usize).map_err(|_| too_long())?;
         let mut texts = Self {
-            slab: String::with_capacity(bytes as usize),
-            ends: Vec::with_capacity(count),
+            slab,
+            ends: Vec::with_capacity(tokens.len()),
             seed: Seed::random(),
-            slots: vec![Slot { tag: 0, id: EMPTY }; (count * 2).next_power_of_two()],
+            slots: vec![Slot { tag: 0, id: EMPTY }; (tokens.len() * 2).next_power_of_two()],
         };
         for token in tokens {
             texts.push(token)?;

@@ -1,7 +1,5 @@
 //! The tokenizer: built and checked once, then encoding.
 
-use std::ops::Range;
-
 use crate::{
     Span, Special, TokenizerError, Vocab,
     bpe::{Bpe, Encoder},
@@ -50,7 +48,7 @@ impl Tokenizer {
     pub fn encode(&self, text: &str, special: Special) -> Vec<u32> {
         let markers = match special {
             Special::None => Vec::new(),
-            _ => self.find_markers(text, 0..text.len(), special),
+            _ => self.find_markers(text, 0, special),
         };
         self.encode_between(text, &markers)
     }
@@ -69,7 +67,7 @@ impl Tokenizer {
                 text.push_str(part);
             }
             if let [Span::Template(_), ..] = run {
-                markers.extend(self.find_markers(&text, start..text.len(), Special::Parse));
+                markers.extend(self.find_markers(&text, start, Special::Parse));
             }
         }
         self.encode_between(&text, &markers)
@@ -87,8 +85,8 @@ impl Tokenizer {
         ids
     }
 
-    fn find_markers(&self, text: &str, within: Range<usize>, special: Special) -> Vec<Marker> {
-        self.markers.find(text, within, |candidate| {
+    fn find_markers(&self, text: &str, from: usize, special: Special) -> Vec<Marker> {
+        self.markers.find(text, from, |candidate| {
             let id = self.texts.id_of(candidate)?;
             recognised(self.kinds[id as usize], special).then_some(id)
         })
@@ -107,8 +105,16 @@ impl Tokenizer {
     }
 }
 
+/// Sixteen times the longest known list. Ids and ranks fit 32 bits with room for a value that means none.
+const LIMIT: usize = 1 << 23;
+
 fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
     let tokens = vocab.tokens.len();
+    for (array, count) in [("tokens", tokens), ("merges", vocab.merges.len())] {
+        if count > LIMIT {
+            return Err(TokenizerError::TooMany { array, count, limit: LIMIT });
+        }
+    }
     let same_length = |array, count| match count {
         _ if count == tokens => Ok(()),
         _ => Err(TokenizerError::LengthMismatch { array, count, tokens }),

@@ -49,6 +49,25 @@ fn arrays_of_different_lengths() {
 }
 
 #[test]
+fn more_entries_than_any_vocabulary_has() {
+    let limit = 1 << 23;
+    let many = vec!["a"; limit + 1];
+    let tokens = Vocab { tokens: many.clone(), ..Vocab::default() };
+    check(&tokens, &TooMany { array: "tokens", count: limit + 1, limit });
+    check(&changed(|v| v.merges = many), &TooMany { array: "merges", count: limit + 1, limit });
+}
+
+#[test]
+fn more_text_than_can_be_addressed() {
+    let long: &'static str = "x".repeat(1 << 24).leak();
+    let vocab = changed(|v| {
+        v.tokens = vec![long; 257];
+        v.types = vec![1; 257];
+    });
+    check(&vocab, &TextTooLong { bytes: 257 << 24 });
+}
+
+#[test]
 fn unknown_types() {
     for value in [0, 7, -1, i64::MIN, i64::MAX] {
         check(&changed(|v| v.types[4] = value), &UnknownTokenType { id: 4, value });
@@ -177,6 +196,15 @@ fn of_two_merges_of_a_pair_the_first_counts() {
 fn bytes_without_a_token_are_unknown() {
     let tokenizer = Tokenizer::new(&tiny(&[("<0xC3>", 6)])).expect("accepted");
     assert_eq!(tokenizer.encode("aéb", Special::None), [4, 10, 3, 5]);
+}
+
+#[test]
+fn without_a_token_for_spaces_they_are_bytes() {
+    let mut vocab = tiny(&[("<0xE2>", 6), ("<0x96>", 6), ("<0x81>", 6), (" ", 1)]);
+    (vocab.tokens[8], vocab.tokens[9]) = ("x", "y");
+    vocab.merges.pop();
+    let tokenizer = Tokenizer::new(&vocab).expect("accepted");
+    assert_eq!(tokenizer.encode("a b", Special::None), [4, 10, 11, 12, 5]);
 }
 
 #[test]
