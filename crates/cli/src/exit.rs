@@ -5,7 +5,7 @@ use std::{io::Write, process::ExitCode};
 use anyhow::Error;
 use rullama_chat::ChatError;
 use rullama_gguf::GgufError;
-use rullama_runtime::vocabulary::VocabularyError;
+use rullama_runtime::vocabulary::{FamilyError, VocabularyError};
 use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
@@ -74,6 +74,12 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<VocabularyError>() {
         return Some(match error {
             VocabularyError::Gguf(GgufError::Source(source)) => source_failure(source),
+            _ => Failure::BadFile,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<FamilyError>() {
+        return Some(match error {
+            FamilyError::Gguf(GgufError::Source(source)) => source_failure(source),
             _ => Failure::BadFile,
         });
     }

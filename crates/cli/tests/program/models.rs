@@ -64,16 +64,18 @@ pub(crate) fn nan_file() -> Vec<u8> {
     Writer::new().tensor("blk.0.broken", &[32, 2], DType::Q8_0, blocks).finish().unwrap()
 }
 
-/// A golden model with the chat template replaced: an official one, or none at all.
+/// An official chat template.
+pub(crate) fn official(name: &str) -> String {
+    String::from_utf8(golden(&format!("chat-template/{name}.2026-07-09.jinja"))).unwrap()
+}
+
+/// A model with this chat template, or none.
 pub(crate) fn with_template(template: Option<&str>, per_layer_width: u32) -> Vec<u8> {
     let file = Writer::new()
         .kv("general.architecture", "gemma4")
         .kv("gemma4.embedding_length_per_layer_input", per_layer_width);
     let file = match template {
-        Some(name) => {
-            let text = String::from_utf8(golden(&format!("chat-template/{name}"))).unwrap();
-            file.kv("tokenizer.chat_template", text)
-        }
+        Some(text) => file.kv("tokenizer.chat_template", text),
         None => file,
     };
     file.finish().unwrap()

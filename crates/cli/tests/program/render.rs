@@ -4,7 +4,7 @@ use rullama_testkit::golden;
 use serde_json::Value;
 
 use crate::{
-    models::{FileInFolder, with_template},
+    models::{FileInFolder, official, with_template},
     program::{has, rullama},
 };
 
@@ -79,11 +79,20 @@ fn the_family_comes_from_the_model() {
         let file = FileInFolder::new("m.gguf", file);
         assert_eq!(rullama(["render", file.arg()]).stdin(HELLO).stdout(), prompt);
     };
-    check(with_template(Some("google-gemma-4-E2B-it.2026-07-09.jinja"), 0), SMALL);
-    check(with_template(Some("google-gemma-4-31B-it.2026-07-09.jinja"), 32), LARGE);
+    check(with_template(Some(&official("google-gemma-4-E2B-it")), 0), SMALL);
+    check(with_template(Some(&official("google-gemma-4-31B-it")), 32), LARGE);
     // Without a template, inputs per layer are what tells the families apart.
     check(with_template(None, 32), SMALL);
     check(with_template(None, 0), LARGE);
+}
+
+#[test]
+fn templates_of_other_models_are_refused() {
+    let template =
+        "{% for m in messages %}<|im_start|>{{ m.role }}{{ m.content }}<|im_end|>{% endfor %}";
+    let file = FileInFolder::new("m.gguf", with_template(Some(template), 0));
+    let error = rullama(["render", file.arg()]).stdin(HELLO).fails(4);
+    has(&error, &["template", "--family"]);
 }
 
 #[test]
