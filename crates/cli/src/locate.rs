@@ -42,7 +42,7 @@ pub(crate) fn stores(chosen: Option<PathBuf>) -> Stores {
 impl Stores {
     /// Finds MODEL: a URL by its scheme, a path by its looks, then a name, then any file there is.
     pub(crate) fn find(&self, model: &str) -> Result<Place> {
-        if model.starts_with("http://") || model.starts_with("https://") {
+        if is_url(model) {
             return Ok(Place::Url(model.into()));
         }
         if looks_like_path(model) {
@@ -89,6 +89,11 @@ impl Place {
     }
 }
 
+fn is_url(model: &str) -> bool {
+    let scheme = model.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https"))
+}
+
 /// Names never start with `.`, `/` or `~`, nor contain backslashes; nobody calls a model `x.gguf`.
 fn looks_like_path(model: &str) -> bool {
     let drive = model.as_bytes().get(1) == Some(&b':') && model.contains(['\\', '/']);
@@ -100,7 +105,17 @@ fn looks_like_path(model: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::looks_like_path;
+    use super::{is_url, looks_like_path};
+
+    #[test]
+    fn urls_and_names() {
+        for url in ["http://h/x.gguf", "HTTPS://h/x", "https://", "http://me:pass@h:80/x?y#z"] {
+            assert!(is_url(url), "{url}");
+        }
+        for name in ["gemma4", "https:/x", "ftp://h/x", "localhost:5000/a/b:c", "://", ""] {
+            assert!(!is_url(name), "{name}");
+        }
+    }
 
     #[test]
     fn paths_and_names() {

@@ -150,12 +150,11 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
     });
     match place {
         Place::Store(files) => {
-            value["source"] =
-                json!({ "kind": "store", "path": files.model.path, "size": files.model.size });
+            value["source"] = json!({ "kind": "store", "path": files.model.path.display().to_string(), "size": files.model.size });
             value["store"] = store_json(files);
         }
         Place::Path(path) => {
-            value["source"] = json!({ "kind": "file", "path": path, "size": path.metadata().ok().map(|data| data.len()) });
+            value["source"] = json!({ "kind": "file", "path": path.display().to_string(), "size": path.metadata().ok().map(|data| data.len()) });
         }
         Place::Url(_) => {
             value["model"] = json!(gguf.name());
@@ -175,7 +174,7 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
 }
 
 fn store_json(files: &ModelFiles) -> Value {
-    let layer = |l: &rullama_store::Layer| json!({ "kind": l.kind.to_string(), "digest": l.digest.to_string(), "size": l.size, "path": l.path });
+    let layer = |l: &rullama_store::Layer| json!({ "kind": l.kind.to_string(), "digest": l.digest.to_string(), "size": l.size, "path": l.path.display().to_string() });
     json!({
         "name": files.name.to_string(),
         "full_name": files.name.full(),

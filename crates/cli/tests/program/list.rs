@@ -91,6 +91,25 @@ fn the_variable_names_the_store() {
     has(&text, &["No models"]);
 }
 
+/// Folders need not have names that are text.
+#[cfg(target_os = "linux")]
+#[test]
+fn stores_with_odd_names() {
+    use std::os::unix::ffi::OsStrExt;
+    let store = Store::with("gemma4:e2b");
+    let odd = store.root().join(std::ffi::OsStr::from_bytes(b"odd \xFF\x1B[2J"));
+    copy(&store.root().join("manifests"), &odd.join("manifests"));
+    copy(&store.root().join("blobs"), &odd.join("blobs"));
+    let run = |args: &[&str]| rullama(args).env("OLLAMA_MODELS", &odd);
+    has(&run(&["list"]).stdout(), &["gemma4:e2b"]);
+    for args in [&["show", "gemma4:e2b"][..], &["verify", "gemma4:e2b"]] {
+        assert!(!run(args).stdout().contains('\x1b'));
+        run(args).and(["--json"]).json();
+    }
+    std::fs::remove_dir_all(odd.join("manifests")).unwrap();
+    assert!(!run(&["show", "gemma4:e2b"]).fails(3).contains('\x1b'));
+}
+
 #[test]
 fn the_home_folder_is_searched() {
     let store = Store::with("gemma4:at-home");
