@@ -108,7 +108,7 @@ fn apply(data: &mut Vec<u8>, harm: &Harm) {
 
 /// Any bytes, and seeds harmed a little.
 fn input(target: &'static str) -> impl Strategy<Value = Vec<u8>> {
-    let harmed = (prop::sample::select(seeds(target)), prop::collection::vec(harm(), 1..6));
+    let harmed = (prop::sample::select(seeds(target)), prop::collection::vec(harm(), 1..4));
     prop_oneof![
         1 => prop::collection::vec(any::<u8>(), 0..400),
         6 => harmed.prop_map(|(mut data, harms)| {
