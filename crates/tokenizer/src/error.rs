@@ -41,6 +41,18 @@ pub enum TokenizerError {
         /// Their length.
         bytes: u64,
     },
+    /// A special token longer than any real one: looking for it everywhere in a text would take for ever.
+    #[error(
+        "special token {id} is {bytes} bytes long, more than the {limit} that are supported: the file is damaged"
+    )]
+    MarkerTooLong {
+        /// The token.
+        id: u32,
+        /// Its length.
+        bytes: usize,
+        /// The greatest length.
+        limit: usize,
+    },
     /// A type number without a meaning.
     #[error("token {id} has type {value}, known types are 1 to 6: the file is damaged or too new")]
     UnknownTokenType {

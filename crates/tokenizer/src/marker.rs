@@ -2,7 +2,10 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, ops::Range};
 
-use crate::{kind::Kind, texts::Texts};
+use crate::{TokenizerError, kind::Kind, texts::Texts};
+
+/// The longest special token. Real ones have a few dozen bytes; every length costs a look-up at every place of a text.
+const LONGEST: usize = 256;
 
 /// Which special tokens are recognised when they are written out in text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,19 +44,23 @@ pub(crate) struct Markers {
 }
 
 impl Markers {
-    pub(crate) fn new(texts: &Texts, kinds: &[Kind]) -> Self {
+    pub(crate) fn new(texts: &Texts, kinds: &[Kind]) -> Result<Self, TokenizerError> {
         let mut first = [false; 256];
         let mut lengths = Vec::new();
         for (id, &kind) in (0..).zip(kinds) {
             let text = texts.get(id).unwrap_or_default().as_bytes();
             if let (true, Some(&byte)) = (recognised(kind, Special::Parse), text.first()) {
+                let bytes = text.len();
+                if bytes > LONGEST {
+                    return Err(TokenizerError::MarkerTooLong { id, bytes, limit: LONGEST });
+                }
                 first[usize::from(byte)] = true;
                 lengths.push(text.len());
             }
         }
         lengths.sort_unstable();
         lengths.dedup();
-        Self { first, lengths }
+        Ok(Self { first, lengths })
     }
 
     /// The markers in `text[from..]`, in order and apart from each other. Longer ones go before shorter ones, then

@@ -41,7 +41,7 @@ impl Tokenizer {
             joints: list.joints,
             bytes: bytes(&kinds, roles.unknown)?,
         };
-        Ok(Self { markers: Markers::new(&texts, &kinds), texts, kinds, roles, bpe })
+        Ok(Self { markers: Markers::new(&texts, &kinds)?, texts, kinds, roles, bpe })
     }
 
     /// The ids of `text`, without a beginning-of-sequence token.

@@ -68,6 +68,22 @@ fn more_text_than_can_be_addressed() {
 }
 
 #[test]
+fn special_tokens_that_take_for_ever_to_look_for() {
+    let long: &'static str = "x".repeat(257).leak();
+    let vocab = |kind: i64| {
+        changed(|v| {
+            v.tokens.push(long);
+            v.types.push(kind);
+        })
+    };
+    let id = u32::try_from(vocab(3).tokens.len() - 1).unwrap();
+    for kind in [2, 3, 4] {
+        check(&vocab(kind), &MarkerTooLong { id, bytes: 257, limit: 256 });
+    }
+    assert!(Tokenizer::new(&vocab(1)).is_ok(), "an ordinary token may be long");
+}
+
+#[test]
 fn unknown_types() {
     for value in [0, 7, -1, i64::MIN, i64::MAX] {
         check(&changed(|v| v.types[4] = value), &UnknownTokenType { id: 4, value });
