@@ -9,6 +9,7 @@ mod tolerance;
 
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
+pub(crate) use numbers::random_bits;
 pub use tolerance::Tolerance;
 
 use crate::{gpu::DeviceFacts, ops};
