@@ -1,10 +1,12 @@
 //! One folder per operation: definition, CPU twin, kernels, gradient, tests.
 
 pub(crate) mod add;
+pub(crate) mod embed;
 pub(crate) mod linear;
 mod parts;
 pub(crate) mod rms_norm;
 
 pub use add::Add;
+pub use embed::Embed;
 pub use linear::Linear;
 pub use rms_norm::RmsNorm;

@@ -16,7 +16,12 @@ use crate::{gpu::DeviceFacts, ops};
 
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
-    let folders = [ops::add::cases::cases, ops::linear::cases::cases, ops::rms_norm::cases::cases];
+    let folders = [
+        ops::add::cases::cases,
+        ops::linear::cases::cases,
+        ops::rms_norm::cases::cases,
+        ops::embed::cases::cases,
+    ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
 
