@@ -5,6 +5,7 @@ pub(crate) mod embed;
 pub(crate) mod linear;
 mod parts;
 pub(crate) mod rms_norm;
+mod slab;
 
 pub use add::Add;
 pub use embed::Embed;

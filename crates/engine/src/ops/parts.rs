@@ -36,6 +36,10 @@ macro_rules! part {
 pub(crate) static WEIGHTS: Part =
     Part { kind: "weights", name: "weights", source: include_str!("../wgsl/quant/weights.wgsl") };
 
+/// What a column holds against a unit of weights, and their product.
+pub(crate) static UNIT: Part =
+    Part { kind: "unit", name: "unit", source: include_str!("../wgsl/quant/unit.wgsl") };
+
 /// How 32 weights of a format are read.
 ///
 /// # Panics

@@ -14,7 +14,7 @@ struct Params {
     rows: u32,
     first_row: u32,
     all_rows: u32,
-    ids: u32,
+    count: u32,
     scale: f32,
 }
 
@@ -25,7 +25,7 @@ struct Params {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let t = grid_index(group);
-    if t >= p.ids {
+    if t >= p.count {
         return;
     }
     let id = ids[t];

@@ -40,6 +40,19 @@ pub(crate) fn cases() -> Vec<Case> {
             cases.push(product(dtype, t, rows, width).given("w", bits));
         }
     }
+    for (dtype, t, rows, width) in [
+        (DType::F32, 9, 5, 17),
+        (DType::F32, 65, 65, 64),
+        (DType::F16, 17, 67, 257),
+        (DType::Q8_0, 64, 130, 96),
+        (DType::Q4_K, 257, 33, 256),
+        (DType::Q6_K, 17, 64, 512),
+        // Enough tiles for wide ones: 32 and 64 columns.
+        (DType::Q4_0, 18, 16_390, 32),
+        (DType::Q8_0, 257, 3270, 32),
+    ] {
+        cases.push(product(dtype, t, rows, width));
+    }
     cases.push(smallest_exponents());
     cases
 }

@@ -1,6 +1,7 @@
 //! `y[t, r] = Σ_k W[r, k] · x[t, k]`: the product with a weight, in any block format.
 
 pub(crate) mod cases;
+mod choice;
 mod gpu;
 
 use crate::{
