@@ -3,6 +3,7 @@
 pub(crate) mod add;
 pub(crate) mod embed;
 pub(crate) mod linear;
+pub(crate) mod linear_t;
 mod parts;
 pub(crate) mod rms_norm;
 mod slab;
@@ -10,4 +11,5 @@ mod slab;
 pub use add::Add;
 pub use embed::Embed;
 pub use linear::Linear;
+pub use linear_t::LinearT;
 pub use rms_norm::RmsNorm;

@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         ops::linear::cases::cases,
         ops::rms_norm::cases::cases,
         ops::embed::cases::cases,
+        ops::linear_t::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }

@@ -53,7 +53,21 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         cases.push(product(dtype, t, rows, width));
     }
+    cases.push(product(DType::F32, 3, 5, 7).gradient());
+    cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
     cases.push(smallest_exponents());
+    for (dtype, t, rows, width) in [
+        (DType::Q6_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 12_288, 1536),
+        (DType::Q6_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 2048, 1536),
+        (DType::Q4_K, 4, 12_288, 1536),
+        (DType::Q4_K, 512, 12_288, 1536),
+    ] {
+        cases.push(product(dtype, t, rows, width).bench());
+    }
     cases
 }
 
