@@ -1,10 +1,15 @@
 //! One folder per operation: definition, CPU twin, kernels, gradient, tests.
 
 pub(crate) mod add;
+pub(crate) mod embed;
 pub(crate) mod linear;
+pub(crate) mod linear_t;
 mod parts;
 pub(crate) mod rms_norm;
+mod slab;
 
 pub use add::Add;
+pub use embed::Embed;
 pub use linear::Linear;
+pub use linear_t::LinearT;
 pub use rms_norm::RmsNorm;

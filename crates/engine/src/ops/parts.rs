@@ -36,6 +36,10 @@ macro_rules! part {
 pub(crate) static WEIGHTS: Part =
     Part { kind: "weights", name: "weights", source: include_str!("../wgsl/quant/weights.wgsl") };
 
+/// What a column holds against a unit of weights, and their product.
+pub(crate) static UNIT: Part =
+    Part { kind: "unit", name: "unit", source: include_str!("../wgsl/quant/unit.wgsl") };
+
 /// How 32 weights of a format are read.
 ///
 /// # Panics
@@ -43,7 +47,22 @@ pub(crate) static WEIGHTS: Part =
 pub(crate) fn quant(dtype: DType) -> &'static Part {
     match dtype {
         DType::F32 => part!("quant", "f32"),
+        DType::F16 => part!("quant", "f16"),
+        DType::BF16 => part!("quant", "bf16"),
+        DType::Q4_0 => part!("quant", "q4_0"),
+        DType::Q4_1 => part!("quant", "q4_1"),
+        DType::Q5_0 => part!("quant", "q5_0"),
+        DType::Q5_1 => part!("quant", "q5_1"),
+        DType::Q8_0 => part!("quant", "q8_0"),
+        DType::Q2_K => part!("quant", "q2_k"),
+        DType::Q3_K => part!("quant", "q3_k"),
         DType::Q4_K => part!("quant", "q4_k"),
+        DType::Q5_K => part!("quant", "q5_k"),
+        DType::Q6_K => part!("quant", "q6_k"),
+        DType::IQ4_NL => part!("quant", "iq4_nl"),
+        DType::IQ4_XS => part!("quant", "iq4_xs"),
+        DType::MXFP4 => part!("quant", "mxfp4"),
+        DType::NVFP4 => part!("quant", "nvfp4"),
         other => panic!("no kernel reads {}", other.name()),
     }
 }

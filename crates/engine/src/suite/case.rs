@@ -54,7 +54,7 @@ impl Case {
         self
     }
 
-    /// Takes these numbers for an input or state.
+    /// Takes these numbers for an input, a state or a weight.
     #[must_use]
     pub fn given(mut self, name: &str, data: Data) -> Self {
         self.given.insert(name.into(), data);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Case, numbers};
+use super::Case;
 use crate::{
     cpu::{CpuPlan, Data},
     error::EngineError,
@@ -165,7 +165,7 @@ fn on_cpu(case: &Case) -> Result<Vec<Vec<f32>>, EngineError> {
 
 /// A plan on the CPU with the case's numbers in place.
 fn ready(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
-    let mut plan = CpuPlan::new(graph, |name, ty| Some(numbers::weight(name, ty)))?;
+    let mut plan = CpuPlan::new(graph, |name, ty| Some(case.weight(name, ty)))?;
     let names: Vec<(String, Type)> =
         named(plan.graph()).map(|(_, name, ty)| (name.to_owned(), ty.clone())).collect();
     for (name, ty) in names {
@@ -181,7 +181,7 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     let mut weights = Weights::new(gpu);
     for (_, info) in graph.values() {
         if let Origin::Weight(name) = &info.origin {
-            let weight = numbers::weight(name, &info.ty);
+            let weight = case.weight(name, &info.ty);
             weights.reserve(name, weight.dtype, &weight.shape).await?;
             weights.write(name, 0, &weight.bytes)?;
         }

@@ -9,13 +9,20 @@ mod tolerance;
 
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
+pub(crate) use numbers::random_bits;
 pub use tolerance::Tolerance;
 
 use crate::{gpu::DeviceFacts, ops};
 
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
-    let folders = [ops::add::cases::cases, ops::linear::cases::cases, ops::rms_norm::cases::cases];
+    let folders = [
+        ops::add::cases::cases,
+        ops::linear::cases::cases,
+        ops::rms_norm::cases::cases,
+        ops::embed::cases::cases,
+        ops::linear_t::cases::cases,
+    ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
 

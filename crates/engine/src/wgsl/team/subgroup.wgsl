@@ -7,6 +7,14 @@ struct Lane {
     index: u32,
 }
 
+fn team_sum4(values: vec4<f32>, lane: Lane) -> vec4<f32> {
+    var sums = values;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        sums += subgroupShuffleXor(sums, step);
+    }
+    return sums;
+}
+
 fn team_sum(value: f32, lane: Lane) -> f32 {
     var sum = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {

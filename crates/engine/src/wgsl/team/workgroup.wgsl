@@ -7,11 +7,11 @@ struct Lane {
     index: u32,
 }
 
-var<workgroup> sh_team: array<f32, WG>;
+var<workgroup> sh_team: array<vec4<f32>, WG>;
 
-fn team_sum(value: f32, lane: Lane) -> f32 {
+fn team_sum4(values: vec4<f32>, lane: Lane) -> vec4<f32> {
     let at = lane.team * LANES + lane.index;
-    sh_team[at] = value;
+    sh_team[at] = values;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
         if lane.index < step {
@@ -19,10 +19,14 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
         }
         workgroupBarrier();
     }
-    let sum = sh_team[lane.team * LANES];
+    let sums = sh_team[lane.team * LANES];
     // The next sum writes this memory again.
     workgroupBarrier();
-    return sum;
+    return sums;
+}
+
+fn team_sum(value: f32, lane: Lane) -> f32 {
+    return team_sum4(vec4(value, 0.0, 0.0, 0.0), lane).x;
 }
 
 @compute @workgroup_size(WG)
