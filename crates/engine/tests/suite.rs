@@ -30,7 +30,7 @@ macro_rules! operations {
     };
 }
 
-operations!(add, linear, rms_norm, head_norm_rope);
+operations!(add, linear, rms_norm, head_norm_rope, attention);
 
 #[test]
 fn all_operations_are_named() {

@@ -20,6 +20,7 @@ pub fn cases() -> Vec<Case> {
         ops::linear::cases::cases,
         ops::rms_norm::cases::cases,
         ops::head_norm_rope::cases::cases,
+        ops::attention::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
