@@ -30,7 +30,15 @@ macro_rules! operations {
     };
 }
 
-operations!(add, linear, rms_norm, embed, linear_t);
+operations!(
+    add,
+    linear,
+    rms_norm,
+    embed,
+    linear_t,
+    head_norm_rope,
+    attention,
+);
 
 #[test]
 fn all_operations_are_named() {

@@ -8,6 +8,7 @@ use rullama_gguf::{DType, quant::dequantize};
 use crate::{
     error::EngineError,
     graph::{Element, Graph, Node, Shape, Step, Type, Value},
+    precision,
 };
 
 /// The numbers of one value.
@@ -163,6 +164,17 @@ impl<'a> CpuCall<'a> {
     /// State `i`, to be written.
     pub fn state(&self, i: usize) -> RefMut<'a, [f32]> {
         f32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
+    }
+
+    /// Writes numbers into state `i` from `at` on, rounded to the precision it is kept in.
+    ///
+    /// # Panics
+    /// If they do not fit, or are no whole groups of a Q8 state.
+    pub fn store(&self, i: usize, at: usize, numbers: &[f32]) {
+        let mut state = self.state(i);
+        let place = &mut state[at..at + numbers.len()];
+        place.copy_from_slice(numbers);
+        precision::round(self.input(i).element, place);
     }
 
     /// Result `i`, to be written.

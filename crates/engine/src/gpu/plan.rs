@@ -12,6 +12,7 @@ use crate::{
     cpu::Data,
     error::EngineError,
     graph::{Cost, Element, Graph, Node, Origin, Step, Type, Value},
+    precision,
 };
 
 /// Parameter structs lie this far apart: what every device accepts as a uniform's offset.
@@ -157,12 +158,12 @@ impl GpuPlan {
     /// If the list has no such input or state, or the numbers are of another kind.
     pub fn write_data(&self, name: &str, ty: &Type, data: &Data) {
         match (ty.element, data) {
-            (Element::F32, Data::F32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
             (Element::U32, Data::U32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
-            (Element::F16, Data::F32(numbers)) => {
-                let halves: Vec<half::f16> =
-                    numbers.iter().map(|x| half::f16::from_f32(*x)).collect();
-                self.write(name, bytemuck::cast_slice(&halves));
+            (Element::F32 | Element::F16 | Element::Q8, Data::F32(numbers)) => {
+                let mut bytes = precision::encode(ty.element, numbers);
+                // The device takes multiples of four bytes.
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+                self.write(name, &bytes);
             }
             (element, _) => panic!("`{name}` is kept as {element:?}"),
         }
@@ -175,19 +176,11 @@ impl GpuPlan {
     pub async fn read_any(&self, value: Value) -> Result<Vec<f32>, EngineError> {
         let ty = self.graph.ty(value);
         let bytes = self.read(value).await?;
-        let mut numbers: Vec<f32> = match ty.element {
-            Element::U32 => bytemuck::pod_collect_to_vec::<u8, u32>(&bytes)
-                .iter()
-                .map(|id| *id as f32)
-                .collect(),
-            Element::F16 => bytemuck::pod_collect_to_vec::<u8, half::f16>(&bytes)
-                .iter()
-                .map(|x| x.to_f32())
-                .collect(),
-            _ => bytemuck::pod_collect_to_vec(&bytes),
-        };
-        numbers.truncate(ty.shape.len());
-        Ok(numbers)
+        if ty.element != Element::U32 {
+            return Ok(precision::decode(ty.element, &bytes, ty.shape.len()));
+        }
+        let ids: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
+        Ok(ids.iter().take(ty.shape.len()).map(|id| *id as f32).collect())
     }
 
     /// Fills every slot with a byte pattern, so that a test notices what a kernel leaves unwritten.

@@ -2,6 +2,8 @@
 
 pub(crate) mod add;
 pub(crate) mod embed;
+pub(crate) mod attention;
+pub(crate) mod head_norm_rope;
 pub(crate) mod linear;
 pub(crate) mod linear_t;
 mod parts;
@@ -10,6 +12,8 @@ mod slab;
 
 pub use add::Add;
 pub use embed::Embed;
+pub use attention::Attention;
+pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
 pub use linear::Linear;
 pub use linear_t::LinearT;
 pub use rms_norm::RmsNorm;

@@ -2,7 +2,10 @@
 
 use rullama_gguf::DType;
 
-use crate::gpu::{DeviceFacts, Part};
+use crate::{
+    gpu::{DeviceFacts, Part},
+    graph::Element,
+};
 
 /// Sums over a workgroup through its memory: works everywhere.
 pub(crate) static REDUCE_WORKGROUP: Part = Part {
@@ -75,4 +78,30 @@ pub(crate) fn columns(width: usize) -> &'static Part {
 /// How a few lanes sum on this device.
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
+}
+
+/// How numbers of a cache are read.
+///
+/// # Panics
+/// If the element is none of a cache.
+pub(crate) fn kv(element: Element) -> &'static Part {
+    match element {
+        Element::F32 => part!("kv", "f32"),
+        Element::F16 => part!("kv", "f16"),
+        Element::Q8 => part!("kv", "q8"),
+        other => panic!("{other:?} is no element of a cache"),
+    }
+}
+
+/// How numbers of a cache are written.
+///
+/// # Panics
+/// If the element is none of a cache.
+pub(crate) fn kv_store(element: Element) -> &'static Part {
+    match element {
+        Element::F32 => part!("kv_store", "f32"),
+        Element::F16 => part!("kv_store", "f16"),
+        Element::Q8 => part!("kv_store", "q8"),
+        other => panic!("{other:?} is no element of a cache"),
+    }
 }

@@ -22,6 +22,8 @@ pub fn cases() -> Vec<Case> {
         ops::rms_norm::cases::cases,
         ops::embed::cases::cases,
         ops::linear_t::cases::cases,
+        ops::head_norm_rope::cases::cases,
+        ops::attention::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }

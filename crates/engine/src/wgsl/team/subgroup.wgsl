@@ -23,6 +23,14 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+fn team_max(value: f32, lane: Lane) -> f32 {
+    var most = value;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        most = max(most, subgroupShuffleXor(most, step));
+    }
+    return most;
+}
+
 @compute @workgroup_size(WG)
 fn main(
     @builtin(workgroup_id) group: vec3<u32>,

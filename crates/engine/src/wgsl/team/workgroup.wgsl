@@ -29,6 +29,21 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
     return team_sum4(vec4(value, 0.0, 0.0, 0.0), lane).x;
 }
 
+fn team_max(value: f32, lane: Lane) -> f32 {
+    let at = lane.team * LANES + lane.index;
+    sh_team[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.index < step {
+            sh_team[at] = max(sh_team[at], sh_team[at + step]);
+        }
+        workgroupBarrier();
+    }
+    let most = sh_team[lane.team * LANES];
+    workgroupBarrier();
+    return most;
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     kernel(group, Lane(index / LANES, index % LANES));
