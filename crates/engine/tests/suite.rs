@@ -30,7 +30,25 @@ macro_rules! operations {
     };
 }
 
-operations!(add, linear, rms_norm);
+operations!(
+    add,
+    linear,
+    rms_norm,
+    mul,
+    scale,
+    scale_by,
+    gelu,
+    gelu_grad,
+    geglu,
+    geglu_halves,
+    geglu_halves_grad,
+    softcap,
+    softcap_grad,
+    gelu_mul_slice,
+    mul_slice,
+    place_slice,
+    rms_norm_grad,
+);
 
 #[test]
 fn all_operations_are_named() {

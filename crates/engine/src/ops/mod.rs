@@ -1,10 +1,14 @@
 //! One folder per operation: definition, CPU twin, kernels, gradient, tests.
 
 pub(crate) mod add;
+pub(crate) mod elementwise;
 pub(crate) mod linear;
 mod parts;
 pub(crate) mod rms_norm;
+pub(crate) mod rms_norm_grad;
 
 pub use add::Add;
+pub use elementwise::Elementwise;
 pub use linear::Linear;
 pub use rms_norm::RmsNorm;
+pub use rms_norm_grad::RmsNormGrad;

@@ -57,3 +57,10 @@ pub(crate) fn columns(width: usize) -> &'static Part {
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
 }
+
+/// GELU, its slope and a tanh that is safe everywhere.
+pub(crate) static ACTIVATION: Part = Part {
+    kind: "activation",
+    name: "activation",
+    source: include_str!("../wgsl/activation.wgsl"),
+};
