@@ -48,6 +48,9 @@ operations!(
     mul_slice,
     place_slice,
     rms_norm_grad,
+    add_norm,
+    add_norm_norm,
+    ple,
 );
 
 #[test]

@@ -21,6 +21,8 @@ pub fn cases() -> Vec<Case> {
         ops::rms_norm::cases::cases,
         ops::elementwise::cases::cases,
         ops::rms_norm_grad::cases::cases,
+        ops::add_norm::cases::cases,
+        ops::ple::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
