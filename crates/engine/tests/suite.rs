@@ -38,6 +38,23 @@ operations!(
     linear_t,
     head_norm_rope,
     attention,
+    mul,
+    scale,
+    scale_by,
+    gelu,
+    gelu_grad,
+    geglu,
+    geglu_halves,
+    geglu_halves_grad,
+    softcap,
+    softcap_grad,
+    gelu_mul_slice,
+    mul_slice,
+    place_slice,
+    rms_norm_grad,
+    add_norm,
+    add_norm_norm,
+    ple,
 );
 
 #[test]

@@ -105,3 +105,10 @@ pub(crate) fn kv_store(element: Element) -> &'static Part {
         other => panic!("{other:?} is no element of a cache"),
     }
 }
+
+/// GELU, its slope and a tanh that is safe everywhere.
+pub(crate) static ACTIVATION: Part = Part {
+    kind: "activation",
+    name: "activation",
+    source: include_str!("../wgsl/activation.wgsl"),
+};

@@ -24,6 +24,10 @@ pub fn cases() -> Vec<Case> {
         ops::linear_t::cases::cases,
         ops::head_norm_rope::cases::cases,
         ops::attention::cases::cases,
+        ops::elementwise::cases::cases,
+        ops::rms_norm_grad::cases::cases,
+        ops::add_norm::cases::cases,
+        ops::ple::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
