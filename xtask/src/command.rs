@@ -26,11 +26,22 @@ pub(crate) fn sh(program: &str, args: &[&str]) -> Result<()> {
 
 /// Runs `program` with `args` in `dir`.
 pub(crate) fn sh_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
+    sh_with(dir, &[], program, args)
+}
+
+/// Runs `program` with `args` in `dir` and more environment variables.
+pub(crate) fn sh_with(
+    dir: &Path,
+    variables: &[(&str, String)],
+    program: &str,
+    args: &[&str],
+) -> Result<()> {
     let line = format!("{program} {}", args.join(" "));
     say(&format!("\n$ {line}"));
     let start = Instant::now();
     let status = Command::new(program)
         .args(args)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(dir)
         .status()
         .with_context(|| format!("`{program}` could not be started; is it installed?"))?;
