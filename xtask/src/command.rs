@@ -13,6 +13,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").into()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
+}
+
 /// Prints a line for the person at the terminal.
 #[expect(clippy::print_stdout, reason = "tasks report on the terminal")]
 pub(crate) fn say(text: &str) {

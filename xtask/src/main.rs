@@ -5,6 +5,7 @@ mod command;
 mod drivers;
 mod run;
 mod setup;
+mod shaders;
 mod test;
 mod tidy;
 
@@ -16,6 +17,7 @@ cargo xtask <task>
   test    set up what is missing, then run every check and test (what CI runs), kernels on software GPUs;
           --hardware runs them on this machine's own GPUs
   run     build the program and show what works so far
+  shaders compile every kernel variant with a browser's compiler
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
@@ -29,6 +31,7 @@ fn main() -> Result<()> {
         ["test"] => test::test(&drivers::environment()),
         ["test", "--hardware"] => test::test(&[]),
         ["run"] => run::run(),
+        ["shaders"] => shaders::check(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["bench", name] => bench::bench(name),

@@ -64,7 +64,9 @@ fn system_packages() -> Result<()> {
             &[&["install", "-y", "--no-install-recommends"], PACKAGES.as_slice()].concat(),
         );
     }
-    say("To test kernels without a GPU, install Chromium and Mesa's software Vulkan driver (lavapipe).");
+    say(
+        "To test kernels without a GPU, install Chromium and Mesa's software Vulkan driver (lavapipe).",
+    );
     say(&format!("On Debian and Ubuntu: sudo apt-get install {}", PACKAGES.join(" ")));
     Ok(())
 }

@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::{
     command::{root, say, sh, sh_with},
     setup::{WASI, WASM, setup},
+    shaders,
     tidy::tidy,
 };
 
@@ -22,6 +23,7 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
         &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
     )?;
     sh_with(&root(), variables, "cargo", &["test", "--workspace", "--all-features"])?;
+    shaders::check()?;
 
     let portable: Vec<&str> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
     sh("cargo", &[&["build", "--target", WASM], portable.as_slice()].concat())?;

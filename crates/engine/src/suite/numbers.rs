@@ -28,6 +28,12 @@ pub(super) fn weight(name: &str, ty: &Type) -> Weight {
     Weight { dtype, shape: ty.shape.clone(), bytes: bytes.into() }
 }
 
+/// The first rows of a random weight, at most `most`.
+pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
+    let shape = vec![ty.shape.rows().min(most), ty.shape.width()];
+    weight(name, &Type { shape: shape.into(), element: ty.element })
+}
+
 /// Numbers in -1..1 that depend on the name alone, on every platform.
 fn random(name: &str, len: usize) -> Vec<f32> {
     let mut hasher = rustc_hash::FxHasher::default();
