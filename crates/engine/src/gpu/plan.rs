@@ -32,10 +32,19 @@ pub struct GpuPlan {
 }
 
 #[derive(Debug)]
-struct Launch {
-    pipeline: Rc<Pipeline>,
+pub(super) struct Launch {
+    pub(super) node: usize,
+    pub(super) pipeline: Rc<Pipeline>,
     bind_group: wgpu::BindGroup,
     grid: [u32; 3],
+}
+
+impl Launch {
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>) {
+        pass.set_pipeline(&self.pipeline.compute);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(self.grid[0], self.grid[1], self.grid[2]);
+    }
 }
 
 /// Buffers of everything but weights.
@@ -75,11 +84,11 @@ impl GpuPlan {
         let params =
             gpu.buffer("params", PARAMS_STRIDE * (dispatches.len() as u64).max(1), uniform).await?;
         let mut launches = Vec::with_capacity(dispatches.len());
-        for (index, (node, dispatch)) in dispatches.iter().enumerate() {
+        for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
             let at = index as u64 * PARAMS_STRIDE;
             gpu.queue.write_buffer(&params, at, &dispatch.params);
             let pipeline = gpu.pipelines.get(&gpu, dispatch).await?;
-            let node = &graph.nodes()[*node];
+            let node = &graph.nodes()[*node_index];
             let mut entries = vec![
                 uniform_entry(0, &params, at, dispatch.params.len().max(16)),
                 uniform_entry(1, &step, 0, 16),
@@ -96,7 +105,7 @@ impl GpuPlan {
                 layout: &pipeline.layout,
                 entries: &entries,
             });
-            launches.push(Launch { pipeline, bind_group, grid: dispatch.grid });
+            launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
         }
         Ok(Self { gpu, graph, launches, step, memory })
     }
@@ -124,20 +133,30 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
-        self.gpu.check()?;
-        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        self.write_step(step)?;
         let mut encoder =
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            for launch in &self.launches {
-                pass.set_pipeline(&launch.pipeline.compute);
-                pass.set_bind_group(0, &launch.bind_group, &[]);
-                pass.dispatch_workgroups(launch.grid[0], launch.grid[1], launch.grid[2]);
-            }
+            self.launches.iter().for_each(|launch| launch.encode(&mut pass));
         }
         self.gpu.queue.submit([encoder.finish()]);
         Ok(())
+    }
+
+    /// Sets the numbers of the next run.
+    pub(super) fn write_step(&self, step: &Step) -> Result<(), EngineError> {
+        self.gpu.check()?;
+        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        Ok(())
+    }
+
+    pub(super) fn launches(&self) -> &[Launch] {
+        &self.launches
+    }
+
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.gpu
     }
 
     /// Waits for the queued runs and reads a value back; it must be kept, an input or a state.

@@ -101,12 +101,7 @@ pub fn check_gradient(case: &Case) -> Result<(), Failure> {
     }
     let mut graph = Graph::new();
     let result = (case.build)(&mut graph)[0];
-    let inputs: Vec<(Value, String)> = named(&graph)
-        .filter(|(value, _, ty)| {
-            ty.element == Element::F32 && matches!(graph.info(*value).origin, Origin::Input(_))
-        })
-        .map(|(value, name, _)| (value, name.to_owned()))
-        .collect();
+    let inputs = differentiable(&graph);
     let seed = graph.input("dy", graph.ty(result).clone());
     let wrt: Vec<Value> = inputs.iter().map(|(value, _)| *value).collect();
     let gradients = backward(&mut graph, result, seed, &wrt);
@@ -199,8 +194,18 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     Ok(read)
 }
 
+/// The inputs of a list that have gradients.
+pub(super) fn differentiable(graph: &Graph) -> Vec<(Value, String)> {
+    named(graph)
+        .filter(|(value, _, ty)| {
+            ty.element == Element::F32 && matches!(graph.info(*value).origin, Origin::Input(_))
+        })
+        .map(|(value, name, _)| (value, name.to_owned()))
+        .collect()
+}
+
 /// Inputs and states of a list.
-fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
+pub(super) fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
     graph.values().filter_map(|(value, info)| match &info.origin {
         Origin::Input(name) | Origin::State(name) => Some((value, name.as_str(), &info.ty)),
         Origin::Weight(_) | Origin::Node(_) => None,

@@ -2,15 +2,21 @@
 //! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
 //! the same list.
 
+mod bandwidth;
+mod bench;
 mod case;
 mod check;
 mod numbers;
 mod tolerance;
+mod variants;
 
+pub use bandwidth::read_bandwidth;
+pub use bench::{Clock, Measured, bench};
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
 pub(crate) use numbers::random_bits;
 pub use tolerance::Tolerance;
+pub use variants::{Variant, devices, variants};
 
 use crate::{gpu::DeviceFacts, ops};
 

@@ -57,6 +57,12 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
     Data::Weight(Weight { dtype, shape: shape.into(), bytes: bytes.into() })
 }
 
+/// The first rows of a random weight, at most `most`.
+pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
+    let shape = vec![ty.shape.rows().min(most), ty.shape.width()];
+    weight(name, &Type { shape: shape.into(), element: ty.element })
+}
+
 /// Numbers in -1..1 that depend on the name alone, on every platform.
 fn random(name: &str, len: usize) -> Vec<f32> {
     let mut hasher = rustc_hash::FxHasher::default();
