@@ -30,7 +30,7 @@ macro_rules! operations {
     };
 }
 
-operations!(add, linear, rms_norm);
+operations!(add, linear, rms_norm, router);
 
 #[test]
 fn all_operations_are_named() {

@@ -8,3 +8,6 @@ pub(crate) mod rms_norm;
 pub use add::Add;
 pub use linear::Linear;
 pub use rms_norm::RmsNorm;
+
+pub(crate) mod router;
+pub use router::{Router, RouterGrad};

@@ -15,7 +15,12 @@ use crate::{gpu::DeviceFacts, ops};
 
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
-    let folders = [ops::add::cases::cases, ops::linear::cases::cases, ops::rms_norm::cases::cases];
+    let folders = [
+        ops::add::cases::cases,
+        ops::linear::cases::cases,
+        ops::rms_norm::cases::cases,
+        ops::router::cases::cases,
+    ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
 
