@@ -30,7 +30,7 @@ macro_rules! operations {
     };
 }
 
-operations!(add, linear, rms_norm, router);
+operations!(add, linear, rms_norm, router, experts_combine, expert_groups, linear_experts);
 
 #[test]
 fn all_operations_are_named() {

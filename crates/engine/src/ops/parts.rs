@@ -57,3 +57,7 @@ pub(crate) fn columns(width: usize) -> &'static Part {
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
 }
+
+/// A unit of a row times a column, from any format and any columns.
+pub(crate) static DOT: Part =
+    Part { kind: "dot", name: "dot", source: include_str!("../wgsl/columns/dot.wgsl") };

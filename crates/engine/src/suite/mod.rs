@@ -20,6 +20,9 @@ pub fn cases() -> Vec<Case> {
         ops::linear::cases::cases,
         ops::rms_norm::cases::cases,
         ops::router::cases::cases,
+        ops::experts_combine::cases::cases,
+        ops::expert_groups::cases::cases,
+        ops::linear_experts::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }

@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
-    ops::parts::{WEIGHTS, columns, quant, team},
+    ops::parts::{DOT, WEIGHTS, columns, quant, team},
 };
 
 static VECTOR: Kernel = Kernel { name: "linear/vector", source: include_str!("vector.wgsl") };
@@ -37,6 +37,7 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))
                 .part(columns(x.width()))
+                .part(&DOT)
                 .part(team(call.facts))
                 .constant("LANES", choice.lanes as u32)
                 .constant("ROWS", choice.rows as u32)
