@@ -46,7 +46,7 @@ impl Graph {
 
 /// Whether experts have enough slots each for tiles; below that, reading an expert again for each slot is cheaper.
 fn sorting_pays(slots: usize, experts: usize) -> bool {
-    slots >= 4 * experts
+    slots >= 2 * experts
 }
 
 impl Op for ExpertGroups {
@@ -91,10 +91,11 @@ mod tests {
         for (tokens, chosen, experts, wanted) in [
             (1, 8, 128, false),
             (8, 8, 128, false),
-            (64, 8, 128, true),
+            (31, 8, 128, false),
+            (32, 8, 128, true),
             (512, 8, 128, true),
             (3, 2, 4, false),
-            (16, 2, 4, true),
+            (4, 2, 4, true),
         ] {
             let got = sorting_pays(tokens * chosen, experts);
             assert_eq!(got, wanted, "{chosen} of {experts} for {tokens} tokens");

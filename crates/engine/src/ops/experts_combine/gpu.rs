@@ -40,6 +40,7 @@ pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![
         Dispatch::new(&BACKWARD)
             .part(reduce(call.facts))
+            .constant("WG", z.width().next_power_of_two().clamp(32, GROUP) as u32)
             .params(&params(z.width(), call, z.rows()))
             .read(Place::Input(0))
             .read(Place::Input(1))

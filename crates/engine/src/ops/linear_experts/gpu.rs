@@ -22,9 +22,9 @@ static PARAMS: Part = Part { kind: "params", name: "params", source: include_str
 
 /// Lanes of a workgroup of the gathered product.
 const GROUP: usize = 256;
-/// Rows and slots of a tile of the grouped product, as in its kernel.
+/// Rows of a tile of the grouped product, and lanes side by side over its slots, as in its kernel.
 const TILE_ROWS: usize = 64;
-const TILE_SLOTS: usize = 32;
+const SLOT_LANES: usize = 4;
 /// Units of a row that a workgroup of the transposed product makes, as in its kernel.
 const TILE_UNITS: usize = 8;
 
@@ -70,14 +70,16 @@ fn gathered(call: &GpuCall<'_>) -> Vec<Dispatch> {
 fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let sizes = Sizes::new(call.input(1), call.input(2));
     let tiles = sizes.rows.div_ceil(TILE_ROWS);
+    let tile_slots = tile_slots(sizes.slots, sizes.experts);
     each_slab(&GROUPED, call, call.input(0), tiles, |dispatch| {
         dispatch
             .part(columns(sizes.width))
+            .constant("LANE_SLOTS", (tile_slots / SLOT_LANES) as u32)
             .read(Place::Input(0))
             .write(Place::Output(0))
             .read(Place::Input(3))
             .read(Place::Input(4))
-            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts))
+            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts, tile_slots))
     })
 }
 
@@ -148,14 +150,19 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     lanes
 }
 
+/// Slots of a tile: wide ones want experts with many slots, or most of a tile is computed for nothing.
+fn tile_slots(slots: usize, experts: usize) -> usize {
+    if slots >= 16 * experts { 8 * SLOT_LANES } else { 2 * SLOT_LANES }
+}
+
 /// Tiles of slots if every expert, and the tokens that are not live, have one that is not full.
-fn most_slot_tiles(slots: usize, experts: usize) -> usize {
-    (slots + (TILE_SLOTS - 1) * (experts + 1).min(slots)) / TILE_SLOTS
+fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
+    (slots + (tile_slots - 1) * (experts + 1).min(slots)) / tile_slots
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{lanes, most_slot_tiles};
+    use super::{lanes, most_slot_tiles, tile_slots};
     use crate::gpu::DeviceFacts;
 
     #[test]
@@ -178,8 +185,24 @@ mod tests {
 
     #[test]
     fn the_grid_covers_the_worst_choice_of_experts() {
-        for (slots, experts, wanted) in [(1, 128, 1), (3, 128, 3), (4096, 128, 252), (64, 1, 3)] {
-            assert_eq!(most_slot_tiles(slots, experts), wanted, "{slots} slots, {experts} experts");
+        for (slots, experts, tile, wanted) in [
+            (1, 128, 32, 1),
+            (3, 128, 8, 3),
+            (4096, 128, 32, 252),
+            (512, 128, 8, 176),
+            (64, 1, 32, 3),
+        ] {
+            let got = most_slot_tiles(slots, experts, tile);
+            assert_eq!(got, wanted, "{slots} slots, {experts} experts, tiles of {tile}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_as_wide_as_experts_are_busy() {
+        for (slots, experts, wanted) in
+            [(256, 128, 8), (2047, 128, 8), (4096, 128, 32), (70, 2, 32)]
+        {
+            assert_eq!(tile_slots(slots, experts), wanted, "{slots} slots, {experts} experts");
         }
     }
 }

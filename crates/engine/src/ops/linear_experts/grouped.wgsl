@@ -1,6 +1,6 @@
 // y[s, r] = sum over c of W[expert of s, r, c] * x[s or its token, c]     slots s come sorted by expert
 // A workgroup makes TILE_ROWS rows of one expert for up to TILE_SLOTS of its slots, a unit of 32 columns at a time; a lane makes
-// four rows of eight slots. How many tiles an expert has is known here only: the grid is for the worst case, the rest leaves.
+// four rows of LANE_SLOTS slots. How many tiles an expert has is known here only: the grid is for the worst case, the rest leaves.
 //#use params
 //#use weights
 //#use quant
@@ -8,11 +8,13 @@
 
 const WG: u32 = 64u;
 const TILE_ROWS: u32 = 64u;
-const TILE_SLOTS: u32 = 32u;
 const ROW_LANES: u32 = 16u;
 const SLOT_LANES: u32 = 4u;
+// Two or eight.
+override LANE_SLOTS: u32 = 8u;
+override TILE_SLOTS: u32 = LANE_SLOTS * SLOT_LANES;
 // One more than the slots, so that lanes that fill one slot do not meet in a memory bank.
-const X_STRIDE: u32 = 33u;
+override X_STRIDE: u32 = TILE_SLOTS + 1u;
 
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 @group(0) @binding(5) var<storage, read> order: array<u32>;
@@ -95,24 +97,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             let x_at = g * X_STRIDE + slot;
             s0 += dots(w0, w1, w2, w3, sh_x[x_at]);
             s1 += dots(w0, w1, w2, w3, sh_x[x_at + SLOT_LANES]);
-            s2 += dots(w0, w1, w2, w3, sh_x[x_at + 2u * SLOT_LANES]);
-            s3 += dots(w0, w1, w2, w3, sh_x[x_at + 3u * SLOT_LANES]);
-            s4 += dots(w0, w1, w2, w3, sh_x[x_at + 4u * SLOT_LANES]);
-            s5 += dots(w0, w1, w2, w3, sh_x[x_at + 5u * SLOT_LANES]);
-            s6 += dots(w0, w1, w2, w3, sh_x[x_at + 6u * SLOT_LANES]);
-            s7 += dots(w0, w1, w2, w3, sh_x[x_at + 7u * SLOT_LANES]);
+            if LANE_SLOTS > 2u {
+                s2 += dots(w0, w1, w2, w3, sh_x[x_at + 2u * SLOT_LANES]);
+                s3 += dots(w0, w1, w2, w3, sh_x[x_at + 3u * SLOT_LANES]);
+                s4 += dots(w0, w1, w2, w3, sh_x[x_at + 4u * SLOT_LANES]);
+                s5 += dots(w0, w1, w2, w3, sh_x[x_at + 5u * SLOT_LANES]);
+                s6 += dots(w0, w1, w2, w3, sh_x[x_at + 6u * SLOT_LANES]);
+                s7 += dots(w0, w1, w2, w3, sh_x[x_at + 7u * SLOT_LANES]);
+            }
         }
         // The next unit goes to the same memory.
         workgroupBarrier();
     }
     store(s0, tile, slot, first_row, row);
     store(s1, tile, slot + SLOT_LANES, first_row, row);
-    store(s2, tile, slot + 2u * SLOT_LANES, first_row, row);
-    store(s3, tile, slot + 3u * SLOT_LANES, first_row, row);
-    store(s4, tile, slot + 4u * SLOT_LANES, first_row, row);
-    store(s5, tile, slot + 5u * SLOT_LANES, first_row, row);
-    store(s6, tile, slot + 6u * SLOT_LANES, first_row, row);
-    store(s7, tile, slot + 7u * SLOT_LANES, first_row, row);
+    if LANE_SLOTS > 2u {
+        store(s2, tile, slot + 2u * SLOT_LANES, first_row, row);
+        store(s3, tile, slot + 3u * SLOT_LANES, first_row, row);
+        store(s4, tile, slot + 4u * SLOT_LANES, first_row, row);
+        store(s5, tile, slot + 5u * SLOT_LANES, first_row, row);
+        store(s6, tile, slot + 6u * SLOT_LANES, first_row, row);
+        store(s7, tile, slot + 7u * SLOT_LANES, first_row, row);
+    }
 }
 
 fn fill_w(weights: array<vec4<f32>, 8>, row: u32) {
