@@ -55,6 +55,10 @@ operations!(
     add_norm,
     add_norm_norm,
     ple,
+    router,
+    experts_combine,
+    expert_groups,
+    linear_experts,
 );
 
 #[test]

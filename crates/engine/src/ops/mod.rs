@@ -25,3 +25,13 @@ pub use elementwise::Elementwise;
 pub use ple::Ple;
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;
+
+pub(crate) mod expert_groups;
+pub(crate) mod experts_combine;
+pub(crate) mod linear_experts;
+pub(crate) mod router;
+
+pub use expert_groups::{ExpertGroups, Routes};
+pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
+pub use linear_experts::{LinearExperts, LinearExpertsGrad};
+pub use router::{Router, RouterGrad};

@@ -34,6 +34,10 @@ pub fn cases() -> Vec<Case> {
         ops::rms_norm_grad::cases::cases,
         ops::add_norm::cases::cases,
         ops::ple::cases::cases,
+        ops::router::cases::cases,
+        ops::experts_combine::cases::cases,
+        ops::expert_groups::cases::cases,
+        ops::linear_experts::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
