@@ -1,11 +1,11 @@
 //! One folder per operation: definition, CPU twin, kernels, gradient, tests.
 
 pub(crate) mod add;
-pub(crate) mod embed;
-pub(crate) mod attention;
-pub(crate) mod head_norm_rope;
 pub(crate) mod add_norm;
+pub(crate) mod attention;
 pub(crate) mod elementwise;
+pub(crate) mod embed;
+pub(crate) mod head_norm_rope;
 pub(crate) mod linear;
 pub(crate) mod linear_t;
 mod parts;
@@ -14,8 +14,8 @@ pub(crate) mod rms_norm;
 mod slab;
 
 pub use add::Add;
-pub use embed::Embed;
 pub use attention::Attention;
+pub use embed::Embed;
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
 pub use linear::Linear;
 pub use linear_t::LinearT;

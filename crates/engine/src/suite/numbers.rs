@@ -7,7 +7,7 @@ use rullama_gguf::{DType, quant::quantize};
 use super::Case;
 use crate::{
     cpu::{Data, Weight},
-    graph::{Element, Type},
+    graph::{Element, Shape, Type},
 };
 
 impl Case {
@@ -21,14 +21,18 @@ impl Case {
 
     /// A weight: random numbers in its format, unless given.
     pub(super) fn weight(&self, name: &str, ty: &Type) -> Weight {
-        let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
         if let Some(Data::Weight(given)) = self.given.get(name) {
             return given.clone();
         }
-        let bytes = quantize(dtype, &random(name, ty.shape.len()))
-            .expect("cases use formats that can be written");
-        Weight { dtype, shape: ty.shape.clone(), bytes: bytes.into() }
+        let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
+        random_weight(name, dtype, ty.shape.clone())
     }
+}
+
+fn random_weight(name: &str, dtype: DType, shape: Shape) -> Weight {
+    let bytes =
+        quantize(dtype, &random(name, shape.len())).expect("cases use formats that can be written");
+    Weight { dtype, shape, bytes: bytes.into() }
 }
 
 /// A weight of random bits, which reach what no writer makes: every scale, sign and level. Only its halves are tamed, to
@@ -59,8 +63,8 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
 
 /// The first rows of a random weight, at most `most`.
 pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
-    let shape = vec![ty.shape.rows().min(most), ty.shape.width()];
-    weight(name, &Type { shape: shape.into(), element: ty.element })
+    let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
+    random_weight(name, dtype, [ty.shape.rows().min(most), ty.shape.width()].into())
 }
 
 /// Numbers in -1..1 that depend on the name alone, on every platform.
