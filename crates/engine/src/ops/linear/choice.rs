@@ -84,7 +84,7 @@ impl Team {
         // Parts that take turns evenly, as far as a workgroup goes.
         let even = |split: &usize| turns.is_multiple_of(*split) && split * lanes <= GROUP.1;
         let mut splits = (1..=turns).filter(even);
-        let most = splits.clone().last().unwrap_or(1);
+        let most = splits.clone().next_back().unwrap_or(1);
         let split = splits.find(|split| teams * lanes * split >= BUSY_LANES).unwrap_or(most);
         Self { lanes, split }
     }
