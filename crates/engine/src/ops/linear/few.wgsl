@@ -25,13 +25,14 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    let first = (grid_index(group) * (WG / LANES) + lane.team) * 2u;
+    let lanes = LANES * SPLIT;
+    let first = (grid_index(group) * (WG / lanes) + lane.team) * 2u;
     // A row behind the end is read as the last one and not written.
     let starts = min(vec2(first, first + 1u), vec2(p.rows - 1u)) * p.row_units;
     // Both rows of columns 0 to 3, and of 4 to 7.
     var low = mat4x2<f32>();
     var high = mat4x2<f32>();
-    for (var unit = lane.index; unit < p.row_units; unit += LANES) {
+    for (var unit = lane.index; unit < p.row_units; unit += lanes) {
         let a = load_unit(starts.x + unit);
         let b = load_unit(starts.y + unit);
         low += mat4x2<f32>(both(a, b, 0u, unit), both(a, b, 1u, unit), both(a, b, 2u, unit), both(a, b, 3u, unit));
@@ -57,7 +58,7 @@ fn both(a: array<vec4<f32>, 8>, b: array<vec4<f32>, 8>, column: u32, unit: u32) 
 
 // Two rows of two columns.
 fn store(first: u32, column: u32, sums: vec4<f32>, lane: Lane) {
-    for (var i = lane.index; i < 4u; i += LANES) {
+    for (var i = lane.index; i < 4u; i += LANES * SPLIT) {
         let c = column + i / 2u;
         let r = first + i % 2u;
         if c < COLUMNS && r < p.rows {

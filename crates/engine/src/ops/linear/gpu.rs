@@ -1,10 +1,10 @@
 //! The launches of a product: one per slab.
 
-use super::choice::{Choice, GROUP};
+use super::choice::{Choice, Team};
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
     ops::{
-        parts::{UNIT, WEIGHTS, columns, quant, team},
+        parts::{self, UNIT, WEIGHTS, quant},
         slab::SlabParams,
     },
 };
@@ -22,7 +22,7 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
             launch(choice, x.rows(), call.facts)
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))
-                .part(columns(x.width()))
+                .part(parts::columns(x.width()))
                 .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, x.rows()))
                 .read(Place::Slab(1, slab))
                 .read(Place::Input(0))
@@ -34,16 +34,17 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
 
 /// The kernel with its constants and the parts only it needs.
 fn launch(choice: Choice, columns: usize, facts: &DeviceFacts) -> Dispatch {
-    let teams = |kernel, lanes: usize| {
+    let teams = |kernel, team: Team| {
         Dispatch::new(kernel)
             .part(&UNIT)
-            .part(team(facts))
-            .constant("WG", GROUP as u32)
-            .constant("LANES", lanes as u32)
+            .part(parts::team(facts))
+            .constant("WG", team.group() as u32)
+            .constant("LANES", team.lanes as u32)
+            .constant("SPLIT", team.split as u32)
     };
     match choice {
-        Choice::Vector { lanes, rows } => teams(&VECTOR, lanes).constant("ROWS", rows as u32),
-        Choice::Few { lanes } => teams(&FEW, lanes).constant("COLUMNS", columns as u32),
+        Choice::Vector { team, rows } => teams(&VECTOR, team).constant("ROWS", rows as u32),
+        Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", columns as u32),
         Choice::Tile { columns } => Dispatch::new(&TILE)
             .constant("COLUMNS", columns as u32)
             .constant("WG", columns as u32 * 4),

@@ -25,11 +25,12 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    let first = (grid_index(group) * (WG / LANES) + lane.team) * ROWS;
+    let lanes = LANES * SPLIT;
+    let first = (grid_index(group) * (WG / lanes) + lane.team) * ROWS;
     // Rows behind the end are read as the last one and not written.
     let starts = min(vec4(first) + vec4(0u, 1u, 2u, 3u), vec4(p.rows - 1u)) * p.row_units;
     var sums = vec4(0.0);
-    for (var unit = lane.index; unit < p.row_units; unit += LANES) {
+    for (var unit = lane.index; unit < p.row_units; unit += lanes) {
         let x = x_unit(0u, unit);
         sums.x += unit_dot(load_unit(starts.x + unit), x);
         if ROWS > 1u {
@@ -41,7 +42,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         }
     }
     let results = team_sum4(sums, lane);
-    for (var r = lane.index; r < ROWS; r += LANES) {
+    for (var r = lane.index; r < ROWS; r += lanes) {
         if first + r < p.rows {
             y[p.first_row + first + r] = results[r];
         }

@@ -1,25 +1,33 @@
-// Teams of LANES lanes; sums through workgroup memory, which works everywhere.
+// Teams of SPLIT times LANES lanes, LANES a power of two; sums through workgroup memory, which works everywhere.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
+override SPLIT: u32 = 1u;
 
 struct Lane {
     team: u32,
+    // Among the lanes of the team.
     index: u32,
+    // Among the workgroup's groups of LANES, and inside its own.
+    part: u32,
+    in_part: u32,
 }
 
 var<workgroup> sh_team: array<vec4<f32>, WG>;
 
 fn team_sum4(values: vec4<f32>, lane: Lane) -> vec4<f32> {
-    let at = lane.team * LANES + lane.index;
+    let at = lane.part * LANES + lane.in_part;
     sh_team[at] = values;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        if lane.index < step {
+        if lane.in_part < step {
             sh_team[at] += sh_team[at + step];
         }
         workgroupBarrier();
     }
-    let sums = sh_team[lane.team * LANES];
+    var sums = sh_team[lane.team * SPLIT * LANES];
+    for (var i = 1u; i < SPLIT; i++) {
+        sums += sh_team[(lane.team * SPLIT + i) * LANES];
+    }
     // The next sum writes this memory again.
     workgroupBarrier();
     return sums;
@@ -46,5 +54,6 @@ fn team_max(value: f32, lane: Lane) -> f32 {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
-    kernel(group, Lane(index / LANES, index % LANES));
+    let team = LANES * SPLIT;
+    kernel(group, Lane(index / team, index % team, index / LANES, index % LANES));
 }
