@@ -1,3 +1,5 @@
+use std::fmt;
+
 use rullama_gguf::DType;
 
 use crate::{
@@ -20,6 +22,17 @@ struct Form {
     grouped: bool,
     per_slot: bool,
     backward: bool,
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = [
+            (self.grouped, " grouped"),
+            (self.per_slot, " per slot"),
+            (self.backward, " backward"),
+        ];
+        words.iter().filter(|(on, _)| *on).try_for_each(|(_, word)| f.write_str(word))
+    }
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -76,7 +89,7 @@ fn product(dtype: DType, shape: Shape, form: Form) -> Case {
     };
     let ids = (0..t * k).map(|i| (i * 7919 % 1009 % experts) as u32).collect();
     let terms = if form.backward { rows * k } else { width };
-    let name = format!("{} {t}x{width} to {k} of {experts}x{rows} {form:?}", dtype.name());
+    let name = format!("{} {t}x{width} to {k} of {experts}x{rows}{form}", dtype.name());
     Case::new("linear_experts", name, build)
         .given("ids", Data::U32(ids))
         .step(0, t as u32)
