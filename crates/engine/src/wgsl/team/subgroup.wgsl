@@ -45,6 +45,16 @@ fn team_max(value: f32, lane: Lane) -> f32 {
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
         most = max(most, subgroupShuffleXor(most, step));
     }
+    if SPLIT > 1u {
+        if lane.in_part == 0u {
+            sh_parts[lane.part].x = most;
+        }
+        workgroupBarrier();
+        for (var i = 0u; i < SPLIT; i++) {
+            most = max(most, sh_parts[lane.team * SPLIT + i].x);
+        }
+        workgroupBarrier();
+    }
     return most;
 }
 

@@ -38,16 +38,19 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
 }
 
 fn team_max(value: f32, lane: Lane) -> f32 {
-    let at = lane.team * LANES + lane.index;
-    sh_team[at] = value;
+    let at = lane.part * LANES + lane.in_part;
+    sh_team[at].x = value;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        if lane.index < step {
-            sh_team[at] = max(sh_team[at], sh_team[at + step]);
+        if lane.in_part < step {
+            sh_team[at].x = max(sh_team[at].x, sh_team[at + step].x);
         }
         workgroupBarrier();
     }
-    let most = sh_team[lane.team * LANES];
+    var most = sh_team[lane.team * SPLIT * LANES].x;
+    for (var i = 1u; i < SPLIT; i++) {
+        most = max(most, sh_team[(lane.team * SPLIT + i) * LANES].x);
+    }
     workgroupBarrier();
     return most;
 }
