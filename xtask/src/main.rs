@@ -1,6 +1,7 @@
 //! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps behind them.
 
 mod bench;
+mod browser;
 mod command;
 mod drivers;
 mod run;
@@ -8,6 +9,7 @@ mod setup;
 mod shaders;
 mod test;
 mod tidy;
+mod wasm;
 
 use anyhow::{Result, bail};
 
@@ -18,6 +20,8 @@ cargo xtask <task>
           --hardware runs them on this machine's own GPUs
   run     build the program and show what works so far
   shaders compile every kernel variant with a browser's compiler
+  wasm    build what pages import, into web/pkg, and print its size
+  browser run the op suite in headless Chromium
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
@@ -32,6 +36,8 @@ fn main() -> Result<()> {
         ["test", "--hardware"] => test::test(&[]),
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
+        ["wasm"] => wasm::build(),
+        ["browser"] => browser::ops(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["bench", name] => bench::bench(name),

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::{
+    browser,
     command::{root, say, sh, sh_with},
     setup::{WASI, WASM, setup},
     shaders,
@@ -28,6 +29,7 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     let portable: Vec<&str> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
     sh("cargo", &[&["build", "--target", WASM], portable.as_slice()].concat())?;
     sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], portable.as_slice()].concat())?;
+    browser::ops()?;
     say("\nAll checks passed.");
     Ok(())
 }

@@ -4,7 +4,7 @@
 
 use rullama_engine::{
     gpu::Gpu,
-    suite::{Case, Failure, cases, check_cpu, check_gpu, check_gradient, lesser},
+    suite::{Case, Failure, Verdict, cases, check_cpu, check_gradient, plays, run},
 };
 
 /// Three tests per operation; every operation of the suite must be named here.
@@ -83,10 +83,12 @@ fn on_gpus(op: &str) {
     let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     assert!(!adapters.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
     for adapter in &adapters {
-        for (play, facts) in lesser(adapter.facts()) {
-            let gpu = adapter.playing(facts);
+        for (play, gpu) in plays(adapter) {
             let what = format!("{} ({play})", adapter.name());
-            check(op, &what, |case| pollster::block_on(check_gpu(case, &gpu)));
+            check(op, &what, |case| match pollster::block_on(run(case, &gpu)) {
+                Verdict::Passed | Verdict::Skipped { .. } => Ok(()),
+                Verdict::Failed(failure) => Err(failure),
+            });
         }
     }
 }

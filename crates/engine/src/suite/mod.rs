@@ -7,6 +7,8 @@ mod bench;
 mod case;
 mod check;
 mod numbers;
+mod run;
+mod support;
 mod tolerance;
 mod variants;
 
@@ -15,6 +17,8 @@ pub use bench::{Clock, Measured, bench};
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
 pub(crate) use numbers::random_bits;
+pub use run::{Verdict, most_workgroups, plays, run};
+pub use support::{Support, support};
 pub use tolerance::Tolerance;
 pub use variants::{Variant, devices, variants};
 
@@ -45,7 +49,7 @@ pub fn cases() -> Vec<Case> {
 /// The devices a device can play: all it offers, then less and less. Kernel choice depends on these facts alone, so each of
 /// them runs other variants.
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
-    vec![
+    let mut plays = vec![
         ("all", facts.clone()),
         ("no f16", DeviceFacts { f16: false, ..facts.clone() }),
         // Bindings so small that the weights of the cases become slabs.
@@ -57,5 +61,7 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
                 ..DeviceFacts::floor()
             },
         ),
-    ]
+    ];
+    plays.dedup_by(|later, earlier| later.1 == earlier.1);
+    plays
 }
