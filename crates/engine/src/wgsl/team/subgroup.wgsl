@@ -13,31 +13,48 @@ struct Lane {
     in_part: u32,
 }
 
-// WG / LANES would do, but naga stumbles over an array sized by two overrides.
-var<workgroup> sh_parts: array<vec4<f32>, WG>;
+// Memory that a kernel does not use is not taken. WG / LANES would do, but naga stumbles over an array sized by two overrides.
+var<workgroup> sh_parts: array<f32, WG>;
+var<workgroup> sh_parts4: array<vec4<f32>, WG>;
 
-fn team_sum4(values: vec4<f32>, lane: Lane) -> vec4<f32> {
-    var sums = values;
+fn team_sum(value: f32, lane: Lane) -> f32 {
+    var sum = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        sums += subgroupShuffleXor(sums, step);
+        sum = sum + subgroupShuffleXor(sum, step);
     }
     if SPLIT > 1u {
         if lane.in_part == 0u {
-            sh_parts[lane.part] = sums;
+            sh_parts[lane.part] = sum;
         }
         workgroupBarrier();
-        sums = sh_parts[lane.team * SPLIT];
+        sum = sh_parts[lane.team * SPLIT];
         for (var i = 1u; i < SPLIT; i++) {
-            sums += sh_parts[lane.team * SPLIT + i];
+            sum = sum + sh_parts[lane.team * SPLIT + i];
         }
-        // The next sum writes this memory again.
+        // The next call writes this memory again.
+        workgroupBarrier();
+    }
+    return sum;
+}
+
+fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
+    var sums = value;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        sums = sums + subgroupShuffleXor(sums, step);
+    }
+    if SPLIT > 1u {
+        if lane.in_part == 0u {
+            sh_parts4[lane.part] = sums;
+        }
+        workgroupBarrier();
+        sums = sh_parts4[lane.team * SPLIT];
+        for (var i = 1u; i < SPLIT; i++) {
+            sums = sums + sh_parts4[lane.team * SPLIT + i];
+        }
+        // The next call writes this memory again.
         workgroupBarrier();
     }
     return sums;
-}
-
-fn team_sum(value: f32, lane: Lane) -> f32 {
-    return team_sum4(vec4(value, 0.0, 0.0, 0.0), lane).x;
 }
 
 fn team_max(value: f32, lane: Lane) -> f32 {
@@ -47,12 +64,14 @@ fn team_max(value: f32, lane: Lane) -> f32 {
     }
     if SPLIT > 1u {
         if lane.in_part == 0u {
-            sh_parts[lane.part].x = most;
+            sh_parts[lane.part] = most;
         }
         workgroupBarrier();
-        for (var i = 0u; i < SPLIT; i++) {
-            most = max(most, sh_parts[lane.team * SPLIT + i].x);
+        most = sh_parts[lane.team * SPLIT];
+        for (var i = 1u; i < SPLIT; i++) {
+            most = max(most, sh_parts[lane.team * SPLIT + i]);
         }
+        // The next call writes this memory again.
         workgroupBarrier();
     }
     return most;

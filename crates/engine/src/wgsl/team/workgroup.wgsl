@@ -12,45 +12,63 @@ struct Lane {
     in_part: u32,
 }
 
-var<workgroup> sh_team: array<vec4<f32>, WG>;
+// Memory that a kernel does not use is not taken.
+var<workgroup> sh_team: array<f32, WG>;
+var<workgroup> sh_team4: array<vec4<f32>, WG>;
 
-fn team_sum4(values: vec4<f32>, lane: Lane) -> vec4<f32> {
+fn team_sum(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
-    sh_team[at] = values;
+    sh_team[at] = value;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
         if lane.in_part < step {
-            sh_team[at] += sh_team[at + step];
+            sh_team[at] = sh_team[at] + sh_team[at + step];
         }
         workgroupBarrier();
     }
-    var sums = sh_team[lane.team * SPLIT * LANES];
+    var sum = sh_team[lane.team * SPLIT * LANES];
     for (var i = 1u; i < SPLIT; i++) {
-        sums += sh_team[(lane.team * SPLIT + i) * LANES];
+        sum = sum + sh_team[(lane.team * SPLIT + i) * LANES];
     }
-    // The next sum writes this memory again.
+    // The next call writes this memory again.
+    workgroupBarrier();
+    return sum;
+}
+
+fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
+    let at = lane.part * LANES + lane.in_part;
+    sh_team4[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.in_part < step {
+            sh_team4[at] = sh_team4[at] + sh_team4[at + step];
+        }
+        workgroupBarrier();
+    }
+    var sums = sh_team4[lane.team * SPLIT * LANES];
+    for (var i = 1u; i < SPLIT; i++) {
+        sums = sums + sh_team4[(lane.team * SPLIT + i) * LANES];
+    }
+    // The next call writes this memory again.
     workgroupBarrier();
     return sums;
 }
 
-fn team_sum(value: f32, lane: Lane) -> f32 {
-    return team_sum4(vec4(value, 0.0, 0.0, 0.0), lane).x;
-}
-
 fn team_max(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
-    sh_team[at].x = value;
+    sh_team[at] = value;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
         if lane.in_part < step {
-            sh_team[at].x = max(sh_team[at].x, sh_team[at + step].x);
+            sh_team[at] = max(sh_team[at], sh_team[at + step]);
         }
         workgroupBarrier();
     }
-    var most = sh_team[lane.team * SPLIT * LANES].x;
+    var most = sh_team[lane.team * SPLIT * LANES];
     for (var i = 1u; i < SPLIT; i++) {
-        most = max(most, sh_team[(lane.team * SPLIT + i) * LANES].x);
+        most = max(most, sh_team[(lane.team * SPLIT + i) * LANES]);
     }
+    // The next call writes this memory again.
     workgroupBarrier();
     return most;
 }
