@@ -51,6 +51,17 @@ operations!(
     add_norm,
     add_norm_norm,
     ple,
+    argmax,
+    top_k,
+    select_row,
+    suppress,
+    store,
+    sample,
+    matmul,
+    lora,
+    cross_entropy,
+    cross_entropy_grad,
+    adamw,
 );
 
 #[test]

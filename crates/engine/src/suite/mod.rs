@@ -23,6 +23,16 @@ pub fn cases() -> Vec<Case> {
         ops::rms_norm_grad::cases::cases,
         ops::add_norm::cases::cases,
         ops::ple::cases::cases,
+        ops::argmax::cases::cases,
+        ops::top_k::cases::cases,
+        ops::select_row::cases::cases,
+        ops::suppress::cases::cases,
+        ops::store::cases::cases,
+        ops::sample::cases::cases,
+        ops::matmul::cases::cases,
+        ops::lora::cases::cases,
+        ops::cross_entropy::cases::cases,
+        ops::adamw::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
