@@ -59,6 +59,17 @@ operations!(
     experts_combine,
     expert_groups,
     linear_experts,
+    argmax,
+    top_k,
+    select_row,
+    suppress,
+    store,
+    sample,
+    matmul,
+    lora,
+    cross_entropy,
+    cross_entropy_grad,
+    adamw,
 );
 
 #[test]

@@ -54,6 +54,13 @@ impl Case {
         self
     }
 
+    /// Draws random numbers from this seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.step.seed = seed;
+        self
+    }
+
     /// Takes these numbers for an input, a state or a weight.
     #[must_use]
     pub fn given(mut self, name: &str, data: Data) -> Self {

@@ -58,7 +58,10 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
         case.op,
         case.name
     );
-    let far = |(got, want): (&f32, &f32)| (got - want).abs() > 1e-6 * (1.0 + want.abs());
+    let near = |got: f32, want: f32| {
+        got == want || want.is_finite() && (got - want).abs() <= 1e-6 * (1.0 + want.abs())
+    };
+    let far = |(got, want): (&f32, &f32)| !near(*got, *want);
     match got.iter().zip(literal).position(far) {
         None => Ok(()),
         Some(index) => Err(Failure::Wrong {

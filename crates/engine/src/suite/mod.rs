@@ -42,6 +42,16 @@ pub fn cases() -> Vec<Case> {
         ops::experts_combine::cases::cases,
         ops::expert_groups::cases::cases,
         ops::linear_experts::cases::cases,
+        ops::argmax::cases::cases,
+        ops::top_k::cases::cases,
+        ops::select_row::cases::cases,
+        ops::suppress::cases::cases,
+        ops::store::cases::cases,
+        ops::sample::cases::cases,
+        ops::matmul::cases::cases,
+        ops::lora::cases::cases,
+        ops::cross_entropy::cases::cases,
+        ops::adamw::cases::cases,
     ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
