@@ -8,7 +8,7 @@ use crate::{
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (t, d) in [(1, 1), (3, 17), (2, 257), (5, 1536), (70_000, 2)] {
+    for (t, d) in [(1, 1), (3, 17), (2, 257), (5, 1536)] {
         cases.push(norm(t, d, false));
         cases.push(norm(t, d, true));
     }
