@@ -8,7 +8,7 @@ mod parts;
 pub(crate) mod rms_norm;
 
 pub use add::Add;
-pub use attention::Attention;
+pub use attention::{Attention, AttentionGrad, AttentionTrain};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
 pub use linear::Linear;
 pub use rms_norm::RmsNorm;
