@@ -39,6 +39,7 @@ pub use elementwise::Elementwise;
 pub use embed::Embed;
 pub use expert_groups::{ExpertGroups, Routes};
 pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
+pub use attention::{Attention, AttentionGrad, AttentionTrain};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
 pub use linear::Linear;
 pub use linear_experts::{LinearExperts, LinearExpertsGrad};

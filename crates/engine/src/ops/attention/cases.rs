@@ -1,3 +1,4 @@
+use super::{AttentionGrad, AttentionTrain};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
@@ -18,47 +19,57 @@ struct Setting {
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (i, setting) in settings().into_iter().enumerate() {
-        let elements = [Element::F32, Element::F16, Element::Q8];
-        let element = elements[i % 3];
-        let element = if setting.width % 32 == 0 { element } else { elements[i % 2] };
-        cases.push(case(element, setting));
+    // Every width and precision, both kernels.
+    for (width, element) in [
+        (16, Element::F32),
+        (32, Element::Q8),
+        (48, Element::F16),
+        (128, Element::F32),
+        (256, Element::F16),
+        (512, Element::Q8),
+    ] {
+        cases.push(case(element, setting(1, (4, 1), width, 40, None, 5, 1)));
+        cases.push(case(element, setting(17, (4, 1), width, 40, None, 3, 17)));
     }
+    cases.extend(settings().into_iter().map(|setting| case(Element::F16, setting)));
     cases.push(one_key());
+    cases.extend(training());
     cases.extend(benches());
     cases
 }
 
 fn settings() -> Vec<Setting> {
-    let mut settings = Vec::new();
-    // Every width, both kernels, first token and later ones.
-    for width in [16, 32, 48, 64, 128, 256, 512] {
-        settings.push(setting(1, (4, 1), width, 40, None, 5, 1));
-        settings.push(setting(17, (4, 1), width, 40, None, 3, 17));
-    }
-    // Split over several workgroups, few and all of them alive.
-    settings.push(setting(1, (8, 2), 64, 700, None, 0, 1));
-    settings.push(setting(1, (8, 2), 64, 700, None, 65, 1));
-    settings.push(setting(1, (8, 2), 64, 700, None, 699, 1));
-    settings.push(setting(3, (4, 1), 256, 300, None, 290, 3));
-    settings.push(setting(5, (1, 1), 32, 300, None, 200, 4));
-    settings.push(setting(1, (9, 1), 32, 257, None, 256, 1));
-    // Windows: not yet full, just full, past it, ring wrapped once and many times.
+    // Compiling a kernel takes software adapters a second: most of these share a few.
+    let few = |t, heads, slots, window, position, count| {
+        setting(t, heads, 64, slots, window, position, count)
+    };
+    let mut settings = vec![
+        // Split over several workgroups, few and all of them alive.
+        few(1, (8, 2), 700, None, 0, 1),
+        few(1, (8, 2), 700, None, 65, 1),
+        few(1, (8, 2), 700, None, 699, 1),
+        few(3, (4, 1), 300, None, 290, 3),
+        few(5, (1, 1), 300, None, 200, 4),
+        few(1, (9, 1), 257, None, 256, 1),
+        // Rings that have wrapped, once and many times.
+        few(1, (8, 2), 300, Some(290), 262_143, 1),
+        few(4, (1, 1), 300, Some(290), 1500, 3),
+        few(17, (4, 1), 24, Some(8), 1001, 17),
+        few(65, (8, 2), 72, Some(8), 50, 65),
+        few(65, (1, 1), 164, Some(100), 5000, 65),
+        few(65, (4, 1), 200, None, 100, 65),
+        few(65, (4, 1), 65, None, 0, 65),
+        // Chunks that are not full.
+        few(65, (8, 2), 200, None, 100, 3),
+        few(65, (1, 1), 164, Some(100), 150, 40),
+        few(17, (8, 2), 30, Some(4), 5, 1),
+        few(3, (8, 2), 300, None, 5, 2),
+    ];
+    // Windows: not yet full, just full, past it.
     for position in [0, 6, 7, 8, 30, 1001] {
-        settings.push(setting(1, (8, 2), 32, 8, Some(8), position, 1));
-        settings.push(setting(3, (4, 1), 32, 10, Some(8), position, 3));
+        settings.push(few(1, (8, 2), 8, Some(8), position, 1));
+        settings.push(few(3, (4, 1), 10, Some(8), position, 3));
     }
-    settings.push(setting(1, (8, 2), 64, 300, Some(290), 262_143, 1));
-    settings.push(setting(4, (1, 1), 64, 300, Some(290), 1500, 3));
-    settings.push(setting(17, (4, 1), 32, 24, Some(8), 1001, 17));
-    settings.push(setting(65, (8, 2), 16, 72, Some(8), 50, 65));
-    settings.push(setting(65, (1, 1), 64, 164, Some(100), 5000, 65));
-    settings.push(setting(65, (4, 1), 64, 200, None, 100, 65));
-    // Chunks that are not full.
-    settings.push(setting(65, (8, 2), 32, 200, None, 100, 3));
-    settings.push(setting(65, (1, 1), 128, 164, Some(100), 150, 40));
-    settings.push(setting(17, (8, 2), 32, 30, Some(4), 5, 1));
-    settings.push(setting(3, (8, 2), 32, 300, None, 5, 2));
     settings
 }
 
@@ -121,4 +132,57 @@ fn benches() -> Vec<Case> {
     let global = |t, position| setting(t, (8, 1), 512, 8192, None, position, t as u32);
     let settings = [sliding(1, 8191), global(1, 8191), sliding(512, 7680), global(512, 7680)];
     settings.into_iter().map(|setting| case(Element::F16, setting).bench()).collect()
+}
+
+fn training() -> Vec<Case> {
+    let mut cases = vec![
+        train(1, (2, 1), 16, None),
+        train(5, (4, 2), 16, None).gradient(),
+        train(7, (2, 1), 16, Some(3)).gradient(),
+        train(40, (2, 1), 16, None).gradient(),
+    ];
+    for (t, heads, width, window) in [
+        (2, (1, 1), 16, None),
+        (3, (4, 1), 16, None),
+        (17, (8, 2), 64, Some(4)),
+        (65, (4, 1), 64, None),
+        (65, (2, 2), 64, Some(20)),
+        (130, (8, 1), 64, Some(70)),
+        (9, (2, 1), 512, None),
+    ] {
+        cases.push(train(t, heads, width, window));
+        cases.push(train_back(t, heads, width, window));
+    }
+    cases
+}
+
+fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Option<u32>) -> Case {
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads, width]));
+        let k = g.input("k", Type::f32([t, kv_heads, width]));
+        let v = g.input("v", Type::f32([t, kv_heads, width]));
+        g.apply_all(AttentionTrain { window }, &[q, k, v])
+    };
+    Case::new("attention", format!("train {t}x{heads}/{kv_heads}x{width} {window:?}"), build)
+        // A sequence is whole whatever the step says.
+        .step(11, 1)
+        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+}
+
+/// The gradient's kernels; that they are the right ones, the cases with `.gradient()` show.
+fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>) -> Case {
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads.0, width]));
+        let k = g.input("k", Type::f32([t, heads.1, width]));
+        let v = g.input("v", Type::f32([t, heads.1, width]));
+        let dy = g.input("dy", Type::f32([t, heads.0 * width]));
+        let made = g.apply_all(AttentionTrain { window }, &[q, k, v]);
+        g.apply_all(AttentionGrad { window }, &[q, k, v, made[0], made[1], dy])
+    };
+    // Small scores: where one weight is nearly 1, the gradient of its score is a difference of nearly equal numbers.
+    let q = (0..t * heads.0 * width).map(|i| ((i * 37 + i / 5) % 1009) as f32 / 4036.0 - 0.125);
+    Case::new("attention", format!("back {t}x{heads:?}x{width} {window:?}"), build)
+        .step(11, 1)
+        .given("q", Data::F32(q.collect()))
+        .tolerance(Tolerance::EXPONENTIAL.terms(width.max(t)))
 }

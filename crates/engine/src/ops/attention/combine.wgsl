@@ -4,7 +4,6 @@ override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override SLICE: u32 = 32u;
 override TILE: u32 = 64u;
-override SPLITS: u32 = 1u;
 //#use reduce
 //#use keys
 //#use stretches
@@ -12,14 +11,17 @@ override SPLITS: u32 = 1u;
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
-var<workgroup> sh_factor: array<f32, SPLITS>;
+// As many as the keys are ever split into.
+const MOST_SPLITS: u32 = 128u;
+
+var<workgroup> sh_factor: array<f32, MOST_SPLITS>;
 var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
     let all = stretches();
-    let used = min((all.end - all.first + all.length - 1u) / all.length, SPLITS);
-    let rows = place * SPLITS * (QUADS + 1u);
+    let used = min((all.end - all.first + all.length - 1u) / all.length, p.splits);
+    let rows = place * p.splits * (QUADS + 1u);
     var most = HIDDEN;
     for (var s = lane.index; s < used; s += WG) {
         most = max(most, parts[rows + s * (QUADS + 1u) + QUADS].x);

@@ -5,6 +5,7 @@ struct Params {
     kv_heads: u32,
     slots: u32,
     window: u32,
+    splits: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

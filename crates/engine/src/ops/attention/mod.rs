@@ -5,7 +5,11 @@
 //! ones give zeros.
 
 pub(crate) mod cases;
+mod choice;
 mod gpu;
+mod train;
+
+pub use train::{AttentionGrad, AttentionTrain};
 
 use crate::{
     cpu::CpuCall,

@@ -5,7 +5,6 @@ override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override ROWS: u32 = 1u;
 override TILE: u32 = 64u;
-override SPLITS: u32 = 1u;
 //#use team
 //#use kv
 //#use keys
@@ -30,7 +29,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let rows = Rows(group.y * ROWS, group.z);
     let all = stretches();
     let first = all.first + group.x * all.length;
-    if first >= all.end && SPLITS > 1u {
+    if first >= all.end && p.splits > 1u {
         return;
     }
     let end = min(first + all.length, all.end);
@@ -143,12 +142,12 @@ fn write(rows: Rows, r: u32, split: u32, id: u32) {
         sum += sh_sum[part * QUADS + id];
     }
     let place = row_place(rows, r);
-    if SPLITS == 1u {
+    if p.splits == 1u {
         let live = token_of(rows.first + r) < run.count;
         o[place * QUADS + id] = select(vec4(0.0), sum / sh_row[r].y, live);
         return;
     }
-    let at = (place * SPLITS + split) * (QUADS + 1u);
+    let at = (place * p.splits + split) * (QUADS + 1u);
     o[at + id] = sum;
     if id == 0u {
         o[at + QUADS] = vec4(sh_row[r], 0.0, 0.0);

@@ -1,4 +1,4 @@
-// How the keys of a run are dealt out to SPLITS workgroups: in stretches of whole tiles, the same for all rows. The list is
+// How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The list is
 // made for the longest cache; how much of it lives is known only now.
 struct Stretches {
     first: u32,
@@ -9,6 +9,6 @@ struct Stretches {
 fn stretches() -> Stretches {
     let first = first_key(run.position);
     let end = run.position + run.count;
-    let share = (end - first + SPLITS - 1u) / SPLITS;
+    let share = (end - first + p.splits - 1u) / p.splits;
     return Stretches(first, end, max((share + TILE - 1u) / TILE, 1u) * TILE);
 }

@@ -6,6 +6,7 @@ override QUADS: u32 = 64u;
 override STAGE: u32 = 4u;
 //#use kv
 //#use keys
+//#use tokens
 
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
@@ -34,10 +35,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let kv_head = group.y;
     let all_rows = p.tokens * heads_of_group();
     let first_token = token_of(first_row);
-    let last_token = min(token_of(min(first_row + ROWS, all_rows) - 1u), run.count - 1u);
-    let first = first_key(run.position + first_token);
+    let last_token = min(token_of(min(first_row + ROWS, all_rows) - 1u), live_tokens() - 1u);
+    let first = first_key(first_position() + first_token);
     // A block of rows beyond the live tokens sees nothing.
-    let end = select(first, run.position + last_token + 1u, first_token < run.count);
+    let end = select(first, first_position() + last_token + 1u, first_token < live_tokens());
 
     // What this lane sums: one quad of the head for `each` rows.
     let groups = min(WG / QUADS, ROWS);
@@ -49,7 +50,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         sums[i] = vec4(0.0);
     }
     // What this lane weighs: some keys of one row.
-    let position = run.position + token_of(first_row + id / LANES);
+    let position = first_position() + token_of(first_row + id / LANES);
     var largest = HIDDEN;
     var weights = 0.0;
 
@@ -101,19 +102,28 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
 
     sh_row[id] = weights;
     workgroupBarrier();
+    if id % LANES == 0u && first_row + id / LANES < all_rows {
+        keep_row(place_of(first_row + id / LANES, kv_head), largest, row_sum(id / LANES));
+    }
     if my_row >= ROWS {
         return;
     }
     for (var i = 0u; i < each; i++) {
         let row = first_row + my_row + i;
         if my_row + i < ROWS && row < all_rows {
-            var total = 0.0;
-            for (var j = 0u; j < LANES; j++) {
-                total += sh_row[(my_row + i) * LANES + j];
-            }
-            o[place_of(row, kv_head) * QUADS + quad] = select(vec4(0.0), sums[i] / total, token_of(row) < run.count);
+            let mean = sums[i] / row_sum(my_row + i);
+            o[place_of(row, kv_head) * QUADS + quad] = select(vec4(0.0), mean, token_of(row) < live_tokens());
         }
     }
+}
+
+// Sum of a row's weights, from those of its lanes.
+fn row_sum(row: u32) -> f32 {
+    var sum = 0.0;
+    for (var i = 0u; i < LANES; i++) {
+        sum += sh_row[row * LANES + i];
+    }
+    return sum;
 }
 
 // Scores of a tile. A lane makes four neighbouring keys of rows r and r + 16.

@@ -30,9 +30,9 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     for (var i = lane.index; i < HALF; i += WG) {
         let a = sh_row[i] * scale * weight(head, i);
         let b = sh_row[i + HALF] * scale * weight(head, i + HALF);
-        let turn = turn(head, token, i);
-        sh_row[i] = a * turn.x - b * turn.y;
-        sh_row[i + HALF] = a * turn.y + b * turn.x;
+        let angle = turn(head, token, i);
+        sh_row[i] = a * angle.x - b * angle.y;
+        sh_row[i + HALF] = a * angle.y + b * angle.x;
     }
     workgroupBarrier();
     store(head, token, lane.index);
