@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Formats of 256 weights a block or less.
-const FORMATS: &[DType] = &[DType::Q4_K];
+const FORMATS: &[DType] = &[DType::Q4_K, DType::Q5_0, DType::Q8_0];
 
 /// A product: tokens, experts of a token, experts, rows, width.
 #[derive(Debug, Clone, Copy)]
