@@ -13,6 +13,11 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").into()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
+}
+
 /// Prints a line for the person at the terminal.
 #[expect(clippy::print_stdout, reason = "tasks report on the terminal")]
 pub(crate) fn say(text: &str) {
@@ -26,11 +31,22 @@ pub(crate) fn sh(program: &str, args: &[&str]) -> Result<()> {
 
 /// Runs `program` with `args` in `dir`.
 pub(crate) fn sh_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
+    sh_with(dir, &[], program, args)
+}
+
+/// Runs `program` with `args` in `dir` and more environment variables.
+pub(crate) fn sh_with(
+    dir: &Path,
+    variables: &[(&str, String)],
+    program: &str,
+    args: &[&str],
+) -> Result<()> {
     let line = format!("{program} {}", args.join(" "));
     say(&format!("\n$ {line}"));
     let start = Instant::now();
     let status = Command::new(program)
         .args(args)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .current_dir(dir)
         .status()
         .with_context(|| format!("`{program}` could not be started; is it installed?"))?;

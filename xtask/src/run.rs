@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::command::{root, say, sh};
+use crate::command::{say, sh, target};
 
 const STATUS: &str = "
 rullama can read models; it cannot run them yet.
@@ -15,9 +15,7 @@ Try:";
 
 pub(crate) fn run() -> Result<()> {
     sh("cargo", &["build", "--release", "--package", "rullama"])?;
-    let target =
-        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
-    let program = target.join("release/rullama");
+    let program = target().join("release/rullama");
     let program = program.display();
     say(STATUS);
     for words in [

@@ -1,14 +1,31 @@
 //! Installs what the tests need beyond the toolchain itself.
 
-use anyhow::Result;
+use std::path::Path;
 
-use crate::command::{output, sh};
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    command::{output, root, say, sh, sh_in},
+    drivers,
+};
 
 /// The targets every portable crate is built for; the second one also runs their tests.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
+/// The oldest Node whose WASI and fetch the tests can use.
+const OLDEST_NODE: u32 = 20;
+/// Debian's names of the software GPU drivers and the browser.
+const PACKAGES: [&str; 3] = ["chromium", "libvulkan1", "mesa-vulkan-drivers"];
+
 pub(crate) fn setup() -> Result<()> {
+    rust_parts()?;
+    node()?;
+    system_packages()?;
+    web_packages()
+}
+
+fn rust_parts() -> Result<()> {
     let targets = output("rustup", &["target", "list", "--installed"])?;
     for target in [WASM, WASI] {
         if !targets.lines().any(|line| line == target) {
@@ -22,4 +39,45 @@ pub(crate) fn setup() -> Result<()> {
         }
     }
     Ok(())
+}
+
+fn node() -> Result<()> {
+    let version = output("node", &["--version"])
+        .context("Node is missing: install version 20 or newer from https://nodejs.org")?;
+    let major = version.trim().trim_start_matches('v').split('.').next().unwrap_or_default();
+    if major.parse::<u32>().unwrap_or(0) < OLDEST_NODE {
+        bail!("Node {} is too old: install version {OLDEST_NODE} or newer", version.trim());
+    }
+    Ok(())
+}
+
+/// Software GPU drivers and a browser, so that kernels are tested on machines without a GPU.
+fn system_packages() -> Result<()> {
+    if !cfg!(target_os = "linux") || (drivers::software().len() == 2 && drivers::browser()) {
+        return Ok(());
+    }
+    let root_user = output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
+    if root_user && Path::new("/usr/bin/apt-get").is_file() {
+        sh("apt-get", &["update"])?;
+        return sh(
+            "apt-get",
+            &[&["install", "-y", "--no-install-recommends"], PACKAGES.as_slice()].concat(),
+        );
+    }
+    say(
+        "To test kernels without a GPU, install Chromium and Mesa's software Vulkan driver (lavapipe).",
+    );
+    say(&format!("On Debian and Ubuntu: sudo apt-get install {}", PACKAGES.join(" ")));
+    Ok(())
+}
+
+/// What the scripts under `web/` import; installed again only when the lock file is newer.
+fn web_packages() -> Result<()> {
+    let web = root().join("web");
+    let changed = |path: &str| web.join(path).metadata().and_then(|data| data.modified()).ok();
+    let installed = changed("node_modules/.package-lock.json");
+    if installed.is_some() && installed >= changed("package-lock.json") {
+        return Ok(());
+    }
+    sh_in(&web, "npm", &["ci", "--no-audit", "--no-fund"])
 }

@@ -3,8 +3,10 @@
 use anyhow::Result;
 
 use crate::{
-    command::{say, sh},
+    browser,
+    command::{root, say, sh, sh_with},
     setup::{WASI, WASM, setup},
+    shaders,
     tidy::tidy,
 };
 
@@ -12,7 +14,8 @@ use crate::{
 const PORTABLE: [&str; 5] =
     ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-runtime"];
 
-pub(crate) fn test() -> Result<()> {
+/// Runs all of it; `variables` choose the GPUs that kernels run on.
+pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     setup()?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
@@ -20,11 +23,13 @@ pub(crate) fn test() -> Result<()> {
         "cargo",
         &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
     )?;
-    sh("cargo", &["test", "--workspace", "--all-features"])?;
+    sh_with(&root(), variables, "cargo", &["test", "--workspace", "--all-features"])?;
+    shaders::check()?;
 
     let portable: Vec<&str> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
     sh("cargo", &[&["build", "--target", WASM], portable.as_slice()].concat())?;
     sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], portable.as_slice()].concat())?;
+    browser::ops()?;
     say("\nAll checks passed.");
     Ok(())
 }

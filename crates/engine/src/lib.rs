@@ -5,6 +5,7 @@ mod error;
 pub mod gpu;
 pub mod graph;
 pub mod ops;
+mod precision;
 pub mod suite;
 
 pub use error::EngineError;

@@ -8,6 +8,7 @@ use rullama_gguf::{DType, quant::dequantize};
 use crate::{
     error::EngineError,
     graph::{Element, Graph, Node, Shape, Step, Type, Value},
+    precision,
 };
 
 /// The numbers of one value.
@@ -165,6 +166,22 @@ impl<'a> CpuCall<'a> {
         f32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
     }
 
+    /// Writes numbers into state `i` from `at` on, rounded to the precision it is kept in.
+    ///
+    /// # Panics
+    /// If they do not fit, or are no whole groups of a Q8 state.
+    pub fn store(&self, i: usize, at: usize, numbers: &[f32]) {
+        let mut state = self.state(i);
+        let place = &mut state[at..at + numbers.len()];
+        place.copy_from_slice(numbers);
+        precision::round(self.input(i).element, place);
+    }
+
+    /// Ids of state `i`, to be written.
+    pub fn state_u32(&self, i: usize) -> RefMut<'a, [u32]> {
+        u32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
+    }
+
     /// Result `i`, to be written.
     pub fn out(&self, i: usize) -> RefMut<'a, [f32]> {
         f32_mut(self.memory[self.node.outputs[i].index()].borrow_mut())
@@ -172,10 +189,7 @@ impl<'a> CpuCall<'a> {
 
     /// Ids of result `i`, to be written.
     pub fn out_u32(&self, i: usize) -> RefMut<'a, [u32]> {
-        RefMut::map(self.memory[self.node.outputs[i].index()].borrow_mut(), |data| match data {
-            Data::U32(numbers) => numbers.as_mut_slice(),
-            other => panic!("u32 numbers were expected, not {other:?}"),
-        })
+        u32_mut(self.memory[self.node.outputs[i].index()].borrow_mut())
     }
 
     fn borrow(&self, value: Value) -> Ref<'a, Data> {
@@ -187,5 +201,12 @@ fn f32_mut(data: RefMut<'_, Data>) -> RefMut<'_, [f32]> {
     RefMut::map(data, |data| match data {
         Data::F32(numbers) => numbers.as_mut_slice(),
         other => panic!("f32 numbers were expected, not {other:?}"),
+    })
+}
+
+fn u32_mut(data: RefMut<'_, Data>) -> RefMut<'_, [u32]> {
+    RefMut::map(data, |data| match data {
+        Data::U32(numbers) => numbers.as_mut_slice(),
+        other => panic!("u32 numbers were expected, not {other:?}"),
     })
 }

@@ -10,6 +10,7 @@ use std::{cell::RefCell, collections::HashMap};
 use crate::{
     error::EngineError,
     graph::{Element, Graph, Origin, Step, Type, Value},
+    precision,
 };
 
 /// A list with its memory, ready to be run again and again.
@@ -50,13 +51,16 @@ impl CpuPlan {
         &self.graph
     }
 
-    /// Writes an input or a state.
+    /// Writes an input or a state, rounded to the precision it is kept in.
     ///
     /// # Panics
     /// If there is no such value, or the data has another length or element.
-    pub fn write(&mut self, name: &str, data: Data) {
+    pub fn write(&mut self, name: &str, mut data: Data) {
         let value =
             self.find(name).unwrap_or_else(|| panic!("the list has no input or state `{name}`"));
+        if let Data::F32(numbers) = &mut data {
+            precision::round(self.graph.ty(value).element, numbers);
+        }
         let slot = self.memory[value.index()].get_mut();
         assert!(
             slot.same_kind(&data),

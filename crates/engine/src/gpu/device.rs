@@ -23,6 +23,7 @@ pub struct Gpu {
     pub(super) queue: wgpu::Queue,
     facts: DeviceFacts,
     name: String,
+    software: bool,
     lost: Arc<AtomicBool>,
     pub(super) pipelines: Rc<Pipelines>,
 }
@@ -73,7 +74,15 @@ impl Gpu {
             workgroup_bytes: limits.max_compute_workgroup_storage_size,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         };
-        Ok(Self { device, queue, facts, name: info.name, lost, pipelines: Rc::default() })
+        Ok(Self {
+            device,
+            queue,
+            facts,
+            software: info.device_type == wgpu::DeviceType::Cpu,
+            name: info.name,
+            lost,
+            pipelines: Rc::default(),
+        })
     }
 
     /// Every adapter of this machine, with all it offers.
@@ -103,6 +112,16 @@ impl Gpu {
     /// The adapter's name, for people.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Whether the adapter is a program on the CPU, good for tests alone.
+    pub fn is_software(&self) -> bool {
+        self.software
+    }
+
+    /// Labels of the pipelines made so far, on this device and those it plays: which variants were chosen.
+    pub fn pipeline_labels(&self) -> Vec<String> {
+        self.pipelines.labels()
     }
 
     /// Fails once the device is gone.

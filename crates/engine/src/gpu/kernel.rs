@@ -108,6 +108,23 @@ impl Dispatch {
         self
     }
 
+    /// What tells its pipeline from others, and the pipeline's name in a debugger.
+    pub fn label(&self) -> String {
+        let mut label = self.kernel.name.to_owned();
+        for part in &self.parts {
+            label.push_str(&format!(" {}", part.name));
+        }
+        for (name, value) in &self.constants {
+            label.push_str(&format!(" {name}={value}"));
+        }
+        label.push(' ');
+        label.extend(self.bindings.iter().map(|bind| match bind {
+            Bind::Read(_) => 'r',
+            Bind::Write(_) => 'w',
+        }));
+        label
+    }
+
     /// Sets a grid of `n` workgroups in one row, or in several where a row would be too long; the kernel takes its number
     /// with `grid_index`.
     #[must_use]

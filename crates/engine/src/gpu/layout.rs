@@ -124,3 +124,99 @@ impl Slabs {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rullama_gguf::DType;
+
+    use super::{DeviceFacts, ROW_STEP, Slabs, UNIT, fields};
+
+    const FORMATS: [DType; 17] = [
+        DType::F32,
+        DType::F16,
+        DType::BF16,
+        DType::Q4_0,
+        DType::Q4_1,
+        DType::Q5_0,
+        DType::Q5_1,
+        DType::Q8_0,
+        DType::Q2_K,
+        DType::Q3_K,
+        DType::Q4_K,
+        DType::Q5_K,
+        DType::Q6_K,
+        DType::IQ4_NL,
+        DType::IQ4_XS,
+        DType::MXFP4,
+        DType::NVFP4,
+    ];
+
+    #[test]
+    fn fields_hold_every_byte_of_a_block_once() {
+        for dtype in FORMATS {
+            let mut times = vec![0; dtype.block_bytes()];
+            for (start, width) in fields(dtype) {
+                times[*start..start + width].iter_mut().for_each(|n| *n += 1);
+            }
+            assert!(times.iter().all(|n| *n == 1), "{}: {times:?}", dtype.name());
+            assert!(fields(dtype).len() <= 4, "{}: parameters name four planes", dtype.name());
+        }
+    }
+
+    /// Rows written in pieces land where the blocks of a row, counted through the slab, are expected in each plane.
+    #[test]
+    fn pieces_and_slabs_put_each_field_in_its_place() {
+        for dtype in FORMATS {
+            let width = if dtype.block_elements() == 1 { 33 } else { dtype.block_elements() * 3 };
+            let row_bytes = width / dtype.block_elements() * dtype.block_bytes();
+            let facts = DeviceFacts { binding_bytes: 9 * row_bytes as u64, ..DeviceFacts::floor() };
+            let (slabs, memory, file) = written(dtype, [11, width], &facts);
+            assert!(slabs.rows.len() > 1, "{}: {:?}", dtype.name(), slabs.rows);
+            for (slab, rows) in slabs.rows.iter().enumerate() {
+                assert!(slabs.bytes(slab) as u64 <= facts.binding_bytes, "{}", dtype.name());
+                for (plane, (offset, bytes)) in fields(dtype).iter().enumerate() {
+                    let start = slabs.planes(slab)[plane] as usize * 4;
+                    assert!(start.is_multiple_of(16));
+                    for (row, block) in
+                        (0..rows.len()).flat_map(|r| (0..slabs.file_blocks).map(move |b| (r, b)))
+                    {
+                        let at = start + (row * slabs.row_blocks + block) * bytes;
+                        let from =
+                            (rows.start + row) * row_bytes + block * dtype.block_bytes() + offset;
+                        assert_eq!(
+                            memory[slab][at..at + bytes],
+                            file[from..from + bytes],
+                            "{} row {row} block {block} plane {plane}",
+                            dtype.name()
+                        );
+                    }
+                }
+            }
+            assert!((slabs.row_units() * UNIT).is_multiple_of(dtype.block_elements()));
+        }
+    }
+
+    /// A file of counted bytes, cut in pieces of four rows into the memory of its slabs.
+    fn written(
+        dtype: DType,
+        shape: [usize; 2],
+        facts: &DeviceFacts,
+    ) -> (Slabs, Vec<Vec<u8>>, Vec<u8>) {
+        let slabs = Slabs::new(dtype, &shape.into(), facts);
+        let row_bytes = slabs.file_blocks * dtype.block_bytes();
+        let file: Vec<u8> = (0..shape[0] * row_bytes).map(|i| (i * 37 % 251) as u8).collect();
+        let mut memory: Vec<Vec<u8>> =
+            (0..slabs.rows.len()).map(|slab| vec![0xff; slabs.bytes(slab)]).collect();
+        for (slab, rows) in slabs.rows.iter().enumerate() {
+            for first in (0..rows.len()).step_by(ROW_STEP) {
+                let end = (first + ROW_STEP).min(rows.len());
+                let piece = &file[(rows.start + first) * row_bytes..(rows.start + end) * row_bytes];
+                for (at, plane) in slabs.cut(slab, first, piece) {
+                    assert!(at.is_multiple_of(4), "{}: copies start at whole words", dtype.name());
+                    memory[slab][at..at + plane.len()].copy_from_slice(&plane);
+                }
+            }
+        }
+        (slabs, memory, file)
+    }
+}

@@ -10,6 +10,7 @@ mod layout;
 mod memory;
 mod pipelines;
 mod plan;
+mod profile;
 mod readback;
 mod weights;
 
@@ -20,4 +21,5 @@ pub use facts::DeviceFacts;
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub use layout::Slabs;
 pub use plan::{GpuPlan, States};
+pub use profile::Timing;
 pub use weights::Weights;

@@ -10,6 +10,7 @@ use crate::error::EngineError;
 /// A compiled kernel.
 #[derive(Debug)]
 pub(crate) struct Pipeline {
+    pub(crate) label: String,
     pub(crate) compute: wgpu::ComputePipeline,
     pub(crate) layout: wgpu::BindGroupLayout,
 }
@@ -21,13 +22,20 @@ pub(crate) struct Pipelines {
 }
 
 impl Pipelines {
+    /// Labels of all pipelines made so far.
+    pub(crate) fn labels(&self) -> Vec<String> {
+        let mut labels: Vec<String> = self.known.borrow().keys().cloned().collect();
+        labels.sort_unstable();
+        labels
+    }
+
     /// The pipeline a dispatch needs.
     pub(crate) async fn get(
         &self,
         gpu: &Gpu,
         dispatch: &Dispatch,
     ) -> Result<Rc<Pipeline>, EngineError> {
-        let key = key(dispatch);
+        let key = dispatch.label();
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
@@ -35,21 +43,6 @@ impl Pipelines {
         self.known.borrow_mut().insert(key, Rc::clone(&pipeline));
         Ok(pipeline)
     }
-}
-
-/// What tells two pipelines apart, and their label in a debugger.
-fn key(dispatch: &Dispatch) -> String {
-    let mut key = dispatch.kernel.name.to_owned();
-    for part in &dispatch.parts {
-        key.push_str(&format!(" {}", part.name));
-    }
-    for (name, value) in &dispatch.constants {
-        key.push_str(&format!(" {name}={value}"));
-    }
-    for bind in &dispatch.bindings {
-        key.push(if matches!(bind, Bind::Read(_)) { 'r' } else { 'w' });
-    }
-    key
 }
 
 async fn compile(gpu: &Gpu, dispatch: &Dispatch, key: &str) -> Result<Pipeline, EngineError> {
@@ -82,7 +75,7 @@ async fn compile(gpu: &Gpu, dispatch: &Dispatch, key: &str) -> Result<Pipeline, 
         cache: None,
     });
     match scope.pop().await {
-        None => Ok(Pipeline { compute, layout }),
+        None => Ok(Pipeline { label: key.into(), compute, layout }),
         Some(error) => Err(EngineError::Kernel { kernel: key.into(), message: error.to_string() }),
     }
 }

@@ -12,6 +12,7 @@ use crate::{
     cpu::Data,
     error::EngineError,
     graph::{Cost, Element, Graph, Node, Origin, Step, Type, Value},
+    precision,
 };
 
 /// Parameter structs lie this far apart: what every device accepts as a uniform's offset.
@@ -31,10 +32,19 @@ pub struct GpuPlan {
 }
 
 #[derive(Debug)]
-struct Launch {
-    pipeline: Rc<Pipeline>,
+pub(super) struct Launch {
+    pub(super) node: usize,
+    pub(super) pipeline: Rc<Pipeline>,
     bind_group: wgpu::BindGroup,
     grid: [u32; 3],
+}
+
+impl Launch {
+    pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>) {
+        pass.set_pipeline(&self.pipeline.compute);
+        pass.set_bind_group(0, &self.bind_group, &[]);
+        pass.dispatch_workgroups(self.grid[0], self.grid[1], self.grid[2]);
+    }
 }
 
 /// Buffers of everything but weights.
@@ -74,11 +84,11 @@ impl GpuPlan {
         let params =
             gpu.buffer("params", PARAMS_STRIDE * (dispatches.len() as u64).max(1), uniform).await?;
         let mut launches = Vec::with_capacity(dispatches.len());
-        for (index, (node, dispatch)) in dispatches.iter().enumerate() {
+        for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
             let at = index as u64 * PARAMS_STRIDE;
             gpu.queue.write_buffer(&params, at, &dispatch.params);
             let pipeline = gpu.pipelines.get(&gpu, dispatch).await?;
-            let node = &graph.nodes()[*node];
+            let node = &graph.nodes()[*node_index];
             let mut entries = vec![
                 uniform_entry(0, &params, at, dispatch.params.len().max(16)),
                 uniform_entry(1, &step, 0, 16),
@@ -95,7 +105,7 @@ impl GpuPlan {
                 layout: &pipeline.layout,
                 entries: &entries,
             });
-            launches.push(Launch { pipeline, bind_group, grid: dispatch.grid });
+            launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
         }
         Ok(Self { gpu, graph, launches, step, memory })
     }
@@ -123,20 +133,30 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
-        self.gpu.check()?;
-        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        self.write_step(step)?;
         let mut encoder =
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            for launch in &self.launches {
-                pass.set_pipeline(&launch.pipeline.compute);
-                pass.set_bind_group(0, &launch.bind_group, &[]);
-                pass.dispatch_workgroups(launch.grid[0], launch.grid[1], launch.grid[2]);
-            }
+            self.launches.iter().for_each(|launch| launch.encode(&mut pass));
         }
         self.gpu.queue.submit([encoder.finish()]);
         Ok(())
+    }
+
+    /// Sets the numbers of the next run.
+    pub(super) fn write_step(&self, step: &Step) -> Result<(), EngineError> {
+        self.gpu.check()?;
+        self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
+        Ok(())
+    }
+
+    pub(super) fn launches(&self) -> &[Launch] {
+        &self.launches
+    }
+
+    pub(super) fn gpu(&self) -> &Gpu {
+        &self.gpu
     }
 
     /// Waits for the queued runs and reads a value back; it must be kept, an input or a state.
@@ -157,12 +177,12 @@ impl GpuPlan {
     /// If the list has no such input or state, or the numbers are of another kind.
     pub fn write_data(&self, name: &str, ty: &Type, data: &Data) {
         match (ty.element, data) {
-            (Element::F32, Data::F32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
             (Element::U32, Data::U32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
-            (Element::F16, Data::F32(numbers)) => {
-                let halves: Vec<half::f16> =
-                    numbers.iter().map(|x| half::f16::from_f32(*x)).collect();
-                self.write(name, bytemuck::cast_slice(&halves));
+            (Element::F32 | Element::F16 | Element::Q8, Data::F32(numbers)) => {
+                let mut bytes = precision::encode(ty.element, numbers);
+                // The device takes multiples of four bytes.
+                bytes.resize(bytes.len().next_multiple_of(4), 0);
+                self.write(name, &bytes);
             }
             (element, _) => panic!("`{name}` is kept as {element:?}"),
         }
@@ -175,19 +195,11 @@ impl GpuPlan {
     pub async fn read_any(&self, value: Value) -> Result<Vec<f32>, EngineError> {
         let ty = self.graph.ty(value);
         let bytes = self.read(value).await?;
-        let mut numbers: Vec<f32> = match ty.element {
-            Element::U32 => bytemuck::pod_collect_to_vec::<u8, u32>(&bytes)
-                .iter()
-                .map(|id| *id as f32)
-                .collect(),
-            Element::F16 => bytemuck::pod_collect_to_vec::<u8, half::f16>(&bytes)
-                .iter()
-                .map(|x| x.to_f32())
-                .collect(),
-            _ => bytemuck::pod_collect_to_vec(&bytes),
-        };
-        numbers.truncate(ty.shape.len());
-        Ok(numbers)
+        if ty.element != Element::U32 {
+            return Ok(precision::decode(ty.element, &bytes, ty.shape.len()));
+        }
+        let ids: Vec<u32> = bytemuck::pod_collect_to_vec(&bytes);
+        Ok(ids.iter().take(ty.shape.len()).map(|id| *id as f32).collect())
     }
 
     /// Fills every slot with a byte pattern, so that a test notices what a kernel leaves unwritten.

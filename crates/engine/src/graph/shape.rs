@@ -100,6 +100,11 @@ impl Type {
         Self { shape: shape.into(), element: Element::Weight(dtype) }
     }
 
+    /// A cache of this precision and shape.
+    pub fn cache(element: Element, shape: impl Into<Shape>) -> Self {
+        Self { shape: shape.into(), element }
+    }
+
     /// Ids of this shape.
     pub fn u32(shape: impl Into<Shape>) -> Self {
         Self { shape: shape.into(), element: Element::U32 }

@@ -2,7 +2,10 @@
 
 use rullama_gguf::DType;
 
-use crate::gpu::{DeviceFacts, Part};
+use crate::{
+    gpu::{DeviceFacts, Part},
+    graph::Element,
+};
 
 /// Sums over a workgroup through its memory: works everywhere.
 pub(crate) static REDUCE_WORKGROUP: Part = Part {
@@ -36,6 +39,10 @@ macro_rules! part {
 pub(crate) static WEIGHTS: Part =
     Part { kind: "weights", name: "weights", source: include_str!("../wgsl/quant/weights.wgsl") };
 
+/// What a column holds against a unit of weights, and their product.
+pub(crate) static UNIT: Part =
+    Part { kind: "unit", name: "unit", source: include_str!("../wgsl/quant/unit.wgsl") };
+
 /// How 32 weights of a format are read.
 ///
 /// # Panics
@@ -43,7 +50,22 @@ pub(crate) static WEIGHTS: Part =
 pub(crate) fn quant(dtype: DType) -> &'static Part {
     match dtype {
         DType::F32 => part!("quant", "f32"),
+        DType::F16 => part!("quant", "f16"),
+        DType::BF16 => part!("quant", "bf16"),
+        DType::Q4_0 => part!("quant", "q4_0"),
+        DType::Q4_1 => part!("quant", "q4_1"),
+        DType::Q5_0 => part!("quant", "q5_0"),
+        DType::Q5_1 => part!("quant", "q5_1"),
+        DType::Q8_0 => part!("quant", "q8_0"),
+        DType::Q2_K => part!("quant", "q2_k"),
+        DType::Q3_K => part!("quant", "q3_k"),
         DType::Q4_K => part!("quant", "q4_k"),
+        DType::Q5_K => part!("quant", "q5_k"),
+        DType::Q6_K => part!("quant", "q6_k"),
+        DType::IQ4_NL => part!("quant", "iq4_nl"),
+        DType::IQ4_XS => part!("quant", "iq4_xs"),
+        DType::MXFP4 => part!("quant", "mxfp4"),
+        DType::NVFP4 => part!("quant", "nvfp4"),
         other => panic!("no kernel reads {}", other.name()),
     }
 }
@@ -57,3 +79,36 @@ pub(crate) fn columns(width: usize) -> &'static Part {
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
 }
+
+/// How numbers of a cache are read.
+///
+/// # Panics
+/// If the element is none of a cache.
+pub(crate) fn kv(element: Element) -> &'static Part {
+    match element {
+        Element::F32 => part!("kv", "f32"),
+        Element::F16 => part!("kv", "f16"),
+        Element::Q8 => part!("kv", "q8"),
+        other => panic!("{other:?} is no element of a cache"),
+    }
+}
+
+/// How numbers of a cache are written.
+///
+/// # Panics
+/// If the element is none of a cache.
+pub(crate) fn kv_store(element: Element) -> &'static Part {
+    match element {
+        Element::F32 => part!("kv_store", "f32"),
+        Element::F16 => part!("kv_store", "f16"),
+        Element::Q8 => part!("kv_store", "q8"),
+        other => panic!("{other:?} is no element of a cache"),
+    }
+}
+
+/// GELU, its slope and a tanh that is safe everywhere.
+pub(crate) static ACTIVATION: Part = Part {
+    kind: "activation",
+    name: "activation",
+    source: include_str!("../wgsl/activation.wgsl"),
+};

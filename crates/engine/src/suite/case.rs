@@ -54,7 +54,14 @@ impl Case {
         self
     }
 
-    /// Takes these numbers for an input or state.
+    /// Draws random numbers from this seed.
+    #[must_use]
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.step.seed = seed;
+        self
+    }
+
+    /// Takes these numbers for an input, a state or a weight.
     #[must_use]
     pub fn given(mut self, name: &str, data: Data) -> Self {
         self.given.insert(name.into(), data);

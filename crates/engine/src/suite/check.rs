@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Case, numbers};
+use super::Case;
 use crate::{
     cpu::{CpuPlan, Data},
     error::EngineError,
@@ -58,7 +58,10 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
         case.op,
         case.name
     );
-    let far = |(got, want): (&f32, &f32)| (got - want).abs() > 1e-6 * (1.0 + want.abs());
+    let near = |got: f32, want: f32| {
+        got == want || want.is_finite() && (got - want).abs() <= 1e-6 * (1.0 + want.abs())
+    };
+    let far = |(got, want): (&f32, &f32)| !near(*got, *want);
     match got.iter().zip(literal).position(far) {
         None => Ok(()),
         Some(index) => Err(Failure::Wrong {
@@ -101,12 +104,7 @@ pub fn check_gradient(case: &Case) -> Result<(), Failure> {
     }
     let mut graph = Graph::new();
     let result = (case.build)(&mut graph)[0];
-    let inputs: Vec<(Value, String)> = named(&graph)
-        .filter(|(value, _, ty)| {
-            ty.element == Element::F32 && matches!(graph.info(*value).origin, Origin::Input(_))
-        })
-        .map(|(value, name, _)| (value, name.to_owned()))
-        .collect();
+    let inputs = differentiable(&graph);
     let seed = graph.input("dy", graph.ty(result).clone());
     let wrt: Vec<Value> = inputs.iter().map(|(value, _)| *value).collect();
     let gradients = backward(&mut graph, result, seed, &wrt);
@@ -165,7 +163,7 @@ fn on_cpu(case: &Case) -> Result<Vec<Vec<f32>>, EngineError> {
 
 /// A plan on the CPU with the case's numbers in place.
 fn ready(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
-    let mut plan = CpuPlan::new(graph, |name, ty| Some(numbers::weight(name, ty)))?;
+    let mut plan = CpuPlan::new(graph, |name, ty| Some(case.weight(name, ty)))?;
     let names: Vec<(String, Type)> =
         named(plan.graph()).map(|(_, name, ty)| (name.to_owned(), ty.clone())).collect();
     for (name, ty) in names {
@@ -181,7 +179,7 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     let mut weights = Weights::new(gpu);
     for (_, info) in graph.values() {
         if let Origin::Weight(name) = &info.origin {
-            let weight = numbers::weight(name, &info.ty);
+            let weight = case.weight(name, &info.ty);
             weights.reserve(name, weight.dtype, &weight.shape).await?;
             weights.write(name, 0, &weight.bytes)?;
         }
@@ -199,8 +197,18 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     Ok(read)
 }
 
+/// The inputs of a list that have gradients.
+pub(super) fn differentiable(graph: &Graph) -> Vec<(Value, String)> {
+    named(graph)
+        .filter(|(value, _, ty)| {
+            ty.element == Element::F32 && matches!(graph.info(*value).origin, Origin::Input(_))
+        })
+        .map(|(value, name, _)| (value, name.to_owned()))
+        .collect()
+}
+
 /// Inputs and states of a list.
-fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
+pub(super) fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
     graph.values().filter_map(|(value, info)| match &info.origin {
         Origin::Input(name) | Origin::State(name) => Some((value, name.as_str(), &info.ty)),
         Origin::Weight(_) | Origin::Node(_) => None,

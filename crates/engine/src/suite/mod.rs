@@ -2,27 +2,64 @@
 //! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
 //! the same list.
 
+mod bandwidth;
+mod bench;
 mod case;
 mod check;
 mod numbers;
+mod run;
+mod support;
 mod tolerance;
+mod variants;
 
+pub use bandwidth::read_bandwidth;
+pub use bench::{Clock, Measured, bench};
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
+pub(crate) use numbers::random_bits;
+pub use run::{Verdict, most_workgroups, plays, run};
+pub use support::{Support, support};
 pub use tolerance::Tolerance;
+pub use variants::{Variant, devices, variants};
 
 use crate::{gpu::DeviceFacts, ops};
 
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
-    let folders = [ops::add::cases::cases, ops::linear::cases::cases, ops::rms_norm::cases::cases];
+    let folders = [
+        ops::adamw::cases::cases,
+        ops::add::cases::cases,
+        ops::add_norm::cases::cases,
+        ops::argmax::cases::cases,
+        ops::attention::cases::cases,
+        ops::cross_entropy::cases::cases,
+        ops::elementwise::cases::cases,
+        ops::embed::cases::cases,
+        ops::expert_groups::cases::cases,
+        ops::experts_combine::cases::cases,
+        ops::head_norm_rope::cases::cases,
+        ops::linear::cases::cases,
+        ops::linear_experts::cases::cases,
+        ops::linear_t::cases::cases,
+        ops::lora::cases::cases,
+        ops::matmul::cases::cases,
+        ops::ple::cases::cases,
+        ops::rms_norm::cases::cases,
+        ops::rms_norm_grad::cases::cases,
+        ops::router::cases::cases,
+        ops::sample::cases::cases,
+        ops::select_row::cases::cases,
+        ops::store::cases::cases,
+        ops::suppress::cases::cases,
+        ops::top_k::cases::cases,
+    ];
     folders.iter().flat_map(|cases| cases()).collect()
 }
 
 /// The devices a device can play: all it offers, then less and less. Kernel choice depends on these facts alone, so each of
 /// them runs other variants.
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
-    vec![
+    let mut plays = vec![
         ("all", facts.clone()),
         ("no f16", DeviceFacts { f16: false, ..facts.clone() }),
         // Bindings so small that the weights of the cases become slabs.
@@ -34,5 +71,7 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
                 ..DeviceFacts::floor()
             },
         ),
-    ]
+    ];
+    plays.dedup_by(|later, earlier| later.1 == earlier.1);
+    plays
 }

@@ -2,12 +2,12 @@
 
 use std::hash::{Hash, Hasher};
 
-use rullama_gguf::quant::quantize;
+use rullama_gguf::{DType, quant::quantize};
 
 use super::Case;
 use crate::{
     cpu::{Data, Weight},
-    graph::{Element, Type},
+    graph::{Element, Shape, Type},
 };
 
 impl Case {
@@ -18,14 +18,53 @@ impl Case {
             _ => Data::F32(random(name, ty.shape.len())),
         })
     }
+
+    /// A weight: random numbers in its format, unless given.
+    pub(super) fn weight(&self, name: &str, ty: &Type) -> Weight {
+        if let Some(Data::Weight(given)) = self.given.get(name) {
+            return given.clone();
+        }
+        let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
+        random_weight(name, dtype, ty.shape.clone())
+    }
 }
 
-/// A random weight in its format.
-pub(super) fn weight(name: &str, ty: &Type) -> Weight {
+fn random_weight(name: &str, dtype: DType, shape: Shape) -> Weight {
+    let bytes =
+        quantize(dtype, &random(name, shape.len())).expect("cases use formats that can be written");
+    Weight { dtype, shape, bytes: bytes.into() }
+}
+
+/// A weight of random bits, which reach what no writer makes: every scale, sign and level. Only its halves are tamed, to
+/// magnitudes from 1/16 to 1/8, and its exponents, to 2^-8 to 2^7.
+pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
+    let blocks = shape[0] * shape[1] / dtype.block_elements();
+    let noise = random("bits", blocks * dtype.block_bytes());
+    let mut bytes: Vec<u8> = noise.iter().map(|x| ((x + 1.0) * 128.0) as u8).collect();
+    let halves: &[usize] = match dtype {
+        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4_NL | DType::IQ4_XS => &[0],
+        DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => &[0, 2],
+        DType::Q2_K => &[80, 82],
+        DType::Q3_K => &[108],
+        DType::Q6_K => &[208],
+        DType::MXFP4 | DType::NVFP4 => &[],
+        other => panic!("{} is not made of bits and halves", other.name()),
+    };
+    for block in bytes.chunks_exact_mut(dtype.block_bytes()) {
+        for upper in halves.iter().map(|at| at + 1) {
+            block[upper] = block[upper] & 0x83 | 0x2c;
+        }
+        if dtype == DType::MXFP4 {
+            block[0] = block[0] & 15 | 120;
+        }
+    }
+    Data::Weight(Weight { dtype, shape: shape.into(), bytes: bytes.into() })
+}
+
+/// The first rows of a random weight, at most `most`.
+pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
     let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
-    let bytes = quantize(dtype, &random(name, ty.shape.len()))
-        .expect("cases use formats that can be written");
-    Weight { dtype, shape: ty.shape.clone(), bytes: bytes.into() }
+    random_weight(name, dtype, [ty.shape.rows().min(most), ty.shape.width()].into())
 }
 
 /// Numbers in -1..1 that depend on the name alone, on every platform.

@@ -40,11 +40,14 @@ impl Tolerance {
 
     /// The first result that is too far off: its index and the bound it broke. NaN is always too far.
     pub fn broken_at(&self, got: &[f32], want: &[f32]) -> Option<(usize, f32)> {
-        let squares: f32 = want.iter().map(|y| y * y).sum();
-        let size = (squares / want.len().max(1) as f32).sqrt();
+        let finite = || want.iter().filter(|y| y.is_finite());
+        let squares: f32 = finite().map(|y| y * y).sum();
+        let size = (squares / finite().count().max(1) as f32).sqrt();
         let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt());
         let bound = |y: f32| factor * (y.abs() + size);
-        let close = |(got, want): (&f32, &f32)| got == want || (got - want).abs() <= bound(*want);
+        let close = |(got, want): (&f32, &f32)| {
+            got == want || want.is_finite() && (got - want).abs() <= bound(*want)
+        };
         let index = got.iter().zip(want).position(|pair| !close(pair))?;
         Some((index, bound(want[index])))
     }
@@ -63,5 +66,9 @@ mod tests {
         assert!(tolerance.broken_at(&[f32::NAN], &[1.0]).is_some());
         assert!(tolerance.broken_at(&[f32::INFINITY], &[1.0]).is_some());
         assert_eq!(tolerance.broken_at(&[f32::NEG_INFINITY], &[f32::NEG_INFINITY]), None);
+        // An infinity that is wanted makes nothing else acceptable.
+        let want = [f32::NEG_INFINITY, 1.0];
+        assert_eq!(tolerance.broken_at(&[0.0, 1.0], &want).map(|(at, _)| at), Some(0));
+        assert_eq!(tolerance.broken_at(&[want[0], 2.0], &want).map(|(at, _)| at), Some(1));
     }
 }

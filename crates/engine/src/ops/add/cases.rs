@@ -5,7 +5,7 @@ use crate::{
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    let shapes = [(1, 1), (3, 17), (2, 257), (70_000, 1)];
+    let shapes = [(1, 1), (3, 17), (2, 257), (1, 65_536 * 256 + 1)];
     let mut cases: Vec<Case> = shapes.iter().map(|(t, d)| sum(*t, *d)).collect();
     cases.push(
         sum(1, 3)

@@ -1,19 +1,80 @@
 use rullama_gguf::DType;
 
 use crate::{
+    cpu::{Data, Weight},
     graph::{Graph, Type},
-    suite::{Case, Tolerance},
+    suite::{Case, Tolerance, random_bits},
 };
+
+/// Formats whose blocks are made of bits: columns, rows, width. Rows beyond 8 KiB become slabs on the floor.
+const BLOCKS: [(DType, usize, usize, usize); 21] = [
+    (DType::Q4_0, 1, 17, 544),
+    (DType::Q4_1, 1, 257, 32),
+    (DType::Q5_0, 1, 17, 1056),
+    (DType::Q5_1, 1, 33, 544),
+    (DType::Q8_0, 1, 17, 1536),
+    (DType::Q2_K, 1, 33, 1536),
+    (DType::Q3_K, 1, 21, 1536),
+    (DType::Q4_K, 1, 17, 1536),
+    (DType::Q5_K, 1, 17, 1536),
+    (DType::Q6_K, 1, 17, 1536),
+    (DType::IQ4_NL, 1, 17, 1056),
+    (DType::IQ4_XS, 1, 22, 1536),
+    (DType::MXFP4, 1, 23, 1056),
+    (DType::NVFP4, 1, 17, 1088),
+    (DType::Q4_1, 2, 5, 96),
+    (DType::Q6_K, 3, 6, 512),
+    (DType::Q5_1, 4, 67, 288),
+    (DType::Q8_0, 5, 2, 32),
+    (DType::MXFP4, 6, 3, 64),
+    (DType::NVFP4, 7, 3, 64),
+    (DType::Q4_K, 8, 33, 512),
+];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, rows, width) in [(1, 1, 1), (1, 3, 17), (3, 17, 257), (8, 5, 64), (1, 257, 512)] {
         cases.push(product(DType::F32, t, rows, width));
     }
-    for dtype in [DType::Q4_K] {
-        for (t, rows, width) in [(1, 17, 512), (2, 257, 256), (8, 3, 1536)] {
+    for dtype in [DType::F16, DType::BF16] {
+        for (t, rows, width) in [(1, 17, 257), (2, 9, 512)] {
             cases.push(product(dtype, t, rows, width));
         }
+    }
+    for (dtype, t, rows, width) in BLOCKS {
+        let bits = random_bits(dtype, [rows, width]);
+        cases.push(product(dtype, t, rows, width).given("w", bits));
+    }
+    for (dtype, t, rows, width) in [
+        // Enough rows for teams that make two and four of them.
+        (DType::Q4_0, 1, 16_501, 256),
+        (DType::Q4_0, 1, 32_901, 256),
+        (DType::F32, 9, 5, 17),
+        (DType::F32, 65, 65, 64),
+        (DType::F16, 17, 67, 257),
+        (DType::Q8_0, 64, 130, 96),
+        (DType::Q4_K, 257, 33, 256),
+        (DType::Q6_K, 17, 64, 512),
+        // Enough tiles for wide ones: 32 and 64 columns.
+        (DType::Q4_0, 18, 16_390, 32),
+        (DType::Q8_0, 257, 3270, 32),
+    ] {
+        cases.push(product(dtype, t, rows, width));
+    }
+    cases.push(product(DType::F32, 3, 5, 7).gradient());
+    cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
+    cases.push(smallest_exponents());
+    for (dtype, t, rows, width) in [
+        (DType::Q6_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 12_288, 1536),
+        (DType::Q6_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 2048, 1536),
+        (DType::Q4_K, 4, 12_288, 1536),
+        (DType::Q4_K, 512, 12_288, 1536),
+    ] {
+        cases.push(product(dtype, t, rows, width).bench());
     }
     cases
 }
@@ -26,4 +87,20 @@ fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
     };
     Case::new("linear", format!("{} {t}x{width} to {rows}", dtype.name()), build)
         .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+/// MXFP4 scales 2^-128, 2^-127, 2^-126 and 2^127, with levels that make the weights normal numbers: 4 · 2^-128 = 2^-126.
+fn smallest_exponents() -> Case {
+    let mut bytes = Vec::new();
+    // Exponent, level of element 0, level of element 1; level 4 is a 4, level 7 a 12.
+    for (exponent, first, second) in [(0, 4, 0), (1, 7, 0), (2, 1, 0), (255, 0, 1)] {
+        bytes.extend([exponent, first, second]);
+        bytes.extend([0; 14]);
+    }
+    let weight = Weight { dtype: DType::MXFP4, shape: [4, 32].into(), bytes: bytes.into() };
+    let mut x = vec![0.0; 32];
+    (x[0], x[1]) = (2f32.powi(126), 2f32.powi(-126));
+    let mut case = product(DType::MXFP4, 1, 4, 32);
+    case.name = "MXFP4 smallest and largest exponents".into();
+    case.given("x", Data::F32(x)).given("w", Data::Weight(weight)).gives(&[1.0, 6.0, 1.0, 2.0])
 }

@@ -1,12 +1,13 @@
 //! `y[t, r] = Σ_k W[r, k] · x[t, k]`: the product with a weight, in any block format.
 
 pub(crate) mod cases;
+mod choice;
 mod gpu;
 
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Graph, Op, Type, Value},
+    graph::{Graph, NodeValues, Op, Type, Value},
 };
 
 /// Product of rows with a weight.
@@ -49,5 +50,14 @@ impl Op for Linear {
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         2 * inputs[0].shape.rows() as u64 * inputs[1].shape.len() as u64
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        vec![dy[0].map(|dy| graph.linear_t(dy, node.inputs[1])), None]
     }
 }

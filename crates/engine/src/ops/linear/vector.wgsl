@@ -1,13 +1,12 @@
-// y[c, r] = sum over k of W[r, k] * x[c, k]     for COLUMNS columns; a team of lanes makes ROWS rows
+// y[r] = sum over k of W[r, k] * x[k]     a team of lanes makes ROWS neighbouring rows, which share what it reads of x
 //#use weights
 //#use quant
 //#use columns
+//#use unit
 //#use team
 
-override COLUMNS: u32 = 1u;
-override ROWS: u32 = 1u;
-// Local arrays cannot be sized by an override; at most four rows of eight columns are used.
-const MOST_SUMS: u32 = 32u;
+// One, two or four.
+override ROWS: u32 = 4u;
 
 struct Params {
     plane0: u32,
@@ -19,39 +18,33 @@ struct Params {
     rows: u32,
     first_row: u32,
     all_rows: u32,
+    count: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    let first = (grid_index(group) * (WG / LANES) + lane.team) * ROWS;
-    var sums: array<f32, MOST_SUMS>;
-    for (var i = 0u; i < ROWS * COLUMNS; i++) {
-        sums[i] = 0.0;
-    }
-    for (var unit = lane.index; unit < p.row_units; unit += LANES) {
-        for (var r = 0u; r < ROWS; r++) {
-            // Rows behind the end are read as the last one and not written.
-            let weights = load_unit(min(first + r, p.rows - 1u) * p.row_units + unit);
-            for (var c = 0u; c < COLUMNS; c++) {
-                sums[r * COLUMNS + c] += unit_dot(weights, unit, c);
-            }
+    let lanes = LANES * SPLIT;
+    let first = (grid_index(group) * (WG / lanes) + lane.team) * ROWS;
+    // Rows behind the end are read as the last one and not written.
+    let starts = min(vec4(first) + vec4(0u, 1u, 2u, 3u), vec4(p.rows - 1u)) * p.row_units;
+    var sums = vec4(0.0);
+    for (var unit = lane.index; unit < p.row_units; unit += lanes) {
+        let x = x_unit(0u, unit);
+        sums.x += unit_dot(load_unit(starts.x + unit), x);
+        if ROWS > 1u {
+            sums.y += unit_dot(load_unit(starts.y + unit), x);
+        }
+        if ROWS > 2u {
+            sums.z += unit_dot(load_unit(starts.z + unit), x);
+            sums.w += unit_dot(load_unit(starts.w + unit), x);
         }
     }
-    for (var r = 0u; r < ROWS; r++) {
-        for (var c = 0u; c < COLUMNS; c++) {
-            let sum = team_sum(sums[r * COLUMNS + c], lane);
-            if lane.index == 0u && first + r < p.rows {
-                y[c * p.all_rows + p.first_row + first + r] = sum;
-            }
+    let results = team_sum4(sums, lane);
+    for (var r = lane.index; r < ROWS; r += lanes) {
+        if first + r < p.rows {
+            y[p.first_row + first + r] = results[r];
         }
     }
-}
-
-fn unit_dot(weights: array<vec4<f32>, 8>, unit: u32, c: u32) -> f32 {
-    return dot(weights[0], x4(c, unit_column(unit, 0u))) + dot(weights[1], x4(c, unit_column(unit, 1u)))
-        + dot(weights[2], x4(c, unit_column(unit, 2u))) + dot(weights[3], x4(c, unit_column(unit, 3u)))
-        + dot(weights[4], x4(c, unit_column(unit, 4u))) + dot(weights[5], x4(c, unit_column(unit, 5u)))
-        + dot(weights[6], x4(c, unit_column(unit, 6u))) + dot(weights[7], x4(c, unit_column(unit, 7u)));
 }

@@ -6,7 +6,8 @@ mod gpu;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Graph, Op, Type, Value},
+    graph::{Graph, NodeValues, Op, Type, Value},
+    ops::RmsNormGrad,
 };
 
 /// Root-mean-square norm of each row.
@@ -51,5 +52,18 @@ impl Op for RmsNorm {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(self, call)
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let (x, weight) = (node.inputs[0], node.inputs.get(1).copied());
+        let norm = RmsNormGrad { width: graph.ty(x).shape.width(), eps: self.eps };
+        let dx = dy[0].map(|dy| graph.rms_norm_grad(norm, x, dy, weight));
+        // The weight is frozen.
+        std::iter::once(dx).chain(weight.map(|_| None)).collect()
     }
 }

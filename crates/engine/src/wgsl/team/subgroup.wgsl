@@ -1,18 +1,80 @@
-// Teams of LANES lanes inside a subgroup of at least that width; sums by exchange, without memory or barriers.
+// Teams of SPLIT times LANES lanes, LANES a power of two and no more than a subgroup has. Inside LANES, sums by exchange; the parts of a
+// team meet in workgroup memory.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
+override SPLIT: u32 = 1u;
 
 struct Lane {
     team: u32,
+    // Among the lanes of the team.
     index: u32,
+    // Among the workgroup's groups of LANES, and inside its own.
+    part: u32,
+    in_part: u32,
 }
+
+// Memory that a kernel does not use is not taken. WG / LANES would do, but naga stumbles over an array sized by two overrides.
+var<workgroup> sh_parts: array<f32, WG>;
+var<workgroup> sh_parts4: array<vec4<f32>, WG>;
 
 fn team_sum(value: f32, lane: Lane) -> f32 {
     var sum = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        sum += subgroupShuffleXor(sum, step);
+        sum = sum + subgroupShuffleXor(sum, step);
+    }
+    if SPLIT > 1u {
+        if lane.in_part == 0u {
+            sh_parts[lane.part] = sum;
+        }
+        workgroupBarrier();
+        sum = sh_parts[lane.team * SPLIT];
+        for (var i = 1u; i < SPLIT; i++) {
+            sum = sum + sh_parts[lane.team * SPLIT + i];
+        }
+        // The next call writes this memory again.
+        workgroupBarrier();
     }
     return sum;
+}
+
+fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
+    var sums = value;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        sums = sums + subgroupShuffleXor(sums, step);
+    }
+    if SPLIT > 1u {
+        if lane.in_part == 0u {
+            sh_parts4[lane.part] = sums;
+        }
+        workgroupBarrier();
+        sums = sh_parts4[lane.team * SPLIT];
+        for (var i = 1u; i < SPLIT; i++) {
+            sums = sums + sh_parts4[lane.team * SPLIT + i];
+        }
+        // The next call writes this memory again.
+        workgroupBarrier();
+    }
+    return sums;
+}
+
+fn team_max(value: f32, lane: Lane) -> f32 {
+    var most = value;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        most = max(most, subgroupShuffleXor(most, step));
+    }
+    if SPLIT > 1u {
+        if lane.in_part == 0u {
+            sh_parts[lane.part] = most;
+        }
+        workgroupBarrier();
+        most = sh_parts[lane.team * SPLIT];
+        for (var i = 1u; i < SPLIT; i++) {
+            most = max(most, sh_parts[lane.team * SPLIT + i]);
+        }
+        // The next call writes this memory again.
+        workgroupBarrier();
+    }
+    return most;
 }
 
 @compute @workgroup_size(WG)
@@ -24,5 +86,6 @@ fn main(
 ) {
     // Numbered by subgroup: how invocations are dealt out to subgroups is the device's choice.
     let index = subgroup * size + in_subgroup;
-    kernel(group, Lane(index / LANES, index % LANES));
+    let team = LANES * SPLIT;
+    kernel(group, Lane(index / team, index % team, index / LANES, index % LANES));
 }

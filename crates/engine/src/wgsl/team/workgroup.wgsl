@@ -1,31 +1,80 @@
-// Teams of LANES lanes; sums through workgroup memory, which works everywhere.
+// Teams of SPLIT times LANES lanes, LANES a power of two; sums through workgroup memory, which works everywhere.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
+override SPLIT: u32 = 1u;
 
 struct Lane {
     team: u32,
+    // Among the lanes of the team.
     index: u32,
+    // Among the workgroup's groups of LANES, and inside its own.
+    part: u32,
+    in_part: u32,
 }
 
+// Memory that a kernel does not use is not taken.
 var<workgroup> sh_team: array<f32, WG>;
+var<workgroup> sh_team4: array<vec4<f32>, WG>;
 
 fn team_sum(value: f32, lane: Lane) -> f32 {
-    let at = lane.team * LANES + lane.index;
+    let at = lane.part * LANES + lane.in_part;
     sh_team[at] = value;
     workgroupBarrier();
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        if lane.index < step {
-            sh_team[at] += sh_team[at + step];
+        if lane.in_part < step {
+            sh_team[at] = sh_team[at] + sh_team[at + step];
         }
         workgroupBarrier();
     }
-    let sum = sh_team[lane.team * LANES];
-    // The next sum writes this memory again.
+    var sum = sh_team[lane.team * SPLIT * LANES];
+    for (var i = 1u; i < SPLIT; i++) {
+        sum = sum + sh_team[(lane.team * SPLIT + i) * LANES];
+    }
+    // The next call writes this memory again.
     workgroupBarrier();
     return sum;
 }
 
+fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
+    let at = lane.part * LANES + lane.in_part;
+    sh_team4[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.in_part < step {
+            sh_team4[at] = sh_team4[at] + sh_team4[at + step];
+        }
+        workgroupBarrier();
+    }
+    var sums = sh_team4[lane.team * SPLIT * LANES];
+    for (var i = 1u; i < SPLIT; i++) {
+        sums = sums + sh_team4[(lane.team * SPLIT + i) * LANES];
+    }
+    // The next call writes this memory again.
+    workgroupBarrier();
+    return sums;
+}
+
+fn team_max(value: f32, lane: Lane) -> f32 {
+    let at = lane.part * LANES + lane.in_part;
+    sh_team[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.in_part < step {
+            sh_team[at] = max(sh_team[at], sh_team[at + step]);
+        }
+        workgroupBarrier();
+    }
+    var most = sh_team[lane.team * SPLIT * LANES];
+    for (var i = 1u; i < SPLIT; i++) {
+        most = max(most, sh_team[(lane.team * SPLIT + i) * LANES]);
+    }
+    // The next call writes this memory again.
+    workgroupBarrier();
+    return most;
+}
+
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
-    kernel(group, Lane(index / LANES, index % LANES));
+    let team = LANES * SPLIT;
+    kernel(group, Lane(index / team, index % team, index / LANES, index % LANES));
 }

@@ -1,0 +1,83 @@
+//! How long each launch of a plan takes on the device, by timestamps around passes of one launch each.
+
+use super::{GpuPlan, readback};
+use crate::{error::EngineError, graph::Step};
+
+/// wgpu's largest query set holds the two timestamps of this many launches.
+const LAUNCHES_PER_SET: usize = 2048;
+
+/// One launch and its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timing {
+    /// Which operation of the list launched it.
+    pub node: usize,
+    /// Label of its pipeline.
+    pub label: String,
+    /// Time on the device.
+    pub nanoseconds: f64,
+}
+
+impl GpuPlan {
+    /// Runs the list once, each launch in a pass of its own between two timestamps. Nothing is returned where the device has no
+    /// timestamps. Slower than [`Self::run`], which uses one pass.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn profile(&self, step: &Step) -> Result<Vec<Timing>, EngineError> {
+        if !self.times_launches() {
+            self.run(step)?;
+            return Ok(vec![]);
+        }
+        self.write_step(step)?;
+        let mut timings = Vec::with_capacity(self.launches().len());
+        for start in (0..self.launches().len()).step_by(LAUNCHES_PER_SET) {
+            let end = (start + LAUNCHES_PER_SET).min(self.launches().len());
+            let ticks = self.timed(start..end).await?;
+            let period = f64::from(self.gpu().queue.get_timestamp_period());
+            for (launch, pair) in self.launches()[start..end].iter().zip(ticks.chunks_exact(2)) {
+                timings.push(Timing {
+                    node: launch.node,
+                    label: launch.pipeline.label.clone(),
+                    nanoseconds: pair[1].saturating_sub(pair[0]) as f64 * period,
+                });
+            }
+        }
+        Ok(timings)
+    }
+
+    /// Whether [`Self::profile`] has anything to say.
+    pub fn times_launches(&self) -> bool {
+        self.gpu().facts().timestamps
+    }
+
+    /// Runs some launches and returns the ticks before and after each.
+    async fn timed(&self, range: std::ops::Range<usize>) -> Result<Vec<u64>, EngineError> {
+        let gpu = self.gpu();
+        let count = 2 * u32::try_from(range.len()).expect("a query set is small");
+        let queries = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
+            label: Some("profile"),
+            ty: wgpu::QueryType::Timestamp,
+            count,
+        });
+        let bytes = u64::from(count) * u64::from(wgpu::QUERY_SIZE);
+        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
+        let ticks = gpu.buffer("profile", bytes, usage).await?;
+        let mut encoder =
+            gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        for (i, launch) in (0u32..).zip(&self.launches()[range]) {
+            let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                label: Some(&launch.pipeline.label),
+                timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
+                    query_set: &queries,
+                    beginning_of_pass_write_index: Some(2 * i),
+                    end_of_pass_write_index: Some(2 * i + 1),
+                }),
+            });
+            launch.encode(&mut pass);
+        }
+        encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
+        gpu.queue.submit([encoder.finish()]);
+        let bytes = readback::read(gpu, &ticks, bytes).await?;
+        Ok(bytemuck::pod_collect_to_vec(&bytes))
+    }
+}

@@ -1,0 +1,70 @@
+//! One workgroup per row.
+
+use bytemuck::NoUninit;
+
+use super::AddNorm;
+use crate::{
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
+    ops::parts::reduce,
+};
+
+static FORWARD: Kernel = Kernel { name: "add_norm/forward", source: include_str!("forward.wgsl") };
+static NONE: Part = Part { kind: "next", name: "none", source: include_str!("next/none.wgsl") };
+static NORM: Part = Part { kind: "next", name: "norm", source: include_str!("next/norm.wgsl") };
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    width: u32,
+    eps: f32,
+    rows: u32,
+    scaled: u32,
+}
+
+pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let shape = &call.input(0).shape;
+    let dispatch = Dispatch::new(&FORWARD)
+        .part(reduce(call.facts))
+        .part(if op.next { &NORM } else { &NONE })
+        .constant("WG", lanes(shape.width(), call.facts))
+        .params(&Params {
+            width: shape.width() as u32,
+            eps: op.eps,
+            rows: shape.rows() as u32,
+            scaled: u32::from(op.scaled),
+        })
+        .read(Place::Input(0))
+        .read(Place::Input(1))
+        .read(Place::Input(2))
+        // Without a scale the weight stands in for it, unread.
+        .read(Place::Input(op.scale_input().unwrap_or(2)))
+        .write(Place::Output(0))
+        .grid_over(shape.rows());
+    vec![match op.next_input() {
+        Some(next) => dispatch.read(Place::Input(next)).write(Place::Output(1)),
+        None => dispatch,
+    }]
+}
+
+/// Lanes of a workgroup: one row alone must keep a device busy while a token is made, so wide rows take all there are.
+fn lanes(width: usize, facts: &DeviceFacts) -> u32 {
+    let most = facts.invocations.min(1024);
+    if width > 1024 { 1 << most.ilog2() } else { most.min(256) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lanes;
+    use crate::gpu::DeviceFacts;
+
+    #[test]
+    fn wide_rows_take_more_lanes_where_there_are_more() {
+        let floor = DeviceFacts::floor();
+        let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
+        for (width, facts, wanted) in
+            [(17, &floor, 256), (1536, &floor, 256), (17, &large, 256), (1536, &large, 1024)]
+        {
+            assert_eq!(lanes(width, facts), wanted, "{width}");
+        }
+    }
+}

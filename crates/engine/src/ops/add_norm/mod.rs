@@ -1,0 +1,147 @@
+//! Residual, norm behind a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
+//! follows, `x = rms(h1) ⊙ w2`.
+
+pub(crate) mod cases;
+mod gpu;
+#[cfg(test)]
+mod tests;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, NodeValues, Op, Type, Value},
+    ops::RmsNormGrad,
+};
+
+/// A norm added to the residual stream. Inputs: `h`, `a`, `w`, then `s` and `w2` where there are any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AddNorm {
+    /// Added to each mean, inside the root.
+    pub eps: f32,
+    /// The sum is multiplied by a number of the model.
+    pub scaled: bool,
+    /// A second result: the norm of the first.
+    pub next: bool,
+}
+
+/// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Branch {
+    /// The residual stream `h`.
+    pub residual: Value,
+    /// What the branch made of it, `a`.
+    pub branch: Value,
+    /// Weight of the norm behind the branch.
+    pub weight: Value,
+    /// The layer's output scale, if this is the layer's last branch.
+    pub scale: Option<Value>,
+}
+
+impl Graph {
+    /// `s · (h + rms(a) ⊙ w)`.
+    pub fn add_norm(&mut self, branch: &Branch, eps: f32) -> Value {
+        let op = AddNorm { eps, scaled: branch.scale.is_some(), next: false };
+        self.apply(op, &branch.inputs())
+    }
+
+    /// `h1 = s · (h + rms(a) ⊙ w)` and `rms(h1) ⊙ next`.
+    pub fn add_norm_norm(&mut self, branch: &Branch, next: Value, eps: f32) -> (Value, Value) {
+        let op = AddNorm { eps, scaled: branch.scale.is_some(), next: true };
+        let mut inputs = branch.inputs();
+        inputs.push(next);
+        let results = self.apply_all(op, &inputs);
+        (results[0], results[1])
+    }
+}
+
+impl Branch {
+    fn inputs(&self) -> Vec<Value> {
+        [self.residual, self.branch, self.weight].into_iter().chain(self.scale).collect()
+    }
+}
+
+impl AddNorm {
+    /// Which input the scale is.
+    fn scale_input(&self) -> Option<usize> {
+        self.scaled.then_some(3)
+    }
+
+    /// Which input the weight of the next norm is.
+    fn next_input(&self) -> Option<usize> {
+        self.next.then_some(3 + usize::from(self.scaled))
+    }
+}
+
+impl Op for AddNorm {
+    fn name(&self) -> &'static str {
+        if self.next { "add_norm_norm" } else { "add_norm" }
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let (name, h) = (self.name(), inputs[0]);
+        assert_eq!(h, inputs[1], "{name}: residual and branch must have one type");
+        for weight in std::iter::once(2).chain(self.next_input()).map(|i| inputs[i]) {
+            assert_eq!(weight.shape.len(), h.shape.width(), "{name}: {h} with weight {weight}");
+        }
+        if let Some(scale) = self.scale_input().map(|i| inputs[i]) {
+            assert_eq!(scale.shape.len(), 1, "{name}: scale {scale}");
+        }
+        vec![h.clone(); 1 + usize::from(self.next)]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (h, a, w) = (call.f32(0), call.f32(1), call.numbers(2));
+        let scale = self.scale_input().map_or(1.0, |i| call.numbers(i)[0]);
+        let n = call.input(0).shape.width();
+        let mut h1 = call.out(0);
+        for (row, h1) in h1.chunks_exact_mut(n).enumerate() {
+            let (h, a) = (&h[row * n..][..n], &a[row * n..][..n]);
+            let rho = self.rho(a);
+            for j in 0..n {
+                h1[j] = (h[j] + a[j] * rho * w[j]) * scale;
+            }
+        }
+        let Some(w2) = self.next_input().map(|i| call.numbers(i)) else { return };
+        let mut x = call.out(1);
+        for (h1, x) in h1.chunks_exact(n).zip(x.chunks_exact_mut(n)) {
+            let rho = self.rho(h1);
+            for j in 0..n {
+                x[j] = h1[j] * rho * w2[j];
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::forward(self, call)
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let (x, h1) = (&node.inputs, node.outputs[0]);
+        let norm = RmsNormGrad { width: graph.ty(h1).shape.width(), eps: self.eps };
+        let through_next = self.next_input().zip(dy.get(1).copied().flatten());
+        let through_next =
+            through_next.map(|(i, dx)| graph.rms_norm_grad(norm.clone(), h1, dx, Some(x[i])));
+        let dh1 = match (dy[0], through_next) {
+            (Some(direct), Some(through)) => Some(graph.add(direct, through)),
+            (one, other) => one.or(other),
+        };
+        let mut flows = vec![None; x.len()];
+        let Some(dh1) = dh1 else { return flows };
+        let sum = self.scale_input().map_or(dh1, |i| graph.scale_by(dh1, x[i]));
+        flows[0] = Some(sum);
+        flows[1] = Some(graph.rms_norm_grad(norm, x[1], sum, Some(x[2])));
+        flows
+    }
+}
+
+impl AddNorm {
+    fn rho(&self, row: &[f32]) -> f32 {
+        let mean = row.iter().map(|x| x * x).sum::<f32>() / row.len() as f32;
+        1.0 / (mean + self.eps).sqrt()
+    }
+}

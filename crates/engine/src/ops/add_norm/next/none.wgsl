@@ -1,0 +1,1 @@
+fn next(start: u32, squares: f32, lane: Lane) {}

@@ -1,0 +1,47 @@
+//! Two launches: many workgroups leave one candidate each, then one workgroup takes the best of those.
+
+use bytemuck::NoUninit;
+
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    ops::order::{KEY, LOGITS, SURVIVORS},
+};
+
+static BEST: Kernel = Kernel { name: "argmax/best", source: include_str!("best.wgsl") };
+
+/// Workgroups of the first launch at most: a candidate for each lane of the second.
+const MOST_GROUPS: usize = 256;
+/// Logits a workgroup of the first launch takes at least.
+const LEAST_EACH: usize = 1024;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    candidates: u32,
+    each: u32,
+}
+
+pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let len = call.input(0).shape.len();
+    let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
+    let groups = len.div_ceil(each);
+    let list = |number: usize| Place::Scratch(number, groups as u64 * 4);
+    let launch = |source: &'static Part, candidates: usize, each: usize| {
+        Dispatch::new(&BEST)
+            .part(&KEY)
+            .part(source)
+            .params(&Params { candidates: candidates as u32, each: each as u32 })
+    };
+    let first = launch(&LOGITS, len, each).grid(groups, 1, 1);
+    if groups == 1 {
+        return vec![first.write(list(0)).write(Place::Output(0)).read(Place::Input(0))];
+    }
+    vec![
+        first.write(list(0)).write(list(1)).read(Place::Input(0)),
+        launch(&SURVIVORS, groups, groups)
+            .write(Place::Scratch(2, 4))
+            .write(Place::Output(0))
+            .read(list(0))
+            .read(list(1)),
+    ]
+}

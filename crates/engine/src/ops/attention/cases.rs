@@ -1,0 +1,188 @@
+use super::{AttentionGrad, AttentionTrain};
+use crate::{
+    cpu::Data,
+    graph::{Element, Graph, Type},
+    suite::{Case, Tolerance},
+};
+
+/// What tells a case apart.
+#[derive(Debug, Clone, Copy)]
+struct Setting {
+    t: usize,
+    heads: (usize, usize),
+    width: usize,
+    slots: usize,
+    window: Option<u32>,
+    position: u32,
+    count: u32,
+}
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    // Every width and precision, both kernels.
+    for (width, element) in [
+        (16, Element::F32),
+        (32, Element::Q8),
+        (48, Element::F16),
+        (128, Element::F32),
+        (256, Element::F16),
+        (512, Element::Q8),
+    ] {
+        cases.push(case(element, setting(1, (4, 1), width, 40, None, 5, 1)));
+        cases.push(case(element, setting(17, (4, 1), width, 40, None, 3, 17)));
+    }
+    cases.extend(settings().into_iter().map(|setting| case(Element::F16, setting)));
+    cases.push(one_key());
+    cases.extend(training());
+    cases.extend(benches());
+    cases
+}
+
+fn settings() -> Vec<Setting> {
+    // Compiling a kernel takes software adapters a second: most of these share a few.
+    let few = |t, heads, slots, window, position, count| {
+        setting(t, heads, 64, slots, window, position, count)
+    };
+    let mut settings = vec![
+        // Split over several workgroups, few and all of them alive.
+        few(1, (8, 2), 700, None, 0, 1),
+        few(1, (8, 2), 700, None, 65, 1),
+        few(1, (8, 2), 700, None, 699, 1),
+        few(3, (4, 1), 300, None, 290, 3),
+        few(5, (1, 1), 300, None, 200, 4),
+        few(1, (9, 1), 257, None, 256, 1),
+        // Rings that have wrapped, once and many times.
+        few(1, (8, 2), 300, Some(290), 262_143, 1),
+        few(4, (1, 1), 300, Some(290), 1500, 3),
+        few(17, (4, 1), 24, Some(8), 1001, 17),
+        few(65, (8, 2), 72, Some(8), 50, 65),
+        few(65, (1, 1), 164, Some(100), 5000, 65),
+        few(65, (4, 1), 200, None, 100, 65),
+        few(65, (4, 1), 65, None, 0, 65),
+        // Chunks that are not full.
+        few(65, (8, 2), 200, None, 100, 3),
+        few(65, (1, 1), 164, Some(100), 150, 40),
+        few(17, (8, 2), 30, Some(4), 5, 1),
+        few(3, (8, 2), 300, None, 5, 2),
+    ];
+    // Windows: not yet full, just full, past it.
+    for position in [0, 6, 7, 8, 30, 1001] {
+        settings.push(few(1, (8, 2), 8, Some(8), position, 1));
+        settings.push(few(3, (4, 1), 10, Some(8), position, 3));
+    }
+    settings
+}
+
+fn setting(
+    t: usize,
+    heads: (usize, usize),
+    width: usize,
+    slots: usize,
+    window: Option<u32>,
+    position: u32,
+    count: u32,
+) -> Setting {
+    Setting { t, heads, width, slots, window, position, count }
+}
+
+fn case(element: Element, setting: Setting) -> Case {
+    let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads, width]));
+        let cache = Type::cache(element, [slots, kv_heads, width]);
+        let (k, v) = (g.state("k", cache.clone()), g.state("v", cache));
+        vec![g.attention(q, k, v, window)]
+    };
+    let seen = window.map_or("all".into(), |window| format!("window {window}"));
+    let name = format!(
+        "{element:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}"
+    );
+    Case::new("attention", name, build)
+        .step(position, count)
+        .given("k", cache(setting, 17))
+        .given("v", cache(setting, 40))
+        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+}
+
+/// Numbers of a cache: infinite where no position has been written, so that a kernel that touches them is found out.
+fn cache(setting: Setting, salt: usize) -> Data {
+    let row = setting.heads.1 * setting.width;
+    let written = (setting.position + setting.count) as usize;
+    let number = |i: usize| {
+        if i / row >= written {
+            return f32::INFINITY;
+        }
+        // Small steps of an odd size over an odd range: no two neighbours, slots or heads alike.
+        ((i * (salt * 2 + 1) + i / 7) % 1009) as f32 / 1009.0 - 0.5
+    };
+    Data::F32((0..setting.slots * row).map(number).collect())
+}
+
+/// One visible key: its value comes out whatever the score is.
+fn one_key() -> Case {
+    let v: Vec<f32> = (0..16).map(|i| i as f32).collect();
+    case(Element::F32, setting(1, (1, 1), 16, 1, None, 0, 1))
+        .given("v", Data::F32(v.clone()))
+        .gives(&v)
+}
+
+/// Shapes of E2B.
+fn benches() -> Vec<Case> {
+    let sliding = |t, position| setting(t, (8, 1), 256, 511 + t, Some(512), position, t as u32);
+    let global = |t, position| setting(t, (8, 1), 512, 8192, None, position, t as u32);
+    let settings = [sliding(1, 8191), global(1, 8191), sliding(512, 7680), global(512, 7680)];
+    settings.into_iter().map(|setting| case(Element::F16, setting).bench()).collect()
+}
+
+fn training() -> Vec<Case> {
+    let mut cases = vec![
+        train(1, (2, 1), 16, None),
+        train(5, (4, 2), 16, None).gradient(),
+        train(7, (2, 1), 16, Some(3)).gradient(),
+        train(40, (2, 1), 16, None).gradient(),
+    ];
+    for (t, heads, width, window) in [
+        (2, (1, 1), 16, None),
+        (3, (4, 1), 16, None),
+        (17, (8, 2), 64, Some(4)),
+        (65, (4, 1), 64, None),
+        (65, (2, 2), 64, Some(20)),
+        (130, (8, 1), 64, Some(70)),
+        (9, (2, 1), 512, None),
+    ] {
+        cases.push(train(t, heads, width, window));
+        cases.push(train_back(t, heads, width, window));
+    }
+    cases
+}
+
+fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Option<u32>) -> Case {
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads, width]));
+        let k = g.input("k", Type::f32([t, kv_heads, width]));
+        let v = g.input("v", Type::f32([t, kv_heads, width]));
+        g.apply_all(AttentionTrain { window }, &[q, k, v])
+    };
+    Case::new("attention", format!("train {t}x{heads}/{kv_heads}x{width} {window:?}"), build)
+        // A sequence is whole whatever the step says.
+        .step(11, 1)
+        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+}
+
+/// The gradient's kernels; that they are the right ones, the cases with `.gradient()` show.
+fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>) -> Case {
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads.0, width]));
+        let k = g.input("k", Type::f32([t, heads.1, width]));
+        let v = g.input("v", Type::f32([t, heads.1, width]));
+        let dy = g.input("dy", Type::f32([t, heads.0 * width]));
+        let made = g.apply_all(AttentionTrain { window }, &[q, k, v]);
+        g.apply_all(AttentionGrad { window }, &[q, k, v, made[0], made[1], dy])
+    };
+    // Small scores: where one weight is nearly 1, the gradient of its score is a difference of nearly equal numbers.
+    let q = (0..t * heads.0 * width).map(|i| ((i * 37 + i / 5) % 1009) as f32 / 4036.0 - 0.125);
+    Case::new("attention", format!("back {t}x{heads:?}x{width} {window:?}"), build)
+        .step(11, 1)
+        .given("q", Data::F32(q.collect()))
+        .tolerance(Tolerance::EXPONENTIAL.terms(width.max(t)))
+}

@@ -1,0 +1,54 @@
+// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over stretches
+// One workgroup per token and head (x) and slice of SLICE quads (y).
+override WIDTH: u32 = 256u;
+override QUADS: u32 = 64u;
+override SLICE: u32 = 32u;
+override TILE: u32 = 64u;
+//#use reduce
+//#use keys
+//#use stretches
+
+@group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
+
+// As many as the keys are ever split into.
+const MOST_SPLITS: u32 = 128u;
+
+var<workgroup> sh_factor: array<f32, MOST_SPLITS>;
+var<workgroup> sh_sum: array<vec4<f32>, WG>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let place = group.x;
+    let all = stretches();
+    let used = min((all.end - all.first + all.length - 1u) / all.length, p.splits);
+    let rows = place * p.splits * (QUADS + 1u);
+    var most = HIDDEN;
+    for (var s = lane.index; s < used; s += WG) {
+        most = max(most, parts[rows + s * (QUADS + 1u) + QUADS].x);
+    }
+    most = wg_max(most, lane);
+    var weights = 0.0;
+    for (var s = lane.index; s < used; s += WG) {
+        let row = parts[rows + s * (QUADS + 1u) + QUADS];
+        let factor = exp(row.x - most);
+        sh_factor[s] = factor;
+        weights += factor * row.y;
+    }
+    // The sum's barriers also make the factors visible.
+    weights = wg_sum(weights, lane);
+    let quad = group.y * SLICE + lane.index % SLICE;
+    var sum = vec4(0.0);
+    if quad < QUADS && lane.index < WG / SLICE * SLICE {
+        for (var s = lane.index / SLICE; s < used; s += WG / SLICE) {
+            sum += sh_factor[s] * parts[rows + s * (QUADS + 1u) + quad];
+        }
+    }
+    sh_sum[lane.index] = sum;
+    workgroupBarrier();
+    if lane.index < SLICE && quad < QUADS {
+        for (var part = 1u; part < WG / SLICE; part++) {
+            sum += sh_sum[part * SLICE + lane.index];
+        }
+        o[place * QUADS + quad] = select(vec4(0.0), sum / weights, place / p.heads < run.count);
+    }
+}

@@ -1,0 +1,46 @@
+// Keys over rows of queries: dk, and dv where weights are plain.
+fn own_count() -> u32 {
+    return p.tokens;
+}
+
+fn own_place(key: u32, kv_head: u32) -> u32 {
+    return key_place(key, kv_head);
+}
+
+// The rows that see some of these keys.
+fn others_of(first: u32, last: u32) -> vec2<u32> {
+    // No window is the largest number there is: it must not be added to.
+    return vec2(first, last + min(p.window, p.tokens - last)) * heads_of_group();
+}
+
+fn own4(second: bool, key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
+    return key4(second, key, kv_head, quad);
+}
+
+fn other4(second: bool, row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
+    return query4(second, row, kv_head, quad);
+}
+
+fn summand(row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
+    return query4(PLAIN == 1u, row, kv_head, quad);
+}
+
+fn seen4(key: u32, rows: vec4<u32>) -> vec4<bool> {
+    let positions = rows / heads_of_group();
+    return (positions >= vec4(key)) & (positions - vec4(key) < vec4(p.window));
+}
+
+fn log_sum4(key: u32, rows: vec4<u32>, kv_head: u32) -> vec4<f32> {
+    return vec4(
+        log_sums[place_of(rows.x, kv_head)], log_sums[place_of(rows.y, kv_head)],
+        log_sums[place_of(rows.z, kv_head)], log_sums[place_of(rows.w, kv_head)],
+    );
+}
+
+fn delta4(key: u32, rows: vec4<u32>, kv_head: u32) -> vec4<f32> {
+    let last = min(rows, vec4(p.tokens * heads_of_group() - 1u));
+    return vec4(
+        delta[place_of(last.x, kv_head)], delta[place_of(last.y, kv_head)],
+        delta[place_of(last.z, kv_head)], delta[place_of(last.w, kv_head)],
+    );
+}

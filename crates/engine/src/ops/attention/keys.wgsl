@@ -1,0 +1,42 @@
+// Who sees what. Rows of queries that share a kv head are counted token by token, then by head of the group.
+struct Params {
+    tokens: u32,
+    heads: u32,
+    kv_heads: u32,
+    slots: u32,
+    window: u32,
+    splits: u32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+
+// Stands for a score that does not count.
+const HIDDEN: f32 = -3.0e38;
+
+fn heads_of_group() -> u32 {
+    return p.heads / p.kv_heads;
+}
+
+// Which token a row belongs to.
+fn token_of(row: u32) -> u32 {
+    return row / heads_of_group();
+}
+
+// Number of a row among all tokens and heads.
+fn place_of(row: u32, kv_head: u32) -> u32 {
+    return token_of(row) * p.heads + kv_head * heads_of_group() + row % heads_of_group();
+}
+
+// The first position a query sees.
+fn first_key(position: u32) -> u32 {
+    return position + 1u - min(position + 1u, p.window);
+}
+
+fn sees(position: u32, key: u32) -> bool {
+    return key <= position && position - key < p.window;
+}
+
+// Where a position's numbers start in a cache.
+fn cache_at(key: u32, kv_head: u32) -> u32 {
+    return (key % p.slots * p.kv_heads + kv_head) * WIDTH;
+}

@@ -1,0 +1,14 @@
+// All tokens of a sequence are there, whatever the run says; each row's log of the sum of exponentials is kept.
+@group(0) @binding(6) var<storage, read_write> log_sums: array<f32>;
+
+fn first_position() -> u32 {
+    return 0u;
+}
+
+fn live_tokens() -> u32 {
+    return p.tokens;
+}
+
+fn keep_row(place: u32, largest: f32, sum: f32) {
+    log_sums[place] = largest + log(sum);
+}

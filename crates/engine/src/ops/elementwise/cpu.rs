@@ -1,0 +1,84 @@
+//! The definitions, one element at a time.
+
+use super::Elementwise;
+use crate::cpu::CpuCall;
+
+const ROOT_2_OVER_PI: f32 = 0.797_884_6;
+const CUBIC: f32 = 0.044_715;
+
+pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
+    let inputs: Vec<Vec<f32>> = (0..call.inputs()).map(|i| call.numbers(i)).collect();
+    let width = call.output(0).shape.width();
+    let other = op.other_width(&|i| call.input(i).shape.width());
+    let offset = op.offset(&|i| call.input(i).shape.width());
+    let mut y = call.out(0);
+    for i in 0..y.len() {
+        y[i] = element(op, &inputs, &Place { i, row: i / width, column: i % width, other, offset });
+    }
+}
+
+/// Where an element lies, and how long the rows of the input are that differ from the result's.
+struct Place {
+    i: usize,
+    row: usize,
+    column: usize,
+    other: usize,
+    offset: usize,
+}
+
+impl Place {
+    /// The same row and column of the slice in the longer rows.
+    fn in_slice(&self) -> usize {
+        self.row * self.other + self.offset + self.column
+    }
+}
+
+fn element(op: &Elementwise, x: &[Vec<f32>], at: &Place) -> f32 {
+    let i = at.i;
+    match op {
+        Elementwise::Mul => x[0][i] * x[1][i],
+        Elementwise::Scale { by } => x[0][i] * by,
+        Elementwise::ScaleBy => x[0][i] * x[1][0],
+        Elementwise::Gelu => gelu(x[0][i]),
+        Elementwise::GeluGrad => x[1][i] * gelu_slope(x[0][i]),
+        Elementwise::Geglu => gelu(x[0][i]) * x[1][i],
+        Elementwise::GegluHalves => {
+            let a = at.row * at.other + at.column;
+            gelu(x[0][a]) * x[0][a + at.other / 2]
+        }
+        Elementwise::GegluHalvesGrad => {
+            let dy = x[1][at.row * at.other + at.column % at.other];
+            if at.column < at.other {
+                dy * x[0][i + at.other] * gelu_slope(x[0][i])
+            } else {
+                dy * gelu(x[0][i - at.other])
+            }
+        }
+        Elementwise::Softcap { cap } => cap * (x[0][i] / cap).tanh(),
+        Elementwise::SoftcapGrad { cap } => x[1][i] * (1.0 - (x[0][i] / cap).powi(2)),
+        Elementwise::GeluMulSlice { .. } => gelu(x[0][i]) * x[1][at.in_slice()],
+        Elementwise::MulSlice { .. } => x[0][i] * x[1][at.in_slice()],
+        Elementwise::PlaceSlice { .. } => {
+            let inside = at.column.checked_sub(at.offset).filter(|column| *column < at.other);
+            inside.map_or(0.0, |column| x[0][at.row * at.other + column])
+        }
+    }
+}
+
+fn gelu(z: f32) -> f32 {
+    0.5 * z * (1.0 + inner_tanh(z))
+}
+
+fn gelu_slope(z: f32) -> f32 {
+    let t = inner_tanh(z);
+    // Where tanh is flat the second term is zero; z³ may have overflowed there.
+    if t.abs() == 1.0 {
+        return 0.5 * (1.0 + t);
+    }
+    let inner_slope = ROOT_2_OVER_PI * (1.0 + 3.0 * CUBIC * z * z);
+    0.5 * (1.0 + t) + 0.5 * z * (1.0 - t * t) * inner_slope
+}
+
+fn inner_tanh(z: f32) -> f32 {
+    (ROOT_2_OVER_PI * (z + CUBIC * z * z * z)).tanh()
+}

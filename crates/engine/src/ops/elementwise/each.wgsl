@@ -1,0 +1,24 @@
+// y[i] = function(i)     one lane per element; the function brings its inputs, from binding 3 on
+//#use function
+
+struct Params {
+    len: u32,
+    // Row length of the result.
+    width: u32,
+    // Row length of the input whose rows are longer or shorter than the result's.
+    other: u32,
+    // Where the slice starts in the longer rows.
+    offset: u32,
+    constant: f32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
+    let i = grid_index(group) * 256u + index;
+    if i < p.len {
+        y[i] = function(i);
+    }
+}

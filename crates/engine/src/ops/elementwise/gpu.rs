@@ -1,0 +1,72 @@
+//! One lane per element; what it computes is a part.
+
+use bytemuck::NoUninit;
+
+use super::Elementwise;
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    ops::parts::ACTIVATION,
+};
+
+static EACH: Kernel = Kernel { name: "elementwise/each", source: include_str!("each.wgsl") };
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    len: u32,
+    width: u32,
+    other: u32,
+    offset: u32,
+    constant: f32,
+}
+
+pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let shape = &call.output(0).shape;
+    let other = op.other_width(&|i| call.input(i).shape.width());
+    let (part, activated) = function(op);
+    let mut dispatch = Dispatch::new(&EACH).part(part);
+    if activated {
+        dispatch = dispatch.part(&ACTIVATION);
+    }
+    dispatch = dispatch
+        .params(&Params {
+            len: shape.len() as u32,
+            width: shape.width() as u32,
+            other: other as u32,
+            offset: op.offset(&|i| call.input(i).shape.width()) as u32,
+            constant: op.constant(),
+        })
+        .write(Place::Output(0))
+        .grid_over(shape.len().div_ceil(256));
+    vec![(0..call.inputs()).fold(dispatch, |dispatch, i| dispatch.read(Place::Input(i)))]
+}
+
+/// A function of this folder, and whether it needs the activations.
+macro_rules! function {
+    ($name:literal, $activated:literal) => {{
+        static PART: Part = Part {
+            kind: "function",
+            name: $name,
+            source: include_str!(concat!("functions/", $name, ".wgsl")),
+        };
+        (&PART, $activated)
+    }};
+}
+
+fn function(op: &Elementwise) -> (&'static Part, bool) {
+    match op {
+        Elementwise::Mul => function!("mul", false),
+        Elementwise::Scale { .. } => function!("scale", false),
+        Elementwise::ScaleBy => function!("scale_by", false),
+        Elementwise::Gelu => function!("gelu", true),
+        Elementwise::GeluGrad => function!("gelu_grad", true),
+        Elementwise::Geglu => function!("geglu", true),
+        Elementwise::GegluHalves => function!("geglu_halves", true),
+        Elementwise::GegluHalvesGrad => function!("geglu_halves_grad", true),
+        Elementwise::Softcap { .. } => function!("softcap", true),
+        Elementwise::SoftcapGrad { .. } => function!("softcap_grad", false),
+        Elementwise::GeluMulSlice { .. } => function!("gelu_mul_slice", true),
+        Elementwise::MulSlice { .. } => function!("mul_slice", false),
+        Elementwise::PlaceSlice { .. } => function!("place_slice", false),
+    }
+}

@@ -1,0 +1,45 @@
+//! Gradients, written with the same functions.
+
+use super::Elementwise;
+use crate::graph::{Graph, NodeValues, Op, Value};
+
+pub(super) fn rule(
+    op: &Elementwise,
+    graph: &mut Graph,
+    node: &NodeValues,
+    dy: Value,
+) -> Vec<Option<Value>> {
+    let (x, y) = (&node.inputs, node.outputs[0]);
+    match op {
+        Elementwise::Mul => vec![Some(graph.mul(dy, x[1])), Some(graph.mul(dy, x[0]))],
+        Elementwise::Scale { by } => vec![Some(graph.scale(dy, *by))],
+        Elementwise::ScaleBy => vec![Some(graph.scale_by(dy, x[1])), None],
+        Elementwise::Gelu => vec![Some(graph.apply(Elementwise::GeluGrad, &[x[0], dy]))],
+        Elementwise::Geglu => {
+            let through_gelu = graph.mul(dy, x[1]);
+            let da = graph.apply(Elementwise::GeluGrad, &[x[0], through_gelu]);
+            let gate = graph.gelu(x[0]);
+            vec![Some(da), Some(graph.mul(dy, gate))]
+        }
+        Elementwise::GegluHalves => {
+            vec![Some(graph.apply(Elementwise::GegluHalvesGrad, &[x[0], dy]))]
+        }
+        Elementwise::Softcap { cap } => {
+            vec![Some(graph.apply(Elementwise::SoftcapGrad { cap: *cap }, &[y, dy]))]
+        }
+        Elementwise::GeluMulSlice { slice } => {
+            let slices = graph.ty(x[1]).shape.width() / graph.ty(x[0]).shape.width();
+            let through_gelu = graph.apply(Elementwise::MulSlice { slice: *slice }, &[dy, x[1]]);
+            let du = graph.apply(Elementwise::GeluGrad, &[x[0], through_gelu]);
+            let gate = graph.gelu(x[0]);
+            let in_slice = graph.mul(dy, gate);
+            let place = Elementwise::PlaceSlice { slice: *slice, slices };
+            vec![Some(du), Some(graph.apply(place, &[in_slice]))]
+        }
+        Elementwise::GeluGrad
+        | Elementwise::GegluHalvesGrad
+        | Elementwise::SoftcapGrad { .. }
+        | Elementwise::MulSlice { .. }
+        | Elementwise::PlaceSlice { .. } => panic!("{} has no gradient rule", op.name()),
+    }
+}

@@ -1,0 +1,216 @@
+//! Functions of single elements: products, scales, GELU, GeGLU, the logit cap, slices of per-layer inputs, and their slopes.
+//!
+//! `gelu(z) = z/2 · (1 + tanh(√(2/π) · (z + 0.044715 · z³)))`. One kernel serves them all; the function is its part.
+
+pub(crate) mod cases;
+mod cpu;
+mod gpu;
+mod grad;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, NodeValues, Op, Type, Value},
+};
+
+/// What is computed for each element of the result.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Elementwise {
+    /// `a · b`
+    Mul,
+    /// `x · by`
+    Scale {
+        /// The constant.
+        by: f32,
+    },
+    /// `x · s[0]`
+    ScaleBy,
+    /// `gelu(x)`
+    Gelu,
+    /// `dy · gelu'(x)`, of `x` and `dy`
+    GeluGrad,
+    /// `gelu(a) · b`
+    Geglu,
+    /// `gelu(a) · b`, where rows of `a` and `b` are the halves of rows twice as long
+    GegluHalves,
+    /// Gradients of both halves in rows of the same kind, of the halves and `dy`
+    GegluHalvesGrad,
+    /// `cap · tanh(x / cap)`
+    Softcap {
+        /// No result is larger.
+        cap: f32,
+    },
+    /// `dy · (1 − (l / cap)²)`, of the capped values `l` and `dy`
+    SoftcapGrad {
+        /// The forward cap.
+        cap: f32,
+    },
+    /// `gelu(u) · long[:, slice]`
+    GeluMulSlice {
+        /// Which slice, counted in rows of `u`.
+        slice: usize,
+    },
+    /// `x · long[:, slice]`
+    MulSlice {
+        /// Which slice, counted in rows of `x`.
+        slice: usize,
+    },
+    /// Rows of `slices` slices that hold `x` at `slice` and zeros elsewhere
+    PlaceSlice {
+        /// Which slice, counted in rows of `x`.
+        slice: usize,
+        /// How many there are.
+        slices: usize,
+    },
+}
+
+impl Graph {
+    /// `a ⊙ b`, both of one shape.
+    pub fn mul(&mut self, a: Value, b: Value) -> Value {
+        self.apply(Elementwise::Mul, &[a, b])
+    }
+
+    /// `x` times a constant.
+    pub fn scale(&mut self, x: Value, by: f32) -> Value {
+        self.apply(Elementwise::Scale { by }, &[x])
+    }
+
+    /// `x` times the only number of `s`, which is frozen: no gradient flows into it.
+    pub fn scale_by(&mut self, x: Value, s: Value) -> Value {
+        self.apply(Elementwise::ScaleBy, &[x, s])
+    }
+
+    /// `gelu(x)`.
+    pub fn gelu(&mut self, x: Value) -> Value {
+        self.apply(Elementwise::Gelu, &[x])
+    }
+
+    /// `gelu(a) ⊙ b`.
+    pub fn geglu(&mut self, a: Value, b: Value) -> Value {
+        self.apply(Elementwise::Geglu, &[a, b])
+    }
+
+    /// `gelu(a) ⊙ b` of rows `[a, b]`: `[t, 2f]` to `[t, f]`.
+    pub fn geglu_halves(&mut self, ab: Value) -> Value {
+        self.apply(Elementwise::GegluHalves, &[ab])
+    }
+
+    /// `cap · tanh(x / cap)`.
+    pub fn softcap(&mut self, x: Value, cap: f32) -> Value {
+        self.apply(Elementwise::Softcap { cap }, &[x])
+    }
+
+    /// `gelu(u) ⊙ long[:, slice]`: `u` `[t, p]`, `long` `[t, l·p]`.
+    pub fn gelu_mul_slice(&mut self, u: Value, long: Value, slice: usize) -> Value {
+        self.apply(Elementwise::GeluMulSlice { slice }, &[u, long])
+    }
+}
+
+impl Elementwise {
+    /// Row length of the input whose rows are longer or shorter than the result's; 0 if there is none.
+    fn other_width(&self, width: &dyn Fn(usize) -> usize) -> usize {
+        match self {
+            Self::GegluHalves | Self::PlaceSlice { .. } => width(0),
+            Self::GegluHalvesGrad | Self::GeluMulSlice { .. } | Self::MulSlice { .. } => width(1),
+            _ => 0,
+        }
+    }
+
+    /// Where the slice starts in the longer rows; 0 if there is none.
+    fn offset(&self, width: &dyn Fn(usize) -> usize) -> usize {
+        match self {
+            Self::GeluMulSlice { slice }
+            | Self::MulSlice { slice }
+            | Self::PlaceSlice { slice, .. } => slice * width(0),
+            _ => 0,
+        }
+    }
+
+    fn constant(&self) -> f32 {
+        match self {
+            Self::Scale { by } => *by,
+            Self::Softcap { cap } | Self::SoftcapGrad { cap } => *cap,
+            _ => 0.0,
+        }
+    }
+
+    /// Row length of the result for a first input of this row length.
+    fn width_from(&self, first: usize) -> usize {
+        match self {
+            Self::GegluHalves => first / 2,
+            Self::PlaceSlice { slices, .. } => first * slices,
+            _ => first,
+        }
+    }
+}
+
+impl Op for Elementwise {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Mul => "mul",
+            Self::Scale { .. } => "scale",
+            Self::ScaleBy => "scale_by",
+            Self::Gelu => "gelu",
+            Self::GeluGrad => "gelu_grad",
+            Self::Geglu => "geglu",
+            Self::GegluHalves => "geglu_halves",
+            Self::GegluHalvesGrad => "geglu_halves_grad",
+            Self::Softcap { .. } => "softcap",
+            Self::SoftcapGrad { .. } => "softcap_grad",
+            Self::GeluMulSlice { .. } => "gelu_mul_slice",
+            Self::MulSlice { .. } => "mul_slice",
+            Self::PlaceSlice { .. } => "place_slice",
+        }
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let (name, first) = (self.name(), &inputs[0].shape);
+        let rows_and = |width: usize| Type::f32([first.rows(), width]);
+        match self {
+            Self::Mul | Self::GeluGrad | Self::Geglu | Self::SoftcapGrad { .. } => {
+                assert_eq!(inputs[0], inputs[1], "{name}: both sides must have one type");
+            }
+            Self::ScaleBy => assert_eq!(inputs[1].shape.len(), 1, "{name} by {}", inputs[1]),
+            Self::GegluHalves => {
+                assert!(first.width().is_multiple_of(2), "{name}: {first} has no halves");
+            }
+            Self::GegluHalvesGrad => {
+                let half = rows_and(first.width() / 2);
+                assert_eq!(inputs[1], &half, "{name}: gradient of a half of {first}");
+            }
+            Self::GeluMulSlice { slice } | Self::MulSlice { slice } => {
+                let long = &inputs[1].shape;
+                let fits = long.rows() == first.rows()
+                    && long.width().is_multiple_of(first.width())
+                    && slice * first.width() < long.width();
+                assert!(fits, "{name}: {first} with slice {slice} of {long}");
+            }
+            Self::PlaceSlice { slice, slices } => {
+                assert!(slice < slices, "{name}: slice {slice} of {slices}");
+            }
+            Self::Scale { .. } | Self::Gelu | Self::Softcap { .. } => {}
+        }
+        match self.width_from(first.width()) {
+            same if same == first.width() => vec![Type::f32(first.clone())],
+            other => vec![rows_and(other)],
+        }
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        cpu::forward(self, call);
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::forward(self, call)
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let Some(dy) = dy[0] else { return vec![None; node.inputs.len()] };
+        grad::rule(self, graph, node, dy)
+    }
+}

@@ -1,0 +1,21 @@
+// Heads without weight or rotation.
+@group(0) @binding(2) var<storage, read> x: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4<f32>>;
+
+fn raw(head: u32, token: u32, j: u32) -> f32 {
+    return x[(token * p.heads + head) * WIDTH + j];
+}
+
+fn weight(head: u32, j: u32) -> f32 {
+    return 1.0;
+}
+
+fn turn(head: u32, token: u32, i: u32) -> vec2<f32> {
+    return vec2(1.0, 0.0);
+}
+
+fn store(head: u32, token: u32, lane: u32) {
+    for (var j = lane * 4u; j < WIDTH; j += WG * 4u) {
+        y[((token * p.heads + head) * WIDTH + j) / 4u] = row4(j);
+    }
+}

@@ -1,0 +1,94 @@
+//! The gradient of `head_norm_rope`: `g = turn⁻¹(dy) · w`, then `dx = ρ · (g − x · ρ² · mean(g · x))` with
+//! `ρ = (mean(x²) + eps)^(-1/2)`.
+
+use bytemuck::NoUninit;
+
+use super::gpu::lanes;
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    graph::{Op, Type},
+    ops::parts::reduce,
+};
+
+static BACKWARD: Kernel =
+    Kernel { name: "head_norm_rope/backward", source: include_str!("backward.wgsl") };
+static BARE: Part = Part { kind: "turn", name: "bare", source: include_str!("back_bare.wgsl") };
+static TURNED: Part =
+    Part { kind: "turn", name: "turned", source: include_str!("back_turned.wgsl") };
+
+/// Gradient of [`super::HeadNormRope`] with respect to its rows: takes `x`, `dy` and, where there are, weight and table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HeadNormRopeGrad {
+    /// Numbers in a head.
+    pub width: usize,
+    /// Added to the mean, inside the root.
+    pub eps: f32,
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    eps: f32,
+    heads: u32,
+}
+
+impl Op for HeadNormRopeGrad {
+    fn name(&self) -> &'static str {
+        "head_norm_rope_grad"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [x, dy, ..] = inputs else { panic!("head_norm_rope_grad takes x and dy") };
+        assert_eq!(x.shape.len(), dy.shape.len(), "head_norm_rope_grad: {x} and {dy}");
+        vec![Type::f32(x.shape.clone())]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, dy, mut dx, n) = (call.f32(0), call.f32(1), call.out(0), self.width);
+        let turned = (call.inputs() > 2).then(|| (call.numbers(2), call.f32(3)));
+        let per_token = call.input(0).shape.width();
+        let mut g = vec![0.0; n];
+        for start in (0..x.len()).step_by(n) {
+            let (x, dx) = (&x[start..start + n], &mut dx[start..start + n]);
+            g.copy_from_slice(&dy[start..start + n]);
+            if let Some((weight, rope)) = &turned {
+                turn_back(&mut g, weight, &rope[start / per_token * n..][..n]);
+            }
+            let mean = |sum: f32| sum / n as f32;
+            let rho = 1.0 / (mean(x.iter().map(|x| x * x).sum()) + self.eps).sqrt();
+            let along = mean(g.iter().zip(x).map(|(g, x)| g * x).sum()) * rho * rho;
+            for j in 0..n {
+                dx[j] = rho * (g[j] - x[j] * along);
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let shape = &call.input(0).shape;
+        let heads = shape.width() / self.width;
+        let turned = call.inputs() > 2;
+        let dispatch = Dispatch::new(&BACKWARD)
+            .part(reduce(call.facts))
+            .part(if turned { &TURNED } else { &BARE })
+            .constant("WIDTH", self.width as u32)
+            .constant("HALF", self.width as u32 / 2)
+            .constant("WG", lanes(self.width) as u32)
+            .params(&Params { eps: self.eps, heads: heads as u32 })
+            .read(Place::Input(0))
+            .read(Place::Input(1))
+            .write(Place::Output(0))
+            .grid(heads, shape.rows(), 1);
+        vec![if turned { dispatch.read(Place::Input(2)).read(Place::Input(3)) } else { dispatch }]
+    }
+}
+
+/// The gradient of the normed head from that of the turned one.
+fn turn_back(g: &mut [f32], weight: &[f32], rope: &[f32]) {
+    let half = g.len() / 2;
+    for i in 0..half {
+        let (a, b, cos, sin) = (g[i], g[i + half], rope[2 * i], rope[2 * i + 1]);
+        g[i] = (a * cos + b * sin) * weight[i];
+        g[i + half] = (b * cos - a * sin) * weight[i + half];
+    }
+}

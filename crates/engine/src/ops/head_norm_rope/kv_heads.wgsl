@@ -1,0 +1,46 @@
+// Heads 0..kv_heads are keys (weighted and turned), the next kv_heads are values (neither). Both go to the caches, into the slot
+// of the token's position; tokens beyond the live ones go nowhere.
+//#use kv_store
+@group(0) @binding(2) var<storage, read> k_raw: array<f32>;
+@group(0) @binding(3) var<storage, read> v_raw: array<f32>;
+@group(0) @binding(4) var<storage, read> k_norm: array<f32>;
+@group(0) @binding(5) var<storage, read> rope: array<vec2<f32>>;
+@group(0) @binding(6) var<storage, read_write> k_cache: array<kv_word>;
+@group(0) @binding(7) var<storage, read_write> v_cache: array<kv_word>;
+
+fn kv_raw(head: u32, token: u32, j: u32) -> f32 {
+    let at = (token * p.kv_heads + head % p.kv_heads) * WIDTH + j;
+    if head < p.kv_heads {
+        return k_raw[at];
+    }
+    return v_raw[at];
+}
+
+fn kv_weight(head: u32, j: u32) -> f32 {
+    if head < p.kv_heads {
+        return k_norm[j];
+    }
+    return 1.0;
+}
+
+fn kv_turn(head: u32, token: u32, i: u32) -> vec2<f32> {
+    if head < p.kv_heads {
+        return rope[token * HALF + i];
+    }
+    return vec2(1.0, 0.0);
+}
+
+fn kv_store(head: u32, token: u32, lane: u32) {
+    if token >= run.count {
+        return;
+    }
+    let slot = (run.position + token) % p.slots;
+    let at = (slot * p.kv_heads + head % p.kv_heads) * WIDTH;
+    for (var j = lane * KV_RUN; j < WIDTH; j += WG * KV_RUN) {
+        if head < p.kv_heads {
+            k_store(at + j, j);
+        } else {
+            v_store(at + j, j);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Which kernel makes a product, by shapes and facts alone. The constants are for a large device; a small one loses little by them.
+
+use crate::gpu::DeviceFacts;
+
+/// Columns up to which weights are read by teams, once for all columns.
+const MOST_FEW: usize = 8;
+/// Lanes of a team that sum by exchange, at most.
+const MOST_LANES: usize = 32;
+/// Lanes of a workgroup of teams: at least one team, and a multiple of the first number where that is not above the second.
+const GROUP: (usize, usize) = (64, 256);
+/// Rows a team may make, best first: each more shares what is read of x, which is several times the bytes of the weights.
+const TEAM_ROWS: [usize; 3] = [4, 2, 1];
+/// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes, or teams make fewer rows.
+const BUSY_LANES: usize = 64 << 10;
+/// Workgroups of tiles that keep a large device busy; below, tiles have fewer columns.
+const BUSY_TILES: usize = 256;
+/// Rows of a tile.
+const TILE_ROWS: usize = 64;
+/// Columns a tile may have, best first.
+const TILE_COLUMNS: [usize; 3] = [64, 32, 16];
+
+/// A kernel and how it is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    /// One column.
+    Vector {
+        /// Who makes rows.
+        team: Team,
+        /// How many at a time.
+        rows: usize,
+    },
+    /// 2 to 8 columns, two rows at a time.
+    Few {
+        /// Who makes them.
+        team: Team,
+    },
+    /// More columns: tiles.
+    Tile {
+        /// Columns of a tile.
+        columns: usize,
+    },
+}
+
+/// Lanes that share a row: `split` parts of `lanes` lanes each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Team {
+    /// Lanes that sum by exchange.
+    pub(super) lanes: usize,
+    /// How many such parts there are.
+    pub(super) split: usize,
+}
+
+impl Choice {
+    /// For `columns` columns and a slab of `rows` rows of `row_units` units.
+    pub(super) fn new(columns: usize, rows: usize, row_units: usize, facts: &DeviceFacts) -> Self {
+        match columns {
+            0 | 1 => {
+                let cut = |made: usize| (Team::new(rows.div_ceil(made), row_units, facts), made);
+                let busy =
+                    |(team, made): &(Team, usize)| rows.div_ceil(*made) * team.size() >= BUSY_LANES;
+                let (team, rows) = TEAM_ROWS.map(cut).into_iter().find(busy).unwrap_or(cut(1));
+                Self::Vector { team, rows }
+            }
+            2..=MOST_FEW => Self::Few { team: Team::new(rows.div_ceil(2), row_units, facts) },
+            _ => Self::Tile { columns: tile_columns(columns, rows) },
+        }
+    }
+
+    /// Workgroups for `columns` columns and `rows` rows.
+    pub(super) fn groups(self, columns: usize, rows: usize) -> usize {
+        match self {
+            Self::Vector { team, rows: made } => rows.div_ceil(team.group() / team.size() * made),
+            Self::Few { team } => rows.div_ceil(team.group() / team.size() * 2),
+            Self::Tile { columns: width } => rows.div_ceil(TILE_ROWS) * columns.div_ceil(width),
+        }
+    }
+}
+
+impl Team {
+    /// For as many teams as `teams`, which read rows of `row_units` units: as few parts as keep the device busy.
+    fn new(teams: usize, row_units: usize, facts: &DeviceFacts) -> Self {
+        let lanes = lanes(row_units, facts);
+        let turns = row_units.div_ceil(lanes).max(1);
+        // Parts that take turns evenly, as far as a workgroup goes.
+        let even = |split: &usize| turns.is_multiple_of(*split) && split * lanes <= GROUP.1;
+        let mut splits = (1..=turns).filter(even);
+        let most = splits.clone().next_back().unwrap_or(1);
+        let split = splits.find(|split| teams * lanes * split >= BUSY_LANES).unwrap_or(most);
+        Self { lanes, split }
+    }
+
+    /// Lanes of the team.
+    fn size(self) -> usize {
+        self.lanes * self.split
+    }
+
+    /// Lanes of a workgroup: whole teams.
+    pub(super) fn group(self) -> usize {
+        let most = GROUP.1 / self.size();
+        let round = |teams: &usize| (teams * self.size()).is_multiple_of(GROUP.0);
+        (1..=most).find(round).unwrap_or(most) * self.size()
+    }
+}
+
+/// Lanes that sum by exchange: a subgroup has that many, and not much more than an eighth of them idle at the end of a row.
+fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
+    let widest = facts.subgroups.map_or(MOST_LANES, |(least, _)| MOST_LANES.min(least as usize));
+    let mut lanes = widest.min(row_units.next_power_of_two());
+    // 48 units keep 16 lanes busy three times, but 32 lanes only one and a half times.
+    while lanes > 8 && row_units.next_multiple_of(lanes) * 7 > row_units * 8 {
+        lanes /= 2;
+    }
+    lanes
+}
+
+/// The largest tile that is more than half full and makes enough workgroups.
+fn tile_columns(columns: usize, rows: usize) -> usize {
+    let groups = |tile: usize| rows.div_ceil(TILE_ROWS) * columns.div_ceil(tile);
+    let good = |tile: &usize| columns > tile / 2 && groups(*tile) >= BUSY_TILES;
+    TILE_COLUMNS.into_iter().find(good).unwrap_or(TILE_COLUMNS[2])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Choice, DeviceFacts, Team};
+
+    #[test]
+    fn kernels_follow_shapes_and_devices() {
+        let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
+        let (floor, wide4, wide8, wide32, wide64) =
+            (DeviceFacts::floor(), wide(4), wide(8), wide(32), wide(64));
+        let vector = |lanes, split, rows| Choice::Vector { team: Team { lanes, split }, rows };
+        let few = |lanes, split| Choice::Few { team: Team { lanes, split } };
+        let tile = |columns| Choice::Tile { columns };
+        for (columns, rows, units, facts, choice, groups) in [
+            // E2B's products, one column: head, up, down, query.
+            (1, 262_144, 48, &wide32, vector(16, 1, 4), 16_384),
+            (1, 12_288, 48, &wide32, vector(16, 3, 4), 768),
+            (1, 1536, 384, &wide32, vector(32, 6, 4), 384),
+            (1, 2048, 48, &wide32, vector(16, 3, 1), 512),
+            (1, 2048, 48, &floor, vector(16, 3, 1), 512),
+            (1, 2048, 64, &wide8, vector(8, 8, 2), 1024),
+            (1, 2048, 64, &wide4, vector(4, 16, 2), 1024),
+            (1, 2048, 64, &wide64, vector(32, 2, 2), 1024),
+            // No more lanes than units.
+            (1, 3, 1, &floor, vector(1, 1, 1), 1),
+            (1, 3, 3, &wide32, vector(4, 1, 1), 1),
+            (2, 257, 48, &wide32, few(16, 3), 33),
+            (8, 12_288, 48, &wide32, few(16, 1), 1536),
+            (8, 257, 48, &wide8, few(8, 6), 33),
+            (9, 257, 48, &wide32, tile(16), 5),
+            (512, 12_288, 48, &wide32, tile(64), 1536),
+            (512, 2048, 48, &wide32, tile(64), 256),
+            (64, 2048, 48, &wide32, tile(16), 128),
+            (33, 262_144, 48, &wide32, tile(64), 4096),
+            (32, 262_144, 48, &wide32, tile(32), 4096),
+            (16, 262_144, 48, &wide32, tile(16), 4096),
+            (4096, 257, 48, &floor, tile(64), 320),
+        ] {
+            let made = Choice::new(columns, rows, units, facts);
+            assert_eq!(made, choice, "{columns} columns, {rows} rows of {units} units");
+            assert_eq!(made.groups(columns, rows), groups, "{columns} columns, {rows} rows");
+        }
+    }
+
+    #[test]
+    fn workgroups_hold_whole_teams() {
+        for (lanes, split, group) in
+            [(16, 1, 64), (16, 3, 192), (32, 6, 192), (1, 1, 64), (4, 11, 220), (32, 8, 256)]
+        {
+            assert_eq!(Team { lanes, split }.group(), group, "{lanes} lanes, {split} parts");
+        }
+    }
+}

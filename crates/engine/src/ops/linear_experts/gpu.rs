@@ -1,0 +1,208 @@
+//! Which kernel makes a product over experts, and how it is cut into workgroups.
+//!
+//! Slabs of the weight are cut between any rows, so an expert may lie in two. Each slab's launch makes the rows it has; workgroups
+//! without any leave at once.
+
+use bytemuck::NoUninit;
+
+use super::Sizes;
+use crate::{
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place, Slabs},
+    graph::Type,
+    ops::parts::{UNIT, WEIGHTS, columns, quant, team},
+};
+
+static GATHERED: Kernel =
+    Kernel { name: "linear_experts/gathered", source: include_str!("gathered.wgsl") };
+static GROUPED: Kernel =
+    Kernel { name: "linear_experts/grouped", source: include_str!("grouped.wgsl") };
+static TRANSPOSED: Kernel =
+    Kernel { name: "linear_experts/transposed", source: include_str!("transposed.wgsl") };
+static PARAMS: Part = Part { kind: "params", name: "params", source: include_str!("params.wgsl") };
+
+/// Lanes of a workgroup of the gathered product.
+const GROUP: usize = 256;
+/// Rows of a tile of the grouped product, and lanes side by side over its slots, as in its kernel.
+const TILE_ROWS: usize = 64;
+const SLOT_LANES: usize = 4;
+/// Units of a row that a workgroup of the transposed product makes, as in its kernel.
+const TILE_UNITS: usize = 8;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    planes: [u32; 4],
+    width: u32,
+    row_units: u32,
+    slab_first: u32,
+    slab_rows: u32,
+    expert_rows: u32,
+    experts: u32,
+    slots: u32,
+    chosen: u32,
+    slots_per_column: u32,
+    tiles: u32,
+}
+
+pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    if call.inputs() > 3 { grouped(call) } else { gathered(call) }
+}
+
+/// For few tokens: every slot reads its expert.
+fn gathered(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let sizes = Sizes::new(call.input(1), call.input(2));
+    let lanes = lanes(call.slabs(1).row_units(), call.facts);
+    let tiles = sizes.rows.div_ceil(GROUP / lanes);
+    each_slab(&GATHERED, call, call.input(0), tiles, |dispatch| {
+        dispatch
+            .part(columns(sizes.width))
+            .part(&UNIT)
+            .part(team(call.facts))
+            .constant("LANES", lanes as u32)
+            .read(Place::Input(0))
+            .write(Place::Output(0))
+            .read(Place::Input(2))
+            .grid_over(tiles * sizes.slots)
+    })
+}
+
+/// For many tokens: an expert's tile of weights is decoded once for many slots.
+fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let sizes = Sizes::new(call.input(1), call.input(2));
+    let tiles = sizes.rows.div_ceil(TILE_ROWS);
+    let tile_slots = tile_slots(sizes.slots, sizes.experts);
+    each_slab(&GROUPED, call, call.input(0), tiles, |dispatch| {
+        dispatch
+            .part(columns(sizes.width))
+            .constant("LANE_SLOTS", (tile_slots / SLOT_LANES) as u32)
+            .read(Place::Input(0))
+            .write(Place::Output(0))
+            .read(Place::Input(3))
+            .read(Place::Input(4))
+            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts, tile_slots))
+    })
+}
+
+pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let rows = call.output(0).shape.rows();
+    let tiles = call.slabs(1).row_units().div_ceil(TILE_UNITS);
+    each_slab(&TRANSPOSED, call, call.output(0), tiles, |dispatch| {
+        dispatch
+            .read(Place::Input(0))
+            .write(Place::Output(0))
+            .read(Place::Input(2))
+            .grid_over(tiles * rows)
+    })
+}
+
+/// One launch per slab; `x` tells how many slots share a row, `finish` adds what the kernels differ in.
+fn each_slab(
+    kernel: &'static Kernel,
+    call: &GpuCall<'_>,
+    x: &Type,
+    tiles: usize,
+    finish: impl Fn(Dispatch) -> Dispatch,
+) -> Vec<Dispatch> {
+    let (sizes, slabs) = (Sizes::new(call.input(1), call.input(2)), call.slabs(1));
+    let launch = |slab| {
+        let mut params = params(&sizes, &slabs, slab);
+        params.slots_per_column = word(sizes.slots_per_column(x));
+        params.tiles = word(tiles);
+        finish(
+            Dispatch::new(kernel)
+                .part(&PARAMS)
+                .part(&WEIGHTS)
+                .part(quant(slabs.dtype))
+                .params(&params)
+                .read(Place::Slab(1, slab)),
+        )
+    };
+    (0..slabs.rows.len()).map(launch).collect()
+}
+
+fn params(sizes: &Sizes, slabs: &Slabs, slab: usize) -> Params {
+    Params {
+        planes: slabs.planes(slab),
+        width: word(sizes.width),
+        row_units: word(slabs.row_units()),
+        slab_first: word(slabs.rows[slab].start),
+        slab_rows: word(slabs.rows[slab].len()),
+        expert_rows: word(sizes.rows),
+        experts: word(sizes.experts),
+        slots: word(sizes.slots),
+        chosen: word(sizes.chosen),
+        slots_per_column: 0,
+        tiles: 0,
+    }
+}
+
+fn word(n: usize) -> u32 {
+    u32::try_from(n).expect("sizes of one weight fit 32 bits")
+}
+
+/// How many lanes share a row: as many as keep three quarters of them busy.
+fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
+    let widest = facts.subgroups.map_or(32, |(least, _)| least.min(32)) as usize;
+    let mut lanes = widest;
+    while lanes > 1 && row_units * 4 < row_units.next_multiple_of(lanes) * 3 {
+        lanes /= 2;
+    }
+    lanes
+}
+
+/// Slots of a tile: wide ones want experts with many slots, or most of a tile is computed for nothing.
+fn tile_slots(slots: usize, experts: usize) -> usize {
+    if slots >= 16 * experts { 8 * SLOT_LANES } else { 2 * SLOT_LANES }
+}
+
+/// Tiles of slots if every expert, and the tokens that are not live, have one that is not full.
+fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
+    (slots + (tile_slots - 1) * (experts + 1).min(slots)) / tile_slots
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{lanes, most_slot_tiles, tile_slots};
+    use crate::gpu::DeviceFacts;
+
+    #[test]
+    fn lanes_follow_the_row_and_the_device() {
+        let floor = DeviceFacts::floor();
+        let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
+        for (units, facts, wanted) in [
+            (88, &floor, 32),
+            (88, &wide(64), 32),
+            (88, &wide(8), 8),
+            (24, &floor, 32),
+            (22, &floor, 8),
+            (22, &wide(4), 4),
+            (1, &floor, 1),
+            (3, &wide(32), 4),
+        ] {
+            assert_eq!(lanes(units, facts), wanted, "{units} units");
+        }
+    }
+
+    #[test]
+    fn the_grid_covers_the_worst_choice_of_experts() {
+        for (slots, experts, tile, wanted) in [
+            (1, 128, 32, 1),
+            (3, 128, 8, 3),
+            (4096, 128, 32, 252),
+            (512, 128, 8, 176),
+            (64, 1, 32, 3),
+        ] {
+            let got = most_slot_tiles(slots, experts, tile);
+            assert_eq!(got, wanted, "{slots} slots, {experts} experts, tiles of {tile}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_as_wide_as_experts_are_busy() {
+        for (slots, experts, wanted) in
+            [(256, 128, 8), (2047, 128, 8), (4096, 128, 32), (70, 2, 32)]
+        {
+            assert_eq!(tile_slots(slots, experts), wanted, "{slots} slots, {experts} experts");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! One launch per slab of rows; each after the first adds to what is there.
+
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    ops::{
+        parts::{WEIGHTS, quant},
+        slab::SlabParams,
+    },
+};
+
+static TILE: Kernel = Kernel { name: "linear_t/tile", source: include_str!("tile.wgsl") };
+
+/// Units a tile has side by side: 64 numbers of a row.
+const TILE_UNITS: usize = 2;
+/// Positions a tile may have.
+const TILE_POSITIONS: [usize; 3] = [16, 32, 64];
+
+pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
+    let positions = tile_positions(t);
+    (0..slabs.rows.len())
+        .map(|slab| {
+            Dispatch::new(&TILE)
+                .part(&WEIGHTS)
+                .part(quant(slabs.dtype))
+                .constant("POSITIONS", positions as u32)
+                .constant("WG", positions as u32 * 4)
+                .constant("ADD", u32::from(slab > 0))
+                .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, t))
+                .read(Place::Slab(1, slab))
+                .read(Place::Input(0))
+                .write(Place::Output(0))
+                .grid_over(slabs.row_units().div_ceil(TILE_UNITS) * t.div_ceil(positions))
+        })
+        .collect()
+}
+
+/// The smallest tile that holds all positions, else the largest.
+fn tile_positions(t: usize) -> usize {
+    TILE_POSITIONS.into_iter().find(|tile| t <= *tile).unwrap_or(TILE_POSITIONS[2])
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn tiles_hold_the_positions() {
+        for (t, tile) in [(1, 16), (16, 16), (17, 32), (33, 64), (512, 64)] {
+            assert_eq!(super::tile_positions(t), tile, "{t} positions");
+        }
+    }
+}

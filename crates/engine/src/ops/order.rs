@@ -1,0 +1,53 @@
+//! The order of logits, for operations that look for the largest: by size, then by id; NaN comes last.
+
+use std::cmp::Reverse;
+
+use crate::gpu::Part;
+
+/// Logits as integers in WGSL.
+pub(crate) static KEY: Part =
+    Part { kind: "key", name: "key", source: include_str!("../wgsl/order/key.wgsl") };
+
+/// Candidates are all logits.
+pub(crate) static LOGITS: Part =
+    Part { kind: "candidates", name: "logits", source: include_str!("../wgsl/order/logits.wgsl") };
+
+/// Candidates are what an earlier launch left.
+pub(crate) static SURVIVORS: Part = Part {
+    kind: "candidates",
+    name: "survivors",
+    source: include_str!("../wgsl/order/survivors.wgsl"),
+};
+
+/// Ids by their logits, largest first.
+pub(crate) fn sorted(logits: &[f32]) -> Vec<u32> {
+    let mut ids: Vec<u32> = (0..).zip(logits).map(|(id, _)| id).collect();
+    ids.sort_by_key(|id| (Reverse(key(logits[*id as usize])), *id));
+    ids
+}
+
+/// A logit as an integer that sorts like it; NaN is 0.
+pub(crate) fn key(logit: f32) -> u32 {
+    let bits = logit.to_bits();
+    match logit {
+        x if x.is_nan() => 0,
+        0.0 => 1 << 31,
+        x if x < 0.0 => !bits,
+        _ => bits | 1 << 31,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{key, sorted};
+
+    #[test]
+    fn keys_sort_like_logits() {
+        let rising = [f32::NAN, f32::NEG_INFINITY, -3.0e38, -1.0, -1e-40, 0.0, 1e-40, 1.0, 3.0e38];
+        assert!(rising.windows(2).all(|pair| key(pair[0]) < key(pair[1])));
+        assert!(key(3.0e38) < key(f32::INFINITY));
+        assert_eq!(key(-f32::NAN), 0);
+        assert_eq!(key(-0.0), key(0.0));
+        assert_eq!(sorted(&[1.0, f32::NAN, 2.0, 1.0, -0.0, 0.0]), [2, 0, 3, 4, 5, 1]);
+    }
+}

@@ -1,0 +1,47 @@
+//! One workgroup per slice.
+
+use bytemuck::NoUninit;
+
+use super::Ple;
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    ops::parts::reduce,
+};
+
+static FORWARD: Kernel = Kernel { name: "ple/forward", source: include_str!("forward.wgsl") };
+
+/// Slices hold 256 numbers in all released models: four for each lane.
+const LANES: u32 = 64;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    width: u32,
+    eps: f32,
+    slices: u32,
+    row_factor: f32,
+    projection_factor: f32,
+}
+
+pub(super) fn forward(op: &Ple, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let width = call.input(2).shape.len();
+    let slices = call.output(0).shape.len() / width;
+    let (row_factor, projection_factor) = op.factors(width);
+    vec![
+        Dispatch::new(&FORWARD)
+            .part(reduce(call.facts))
+            .constant("WG", LANES)
+            .params(&Params {
+                width: width as u32,
+                eps: op.eps,
+                slices: slices as u32,
+                row_factor,
+                projection_factor,
+            })
+            .read(Place::Input(0))
+            .read(Place::Input(1))
+            .read(Place::Input(2))
+            .write(Place::Output(0))
+            .grid_over(slices),
+    ]
+}

@@ -1,0 +1,29 @@
+use rullama_gguf::DType;
+
+use super::RmsNormGrad;
+use crate::{
+    graph::{Graph, Type},
+    suite::{Case, Tolerance},
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (t, d, width) in [(1, 1, 1), (3, 17, 17), (2, 257, 257), (3, 64, 16), (5, 1536, 1536)] {
+        cases.push(gradient(t, d, width, false));
+        cases.push(gradient(t, d, width, true));
+    }
+    cases
+}
+
+fn gradient(t: usize, d: usize, width: usize, weighted: bool) -> Case {
+    let name = format!("{t}x{d} by {width}{}", if weighted { " weighted" } else { "" });
+    let build = move |g: &mut Graph| {
+        let (x, dy) = (g.input("x", Type::f32([t, d])), g.input("dy", Type::f32([t, d])));
+        let weight = weighted.then(|| g.weight("w", Type::weight(DType::F32, [width])));
+        vec![g.rms_norm_grad(RmsNormGrad { width, eps: 1e-6 }, x, dy, weight)]
+    };
+    // A norm over one number makes the two terms cancel.
+    let steps = if width == 1 { 1e7 } else { 32.0 };
+    Case::new("rms_norm_grad", name, build)
+        .tolerance(Tolerance { steps, ..Tolerance::ARITHMETIC.terms(width) })
+}

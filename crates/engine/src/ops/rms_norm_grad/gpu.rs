@@ -1,0 +1,37 @@
+//! One workgroup per norm.
+
+use bytemuck::NoUninit;
+
+use super::RmsNormGrad;
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    ops::parts::reduce,
+};
+
+static GRADIENT: Kernel =
+    Kernel { name: "rms_norm_grad/gradient", source: include_str!("gradient.wgsl") };
+static WEIGHTED: Part =
+    Part { kind: "weight", name: "weighted", source: include_str!("weighted.wgsl") };
+static PLAIN: Part = Part { kind: "weight", name: "plain", source: include_str!("plain.wgsl") };
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    width: u32,
+    eps: f32,
+    rows: u32,
+}
+
+pub(super) fn forward(op: &RmsNormGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let rows = call.input(0).shape.len() / op.width;
+    let weighted = call.inputs() > 2;
+    let dispatch = Dispatch::new(&GRADIENT)
+        .part(reduce(call.facts))
+        .part(if weighted { &WEIGHTED } else { &PLAIN })
+        .params(&Params { width: op.width as u32, eps: op.eps, rows: rows as u32 })
+        .read(Place::Input(0))
+        .read(Place::Input(1))
+        .write(Place::Output(0))
+        .grid_over(rows);
+    vec![if weighted { dispatch.read(Place::Input(2)) } else { dispatch }]
+}

@@ -1,0 +1,5 @@
+@group(0) @binding(5) var<storage, read> w: array<f32>;
+
+fn weight(j: u32) -> f32 {
+    return w[j];
+}

@@ -1,0 +1,110 @@
+//! The `k` experts of each token: `T` = the `k` largest of `ℓ[t, :]`, and `w[t, j] = softmax(factor · ℓ[t, T])_j · c[T_j]`.
+//!
+//! The largest comes first; of equal logits the lower index does. NaN counts as smaller than any number, so the ids are valid and
+//! distinct whatever the logits are.
+
+mod backward;
+pub(crate) mod cases;
+mod gpu;
+
+use std::cmp::Ordering;
+
+pub use backward::RouterGrad;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, NodeValues, Op, Type, Value},
+};
+
+/// The most experts there may be: one lane each.
+const MOST_EXPERTS: usize = 256;
+/// The most experts a token may have.
+const MOST_CHOSEN: usize = 16;
+/// Logits beyond this count as this: differences and products of them stay finite.
+const LARGEST: f32 = 1e30;
+
+/// Choice of experts, with their weights.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Router {
+    /// Experts of a token.
+    pub chosen: usize,
+    /// Multiplies the logits.
+    pub factor: f32,
+}
+
+impl Graph {
+    /// The `chosen` experts of each token from logits `[t, experts]` and a scale per expert `[experts]`: ids `u32[t, chosen]`
+    /// and weights `[t, chosen]`. The logits are multiplied by `factor` on the way: `1/√d` of the router's input goes there.
+    pub fn router(
+        &mut self,
+        logits: Value,
+        scale: Value,
+        chosen: usize,
+        factor: f32,
+    ) -> (Value, Value) {
+        let results = self.apply_all(Router { chosen, factor }, &[logits, scale]);
+        (results[0], results[1])
+    }
+}
+
+impl Op for Router {
+    fn name(&self) -> &'static str {
+        "router"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [logits, scale] = inputs else { panic!("router takes logits and a scale per expert") };
+        let (tokens, experts) = (logits.shape.rows(), logits.shape.width());
+        assert_eq!(scale.shape.len(), experts, "router: {logits} with scales {scale}");
+        assert!(experts <= MOST_EXPERTS, "router: {experts} experts, at most {MOST_EXPERTS}");
+        let most = MOST_CHOSEN.min(experts);
+        assert!((1..=most).contains(&self.chosen), "router: {} of {experts}", self.chosen);
+        vec![Type::u32([tokens, self.chosen]), Type::f32([tokens, self.chosen])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (logits, scale) = (call.f32(0), call.numbers(1));
+        let (mut ids, mut weights) = (call.out_u32(0), call.out(1));
+        for (t, logits) in logits.chunks_exact(scale.len()).enumerate() {
+            let mut experts: Vec<usize> = (0..scale.len()).collect();
+            experts.sort_by(|a, b| larger_first(logits[*a], logits[*b]));
+            experts.truncate(self.chosen);
+            let shares = shares(logits, &experts, self.factor);
+            for (j, (expert, share)) in experts.iter().zip(shares).enumerate() {
+                ids[t * self.chosen + j] = *expert as u32;
+                weights[t * self.chosen + j] = share * scale[*expert];
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::forward(self, call)
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let Some(dw) = dy[1] else { return vec![None, None] };
+        let (logits, scale, ids) = (node.inputs[0], node.inputs[1], node.outputs[0]);
+        let gradient = graph.apply(RouterGrad { factor: self.factor }, &[logits, scale, ids, dw]);
+        vec![Some(gradient), None]
+    }
+}
+
+fn larger_first(a: f32, b: f32) -> Ordering {
+    a.is_nan().cmp(&b.is_nan()).then(b.partial_cmp(&a).unwrap_or(Ordering::Equal))
+}
+
+/// Softmax over the logits of the chosen experts.
+fn shares(logits: &[f32], experts: &[usize], factor: f32) -> Vec<f32> {
+    let finite = |x: f32| if x.is_nan() { -LARGEST } else { x.clamp(-LARGEST, LARGEST) };
+    let scaled: Vec<f32> = experts.iter().map(|e| finite(logits[*e]) * factor).collect();
+    let largest = scaled.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let powers: Vec<f32> = scaled.iter().map(|x| (x - largest).exp()).collect();
+    let sum: f32 = powers.iter().sum();
+    powers.iter().map(|power| power / sum).collect()
+}

@@ -1,0 +1,42 @@
+// Parameters of the router's kernels, and the softmax over the chosen logits, which lie in workgroup memory.
+override WG: u32 = 256u;
+
+// As in the twin: more than a token may have, and a size beyond which logits count as this.
+const MOST_CHOSEN: u32 = 16u;
+const LARGEST: f32 = 1e30;
+
+struct Params {
+    experts: u32,
+    chosen: u32,
+    tokens: u32,
+    factor: f32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> logits: array<f32>;
+@group(0) @binding(3) var<storage, read> scale: array<f32>;
+
+var<workgroup> sh_chosen: array<u32, MOST_CHOSEN>;
+var<workgroup> sh_scaled: array<f32, MOST_CHOSEN>;
+
+// By its bits: compilers may assume that numbers are never NaN.
+fn is_nan(x: f32) -> bool {
+    return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+fn scaled(logit: f32) -> f32 {
+    return select(clamp(logit, -LARGEST, LARGEST), -LARGEST, is_nan(logit)) * p.factor;
+}
+
+// The first one chosen is the largest.
+fn power(j: u32) -> f32 {
+    return exp(sh_scaled[j] - sh_scaled[0]);
+}
+
+fn power_sum() -> f32 {
+    var sum = 0.0;
+    for (var j = 0u; j < p.chosen; j++) {
+        sum += power(j);
+    }
+    return sum;
+}

@@ -1,0 +1,47 @@
+use super::Draw;
+use crate::{
+    cpu::Data,
+    graph::{Graph, Type},
+    suite::Case,
+};
+
+const PLAIN: Draw = Draw { temperature: 1.0, top_p: 1.0, min_p: 0.0, top_k: 0.0 };
+
+pub(crate) fn cases() -> Vec<Case> {
+    let low = f32::NEG_INFINITY;
+    let mut cases = Vec::new();
+    let falling = |k: u16| (0..k).map(|i| 9.0 - f32::from(i) * 0.05).collect::<Vec<_>>();
+    let kinds = [
+        PLAIN,
+        Draw { temperature: 0.0, ..PLAIN },
+        Draw { top_p: 0.5, temperature: 2.0, ..PLAIN },
+        Draw { min_p: 0.2, temperature: 0.7, ..PLAIN },
+        Draw { top_k: 3.0, temperature: 5.0, ..PLAIN },
+        Draw { temperature: 1e-30, ..PLAIN },
+    ];
+    for (number, draw) in (1u32..).zip(kinds) {
+        for k in [1, 3, 17, 64, 128] {
+            cases.push(sample(&falling(k), draw).seed(number * 7919).step(u32::from(k), 3));
+        }
+        cases.push(sample(&[2.0, 1.0, low, low], draw).seed(number));
+    }
+    let many = (0..40).map(|seed| sample(&falling(64), PLAIN).seed(seed).step(5, 1));
+    cases.extend(many);
+    cases.push(sample(&[low, low], PLAIN).gives(&[1000.0]));
+    cases.push(sample(&[3.0, 2.9], Draw { temperature: 0.0, ..PLAIN }).gives(&[1000.0]));
+    cases.push(sample(&[3.0, 2.5, 1.0, 0.0], Draw { top_p: 0.5, ..PLAIN }).gives(&[1000.0]));
+    cases
+}
+
+fn sample(logits: &[f32], draw: Draw) -> Case {
+    let k = logits.len();
+    let ids = (0..).map(|i| 1000 + i * 3).take(k).collect();
+    Case::new("sample", format!("of {k}, {draw:?}"), move |g: &mut Graph| {
+        let (ids, logits) = (g.input("ids", Type::u32([k])), g.input("logits", Type::f32([k])));
+        let draw = g.input("draw", Type::f32([4]));
+        vec![g.sample(ids, logits, draw)]
+    })
+    .given("ids", Data::U32(ids))
+    .given("logits", Data::F32(logits.into()))
+    .given("draw", Data::F32(<[f32; 4]>::from(draw).into()))
+}

@@ -1,0 +1,86 @@
+// A token from a sorted list: top-k, top-p and min-p keep its beginning, temperature, draw     one workgroup
+struct Params {
+    k: u32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> ids: array<u32>;
+@group(0) @binding(3) var<storage, read> logits: array<f32>;
+// Temperature, top-p, min-p, top-k.
+@group(0) @binding(4) var<storage, read> draw: array<f32>;
+@group(0) @binding(5) var<storage, read_write> token: array<u32>;
+
+const WG: u32 = 128u;
+
+var<workgroup> sh_plain: array<f32, WG>;
+var<workgroup> sh_tempered: array<f32, WG>;
+
+@compute @workgroup_size(WG)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    let temperature = draw[0];
+    if lane < p.k {
+        let difference = max(logits[lane] - logits[0], -1.0e30);
+        sh_plain[lane] = weight(difference);
+        sh_tempered[lane] = weight(difference / max(temperature, 1.0e-6));
+    }
+    workgroupBarrier();
+    // One lane walks the list, so that sums run in its order.
+    if lane == 0u {
+        let fixed = temperature <= 0.0 || logits[0] < -3.0e38;
+        token[0] = ids[select(choose(kept()), 0u, fixed)];
+    }
+}
+
+fn choose(kept: u32) -> u32 {
+    var total = 0.0;
+    for (var i = 0u; i < kept; i++) {
+        total += sh_tempered[i];
+    }
+    let goal = uniform_number() * total;
+    var sum = 0.0;
+    var chosen = 0u;
+    for (var i = 0u; i < kept; i++) {
+        if sh_tempered[i] > 0.0 {
+            chosen = i;
+        }
+        sum += sh_tempered[i];
+        if sum >= goal {
+            break;
+        }
+    }
+    return chosen;
+}
+
+fn kept() -> u32 {
+    let k = select(p.k, min(u32(draw[3]), p.k), draw[3] >= 1.0);
+    var total = 0.0;
+    for (var i = 0u; i < k; i++) {
+        total += sh_plain[i];
+    }
+    let goal = draw[1] * total;
+    var count = 1u;
+    var before = sh_plain[0];
+    while count < k {
+        if (draw[1] < 1.0 && before >= goal) || (draw[2] > 0.0 && sh_plain[count] < draw[2]) {
+            break;
+        }
+        before += sh_plain[count];
+        count++;
+    }
+    return count;
+}
+
+fn weight(exponent: f32) -> f32 {
+    return select(exp(max(exponent, -87.0)), 0.0, exponent < -87.0);
+}
+
+fn uniform_number() -> f32 {
+    let position = run.position + run.count - 1u;
+    return f32(mix_bits(mix_bits(run.seed) + position) >> 8u) / 16777216.0;
+}
+
+fn mix_bits(x: u32) -> u32 {
+    let state = x * 747796405u + 2891336453u;
+    let word = ((state >> ((state >> 28u) + 4u)) ^ state) * 277803737u;
+    return (word >> 22u) ^ word;
+}

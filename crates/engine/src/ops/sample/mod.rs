@@ -1,0 +1,91 @@
+//! Draws a token from a list of the largest logits: top-k, top-p, min-p, then temperature, then the draw.
+//!
+//! `u` comes from a hash of the run's seed and the position of its last token, so a run can be repeated, and no state is
+//! kept. Sums run in the order of the list, on the CPU and on the GPU.
+
+pub(crate) mod cases;
+mod cpu;
+#[cfg(test)]
+mod tests;
+
+use bytemuck::NoUninit;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Element, Graph, Op, Type, Value},
+    ops::TopK,
+};
+
+static DRAW: Kernel = Kernel { name: "sample/draw", source: include_str!("draw.wgsl") };
+
+/// Draws from a sorted list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample;
+
+/// How to draw, as it is written to the input of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Draw {
+    /// Divides the logits; 0 or less takes the first of the list.
+    pub temperature: f32,
+    /// Keeps the shortest beginning of the list with at least this probability; 1 or more keeps all.
+    pub top_p: f32,
+    /// Drops what is less than this times as likely as the first; 0 or less keeps all.
+    pub min_p: f32,
+    /// Keeps this many; 0 or less keeps all.
+    pub top_k: f32,
+}
+
+impl From<Draw> for [f32; 4] {
+    fn from(draw: Draw) -> Self {
+        [draw.temperature, draw.top_p, draw.min_p, draw.top_k]
+    }
+}
+
+impl Graph {
+    /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`].
+    pub fn sample(&mut self, ids: Value, logits: Value, draw: Value) -> Value {
+        self.apply(Sample, &[ids, logits, draw])
+    }
+}
+
+impl Op for Sample {
+    fn name(&self) -> &'static str {
+        "sample"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [ids, logits, draw] = inputs else { panic!("sample takes three inputs") };
+        let fits = ids.element == Element::U32
+            && ids.shape == logits.shape
+            && (1..=TopK::MOST).contains(&ids.shape.len());
+        assert!(fits, "sample: {ids} with logits {logits}");
+        assert_eq!(draw.shape.len(), 4, "sample: numbers of the draw {draw}");
+        vec![Type::u32([1])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let draw = call.f32(2);
+        let draw = Draw { temperature: draw[0], top_p: draw[1], min_p: draw[2], top_k: draw[3] };
+        let at = cpu::choose(&call.f32(1), &draw, cpu::uniform(call.step));
+        call.out_u32(0)[0] = call.u32(0)[at];
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let params = Params { k: call.input(0).shape.len() as u32 };
+        vec![
+            Dispatch::new(&DRAW)
+                .params(&params)
+                .read(Place::Input(0))
+                .read(Place::Input(1))
+                .read(Place::Input(2))
+                .write(Place::Output(0)),
+        ]
+    }
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    k: u32,
+}

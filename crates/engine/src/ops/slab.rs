@@ -1,0 +1,41 @@
+//! What a kernel that reads a weight is told about the slab it is launched for.
+
+use bytemuck::NoUninit;
+
+use crate::{gpu::Slabs, graph::Shape};
+
+/// The first members of such a kernel's parameters.
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+pub(crate) struct SlabParams {
+    /// Word offsets of the planes.
+    planes: [u32; 4],
+    /// Numbers in a row.
+    width: u32,
+    /// Units in a row.
+    row_units: u32,
+    /// Rows of the slab.
+    rows: u32,
+    /// The first of them, counted through the weight.
+    first_row: u32,
+    /// Rows of the weight.
+    all_rows: u32,
+    /// Columns the product has, or ids.
+    count: u32,
+}
+
+impl SlabParams {
+    /// For slab `slab` of a weight of this shape, and `count` columns or ids.
+    pub(crate) fn new(slabs: &Slabs, slab: usize, weight: &Shape, count: usize) -> Self {
+        let word = |n: usize| u32::try_from(n).expect("sizes of one weight fit 32 bits");
+        Self {
+            planes: slabs.planes(slab),
+            width: word(weight.width()),
+            row_units: word(slabs.row_units()),
+            rows: word(slabs.rows[slab].len()),
+            first_row: word(slabs.rows[slab].start),
+            all_rows: word(weight.rows()),
+            count: word(count),
+        }
+    }
+}

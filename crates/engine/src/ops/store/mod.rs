@@ -1,0 +1,66 @@
+//! Copies a value into a state, from which the next run reads it: the drawn token, above all.
+
+pub(crate) mod cases;
+
+use bytemuck::NoUninit;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Element, Graph, Op, Type, Value},
+};
+
+static COPY: Kernel = Kernel { name: "store/copy", source: include_str!("copy.wgsl") };
+
+/// Copies its second input into its first, a state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store;
+
+impl Graph {
+    /// Writes `value` into `state`; both f32 or both ids, of one shape.
+    pub fn store(&mut self, state: Value, value: Value) {
+        self.apply_all(Store, &[state, value]);
+    }
+}
+
+impl Op for Store {
+    fn name(&self) -> &'static str {
+        "store"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        assert_eq!(inputs[0], inputs[1], "store: state and value must have one type");
+        let words = matches!(inputs[0].element, Element::F32 | Element::U32);
+        assert!(words, "store copies f32 or ids, not {}", inputs[0]);
+        vec![]
+    }
+
+    fn writes(&self) -> &'static [usize] {
+        &[0]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        if call.input(0).element == Element::U32 {
+            call.state_u32(0).copy_from_slice(&call.u32(1));
+        } else {
+            call.state(0).copy_from_slice(&call.f32(1));
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let len = call.input(0).shape.len();
+        vec![
+            Dispatch::new(&COPY)
+                .params(&Params { len: len as u32 })
+                .read(Place::Input(1))
+                .write(Place::Input(0))
+                .grid_over(len.div_ceil(256)),
+        ]
+    }
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    len: u32,
+}

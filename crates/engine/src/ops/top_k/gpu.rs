@@ -1,0 +1,82 @@
+//! Each workgroup sorts a chunk in its memory and leaves its best; launches follow until one chunk holds all.
+
+use bytemuck::NoUninit;
+
+use super::TopK;
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    ops::order::{KEY, LOGITS, SURVIVORS},
+};
+
+static SORT: Kernel = Kernel { name: "top_k/sort", source: include_str!("sort.wgsl") };
+
+/// Candidates of one workgroup: their keys and ids fill the 16 KiB every device has.
+const CHUNK: usize = 2048;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    candidates: u32,
+    k: u32,
+}
+
+pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let counts = passes(call.input(0).shape.len(), op.k);
+    let last = counts.len() - 1;
+    let left = |pass: usize| counts[pass].div_ceil(CHUNK) * op.k;
+    // Two pairs of lists take turns.
+    let list =
+        |pass: usize, which: usize| Place::Scratch(pass % 2 * 2 + which, left(pass) as u64 * 4);
+    (0..counts.len())
+        .map(|pass| {
+            let dispatch = Dispatch::new(&SORT)
+                .part(&KEY)
+                .part(if pass == 0 { &LOGITS } else { &SURVIVORS })
+                .constant("CHUNK", chunk(counts[pass]) as u32)
+                .constant("LAST", u32::from(pass == last))
+                .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
+                .grid_over(counts[pass].div_ceil(CHUNK));
+            let dispatch = if pass == last {
+                dispatch.write(Place::Output(1)).write(Place::Output(0))
+            } else {
+                dispatch.write(list(pass, 0)).write(list(pass, 1))
+            };
+            match pass.checked_sub(1) {
+                None => dispatch.read(Place::Input(0)),
+                Some(before) => dispatch.read(list(before, 0)).read(list(before, 1)),
+            }
+        })
+        .collect()
+}
+
+/// How many candidates each launch starts with.
+fn passes(candidates: usize, k: usize) -> Vec<usize> {
+    let mut counts = vec![candidates];
+    let mut left = candidates;
+    while left > CHUNK {
+        left = left.div_ceil(CHUNK) * k;
+        counts.push(left);
+    }
+    counts
+}
+
+/// The power of two that is sorted.
+fn chunk(candidates: usize) -> usize {
+    // The list that is left must fit as well.
+    candidates.next_power_of_two().clamp(2 * TopK::MOST, CHUNK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{chunk, passes};
+
+    #[test]
+    fn few_launches_until_one_chunk_is_left() {
+        assert_eq!(passes(17, 3), [17]);
+        assert_eq!(passes(2048, 128), [2048]);
+        assert_eq!(passes(2049, 128), [2049, 256]);
+        assert_eq!(passes(262_144, 64), [262_144, 8192, 256]);
+        assert_eq!(passes(262_144, 128), [262_144, 16_384, 1024]);
+        assert_eq!([chunk(1), chunk(257), chunk(9999)], [256, 512, 2048]);
+    }
+}

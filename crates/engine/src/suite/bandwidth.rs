@@ -1,0 +1,73 @@
+//! How fast a device reads its memory: what kernels that mostly read are measured against.
+
+use std::collections::HashMap;
+
+use bytemuck::NoUninit;
+
+use super::bench::{Clock, time};
+use crate::{
+    cpu::CpuCall,
+    error::EngineError,
+    gpu::{Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Place, Weights},
+    graph::{Graph, Op, Step, Type},
+};
+
+static READ: Kernel = Kernel { name: "bandwidth/read", source: include_str!("read.wgsl") };
+
+/// Lanes of a workgroup.
+const GROUP: usize = 256;
+/// Workgroups: enough to fill the largest device several times over.
+const GROUPS: usize = 4096;
+/// Far more than any cache holds, and less than small devices have.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Bytes per second of a kernel that only reads, the best of a few runs.
+///
+/// # Errors
+/// If the device fails or has no memory for the buffer.
+pub async fn read_bandwidth(gpu: &Gpu, clock: &Clock<'_>) -> Result<f64, EngineError> {
+    // A software device would spend seconds on a buffer that fills a GPU for a millisecond.
+    let most = if gpu.is_software() { 64 << 20 } else { MOST_BYTES };
+    let numbers = usize::try_from(most.min(gpu.facts().binding_bytes) / 4).unwrap_or(usize::MAX);
+    let mut graph = Graph::new();
+    let x = graph.input("x", Type::f32([numbers / GROUP * GROUP]));
+    let y = graph.apply(Read, &[x]);
+    graph.keep(y);
+    let plan = GpuPlan::new(graph, &Weights::new(gpu), &mut HashMap::new()).await?;
+    let runs = time(&plan, &Step::default(), y, clock).await?;
+    let best = runs.iter().map(|run| run[0].nanoseconds).fold(f64::INFINITY, f64::min);
+    Ok(numbers as f64 * 4.0 / best * 1e9)
+}
+
+/// One sum per lane, so that no read is left out.
+#[derive(Debug)]
+struct Read;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    quads: u32,
+}
+
+impl Op for Read {
+    fn name(&self) -> &'static str {
+        "bandwidth"
+    }
+
+    fn infer(&self, _: &[&Type]) -> Vec<Type> {
+        vec![Type::f32([GROUPS * GROUP])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, mut y) = (call.f32(0), call.out(0));
+        for (i, quad) in x.chunks_exact(4).enumerate() {
+            y[i % (GROUPS * GROUP)] += quad.iter().sum::<f32>();
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let quads = (call.input(0).shape.len() / 4) as u32;
+        let dispatch = Dispatch::new(&READ).params(&Params { quads });
+        vec![dispatch.read(Place::Input(0)).write(Place::Output(0)).grid_over(GROUPS)]
+    }
+}

@@ -1,0 +1,137 @@
+//! Timing a case: real shapes, weights filled quickly, each launch between timestamps where the device has them.
+
+use std::{collections::HashMap, time::Duration};
+
+use super::{Case, check::named, numbers};
+use crate::{
+    error::EngineError,
+    gpu::{Gpu, GpuPlan, Timing, Weights},
+    graph::{Cost, Graph, Origin, Step, Value},
+};
+
+/// The caller's clock: libraries have none, and a browser's is another one.
+pub type Clock<'a> = dyn Fn() -> Duration + 'a;
+
+/// A device is kept busy about this long per case.
+const PATIENCE: Duration = Duration::from_millis(400);
+/// Runs are cut off there however quick they are, and never fewer than three.
+const MOST_RUNS: usize = 50;
+
+/// What one operation of a case took.
+#[derive(Debug, Clone)]
+pub struct Measured {
+    /// The operation's folder.
+    pub op: &'static str,
+    /// Labels of its pipelines, each once.
+    pub kernels: Vec<String>,
+    /// Launches per run.
+    pub launches: usize,
+    /// Median time of a run on the device.
+    pub nanoseconds: f64,
+    /// What it moves and computes.
+    pub cost: Cost,
+}
+
+impl Measured {
+    /// Bytes moved per second.
+    pub fn bandwidth(&self) -> f64 {
+        (self.cost.bytes_read + self.cost.bytes_written) as f64 / self.nanoseconds * 1e9
+    }
+
+    /// Operations per second.
+    pub fn speed(&self) -> f64 {
+        self.cost.operations as f64 / self.nanoseconds * 1e9
+    }
+}
+
+/// Times a case on a device: one entry per operation of its list. Without timestamps there is one entry for the whole list,
+/// by the caller's clock, which includes the way to the device and back.
+///
+/// # Errors
+/// If the device fails or has no memory for the case.
+pub async fn bench(
+    case: &Case,
+    gpu: &Gpu,
+    clock: &Clock<'_>,
+) -> Result<Vec<Measured>, EngineError> {
+    let mut graph = Graph::new();
+    let results = (case.build)(&mut graph);
+    results.iter().for_each(|value| graph.keep(*value));
+    let weights = fill(&graph, gpu).await?;
+    let plan = GpuPlan::new(graph, &weights, &mut HashMap::new()).await?;
+    for (_, name, ty) in named(plan.graph()) {
+        plan.write_data(name, ty, &case.data(name, ty));
+    }
+    let runs = time(&plan, &case.step, results[0], clock).await?;
+    Ok(summary(case, &plan, &runs))
+}
+
+/// Weights on the device; large ones repeat a few rows, because quantising all of them would take minutes.
+async fn fill(graph: &Graph, gpu: &Gpu) -> Result<Weights, EngineError> {
+    let mut weights = Weights::new(gpu);
+    for (_, info) in graph.values() {
+        let Origin::Weight(name) = &info.origin else { continue };
+        let weight = numbers::rows(name, &info.ty, 64);
+        weights.reserve(name, weight.dtype, &info.ty.shape).await?;
+        let (known, all) = (weight.shape.rows(), info.ty.shape.rows());
+        for first in (0..all).step_by(known.max(1)) {
+            let rows = known.min(all - first);
+            weights.write(name, first, &weight.bytes[..weight.bytes.len() / known * rows])?;
+        }
+    }
+    Ok(weights)
+}
+
+/// Runs a plan until it has been watched long enough; each run gives the times of its launches, or one for all of them.
+pub(super) async fn time(
+    plan: &GpuPlan,
+    step: &Step,
+    result: Value,
+    clock: &Clock<'_>,
+) -> Result<Vec<Vec<Timing>>, EngineError> {
+    // The first run compiles and allocates.
+    plan.profile(step).await?;
+    plan.read(result).await?;
+    let mut runs = Vec::new();
+    let start = clock();
+    while runs.len() < 3 || (runs.len() < MOST_RUNS && clock() - start < PATIENCE) {
+        let before = clock();
+        let timings = plan.profile(step).await?;
+        if timings.is_empty() {
+            plan.read(result).await?;
+            let nanoseconds = (clock() - before).as_nanos() as f64;
+            runs.push(vec![Timing { node: 0, label: "by the clock".into(), nanoseconds }]);
+        } else {
+            runs.push(timings);
+        }
+    }
+    Ok(runs)
+}
+
+/// Medians by operation.
+fn summary(case: &Case, plan: &GpuPlan, runs: &[Vec<Timing>]) -> Vec<Measured> {
+    let by_clock = !plan.times_launches();
+    let nodes = plan.graph().nodes();
+    let timed = runs[0].iter().map(|timing| timing.node).collect::<std::collections::BTreeSet<_>>();
+    let measured = timed.into_iter().map(|node| {
+        let of_node = |timing: &&Timing| timing.node == node;
+        let launches: Vec<&Timing> = runs[0].iter().filter(of_node).collect();
+        let mut kernels: Vec<String> = launches.iter().map(|timing| timing.label.clone()).collect();
+        kernels.dedup();
+        let times = runs.iter().map(|run| run.iter().filter(of_node).map(|t| t.nanoseconds).sum());
+        let cost = if by_clock { plan.cost() } else { plan.graph().node_cost(&nodes[node]) };
+        Measured {
+            op: if by_clock { case.op } else { nodes[node].op.name() },
+            kernels,
+            launches: if by_clock { plan.cost().dispatches as usize } else { launches.len() },
+            nanoseconds: median(times.collect()),
+            cost,
+        }
+    });
+    measured.collect()
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}

@@ -1,0 +1,63 @@
+//! Which kernels an operation takes on a device, by weight format: a table for people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Case, cases};
+use crate::{
+    gpu::{DeviceFacts, Dispatch, GpuCall},
+    graph::{Element, Graph, Node},
+};
+
+/// The kernels of one operation for one weight format.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Support {
+    /// The operation's folder.
+    pub op: &'static str,
+    /// Formats of its weights, where it has any.
+    pub format: String,
+    /// Kernels and the parts they are composed from.
+    pub kernels: Vec<String>,
+}
+
+/// What the suite's lists take on a device: one entry per operation and format, in the order of their names.
+pub fn support(facts: &DeviceFacts) -> Vec<Support> {
+    let mut table: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
+    for graph in cases().iter().flat_map(Case::lists) {
+        for node in graph.nodes() {
+            let kernels = table.entry((node.op.name(), format(&graph, node))).or_default();
+            let dispatches = node.op.gpu(&GpuCall::new(facts, &graph, node));
+            kernels.extend(dispatches.iter().map(composition));
+        }
+    }
+    let rows = table.into_iter();
+    rows.map(|((op, format), kernels)| Support {
+        op,
+        format,
+        kernels: kernels.into_iter().collect(),
+    })
+    .collect()
+}
+
+/// Formats of the weights a node reads; vectors are always plain floats and say nothing.
+fn format(graph: &Graph, node: &Node) -> String {
+    let types = node.inputs.iter().map(|input| graph.ty(*input));
+    let mut names: Vec<&str> = types
+        .filter(|ty| ty.shape.dims().len() > 1)
+        .filter_map(|ty| match ty.element {
+            Element::Weight(dtype) => Some(dtype.name()),
+            _ => None,
+        })
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
+/// Kernel and parts, without constants and bindings.
+fn composition(dispatch: &Dispatch) -> String {
+    let parts: Vec<&str> = dispatch.parts.iter().map(|part| part.name).collect();
+    match parts.as_slice() {
+        [] => dispatch.kernel.name.to_owned(),
+        parts => format!("{} ({})", dispatch.kernel.name, parts.join(", ")),
+    }
+}

@@ -1,0 +1,104 @@
+//! Every kernel the suite's lists choose, on devices of many kinds: what shader checks compile without having such a device.
+
+use std::collections::HashSet;
+
+use super::{Case, cases, lesser};
+use crate::{
+    gpu::{DeviceFacts, Dispatch, GpuCall},
+    graph::{Graph, backward},
+};
+
+/// A kernel as some device would run it.
+#[derive(Debug)]
+pub struct Variant {
+    /// Kernel, parts, constants and bindings, as in the label of its pipeline.
+    pub label: String,
+    /// A launch of it.
+    pub dispatch: Dispatch,
+    /// The device that chose it.
+    pub facts: DeviceFacts,
+}
+
+/// All variants the suite's lists need on any of [`devices`], each once.
+pub fn variants() -> Vec<Variant> {
+    let devices = devices();
+    let mut seen = HashSet::new();
+    let mut variants = Vec::new();
+    for graph in cases().iter().flat_map(Case::lists) {
+        for facts in &devices {
+            for dispatch in dispatches(&graph, facts) {
+                let label = dispatch.label();
+                if seen.insert((label.clone(), dispatch.params.len())) {
+                    variants.push(Variant { label, dispatch, facts: facts.clone() });
+                }
+            }
+        }
+    }
+    variants
+}
+
+/// Devices that differ in all that kernel choice may look at, the least ones first.
+pub fn devices() -> Vec<DeviceFacts> {
+    let large = DeviceFacts {
+        binding_bytes: 2 << 30,
+        buffer_bytes: 4 << 30,
+        storage_buffers: 16,
+        invocations: 1024,
+        workgroup_bytes: 32 << 10,
+        timestamps: true,
+        ..DeviceFacts::floor()
+    };
+    let widths = [(4, 4), (8, 8), (16, 32), (32, 32), (64, 64), (4, 128)].map(Some);
+    let mut devices = Vec::new();
+    for size in [DeviceFacts::floor(), large] {
+        for subgroups in [None].into_iter().chain(widths) {
+            for f16 in [false, true] {
+                let device = DeviceFacts { f16, subgroups, ..size.clone() };
+                devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
+            }
+        }
+    }
+    let mut unique: Vec<DeviceFacts> = Vec::new();
+    devices.retain(|facts| {
+        let new = !unique.contains(facts);
+        if new {
+            unique.push(facts.clone());
+        }
+        new
+    });
+    devices
+}
+
+impl Case {
+    /// The lists of the case: its own, and where gradients are checked, the one that makes them.
+    pub fn lists(&self) -> Vec<Graph> {
+        let mut graph = Graph::new();
+        let results = (self.build)(&mut graph);
+        let mut lists = vec![graph];
+        if self.gradient {
+            let mut graph = Graph::new();
+            (self.build)(&mut graph);
+            let seed = graph.input("dy", graph.ty(results[0]).clone());
+            let wrt: Vec<_> = super::check::differentiable(&graph)
+                .into_iter()
+                .map(|(value, _)| value)
+                .filter(|value| *value != seed)
+                .collect();
+            backward(&mut graph, results[0], seed, &wrt);
+            lists.push(graph);
+        }
+        lists
+    }
+
+    /// Workgroups its list launches on a device: what it costs on a slow one.
+    pub fn workgroups(&self, facts: &DeviceFacts) -> u64 {
+        let count =
+            |dispatch: Dispatch| dispatch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
+        dispatches(&self.lists()[0], facts).map(count).sum()
+    }
+}
+
+/// The launches of a list on a device, in order.
+pub(super) fn dispatches(graph: &Graph, facts: &DeviceFacts) -> impl Iterator<Item = Dispatch> {
+    graph.nodes().iter().flat_map(move |node| node.op.gpu(&GpuCall::new(facts, graph, node)))
+}

@@ -1,0 +1,11 @@
+// Candidates are those an earlier launch left.
+@group(0) @binding(4) var<storage, read> keys: array<u32>;
+@group(0) @binding(5) var<storage, read> ids: array<u32>;
+
+fn candidate_key(i: u32) -> u32 {
+    return keys[i];
+}
+
+fn candidate_id(i: u32) -> u32 {
+    return ids[i];
+}

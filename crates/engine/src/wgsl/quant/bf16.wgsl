@@ -1,0 +1,19 @@
+// BF16, the upper halves of F32: a unit is 32 neighbours.
+fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+    let at = p.plane0 / 4u + unit * 4u;
+    let a = w[at];
+    let b = w[at + 1u];
+    let c = w[at + 2u];
+    let d = w[at + 3u];
+    return array<vec4<f32>, 8>(
+        uppers(a.xy), uppers(a.zw), uppers(b.xy), uppers(b.zw), uppers(c.xy), uppers(c.zw), uppers(d.xy), uppers(d.zw),
+    );
+}
+
+fn uppers(words: vec2<u32>) -> vec4<f32> {
+    return bitcast<vec4<f32>>(vec4(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
+}
+
+fn unit_column(unit: u32, group: u32) -> u32 {
+    return unit * 32u + group * 4u;
+}

@@ -1,0 +1,24 @@
+// IQ4_XS: planes quants (128 bytes) | d, upper and lower bits of 8 scales (8). A unit is a sub-block: 16 neighbours in the low nibbles,
+// the next 16 in the high ones; a nibble is one of sixteen levels.
+// The sixteen levels, 128 added to each.
+const LEVELS = vec4(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u);
+
+fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+    let quants = w[p.plane0 / 4u + unit];
+    let high = quants >> vec4(4u);
+    let at = p.plane1 + unit / 8u * 2u;
+    let s = unit % 8u;
+    let head = word(at);
+    let scale = ((word(at + 1u) >> (s * 4u)) & 15u) | (((head >> (16u + s * 2u)) & 3u) << 4u);
+    let d = unpack2x16float(head).x * (f32(scale) - 32.0);
+    return array<vec4<f32>, 8>(
+        (look_up(LEVELS, quants.x) - 128.0) * d, (look_up(LEVELS, quants.y) - 128.0) * d,
+        (look_up(LEVELS, quants.z) - 128.0) * d, (look_up(LEVELS, quants.w) - 128.0) * d,
+        (look_up(LEVELS, high.x) - 128.0) * d, (look_up(LEVELS, high.y) - 128.0) * d,
+        (look_up(LEVELS, high.z) - 128.0) * d, (look_up(LEVELS, high.w) - 128.0) * d,
+    );
+}
+
+fn unit_column(unit: u32, group: u32) -> u32 {
+    return unit * 32u + group * 4u;
+}

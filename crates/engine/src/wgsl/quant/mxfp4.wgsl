@@ -1,0 +1,27 @@
+// MXFP4: planes quants (16 bytes) | exponent (1). A unit is a block: 16 neighbours in the low nibbles, the next 16 in the high ones; a
+// nibble is a float of 4 bits.
+// The values of E2M1 doubled to be whole, 12 added to each.
+const LEVELS = vec4(0x0f0e0d0cu, 0x18141210u, 0x090a0b0cu, 0x00040608u);
+
+fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+    let quants = w[p.plane0 / 4u + unit];
+    let high = quants >> vec4(4u);
+    let exponent = (word(p.plane1 + unit / 4u) >> (unit % 4u * 8u)) & 255u;
+    // The scale 2^(exponent - 128) is subnormal for exponents 0 and 1, and a device may take it for zero. So small scales are made 16
+    // times larger, and the levels smaller: both factors are normal numbers then.
+    let small = exponent < 128u;
+    let d = bitcast<f32>(select(exponent - 1u, exponent + 3u, small) << 23u);
+    let level = select(1.0, 0.0625, small);
+    return array<vec4<f32>, 8>(
+        float4(quants.x, level) * d, float4(quants.y, level) * d, float4(quants.z, level) * d, float4(quants.w, level) * d,
+        float4(high.x, level) * d, float4(high.y, level) * d, float4(high.z, level) * d, float4(high.w, level) * d,
+    );
+}
+
+fn float4(nibbles: u32, level: f32) -> vec4<f32> {
+    return (look_up(LEVELS, nibbles) - 12.0) * level;
+}
+
+fn unit_column(unit: u32, group: u32) -> u32 {
+    return unit * 32u + group * 4u;
+}

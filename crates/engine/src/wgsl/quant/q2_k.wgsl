@@ -1,0 +1,31 @@
+// Q2_K: planes quants (64 bytes) | 4-bit scales and minima (16) | d, dmin (4). A unit is 8 bytes of quants: each holds four weights
+// that lie 32 apart, so 8 neighbours in each of four sub-blocks.
+fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+    let four = w[p.plane0 / 4u + unit / 2u];
+    let quants = select(four.xy, four.zw, unit % 2u == 1u);
+    let d = unpack2x16float(word(p.plane2 + unit / 8u));
+    // Of the 8 sub-blocks of 16 in this half of the block, every other one from the first or second on.
+    let scales = w[p.plane1 / 4u + unit / 8u];
+    let shift = unit % 4u / 2u * 8u;
+    let ours = select(scales.xy, scales.zw, unit % 8u >= 4u) >> vec2(shift);
+    let s0 = q2_k_scales(ours.x, d);
+    let s1 = q2_k_scales(ours.x >> 16u, d);
+    let s2 = q2_k_scales(ours.y, d);
+    let s3 = q2_k_scales(ours.y >> 16u, d);
+    let q0 = quants & vec2(0x03030303u);
+    let q1 = (quants >> vec2(2u)) & vec2(0x03030303u);
+    let q2 = (quants >> vec2(4u)) & vec2(0x03030303u);
+    let q3 = (quants >> vec2(6u)) & vec2(0x03030303u);
+    return array<vec4<f32>, 8>(
+        bytes4(q0.x) * s0.x - s0.y, bytes4(q0.y) * s0.x - s0.y, bytes4(q1.x) * s1.x - s1.y, bytes4(q1.y) * s1.x - s1.y,
+        bytes4(q2.x) * s2.x - s2.y, bytes4(q2.y) * s2.x - s2.y, bytes4(q3.x) * s3.x - s3.y, bytes4(q3.y) * s3.x - s3.y,
+    );
+}
+
+fn unit_column(unit: u32, group: u32) -> u32 {
+    return unit / 4u * 128u + unit % 4u * 8u + group / 2u * 32u + group % 2u * 4u;
+}
+
+fn q2_k_scales(byte: u32, d: vec2<f32>) -> vec2<f32> {
+    return vec2(f32(byte & 15u), f32((byte >> 4u) & 15u)) * d;
+}

@@ -1,0 +1,105 @@
+//! What happens when the device goes away, or has no room.
+
+use std::collections::HashMap;
+
+use rullama_engine::{
+    EngineError,
+    cpu::Data,
+    gpu::{Gpu, GpuPlan, Weights},
+    graph::{Graph, Step, Type, Value},
+};
+
+const STEP: Step = Step { position: 0, count: 1, seed: 0, reserved: 0 };
+
+/// Every adapter of this machine; a test that ran on none has tested nothing.
+fn on_each_gpu(test: impl AsyncFn(Gpu)) {
+    pollster::block_on(async {
+        let gpus = Gpu::all().await.expect("adapters give devices");
+        assert!(!gpus.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
+        for gpu in gpus {
+            test(gpu).await;
+        }
+    });
+}
+
+/// `y = a + b` over three numbers.
+async fn sum(gpu: &Gpu) -> Result<(GpuPlan, Value), EngineError> {
+    let mut graph = Graph::new();
+    let (a, b) = (graph.input("a", Type::f32([1, 3])), graph.input("b", Type::f32([1, 3])));
+    let y = graph.add(a, b);
+    graph.keep(y);
+    let plan = GpuPlan::new(graph, &Weights::new(gpu), &mut HashMap::new()).await?;
+    for (name, numbers) in [("a", [1.0, 2.0, 3.0]), ("b", [0.5, -2.0, 1.0])] {
+        plan.write_data(name, &Type::f32([1, 3]), &Data::F32(numbers.into()));
+    }
+    Ok((plan, y))
+}
+
+async fn result(plan: &GpuPlan, y: Value) -> Result<Vec<f32>, EngineError> {
+    plan.run(&STEP)?;
+    plan.read_any(y).await
+}
+
+#[test]
+fn a_lost_device_is_an_error_everywhere_and_a_fresh_one_works() {
+    on_each_gpu(async |gpu| {
+        let (plan, y) = sum(&gpu).await.expect("the device works");
+        assert_eq!(result(&plan, y).await.expect("it still does"), [1.5, 0.0, 4.0]);
+
+        gpu.destroy();
+        plan.write_data("a", &Type::f32([1, 3]), &Data::F32(vec![0.0; 3]));
+        assert!(matches!(plan.run(&STEP), Err(EngineError::DeviceLost)));
+        assert!(matches!(plan.profile(&STEP).await, Err(EngineError::DeviceLost)));
+        assert!(matches!(plan.read(y).await, Err(EngineError::DeviceLost)));
+        assert!(matches!(sum(&gpu).await, Err(EngineError::DeviceLost)));
+    });
+    // The same adapters, opened again.
+    on_each_gpu(async |gpu| {
+        let (plan, y) = sum(&gpu).await.expect("a fresh device works");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
+#[test]
+fn loss_between_run_and_read_is_an_error() {
+    on_each_gpu(async |gpu| {
+        let (plan, y) = sum(&gpu).await.expect("the device works");
+        plan.run(&STEP).expect("it runs");
+        gpu.destroy();
+        assert!(matches!(plan.read(y).await, Err(EngineError::DeviceLost)));
+    });
+}
+
+#[test]
+fn a_buffer_that_is_too_large_is_out_of_memory() {
+    on_each_gpu(async |gpu| {
+        let numbers = usize::try_from(gpu.facts().buffer_bytes / 4 + 4).expect("64 bits here");
+        let mut graph = Graph::new();
+        let x = graph.input("x", Type::f32([1, numbers]));
+        graph.add(x, x);
+        match GpuPlan::new(graph, &Weights::new(&gpu), &mut HashMap::new()).await {
+            Err(EngineError::OutOfMemory { bytes, .. }) => {
+                assert!(bytes > gpu.facts().buffer_bytes);
+            }
+            other => panic!("{other:?}"),
+        }
+        let (plan, y) = sum(&gpu).await.expect("the device still works");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
+#[test]
+fn profiles_name_every_launch() {
+    on_each_gpu(async |gpu| {
+        let (plan, y) = sum(&gpu).await.expect("the device works");
+        let timings = plan.profile(&STEP).await.expect("it runs");
+        assert_eq!(plan.read_any(y).await.expect("it answers"), [1.5, 0.0, 4.0]);
+        if gpu.facts().timestamps {
+            let labels: Vec<&str> = timings.iter().map(|timing| timing.label.as_str()).collect();
+            assert_eq!(labels, ["add/forward rrw"]);
+            assert!(timings[0].nanoseconds >= 0.0);
+        } else {
+            assert!(timings.is_empty());
+        }
+    });
+}

@@ -1,0 +1,119 @@
+//! Every kernel × variant without a GPU: naga accepts it, and its bindings, parameters and sizes are what the Rust side says.
+
+use naga::{
+    AddressSpace, Module, StorageAccess, TypeInner,
+    back::{PipelineConstants, pipeline_constants::process_overrides},
+    proc::Layouter,
+    valid::{Capabilities, ValidationFlags, Validator},
+};
+use rullama_engine::{
+    gpu::{Bind, Dialect, compose},
+    suite::{Variant, variants},
+};
+
+#[test]
+fn every_variant_is_valid_and_fits_its_dispatch() {
+    let variants = variants();
+    assert!(!variants.is_empty());
+    let problems: Vec<String> = variants
+        .iter()
+        .filter_map(|variant| Some(format!("{}: {}", variant.label, check(variant).err()?)))
+        .collect();
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}
+
+#[test]
+fn the_suite_needs_subgroup_and_plain_variants() {
+    let variants = variants();
+    let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
+    assert!(has("subgroup") && has("workgroup"));
+}
+
+fn check(variant: &Variant) -> Result<(), String> {
+    let dispatch = &variant.dispatch;
+    let text = compose(dispatch.kernel, &dispatch.parts, Dialect::Naga);
+    let module =
+        naga::front::wgsl::parse_str(&text).map_err(|error| error.emit_to_string(&text))?;
+    let capabilities = Capabilities::SUBGROUP
+        | Capabilities::SHADER_FLOAT16
+        | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
+    let info = Validator::new(ValidationFlags::all(), capabilities)
+        .validate(&module)
+        .map_err(|error| error.emit_to_string(&text))?;
+    let constants: PipelineConstants =
+        dispatch.constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    for name in constants.keys() {
+        let known = module.overrides.iter().any(|(_, o)| o.name.as_deref() == Some(name));
+        ensure(known, || format!("there is no override {name}"))?;
+    }
+    let (module, _) = process_overrides(&module, &info, None, &constants)
+        .map_err(|error| format!("constants are refused: {error}"))?;
+    check_bindings(variant, &module)?;
+    check_sizes(variant, &module)
+}
+
+/// Binding 0 holds the parameters, 1 the step, the others what the dispatch binds, in order and without gaps.
+fn check_bindings(variant: &Variant, module: &Module) -> Result<(), String> {
+    let dispatch = &variant.dispatch;
+    let mut storage = vec![None; dispatch.bindings.len()];
+    for (_, global) in module.global_variables.iter() {
+        let Some(binding) = global.binding else { continue };
+        let name = global.name.clone().unwrap_or_default();
+        ensure(binding.group == 0, || format!("{name} is in group {}", binding.group))?;
+        let size = module.types[global.ty].inner.size(module.to_ctx()) as usize;
+        match (binding.binding, global.space) {
+            (0, AddressSpace::Uniform) => {
+                let rounded = size.next_multiple_of(16);
+                ensure(rounded == dispatch.params.len(), || {
+                    format!("the parameters have {rounded} bytes, Rust's {}", dispatch.params.len())
+                })?;
+            }
+            (1, AddressSpace::Uniform) => {
+                ensure(size == 16, || format!("the step has {size} bytes"))?
+            }
+            (at @ 2.., AddressSpace::Storage { access }) => {
+                let slot = storage.get_mut(at as usize - 2);
+                let slot =
+                    slot.ok_or_else(|| format!("nothing is bound to {name}, binding {at}"))?;
+                ensure(slot.is_none(), || format!("binding {at} is declared twice"))?;
+                *slot = Some(access.contains(StorageAccess::STORE));
+            }
+            (at, space) => return Err(format!("{name}: {space:?} at binding {at}")),
+        }
+    }
+    for (i, (declared, bound)) in storage.iter().zip(&dispatch.bindings).enumerate() {
+        let written = matches!(bound, Bind::Write(_));
+        ensure(*declared == Some(written), || {
+            format!("binding {}: bound as {bound:?}, declared written: {declared:?}", i + 2)
+        })?;
+    }
+    Ok(())
+}
+
+/// The device that chose the kernel can run it.
+fn check_sizes(variant: &Variant, module: &Module) -> Result<(), String> {
+    let facts = &variant.facts;
+    let count = variant.dispatch.bindings.len();
+    ensure(count <= facts.storage_buffers as usize, || format!("{count} storage buffers"))?;
+    ensure(variant.dispatch.grid.iter().all(|n| *n <= 65_535), || {
+        format!("a grid of {:?}", variant.dispatch.grid)
+    })?;
+    let entry = module.entry_points.iter().find(|entry| entry.name == "main");
+    let lanes: u32 = entry.ok_or("no entry point `main`")?.workgroup_size.iter().product();
+    ensure(lanes <= facts.invocations, || format!("{lanes} lanes of {}", facts.invocations))?;
+    let mut layouter = Layouter::default();
+    layouter.update(module.to_ctx()).map_err(|error| error.to_string())?;
+    let shared = module.global_variables.iter().filter(|(_, g)| g.space == AddressSpace::WorkGroup);
+    let bytes: u32 = shared.map(|(_, g)| layouter[g.ty].to_stride()).sum();
+    ensure(bytes <= facts.workgroup_bytes, || {
+        format!("{bytes} bytes of workgroup memory of {}", facts.workgroup_bytes)
+    })?;
+    let halves = module.types.iter().any(
+        |(_, ty)| matches!(ty.inner, TypeInner::Scalar(scalar) if scalar == naga::Scalar::F16),
+    );
+    ensure(facts.f16 || !halves, || "f16 on a device without it".into())
+}
+
+fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(problem()) }
+}

@@ -1,0 +1,6 @@
+//! JavaScript bindings: conversions only, no logic.
+
+mod panic;
+mod suite;
+
+pub use suite::OpSuite;

@@ -1,0 +1,43 @@
+// Runs the op suite in this page and shows how it goes.
+import init, { OpSuite } from "../pkg/rullama.js";
+import { withSubgroups } from "./subgroups.js";
+
+const rows = document.querySelector("tbody");
+const status = document.querySelector("#status");
+
+function show(result) {
+  const row = rows.insertRow();
+  row.className = result.verdict;
+  for (const key of ["op", "name", "play", "verdict", "message"]) row.insertCell().textContent = result[key];
+}
+
+/**
+ * Runs the cases whose "op name" contains `filter`, in every role this device can play.
+ * Resolves to `{ adapter, facts, results: [{ op, name, play, verdict, message, ms }], pipelines: [label] }`.
+ */
+export async function runSuite(filter = "") {
+  status.textContent = "loading";
+  await init({ module_or_path: new URL("../pkg/rullama_bg.wasm", import.meta.url) });
+  const { min, max } = await withSubgroups();
+  const suite = await OpSuite.open(min, max);
+  const { adapter, facts, plays, cases } = JSON.parse(suite.describe());
+  const results = [];
+  for (const [p, play] of plays.entries()) {
+    for (const [c, { op, name }] of cases.entries()) {
+      if (!`${op} ${name}`.includes(filter)) continue;
+      status.textContent = `${op} ${name} (${play})`;
+      const start = performance.now();
+      const outcome = JSON.parse(await suite.run(c, p));
+      const result = { op, name, play, ...outcome, ms: performance.now() - start };
+      results.push(result);
+      show(result);
+    }
+  }
+  status.textContent = `done: ${results.filter((r) => r.verdict === "failed").length} of ${results.length} failed`;
+  return { adapter, facts, results, pipelines: JSON.parse(suite.pipelines()) };
+}
+
+// Tests call it by name; people get it by opening the page.
+window.runSuite = runSuite;
+const query = new URLSearchParams(location.search);
+if (!query.has("wait")) runSuite(query.get("filter") ?? "");
