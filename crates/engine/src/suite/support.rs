@@ -30,8 +30,12 @@ pub fn support(facts: &DeviceFacts) -> Vec<Support> {
         }
     }
     let rows = table.into_iter();
-    rows.map(|((op, format), kernels)| Support { op, format, kernels: kernels.into_iter().collect() })
-        .collect()
+    rows.map(|((op, format), kernels)| Support {
+        op,
+        format,
+        kernels: kernels.into_iter().collect(),
+    })
+    .collect()
 }
 
 /// Formats of the weights a node reads; vectors are always plain floats and say nothing.
