@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
+use crate::ops::OpsCommand;
+
 const AFTER_HELP: &str = "\
 MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
 
@@ -37,6 +39,9 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Check that a model's files are whole and unchanged
     Verify(VerifyArgs),
+    /// Test and time the GPU kernels on this machine
+    #[command(subcommand)]
+    Ops(OpsCommand),
 }
 
 impl Command {
@@ -49,6 +54,7 @@ impl Command {
             Self::Detokenize(args) => args.json,
             Self::Render(args) => args.json,
             Self::Verify(args) => args.json,
+            Self::Ops(command) => command.json(),
         }
     }
 }

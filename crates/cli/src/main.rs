@@ -4,6 +4,7 @@ mod args;
 mod exit;
 mod list;
 mod locate;
+mod ops;
 mod output;
 mod render;
 mod show;
@@ -35,5 +36,6 @@ fn run(args: Args) -> Result<()> {
         Command::Detokenize(args) => tokens::detokenize(&stores, &args),
         Command::Render(args) => render::render(&stores, &args),
         Command::Verify(args) => verify::verify(&stores, &args),
+        Command::Ops(command) => ops::ops(&command),
     }
 }

@@ -1,0 +1,107 @@
+//! `rullama ops`: the op suite on this machine's GPUs.
+
+mod bench;
+mod support;
+mod test;
+
+use anyhow::{Result, bail};
+use clap::{Args as Group, Subcommand};
+use rullama_engine::{
+    gpu::Gpu,
+    suite::{Case, cases, plays},
+};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OpsCommand {
+    /// Check every kernel against its CPU twin
+    Test(OpsArgs),
+    /// Time kernels at the shapes of real models
+    Bench(BenchArgs),
+    /// Show what the GPUs offer and which kernels they take
+    Support(OpsArgs),
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct OpsArgs {
+    /// Only cases whose operation and name contain this
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    filter: String,
+    /// Only this GPU, counted from 0
+    #[arg(long, value_name = "N")]
+    device: Option<usize>,
+    /// Only this role: all, "no f16" or floor; a GPU can play lesser ones
+    #[arg(long, value_name = "NAME")]
+    play: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    ops: OpsArgs,
+    /// Time the small cases too
+    #[arg(long)]
+    all: bool,
+}
+
+impl OpsCommand {
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Test(args) | Self::Support(args) => args.json,
+            Self::Bench(args) => args.ops.json,
+        }
+    }
+}
+
+pub(crate) fn ops(command: &OpsCommand) -> Result<()> {
+    pollster::block_on(async {
+        match command {
+            OpsCommand::Test(args) => test::test(args).await,
+            OpsCommand::Bench(args) => bench::bench(args).await,
+            OpsCommand::Support(args) => support::support(args).await,
+        }
+    })
+}
+
+impl OpsArgs {
+    /// The GPUs that were asked for.
+    async fn gpus(&self) -> Result<Vec<Gpu>> {
+        let mut gpus = Gpu::all().await?;
+        if let Some(wanted) = self.device {
+            if wanted >= gpus.len() {
+                bail!("there is no GPU {wanted}; this machine has {} of them", gpus.len());
+            }
+            gpus = vec![gpus.swap_remove(wanted)];
+        }
+        if gpus.is_empty() {
+            bail!("no GPU was found; update its driver");
+        }
+        Ok(gpus)
+    }
+
+    /// A GPU in the roles that were asked for.
+    fn roles(&self, gpu: &Gpu) -> Result<Vec<(&'static str, Gpu)>> {
+        let mut roles = plays(gpu);
+        if let Some(wanted) = &self.play {
+            let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
+            if !known.contains(&wanted.as_str()) {
+                bail!("{} cannot play `{wanted}`; it plays: {}", gpu.name(), known.join(", "));
+            }
+            roles.retain(|(name, _)| name == wanted);
+        }
+        Ok(roles)
+    }
+
+    /// The cases that were asked for.
+    fn cases(&self, wanted: impl Fn(&Case) -> bool) -> Result<Vec<Case>> {
+        let matches = |case: &Case| format!("{} {}", case.op, case.name).contains(&self.filter);
+        let cases: Vec<Case> =
+            cases().into_iter().filter(|case| wanted(case) && matches(case)).collect();
+        if cases.is_empty() {
+            bail!("no case matches `{}`", self.filter);
+        }
+        Ok(cases)
+    }
+}

@@ -1,0 +1,85 @@
+//! `rullama ops bench`
+
+use std::time::Instant;
+
+use anyhow::Result;
+use rullama_engine::suite::{Measured, bench as measure, read_bandwidth};
+use serde_json::{Value, json};
+
+use super::BenchArgs;
+use crate::output::{print, print_json, table};
+
+/// Times of one case in one role of one GPU.
+struct Row {
+    gpu: String,
+    play: &'static str,
+    case: String,
+    measured: Measured,
+    /// Bytes per second a plain read reaches.
+    read: f64,
+}
+
+pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
+    let cases = args.ops.cases(|case| case.bench || args.all)?;
+    let start = Instant::now();
+    let clock = || start.elapsed();
+    let mut rows = Vec::new();
+    for gpu in args.ops.gpus().await? {
+        let read = read_bandwidth(&gpu, &clock).await?;
+        // A device is timed as itself, unless another role is asked for.
+        let roles = args.ops.roles(&gpu)?.into_iter().take(1);
+        for (play, player) in roles {
+            for case in &cases {
+                for measured in measure(case, &player, &clock).await? {
+                    let case = format!("{} {}", case.op, case.name);
+                    rows.push(Row { gpu: gpu.name().into(), play, case, measured, read });
+                }
+            }
+        }
+    }
+    if args.ops.json {
+        return print_json(&rows.iter().map(as_json).collect::<Vec<_>>());
+    }
+    let mut text = String::new();
+    for group in rows.chunk_by(|a, b| a.gpu == b.gpu) {
+        let (gpu, read) = (&group[0].gpu, group[0].read / 1e9);
+        text.push_str(&format!("{gpu}: a plain read moves {read:.1} GB/s\n"));
+        text.push_str(&as_table(group));
+    }
+    print(&text)
+}
+
+fn as_json(row: &Row) -> Value {
+    let Row { gpu, play, case, measured, read } = row;
+    json!({
+        "gpu": gpu,
+        "play": play,
+        "case": case,
+        "op": measured.op,
+        "kernels": measured.kernels,
+        "launches": measured.launches,
+        "nanoseconds": measured.nanoseconds,
+        "bytes_per_second": measured.bandwidth(),
+        "read_bytes_per_second": read,
+        "operations_per_second": measured.speed(),
+    })
+}
+
+fn as_table(rows: &[Row]) -> String {
+    let head = ["CASE", "OPERATION", "µs", "GB/s", "OF READ", "GFLOP/s", "LAUNCHES", "KERNEL"];
+    let mut cells = vec![head.map(String::from).to_vec()];
+    for Row { case, measured, read, .. } in rows {
+        let more = if measured.kernels.len() > 1 { " …" } else { "" };
+        cells.push(vec![
+            case.clone(),
+            measured.op.into(),
+            format!("{:.1}", measured.nanoseconds / 1e3),
+            format!("{:.1}", measured.bandwidth() / 1e9),
+            format!("{:.0} %", measured.bandwidth() / read * 100.0),
+            format!("{:.1}", measured.speed() / 1e9),
+            measured.launches.to_string(),
+            measured.kernels.first().map_or_else(String::new, |kernel| format!("{kernel}{more}")),
+        ]);
+    }
+    table(&cells)
+}
