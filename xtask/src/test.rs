@@ -11,8 +11,14 @@ use crate::{
 };
 
 /// Crates that the browser uses: they are built for it, and their tests run as 32-bit wasm.
-const PORTABLE: [&str; 5] =
-    ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-runtime"];
+const PORTABLE: [&str; 6] = [
+    "rullama-source",
+    "rullama-gguf",
+    "rullama-tokenizer",
+    "rullama-chat",
+    "rullama-runtime",
+    "rullama-testkit",
+];
 
 /// Runs all of it; `variables` choose the GPUs that kernels run on.
 pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
