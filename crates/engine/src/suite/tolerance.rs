@@ -18,13 +18,15 @@ pub struct Tolerance {
     pub steps: f32,
     /// Half a unit in the last place of the coarsest number on the way.
     pub unit: f32,
+    /// Size of the numbers whose differences the results are, where all of them may cancel.
+    pub cancelling: f32,
 }
 
 impl Tolerance {
     /// Plain arithmetic in f32.
-    pub const ARITHMETIC: Self = Self { terms: 0, steps: 8.0, unit: F32 };
+    pub const ARITHMETIC: Self = Self { terms: 0, steps: 8.0, unit: F32, cancelling: 0.0 };
     /// With exponentials of moderate arguments (tanh, softmax).
-    pub const EXPONENTIAL: Self = Self { terms: 0, steps: 64.0, unit: F32 };
+    pub const EXPONENTIAL: Self = Self { terms: 0, steps: 64.0, unit: F32, cancelling: 0.0 };
 
     /// Sums of `terms` products.
     #[must_use]
@@ -38,11 +40,17 @@ impl Tolerance {
         Self { unit: 1.0 / (1 << 12) as f32, ..self }
     }
 
+    /// Differences of numbers of about this size, which may cancel altogether.
+    #[must_use]
+    pub fn cancelling(self, size: f32) -> Self {
+        Self { cancelling: size, ..self }
+    }
+
     /// The first result that is too far off: its index and the bound it broke. NaN is always too far.
     pub fn broken_at(&self, got: &[f32], want: &[f32]) -> Option<(usize, f32)> {
         let finite = || want.iter().filter(|y| y.is_finite());
         let squares: f32 = finite().map(|y| y * y).sum();
-        let size = (squares / finite().count().max(1) as f32).sqrt();
+        let size = (squares / finite().count().max(1) as f32).sqrt().max(self.cancelling);
         let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt());
         let bound = |y: f32| factor * (y.abs() + size);
         let close = |(got, want): (&f32, &f32)| {
@@ -66,6 +74,9 @@ mod tests {
         assert!(tolerance.broken_at(&[f32::NAN], &[1.0]).is_some());
         assert!(tolerance.broken_at(&[f32::INFINITY], &[1.0]).is_some());
         assert_eq!(tolerance.broken_at(&[f32::NEG_INFINITY], &[f32::NEG_INFINITY]), None);
+        // What cancels is as exact as what it was made of.
+        assert!(tolerance.broken_at(&[1e-9], &[0.0]).is_some());
+        assert_eq!(tolerance.cancelling(1.0).broken_at(&[1e-9], &[0.0]), None);
         // An infinity that is wanted makes nothing else acceptable.
         let want = [f32::NEG_INFINITY, 1.0];
         assert_eq!(tolerance.broken_at(&[0.0, 1.0], &want).map(|(at, _)| at), Some(0));
