@@ -35,6 +35,12 @@ pub enum EngineError {
     /// The device is gone: a driver reset, a sleeping laptop, a closed tab.
     #[error("the GPU device was lost; open it again and reload the model")]
     DeviceLost,
+    /// The device refused a command, and nothing it computes afterwards can be trusted: a bug of ours.
+    #[error("the GPU refused a command; open it again, and please report this: {message}")]
+    Refused {
+        /// What wgpu says.
+        message: String,
+    },
     /// There is no memory for a buffer.
     #[error(
         "the GPU has no room for {bytes} bytes ({what}); use a smaller model or a shorter context"

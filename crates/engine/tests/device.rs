@@ -103,3 +103,13 @@ fn profiles_name_every_launch() {
         }
     });
 }
+
+#[test]
+fn a_refused_command_is_an_error_of_what_follows() {
+    on_each_gpu(async |gpu| {
+        let (plan, y) = sum(&gpu).await.expect("the device works");
+        plan.write("a", &[0; 4096]);
+        assert!(matches!(plan.run(&STEP), Err(EngineError::Refused { .. })));
+        assert!(matches!(plan.read(y).await, Err(EngineError::Refused { .. })));
+    });
+}

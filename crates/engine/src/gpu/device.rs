@@ -3,7 +3,7 @@
 use std::{
     rc::Rc,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -25,6 +25,7 @@ pub struct Gpu {
     name: String,
     software: bool,
     lost: Arc<AtomicBool>,
+    refused: Arc<OnceLock<String>>,
     pub(super) pipelines: Rc<Pipelines>,
 }
 
@@ -63,6 +64,13 @@ impl Gpu {
         let lost = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&lost);
         device.set_device_lost_callback(move |_, _| flag.store(true, Ordering::Relaxed));
+        let refused = Arc::new(OnceLock::new());
+        let first = Arc::clone(&refused);
+        // Without a handler wgpu panics; a device that is being lost refuses commands before we hear of the loss.
+        device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
+            // The first one says what went wrong, later ones follow from it.
+            let _ = first.set(error.to_string());
+        }));
         let subgroups = features.contains(wgpu::Features::SUBGROUP);
         let facts = DeviceFacts {
             f16: features.contains(wgpu::Features::SHADER_F16),
@@ -81,6 +89,7 @@ impl Gpu {
             software: info.device_type == wgpu::DeviceType::Cpu,
             name: info.name,
             lost,
+            refused,
             pipelines: Rc::default(),
         })
     }
@@ -124,15 +133,22 @@ impl Gpu {
         self.pipelines.labels()
     }
 
-    /// Fails once the device is gone.
+    /// Fails once the device is gone or has refused a command.
     pub(super) fn check(&self) -> Result<(), EngineError> {
-        if self.lost.load(Ordering::Relaxed) { Err(EngineError::DeviceLost) } else { Ok(()) }
+        if self.lost.load(Ordering::Relaxed) {
+            return Err(EngineError::DeviceLost);
+        }
+        match self.refused.get() {
+            None => Ok(()),
+            Some(message) => Err(EngineError::Refused { message: message.clone() }),
+        }
     }
 
     /// Destroys the device, as a driver reset would.
     pub fn destroy(&self) {
         self.device.destroy();
-        self.lost.store(true, Ordering::Relaxed);
+        // Natively the loss is noticed by looking; a browser tells us by itself. A device that is gone cannot answer.
+        let _ = self.device.poll(wgpu::PollType::Poll);
     }
 
     /// A buffer, or an error one can react to when there is no memory for it.
