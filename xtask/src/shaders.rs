@@ -6,6 +6,9 @@ use crate::command::{root, sh, sh_in, target};
 
 pub(crate) fn check() -> Result<()> {
     let folder = target().join("wgsl").display().to_string();
-    sh("cargo", &["run", "--quiet", "-p", "rullama-engine", "--example", "wgsl", "--", &folder])?;
+    // The whole workspace with all features, as in the tests: otherwise the dependencies would be built a second time.
+    sh("cargo", &["build", "--workspace", "--all-features", "--example", "wgsl"])?;
+    let program = target().join("debug/examples/wgsl").display().to_string();
+    sh(&program, &[&folder])?;
     sh_in(&root().join("web"), "node", &["tools/check-wgsl.mjs", &folder])
 }
