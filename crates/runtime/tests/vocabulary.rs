@@ -11,13 +11,14 @@ use rullama_testkit::golden;
 use rullama_tokenizer::{Special, TokenizerError};
 
 fn open(bytes: Vec<u8>) -> Gguf {
-    block_on(Gguf::open(Rc::new(MemorySource::new("test.gguf", bytes)))).unwrap()
+    block_on(Gguf::open(Rc::new(MemorySource::new("test.gguf", bytes))))
+        .expect("the test writes sound files")
 }
 
 fn file(pairs: &[(&str, Value)]) -> Gguf {
     let writer =
         pairs.iter().fold(Writer::new(), |writer, (key, value)| writer.kv(*key, value.clone()));
-    open(writer.finish().unwrap())
+    open(writer.finish().expect("the test writes sound files"))
 }
 
 fn text(text: &str) -> Value {
