@@ -14,8 +14,5 @@ const wasi = new WASI({
   returnOnExit: true,
 });
 const module = await WebAssembly.compile(await readFile(binary));
-const imports = wasi.getImportObject();
-// Leave at once: unwinding through a program that has grown its memory crashes Node 20 now and then.
-imports.wasi_snapshot_preview1.proc_exit = (code) => process.reallyExit(code);
-const instance = await WebAssembly.instantiate(module, imports);
-process.reallyExit(wasi.start(instance));
+const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
+process.exitCode = wasi.start(instance);
