@@ -9,7 +9,8 @@ rullama can read models; it cannot run them yet.
 
 Works now:   list, show, tokenize, detokenize, render, verify
              for Ollama names, files and http(s) URLs
-Not yet:     the engine, the chat, and the browser app this command will serve
+             ops: the GPU kernels, tested and timed
+Not yet:     models on the engine, the chat, and the browser app this command will serve
 
 Try:";
 
