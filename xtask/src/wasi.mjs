@@ -1,6 +1,6 @@
 #!/usr/bin/env -S node --no-warnings --no-wasm-lazy-compilation
 // Runs a wasm32-wasip1 test binary under Node, with the whole file system visible (golden files are read by path).
-// Eager compilation: with the lazy default, Node 20 crashes when a program that has grown its memory exits.
+// Eager compilation, and all memory at the start (`.cargo/config.toml`): otherwise Node 20 can crash when memory grows.
 import { readFile } from "node:fs/promises";
 import process, { argv, env } from "node:process";
 import { WASI } from "node:wasi";
