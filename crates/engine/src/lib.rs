@@ -2,6 +2,7 @@
 
 pub mod cpu;
 mod error;
+pub mod executor;
 pub mod gpu;
 pub mod graph;
 pub mod ops;

@@ -1,6 +1,9 @@
 //! Memory of the CPU executor and an operation's view of it.
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::{
+    cell::{Ref, RefCell, RefMut},
+    rc::Rc,
+};
 
 use bytes::Bytes;
 use rullama_gguf::{DType, quant::dequantize};
@@ -23,14 +26,22 @@ pub enum Data {
 }
 
 impl Data {
-    pub(crate) fn f32(&self) -> &[f32] {
+    /// Numbers.
+    ///
+    /// # Panics
+    /// If these are ids or a weight.
+    pub fn f32(&self) -> &[f32] {
         match self {
             Self::F32(numbers) => numbers,
             other => panic!("f32 numbers were expected, not {other:?}"),
         }
     }
 
-    pub(crate) fn u32(&self) -> &[u32] {
+    /// Ids.
+    ///
+    /// # Panics
+    /// If these are no ids.
+    pub fn u32(&self) -> &[u32] {
         match self {
             Self::U32(numbers) => numbers,
             other => panic!("u32 numbers were expected, not {other:?}"),
@@ -99,7 +110,7 @@ pub struct CpuCall<'a> {
     pub step: &'a Step,
     graph: &'a Graph,
     node: &'a Node,
-    memory: &'a [RefCell<Data>],
+    memory: &'a [Rc<RefCell<Data>>],
 }
 
 impl<'a> CpuCall<'a> {
@@ -107,7 +118,7 @@ impl<'a> CpuCall<'a> {
         step: &'a Step,
         graph: &'a Graph,
         node: &'a Node,
-        memory: &'a [RefCell<Data>],
+        memory: &'a [Rc<RefCell<Data>>],
     ) -> Self {
         Self { step, graph, node, memory }
     }

@@ -5,7 +5,7 @@ mod memory;
 
 pub use memory::{CpuCall, Data, Weight};
 
-use std::{cell::RefCell, collections::HashMap};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use crate::{
     error::EngineError,
@@ -13,35 +13,56 @@ use crate::{
     precision,
 };
 
+/// Memory that outlives a run, by state name; plans of one session share it.
+pub type CpuStates = HashMap<String, Rc<RefCell<Data>>>;
+
 /// A list with its memory, ready to be run again and again.
 #[derive(Debug)]
 pub struct CpuPlan {
     graph: Graph,
-    memory: Vec<RefCell<Data>>,
+    memory: Vec<Rc<RefCell<Data>>>,
 }
 
 impl CpuPlan {
-    /// Takes a list and the weights it names.
+    /// Takes a list and the weights it names; its states are its own.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than the list says.
     pub fn new(
         graph: Graph,
+        weights: impl FnMut(&str, &Type) -> Option<Weight>,
+    ) -> Result<Self, EngineError> {
+        Self::with_states(graph, weights, &mut CpuStates::new())
+    }
+
+    /// Takes a list and the weights it names: `states` holds the memory of earlier plans of this session and gets the new ones.
+    ///
+    /// # Errors
+    /// If a weight is missing or has another shape than the list says.
+    pub fn with_states(
+        graph: Graph,
         mut weights: impl FnMut(&str, &Type) -> Option<Weight>,
+        states: &mut CpuStates,
     ) -> Result<Self, EngineError> {
         let mut memory = Vec::new();
         for (_, info) in graph.values() {
             let len = info.ty.shape.len();
-            memory.push(RefCell::new(match (&info.origin, info.ty.element) {
-                (Origin::Weight(name), _) => {
+            let zeros = || match info.ty.element {
+                Element::U32 => Data::U32(vec![0; len]),
+                _ => Data::F32(vec![0.0; len]),
+            };
+            memory.push(match &info.origin {
+                Origin::Weight(name) => {
                     let weight = weights(name, &info.ty)
                         .ok_or_else(|| EngineError::MissingWeight { name: name.clone() })?;
                     weight.check(name, &info.ty)?;
-                    Data::Weight(weight)
+                    Rc::new(RefCell::new(Data::Weight(weight)))
                 }
-                (_, Element::U32) => Data::U32(vec![0; len]),
-                _ => Data::F32(vec![0.0; len]),
-            }));
+                Origin::State(name) => Rc::clone(
+                    states.entry(name.clone()).or_insert_with(|| Rc::new(RefCell::new(zeros()))),
+                ),
+                Origin::Input(_) | Origin::Node(_) => Rc::new(RefCell::new(zeros())),
+            });
         }
         Ok(Self { graph, memory })
     }
@@ -55,13 +76,13 @@ impl CpuPlan {
     ///
     /// # Panics
     /// If there is no such value, or the data has another length or element.
-    pub fn write(&mut self, name: &str, mut data: Data) {
+    pub fn write(&self, name: &str, mut data: Data) {
         let value =
             self.find(name).unwrap_or_else(|| panic!("the list has no input or state `{name}`"));
         if let Data::F32(numbers) = &mut data {
             precision::round(self.graph.ty(value).element, numbers);
         }
-        let slot = self.memory[value.index()].get_mut();
+        let mut slot = self.memory[value.index()].borrow_mut();
         assert!(
             slot.same_kind(&data),
             "`{name}` takes {} numbers of another kind or count",
@@ -71,7 +92,7 @@ impl CpuPlan {
     }
 
     /// Runs the list once.
-    pub fn run(&mut self, step: &Step) {
+    pub fn run(&self, step: &Step) {
         for node in self.graph.nodes() {
             node.op.cpu(&CpuCall::new(step, &self.graph, node, &self.memory));
         }
@@ -83,6 +104,11 @@ impl CpuPlan {
     /// If it is not made of f32.
     pub fn read(&self, value: Value) -> Vec<f32> {
         self.memory[value.index()].borrow().f32().to_vec()
+    }
+
+    /// A value after a run, as it is.
+    pub fn data(&self, value: Value) -> Data {
+        self.memory[value.index()].borrow().clone()
     }
 
     /// A value after a run, ids as numbers.

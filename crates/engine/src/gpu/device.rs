@@ -8,7 +8,11 @@ use std::{
     },
 };
 
-use super::{DeviceFacts, pipelines::Pipelines};
+use super::{
+    DeviceFacts, States,
+    pipelines::Pipelines,
+    readback::{self, Landing},
+};
 use crate::error::EngineError;
 
 /// What kernels have variants for.
@@ -27,6 +31,7 @@ pub struct Gpu {
     lost: Arc<AtomicBool>,
     refused: Arc<OnceLock<String>>,
     pub(super) pipelines: Rc<Pipelines>,
+    pub(super) landing: Rc<Landing>,
 }
 
 impl Gpu {
@@ -91,6 +96,7 @@ impl Gpu {
             lost,
             refused,
             pipelines: Rc::default(),
+            landing: Rc::default(),
         })
     }
 
@@ -149,6 +155,38 @@ impl Gpu {
         self.device.destroy();
         // Natively the loss is noticed by looking; a browser tells us by itself. A device that is gone cannot answer.
         let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+
+    /// Copies of states.
+    pub(crate) async fn copy_states(&self, states: &States) -> Result<States, EngineError> {
+        let mut encoder =
+            self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut copies = States::new();
+        for (name, buffer) in states {
+            let copy = self.buffer(name, buffer.size(), buffer.usage()).await?;
+            encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, buffer.size());
+            copies.insert(name.clone(), copy);
+        }
+        self.queue.submit([encoder.finish()]);
+        Ok(copies)
+    }
+
+    /// The first bytes of a buffer, after all that was queued before.
+    pub(crate) async fn read_buffer(
+        &self,
+        buffer: &wgpu::Buffer,
+        bytes: u64,
+    ) -> Result<Vec<u8>, EngineError> {
+        let mut read = readback::read(self, buffer, bytes.next_multiple_of(4)).await?;
+        read.truncate(usize::try_from(bytes).unwrap_or(usize::MAX));
+        Ok(read)
+    }
+
+    /// Queues a write of whole words.
+    pub(crate) fn write_buffer(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
+        let mut padded = bytes.to_vec();
+        padded.resize(bytes.len().next_multiple_of(4), 0);
+        self.queue.write_buffer(buffer, 0, &padded);
     }
 
     /// A buffer, or an error one can react to when there is no memory for it.

@@ -22,4 +22,5 @@ pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub use layout::Slabs;
 pub use plan::{GpuPlan, States};
 pub use profile::Timing;
+pub use readback::Arriving;
 pub use weights::Weights;

@@ -6,7 +6,7 @@ use super::{
     Bind, Dispatch, Gpu, GpuCall, Place, Weights,
     memory::{Slots, assign, value_bytes},
     pipelines::Pipeline,
-    readback,
+    readback::{self, Arriving},
 };
 use crate::{
     cpu::Data,
@@ -133,6 +133,29 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
+        let encoder = self.encode(step)?;
+        self.gpu.queue.submit([encoder.finish()]);
+        Ok(())
+    }
+
+    /// Queues one run and the copies of some values behind it, in the same submit. More runs may be queued before these arrive.
+    ///
+    /// # Errors
+    /// If the device is gone or has no room for the copies.
+    pub async fn run_reading(
+        &self,
+        step: &Step,
+        values: &[Value],
+    ) -> Result<Arriving, EngineError> {
+        let encoder = self.encode(step)?;
+        let wanted: Vec<_> = values
+            .iter()
+            .map(|value| (self.memory.of(*value), value_bytes(self.graph.ty(*value))))
+            .collect();
+        readback::submit(&self.gpu, encoder, &wanted).await
+    }
+
+    fn encode(&self, step: &Step) -> Result<wgpu::CommandEncoder, EngineError> {
         self.write_step(step)?;
         let mut encoder =
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -140,8 +163,7 @@ impl GpuPlan {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             self.launches.iter().for_each(|launch| launch.encode(&mut pass));
         }
-        self.gpu.queue.submit([encoder.finish()]);
-        Ok(())
+        Ok(encoder)
     }
 
     /// Sets the numbers of the next run.
@@ -164,11 +186,7 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone or does not answer.
     pub async fn read(&self, value: Value) -> Result<Vec<u8>, EngineError> {
-        let buffer = match self.memory.slots.of.get(&value) {
-            Some(slot) => &self.memory.slot_buffers[*slot],
-            None => &self.memory.named[&value],
-        };
-        readback::read(&self.gpu, buffer, value_bytes(self.graph.ty(value))).await
+        readback::read(&self.gpu, self.memory.of(value), value_bytes(self.graph.ty(value))).await
     }
 
     /// Writes the numbers of an input or state, rounded to the precision it is kept in.
@@ -212,11 +230,20 @@ impl GpuPlan {
 
     /// What a run costs on any device.
     pub fn cost(&self) -> Cost {
-        let mut cost = Cost { dispatches: self.launches.len() as u64, ..Cost::default() };
-        for node in self.graph.nodes() {
-            cost += self.graph.node_cost(node);
-        }
-        cost
+        Cost { dispatches: self.launches.len() as u64, ..self.graph.cost() }
+    }
+}
+
+impl GpuPlan {
+    /// Bytes of the buffers that only this plan uses: activations, scratch and inputs.
+    pub fn own_bytes(&self) -> u64 {
+        let inputs = self
+            .memory
+            .named
+            .iter()
+            .filter(|(value, _)| matches!(self.graph.info(**value).origin, Origin::Input(_)));
+        let buffers = self.memory.slot_buffers.iter().chain(&self.memory.scratch);
+        buffers.chain(inputs.map(|(_, buffer)| buffer)).map(wgpu::Buffer::size).sum()
     }
 }
 
@@ -257,6 +284,14 @@ impl Memory {
             scratch.push(gpu.buffer("scratch", bytes, storage).await?);
         }
         Ok(Self { slots, slot_buffers, named, scratch })
+    }
+
+    /// The buffer of anything but a weight.
+    fn of(&self, value: Value) -> &wgpu::Buffer {
+        match self.slots.of.get(&value) {
+            Some(slot) => &self.slot_buffers[*slot],
+            None => &self.named[&value],
+        }
     }
 
     fn buffer<'a>(

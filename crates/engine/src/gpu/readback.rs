@@ -1,12 +1,104 @@
 //! Bringing bytes back from the device.
 
-use std::time::Duration;
+use std::{cell::RefCell, time::Duration};
 
 use super::Gpu;
 use crate::error::EngineError;
 
 /// How long a device may take to answer before we call it stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Landing buffers that are kept for the next read; a token loop with several steps in flight needs a few small ones.
+const KEPT: usize = 16;
+/// Larger landing buffers are not kept.
+const KEPT_BYTES: u64 = 1 << 20;
+
+/// Landing buffers that are not in use.
+#[derive(Debug, Default)]
+pub(super) struct Landing(RefCell<Vec<wgpu::Buffer>>);
+
+impl Landing {
+    async fn take(&self, gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer, EngineError> {
+        let free = self.0.borrow().iter().position(|buffer| buffer.size() == bytes);
+        if let Some(at) = free {
+            return Ok(self.0.borrow_mut().swap_remove(at));
+        }
+        let usage = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ;
+        gpu.buffer("readback", bytes, usage).await
+    }
+
+    fn give_back(&self, buffer: wgpu::Buffer) {
+        buffer.unmap();
+        let mut kept = self.0.borrow_mut();
+        if kept.len() < KEPT && buffer.size() <= KEPT_BYTES {
+            kept.push(buffer);
+        }
+    }
+}
+
+/// Bytes on their way from the device; several may be under way at once.
+#[derive(Debug)]
+pub struct Arriving {
+    gpu: Gpu,
+    landing: wgpu::Buffer,
+    /// Bytes of each buffer that was asked for, in order.
+    parts: Vec<usize>,
+    submission: wgpu::SubmissionIndex,
+    mapped: async_channel::Receiver<Result<(), wgpu::BufferAsyncError>>,
+}
+
+/// Copies the first bytes of some buffers behind what the encoder holds, and submits it all at once.
+pub(super) async fn submit(
+    gpu: &Gpu,
+    mut encoder: wgpu::CommandEncoder,
+    wanted: &[(&wgpu::Buffer, u64)],
+) -> Result<Arriving, EngineError> {
+    let bytes = wanted.iter().map(|(_, bytes)| bytes).sum();
+    let landing = gpu.landing.take(gpu, bytes).await?;
+    let mut at = 0;
+    for (buffer, bytes) in wanted {
+        encoder.copy_buffer_to_buffer(buffer, 0, &landing, at, *bytes);
+        at += bytes;
+    }
+    let submission = gpu.queue.submit([encoder.finish()]);
+    let (done, mapped) = async_channel::bounded(1);
+    landing.map_async(wgpu::MapMode::Read, .., move |result| {
+        // The receiver may be gone: the caller stopped waiting.
+        let _ = done.try_send(result);
+    });
+    let parts = wanted.iter().map(|(_, bytes)| usize::try_from(*bytes).unwrap_or(0)).collect();
+    Ok(Arriving { gpu: gpu.clone(), landing, parts, submission, mapped })
+}
+
+impl Arriving {
+    /// Waits for the bytes, one list per buffer.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn wait(self) -> Result<Vec<Vec<u8>>, EngineError> {
+        // Natively this blocks until the callback has run; a browser calls it from its event loop.
+        let poll = self.gpu.device.poll(wgpu::PollType::Wait {
+            submission_index: Some(self.submission),
+            timeout: Some(PATIENCE),
+        });
+        if matches!(poll, Err(wgpu::PollError::Timeout)) {
+            return Err(EngineError::Timeout);
+        }
+        let mapped = self.mapped.recv().await.map_err(|_| EngineError::DeviceLost)?;
+        mapped.map_err(|_| EngineError::DeviceLost)?;
+        let parts = {
+            let view = self.landing.get_mapped_range(..).map_err(|_| EngineError::DeviceLost)?;
+            let mut rest: &[u8] = &view;
+            let mut part = |bytes: &usize| {
+                let (part, behind) = rest.split_at(*bytes);
+                rest = behind;
+                part.to_vec()
+            };
+            self.parts.iter().map(&mut part).collect()
+        };
+        self.gpu.landing.give_back(self.landing);
+        Ok(parts)
+    }
+}
 
 /// Copies the first `bytes` of a buffer to the host, after all that was queued before.
 pub(super) async fn read(
@@ -14,24 +106,7 @@ pub(super) async fn read(
     buffer: &wgpu::Buffer,
     bytes: u64,
 ) -> Result<Vec<u8>, EngineError> {
-    let usage = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ;
-    let staging = gpu.buffer("readback", bytes, usage).await?;
-    let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, bytes);
-    gpu.queue.submit([encoder.finish()]);
-
-    let (done, wait) = async_channel::bounded(1);
-    staging.map_async(wgpu::MapMode::Read, .., move |result| {
-        // The receiver may be gone: the caller stopped waiting.
-        let _ = done.try_send(result);
-    });
-    // Natively this blocks until the callback has run; a browser calls it from its event loop.
-    let poll =
-        gpu.device.poll(wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) });
-    if matches!(poll, Err(wgpu::PollError::Timeout)) {
-        return Err(EngineError::Timeout);
-    }
-    wait.recv().await.map_err(|_| EngineError::DeviceLost)?.map_err(|_| EngineError::DeviceLost)?;
-    let view = staging.get_mapped_range(..).map_err(|_| EngineError::DeviceLost)?;
-    Ok(view.to_vec())
+    let encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+    let parts = submit(gpu, encoder, &[(buffer, bytes)]).await?.wait().await?;
+    Ok(parts.into_iter().next().unwrap_or_default())
 }

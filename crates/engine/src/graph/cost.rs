@@ -27,6 +27,13 @@ impl AddAssign for Cost {
 }
 
 impl Graph {
+    /// What the whole list moves and computes; launches are the plan's to count.
+    pub fn cost(&self) -> Cost {
+        let mut cost = Cost::default();
+        self.nodes().iter().for_each(|node| cost += self.node_cost(node));
+        cost
+    }
+
     /// What one operation moves and computes; launches are the plan's to count.
     pub fn node_cost(&self, node: &Node) -> Cost {
         let types =

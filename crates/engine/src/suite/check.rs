@@ -108,7 +108,7 @@ pub fn check_gradient(case: &Case) -> Result<(), Failure> {
     let seed = graph.input("dy", graph.ty(result).clone());
     let wrt: Vec<Value> = inputs.iter().map(|(value, _)| *value).collect();
     let gradients = backward(&mut graph, result, seed, &wrt);
-    let mut plan = ready(case, graph)?;
+    let plan = ready(case, graph)?;
     plan.run(&case.step);
     let dy = plan.read(seed);
     for ((value, name), gradient) in inputs.iter().zip(gradients) {
@@ -156,14 +156,14 @@ fn sample(len: usize) -> impl Iterator<Item = usize> {
 fn on_cpu(case: &Case) -> Result<Vec<Vec<f32>>, EngineError> {
     let mut graph = Graph::new();
     let results = (case.build)(&mut graph);
-    let mut plan = ready(case, graph)?;
+    let plan = ready(case, graph)?;
     plan.run(&case.step);
     Ok(results.iter().map(|value| plan.read_any(*value)).collect())
 }
 
 /// A plan on the CPU with the case's numbers in place.
 fn ready(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
-    let mut plan = CpuPlan::new(graph, |name, ty| Some(case.weight(name, ty)))?;
+    let plan = CpuPlan::new(graph, |name, ty| Some(case.weight(name, ty)))?;
     let names: Vec<(String, Type)> =
         named(plan.graph()).map(|(_, name, ty)| (name.to_owned(), ty.clone())).collect();
     for (name, ty) in names {

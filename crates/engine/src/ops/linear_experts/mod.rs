@@ -148,7 +148,7 @@ mod tests {
             let bytes = Bytes::from(bytes.clone());
             Some(Weight { dtype: DType::F32, shape: ty.shape.clone(), bytes })
         };
-        let mut plan = CpuPlan::new(g, weights).expect("the weight fits");
+        let plan = CpuPlan::new(g, weights).expect("the weight fits");
         plan.write("x", Data::F32(x.into()));
         plan.write("ids", Data::U32(vec![1, 0, 1, 1]));
         plan.run(&Step { count, ..Step::default() });

@@ -1,0 +1,104 @@
+//! The states of a session: caches, the last token.
+
+use std::{cell::RefCell, rc::Rc};
+
+use super::Device;
+use crate::{
+    cpu::{CpuStates, Data},
+    error::EngineError,
+    gpu::{Gpu, States},
+    graph::{Element, Type},
+    precision,
+};
+
+/// Memory that outlives a run; all plans of a session share one.
+#[derive(Debug)]
+pub enum Memory {
+    /// On the CPU.
+    Cpu(CpuStates),
+    /// On a device.
+    Gpu(Gpu, States),
+}
+
+impl Memory {
+    /// Nothing yet: plans make their states here.
+    pub fn new(device: &Device) -> Self {
+        match device {
+            Device::Cpu => Self::Cpu(CpuStates::new()),
+            Device::Gpu(gpu) => Self::Gpu(gpu.clone(), States::new()),
+        }
+    }
+
+    /// A copy that later runs do not touch.
+    ///
+    /// # Errors
+    /// If there is no room for it.
+    pub async fn fork(&self) -> Result<Self, EngineError> {
+        Ok(match self {
+            Self::Cpu(states) => {
+                let copy = |data: &Rc<RefCell<Data>>| Rc::new(RefCell::new(data.borrow().clone()));
+                Self::Cpu(states.iter().map(|(name, data)| (name.clone(), copy(data))).collect())
+            }
+            Self::Gpu(gpu, states) => Self::Gpu(gpu.clone(), gpu.copy_states(states).await?),
+        })
+    }
+
+    /// The bytes of a state as a device keeps them, whatever executor it lives on; `None` if no plan has made it.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn read(&self, name: &str, ty: &Type) -> Result<Option<Vec<u8>>, EngineError> {
+        match self {
+            Self::Cpu(states) => Ok(states.get(name).map(|data| match &*data.borrow() {
+                Data::U32(ids) => bytemuck::cast_slice(ids).to_vec(),
+                other => precision::encode(ty.element, other.f32()),
+            })),
+            Self::Gpu(gpu, states) => match states.get(name) {
+                None => Ok(None),
+                Some(buffer) => gpu.read_buffer(buffer, state_bytes(ty) as u64).await.map(Some),
+            },
+        }
+    }
+
+    /// Writes the bytes of a state, as [`Self::read`] gave them; a state no plan has made is left alone.
+    ///
+    /// # Panics
+    /// If there are too few bytes for the type: the caller has checked.
+    pub fn write(&mut self, name: &str, ty: &Type, bytes: &[u8]) {
+        match self {
+            Self::Cpu(states) => {
+                let Some(data) = states.get(name) else { return };
+                *data.borrow_mut() = match ty.element {
+                    Element::U32 => {
+                        Data::U32(bytemuck::pod_collect_to_vec(&bytes[..state_bytes(ty)]))
+                    }
+                    element => Data::F32(precision::decode(element, bytes, ty.shape.len())),
+                };
+            }
+            Self::Gpu(gpu, states) => {
+                if let Some(buffer) = states.get(name) {
+                    gpu.write_buffer(buffer, bytes);
+                }
+            }
+        }
+    }
+
+    /// Bytes on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        match self {
+            Self::Cpu(_) => 0,
+            Self::Gpu(_, states) => states.values().map(wgpu::Buffer::size).sum(),
+        }
+    }
+}
+
+/// Bytes of a state as a device keeps it, without padding.
+pub fn state_bytes(ty: &Type) -> usize {
+    let len = ty.shape.len();
+    match ty.element {
+        Element::F32 | Element::U32 => len * 4,
+        Element::F16 => len * 2,
+        Element::Q8 => len + len.div_ceil(precision::Q8_GROUP) * 4,
+        Element::Weight(_) => 0,
+    }
+}

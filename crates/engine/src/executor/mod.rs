@@ -1,0 +1,30 @@
+//! One way to use both executors: a device, the weights of a model on it, the memory of a session, and plans over them.
+
+mod memory;
+mod plan;
+mod weights;
+
+pub use memory::{Memory, state_bytes};
+pub use plan::{Plan, Results};
+pub use weights::Weights;
+
+use crate::gpu::Gpu;
+
+/// Where lists run.
+#[derive(Debug, Clone)]
+pub enum Device {
+    /// On the CPU, operation by operation.
+    Cpu,
+    /// On a GPU.
+    Gpu(Gpu),
+}
+
+impl Device {
+    /// The adapter's name, for people.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Cpu => "CPU",
+            Self::Gpu(gpu) => gpu.name(),
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A list ready to run, on either executor.
+
+use super::{Memory, Weights};
+use crate::{
+    cpu::{CpuPlan, Data},
+    error::EngineError,
+    gpu::{Arriving, GpuPlan},
+    graph::{Cost, Element, Graph, Step, Type, Value},
+    precision,
+};
+
+/// A list ready to run.
+#[derive(Debug)]
+pub enum Plan {
+    /// Operation by operation on the CPU.
+    Cpu(CpuPlan),
+    /// One pass on a GPU.
+    Gpu(Box<GpuPlan>),
+}
+
+/// What a run makes, perhaps still under way.
+#[derive(Debug)]
+pub enum Results {
+    /// Ready.
+    Here(Vec<Data>),
+    /// On their way from a GPU.
+    Arriving(Box<Arriving>, Vec<Type>),
+}
+
+impl Plan {
+    /// Makes a list ready: `memory` holds the states of earlier plans of this session and gets the new ones.
+    ///
+    /// # Errors
+    /// If a weight is missing, a kernel is refused or there is no memory.
+    ///
+    /// # Panics
+    /// If weights and memory are on different executors.
+    pub async fn new(
+        graph: Graph,
+        weights: &Weights,
+        memory: &mut Memory,
+    ) -> Result<Self, EngineError> {
+        match (weights, memory) {
+            (Weights::Cpu(weights), Memory::Cpu(states)) => {
+                let find = |name: &str, _: &Type| weights.get(name).cloned();
+                Ok(Self::Cpu(CpuPlan::with_states(graph, find, states)?))
+            }
+            (Weights::Gpu(weights), Memory::Gpu(_, states)) => {
+                Ok(Self::Gpu(Box::new(GpuPlan::new(graph, weights, states).await?)))
+            }
+            _ => panic!("weights and memory are on different executors"),
+        }
+    }
+
+    /// The list.
+    pub fn graph(&self) -> &Graph {
+        match self {
+            Self::Cpu(plan) => plan.graph(),
+            Self::Gpu(plan) => plan.graph(),
+        }
+    }
+
+    /// Writes ids into an input or a state; they take effect in the runs that follow.
+    ///
+    /// # Panics
+    /// If the list has no such input or state.
+    pub fn write_ids(&self, name: &str, ids: Vec<u32>) {
+        match self {
+            Self::Cpu(plan) => plan.write(name, Data::U32(ids)),
+            Self::Gpu(plan) => plan.write(name, bytemuck::cast_slice(&ids)),
+        }
+    }
+
+    /// Writes the numbers of an f32 input; they take effect in the runs that follow.
+    ///
+    /// # Panics
+    /// If the list has no such input.
+    pub fn write_numbers(&self, name: &str, numbers: Vec<f32>) {
+        match self {
+            Self::Cpu(plan) => plan.write(name, Data::F32(numbers)),
+            Self::Gpu(plan) => plan.write(name, bytemuck::cast_slice(&numbers)),
+        }
+    }
+
+    /// Queues one run.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn run(&self, step: &Step) -> Result<(), EngineError> {
+        match self {
+            Self::Cpu(plan) => {
+                plan.run(step);
+                Ok(())
+            }
+            Self::Gpu(plan) => plan.run(step),
+        }
+    }
+
+    /// Queues one run that brings some values back (kept ones, inputs or states); on a GPU more runs may be queued before they
+    /// arrive.
+    ///
+    /// # Errors
+    /// If the device is gone or has no room for the copies.
+    pub async fn run_reading(&self, step: &Step, values: &[Value]) -> Result<Results, EngineError> {
+        match self {
+            Self::Cpu(plan) => {
+                plan.run(step);
+                Ok(Results::Here(values.iter().map(|value| plan.data(*value)).collect()))
+            }
+            Self::Gpu(plan) => {
+                let types = values.iter().map(|value| plan.graph().ty(*value).clone()).collect();
+                Ok(Results::Arriving(Box::new(plan.run_reading(step, values).await?), types))
+            }
+        }
+    }
+
+    /// What a run costs on any device.
+    pub fn cost(&self) -> Cost {
+        match self {
+            Self::Cpu(plan) => plan.graph().cost(),
+            Self::Gpu(plan) => plan.cost(),
+        }
+    }
+
+    /// Bytes of the buffers that only this plan uses.
+    pub fn gpu_bytes(&self) -> u64 {
+        match self {
+            Self::Cpu(_) => 0,
+            Self::Gpu(plan) => plan.own_bytes(),
+        }
+    }
+}
+
+impl Results {
+    /// Waits for the values, in the order they were asked for.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn wait(self) -> Result<Vec<Data>, EngineError> {
+        match self {
+            Self::Here(data) => Ok(data),
+            Self::Arriving(arriving, types) => {
+                let parts = arriving.wait().await?;
+                Ok(parts.iter().zip(&types).map(|(bytes, ty)| decode(bytes, ty)).collect())
+            }
+        }
+    }
+}
+
+fn decode(bytes: &[u8], ty: &Type) -> Data {
+    let len = ty.shape.len();
+    match ty.element {
+        Element::U32 => Data::U32(bytemuck::pod_collect_to_vec(&bytes[..len * 4])),
+        element => Data::F32(precision::decode(element, bytes, len)),
+    }
+}
