@@ -2,7 +2,15 @@
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
+mod error;
+pub mod generate;
+pub mod model;
 pub mod options;
 pub mod sampling;
+pub mod session;
 pub mod stop;
 pub mod vocabulary;
+
+pub use error::RuntimeError;
+pub use model::Model;
+pub use session::Session;

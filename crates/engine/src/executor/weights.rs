@@ -73,6 +73,17 @@ impl Weights {
         }
     }
 
+    /// Waits until a device has taken what was written.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn settle(&self) -> Result<(), EngineError> {
+        match self {
+            Self::Cpu(_) => Ok(()),
+            Self::Gpu(weights) => weights.settle().await,
+        }
+    }
+
     /// Most bytes that one [`Self::write`] should take: all of a mapped file, a piece for a GPU.
     pub fn piece_bytes(&self) -> u64 {
         match self {

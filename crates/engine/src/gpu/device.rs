@@ -28,6 +28,7 @@ pub struct Gpu {
     facts: DeviceFacts,
     name: String,
     software: bool,
+    discrete: bool,
     lost: Arc<AtomicBool>,
     refused: Arc<OnceLock<String>>,
     pub(super) pipelines: Rc<Pipelines>,
@@ -92,6 +93,7 @@ impl Gpu {
             queue,
             facts,
             software: info.device_type == wgpu::DeviceType::Cpu,
+            discrete: info.device_type == wgpu::DeviceType::DiscreteGpu,
             name: info.name,
             lost,
             refused,
@@ -132,6 +134,11 @@ impl Gpu {
     /// Whether the adapter is a program on the CPU, good for tests alone.
     pub fn is_software(&self) -> bool {
         self.software
+    }
+
+    /// Whether the adapter is known to have memory of its own.
+    pub fn is_discrete(&self) -> bool {
+        self.discrete
     }
 
     /// Labels of the pipelines made so far, on this device and those it plays: which variants were chosen.

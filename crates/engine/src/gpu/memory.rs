@@ -23,6 +23,13 @@ pub(crate) fn value_bytes(ty: &Type) -> u64 {
     bytes.next_multiple_of(16).max(16)
 }
 
+/// Bytes of the activations and inputs of a list on a device.
+pub fn work_bytes(graph: &Graph) -> u64 {
+    let inputs = graph.values().filter(|(_, info)| matches!(info.origin, Origin::Input(_)));
+    let inputs: u64 = inputs.map(|(_, info)| value_bytes(&info.ty)).sum();
+    inputs + assign(graph).bytes.iter().sum::<u64>()
+}
+
 /// Gives every value a slot. A node's inputs and results never share one, so no buffer is bound read and written at once.
 pub(crate) fn assign(graph: &Graph) -> Slots {
     let last = last_reads(graph);

@@ -20,6 +20,7 @@ pub use device::Gpu;
 pub use facts::DeviceFacts;
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub use layout::Slabs;
+pub use memory::work_bytes;
 pub use plan::{GpuPlan, States};
 pub use profile::Timing;
 pub use readback::Arriving;

@@ -110,3 +110,21 @@ pub(super) async fn read(
     let parts = submit(gpu, encoder, &[(buffer, bytes)]).await?.wait().await?;
     Ok(parts.into_iter().next().unwrap_or_default())
 }
+
+/// Submits what was written and waits until the device has it.
+pub(super) async fn settle(gpu: &Gpu) -> Result<(), EngineError> {
+    gpu.check()?;
+    let submission = gpu.queue.submit([]);
+    let (done, taken) = async_channel::bounded(1);
+    gpu.queue.on_submitted_work_done(move || {
+        // The receiver may be gone: the caller stopped waiting.
+        let _ = done.try_send(());
+    });
+    let poll = gpu
+        .device
+        .poll(wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) });
+    if matches!(poll, Err(wgpu::PollError::Timeout)) {
+        return Err(EngineError::Timeout);
+    }
+    taken.recv().await.map_err(|_| EngineError::DeviceLost)
+}

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::{
     Gpu,
     layout::{ROW_STEP, Slabs},
+    readback,
 };
 use crate::{error::EngineError, graph::Shape};
 
@@ -83,6 +84,14 @@ impl Weights {
             }
         }
         Ok(())
+    }
+
+    /// Waits until the device has taken what was written, so that copies do not pile up on the host.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn settle(&self) -> Result<(), EngineError> {
+        readback::settle(&self.gpu).await
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Resident> {

@@ -1,0 +1,75 @@
+//! Why a file is not a model we can run.
+
+use rullama_gguf::GgufError;
+
+/// Why no list can be made of a file.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// A key is missing or has the wrong type.
+    #[error(transparent)]
+    Key(#[from] GgufError),
+    /// The file holds another kind of model.
+    #[error("{file} holds a `{found}` model; this program runs gemma4 models")]
+    Architecture {
+        /// The file.
+        file: String,
+        /// What it says it is.
+        found: String,
+    },
+    /// A key has a value that no model can have.
+    #[error("{key} is {value}: {why}")]
+    BadKey {
+        /// The key.
+        key: String,
+        /// What the file says.
+        value: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Tensors are missing.
+    #[error("the file has no tensor {}; it is incomplete, or a part of a split model", list(names))]
+    MissingTensors {
+        /// Their names.
+        names: Vec<String>,
+    },
+    /// A tensor's shape contradicts the keys.
+    #[error("tensor {name} is {found}, but {keys} make {wanted}; the file contradicts itself")]
+    WrongShape {
+        /// The tensor.
+        name: String,
+        /// Its shape.
+        found: String,
+        /// The shape by the keys.
+        wanted: String,
+        /// The keys.
+        keys: &'static str,
+    },
+    /// A tensor is stored in a way no kernel reads.
+    #[error(
+        "tensor {name} is stored as {format}, which cannot be run; convert the model to another format"
+    )]
+    UnsupportedFormat {
+        /// The tensor.
+        name: String,
+        /// Its format.
+        format: &'static str,
+    },
+    /// A tensor changes what the model computes in a way we do not know.
+    #[error(
+        "tensor {name} is one this program does not know how to use; the model would answer wrongly without it"
+    )]
+    UnknownTensor {
+        /// The tensor.
+        name: String,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let mut text = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text += &format!(" and {} others", names.len() - SHOWN);
+    }
+    text
+}

@@ -1,0 +1,319 @@
+//! What a file's keys say about a decoder.
+
+use rullama_gguf::{Array, Gguf, Optional, Value};
+
+use crate::error::ModelError;
+
+/// A decoder of the family.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// Numbers in a hidden state.
+    pub width: usize,
+    /// Query heads of every layer.
+    pub heads: usize,
+    /// Tokens the model knows.
+    pub vocabulary: usize,
+    /// Tokens it was trained to look back.
+    pub context: usize,
+    /// Keys a query of a sliding layer sees, itself included.
+    pub window: usize,
+    /// Added to the mean inside norms.
+    pub eps: f32,
+    /// Logits are squeezed between plus and minus this.
+    pub softcap: f32,
+    /// RoPE bases of sliding and global layers.
+    pub rope: Rope,
+    /// Per-layer inputs, where the model has them.
+    pub per_layer: Option<PerLayer>,
+    /// The experts, where the model has them.
+    pub experts: Option<Experts>,
+    /// From the first to the last.
+    pub layers: Vec<Layer>,
+}
+
+/// How positions turn heads.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rope {
+    /// Base of sliding layers.
+    pub sliding: f32,
+    /// Base of global layers.
+    pub global: f32,
+}
+
+/// Inputs that each layer gets beside the hidden state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PerLayer {
+    /// Numbers per layer.
+    pub width: usize,
+}
+
+/// A mixture of experts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Experts {
+    /// How many there are.
+    pub count: usize,
+    /// How many a token uses.
+    pub used: usize,
+    /// Numbers inside one.
+    pub width: usize,
+}
+
+/// How far a layer looks back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A window.
+    Sliding,
+    /// Everything.
+    Global,
+}
+
+/// One layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// Its place.
+    pub index: usize,
+    /// How far it looks back.
+    pub kind: Kind,
+    /// Numbers in a head.
+    pub head: usize,
+    /// Heads of keys and values.
+    pub kv_heads: usize,
+    /// Numbers inside its feed-forward part.
+    pub ffn: usize,
+    /// The layer whose keys and values it uses; itself if it makes its own.
+    pub donor: usize,
+}
+
+impl Layer {
+    /// Whether it makes keys and values.
+    pub fn owns_cache(&self) -> bool {
+        self.donor == self.index
+    }
+}
+
+impl Config {
+    /// Reads and checks the keys of a file.
+    ///
+    /// # Errors
+    /// If the file holds another kind of model, or keys are missing or impossible.
+    pub fn of_file(gguf: &Gguf) -> Result<Self, ModelError> {
+        let architecture = gguf.str("general.architecture")?;
+        if architecture != "gemma4" {
+            return Err(ModelError::Architecture {
+                file: gguf.name().into(),
+                found: architecture.into(),
+            });
+        }
+        let keys = Keys { gguf, prefix: "gemma4" };
+        let count = keys.positive("block_count")?;
+        let kinds = keys.kinds(count)?;
+        let shared = keys.optional("attention.shared_kv_layers")?.unwrap_or(0);
+        let vocabulary = gguf.tensor("token_embd.weight").map_or(0, |tensor| tensor.rows());
+        let experts = match keys.optional("expert_count")?.unwrap_or(0) {
+            0 => None,
+            count => Some(keys.experts(count)?),
+        };
+        let per_layer = match keys.optional("embedding_length_per_layer_input")?.unwrap_or(0) {
+            0 => None,
+            width => Some(PerLayer { width }),
+        };
+        let config = Self {
+            width: keys.positive("embedding_length")?,
+            heads: keys.positive("attention.head_count")?,
+            vocabulary: usize::try_from(vocabulary).unwrap_or(0),
+            context: keys.positive("context_length")?,
+            window: keys.positive("attention.sliding_window")?,
+            eps: keys.float("attention.layer_norm_rms_epsilon", None)?,
+            softcap: keys.float("final_logit_softcapping", Some(30.0))?,
+            rope: Rope {
+                sliding: keys.float("rope.freq_base_swa", Some(1e4))?,
+                global: keys.float("rope.freq_base", None)?,
+            },
+            per_layer,
+            experts,
+            layers: keys.layers(&kinds, shared)?,
+        };
+        config.check(&keys)?;
+        Ok(config)
+    }
+
+    /// The layers that make keys and values; those behind them use theirs.
+    pub fn owners(&self) -> usize {
+        self.layers.iter().filter(|layer| layer.owns_cache()).count()
+    }
+
+    /// Numbers in a head of layers of this kind.
+    pub fn head(&self, kind: Kind) -> Option<usize> {
+        self.layers.iter().find(|layer| layer.kind == kind).map(|layer| layer.head)
+    }
+
+    /// Numbers in a row of the table of per-layer inputs; 0 where there is none.
+    pub fn table_width(&self) -> usize {
+        self.per_layer.map_or(0, |per_layer| per_layer.width * self.layers.len())
+    }
+
+    fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
+        for layer in &self.layers {
+            if !self.heads.is_multiple_of(layer.kv_heads) {
+                return Err(keys.bad(
+                    "attention.head_count_kv",
+                    layer.kv_heads,
+                    "the query heads cannot be divided among these",
+                ));
+            }
+            if !layer.head.is_multiple_of(2) || layer.head > 512 {
+                return Err(keys.bad(
+                    "attention.key_length",
+                    layer.head,
+                    "heads must be even and have at most 512 numbers",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys of one architecture.
+struct Keys<'a> {
+    gguf: &'a Gguf,
+    prefix: &'a str,
+}
+
+/// Far above any model, far below what would overflow: files lie.
+const LARGEST: usize = 1 << 24;
+/// Deeper models than this are lies.
+const MOST_LAYERS: usize = 1024;
+
+impl Keys<'_> {
+    fn key(&self, name: &str) -> String {
+        format!("{}.{name}", self.prefix)
+    }
+
+    fn bad(&self, name: &str, value: impl ToString, why: &'static str) -> ModelError {
+        ModelError::BadKey { key: self.key(name), value: value.to_string(), why }
+    }
+
+    fn size(&self, name: &str, value: i64) -> Result<usize, ModelError> {
+        let size = usize::try_from(value).ok().filter(|size| *size <= LARGEST);
+        size.ok_or_else(|| self.bad(name, value, "no model has that many"))
+    }
+
+    fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
+        let value = self.gguf.u32(&self.key(name)).optional()?;
+        value.map(|value| self.size(name, value.into())).transpose()
+    }
+
+    fn positive(&self, name: &str) -> Result<usize, ModelError> {
+        let value = self.size(name, self.gguf.u32(&self.key(name))?.into())?;
+        if value == 0 { Err(self.bad(name, 0, "it must be at least 1")) } else { Ok(value) }
+    }
+
+    fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
+        let value = self.gguf.f32(&self.key(name));
+        let value = match default {
+            None => value?,
+            Some(default) => value.optional()?.unwrap_or(default),
+        };
+        let good = value.is_finite() && value > 0.0;
+        if good { Ok(value) } else { Err(self.bad(name, value, "it must be a positive number")) }
+    }
+
+    /// One number per layer: an array of them, or one for all.
+    fn per_layer(&self, name: &str, layers: usize) -> Result<Vec<usize>, ModelError> {
+        let values = self.gguf.integers(&self.key(name))?;
+        let values = if values.len() == 1 { vec![values[0]; layers] } else { values };
+        if values.len() != layers {
+            return Err(self.bad(
+                name,
+                format!("{} numbers", values.len()),
+                "there must be one per layer",
+            ));
+        }
+        values
+            .into_iter()
+            .map(|value| match self.size(name, value)? {
+                0 => Err(self.bad(name, 0, "it must be at least 1")),
+                size => Ok(size),
+            })
+            .collect()
+    }
+
+    fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
+        let name = "attention.sliding_window_pattern";
+        if layers > MOST_LAYERS {
+            return Err(self.bad("block_count", layers, "no model has that many"));
+        }
+        let kind = |sliding: bool| if sliding { Kind::Sliding } else { Kind::Global };
+        let kinds: Vec<Kind> = match self.gguf.get(&self.key(name)) {
+            Some(Value::Array(Array::Bool(sliding))) => sliding.iter().copied().map(kind).collect(),
+            // A period: every so many layers, the last one looks at everything.
+            Some(value) => {
+                let period = value.integer().and_then(|value| usize::try_from(value).ok());
+                let period = period.filter(|period| *period > 0);
+                let period = period.ok_or_else(|| {
+                    self.bad(name, "of another type", "it must be one truth value per layer")
+                })?;
+                (1..=layers).map(|layer| kind(!layer.is_multiple_of(period))).collect()
+            }
+            None => {
+                return Err(self.bad(name, "missing", "it must be one truth value per layer"));
+            }
+        };
+        if kinds.len() == layers {
+            return Ok(kinds);
+        }
+        Err(self.bad(name, format!("{} values", kinds.len()), "there must be one per layer"))
+    }
+
+    fn layers(&self, kinds: &[Kind], shared: usize) -> Result<Vec<Layer>, ModelError> {
+        let heads = |swa: &str| -> Result<usize, ModelError> {
+            let keys = self.positive(&format!("attention.key_length{swa}"))?;
+            match self.optional(&format!("attention.value_length{swa}"))? {
+                Some(values) if values != keys => Err(self.bad(
+                    &format!("attention.value_length{swa}"),
+                    values,
+                    "keys and values must be of one length",
+                )),
+                _ => Ok(keys),
+            }
+        };
+        let (sliding, global) = (heads("_swa")?, heads("")?);
+        let mut kv_heads = self.per_layer("attention.head_count_kv", kinds.len())?;
+        if let Some(count) = self.optional("attention.global_head_count_kv")? {
+            let global = kv_heads.iter_mut().zip(kinds).filter(|(_, kind)| **kind == Kind::Global);
+            global.for_each(|(heads, _)| *heads = count);
+        }
+        let ffn = self.per_layer("feed_forward_length", kinds.len())?;
+        let owners =
+            kinds.len().checked_sub(shared).filter(|owners| *owners > 0).ok_or_else(|| {
+                self.bad(
+                    "attention.shared_kv_layers",
+                    shared,
+                    "some layer must make keys and values",
+                )
+            })?;
+        let layer = |(index, kind): (usize, &Kind)| {
+            // Layers without keys of their own use the last ones of their kind.
+            let donor = if index < owners {
+                Some(index)
+            } else {
+                (0..owners).rev().find(|donor| kinds[*donor] == *kind)
+            };
+            let donor = donor.ok_or_else(|| {
+                self.bad("attention.shared_kv_layers", shared, "a layer has nobody to share with")
+            })?;
+            let head = if *kind == Kind::Sliding { sliding } else { global };
+            let kv_heads = kv_heads[donor];
+            Ok(Layer { index, kind: *kind, head, kv_heads, ffn: ffn[index], donor })
+        };
+        kinds.iter().enumerate().map(layer).collect()
+    }
+
+    fn experts(&self, count: usize) -> Result<Experts, ModelError> {
+        let used = self.positive("expert_used_count")?;
+        if used > count {
+            return Err(self.bad("expert_used_count", used, "there are fewer experts"));
+        }
+        Ok(Experts { count, used, width: self.positive("expert_feed_forward_length")? })
+    }
+}

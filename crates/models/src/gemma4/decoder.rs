@@ -1,0 +1,233 @@
+//! The decoder as a list.
+
+use rullama_engine::{
+    graph::{Element, Graph, Type, Value},
+    ops::TopK,
+};
+
+use super::{Config, Kind, Layer, attention, feed_forward, per_layer};
+use crate::{
+    build::{Build, Join},
+    tensors::Catalog,
+};
+
+/// What one list is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pass {
+    /// Tokens in a run, at most.
+    pub tokens: usize,
+    /// Where the tokens come from.
+    pub feed: Feed,
+    /// Whether the table of per-layer inputs is a weight of the list; else its rows are an input.
+    pub table: bool,
+    /// What comes out.
+    pub want: Want,
+    /// Tokens the caches of global layers hold.
+    pub context: usize,
+    /// Tokens the rings of sliding layers hold: the window and the longest run, less one, or the whole context.
+    pub ring: usize,
+    /// How caches keep numbers.
+    pub cache: Element,
+    /// How many tokens are never chosen; their ids are an input.
+    pub suppressed: usize,
+}
+
+/// Where tokens come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feed {
+    /// The host writes ids.
+    Ids,
+    /// The token that the last run chose: it stays on the device.
+    Token,
+}
+
+/// What a run makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Want {
+    /// Only keys and values: a part of a prompt whose answers nobody asks for.
+    Caches,
+    /// Logits of all tokens.
+    Logits,
+    /// The most likely next token, of one token.
+    Greedy,
+    /// A drawn next token, of one token.
+    Drawn,
+}
+
+/// Names of inputs and states that the host writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inputs;
+
+impl Inputs {
+    /// Ids `u32[t]`.
+    pub const IDS: &'static str = "ids";
+    /// The last chosen token, a state `u32[1]`.
+    pub const TOKEN: &'static str = "token";
+    /// Rows of the table of per-layer inputs `[t, layers · p]`.
+    pub const PER_LAYER: &'static str = "per_layer";
+    /// Cosines and sines of sliding layers `[t, e/2, 2]`.
+    pub const ROPE_SLIDING: &'static str = "rope.sliding";
+    /// Cosines and sines of global layers `[t, e/2, 2]`.
+    pub const ROPE_GLOBAL: &'static str = "rope.global";
+    /// Tokens that are never chosen `u32[n]`.
+    pub const SUPPRESSED: &'static str = "suppressed";
+    /// How to draw `[4]`.
+    pub const DRAW: &'static str = "draw";
+}
+
+/// A list and what comes out of it.
+#[derive(Debug)]
+pub struct Decoder {
+    /// The list.
+    pub graph: Graph,
+    /// Logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
+    pub result: Option<Value>,
+}
+
+/// Positions as the layers see them.
+pub(super) struct Positions {
+    sliding: Option<Value>,
+    global: Option<Value>,
+}
+
+impl Positions {
+    fn new(graph: &mut Graph, config: &Config, tokens: usize) -> Self {
+        let mut table = |kind, name| {
+            let head = config.head(kind)?;
+            Some(graph.input(name, Type::f32([tokens, head / 2, 2])))
+        };
+        Self {
+            sliding: table(Kind::Sliding, Inputs::ROPE_SLIDING),
+            global: table(Kind::Global, Inputs::ROPE_GLOBAL),
+        }
+    }
+
+    /// Turns of a layer's heads.
+    pub(super) fn of(&self, layer: &Layer) -> Value {
+        let table = if layer.kind == Kind::Sliding { self.sliding } else { self.global };
+        table.expect("there is a table for every kind of layer")
+    }
+}
+
+/// Writes the list of one pass.
+///
+/// # Panics
+/// If a token is chosen after more than one, or the catalogue is not of this configuration.
+pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
+    let mut b = Build::new(catalog, config.eps);
+    let ids = match pass.feed {
+        Feed::Ids => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
+        Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
+    };
+    let positions = Positions::new(&mut b.graph, config, pass.tokens);
+    let table = b.weight("token_embd");
+    let mut h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
+    b.tap(h, "embed_scaled");
+    let extra = per_layer::inputs(&mut b, config, pass, ids, h);
+
+    b.enter("blk.0");
+    let mut x = b.norm(h, "attn_norm");
+    for layer in &config.layers {
+        b.enter(&format!("blk.{}", layer.index));
+        b.tap(x, format!("layer.{}.attn_in", layer.index));
+        let last_writer = layer.index + 1 == config.owners();
+        if pass.want == Want::Caches && last_writer {
+            attention::keys_and_values(&mut b, x, layer, pass, &positions);
+            return Decoder { graph: b.graph, result: None };
+        }
+        (h, x) = one_layer(
+            &mut b,
+            (h, x),
+            layer,
+            &Around { config, pass, positions: &positions, extra },
+        );
+    }
+    let result = choose(&mut b, x, config, pass);
+    Decoder { graph: b.graph, result: Some(result) }
+}
+
+/// What all layers share.
+pub(super) struct Around<'a> {
+    pub(super) config: &'a Config,
+    pub(super) pass: &'a Pass,
+    pub(super) positions: &'a Positions,
+    /// Per-layer inputs.
+    pub(super) extra: Option<Value>,
+}
+
+/// Takes the residual stream and its norm, and gives both for what follows.
+fn one_layer(
+    b: &mut Build<'_>,
+    (h, x): (Value, Value),
+    layer: &Layer,
+    around: &Around<'_>,
+) -> (Value, Value) {
+    let name = |what: &str| format!("layer.{}.{what}", layer.index);
+    let a = attention::attention(b, x, layer, around);
+    b.tap(a, name("attn_out"));
+    let next = b.weight("ffn_norm");
+    let (h, x) = b.join_norm(&Join { h, a, name: "post_attention_norm", scale: None }, next);
+
+    let m = match around.config.experts {
+        None => feed_forward::dense(b, x, layer),
+        Some(experts) => feed_forward::dense_and_experts(b, (h, x), layer, experts),
+    };
+    let (h, a, norm) = match around.extra {
+        None => (h, m, "post_ffw_norm"),
+        Some(extra) => {
+            let h = b.join(h, m, "post_ffw_norm");
+            (h, per_layer::branch(b, h, extra, layer), "post_norm")
+        }
+    };
+    let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
+    let next = following_norm(b, layer, around.config);
+    let (h, x) = b.join_norm(&Join { h, a, name: norm, scale }, next);
+    b.tap(h, name("out"));
+    (h, x)
+}
+
+/// The norm behind a layer: the next layer's, or the last one.
+fn following_norm(b: &mut Build<'_>, layer: &Layer, config: &Config) -> Value {
+    let here = format!("blk.{}", layer.index);
+    let next = layer.index + 1;
+    if next < config.layers.len() {
+        b.enter(&format!("blk.{next}"));
+        let norm = b.weight("attn_norm");
+        b.enter(&here);
+        norm
+    } else {
+        b.enter("");
+        let norm = b.weight("output_norm");
+        b.enter(&here);
+        norm
+    }
+}
+
+/// Logits, and the token they choose where one is wanted.
+fn choose(b: &mut Build<'_>, x: Value, config: &Config, pass: &Pass) -> Value {
+    b.enter("");
+    b.tap(x, "final_norm");
+    let head = if b.has("output.weight") { "output" } else { "token_embd" };
+    let logits = b.linear(x, head);
+    let mut logits = b.graph.softcap(logits, config.softcap);
+    if pass.suppressed > 0 {
+        let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
+        logits = b.graph.suppress(logits, ids);
+    }
+    let token = match pass.want {
+        Want::Caches | Want::Logits => {
+            b.graph.keep(logits);
+            return logits;
+        }
+        Want::Greedy => b.graph.argmax(logits),
+        Want::Drawn => {
+            let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
+            let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
+            b.graph.sample(ids, largest, draw)
+        }
+    };
+    let state = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+    b.graph.store(state, token);
+    b.graph.keep(token);
+    token
+}

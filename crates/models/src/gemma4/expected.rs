@@ -1,0 +1,140 @@
+//! The tensors a configuration asks for.
+
+use super::{Config, Experts, Layer};
+use crate::{error::ModelError, tensors::Expected};
+
+const WIDTH: &str = "embedding_length";
+const HEAD: &str = "attention.key_length and key_length_swa";
+const QUERIES: &str = "embedding_length, attention.head_count and attention.key_length(_swa)";
+const KEYS: &str = "embedding_length, attention.head_count_kv and attention.key_length(_swa)";
+const FFN: &str = "embedding_length and feed_forward_length";
+const PER_LAYER: &str = "block_count and embedding_length_per_layer_input";
+const EXPERTS: &str = "embedding_length, expert_count and expert_feed_forward_length";
+
+impl Config {
+    /// All tensors the decoder may use.
+    pub fn expected(&self) -> Vec<Expected> {
+        let mut list = List(Vec::new());
+        let d = self.width;
+        list.add("token_embd.weight", &[self.vocabulary, d], WIDTH);
+        list.may("output.weight", &[self.vocabulary, d], WIDTH);
+        list.add("output_norm.weight", &[d], WIDTH);
+        if let Some(per_layer) = self.per_layer {
+            let all = self.layers.len() * per_layer.width;
+            list.add("per_layer_token_embd.weight", &[self.vocabulary, all], PER_LAYER);
+            list.add("per_layer_model_proj.weight", &[all, d], PER_LAYER);
+            list.add("per_layer_proj_norm.weight", &[per_layer.width], PER_LAYER);
+        }
+        self.layers.iter().for_each(|layer| self.layer(&mut list, layer));
+        list.0
+    }
+
+    /// Refuses scales that change what expert weights mean: kernels would ignore them, and the answers would be wrong.
+    ///
+    /// # Errors
+    /// If there is such a tensor.
+    pub fn refuse_unknown<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<(), ModelError> {
+        let scaled = |name: &&str| {
+            let part = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+            let expert = ["ffn_gate_up_exps.scale", "ffn_gate_exps.scale", "ffn_up_exps.scale"];
+            part.is_some_and(|(_, part)| expert.contains(&part))
+        };
+        match names.into_iter().find(scaled) {
+            None => Ok(()),
+            Some(name) => Err(ModelError::UnknownTensor { name: name.into() }),
+        }
+    }
+
+    fn layer(&self, list: &mut List, layer: &Layer) {
+        let (d, head) = (self.width, layer.head);
+        let mut add = |name: &str, dims: &[usize], keys| {
+            list.add(&format!("blk.{}.{name}", layer.index), dims, keys);
+        };
+        let queries = self.heads * head;
+        let kv = layer.kv_heads * head;
+        add("attn_norm.weight", &[d], WIDTH);
+        add("attn_q.weight", &[queries, d], QUERIES);
+        add("attn_q_norm.weight", &[head], HEAD);
+        if layer.owns_cache() {
+            add("attn_k.weight", &[kv, d], KEYS);
+            add("attn_k_norm.weight", &[head], HEAD);
+        }
+        add("attn_output.weight", &[d, queries], QUERIES);
+        add("post_attention_norm.weight", &[d], WIDTH);
+        add("ffn_norm.weight", &[d], WIDTH);
+        add("ffn_gate.weight", &[layer.ffn, d], FFN);
+        add("ffn_up.weight", &[layer.ffn, d], FFN);
+        add("ffn_down.weight", &[d, layer.ffn], FFN);
+        add("post_ffw_norm.weight", &[d], WIDTH);
+        if let Some(per_layer) = self.per_layer {
+            add("inp_gate.weight", &[per_layer.width, d], PER_LAYER);
+            add("proj.weight", &[d, per_layer.width], PER_LAYER);
+            add("post_norm.weight", &[d], WIDTH);
+        }
+        let mut may = |name: &str, dims: &[usize], keys| {
+            list.may(&format!("blk.{}.{name}", layer.index), dims, keys);
+        };
+        may("layer_output_scale.weight", &[1], WIDTH);
+        // Files made from narrower floats scale whole matrices.
+        let matrices = [
+            "attn_q",
+            "attn_k",
+            "attn_v",
+            "attn_output",
+            "ffn_gate",
+            "ffn_up",
+            "ffn_down",
+            "inp_gate",
+            "proj",
+        ];
+        matrices.iter().for_each(|name| may(&format!("{name}.scale"), &[1], WIDTH));
+        if layer.owns_cache() {
+            // Without it, values are made from the raw keys.
+            may("attn_v.weight", &[kv, d], KEYS);
+        }
+        if let Some(experts) = self.experts {
+            self.experts(list, layer.index, experts);
+        }
+    }
+
+    fn experts(&self, list: &mut List, index: usize, experts: Experts) {
+        let (d, Experts { count, width, .. }) = (self.width, experts);
+        let mut add = |name: &str, dims: &[usize]| {
+            list.add(&format!("blk.{index}.{name}"), dims, EXPERTS);
+        };
+        add("ffn_gate_inp.weight", &[count, d]);
+        add("ffn_gate_inp.scale", &[d]);
+        add("ffn_down_exps.weight", &[count, d, width]);
+        let mut may = |name: &str, dims: &[usize]| {
+            list.may(&format!("blk.{index}.{name}"), dims, EXPERTS);
+        };
+        may("ffn_gate_up_exps.weight", &[count, 2 * width, d]);
+        may("ffn_gate_exps.weight", &[count, width, d]);
+        may("ffn_up_exps.weight", &[count, width, d]);
+        for name in ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"] {
+            may(name, &[count]);
+        }
+        // Two spellings each.
+        for name in ["pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2"] {
+            may(&format!("{name}.weight"), &[d]);
+        }
+        for name in ["ffn_pre_norm_2", "ffn_post_norm_1", "ffn_post_norm_2"] {
+            may(&format!("{name}.weight"), &[d]);
+        }
+    }
+}
+
+struct List(Vec<Expected>);
+
+impl List {
+    fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+        self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: false });
+    }
+
+    fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+        self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: true });
+    }
+}

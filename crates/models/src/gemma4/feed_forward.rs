@@ -1,0 +1,64 @@
+//! The feed-forward branch of a layer: dense, or dense and a mixture of experts side by side.
+
+use rullama_engine::graph::Value;
+
+use super::{Experts, Layer};
+use crate::build::Build;
+
+/// `down · (gelu(gate · x) ⊙ (up · x))`.
+pub(super) fn dense(b: &mut Build<'_>, x: Value, layer: &Layer) -> Value {
+    let gate = b.linear(x, "ffn_gate");
+    let up = b.linear(x, "ffn_up");
+    let both = b.graph.geglu(gate, up);
+    let m = b.linear(both, "ffn_down");
+    b.tap(m, format!("layer.{}.mlp_out", layer.index));
+    m
+}
+
+/// The dense branch of the normed stream `x` plus the experts of the stream `h`, each behind a norm of its own.
+pub(super) fn dense_and_experts(
+    b: &mut Build<'_>,
+    (h, x): (Value, Value),
+    layer: &Layer,
+    experts: Experts,
+) -> Value {
+    let name = |what: &str| format!("layer.{}.{what}", layer.index);
+    let m = dense(b, x, layer);
+    let norm = b.spelled(&["post_ffw_norm_1", "ffn_post_norm_1"]);
+    let m = b.norm(m, norm);
+
+    // The router looks at the stream itself, behind a norm without a weight; its scale takes the weight's place.
+    let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
+    let width = b.graph.ty(h).shape.width();
+    let r = b.graph.rms_norm(h, Some(scale), eps);
+    let weight = b.weight("ffn_gate_inp");
+    let logits = b.graph.linear(r, weight);
+    let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
+    let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
+    let per_expert = b.tensor(per_expert);
+    let factor = (width as f64).sqrt().recip() as f32;
+    let (ids, weights) = b.graph.router(logits, per_expert, experts.used, factor);
+    b.tap(ids, name("topk_index"));
+    b.tap(weights, name("topk_weights"));
+
+    let norm = b.spelled(&["pre_ffw_norm_2", "ffn_pre_norm_2"]);
+    let x = b.norm(h, norm);
+    let routes = b.graph.routes(ids, experts.count);
+    let both = if b.has("ffn_gate_up_exps.weight") {
+        let gate_up = b.weight("ffn_gate_up_exps");
+        let gate_up = b.graph.linear_experts(x, &routes, gate_up);
+        b.graph.geglu_halves(gate_up)
+    } else {
+        let (gate, up) = (b.weight("ffn_gate_exps"), b.weight("ffn_up_exps"));
+        let gate = b.graph.linear_experts(x, &routes, gate);
+        let up = b.graph.linear_experts(x, &routes, up);
+        b.graph.geglu(gate, up)
+    };
+    let down = b.weight("ffn_down_exps");
+    let z = b.graph.linear_experts(both, &routes, down);
+    let y = b.graph.experts_combine(z, weights);
+    b.tap(y, name("experts_out"));
+    let norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
+    let y = b.norm(y, norm);
+    b.graph.add(m, y)
+}

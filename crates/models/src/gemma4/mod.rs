@@ -1,0 +1,11 @@
+//! The Gemma 4 text decoder: E2B, E4B, 12B, 31B and the mixture of experts 26B-A4B, from one definition.
+
+mod attention;
+mod config;
+mod decoder;
+mod expected;
+mod feed_forward;
+mod per_layer;
+
+pub use config::{Config, Experts, Kind, Layer, PerLayer};
+pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};

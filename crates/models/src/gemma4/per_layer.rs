@@ -1,0 +1,42 @@
+//! Inputs that each layer gets beside the hidden state.
+
+use rullama_engine::{
+    graph::{Type, Value},
+    ops::Ple,
+};
+
+use super::{Config, Inputs, Layer, Pass};
+use crate::build::Build;
+
+/// The inputs of all layers `[t, layers · p]`: rows of a table by token, and a projection of the first hidden state.
+pub(super) fn inputs(
+    b: &mut Build<'_>,
+    config: &Config,
+    pass: &Pass,
+    ids: Value,
+    h: Value,
+) -> Option<Value> {
+    let per_layer = config.per_layer?;
+    let all = config.layers.len() * per_layer.width;
+    let rows = if pass.table {
+        let table = b.weight("per_layer_token_embd");
+        b.graph.embed(ids, table, 1.0)
+    } else {
+        b.graph.input(Inputs::PER_LAYER, Type::f32([pass.tokens, all]))
+    };
+    let projection = b.linear(h, "per_layer_model_proj");
+    let weight = b.weight("per_layer_proj_norm");
+    let op = Ple { model_width: config.width, eps: b.eps() };
+    let inputs = b.graph.ple(op, rows, projection, weight);
+    b.tap(inputs, "ple_inputs");
+    Some(inputs)
+}
+
+/// What a layer makes of its input: `proj · (gelu(inp_gate · h) ⊙ input)`.
+pub(super) fn branch(b: &mut Build<'_>, h: Value, extra: Value, layer: &Layer) -> Value {
+    let gate = b.linear(h, "inp_gate");
+    let gated = b.graph.gelu_mul_slice(gate, extra, layer.index);
+    let out = b.linear(gated, "proj");
+    b.tap(out, format!("layer.{}.ple_out", layer.index));
+    out
+}

@@ -1,0 +1,12 @@
+//! What Gemma 4 computes, as lists of operations.
+//!
+//! A configuration comes from a file's keys and is checked against its tensors; from both, lists are written. Nothing here
+//! knows a device, a token loop or a file's bytes.
+
+mod build;
+mod error;
+pub mod gemma4;
+mod tensors;
+
+pub use error::ModelError;
+pub use tensors::{Catalog, Expected};

@@ -1,0 +1,99 @@
+//! Which tensors a model has, and what they must look like.
+
+use std::collections::HashMap;
+
+use rullama_engine::graph::Type;
+use rullama_gguf::{DType, Gguf, TensorInfo};
+
+use crate::error::ModelError;
+
+/// A tensor the configuration asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// Name in the file.
+    pub name: String,
+    /// Sizes, outermost first.
+    pub dims: Vec<usize>,
+    /// The keys that make these sizes, for messages.
+    pub keys: &'static str,
+    /// Whether a model does without.
+    pub optional: bool,
+}
+
+/// The tensors of a model that fit its configuration, by name.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog(HashMap<String, Type>);
+
+impl Catalog {
+    /// Looks up and checks what is expected in a file.
+    ///
+    /// # Errors
+    /// If tensors are missing, have another shape, or a format that cannot be run.
+    pub fn of_file(gguf: &Gguf, expected: &[Expected]) -> Result<Self, ModelError> {
+        let mut known = HashMap::new();
+        let mut missing = Vec::new();
+        for wanted in expected {
+            match gguf.tensor(&wanted.name) {
+                None if wanted.optional => {}
+                None => missing.push(wanted.name.clone()),
+                Some(tensor) => {
+                    known.insert(wanted.name.clone(), check(tensor, wanted)?);
+                }
+            }
+        }
+        if missing.is_empty() {
+            Ok(Self(known))
+        } else {
+            Err(ModelError::MissingTensors { names: missing })
+        }
+    }
+
+    /// Every expected tensor, in formats of the caller's choice: for lists that are counted or printed, not run.
+    pub fn imagined(expected: &[Expected], dtype: impl Fn(&Expected) -> Option<DType>) -> Self {
+        let known = expected.iter().filter_map(|wanted| {
+            let ty = stored(dtype(wanted)?, wanted.dims.clone());
+            Some((wanted.name.clone(), ty))
+        });
+        Self(known.collect())
+    }
+
+    /// The type of a tensor.
+    pub fn get(&self, name: &str) -> Option<&Type> {
+        self.0.get(name)
+    }
+
+    /// All tensors.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Type)> {
+        self.0.iter().map(|(name, ty)| (name.as_str(), ty))
+    }
+}
+
+/// Norms and scales are short: they are kept as f32, whatever the file has.
+fn stored(dtype: DType, dims: Vec<usize>) -> Type {
+    let dtype = if dims.len() == 1 { DType::F32 } else { dtype };
+    Type::weight(dtype, dims)
+}
+
+fn check(tensor: &TensorInfo, wanted: &Expected) -> Result<Type, ModelError> {
+    let file: Vec<u64> = tensor.dims().iter().rev().copied().collect();
+    // Trailing dimensions of one are not always written.
+    let trimmed = |dims: &[u64]| dims.iter().copied().skip_while(|d| *d == 1).collect::<Vec<_>>();
+    let dims: Vec<u64> = wanted.dims.iter().map(|d| *d as u64).collect();
+    if trimmed(&file) != trimmed(&dims) {
+        return Err(ModelError::WrongShape {
+            name: wanted.name.clone(),
+            found: shape(tensor.dims()),
+            wanted: shape(&dims.iter().rev().copied().collect::<Vec<_>>()),
+            keys: wanted.keys,
+        });
+    }
+    if !tensor.dtype().decodable() {
+        let (name, format) = (wanted.name.clone(), tensor.dtype().name());
+        return Err(ModelError::UnsupportedFormat { name, format });
+    }
+    Ok(stored(tensor.dtype(), wanted.dims.clone()))
+}
+
+fn shape(dims: &[u64]) -> String {
+    dims.iter().map(u64::to_string).collect::<Vec<_>>().join(" × ")
+}

@@ -1,0 +1,128 @@
+//! What can go wrong with a model or a session.
+
+use rullama_chat::ChatError;
+use rullama_engine::EngineError;
+use rullama_gguf::GgufError;
+use rullama_models::ModelError;
+
+use crate::{
+    sampling::SamplingError,
+    vocabulary::{FamilyError, VocabularyError},
+};
+
+/// Why a model cannot be loaded or a session cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The file cannot be read.
+    #[error(transparent)]
+    File(#[from] GgufError),
+    /// The file is no model we can run.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The file has no usable vocabulary.
+    #[error(transparent)]
+    Vocabulary(#[from] VocabularyError),
+    /// The file's prompt template is not known.
+    #[error(transparent)]
+    Family(#[from] FamilyError),
+    /// The device failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The conversation cannot be rendered.
+    #[error(transparent)]
+    Chat(#[from] ChatError),
+    /// The sampling options make no sense, or leave no token.
+    #[error(transparent)]
+    Sampling(#[from] SamplingError),
+    /// Loading was cancelled.
+    #[error("loading was cancelled")]
+    Cancelled,
+    /// The model does not fit into the memory it may use.
+    #[error(
+        "the model needs {need} bytes of GPU memory ({weights} of weights, {caches} for a context of {context} tokens, {work} to work with), but may use {budget}; choose a shorter context, smaller caches, a smaller model, or the CPU"
+    )]
+    DoesNotFit {
+        /// All of it.
+        need: u64,
+        /// Weights.
+        weights: u64,
+        /// Caches of one session.
+        caches: u64,
+        /// Activations.
+        work: u64,
+        /// Context of that session.
+        context: usize,
+        /// What there is.
+        budget: u64,
+    },
+    /// There is nothing to continue.
+    #[error("there are no tokens to continue; give a prompt")]
+    EmptyPrompt,
+    /// A token is not in the vocabulary.
+    #[error("there is no token {id}: the vocabulary has {count}")]
+    NoSuchToken {
+        /// The id.
+        id: u32,
+        /// Tokens there are.
+        count: usize,
+    },
+    /// The tokens do not fit into the context.
+    #[error(
+        "the prompt has {tokens} tokens, but the context holds {context}; raise the context (the model was trained for {trained}) or shorten the prompt"
+    )]
+    ContextFull {
+        /// Tokens of the prompt.
+        tokens: usize,
+        /// Tokens the session holds.
+        context: usize,
+        /// Tokens the model was trained for.
+        trained: usize,
+    },
+    /// A context that cannot be.
+    #[error("a context of {asked} tokens is not possible: choose 1 to {trained}")]
+    BadContext {
+        /// What was asked for.
+        asked: usize,
+        /// Tokens the model was trained for.
+        trained: usize,
+    },
+    /// A saved session does not belong here.
+    #[error("the saved session {why}")]
+    Saved {
+        /// What is wrong with it.
+        why: &'static str,
+    },
+}
+
+impl RuntimeError {
+    /// A stable word for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(_) => "bad_file",
+            Self::Model(ModelError::MissingTensors { .. }) => "missing_tensor",
+            Self::Model(ModelError::UnsupportedFormat { .. }) => "unsupported_format",
+            Self::Model(_) => "unsupported_model",
+            Self::Vocabulary(_) | Self::Family(_) => "bad_vocabulary",
+            Self::Engine(error) => engine_code(error),
+            Self::Chat(_) => "bad_conversation",
+            Self::Sampling(_) => "bad_options",
+            Self::Cancelled => "cancelled",
+            Self::DoesNotFit { .. } => "out_of_memory",
+            Self::EmptyPrompt | Self::NoSuchToken { .. } => "bad_prompt",
+            Self::ContextFull { .. } | Self::BadContext { .. } => "context_full",
+            Self::Saved { .. } => "bad_session",
+        }
+    }
+}
+
+fn engine_code(error: &EngineError) -> &'static str {
+    match error {
+        EngineError::NoAdapter { .. } | EngineError::NoDevice { .. } => "no_gpu",
+        EngineError::DeviceLost | EngineError::Refused { .. } => "device_lost",
+        EngineError::OutOfMemory { .. } => "out_of_memory",
+        EngineError::Timeout => "timeout",
+        EngineError::UnsupportedFormat { .. } => "unsupported_format",
+        _ => "engine",
+    }
+}

@@ -1,0 +1,295 @@
+//! From a prompt to events: text, thinking, tool calls, and how it ended.
+
+mod pick;
+mod request;
+
+use std::collections::VecDeque;
+
+use rullama_chat::{Event as Said, Parser};
+use rullama_tokenizer::{Render, Special, Stream};
+use serde_json::{Map, Value};
+
+pub use request::{ChatOptions, Prompt, prompt_of};
+
+use crate::{
+    error::RuntimeError,
+    model::Model,
+    options::SamplingOptions,
+    sampling::{
+        Sampler, SequenceBreakers,
+        logprobs::{Logprobs, logprobs},
+    },
+    session::{Pick, Session},
+    stop::StopStrings,
+};
+
+/// Something that happened while an answer was made.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// A piece of the answer.
+    Text(String),
+    /// A piece of a thought.
+    Thinking(String),
+    /// A complete tool call.
+    ToolCall {
+        /// Position among the calls of this answer, from 0.
+        index: usize,
+        /// The called tool.
+        name: String,
+        /// Its arguments.
+        arguments: Map<String, Value>,
+    },
+    /// A tool call that cannot be read, as the model wrote it.
+    BadCall {
+        /// The text.
+        raw: String,
+    },
+    /// The log-probabilities of a token, where they were asked for; they come before its text.
+    Logprobs(Logprobs),
+    /// The answer has ended; nothing follows.
+    Done(Done),
+}
+
+/// How an answer ended, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Done {
+    /// Why it ended.
+    pub finish: Finish,
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Of these, tokens that were in the caches already.
+    pub cached_tokens: usize,
+    /// Tokens of the answer, the one that ended it included.
+    pub answer_tokens: usize,
+}
+
+/// Why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// The model ended it, or a stop text came.
+    Stop,
+    /// As many tokens as were asked for.
+    Length,
+    /// The context is full.
+    Context,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl Finish {
+    /// The word that HTTP interfaces use.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::Length | Self::Context => "length",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// How tokens are chosen.
+enum Chooser {
+    /// On the device.
+    Device(Pick),
+    /// On the host, from all logits: filters that need them, or the token's history.
+    Host(Box<Sampler>),
+}
+
+/// An answer in the making: ask it for events until it is done, or drop it.
+pub struct Generation<'s, 'm> {
+    session: &'s mut Session,
+    model: &'m Model,
+    chooser: Chooser,
+    options: SamplingOptions,
+    stream: Stream<'m>,
+    stops: StopStrings,
+    parser: Option<Parser>,
+    events: VecDeque<Event>,
+    prompt_tokens: usize,
+    cached_tokens: usize,
+    answer_tokens: usize,
+    ended: bool,
+}
+
+impl<'s, 'm> Generation<'s, 'm> {
+    /// Prepares an answer to a prompt; what the session has computed of a common beginning is kept.
+    ///
+    /// # Errors
+    /// If the prompt does not fit into the context, or the options make no sense.
+    pub fn new(
+        session: &'s mut Session,
+        model: &'m Model,
+        prompt: &Prompt,
+        options: &SamplingOptions,
+        seed: u32,
+    ) -> Result<Self, RuntimeError> {
+        if prompt.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        let chooser = match pick::on_device(options, seed) {
+            Some(pick) => {
+                options.validate()?;
+                Chooser::Device(pick)
+            }
+            None => {
+                let mut sampler = Sampler::new(options, seed)?;
+                if options.dry_multiplier != 0.0 {
+                    sampler = sampler.with_breakers(breakers(model, options));
+                }
+                sampler.accept_prompt(&prompt.tokens);
+                Chooser::Host(Box::new(sampler))
+            }
+        };
+        let cached_tokens = session.set_tokens(&prompt.tokens)?;
+        let render = if prompt.parser.is_some() { Render::Markers } else { Render::All };
+        Ok(Self {
+            session,
+            chooser,
+            options: options.clone(),
+            stream: model.tokenizer().stream(render),
+            model,
+            stops: StopStrings::new(options.stop.iter().cloned()),
+            parser: prompt.parser.clone().map(Parser::new),
+            events: VecDeque::new(),
+            prompt_tokens: prompt.tokens.len(),
+            cached_tokens,
+            answer_tokens: 0,
+            ended: false,
+        })
+    }
+
+    /// Reads the prompt, as far as that is not done. `each` is told how many tokens are done and may stop the work by
+    /// returning false. [`Self::next`] does it too; this is for those who show or time it.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn prefill(
+        &mut self,
+        each: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<(), RuntimeError> {
+        if !self.session.prefill(each).await? {
+            self.finish(Finish::Cancelled);
+        }
+        Ok(())
+    }
+
+    /// The next event; `None` after [`Event::Done`].
+    ///
+    /// # Errors
+    /// If the device fails. The session keeps the tokens that came before.
+    pub async fn next(&mut self) -> Result<Option<Event>, RuntimeError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.ended {
+                return Ok(None);
+            }
+            self.token().await?;
+        }
+    }
+
+    /// Ends the answer here; text that was held back and the end are still reported.
+    pub fn cancel(&mut self) {
+        if !self.ended {
+            self.finish(Finish::Cancelled);
+        }
+    }
+
+    /// Makes one token and what it brings.
+    async fn token(&mut self) -> Result<(), RuntimeError> {
+        let limit = usize::try_from(self.options.num_predict).ok();
+        if limit.is_some_and(|limit| self.answer_tokens >= limit) {
+            self.finish(Finish::Length);
+            return Ok(());
+        }
+        let Some(id) = self.choose().await? else {
+            self.finish(Finish::Context);
+            return Ok(());
+        };
+        self.answer_tokens += 1;
+        if self.model.tokenizer().is_end(id) {
+            self.finish(Finish::Stop);
+            return Ok(());
+        }
+        let text = self.stream.push(id);
+        let step = self.stops.push(&text);
+        self.say(&step.text);
+        if step.matched.is_some() {
+            self.finish(Finish::Stop);
+        }
+        Ok(())
+    }
+
+    async fn choose(&mut self) -> Result<Option<u32>, RuntimeError> {
+        let sampler = match &mut self.chooser {
+            Chooser::Device(pick) => return self.session.next(*pick).await,
+            Chooser::Host(sampler) => sampler,
+        };
+        if self.session.tokens().len() >= self.session.context() {
+            return Ok(None);
+        }
+        let logits = self.session.logits().await?;
+        let id = sampler.sample(&logits)?.id;
+        if self.options.logprobs {
+            let top = usize::from(self.options.top_logprobs);
+            self.events.push_back(Event::Logprobs(logprobs(&logits, id, top)));
+        }
+        sampler.accept(id);
+        self.session.extend(&[id])?;
+        Ok(Some(id))
+    }
+
+    fn finish(&mut self, finish: Finish) {
+        let mut rest = self.stops.finish();
+        if rest.is_empty() || finish != Finish::Stop {
+            rest += &self.stream.finish();
+        }
+        self.say(&rest);
+        if let Some(mut parser) = self.parser.take() {
+            let mut said = Vec::new();
+            parser.finish(&mut said);
+            self.events.extend(said.into_iter().map(event));
+        }
+        self.events.push_back(Event::Done(Done {
+            finish,
+            prompt_tokens: self.prompt_tokens,
+            cached_tokens: self.cached_tokens,
+            answer_tokens: self.answer_tokens,
+        }));
+        self.ended = true;
+    }
+
+    fn say(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        match &mut self.parser {
+            None => self.events.push_back(Event::Text(text.into())),
+            Some(parser) => {
+                let mut said = Vec::new();
+                parser.push(text, &mut said);
+                self.events.extend(said.into_iter().map(event));
+            }
+        }
+    }
+}
+
+/// The texts at which DRY stops looking back, as this model's tokens.
+fn breakers(model: &Model, options: &SamplingOptions) -> SequenceBreakers {
+    let tokenizer = model.tokenizer();
+    let pieces: Vec<_> =
+        (0..tokenizer.token_count()).map(|id| (id, tokenizer.piece(id, Render::Plain))).collect();
+    let vocabulary = pieces.iter().map(|(id, piece)| (*id, piece.as_ref()));
+    let encode = |text: &str| tokenizer.encode(text, Special::None);
+    SequenceBreakers::new(&options.dry_sequence_breakers, vocabulary, encode)
+}
+
+fn event(said: Said) -> Event {
+    match said {
+        Said::Thinking(text) => Event::Thinking(text),
+        Said::Text(text) => Event::Text(text),
+        Said::ToolCall { index, name, arguments } => Event::ToolCall { index, name, arguments },
+        Said::BadCall { raw } => Event::BadCall { raw },
+    }
+}

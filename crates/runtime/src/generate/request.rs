@@ -1,0 +1,60 @@
+//! Prompts: a conversation in the model's own words, or plain text.
+
+use rullama_chat::{Conversation, ParserOptions, RenderOptions, Thinking, render};
+use rullama_tokenizer::{Span, Special};
+
+use crate::{error::RuntimeError, model::Model};
+
+/// Tokens to continue, and how to read what comes.
+#[derive(Debug, Clone)]
+pub struct Prompt {
+    /// The tokens.
+    pub tokens: Vec<u32>,
+    /// How the answer is taken apart; `None` leaves it as it is.
+    pub parser: Option<ParserOptions>,
+}
+
+/// How a conversation is turned into a prompt.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChatOptions {
+    /// Thoughts are not reported.
+    pub hide_thinking: bool,
+}
+
+impl Prompt {
+    /// Plain text behind a beginning-of-sequence token; the answer is reported as it comes.
+    pub fn text(model: &Model, text: &str) -> Self {
+        let tokenizer = model.tokenizer();
+        let mut tokens = tokenizer.encode(text, Special::None);
+        tokens.splice(0..0, tokenizer.bos());
+        Self { tokens, parser: None }
+    }
+
+    /// Tokens as they are; the answer is reported as it comes.
+    pub fn tokens(tokens: Vec<u32>) -> Self {
+        Self { tokens, parser: None }
+    }
+}
+
+/// A conversation as the model wants it.
+///
+/// # Errors
+/// If the conversation cannot be rendered, or the model's template is not known.
+pub fn prompt_of(
+    model: &Model,
+    conversation: &Conversation,
+    options: ChatOptions,
+) -> Result<Prompt, RuntimeError> {
+    let rendered = render(conversation, RenderOptions::for_model(model.family()?))?;
+    let spans: Vec<Span<'_>> = rendered
+        .spans()
+        .iter()
+        .map(|span| if span.trusted { Span::Template(&span.text) } else { Span::Text(&span.text) })
+        .collect();
+    let parser = ParserOptions {
+        thinking: if options.hide_thinking { Thinking::Hide } else { Thinking::Show },
+        start: rendered.end().into(),
+        tools: conversation.tools.clone(),
+    };
+    Ok(Prompt { tokens: model.tokenizer().encode_prompt(&spans), parser: Some(parser) })
+}

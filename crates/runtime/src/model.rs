@@ -1,0 +1,135 @@
+//! A model: weights that never change, shared by its sessions.
+
+mod load;
+mod memory;
+mod rows;
+
+use std::rc::Rc;
+
+use rullama_chat::Family;
+use rullama_engine::{
+    executor::{Device, Weights},
+    graph::Element,
+};
+use rullama_gguf::Gguf;
+use rullama_models::{Catalog, gemma4::Config};
+use rullama_tokenizer::Tokenizer;
+
+pub use load::{LoadOptions, Progress, TablePlace};
+pub use memory::MemoryUse;
+
+use crate::{
+    error::RuntimeError,
+    session::{Session, SessionOptions},
+};
+
+/// A loaded model; cloning it is cheap and shares the weights.
+#[derive(Debug, Clone)]
+pub struct Model(pub(crate) Rc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) gguf: Gguf,
+    pub(crate) config: Config,
+    pub(crate) catalog: Catalog,
+    pub(crate) device: Device,
+    pub(crate) weights: Weights,
+    pub(crate) tokenizer: Tokenizer,
+    /// Divisors of the global layers' frequencies.
+    pub(crate) rope_factors: Vec<f32>,
+    /// Whether the table of per-layer inputs is among the weights.
+    pub(crate) table_resident: bool,
+    /// Tells this model's weights from others'.
+    pub(crate) fingerprint: [u8; 32],
+}
+
+impl Model {
+    /// Loads a model onto a device.
+    ///
+    /// # Errors
+    /// If the file is no model we can run, it does not fit, the device fails, or `progress` cancels.
+    pub async fn load(
+        gguf: Gguf,
+        device: Device,
+        options: &LoadOptions,
+        progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
+    ) -> Result<Self, RuntimeError> {
+        load::load(gguf, device, options, progress).await.map(|inner| Self(Rc::new(inner)))
+    }
+
+    /// A new conversation.
+    ///
+    /// # Errors
+    /// If the context is impossible.
+    pub fn session(&self, options: &SessionOptions) -> Result<Session, RuntimeError> {
+        Session::new(self, options)
+    }
+
+    /// A session as [`Session::save`] saved it.
+    ///
+    /// # Errors
+    /// If it belongs to another model or is damaged, or the device fails.
+    pub async fn restore(&self, saved: &[u8]) -> Result<Session, RuntimeError> {
+        Session::restore(self, saved).await
+    }
+
+    /// What the file's keys say.
+    pub fn config(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// The file's header.
+    pub fn gguf(&self) -> &Gguf {
+        &self.0.gguf
+    }
+
+    /// Text to tokens and back.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.0.tokenizer
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Which prompt template it wants.
+    ///
+    /// # Errors
+    /// If the file has another model's template.
+    pub fn family(&self) -> Result<Family, RuntimeError> {
+        Ok(crate::vocabulary::family(&self.0.gguf)?)
+    }
+
+    /// Bytes of weights on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.0.weights.gpu_bytes()
+    }
+
+    /// Whether the table of per-layer inputs is on the GPU too.
+    pub fn table_on_gpu(&self) -> bool {
+        self.0.table_resident && self.0.weights.gpu_bytes() > 0
+    }
+}
+
+/// How caches keep numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheType {
+    /// As they are: exact, and twice as large.
+    F32,
+    /// Halves.
+    #[default]
+    F16,
+    /// Bytes with a scale: half as large again.
+    Q8,
+}
+
+impl From<CacheType> for Element {
+    fn from(cache: CacheType) -> Self {
+        match cache {
+            CacheType::F32 => Self::F32,
+            CacheType::F16 => Self::F16,
+            CacheType::Q8 => Self::Q8,
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! From a file to weights on a device, piece by piece.
+
+use std::ops::ControlFlow;
+
+use rullama_engine::{
+    EngineError,
+    executor::{Device, Weights},
+    graph::{Element, Type},
+};
+use rullama_gguf::{DType, Gguf, TensorInfo};
+use rullama_models::{
+    Catalog, ModelError,
+    gemma4::{Config, Kind},
+};
+use sha2::{Digest, Sha256};
+
+use super::{CacheType, Inner, memory::MemoryUse};
+use crate::{error::RuntimeError, vocabulary};
+
+/// The table of per-layer inputs, in the models that have one.
+pub(super) const TABLE: &str = "per_layer_token_embd.weight";
+/// Divisors of the global layers' frequencies.
+const ROPE_FACTORS: &str = "rope_freqs.weight";
+/// Pieces start at multiples of this many rows.
+const ROW_STEP: u64 = 4;
+/// Bytes queued for the device before we wait for it, so that host memory stays small.
+const QUEUED: u64 = 64 << 20;
+/// How much of each tensor goes into the fingerprint.
+const FINGERPRINT_BYTES: usize = 4096;
+
+/// How to load.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Where the table of per-layer inputs goes.
+    pub table: TablePlace,
+    /// GPU memory that may be used; without it, the device decides.
+    pub gpu_budget: Option<u64>,
+    /// Context the memory is planned for; the sessions' own may differ.
+    pub context: Option<usize>,
+    /// Caches the memory is planned for.
+    pub cache: CacheType,
+}
+
+/// Where the table of per-layer inputs goes: it is the largest tensor of the small models, and a token reads one row of it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TablePlace {
+    /// On a graphics card of its own memory if it fits there, else on the host.
+    #[default]
+    Auto,
+    /// It stays in the file; a token's row is fetched when it is needed.
+    Host,
+    /// On the GPU.
+    Gpu,
+}
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes read.
+    pub done: u64,
+    /// Bytes to read.
+    pub total: u64,
+}
+
+type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+pub(super) async fn load(
+    gguf: Gguf,
+    device: Device,
+    options: &LoadOptions,
+    progress: OnProgress<'_>,
+) -> Result<Inner, RuntimeError> {
+    let config = Config::of_file(&gguf)?;
+    let catalog = Catalog::of_file(&gguf, &config.expected())?;
+    config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
+    let tokenizer = vocabulary::tokenizer(&gguf)?;
+    let rope_factors = rope_factors(&gguf, &config).await?;
+    let need = MemoryUse::estimate(&config, &catalog, options);
+    let wanted = need.table_wanted(&device, options)?;
+
+    let mut weights = Weights::new(&device);
+    let mut names: Vec<&str> = catalog.iter().map(|(name, _)| name).collect();
+    // In file order, so that a slow source is read from front to back.
+    names.sort_by_key(|name| gguf.tensor(name).map_or(0, TensorInfo::offset));
+    names.retain(|name| *name != TABLE);
+    // Room first: a model that does not fit is refused before gigabytes are read.
+    for name in &names {
+        weights.reserve(name, ty(&catalog, name)).await?;
+    }
+    let mut table_resident = false;
+    if wanted && catalog.get(TABLE).is_some() {
+        match weights.reserve(TABLE, ty(&catalog, TABLE)).await {
+            Ok(()) => table_resident = true,
+            Err(EngineError::OutOfMemory { .. }) if options.table == TablePlace::Auto => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    if table_resident {
+        names.push(TABLE);
+    }
+    let fingerprint = {
+        let bytes = |name: &&str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
+        let total = names.iter().map(bytes).sum();
+        let mut loader = Loader {
+            gguf: &gguf,
+            weights: &mut weights,
+            progress,
+            done: 0,
+            total,
+            hash: Sha256::new(),
+            queued: 0,
+        };
+        for name in &names {
+            loader.tensor(name, ty(&catalog, name)).await?;
+        }
+        loader.weights.settle().await?;
+        loader.hash.finalize().into()
+    };
+    Ok(Inner {
+        gguf,
+        config,
+        catalog,
+        device,
+        weights,
+        tokenizer,
+        rope_factors,
+        table_resident,
+        fingerprint,
+    })
+}
+
+fn ty<'a>(catalog: &'a Catalog, name: &str) -> &'a Type {
+    catalog.get(name).expect("the name comes from the catalogue")
+}
+
+struct Loader<'a> {
+    gguf: &'a Gguf,
+    weights: &'a mut Weights,
+    progress: OnProgress<'a>,
+    done: u64,
+    total: u64,
+    hash: Sha256,
+    queued: u64,
+}
+
+impl Loader<'_> {
+    async fn tensor(&mut self, name: &str, ty: &Type) -> Result<(), RuntimeError> {
+        let tensor = self.gguf.tensor(name).expect("the catalogue was made from this file");
+        self.hash.update(name);
+        if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
+            let numbers = self.gguf.rows_f32(tensor, 0..tensor.rows()).await?;
+            let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+            self.weights.write(name, 0, bytes.into())?;
+            return self.report(tensor.nbytes());
+        }
+        let rows = (self.weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
+        let rows = rows.next_multiple_of(ROW_STEP).min(tensor.rows());
+        let mut first = 0;
+        while first < tensor.rows() {
+            let end = (first + rows).min(tensor.rows());
+            let bytes = self.gguf.read_rows(tensor, first..end).await?;
+            if first == 0 {
+                self.hash.update(&bytes[..bytes.len().min(FINGERPRINT_BYTES)]);
+            }
+            let length = bytes.len() as u64;
+            // Fits: the tensor's rows were checked against its shape.
+            self.weights.write(name, usize::try_from(first).unwrap_or(usize::MAX), bytes)?;
+            self.queued += length;
+            if self.queued >= QUEUED {
+                self.weights.settle().await?;
+                self.queued = 0;
+            }
+            self.report(length)?;
+            first = end;
+        }
+        Ok(())
+    }
+
+    fn report(&mut self, bytes: u64) -> Result<(), RuntimeError> {
+        self.done += bytes;
+        match (self.progress)(Progress { done: self.done, total: self.total }) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RuntimeError::Cancelled),
+        }
+    }
+}
+
+/// The file's divisors, or the family's: the first quarter of the pairs turns, the others stand still.
+async fn rope_factors(gguf: &Gguf, config: &Config) -> Result<Vec<f32>, RuntimeError> {
+    let Some(head) = config.head(Kind::Global) else { return Ok(Vec::new()) };
+    let pairs = head / 2;
+    let Some(tensor) = gguf.tensor(ROPE_FACTORS) else {
+        return Ok((0..pairs).map(|i| if i < pairs / 4 { 1.0 } else { 1e30 }).collect());
+    };
+    if tensor.elements() != pairs as u64 {
+        let (found, wanted) = (tensor.elements().to_string(), pairs.to_string());
+        let name = ROPE_FACTORS.into();
+        let keys = "half of attention.key_length";
+        return Err(ModelError::WrongShape { name, found, wanted, keys }.into());
+    }
+    Ok(gguf.rows_f32(tensor, 0..tensor.rows()).await?)
+}

@@ -1,0 +1,226 @@
+//! A session: caches, tokens, position. Several share one model.
+//!
+//! All tokens but the last are put into the caches by passes that make nothing else; the last one goes through a pass of one
+//! token, which makes logits or chooses the next token.
+//!
+//! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
+
+mod plans;
+mod save;
+mod steps;
+mod trace;
+
+use std::collections::VecDeque;
+
+use rullama_engine::executor::{Memory, Results};
+use rullama_models::gemma4::Config;
+
+pub use steps::Pick;
+pub use trace::Tap;
+
+use crate::{
+    error::RuntimeError,
+    model::{CacheType, Model},
+    session::plans::Plans,
+};
+
+/// Context of a session that does not ask for another.
+pub const DEFAULT_CONTEXT: usize = 4096;
+/// Most tokens of a run.
+pub const MOST_TOKENS: usize = 512;
+
+/// How a session is set up.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// Most tokens of prompt and answer together; [`DEFAULT_CONTEXT`] or what the model was trained for, if that is less.
+    pub context: Option<usize>,
+    /// How caches keep numbers.
+    pub cache: CacheType,
+    /// Most tokens of a run.
+    pub chunk: usize,
+    /// Tokens that are never chosen, beside those the file names.
+    pub suppress: Vec<u32>,
+    /// Steps of the token loop that may be queued ahead on a GPU.
+    pub ahead: usize,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            context: None,
+            cache: CacheType::default(),
+            chunk: MOST_TOKENS,
+            suppress: Vec::new(),
+            ahead: 3,
+        }
+    }
+}
+
+/// A conversation with a model.
+#[derive(Debug)]
+pub struct Session {
+    model: Model,
+    options: SessionOptions,
+    context: usize,
+    ring: usize,
+    memory: Memory,
+    plans: Plans,
+    tokens: Vec<u32>,
+    /// How many of the tokens are in the caches.
+    filled: usize,
+    /// How many positions were ever written since the caches were last right from the start: what a ring has forgotten.
+    written: usize,
+    /// Steps under way, oldest first.
+    ahead: VecDeque<Results>,
+    /// The way of choosing that the steps under way use.
+    ahead_pick: Option<Pick>,
+}
+
+/// Slots of the sliding layers' rings: the window, and room for a run.
+pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize {
+    context.min(config.window + chunk)
+}
+
+impl Session {
+    pub(crate) fn new(model: &Model, options: &SessionOptions) -> Result<Self, RuntimeError> {
+        let trained = model.config().context;
+        let context = options.context.unwrap_or(DEFAULT_CONTEXT.min(trained));
+        if context == 0 || context > trained {
+            return Err(RuntimeError::BadContext { asked: context, trained });
+        }
+        let mut options = options.clone();
+        options.chunk = options.chunk.clamp(1, context);
+        let ring = ring_slots(model.config(), context, options.chunk.max(options.ahead));
+        options.suppress.extend(model.tokenizer().suppressed());
+        options.suppress.sort_unstable();
+        options.suppress.dedup();
+        Ok(Self {
+            model: model.clone(),
+            context,
+            ring,
+            memory: Memory::new(model.device()),
+            plans: Plans::default(),
+            options,
+            tokens: Vec::new(),
+            filled: 0,
+            written: 0,
+            ahead: VecDeque::new(),
+            ahead_pick: None,
+        })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// All tokens so far.
+    pub fn tokens(&self) -> &[u32] {
+        &self.tokens
+    }
+
+    /// Most tokens the session holds.
+    pub fn context(&self) -> usize {
+        self.context
+    }
+
+    /// How many tokens are in the caches.
+    pub fn cached(&self) -> usize {
+        self.filled
+    }
+
+    /// Bytes of caches and activations on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.memory.gpu_bytes() + self.plans.gpu_bytes()
+    }
+
+    /// Appends tokens; nothing is computed yet.
+    ///
+    /// # Errors
+    /// If a token does not exist or the context is too short, in which case nothing is appended.
+    pub fn extend(&mut self, tokens: &[u32]) -> Result<(), RuntimeError> {
+        let count = self.model.config().vocabulary;
+        if let Some(id) = tokens.iter().find(|id| **id as usize >= count) {
+            return Err(RuntimeError::NoSuchToken { id: *id, count });
+        }
+        let all = self.tokens.len() + tokens.len();
+        if all > self.context {
+            let trained = self.model.config().context;
+            return Err(RuntimeError::ContextFull { tokens: all, context: self.context, trained });
+        }
+        if !tokens.is_empty() {
+            self.drop_ahead();
+            self.tokens.extend(tokens);
+        }
+        Ok(())
+    }
+
+    /// Makes the session hold exactly these tokens and keeps what it has computed of a common beginning. Returns how many
+    /// tokens need not be computed again.
+    ///
+    /// # Errors
+    /// If a token does not exist or the context is too short, in which case nothing changes.
+    pub fn set_tokens(&mut self, tokens: &[u32]) -> Result<usize, RuntimeError> {
+        let common = self.tokens.iter().zip(tokens).take_while(|(a, b)| a == b).count();
+        let old = self.tokens.split_off(common);
+        if let Err(error) = self.extend(&tokens[common..]) {
+            self.tokens.extend(old);
+            return Err(error);
+        }
+        self.drop_ahead();
+        // The last token must go through a pass of its own, for its logits.
+        self.keep(common.min(tokens.len().saturating_sub(1)));
+        Ok(self.filled)
+    }
+
+    /// Goes back to the first `length` tokens.
+    pub fn rewind(&mut self, length: usize) {
+        if length < self.tokens.len() {
+            self.drop_ahead();
+            self.tokens.truncate(length);
+            self.keep(length.saturating_sub(1));
+        }
+    }
+
+    /// A second session with the same beginning, which goes on by itself.
+    ///
+    /// # Errors
+    /// If there is no memory for its caches.
+    pub async fn fork(&self) -> Result<Self, RuntimeError> {
+        Ok(Self {
+            model: self.model.clone(),
+            options: self.options.clone(),
+            context: self.context,
+            ring: self.ring,
+            memory: self.memory.fork().await?,
+            plans: Plans::default(),
+            tokens: self.tokens.clone(),
+            filled: self.filled,
+            written: self.written,
+            ahead: VecDeque::new(),
+            ahead_pick: None,
+        })
+    }
+
+    /// Forgets what the caches hold beyond `length` tokens, or all of it where a ring has lost what they look back to.
+    fn keep(&mut self, length: usize) {
+        if length >= self.filled {
+            return;
+        }
+        // The next token, at position `length`, looks back over the window.
+        let oldest = (length + 1).saturating_sub(self.model.config().window);
+        let lost = self.written.saturating_sub(self.ring);
+        if oldest >= lost {
+            self.filled = length;
+        } else {
+            self.filled = 0;
+            self.written = 0;
+        }
+    }
+
+    /// Steps that were queued ahead count for nothing.
+    fn drop_ahead(&mut self) {
+        self.ahead.clear();
+        self.ahead_pick = None;
+    }
+}

@@ -1,0 +1,79 @@
+//! The lists of a session made ready, each when it is first needed.
+
+use std::collections::HashMap;
+
+use rullama_engine::{
+    executor::{Memory, Plan},
+    graph::Value,
+};
+use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
+
+use super::Session;
+use crate::error::RuntimeError;
+
+/// A list ready to run and what comes out of it.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) plan: Plan,
+    pub(super) result: Option<Value>,
+}
+
+/// The lists that are ready, by what they are for and the tokens of a run.
+#[derive(Debug, Default)]
+pub(super) struct Plans(HashMap<(Want, usize), Ready>);
+
+impl Plans {
+    pub(super) fn put(&mut self, want: Want, tokens: usize, ready: Ready) {
+        self.0.insert((want, tokens), ready);
+    }
+
+    pub(super) fn remove(&mut self, want: Want, tokens: usize) {
+        self.0.remove(&(want, tokens));
+    }
+
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        self.0.values().map(|ready| ready.plan.gpu_bytes()).sum()
+    }
+}
+
+impl Session {
+    /// What a list of this kind looks like in this session.
+    pub(super) fn pass(&self, want: Want, tokens: usize) -> Pass {
+        let chosen = matches!(want, Want::Greedy | Want::Drawn);
+        Pass {
+            tokens,
+            feed: if chosen { Feed::Token } else { Feed::Ids },
+            table: self.model.0.table_resident,
+            want,
+            context: self.context,
+            ring: self.ring,
+            cache: self.options.cache.into(),
+            suppressed: if want == Want::Caches { 0 } else { self.options.suppress.len() },
+        }
+    }
+
+    /// The list of this kind, made ready if it is not.
+    pub(super) async fn ready(
+        &mut self,
+        want: Want,
+        tokens: usize,
+    ) -> Result<&Ready, RuntimeError> {
+        if !self.plans.0.contains_key(&(want, tokens)) {
+            let pass = self.pass(want, tokens);
+            let ready = prepare(self, &pass).await?;
+            self.plans.0.insert((want, tokens), ready);
+        }
+        Ok(&self.plans.0[&(want, tokens)])
+    }
+}
+
+async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
+    let model = session.model.clone();
+    let list = decoder(&model.0.config, &model.0.catalog, pass);
+    let memory: &mut Memory = &mut session.memory;
+    let plan = Plan::new(list.graph, &model.0.weights, memory).await?;
+    if pass.suppressed > 0 {
+        plan.write_ids(Inputs::SUPPRESSED, session.options.suppress.clone());
+    }
+    Ok(Ready { plan, result: list.result })
+}

@@ -1,0 +1,145 @@
+//! Sessions as bytes.
+//!
+//! Magic, version, the model's fingerprint, the session's sizes, its tokens, then every state with its length. All numbers
+//! are little-endian.
+
+use rullama_engine::{
+    executor::state_bytes,
+    graph::{Origin, Type},
+};
+use rullama_models::gemma4::{Want, decoder};
+
+use super::{Session, SessionOptions};
+use crate::{
+    error::RuntimeError,
+    model::{CacheType, Model},
+};
+
+const MAGIC: &[u8; 8] = b"rullama\x01";
+
+impl Session {
+    /// The session as bytes: tokens and caches.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn save(&mut self) -> Result<Vec<u8>, RuntimeError> {
+        self.drop_ahead();
+        let mut out = MAGIC.to_vec();
+        out.extend(self.model.0.fingerprint);
+        out.push(cache_byte(self.options.cache));
+        let sizes =
+            [self.context, self.options.chunk, self.options.ahead, self.filled, self.written];
+        for number in sizes.into_iter().chain([self.tokens.len()]) {
+            out.extend((number as u64).to_le_bytes());
+        }
+        self.tokens.iter().for_each(|id| out.extend(id.to_le_bytes()));
+        out.extend((self.options.suppress.len() as u64).to_le_bytes());
+        self.options.suppress.iter().for_each(|id| out.extend(id.to_le_bytes()));
+        for (name, ty) in self.cache_types() {
+            // A session that has not run yet has no caches.
+            let bytes = self.memory.read(&name, &ty).await?.unwrap_or_default();
+            out.extend((bytes.len() as u64).to_le_bytes());
+            out.extend(bytes);
+        }
+        Ok(out)
+    }
+
+    pub(crate) async fn restore(model: &Model, saved: &[u8]) -> Result<Self, RuntimeError> {
+        let mut reader = Reader(saved);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return Err(RuntimeError::Saved { why: "is of another program or version" });
+        }
+        if reader.take(32)? != model.0.fingerprint {
+            return Err(RuntimeError::Saved { why: "belongs to another model" });
+        }
+        let cache = cache_of(reader.take(1)?[0])?;
+        let [context, chunk, ahead, filled, written] = [(); 5].map(|()| reader.number());
+        let (filled, written) = (filled?, written?);
+        let tokens = reader.ids()?;
+        let suppress = reader.ids()?;
+        let options = SessionOptions {
+            context: Some(context?),
+            cache,
+            chunk: chunk?,
+            suppress,
+            ahead: ahead?,
+        };
+        let mut session = Self::new(model, &options)?;
+        session.extend(&tokens)?;
+        if filled > tokens.len() || written < filled || written > session.context {
+            return Err(RuntimeError::Saved { why: "is damaged" });
+        }
+        let parts: Vec<(String, Type)> = session.cache_types();
+        let mut caches = Vec::with_capacity(parts.len());
+        for (name, ty) in parts {
+            let length = reader.number()?;
+            if length != 0 && length != state_bytes(&ty) {
+                return Err(RuntimeError::Saved { why: "is damaged" });
+            }
+            caches.push((name, ty, reader.take(length)?));
+        }
+        if caches.iter().all(|(_, _, bytes)| !bytes.is_empty()) {
+            // A list makes the states that the bytes go into.
+            session.ready(Want::Logits, 1).await?;
+            caches.iter().for_each(|(name, ty, bytes)| session.memory.write(name, ty, bytes));
+            (session.filled, session.written) = (filled, written);
+        }
+        Ok(session)
+    }
+
+    /// Names and types of all caches.
+    fn cache_types(&self) -> Vec<(String, Type)> {
+        let list =
+            decoder(&self.model.0.config, &self.model.0.catalog, &self.pass(Want::Logits, 1));
+        let state = |origin: &Origin| match origin {
+            Origin::State(name) => Some(name.clone()),
+            _ => None,
+        };
+        list.graph
+            .values()
+            .filter_map(|(_, info)| Some((state(&info.origin)?, info.ty.clone())))
+            .collect()
+    }
+}
+
+fn cache_byte(cache: CacheType) -> u8 {
+    match cache {
+        CacheType::F32 => 0,
+        CacheType::F16 => 1,
+        CacheType::Q8 => 2,
+    }
+}
+
+fn cache_of(byte: u8) -> Result<CacheType, RuntimeError> {
+    match byte {
+        0 => Ok(CacheType::F32),
+        1 => Ok(CacheType::F16),
+        2 => Ok(CacheType::Q8),
+        _ => Err(RuntimeError::Saved { why: "is damaged" }),
+    }
+}
+
+/// Reads what may have been cut short or changed.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], RuntimeError> {
+        let split = self.0.split_at_checked(count);
+        let (taken, rest) = split.ok_or(RuntimeError::Saved { why: "is cut short" })?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn number(&mut self) -> Result<usize, RuntimeError> {
+        let bytes = self.take(8)?.try_into().expect("eight bytes were taken");
+        usize::try_from(u64::from_le_bytes(bytes))
+            .map_err(|_| RuntimeError::Saved { why: "is damaged" })
+    }
+
+    fn ids(&mut self) -> Result<Vec<u32>, RuntimeError> {
+        let count = self.number()?;
+        let bytes = count.checked_mul(4).ok_or(RuntimeError::Saved { why: "is damaged" })?;
+        let ids = self.take(bytes)?.chunks_exact(4);
+        Ok(ids.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
+    }
+}

@@ -1,0 +1,270 @@
+//! Runs: filling caches, logits, and the token loop with steps queued ahead.
+
+use std::ops::Range;
+
+use rullama_engine::{
+    cpu::Data,
+    executor::{Device, Plan},
+    graph::Step,
+    ops::{Draw, rope_table},
+};
+use rullama_models::gemma4::{Inputs, Kind, Want};
+
+use super::Session;
+use crate::error::RuntimeError;
+
+/// Tokens a run of a prompt may have; the session's own limit cuts the list.
+const CHUNKS: [usize; 4] = [8, 32, 128, 512];
+
+/// How the device chooses the next token.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pick {
+    /// The most likely one.
+    Greedy,
+    /// A drawn one.
+    Drawn {
+        /// How to draw.
+        draw: Draw,
+        /// Start of the random numbers; the position is mixed in.
+        seed: u32,
+    },
+}
+
+impl Session {
+    /// Puts all tokens but the last into the caches. `each` is told how many are done after every run and may stop the work
+    /// by returning false; what is done stays done.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn prefill(
+        &mut self,
+        each: &mut dyn FnMut(usize) -> bool,
+    ) -> Result<bool, RuntimeError> {
+        while self.filled + 1 < self.tokens.len() {
+            let left = self.tokens.len() - 1 - self.filled;
+            let size = chunk(left, self.options.chunk);
+            let count = left.min(size);
+            let range = self.filled..self.filled + count;
+            self.write_tokens(Want::Caches, size, range.clone()).await?;
+            let ready = self.ready(Want::Caches, size).await?;
+            ready.plan.run(&step(&range, 0))?;
+            self.advance(count);
+            if !each(self.filled) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The logits of the last token.
+    ///
+    /// # Errors
+    /// If there is no token, or the device fails.
+    pub async fn logits(&mut self) -> Result<Vec<f32>, RuntimeError> {
+        self.drop_ahead();
+        if self.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        // The last token's own logits are wanted, even if it is in the caches.
+        self.keep(self.tokens.len() - 1);
+        self.prefill(&mut |_| true).await?;
+        self.logits_of(1).await
+    }
+
+    /// The logits of every token that is not in the caches yet, row by row.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn all_logits(&mut self, rows: &mut dyn FnMut(&[f32])) -> Result<(), RuntimeError> {
+        self.drop_ahead();
+        let most = self.options.chunk.min(LOGIT_ROWS);
+        while self.filled < self.tokens.len() {
+            let count = (self.tokens.len() - self.filled).min(most);
+            rows(&self.logits_of(count).await?);
+        }
+        Ok(())
+    }
+
+    /// The next token, chosen on the device and appended; `None` at the end of the context.
+    ///
+    /// # Errors
+    /// If there is no token, or the device fails.
+    pub async fn next(&mut self, pick: Pick) -> Result<Option<u32>, RuntimeError> {
+        if self.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        if self.tokens.len() >= self.context {
+            return Ok(None);
+        }
+        if self.ahead_pick != Some(pick) {
+            self.drop_ahead();
+        }
+        if self.ahead.is_empty() {
+            self.keep(self.tokens.len() - 1);
+            self.prefill(&mut |_| true).await?;
+            self.ahead_pick = Some(pick);
+        }
+        while self.ahead.len() < self.depth() && self.filled + self.ahead.len() < self.context {
+            self.launch(pick).await?;
+        }
+        let results = self.ahead.pop_front().expect("one was launched just now");
+        let token = match results.wait().await?.first() {
+            Some(Data::U32(ids)) => ids[0],
+            other => panic!("a chosen token is an id, not {other:?}"),
+        };
+        self.filled += 1;
+        self.tokens.push(token);
+        Ok(Some(token))
+    }
+
+    /// How many steps may be under way: a step whose input needs the host cannot be queued before its token is known.
+    fn depth(&self) -> usize {
+        let on_gpu = matches!(self.model.device(), Device::Gpu(_));
+        let self_feeding = self.model.0.table_resident || self.model.config().per_layer.is_none();
+        if on_gpu && self_feeding { self.options.ahead.max(1) } else { 1 }
+    }
+
+    /// Queues one step behind those under way.
+    async fn launch(&mut self, pick: Pick) -> Result<(), RuntimeError> {
+        let (want, seed) = match pick {
+            Pick::Greedy => (Want::Greedy, 0),
+            Pick::Drawn { seed, .. } => (Want::Drawn, seed),
+        };
+        let position = self.filled + self.ahead.len();
+        let range = position..position + 1;
+        self.write_positions(want, 1, range.clone()).await?;
+        let first = self.ahead.is_empty();
+        let last = self.tokens.last().copied().unwrap_or(0);
+        let rows = if first { self.model.0.table_rows(&[last]).await? } else { None };
+        let ready = self.ready(want, 1).await?;
+        if first {
+            ready.plan.write_ids(Inputs::TOKEN, vec![last]);
+        }
+        if let Some(rows) = rows {
+            ready.plan.write_numbers(Inputs::PER_LAYER, rows);
+        }
+        if let Pick::Drawn { draw, .. } = pick {
+            ready.plan.write_numbers(Inputs::DRAW, <[f32; 4]>::from(draw).to_vec());
+        }
+        let token = ready.result.expect("a list that chooses has a result");
+        let results = ready.plan.run_reading(&step(&range, seed), &[token]).await?;
+        self.ahead.push_back(results);
+        self.written = self.written.max(range.end);
+        Ok(())
+    }
+
+    /// Logits of the next `count` tokens.
+    async fn logits_of(&mut self, count: usize) -> Result<Vec<f32>, RuntimeError> {
+        let size = if count == 1 { 1 } else { count.max(self.options.chunk.min(LOGIT_ROWS)) };
+        let range = self.filled..self.filled + count;
+        self.write_tokens(Want::Logits, size, range.clone()).await?;
+        let ready = self.ready(Want::Logits, size).await?;
+        let logits = ready.result.expect("a list of logits has a result");
+        let results = ready.plan.run_reading(&step(&range, 0), &[logits]).await?;
+        let mut rows = match results.wait().await?.pop() {
+            Some(Data::F32(rows)) => rows,
+            other => panic!("logits are numbers, not {other:?}"),
+        };
+        rows.truncate(count * self.model.config().vocabulary);
+        self.advance(count);
+        Ok(rows)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.filled += count;
+        self.written = self.written.max(self.filled);
+    }
+
+    /// Writes everything a run over these tokens reads; ids beyond them are zero.
+    pub(super) async fn write_tokens(
+        &mut self,
+        want: Want,
+        size: usize,
+        range: Range<usize>,
+    ) -> Result<(), RuntimeError> {
+        self.write_positions(want, size, range.clone()).await?;
+        let mut ids = self.tokens[range].to_vec();
+        let rows = self.model.0.table_rows(&ids).await?;
+        ids.resize(size, 0);
+        let width = self.model.config().table_width();
+        let ready = self.ready(want, size).await?;
+        if let Some(mut rows) = rows {
+            rows.resize(size * width, 0.0);
+            ready.plan.write_numbers(Inputs::PER_LAYER, rows);
+        }
+        ready.plan.write_ids(Inputs::IDS, ids);
+        Ok(())
+    }
+
+    async fn write_positions(
+        &mut self,
+        want: Want,
+        size: usize,
+        range: Range<usize>,
+    ) -> Result<(), RuntimeError> {
+        let model = self.model.clone();
+        let ready = self.ready(want, size).await?;
+        write_rope(&ready.plan, &model.0, size, range.start);
+        Ok(())
+    }
+}
+
+/// Most rows of logits made at once: a row of the real vocabulary is a megabyte.
+const LOGIT_ROWS: usize = 32;
+
+fn write_rope(plan: &Plan, model: &crate::model::Inner, size: usize, first: usize) {
+    let config = &model.config;
+    // Positions fit: a context has fewer than 2^24 tokens.
+    let positions = first as u32..(first + size) as u32;
+    if let Some(head) = config.head(Kind::Sliding) {
+        let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);
+        plan.write_numbers(Inputs::ROPE_SLIDING, table);
+    }
+    if let Some(head) = config.head(Kind::Global) {
+        let factors = Some(model.rope_factors.as_slice());
+        let table = rope_table(positions, config.rope.global.into(), head, factors);
+        plan.write_numbers(Inputs::ROPE_GLOBAL, table);
+    }
+}
+
+pub(super) fn step(range: &Range<usize>, seed: u32) -> Step {
+    Step { position: range.start as u32, count: range.len() as u32, seed, ..Step::default() }
+}
+
+/// Tokens of the run for `left` tokens: the smallest that is more than half full, else the largest that is full.
+fn chunk(left: usize, most: usize) -> usize {
+    let sizes = CHUNKS.iter().copied().filter(|size| *size < most).chain([most]);
+    let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);
+    let full = sizes.clone().filter(|size| *size <= left).last();
+    fitting.or(full).unwrap_or(CHUNKS[0].min(most))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chunk;
+
+    #[test]
+    fn chunks_are_full_or_nearly_so() {
+        for (left, most, size) in [
+            (1, 512, 8),
+            (5, 512, 8),
+            (8, 512, 8),
+            (9, 512, 8),
+            (17, 512, 32),
+            (60, 512, 32),
+            (65, 512, 128),
+            (511, 512, 512),
+            (2000, 512, 512),
+            (200, 512, 128),
+            (300, 512, 512),
+            (3, 7, 7),
+            (9, 7, 7),
+            (1, 1, 1),
+            (5, 1, 1),
+            (3, 256, 8),
+            (200, 256, 256),
+        ] {
+            assert_eq!(chunk(left, most), size, "{left} tokens, {most} at most");
+        }
+    }
+}

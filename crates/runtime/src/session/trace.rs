@@ -1,0 +1,72 @@
+//! Intermediate values by name, for comparison with other implementations.
+
+use rullama_engine::{
+    cpu::Data,
+    executor::Plan,
+    graph::{Element, Value},
+};
+use rullama_models::gemma4::{Inputs, Want, decoder};
+
+use super::{Session, plans::Ready, steps::step};
+use crate::error::RuntimeError;
+
+/// A named intermediate value of some tokens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tap {
+    /// Its name.
+    pub name: String,
+    /// Its sizes, outermost first.
+    pub shape: Vec<usize>,
+    /// Its numbers; ids are numbers too.
+    pub numbers: Vec<f32>,
+}
+
+impl Session {
+    /// Runs all tokens at once in a list of its own and returns every named value. The session must be new: nothing is in its
+    /// caches before, and nothing counts as being there afterwards.
+    ///
+    /// # Errors
+    /// If there are no tokens, or the device fails.
+    pub async fn trace(&mut self) -> Result<Vec<Tap>, RuntimeError> {
+        self.drop_ahead();
+        self.keep(0);
+        let count = self.tokens.len();
+        if count == 0 {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        let model = self.model.clone();
+        let pass = self.pass(Want::Logits, count);
+        let mut list = decoder(&model.0.config, &model.0.catalog, &pass);
+        let taps: Vec<(String, Value)> = list
+            .graph
+            .values()
+            .filter_map(|(value, info)| Some((info.tap.clone()?, value)))
+            .collect();
+        taps.iter().for_each(|(_, value)| list.graph.keep(*value));
+        let plan = Plan::new(list.graph, &model.0.weights, &mut self.memory).await?;
+        if pass.suppressed > 0 {
+            plan.write_ids(Inputs::SUPPRESSED, self.options.suppress.clone());
+        }
+        self.plans.put(Want::Logits, count, Ready { plan, result: list.result });
+        self.write_tokens(Want::Logits, count, 0..count).await?;
+        let values: Vec<Value> = taps.iter().map(|(_, value)| *value).collect();
+        let ready = self.ready(Want::Logits, count).await?;
+        let data = ready.plan.run_reading(&step(&(0..count), 0), &values).await?.wait().await?;
+        let traced = taps
+            .into_iter()
+            .zip(data)
+            .map(|((name, value), data)| {
+                let ty = ready.plan.graph().ty(value);
+                let numbers = match (ty.element, data) {
+                    (Element::U32, Data::U32(ids)) => ids.into_iter().map(|id| id as f32).collect(),
+                    (_, data) => data.f32().to_vec(),
+                };
+                Tap { name, shape: ty.shape.dims().to_vec(), numbers }
+            })
+            .collect();
+        self.plans.remove(Want::Logits, count);
+        self.filled = 0;
+        self.written = 0;
+        Ok(traced)
+    }
+}

@@ -1,0 +1,86 @@
+//! Golden files and loaded models.
+
+use std::{ops::ControlFlow, rc::Rc};
+
+use pollster::block_on;
+use rullama_engine::{executor::Device, gpu::Gpu};
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    Model,
+    model::{CacheType, LoadOptions, TablePlace},
+    session::SessionOptions,
+};
+use rullama_source::MemorySource;
+use rullama_testkit::golden;
+use safetensors::SafeTensors;
+
+/// The three prompts.
+pub(crate) const PROMPTS: [&str; 3] = ["short", "medium", "long"];
+
+/// All text models.
+pub(crate) const MODELS: [&str; 8] = [
+    "micro-e2b-BF16",
+    "micro-e2b-Q8_0",
+    "micro-e2b-Q4_0",
+    "micro-dense-BF16",
+    "micro-moe-BF16",
+    "micro-moe-Q8_0",
+    "tiny-e2b-Q4_K_M",
+    "tiny-moe-Q4_K_M",
+];
+
+/// The CPU and every GPU of this machine.
+pub(crate) fn devices() -> Vec<Device> {
+    let gpus = block_on(Gpu::all()).expect("adapters give devices");
+    [Device::Cpu].into_iter().chain(gpus.into_iter().map(Device::Gpu)).collect()
+}
+
+pub(crate) fn model(name: &str, device: &Device) -> Model {
+    model_with(name, device, TablePlace::Auto)
+}
+
+pub(crate) fn model_with(name: &str, device: &Device, table: TablePlace) -> Model {
+    let bytes = golden(&format!("gguf/{name}.gguf"));
+    let source = Rc::new(MemorySource::new(name, bytes));
+    let gguf = block_on(Gguf::open(source)).expect("the file opens");
+    let options = LoadOptions { table, ..LoadOptions::default() };
+    let mut go_on = |_| ControlFlow::Continue(());
+    block_on(Model::load(gguf, device.clone(), &options, &mut go_on)).expect("the model loads")
+}
+
+/// Caches that round nothing.
+pub(crate) fn exact() -> SessionOptions {
+    SessionOptions { cache: CacheType::F32, context: Some(512), ..SessionOptions::default() }
+}
+
+/// Reference outputs of a model.
+pub(crate) struct Golden(Vec<u8>);
+
+impl Golden {
+    pub(crate) fn of(model: &str) -> Self {
+        Self(golden(&format!("text/{model}.safetensors")))
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.file().names().into_iter().map(String::from).collect()
+    }
+
+    pub(crate) fn f32(&self, name: &str) -> Vec<f32> {
+        let bytes = self.bytes(name);
+        bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+
+    pub(crate) fn ids(&self, name: &str) -> Vec<u32> {
+        let bytes = self.bytes(name);
+        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+    }
+
+    fn file(&self) -> SafeTensors<'_> {
+        SafeTensors::deserialize(&self.0).expect("a safetensors file")
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        let file = self.file();
+        file.tensor(name).unwrap_or_else(|e| panic!("{name}: {e}")).data().to_vec()
+    }
+}

@@ -1,0 +1,82 @@
+//! Logits, losses and greedy continuations.
+
+use pollster::block_on;
+use rullama_runtime::{Model, session::Pick};
+
+use crate::golden::{Golden, MODELS, PROMPTS, devices, exact, model};
+
+/// What the reference allows for f32 activations.
+const TOLERANCE: f32 = 1e-3;
+
+#[test]
+fn logits_of_every_model_and_prompt() {
+    for device in devices() {
+        for name in MODELS {
+            let (model, golden) = (model(name, &device), Golden::of(name));
+            for prompt in PROMPTS {
+                check_logits(
+                    &model,
+                    &golden,
+                    prompt,
+                    &format!("{name} {prompt} on {}", device.name()),
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn greedy_continuations_of_every_model_and_prompt() {
+    for device in devices() {
+        for name in MODELS {
+            let (model, golden) = (model(name, &device), Golden::of(name));
+            for prompt in PROMPTS {
+                check_greedy(
+                    &model,
+                    &golden,
+                    prompt,
+                    &format!("{name} {prompt} on {}", device.name()),
+                );
+            }
+        }
+    }
+}
+
+fn check_logits(model: &Model, golden: &Golden, prompt: &str, what: &str) {
+    let ids = golden.ids(&format!("{prompt}.ids"));
+    let mut session = model.session(&exact()).expect("a session");
+    session.extend(&ids).expect("the prompt fits");
+    let mut logits = Vec::new();
+    block_on(session.all_logits(&mut |rows| logits.extend_from_slice(rows))).expect("logits");
+    let width = model.config().vocabulary;
+    let reference = golden.f32(&format!("{prompt}.logits"));
+    for (row, position) in golden.ids(&format!("{prompt}.positions")).into_iter().enumerate() {
+        let (made, wanted) =
+            (&logits[position as usize * width..][..width], &reference[row * width..][..width]);
+        let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < TOLERANCE, "{what}: position {position} is off by {worst}");
+    }
+    for (i, wanted) in golden.f32(&format!("{prompt}.nll")).into_iter().enumerate() {
+        let row = &logits[i * width..][..width];
+        let largest = row.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f64 = row.iter().map(|x| f64::from(x - largest).exp()).sum();
+        let made = sum.ln() - f64::from(row[ids[i + 1] as usize] - largest);
+        assert!(
+            (made - f64::from(wanted)).abs() < 2e-3,
+            "{what}: loss {i} is {made}, not {wanted}"
+        );
+    }
+}
+
+fn check_greedy(model: &Model, golden: &Golden, prompt: &str, what: &str) {
+    let mut session = model.session(&exact()).expect("a session");
+    session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("the prompt fits");
+    let margins = golden.f32(&format!("{prompt}.greedy_margin"));
+    for (i, wanted) in golden.ids(&format!("{prompt}.greedy")).into_iter().enumerate() {
+        if margins[i] < TOLERANCE {
+            break;
+        }
+        let token = block_on(session.next(Pick::Greedy)).expect("a token");
+        assert_eq!(token, Some(wanted), "{what}: token {i}");
+    }
+}
