@@ -21,7 +21,7 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// Takes a list and the weights it names.
+    /// Takes a list and the weights it names; those of a stack are asked for one by one.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than the list says.
@@ -33,11 +33,16 @@ impl CpuPlan {
         for (_, info) in graph.values() {
             let len = info.ty.shape.len();
             memory.push(RefCell::new(match (&info.origin, info.ty.element) {
-                (Origin::Weight(name), _) => {
-                    let weight = weights(name, &info.ty)
-                        .ok_or_else(|| EngineError::MissingWeight { name: name.clone() })?;
-                    weight.check(name, &info.ty)?;
-                    Data::Weight(weight)
+                (Origin::Weight(_) | Origin::Stack(_), Element::Weight(dtype)) => {
+                    let shape = info.ty.shape.clone();
+                    let mut whole = Weight { dtype, shape, parts: vec![] };
+                    for (name, _, ty) in info.origin.tensors(&info.ty) {
+                        let weight = weights(name, &ty)
+                            .ok_or_else(|| EngineError::MissingWeight { name: name.into() })?;
+                        weight.check(name, &ty)?;
+                        whole.parts.extend(weight.parts);
+                    }
+                    Data::Weight(whole)
                 }
                 (_, Element::U32) => Data::U32(vec![0; len]),
                 _ => Data::F32(vec![0.0; len]),
