@@ -58,6 +58,7 @@ operations!(
     mul_slice,
     place_slice,
     ple,
+    product,
     rms_norm,
     rms_norm_grad,
     router,

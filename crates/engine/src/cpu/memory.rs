@@ -68,18 +68,29 @@ pub struct Weight {
     pub dtype: DType,
     /// Sizes, outermost first.
     pub shape: Shape,
-    /// All rows, one after the other.
-    pub bytes: Bytes,
+    /// All rows, one after the other: of one tensor, or of each tensor of a stack.
+    pub parts: Vec<Bytes>,
 }
 
 impl Weight {
+    /// A weight of one tensor.
+    pub fn new(dtype: DType, shape: impl Into<Shape>, bytes: impl Into<Bytes>) -> Self {
+        Self { dtype, shape: shape.into(), parts: vec![bytes.into()] }
+    }
+
     /// Decodes row `row` into `out`.
     ///
     /// # Panics
     /// If there is no such row; [`crate::cpu::CpuPlan::new`] has checked the bytes.
     pub fn row(&self, row: usize, out: &mut [f32]) {
         let bytes = self.row_bytes();
-        let slice = &self.bytes[row * bytes..(row + 1) * bytes];
+        let (mut at, mut parts) = (row * bytes, self.parts.iter());
+        let mut part = parts.next().expect("a weight has bytes");
+        while at >= part.len() {
+            at -= part.len();
+            part = parts.next().expect("a row of the weight");
+        }
+        let slice = &part[at..at + bytes];
         dequantize(self.dtype, slice, out).expect("the plan checked type and length");
     }
 
@@ -87,18 +98,22 @@ impl Weight {
         self.shape.width() / self.dtype.block_elements() * self.dtype.block_bytes()
     }
 
+    fn bytes(&self) -> usize {
+        self.parts.iter().map(Bytes::len).sum()
+    }
+
     pub(super) fn check(&self, name: &str, wanted: &Type) -> Result<(), EngineError> {
         let fits = self.shape == wanted.shape
             && wanted.element == Element::Weight(self.dtype)
             && self.shape.width().is_multiple_of(self.dtype.block_elements())
-            && self.bytes.len() == self.shape.rows() * self.row_bytes();
+            && self.bytes() == self.shape.rows() * self.row_bytes();
         if fits {
             return Ok(());
         }
         Err(EngineError::WrongWeight {
             name: name.into(),
             wanted: wanted.to_string(),
-            found: format!("{}[{}] of {} bytes", self.dtype.name(), self.shape, self.bytes.len()),
+            found: format!("{}[{}] of {} bytes", self.dtype.name(), self.shape, self.bytes()),
         })
     }
 }

@@ -24,7 +24,7 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// Takes a list and the weights it names; its states are its own.
+    /// Takes a list and the weights it names; its states are its own. Weights of a stack are asked for one by one.
     ///
     /// # Errors
     /// If a weight is missing or has another shape than the list says.
@@ -51,17 +51,22 @@ impl CpuPlan {
                 Element::U32 => Data::U32(vec![0; len]),
                 _ => Data::F32(vec![0.0; len]),
             };
-            memory.push(match &info.origin {
-                Origin::Weight(name) => {
-                    let weight = weights(name, &info.ty)
-                        .ok_or_else(|| EngineError::MissingWeight { name: name.clone() })?;
-                    weight.check(name, &info.ty)?;
-                    Rc::new(RefCell::new(Data::Weight(weight)))
+            memory.push(match (&info.origin, info.ty.element) {
+                (Origin::Weight(_) | Origin::Stack(_), Element::Weight(dtype)) => {
+                    let shape = info.ty.shape.clone();
+                    let mut whole = Weight { dtype, shape, parts: vec![] };
+                    for (name, _, ty) in info.origin.tensors(&info.ty) {
+                        let weight = weights(name, &ty)
+                            .ok_or_else(|| EngineError::MissingWeight { name: name.into() })?;
+                        weight.check(name, &ty)?;
+                        whole.parts.extend(weight.parts);
+                    }
+                    Rc::new(RefCell::new(Data::Weight(whole)))
                 }
-                Origin::State(name) => Rc::clone(
+                (Origin::State(name), _) => Rc::clone(
                     states.entry(name.clone()).or_insert_with(|| Rc::new(RefCell::new(zeros()))),
                 ),
-                Origin::Input(_) | Origin::Node(_) => Rc::new(RefCell::new(zeros())),
+                _ => Rc::new(RefCell::new(zeros())),
             });
         }
         Ok(Self { graph, memory })

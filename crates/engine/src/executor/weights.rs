@@ -9,7 +9,7 @@ use crate::{
     cpu,
     error::EngineError,
     gpu,
-    graph::{Element, Type},
+    graph::{Element, Origin, Type},
 };
 
 /// Weights by name. On the CPU they stay as they lie in the file; on a GPU they are copied piece by piece.
@@ -30,44 +30,48 @@ impl Weights {
         }
     }
 
-    /// Makes room for a weight; its rows follow with [`Self::write`], in order.
+    /// Makes room for a weight of a list; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors
-    /// If its type is no weight's, the format has no kernels, or there is no memory.
-    pub async fn reserve(&mut self, name: &str, ty: &Type) -> Result<(), EngineError> {
-        let Element::Weight(dtype) = ty.element else {
+    /// If it is no weight, the format has no kernels, or there is no memory.
+    pub async fn reserve(&mut self, origin: &Origin, ty: &Type) -> Result<(), EngineError> {
+        let (Some(name), Element::Weight(dtype)) = (origin.weight_name(), ty.element) else {
             return Err(EngineError::WrongWeight {
-                name: name.into(),
+                name: format!("{origin:?}"),
                 wanted: "a weight".into(),
                 found: ty.to_string(),
             });
         };
         match self {
+            Self::Gpu(weights) => weights.reserve(&name, dtype, &ty.shape).await,
             Self::Cpu(known) => {
-                let weight = cpu::Weight { dtype, shape: ty.shape.clone(), bytes: Bytes::new() };
-                known.insert(name.into(), weight);
+                for (tensor, _, ty) in origin.tensors(ty) {
+                    let weight = cpu::Weight { dtype, shape: ty.shape, parts: Vec::new() };
+                    known.insert(tensor.into(), weight);
+                }
                 Ok(())
             }
-            Self::Gpu(weights) => weights.reserve(name, dtype, &ty.shape).await,
         }
     }
 
-    /// Writes whole rows from row `first` on, as they lie in the file. Pieces start at multiples of four rows.
+    /// Writes whole rows of a tensor as they lie in the file, from row `first` of the weight on, which is a multiple of four.
     ///
     /// # Errors
     /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
-    pub fn write(&mut self, name: &str, first: usize, bytes: Bytes) -> Result<(), EngineError> {
+    pub fn write(
+        &mut self,
+        origin: &Origin,
+        tensor: &str,
+        first: usize,
+        bytes: Bytes,
+    ) -> Result<(), EngineError> {
+        let missing = || EngineError::MissingWeight { name: tensor.into() };
         match self {
-            Self::Gpu(weights) => weights.write(name, first, &bytes),
+            Self::Gpu(weights) => {
+                weights.write(&origin.weight_name().ok_or_else(missing)?, first, &bytes)
+            }
             Self::Cpu(known) => {
-                let missing = || EngineError::MissingWeight { name: name.into() };
-                let weight = known.get_mut(name).ok_or_else(missing)?;
-                // A mapped file comes in one piece and is not copied.
-                if first == 0 {
-                    weight.bytes = bytes;
-                } else {
-                    weight.bytes = [weight.bytes.as_ref(), &bytes].concat().into();
-                }
+                known.get_mut(tensor).ok_or_else(missing)?.parts.push(bytes);
                 Ok(())
             }
         }

@@ -275,7 +275,7 @@ impl Memory {
                     }
                     named.insert(value, states[name].clone());
                 }
-                Origin::Weight(_) | Origin::Node(_) => {}
+                Origin::Weight(_) | Origin::Stack(_) | Origin::Node(_) => {}
             }
         }
         let mut scratch = Vec::new();
@@ -308,10 +308,14 @@ impl Memory {
             Place::Slab(i, slab) => (node.inputs[*i], *slab),
             Place::Output(i) => (node.outputs[*i], 0),
         };
-        match &graph.info(value).origin {
-            Origin::Weight(name) => {
-                let missing = || EngineError::MissingWeight { name: name.clone() };
-                Ok(&weights.get(name).ok_or_else(missing)?.buffers[slab])
+        let origin = &graph.info(value).origin;
+        match origin {
+            Origin::Weight(_) | Origin::Stack(_) => {
+                let name = origin.weight_name().unwrap_or_default();
+                match weights.get(&name) {
+                    Some(resident) => Ok(&resident.buffers[slab]),
+                    None => Err(EngineError::MissingWeight { name }),
+                }
             }
             Origin::Node(_) => Ok(&self.slot_buffers[self.slots.of[&value]]),
             Origin::Input(_) | Origin::State(_) => Ok(&self.named[&value]),

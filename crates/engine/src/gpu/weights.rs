@@ -35,7 +35,8 @@ impl Weights {
         &self.gpu
     }
 
-    /// Makes room for a weight; its rows follow with [`Self::write`].
+    /// Makes room for a weight under the name its list has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
+    /// its rows follow with [`Self::write`], those of a stack tensor by tensor.
     ///
     /// # Errors
     /// If the format has no kernels, or there is no memory.

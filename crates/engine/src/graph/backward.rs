@@ -1,6 +1,6 @@
 //! Gradients as more operations: the list is walked from its end, and each operation appends its rule.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, ops::Range, rc::Rc};
 
 use super::{Graph, Origin, Value, op::NodeValues};
 
@@ -9,9 +9,19 @@ use super::{Graph, Origin, Value, op::NodeValues};
 /// `seed` is the gradient of the loss itself, usually an input of one 1.0. Rules are asked only along paths that lead to
 /// a wanted value; a wanted value that the loss does not depend on gets `None`.
 pub fn backward(graph: &mut Graph, loss: Value, seed: Value, wrt: &[Value]) -> Vec<Option<Value>> {
+    let nodes = 0..graph.nodes().len();
+    walk(graph, nodes, HashMap::from([(loss, seed)]), wrt)
+}
+
+/// Walks back over some operations of the list: from the gradients of what they make to those of `wrt`, what they read.
+pub(crate) fn walk(
+    graph: &mut Graph,
+    nodes: Range<usize>,
+    mut gradients: HashMap<Value, Value>,
+    wrt: &[Value],
+) -> Vec<Option<Value>> {
     let leads = leads_to(graph, wrt);
-    let mut gradients = HashMap::from([(loss, seed)]);
-    for index in (0..graph.nodes().len()).rev() {
+    for index in nodes.rev() {
         let node = &graph.nodes()[index];
         if !node.inputs.iter().any(|input| leads[input.index()]) {
             continue;

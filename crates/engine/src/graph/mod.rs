@@ -6,6 +6,7 @@
 mod backward;
 mod cost;
 mod op;
+mod origin;
 mod print;
 mod shape;
 mod step;
@@ -13,10 +14,14 @@ mod step;
 use std::rc::Rc;
 
 pub use backward::backward;
+pub(crate) use backward::walk;
 pub use cost::Cost;
 pub use op::{NodeValues, Op};
+pub use origin::{Member, Origin};
 pub use shape::{Element, Shape, Type};
 pub use step::Step;
+
+use rullama_gguf::DType;
 
 /// A value of a list: something an operation reads or makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,19 +32,6 @@ impl Value {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// Where a value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// The host writes it before a run.
-    Input(String),
-    /// It is read from the model's file, by tensor name, and never changes.
-    Weight(String),
-    /// It outlives a run: caches, rings, the last token.
-    State(String),
-    /// A node makes it.
-    Node(usize),
 }
 
 /// One operation of the list.
@@ -90,6 +82,19 @@ impl Graph {
     /// If the name was used with another type before.
     pub fn weight(&mut self, name: impl Into<String>, ty: Type) -> Value {
         self.named(Origin::Weight(name.into()), ty)
+    }
+
+    /// A constant made of several tensors of the model's file, one below the other; asking twice gives the same value.
+    ///
+    /// # Panics
+    /// If there are no members, or one of them ends where the next one's rows cannot be written: see [`Member::stackable`].
+    pub fn weight_rows(&mut self, members: &[Member], dtype: DType, width: usize) -> Value {
+        let (last, before) = members.split_last().expect("a stack has members");
+        for member in before {
+            assert!(member.stackable(), "{} has {} rows", member.name, member.rows);
+        }
+        let rows = last.rows + before.iter().map(|member| member.rows).sum::<usize>();
+        self.named(Origin::Stack(members.into()), Type::weight(dtype, [rows, width]))
     }
 
     /// Memory that outlives a run; asking twice for a name gives the same value.

@@ -23,9 +23,8 @@ impl fmt::Display for Graph {
                 let comma = if i > 0 { ", " } else { "" };
                 match &self.info(*input).origin {
                     Origin::Node(_) => write!(f, "{comma}{input}")?,
-                    Origin::Input(name) | Origin::Weight(name) | Origin::State(name) => {
-                        write!(f, "{comma}{name}")?
-                    }
+                    Origin::Input(name) | Origin::State(name) => write!(f, "{comma}{name}")?,
+                    weight => write!(f, "{comma}{}", weight.weight_name().unwrap_or_default())?,
                 }
             }
             f.write_str(")")?;

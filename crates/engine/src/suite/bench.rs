@@ -6,7 +6,7 @@ use super::{Case, check::named, numbers};
 use crate::{
     error::EngineError,
     gpu::{Gpu, GpuPlan, Timing, Weights},
-    graph::{Cost, Graph, Origin, Step, Value},
+    graph::{Cost, Graph, Step, Value},
 };
 
 /// The caller's clock: libraries have none, and a browser's is another one.
@@ -70,13 +70,14 @@ pub async fn bench(
 async fn fill(graph: &Graph, gpu: &Gpu) -> Result<Weights, EngineError> {
     let mut weights = Weights::new(gpu);
     for (_, info) in graph.values() {
-        let Origin::Weight(name) = &info.origin else { continue };
+        let Some(name) = &info.origin.weight_name() else { continue };
         let weight = numbers::rows(name, &info.ty, 64);
         weights.reserve(name, weight.dtype, &info.ty.shape).await?;
         let (known, all) = (weight.shape.rows(), info.ty.shape.rows());
         for first in (0..all).step_by(known.max(1)) {
             let rows = known.min(all - first);
-            weights.write(name, first, &weight.bytes[..weight.bytes.len() / known * rows])?;
+            let bytes = &weight.parts[0];
+            weights.write(name, first, &bytes[..bytes.len() / known * rows])?;
         }
     }
     Ok(weights)

@@ -178,10 +178,13 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     results.iter().for_each(|value| graph.keep(*value));
     let mut weights = Weights::new(gpu);
     for (_, info) in graph.values() {
-        if let Origin::Weight(name) = &info.origin {
-            let weight = case.weight(name, &info.ty);
-            weights.reserve(name, weight.dtype, &weight.shape).await?;
-            weights.write(name, 0, &weight.bytes)?;
+        let (Some(key), Element::Weight(dtype)) = (info.origin.weight_name(), info.ty.element)
+        else {
+            continue;
+        };
+        weights.reserve(&key, dtype, &info.ty.shape).await?;
+        for (name, first, ty) in info.origin.tensors(&info.ty) {
+            weights.write(&key, first, &case.weight(name, &ty).parts[0])?;
         }
     }
     let plan = GpuPlan::new(graph, &weights, &mut HashMap::new()).await?;
@@ -211,6 +214,6 @@ pub(super) fn differentiable(graph: &Graph) -> Vec<(Value, String)> {
 pub(super) fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
     graph.values().filter_map(|(value, info)| match &info.origin {
         Origin::Input(name) | Origin::State(name) => Some((value, name.as_str(), &info.ty)),
-        Origin::Weight(_) | Origin::Node(_) => None,
+        Origin::Weight(_) | Origin::Stack(_) | Origin::Node(_) => None,
     })
 }

@@ -44,6 +44,7 @@ pub fn cases() -> Vec<Case> {
         ops::lora::cases::cases,
         ops::matmul::cases::cases,
         ops::ple::cases::cases,
+        ops::product::cases::cases,
         ops::rms_norm::cases::cases,
         ops::rms_norm_grad::cases::cases,
         ops::router::cases::cases,

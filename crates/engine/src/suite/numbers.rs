@@ -32,7 +32,7 @@ impl Case {
 fn random_weight(name: &str, dtype: DType, shape: Shape) -> Weight {
     let bytes =
         quantize(dtype, &random(name, shape.len())).expect("cases use formats that can be written");
-    Weight { dtype, shape, bytes: bytes.into() }
+    Weight::new(dtype, shape, bytes)
 }
 
 /// A weight of random bits, which reach what no writer makes: every scale, sign and level. Only its halves are tamed, to
@@ -58,7 +58,7 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
             block[0] = block[0] & 15 | 120;
         }
     }
-    Data::Weight(Weight { dtype, shape: shape.into(), bytes: bytes.into() })
+    Data::Weight(Weight::new(dtype, shape, bytes))
 }
 
 /// The first rows of a random weight, at most `most`.

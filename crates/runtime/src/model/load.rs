@@ -5,12 +5,12 @@ use std::ops::ControlFlow;
 use rullama_engine::{
     EngineError,
     executor::{Device, Weights},
-    graph::{Element, Type},
+    graph::{Element, Graph, Origin, Type},
 };
 use rullama_gguf::{DType, Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{Config, Kind},
+    gemma4::{Config, Feed, Kind, Pass, Want, decoder},
 };
 use sha2::{Digest, Sha256};
 
@@ -79,43 +79,40 @@ pub(super) async fn load(
     let wanted = need.table_wanted(&device, options)?;
 
     let mut weights = Weights::new(&device);
-    let mut names: Vec<&str> = catalog.iter().map(|(name, _)| name).collect();
-    // In file order, so that a slow source is read from front to back.
-    names.sort_by_key(|name| gguf.tensor(name).map_or(0, TensorInfo::offset));
-    names.retain(|name| *name != TABLE);
+    let list = full_list(&config, &catalog, wanted);
+    let mut wants: Vec<(&Origin, &Type)> = list
+        .values()
+        .filter(|(_, info)| info.origin.weight_name().is_some())
+        .map(|(_, info)| (&info.origin, &info.ty))
+        .collect();
+    // In file order, so that a slow source is read from front to back; the table may stay behind.
+    wants.sort_by_key(|(origin, ty)| (is_table(origin), place(&gguf, origin, ty)));
     // Room first: a model that does not fit is refused before gigabytes are read.
-    for name in &names {
-        weights.reserve(name, ty(&catalog, name)).await?;
-    }
-    let mut table_resident = false;
-    if wanted && catalog.get(TABLE).is_some() {
-        match weights.reserve(TABLE, ty(&catalog, TABLE)).await {
-            Ok(()) => table_resident = true,
-            Err(EngineError::OutOfMemory { .. }) if options.table == TablePlace::Auto => {}
-            Err(error) => return Err(error.into()),
+    let mut table_resident = wanted;
+    for (origin, ty) in &wants {
+        match weights.reserve(origin, ty).await {
+            Err(EngineError::OutOfMemory { .. })
+                if is_table(origin) && options.table == TablePlace::Auto =>
+            {
+                table_resident = false;
+            }
+            result => result?,
         }
     }
-    if table_resident {
-        names.push(TABLE);
-    }
-    let fingerprint = {
-        let bytes = |name: &&str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
-        let total = names.iter().map(bytes).sum();
-        let mut loader = Loader {
-            gguf: &gguf,
-            weights: &mut weights,
-            progress,
-            done: 0,
-            total,
-            hash: Sha256::new(),
-            queued: 0,
-        };
-        for name in &names {
-            loader.tensor(name, ty(&catalog, name)).await?;
+    wants.retain(|(origin, _)| table_resident || !is_table(origin));
+    let tensors = wants.iter().flat_map(|(origin, ty)| origin.tensors(ty));
+    let bytes = |name: &str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
+    let total = tensors.map(|(name, ..)| bytes(name)).sum();
+    let hash = Sha256::new();
+    let mut loader =
+        Loader { gguf: &gguf, weights: &mut weights, progress, done: 0, total, hash, queued: 0 };
+    for (origin, ty) in wants {
+        for (name, first, ty) in origin.tensors(ty) {
+            loader.tensor(origin, name, first, &ty).await?;
         }
-        loader.weights.settle().await?;
-        loader.hash.finalize().into()
-    };
+    }
+    loader.weights.settle().await?;
+    let fingerprint = loader.hash.finalize().into();
     Ok(Inner {
         gguf,
         config,
@@ -129,8 +126,29 @@ pub(super) async fn load(
     })
 }
 
-fn ty<'a>(catalog: &'a Catalog, name: &str) -> &'a Type {
-    catalog.get(name).expect("the name comes from the catalogue")
+/// A list that uses every weight.
+fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
+    let pass = Pass {
+        tokens: 1,
+        feed: Feed::Token,
+        table,
+        want: Want::Greedy,
+        context: 1,
+        ring: 1,
+        cache: Element::F32,
+        suppressed: 0,
+    };
+    decoder(config, catalog, &pass).graph
+}
+
+fn is_table(origin: &Origin) -> bool {
+    matches!(origin, Origin::Weight(name) if name == TABLE)
+}
+
+/// Where a weight begins in the file.
+fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> u64 {
+    let tensors = origin.tensors(ty);
+    tensors.iter().filter_map(|(name, ..)| Some(gguf.tensor(name)?.offset())).min().unwrap_or(0)
 }
 
 struct Loader<'a> {
@@ -144,13 +162,20 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    async fn tensor(&mut self, name: &str, ty: &Type) -> Result<(), RuntimeError> {
+    /// Brings one tensor, whose rows begin at row `offset` of its weight.
+    async fn tensor(
+        &mut self,
+        origin: &Origin,
+        name: &str,
+        offset: usize,
+        ty: &Type,
+    ) -> Result<(), RuntimeError> {
         let tensor = self.gguf.tensor(name).expect("the catalogue was made from this file");
         self.hash.update(name);
         if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
             let numbers = self.gguf.rows_f32(tensor, 0..tensor.rows()).await?;
             let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-            self.weights.write(name, 0, bytes.into())?;
+            self.weights.write(origin, name, offset, bytes.into())?;
             return self.report(tensor.nbytes());
         }
         let rows = (self.weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
@@ -164,7 +189,8 @@ impl Loader<'_> {
             }
             let length = bytes.len() as u64;
             // Fits: the tensor's rows were checked against its shape.
-            self.weights.write(name, usize::try_from(first).unwrap_or(usize::MAX), bytes)?;
+            let row = offset + usize::try_from(first).unwrap_or(0);
+            self.weights.write(origin, name, row, bytes)?;
             self.queued += length;
             if self.queued >= QUEUED {
                 self.weights.settle().await?;

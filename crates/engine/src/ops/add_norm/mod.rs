@@ -55,19 +55,19 @@ impl Graph {
 }
 
 impl Branch {
-    fn inputs(&self) -> Vec<Value> {
+    pub(crate) fn inputs(&self) -> Vec<Value> {
         [self.residual, self.branch, self.weight].into_iter().chain(self.scale).collect()
     }
 }
 
 impl AddNorm {
     /// Which input the scale is.
-    fn scale_input(&self) -> Option<usize> {
+    pub(crate) fn scale_input(&self) -> Option<usize> {
         self.scaled.then_some(3)
     }
 
     /// Which input the weight of the next norm is.
-    fn next_input(&self) -> Option<usize> {
+    pub(crate) fn next_input(&self) -> Option<usize> {
         self.next.then_some(3 + usize::from(self.scaled))
     }
 }

@@ -50,7 +50,7 @@ fn rows_of(dtype: DType, rows: usize, width: usize) -> Case {
 /// Ids beyond the last row are zeros, wherever the row would lie.
 fn beyond() -> Case {
     let numbers: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-    let weight = Weight { dtype: DType::F32, shape: [2, 2].into(), bytes: numbers.into() };
+    let weight = Weight::new(DType::F32, [2, 2], numbers);
     let ids = vec![1, 2, 0, u32::MAX, 1 << 31, 3, 1];
     let y = [1.5, 2.0, 0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.5, 2.0];
     embed("ids beyond the rows".into(), DType::F32, [2, 2], 0.5)

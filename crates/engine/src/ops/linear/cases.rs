@@ -2,7 +2,7 @@ use rullama_gguf::DType;
 
 use crate::{
     cpu::{Data, Weight},
-    graph::{Graph, Type},
+    graph::{Graph, Member, Type},
     suite::{Case, Tolerance, random_bits},
 };
 
@@ -64,12 +64,17 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(product(DType::F32, 3, 5, 7).gradient());
     cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
     cases.push(smallest_exponents());
+    cases.push(stacked(DType::F16, 1, 33, &[4, 20, 3]));
+    cases.push(stacked(DType::Q4_0, 3, 64, &[260, 4]));
+    cases.push(stacked(DType::Q6_K, 1, 1536, &[8, 4, 4]));
     for (dtype, t, rows, width) in [
         (DType::Q6_K, 1, 262_144, 1536),
         (DType::Q4_K, 1, 262_144, 1536),
         (DType::Q4_K, 1, 12_288, 1536),
         (DType::Q6_K, 1, 1536, 12_288),
         (DType::Q4_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 6144, 1536),
+        (DType::Q4_K, 1, 1536, 6144),
         (DType::Q4_K, 1, 2048, 1536),
         (DType::Q4_K, 4, 12_288, 1536),
         (DType::Q4_K, 512, 12_288, 1536),
@@ -89,6 +94,19 @@ fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
+/// Several tensors below each other, as queries, keys and values are.
+fn stacked(dtype: DType, t: usize, width: usize, rows: &'static [usize]) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, width]));
+        let member = |(i, rows): (usize, &usize)| Member::new(format!("w{i}"), *rows);
+        let members: Vec<Member> = rows.iter().enumerate().map(member).collect();
+        let weight = g.weight_rows(&members, dtype, width);
+        vec![g.linear(x, weight)]
+    };
+    Case::new("linear", format!("{} {t}x{width} to {rows:?} stacked", dtype.name()), build)
+        .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
 /// MXFP4 scales 2^-128, 2^-127, 2^-126 and 2^127, with levels that make the weights normal numbers: 4 · 2^-128 = 2^-126.
 fn smallest_exponents() -> Case {
     let mut bytes = Vec::new();
@@ -97,7 +115,7 @@ fn smallest_exponents() -> Case {
         bytes.extend([exponent, first, second]);
         bytes.extend([0; 14]);
     }
-    let weight = Weight { dtype: DType::MXFP4, shape: [4, 32].into(), bytes: bytes.into() };
+    let weight = Weight::new(DType::MXFP4, [4, 32], bytes);
     let mut x = vec![0.0; 32];
     (x[0], x[1]) = (2f32.powi(126), 2f32.powi(-126));
     let mut case = product(DType::MXFP4, 1, 4, 32);

@@ -1,4 +1,4 @@
-//! Which kernel makes a product, by shapes and facts alone. The constants are for a large device; a small one loses little by them.
+//! Which kernel makes a product of several columns, by shapes and facts alone. The constants are for a large device; a small one loses little by them.
 
 use crate::gpu::DeviceFacts;
 
@@ -8,9 +8,7 @@ const MOST_FEW: usize = 8;
 const MOST_LANES: usize = 32;
 /// Lanes of a workgroup of teams: at least one team, and a multiple of the first number where that is not above the second.
 const GROUP: (usize, usize) = (64, 256);
-/// Rows a team may make, best first: each more shares what is read of x, which is several times the bytes of the weights.
-const TEAM_ROWS: [usize; 3] = [4, 2, 1];
-/// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes, or teams make fewer rows.
+/// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes.
 const BUSY_LANES: usize = 64 << 10;
 /// Workgroups of tiles that keep a large device busy; below, tiles have fewer columns.
 const BUSY_TILES: usize = 256;
@@ -22,14 +20,7 @@ const TILE_COLUMNS: [usize; 3] = [64, 32, 16];
 /// A kernel and how it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// One column.
-    Vector {
-        /// Who makes rows.
-        team: Team,
-        /// How many at a time.
-        rows: usize,
-    },
-    /// 2 to 8 columns, two rows at a time.
+    /// Up to 8 columns, two rows at a time.
     Few {
         /// Who makes them.
         team: Team,
@@ -43,25 +34,20 @@ pub(super) enum Choice {
 
 /// Lanes that share a row: `split` parts of `lanes` lanes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Team {
+pub(crate) struct Team {
     /// Lanes that sum by exchange.
-    pub(super) lanes: usize,
+    pub(crate) lanes: usize,
     /// How many such parts there are.
-    pub(super) split: usize,
+    pub(crate) split: usize,
 }
 
 impl Choice {
     /// For `columns` columns and a slab of `rows` rows of `row_units` units.
     pub(super) fn new(columns: usize, rows: usize, row_units: usize, facts: &DeviceFacts) -> Self {
         match columns {
-            0 | 1 => {
-                let cut = |made: usize| (Team::new(rows.div_ceil(made), row_units, facts), made);
-                let busy =
-                    |(team, made): &(Team, usize)| rows.div_ceil(*made) * team.size() >= BUSY_LANES;
-                let (team, rows) = TEAM_ROWS.map(cut).into_iter().find(busy).unwrap_or(cut(1));
-                Self::Vector { team, rows }
+            0..=MOST_FEW => {
+                Self::Few { team: Team::new(rows.div_ceil(2), row_units, BUSY_LANES, facts) }
             }
-            2..=MOST_FEW => Self::Few { team: Team::new(rows.div_ceil(2), row_units, facts) },
             _ => Self::Tile { columns: tile_columns(columns, rows) },
         }
     }
@@ -69,7 +55,6 @@ impl Choice {
     /// Workgroups for `columns` columns and `rows` rows.
     pub(super) fn groups(self, columns: usize, rows: usize) -> usize {
         match self {
-            Self::Vector { team, rows: made } => rows.div_ceil(team.group() / team.size() * made),
             Self::Few { team } => rows.div_ceil(team.group() / team.size() * 2),
             Self::Tile { columns: width } => rows.div_ceil(TILE_ROWS) * columns.div_ceil(width),
         }
@@ -77,28 +62,35 @@ impl Choice {
 }
 
 impl Team {
-    /// For as many teams as `teams`, which read rows of `row_units` units: as few parts as keep the device busy.
-    fn new(teams: usize, row_units: usize, facts: &DeviceFacts) -> Self {
+    /// For as many teams as `teams`, which read rows of `row_units` units: as few parts as make `busy` lanes.
+    pub(crate) fn new(teams: usize, row_units: usize, busy: usize, facts: &DeviceFacts) -> Self {
         let lanes = lanes(row_units, facts);
         let turns = row_units.div_ceil(lanes).max(1);
         // Parts that take turns evenly, as far as a workgroup goes.
         let even = |split: &usize| turns.is_multiple_of(*split) && split * lanes <= GROUP.1;
         let mut splits = (1..=turns).filter(even);
         let most = splits.clone().next_back().unwrap_or(1);
-        let split = splits.find(|split| teams * lanes * split >= BUSY_LANES).unwrap_or(most);
+        let split = splits.find(|split| teams * lanes * split >= busy).unwrap_or(most);
         Self { lanes, split }
     }
 
     /// Lanes of the team.
-    fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         self.lanes * self.split
     }
 
     /// Lanes of a workgroup: whole teams.
-    pub(super) fn group(self) -> usize {
+    pub(crate) fn group(self) -> usize {
         let most = GROUP.1 / self.size();
         let round = |teams: &usize| (teams * self.size()).is_multiple_of(GROUP.0);
         (1..=most).find(round).unwrap_or(most) * self.size()
+    }
+
+    /// Lanes of the largest workgroup that has no more than `lanes`.
+    pub(crate) fn most(self, lanes: usize) -> usize {
+        let most = (lanes / self.size()).max(1);
+        let round = |teams: &usize| (teams * self.size()).is_multiple_of(GROUP.0);
+        (1..=most).rev().find(round).unwrap_or(most) * self.size()
     }
 }
 
@@ -127,24 +119,10 @@ mod tests {
     #[test]
     fn kernels_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
-        let (floor, wide4, wide8, wide32, wide64) =
-            (DeviceFacts::floor(), wide(4), wide(8), wide(32), wide(64));
-        let vector = |lanes, split, rows| Choice::Vector { team: Team { lanes, split }, rows };
+        let (floor, wide8, wide32) = (DeviceFacts::floor(), wide(8), wide(32));
         let few = |lanes, split| Choice::Few { team: Team { lanes, split } };
         let tile = |columns| Choice::Tile { columns };
         for (columns, rows, units, facts, choice, groups) in [
-            // E2B's products, one column: head, up, down, query.
-            (1, 262_144, 48, &wide32, vector(16, 1, 4), 16_384),
-            (1, 12_288, 48, &wide32, vector(16, 3, 4), 768),
-            (1, 1536, 384, &wide32, vector(32, 6, 4), 384),
-            (1, 2048, 48, &wide32, vector(16, 3, 1), 512),
-            (1, 2048, 48, &floor, vector(16, 3, 1), 512),
-            (1, 2048, 64, &wide8, vector(8, 8, 2), 1024),
-            (1, 2048, 64, &wide4, vector(4, 16, 2), 1024),
-            (1, 2048, 64, &wide64, vector(32, 2, 2), 1024),
-            // No more lanes than units.
-            (1, 3, 1, &floor, vector(1, 1, 1), 1),
-            (1, 3, 3, &wide32, vector(4, 1, 1), 1),
             (2, 257, 48, &wide32, few(16, 3), 33),
             (8, 12_288, 48, &wide32, few(16, 1), 1536),
             (8, 257, 48, &wide8, few(8, 6), 33),

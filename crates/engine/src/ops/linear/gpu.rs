@@ -1,19 +1,24 @@
-//! The launches of a product: one per slab.
+//! The launches of a product: one per slab. One column is a [`Product`] without begin and end.
 
 use super::choice::{Choice, Team};
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
     ops::{
+        Begin, End, Product,
         parts::{self, UNIT, WEIGHTS, quant},
+        product,
         slab::SlabParams,
     },
 };
 
-static VECTOR: Kernel = Kernel { name: "linear/vector", source: include_str!("vector.wgsl") };
 static FEW: Kernel = Kernel { name: "linear/few", source: include_str!("few.wgsl") };
 static TILE: Kernel = Kernel { name: "linear/tile", source: include_str!("tile.wgsl") };
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let plain = Product { begin: Begin::Plain, end: End::Plain };
+    if let Some(launches) = product::vector(&plain, call) {
+        return launches;
+    }
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
     (0..slabs.rows.len())
         .map(|slab| {
@@ -43,7 +48,6 @@ fn launch(choice: Choice, columns: usize, facts: &DeviceFacts) -> Dispatch {
             .constant("SPLIT", team.split as u32)
     };
     match choice {
-        Choice::Vector { team, rows } => teams(&VECTOR, team).constant("ROWS", rows as u32),
         Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", columns as u32),
         Choice::Tile { columns } => Dispatch::new(&TILE)
             .constant("COLUMNS", columns as u32)

@@ -4,6 +4,8 @@ pub(crate) mod cases;
 mod choice;
 mod gpu;
 
+pub(crate) use choice::Team;
+
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},

@@ -146,7 +146,7 @@ mod tests {
         let bytes: Vec<u8> = (1..=8u8).flat_map(|n| f32::from(n).to_le_bytes()).collect();
         let weights = |_: &str, ty: &Type| {
             let bytes = Bytes::from(bytes.clone());
-            Some(Weight { dtype: DType::F32, shape: ty.shape.clone(), bytes })
+            Some(Weight::new(DType::F32, ty.shape.clone(), bytes))
         };
         let plan = CpuPlan::new(g, weights).expect("the weight fits");
         plan.write("x", Data::F32(x.into()));

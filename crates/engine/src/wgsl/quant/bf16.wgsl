@@ -1,13 +1,14 @@
 // BF16, the upper halves of F32: a unit is 32 neighbours.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 4u;
     let a = w[at];
     let b = w[at + 1u];
     let c = w[at + 2u];
     let d = w[at + 3u];
-    return array<vec4<f32>, 8>(
+    let levels = array<vec4<f32>, 8>(
         uppers(a.xy), uppers(a.zw), uppers(b.xy), uppers(b.zw), uppers(c.xy), uppers(c.zw), uppers(d.xy), uppers(d.zw),
     );
+    return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
 fn uppers(words: vec2<u32>) -> vec4<f32> {

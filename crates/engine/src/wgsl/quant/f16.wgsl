@@ -1,13 +1,14 @@
 // F16: a unit is 32 neighbours.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 4u;
     let a = w[at];
     let b = w[at + 1u];
     let c = w[at + 2u];
     let d = w[at + 3u];
-    return array<vec4<f32>, 8>(
+    let levels = array<vec4<f32>, 8>(
         halves(a.xy), halves(a.zw), halves(b.xy), halves(b.zw), halves(c.xy), halves(c.zw), halves(d.xy), halves(d.zw),
     );
+    return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
 fn halves(words: vec2<u32>) -> vec4<f32> {

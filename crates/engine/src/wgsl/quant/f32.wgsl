@@ -1,10 +1,11 @@
 // F32: a unit is 32 neighbours.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 8u;
-    return array<vec4<f32>, 8>(
+    let levels = array<vec4<f32>, 8>(
         bitcast<vec4<f32>>(w[at]), bitcast<vec4<f32>>(w[at + 1u]), bitcast<vec4<f32>>(w[at + 2u]), bitcast<vec4<f32>>(w[at + 3u]),
         bitcast<vec4<f32>>(w[at + 4u]), bitcast<vec4<f32>>(w[at + 5u]), bitcast<vec4<f32>>(w[at + 6u]), bitcast<vec4<f32>>(w[at + 7u]),
     );
+    return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -3,16 +3,17 @@
 // The sixteen levels, 128 added to each.
 const LEVELS = vec4(0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u);
 
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let quants = w[p.plane0 / 4u + unit];
     let high = quants >> vec4(4u);
     let d = half_at(p.plane1, unit);
-    return array<vec4<f32>, 8>(
-        (look_up(LEVELS, quants.x) - 128.0) * d, (look_up(LEVELS, quants.y) - 128.0) * d,
-        (look_up(LEVELS, quants.z) - 128.0) * d, (look_up(LEVELS, quants.w) - 128.0) * d,
-        (look_up(LEVELS, high.x) - 128.0) * d, (look_up(LEVELS, high.y) - 128.0) * d,
-        (look_up(LEVELS, high.z) - 128.0) * d, (look_up(LEVELS, high.w) - 128.0) * d,
+    let levels = array<vec4<f32>, 8>(
+        look_up(LEVELS, quants.x) - 128.0, look_up(LEVELS, quants.y) - 128.0,
+        look_up(LEVELS, quants.z) - 128.0, look_up(LEVELS, quants.w) - 128.0,
+        look_up(LEVELS, high.x) - 128.0, look_up(LEVELS, high.y) - 128.0,
+        look_up(LEVELS, high.z) - 128.0, look_up(LEVELS, high.w) - 128.0,
     );
+    return Unit(levels, vec4(d), vec4(0.0));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -3,7 +3,7 @@
 // The values of E2M1 doubled to be whole, 12 added to each.
 const LEVELS = vec4(0x0f0e0d0cu, 0x18141210u, 0x090a0b0cu, 0x00040608u);
 
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let quants = w[p.plane0 / 4u + unit];
     let high = quants >> vec4(4u);
     let exponent = (word(p.plane1 + unit / 4u) >> (unit % 4u * 8u)) & 255u;
@@ -12,10 +12,11 @@ fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
     let small = exponent < 128u;
     let d = bitcast<f32>(select(exponent - 1u, exponent + 3u, small) << 23u);
     let level = select(1.0, 0.0625, small);
-    return array<vec4<f32>, 8>(
-        float4(quants.x, level) * d, float4(quants.y, level) * d, float4(quants.z, level) * d, float4(quants.w, level) * d,
-        float4(high.x, level) * d, float4(high.y, level) * d, float4(high.z, level) * d, float4(high.w, level) * d,
+    let levels = array<vec4<f32>, 8>(
+        float4(quants.x, level), float4(quants.y, level), float4(quants.z, level), float4(quants.w, level),
+        float4(high.x, level), float4(high.y, level), float4(high.z, level), float4(high.w, level),
     );
+    return Unit(levels, vec4(d), vec4(0.0));
 }
 
 fn float4(nibbles: u32, level: f32) -> vec4<f32> {

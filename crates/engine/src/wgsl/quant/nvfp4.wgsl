@@ -3,18 +3,19 @@
 // The values of E2M1 doubled to be whole, 12 added to each.
 const LEVELS = vec4(0x0f0e0d0cu, 0x18141210u, 0x090a0b0cu, 0x00040608u);
 
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let quants = w[p.plane0 / 4u + unit];
     let high = quants >> vec4(4u);
     let scales = word(p.plane1 + unit / 2u) >> (unit % 2u * 16u);
     let a = nvfp4_scale(scales & 255u);
     let b = nvfp4_scale((scales >> 8u) & 255u);
-    return array<vec4<f32>, 8>(
-        (look_up(LEVELS, quants.x) - 12.0) * a, (look_up(LEVELS, quants.y) - 12.0) * a,
-        (look_up(LEVELS, high.x) - 12.0) * a, (look_up(LEVELS, high.y) - 12.0) * a,
-        (look_up(LEVELS, quants.z) - 12.0) * b, (look_up(LEVELS, quants.w) - 12.0) * b,
-        (look_up(LEVELS, high.z) - 12.0) * b, (look_up(LEVELS, high.w) - 12.0) * b,
+    let levels = array<vec4<f32>, 8>(
+        look_up(LEVELS, quants.x) - 12.0, look_up(LEVELS, quants.y) - 12.0,
+        look_up(LEVELS, high.x) - 12.0, look_up(LEVELS, high.y) - 12.0,
+        look_up(LEVELS, quants.z) - 12.0, look_up(LEVELS, quants.w) - 12.0,
+        look_up(LEVELS, high.z) - 12.0, look_up(LEVELS, high.w) - 12.0,
     );
+    return Unit(levels, vec4(a, a, b, b), vec4(0.0));
 }
 
 // Half the value of an unsigned float of 4 + 3 bits, because the levels are doubled; its NaN counts as zero.

@@ -1,6 +1,6 @@
 // Q2_K: planes quants (64 bytes) | 4-bit scales and minima (16) | d, dmin (4). A unit is 8 bytes of quants: each holds four weights
 // that lie 32 apart, so 8 neighbours in each of four sub-blocks.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let four = w[p.plane0 / 4u + unit / 2u];
     let quants = select(four.xy, four.zw, unit % 2u == 1u);
     let d = unpack2x16float(word(p.plane2 + unit / 8u));
@@ -16,10 +16,11 @@ fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
     let q1 = (quants >> vec2(2u)) & vec2(0x03030303u);
     let q2 = (quants >> vec2(4u)) & vec2(0x03030303u);
     let q3 = (quants >> vec2(6u)) & vec2(0x03030303u);
-    return array<vec4<f32>, 8>(
-        bytes4(q0.x) * s0.x - s0.y, bytes4(q0.y) * s0.x - s0.y, bytes4(q1.x) * s1.x - s1.y, bytes4(q1.y) * s1.x - s1.y,
-        bytes4(q2.x) * s2.x - s2.y, bytes4(q2.y) * s2.x - s2.y, bytes4(q3.x) * s3.x - s3.y, bytes4(q3.y) * s3.x - s3.y,
+    let levels = array<vec4<f32>, 8>(
+        bytes4(q0.x), bytes4(q0.y), bytes4(q1.x), bytes4(q1.y),
+        bytes4(q2.x), bytes4(q2.y), bytes4(q3.x), bytes4(q3.y),
     );
+    return Unit(levels, vec4(s0.x, s1.x, s2.x, s3.x), vec4(s0.y, s1.y, s2.y, s3.y));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

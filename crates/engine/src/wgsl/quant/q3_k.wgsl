@@ -1,6 +1,6 @@
 // Q3_K: planes low bits (64 bytes) | third bits (32) | 6-bit scales (12) | d (2). A unit is 8 bytes of low bits: each holds four
 // weights that lie 32 apart, so 8 neighbours in each of four sub-blocks.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let block = unit / 8u;
     let second = unit % 8u / 4u;
     let four = w[p.plane0 / 4u + unit / 2u];
@@ -22,10 +22,11 @@ fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
     let q1 = q3_k_quants(quants >> vec2(2u), third >> vec2(1u));
     let q2 = q3_k_quants(quants >> vec2(4u), third >> vec2(2u));
     let q3 = q3_k_quants(quants >> vec2(6u), third >> vec2(3u));
-    return array<vec4<f32>, 8>(
-        (bytes4(q0.x) - 4.0) * s0, (bytes4(q0.y) - 4.0) * s0, (bytes4(q1.x) - 4.0) * s1, (bytes4(q1.y) - 4.0) * s1,
-        (bytes4(q2.x) - 4.0) * s2, (bytes4(q2.y) - 4.0) * s2, (bytes4(q3.x) - 4.0) * s3, (bytes4(q3.y) - 4.0) * s3,
+    let levels = array<vec4<f32>, 8>(
+        bytes4(q0.x) - 4.0, bytes4(q0.y) - 4.0, bytes4(q1.x) - 4.0, bytes4(q1.y) - 4.0,
+        bytes4(q2.x) - 4.0, bytes4(q2.y) - 4.0, bytes4(q3.x) - 4.0, bytes4(q3.y) - 4.0,
     );
+    return Unit(levels, vec4(s0, s1, s2, s3), vec4(0.0));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -1,18 +1,18 @@
 // Q4_K: planes quants (128 bytes) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 neighbours in the low
 // nibbles, and in the high nibbles the 16 that lie 32 further on.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let quants = w[p.plane0 / 4u + unit];
     let head = w[p.plane1 / 4u + unit / 8u];
     let d = unpack2x16float(head.x);
     let s = unit % 8u / 2u * 2u;
-    let a = k_scales(head, s) * d;
-    let b = k_scales(head, s + 1u) * d;
+    let scales = k_scales(head, s) * d.xxyy;
     let low = quants & vec4(0x0f0f0f0fu);
     let high = (quants >> vec4(4u)) & vec4(0x0f0f0f0fu);
-    return array<vec4<f32>, 8>(
-        bytes4(low.x) * a.x - a.y, bytes4(low.y) * a.x - a.y, bytes4(low.z) * a.x - a.y, bytes4(low.w) * a.x - a.y,
-        bytes4(high.x) * b.x - b.y, bytes4(high.y) * b.x - b.y, bytes4(high.z) * b.x - b.y, bytes4(high.w) * b.x - b.y,
+    let levels = array<vec4<f32>, 8>(
+        bytes4(low.x), bytes4(low.y), bytes4(low.z), bytes4(low.w),
+        bytes4(high.x), bytes4(high.y), bytes4(high.z), bytes4(high.w),
     );
+    return Unit(levels, scales.xxyy, scales.zzww);
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

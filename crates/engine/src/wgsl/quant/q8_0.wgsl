@@ -1,14 +1,15 @@
 // Q8_0: planes quants (32 bytes) | d (2). A unit is a block: 32 neighbours.
-fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 2u;
     // With the sign bit flipped, a signed byte is an unsigned one that is 128 too large.
     let a = w[at] ^ vec4(0x80808080u);
     let b = w[at + 1u] ^ vec4(0x80808080u);
     let d = half_at(p.plane1, unit);
-    return array<vec4<f32>, 8>(
-        (bytes4(a.x) - 128.0) * d, (bytes4(a.y) - 128.0) * d, (bytes4(a.z) - 128.0) * d, (bytes4(a.w) - 128.0) * d,
-        (bytes4(b.x) - 128.0) * d, (bytes4(b.y) - 128.0) * d, (bytes4(b.z) - 128.0) * d, (bytes4(b.w) - 128.0) * d,
+    let levels = array<vec4<f32>, 8>(
+        bytes4(a.x) - 128.0, bytes4(a.y) - 128.0, bytes4(a.z) - 128.0, bytes4(a.w) - 128.0,
+        bytes4(b.x) - 128.0, bytes4(b.y) - 128.0, bytes4(b.z) - 128.0, bytes4(b.w) - 128.0,
     );
+    return Unit(levels, vec4(d), vec4(0.0));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -1,11 +1,28 @@
 // What block formats are written with: the slab's words, and bytes as numbers. The kernel's parameters name the planes.
 //
-// A format's part defines load_unit(unit), 32 weights of the slab in groups of four neighbours, and unit_column(unit, group),
+// A format's part defines unit_at(unit), 32 weights of the slab in groups of four neighbours, and unit_column(unit, group),
 // the column of a group's first weight for a unit counted inside its row.
 //
 // unpack2x16float may flush subnormal halves (below 6.1e-5) to zero. No GPU we know does, and a scale that small makes weights
 // no sum notices, so halves are not decoded by integers.
 @group(0) @binding(2) var<storage, read> w: array<vec4<u32>>;
+
+// Weights of groups 2i and 2i + 1 are levels * scale[i] - offset[i].
+struct Unit {
+    levels: array<vec4<f32>, 8>,
+    scale: vec4<f32>,
+    offset: vec4<f32>,
+}
+
+fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
+    let u = unit_at(unit);
+    return array<vec4<f32>, 8>(
+        u.levels[0] * u.scale.x - u.offset.x, u.levels[1] * u.scale.x - u.offset.x,
+        u.levels[2] * u.scale.y - u.offset.y, u.levels[3] * u.scale.y - u.offset.y,
+        u.levels[4] * u.scale.z - u.offset.z, u.levels[5] * u.scale.z - u.offset.z,
+        u.levels[6] * u.scale.w - u.offset.w, u.levels[7] * u.scale.w - u.offset.w,
+    );
+}
 
 fn word(i: u32) -> u32 {
     return w[i / 4u][i % 4u];
@@ -40,14 +57,12 @@ fn look_up(table: vec4<u32>, nibbles: u32) -> vec4<f32> {
     return vec4<f32>((four >> ((q & vec4(3u)) * 8u)) & vec4(255u));
 }
 
-// Scale and minimum of sub-block s of Q4_K and Q5_K, packed in the 12 bytes behind d and dmin.
-fn k_scales(head: vec4<u32>, s: u32) -> vec2<f32> {
-    let shift = (s % 4u) * 8u;
-    let a = (head.y >> shift) & 255u;
-    let b = (head.z >> shift) & 255u;
-    let c = (head.w >> shift) & 255u;
+// Scales (xy) and minima (zw) of sub-blocks s and s + 1 of Q4_K and Q5_K, s even, packed in the 12 bytes behind d and dmin.
+fn k_scales(head: vec4<u32>, s: u32) -> vec4<f32> {
+    let shifted = head.yzw >> vec3((s % 4u) * 8u);
     let late = s >= 4u;
-    let scale = select(a & 63u, (c & 15u) | ((a >> 6u) << 4u), late);
-    let minimum = select(b & 63u, (c >> 4u) | ((b >> 6u) << 4u), late);
-    return vec2(f32(scale), f32(minimum));
+    let upper = (shifted.xy >> vec2(2u)) & vec2(0x3030u);
+    let lower = vec2(shifted.z, shifted.z >> 4u) & vec2(0x0f0fu);
+    let pairs = select(shifted.xy & vec2(0x3f3fu), lower | upper, late);
+    return vec4<f32>(vec4(pairs.x & 255u, (pairs.x >> 8u) & 255u, pairs.y & 255u, (pairs.y >> 8u) & 255u));
 }

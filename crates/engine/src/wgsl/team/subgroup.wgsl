@@ -57,6 +57,25 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
+// Over the whole workgroup.
+fn group_sum(value: f32, lane: Lane) -> f32 {
+    var sum = value;
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        sum = sum + subgroupShuffleXor(sum, step);
+    }
+    if lane.in_part == 0u {
+        sh_parts[lane.part] = sum;
+    }
+    workgroupBarrier();
+    sum = sh_parts[0];
+    for (var i = 1u; i < WG / LANES; i++) {
+        sum = sum + sh_parts[i];
+    }
+    // The next call writes this memory again.
+    workgroupBarrier();
+    return sum;
+}
+
 fn team_max(value: f32, lane: Lane) -> f32 {
     var most = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {

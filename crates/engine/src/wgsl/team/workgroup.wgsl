@@ -54,6 +54,26 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
+// Over the whole workgroup.
+fn group_sum(value: f32, lane: Lane) -> f32 {
+    let at = lane.part * LANES + lane.in_part;
+    sh_team[at] = value;
+    workgroupBarrier();
+    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+        if lane.in_part < step {
+            sh_team[at] = sh_team[at] + sh_team[at + step];
+        }
+        workgroupBarrier();
+    }
+    var sum = sh_team[0];
+    for (var i = 1u; i < WG / LANES; i++) {
+        sum = sum + sh_team[i * LANES];
+    }
+    // The next call writes this memory again.
+    workgroupBarrier();
+    return sum;
+}
+
 fn team_max(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
     sh_team[at] = value;

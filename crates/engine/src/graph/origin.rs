@@ -1,0 +1,71 @@
+//! Where values come from.
+
+use super::Type;
+use crate::gpu::ROW_STEP;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The host writes it before a run.
+    Input(String),
+    /// It is read from the model's file, by tensor name, and never changes.
+    Weight(String),
+    /// Several tensors of one format and width, one below the other; else like a weight.
+    Stack(Vec<Member>),
+    /// It outlives a run: caches, rings, the last token.
+    State(String),
+    /// A node makes it.
+    Node(usize),
+}
+
+/// A tensor of a stack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name in the model's file.
+    pub name: String,
+    /// How many rows it has.
+    pub rows: usize,
+}
+
+impl Member {
+    /// A tensor of `rows` rows.
+    pub fn new(name: impl Into<String>, rows: usize) -> Self {
+        Self { name: name.into(), rows }
+    }
+
+    /// Whether other rows may follow its own in a stack: rows are written to a device in fours.
+    pub fn stackable(&self) -> bool {
+        self.rows.is_multiple_of(ROW_STEP)
+    }
+}
+
+impl Origin {
+    /// The name a weight is kept under on a device: its tensor's, or its members' joined by `+`. `None` for all else.
+    pub fn weight_name(&self) -> Option<String> {
+        match self {
+            Self::Weight(name) => Some(name.clone()),
+            Self::Stack(members) => {
+                let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+                Some(names.join("+"))
+            }
+            Self::Input(_) | Self::State(_) | Self::Node(_) => None,
+        }
+    }
+
+    /// The tensors of a weight of type `ty`, each with the row it starts at and its own type; none for all else.
+    pub fn tensors<'a>(&'a self, ty: &Type) -> Vec<(&'a str, usize, Type)> {
+        match self {
+            Self::Weight(name) => vec![(name, 0, ty.clone())],
+            Self::Stack(members) => {
+                let mut first = 0;
+                let place = |member: &'a Member| {
+                    let shape = [member.rows, ty.shape.width()].into();
+                    first += member.rows;
+                    (member.name.as_str(), first - member.rows, Type { shape, ..ty.clone() })
+                };
+                members.iter().map(place).collect()
+            }
+            Self::Input(_) | Self::State(_) | Self::Node(_) => vec![],
+        }
+    }
+}

@@ -1,0 +1,32 @@
+// h1 = s * (h + a * rho * w1),  rho = 1 / sqrt(mean(a^2) + eps);  then what is next. Every workgroup makes it for itself, the first one
+// writes it down; h is bound as x
+//#use columns
+//#use shared
+//#use next
+@group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
+@group(0) @binding(8) var<storage, read> s: array<f32>;
+@group(0) @binding(9) var<storage, read_write> h1: array<vec4<f32>>;
+
+fn begin(group: vec3<u32>, lane: Lane) {
+    var squares = 0.0;
+    for (var i = number(lane); i < QUADS; i += WG) {
+        let branch = a[quad_column(i) / 4u];
+        sh_x[place(i)] = branch;
+        squares += dot(branch, branch);
+    }
+    let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
+    let scale = select(1.0, s[0], p.scaled != 0u);
+    squares = 0.0;
+    for (var i = number(lane); i < QUADS; i += WG) {
+        let column = quad_column(i);
+        let sum = (x4(0u, column) + sh_x[place(i)] * rho * w1[column / 4u]) * scale;
+        if grid_index(group) == 0u {
+            h1[column / 4u] = sum;
+        }
+        sh_x[place(i)] = sum;
+        squares += dot(sum, sum);
+    }
+    next_norm(squares, lane);
+    sum_units(lane);
+}

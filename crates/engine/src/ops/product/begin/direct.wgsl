@@ -1,0 +1,7 @@
+// x is read from memory by every team.
+//#use columns
+fn begin(group: vec3<u32>, lane: Lane) {}
+
+fn column_at(unit: u32) -> Column {
+    return column_of(x_unit(0u, unit));
+}

@@ -1,0 +1,14 @@
+// x = h * w2 / sqrt(mean(h^2) + eps), made by every workgroup for itself; h is bound as x
+//#use columns
+//#use shared
+//#use next
+fn begin(group: vec3<u32>, lane: Lane) {
+    var squares = 0.0;
+    for (var i = number(lane); i < QUADS; i += WG) {
+        let h = x4(0u, quad_column(i));
+        sh_x[place(i)] = h;
+        squares += dot(h, h);
+    }
+    next_norm(squares, lane);
+    sum_units(lane);
+}

@@ -1,0 +1,97 @@
+//! Products as models write them.
+
+use super::{Begin, End, Product};
+use crate::{
+    graph::{Graph, Value},
+    ops::{AddNorm, Branch},
+};
+
+/// What a product takes.
+#[derive(Debug, Clone, Copy)]
+pub enum Start {
+    /// These rows, `[t, k]`.
+    Rows(Value),
+    /// `rms(h) ⊙ weight`.
+    Norm {
+        /// The residual stream, `[t, k]`.
+        h: Value,
+        /// Weight of the norm, `[k]`.
+        weight: Value,
+        /// Added to the mean, inside the root.
+        eps: f32,
+    },
+    /// `h1 = s · (h + rms(a) ⊙ w)`, and where there is a next norm, `rms(h1) ⊙ next`.
+    Branch {
+        /// What `h1` is made of.
+        branch: Branch,
+        /// Weight of the next norm, `[k]`.
+        next: Option<Value>,
+        /// Added to each mean, inside the root.
+        eps: f32,
+    },
+}
+
+/// What is made of a product `[t, r]`.
+#[derive(Debug, Clone, Copy)]
+pub enum Finish {
+    /// Nothing else.
+    Plain,
+    /// `gelu(a) ⊙ b` of its halves: `[t, r/2]`.
+    Geglu,
+    /// `gelu(y) ⊙ long[:, slice]`.
+    GeluMul {
+        /// Rows of several slices, `[t, l·r]`.
+        long: Value,
+        /// Which of them.
+        slice: usize,
+    },
+}
+
+impl Graph {
+    /// The product of what `start` makes with the weight `[r, k]`, finished: `(h1, y)`, where `h1` is the residual stream if
+    /// `start` makes a new one.
+    pub fn product(
+        &mut self,
+        start: &Start,
+        weight: Value,
+        finish: &Finish,
+    ) -> (Option<Value>, Value) {
+        let (begin, mut inputs) = match start {
+            Start::Rows(x) => (Begin::Plain, vec![*x]),
+            Start::Norm { h, weight, eps } => (Begin::Norm { eps: *eps }, vec![*h, *weight]),
+            Start::Branch { branch, next, eps } => {
+                let (scaled, following) = (branch.scale.is_some(), next.is_some());
+                let op = AddNorm { eps: *eps, scaled, next: following };
+                (Begin::Added(op), branch.inputs().into_iter().chain(*next).collect())
+            }
+        };
+        inputs.push(weight);
+        let end = match finish {
+            Finish::Plain => End::Plain,
+            Finish::Geglu => End::Geglu,
+            Finish::GeluMul { long, slice } => {
+                inputs.push(*long);
+                End::GeluMul { slice: *slice }
+            }
+        };
+        match self.apply_all(Product { begin, end }, &inputs).as_slice() {
+            [h1, y] => (Some(*h1), *y),
+            results => (None, results[0]),
+        }
+    }
+
+    /// `gelu(a) ⊙ b`, where `a` and `b` are the halves of the rows of `x` times the weight `[2f, k]`: `[t, f]`.
+    pub fn linear_geglu(&mut self, x: Value, gate_up: Value) -> Value {
+        self.product(&Start::Rows(x), gate_up, &Finish::Geglu).1
+    }
+
+    /// `gelu(x · weight) ⊙ long[:, slice]`: the gate of a layer's own inputs.
+    pub fn linear_gelu_mul(&mut self, x: Value, weight: Value, long: Value, slice: usize) -> Value {
+        self.product(&Start::Rows(x), weight, &Finish::GeluMul { long, slice }).1
+    }
+
+    /// `rms(h) ⊙ norm` times the weight.
+    pub fn norm_linear(&mut self, h: Value, norm: Value, eps: f32, weight: Value) -> Value {
+        self.product(&Start::Norm { h, weight: norm, eps }, weight, &Finish::Plain).1
+    }
+}

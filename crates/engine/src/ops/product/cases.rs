@@ -1,0 +1,132 @@
+use rullama_gguf::DType;
+
+use super::{Finish, Start};
+use crate::{
+    graph::{Graph, Member, Type, Value},
+    ops::Branch,
+    suite::{Case, Tolerance, random_bits},
+};
+
+const EPS: f32 = 1e-6;
+
+/// What comes before and after, without values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Front {
+    Rows,
+    Norm,
+    Branch { scaled: bool, next: bool },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Back {
+    Plain,
+    Geglu,
+    GeluMul,
+}
+
+const FRONTS: [Front; 6] = [
+    Front::Rows,
+    Front::Norm,
+    Front::Branch { scaled: false, next: false },
+    Front::Branch { scaled: true, next: false },
+    Front::Branch { scaled: false, next: true },
+    Front::Branch { scaled: true, next: true },
+];
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for front in FRONTS {
+        for back in [Back::Plain, Back::Geglu, Back::GeluMul] {
+            // One launch, few columns, tiles; rows that are no multiple of four columns; slabs on the floor.
+            for (dtype, t, rows, width) in [
+                (DType::Q8_0, 1, 40, 96),
+                (DType::F16, 1, 8, 17),
+                (DType::Q4_0, 3, 8, 64),
+                (DType::F32, 9, 8, 32),
+            ] {
+                cases.push(product(front, back, dtype, [t, rows, width]));
+            }
+            cases.push(product(front, back, DType::F32, [2, 8, 5]).gradient());
+        }
+    }
+    let branch = Front::Branch { scaled: true, next: true };
+    for (front, back, dtype, rows, width) in [
+        // Rows for teams of all kinds, and rows that do not fit the memory of a small workgroup.
+        (Front::Rows, Back::Geglu, DType::Q4_0, 33_000, 64),
+        (Front::Rows, Back::Geglu, DType::Q4_0, 16_408, 64),
+        (Front::Norm, Back::Plain, DType::Q4_0, 33_001, 64),
+        (branch, Back::Geglu, DType::Q8_0, 8, 4096),
+        (Front::Branch { scaled: false, next: false }, Back::GeluMul, DType::Q8_0, 257, 256),
+    ] {
+        cases.push(product(front, back, dtype, [1, rows, width]));
+    }
+    for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_K, DType::Q2_K, DType::Q3_K] {
+        let case = product(branch, Back::Geglu, dtype, [1, 8, 1536]);
+        cases.push(
+            case.given("gate", random_bits(dtype, [4, 1536]))
+                .given("up", random_bits(dtype, [4, 1536])),
+        );
+    }
+    cases.extend(benches());
+    cases
+}
+
+/// A layer of Gemma 4 E2B, token by token: queries, keys and values; gate and up; the gate of the layer's own inputs.
+fn benches() -> Vec<Case> {
+    let (next, last) =
+        (Front::Branch { scaled: true, next: true }, Front::Branch { scaled: false, next: false });
+    let shapes = [
+        (next, Back::Plain, DType::Q4_K, 2560, 1536),
+        (Front::Rows, Back::Geglu, DType::Q4_K, 12_288, 1536),
+        (next, Back::Geglu, DType::Q4_K, 12_288, 1536),
+        (next, Back::Geglu, DType::Q4_K, 24_576, 1536),
+        (last, Back::GeluMul, DType::Q4_K, 256, 1536),
+        (last, Back::GeluMul, DType::F32, 256, 1536),
+    ];
+    let bench =
+        |(front, back, dtype, rows, width)| product(front, back, dtype, [1, rows, width]).bench();
+    shapes.map(bench).into()
+}
+
+fn product(front: Front, back: Back, dtype: DType, [t, rows, width]: [usize; 3]) -> Case {
+    let build = move |g: &mut Graph| {
+        let start = start(g, front, t, width);
+        let (weight, finish) = match back {
+            Back::Geglu => {
+                let half = |name: &str| Member::new(name, rows / 2);
+                (g.weight_rows(&[half("gate"), half("up")], dtype, width), Finish::Geglu)
+            }
+            Back::Plain => (g.weight("w", Type::weight(dtype, [rows, width])), Finish::Plain),
+            Back::GeluMul => {
+                let long = g.input("long", Type::f32([t, 3 * rows]));
+                let weight = g.weight("w", Type::weight(dtype, [rows, width]));
+                (weight, Finish::GeluMul { long, slice: 1 })
+            }
+        };
+        let (h1, y) = g.product(&start, weight, &finish);
+        std::iter::once(y).chain(h1).collect::<Vec<Value>>()
+    };
+    let name = format!("{front:?} {} {t}x{width} to {rows} {back:?}", dtype.name());
+    // GELU falls back to small numbers where its argument is negative; those are differences.
+    let tolerance = Tolerance::EXPONENTIAL.terms(width).cancelling((width as f32).sqrt());
+    Case::new("product", name, build).tolerance(tolerance)
+}
+
+fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {
+    let rows = Type::f32([t, width]);
+    let norm = |g: &mut Graph, name: &str| g.weight(name, Type::weight(DType::F32, [width]));
+    match front {
+        Front::Rows => Start::Rows(g.input("x", rows)),
+        Front::Norm => Start::Norm { h: g.input("h", rows), weight: norm(g, "next"), eps: EPS },
+        Front::Branch { scaled, next } => Start::Branch {
+            branch: Branch {
+                residual: g.input("h", rows.clone()),
+                branch: g.input("a", rows),
+                weight: norm(g, "post"),
+                scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
+            },
+            next: next.then(|| norm(g, "next")),
+            eps: EPS,
+        },
+    }
+}

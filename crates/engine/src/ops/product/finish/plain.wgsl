@@ -1,0 +1,14 @@
+// A result is a row's sum.
+fn results() -> u32 {
+    return ROWS;
+}
+
+fn row_of(first: u32, i: u32) -> u32 {
+    return first + i;
+}
+
+fn finish(row: u32, i: u32, sums: vec4<f32>) {
+    if row < p.rows {
+        y[p.first_row + row] = sums[i];
+    }
+}

@@ -1,0 +1,132 @@
+//! A product with a weight, with what comes before and after it where that saves launches: norms and the residual sum in front,
+//! GELU and GeGLU behind. One column is one launch; else it is what it stands for.
+
+mod build;
+pub(crate) mod cases;
+mod choice;
+mod gpu;
+
+pub use build::{Finish, Start};
+pub(crate) use gpu::vector;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, NodeValues, Op, Type, Value},
+    ops::{AddNorm, fused},
+};
+
+/// A product. Inputs: those of its begin, the weight, those of its end. Results: `h1` where the begin makes it, then `y`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Product {
+    /// What makes the rows it takes.
+    pub begin: Begin,
+    /// What is made of the rows it gives.
+    pub end: End,
+}
+
+/// What makes the rows of a product.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Begin {
+    /// `x`
+    Plain,
+    /// `rms(h) ⊙ next`, of `h` and `next`
+    Norm {
+        /// Added to the mean, inside the root.
+        eps: f32,
+    },
+    /// The last result of [`AddNorm`], with its inputs; its first, the residual stream, is a result of the product too.
+    Added(AddNorm),
+}
+
+/// What is made of the rows of a product.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// `y`
+    Plain,
+    /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second
+    Geglu,
+    /// `gelu(y) ⊙ long[:, slice]`, of `long`
+    GeluMul {
+        /// Which slice, counted in rows of `y`.
+        slice: usize,
+    },
+}
+
+impl Begin {
+    /// How many inputs it has.
+    fn inputs(&self) -> usize {
+        match self {
+            Self::Plain => 1,
+            Self::Norm { .. } => 2,
+            Self::Added(op) => 3 + usize::from(op.scaled) + usize::from(op.next),
+        }
+    }
+}
+
+impl Product {
+    /// Which input the weight is.
+    fn weight_input(&self) -> usize {
+        self.begin.inputs()
+    }
+
+    /// The operations this one stands for.
+    fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
+        let at = self.weight_input();
+        let (h1, x) = match &self.begin {
+            Begin::Plain => (None, inputs[0]),
+            Begin::Norm { eps } => (None, graph.rms_norm(inputs[0], Some(inputs[1]), *eps)),
+            Begin::Added(op) => {
+                let made = graph.apply_all(op.clone(), &inputs[..at]);
+                (Some(made[0]), made[made.len() - 1])
+            }
+        };
+        let y = graph.linear(x, inputs[at]);
+        let y = match self.end {
+            End::Plain => y,
+            End::Geglu => graph.geglu_halves(y),
+            End::GeluMul { slice } => graph.gelu_mul_slice(y, inputs[at + 1], slice),
+        };
+        h1.into_iter().chain([y]).collect()
+    }
+}
+
+impl Op for Product {
+    fn name(&self) -> &'static str {
+        "product"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        // The operations it stands for know what fits.
+        let mut graph = Graph::new();
+        let values: Vec<Value> = inputs
+            .iter()
+            .enumerate()
+            .map(|(i, ty)| graph.input(i.to_string(), (*ty).clone()))
+            .collect();
+        let results = self.unfused(&mut graph, &values);
+        results.iter().map(|value| graph.ty(*value).clone()).collect()
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::vector(self, call)
+            .unwrap_or_else(|| fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)))
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        2 * inputs[0].shape.rows() as u64 * inputs[self.weight_input()].shape.len() as u64
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        fused::grad(graph, node, dy, &|graph, inputs| self.unfused(graph, inputs))
+    }
+}

@@ -1,0 +1,1 @@
+fn next_norm(squares: f32, lane: Lane) {}
