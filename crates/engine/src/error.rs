@@ -51,6 +51,21 @@ pub enum EngineError {
         /// How much was asked for.
         bytes: u64,
     },
+    /// A cache is larger than what a kernel can bind.
+    #[error(
+        "the cache `{name}` takes {bytes} bytes, but this GPU binds at most {limit} at a time; use a context of at most \
+         {fits} positions or a smaller cache format"
+    )]
+    CacheTooLarge {
+        /// Which state.
+        name: String,
+        /// How large it is.
+        bytes: u64,
+        /// How large a binding may be.
+        limit: u64,
+        /// Slots that would fit.
+        fits: u64,
+    },
     /// Waiting for the device took too long.
     #[error("the GPU did not answer in time")]
     Timeout,

@@ -6,7 +6,7 @@ use rullama_engine::{
     EngineError,
     cpu::Data,
     gpu::{Gpu, GpuPlan, Weights},
-    graph::{Graph, Step, Type, Value},
+    graph::{Element, Graph, Step, Type, Value},
 };
 
 const STEP: Step = Step { position: 0, count: 1, seed: 0, reserved: 0 };
@@ -85,6 +85,24 @@ fn a_buffer_that_is_too_large_is_out_of_memory() {
         }
         let (plan, y) = sum(&gpu).await.expect("the device still works");
         assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
+#[test]
+fn a_cache_that_no_kernel_can_bind_says_what_fits() {
+    on_each_gpu(async |gpu| {
+        let row = 512 * 1024;
+        let slots = gpu.facts().binding_bytes / (row * 2) + 1;
+        let sizes = [slots, row].map(|n| usize::try_from(n).expect("64 bits here"));
+        let mut graph = Graph::new();
+        graph.state("k", Type::cache(Element::F16, sizes));
+        match GpuPlan::new(graph, &Weights::new(&gpu), &mut HashMap::new()).await {
+            Err(EngineError::CacheTooLarge { name, bytes, limit, fits }) => {
+                assert_eq!((name.as_str(), limit), ("k", gpu.facts().binding_bytes));
+                assert_eq!((bytes, fits), (slots * row * 2, slots - 1));
+            }
+            other => panic!("{other:?}"),
+        }
     });
 }
 

@@ -37,6 +37,7 @@ operations!(
     add_norm_norm,
     argmax,
     attention,
+    attention_qkv,
     cross_entropy,
     cross_entropy_grad,
     embed,

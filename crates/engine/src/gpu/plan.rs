@@ -271,6 +271,7 @@ impl Memory {
                 }
                 Origin::State(name) => {
                     if !states.contains_key(name) {
+                        check_binding(gpu, name, &info.ty)?;
                         states.insert(name.clone(), gpu.buffer(name, bytes, storage).await?);
                     }
                     named.insert(value, states[name].clone());
@@ -321,6 +322,19 @@ impl Memory {
             Origin::Input(_) | Origin::State(_) => Ok(&self.named[&value]),
         }
     }
+}
+
+/// States are bound whole: a cache that is too large for that is refused before anything is made for it.
+fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
+    // What the device can do, whatever it plays.
+    let limit = gpu.device.limits().max_storage_buffer_binding_size;
+    let bytes = value_bytes(ty);
+    if bytes <= limit {
+        return Ok(());
+    }
+    let slots = ty.shape.dims().first().copied().unwrap_or(1) as u64;
+    let fits = limit / bytes.div_ceil(slots.max(1));
+    Err(EngineError::CacheTooLarge { name: name.into(), bytes, limit, fits })
 }
 
 /// Scratch memory is shared by all operations: for each number, the most any of them asks for.

@@ -27,6 +27,7 @@ pub(crate) mod router;
 pub(crate) mod sample;
 pub(crate) mod select_row;
 mod slab;
+mod slice;
 pub(crate) mod store;
 pub(crate) mod suppress;
 pub(crate) mod top_k;
@@ -35,7 +36,9 @@ pub use adamw::{AdamW, AdamWStep, Trained};
 pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
-pub use attention::{Attention, AttentionGrad, AttentionTrain};
+pub use attention::{
+    Attention, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues, QueryValues,
+};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
 pub use elementwise::Elementwise;
 pub use embed::Embed;
@@ -54,6 +57,7 @@ pub use rms_norm_grad::RmsNormGrad;
 pub use router::{Router, RouterGrad};
 pub use sample::{Draw, Sample};
 pub use select_row::SelectRow;
+pub use slice::{Columns, Slice};
 pub use store::Store;
 pub use suppress::Suppress;
 pub use top_k::TopK;

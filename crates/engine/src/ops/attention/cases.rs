@@ -7,14 +7,14 @@ use crate::{
 
 /// What tells a case apart.
 #[derive(Debug, Clone, Copy)]
-struct Setting {
-    t: usize,
-    heads: (usize, usize),
-    width: usize,
-    slots: usize,
-    window: Option<u32>,
-    position: u32,
-    count: u32,
+pub(super) struct Setting {
+    pub(super) t: usize,
+    pub(super) heads: (usize, usize),
+    pub(super) width: usize,
+    pub(super) slots: usize,
+    pub(super) window: Option<u32>,
+    pub(super) position: u32,
+    pub(super) count: u32,
 }
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -33,7 +33,9 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(settings().into_iter().map(|setting| case(Element::F16, setting)));
     cases.push(one_key());
+    cases.extend(blocks());
     cases.extend(training());
+    cases.extend(super::qkv_cases::cases());
     cases.extend(benches());
     cases
 }
@@ -73,7 +75,7 @@ fn settings() -> Vec<Setting> {
     settings
 }
 
-fn setting(
+pub(super) fn setting(
     t: usize,
     heads: (usize, usize),
     width: usize,
@@ -86,6 +88,10 @@ fn setting(
 }
 
 fn case(element: Element, setting: Setting) -> Case {
+    list(element, setting).given("k", cache(setting, 17)).given("v", cache(setting, 40))
+}
+
+fn list(element: Element, setting: Setting) -> Case {
     let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
     let build = move |g: &mut Graph| {
         let q = g.input("q", Type::f32([t, heads, width]));
@@ -99,13 +105,11 @@ fn case(element: Element, setting: Setting) -> Case {
     );
     Case::new("attention", name, build)
         .step(position, count)
-        .given("k", cache(setting, 17))
-        .given("v", cache(setting, 40))
         .tolerance(Tolerance::EXPONENTIAL.terms(width))
 }
 
 /// Numbers of a cache: infinite where no position has been written, so that a kernel that touches them is found out.
-fn cache(setting: Setting, salt: usize) -> Data {
+pub(super) fn cache(setting: Setting, salt: usize) -> Data {
     let row = setting.heads.1 * setting.width;
     let written = (setting.position + setting.count) as usize;
     let number = |i: usize| {
@@ -126,12 +130,75 @@ fn one_key() -> Case {
         .gives(&v)
 }
 
-/// Shapes of E2B.
+/// Tokens that belong to blocks: in the middle of a chunk, at its ends, two beside each other, longer than the window, and one
+/// whose end is not there yet.
+fn blocks() -> Vec<Case> {
+    let chunk = |t, heads, window: u32, position, count| {
+        setting(t, heads, 64, window as usize + t - 1, Some(window), position, count)
+    };
+    let lists: [(Setting, &[std::ops::Range<usize>]); 6] = [
+        (chunk(17, (4, 1), 8, 1001, 17), &[3..9]),
+        (chunk(17, (4, 1), 8, 0, 17), &[0..17]),
+        (chunk(65, (8, 2), 40, 50, 65), &[0..20, 20..41, 63..65]),
+        (chunk(65, (1, 1), 16, 5000, 65), &[10..60]),
+        (chunk(65, (8, 2), 100, 7, 30), &[20..40]),
+        (chunk(3, (4, 1), 8, 30, 3), &[1..3]),
+    ];
+    let lists = lists.into_iter().map(|(setting, ranges)| blocked(setting, ranges));
+    lists.chain([equal_keys()]).collect()
+}
+
+/// Keys that are all alike: two tokens of a block see the mean of both values, the one after them that of the last two.
+fn equal_keys() -> Case {
+    let v: Vec<f32> = (0..4 * 16).map(|i| (i / 16) as f32).collect();
+    let want: Vec<f32> = (0..3 * 16).map(|i| [0.5, 0.5, 1.5][i / 16]).collect();
+    blocked(setting(3, (1, 1), 16, 4, Some(2), 0, 3), &[0..2])
+        .given("k", Data::F32(vec![0.0; 4 * 16]))
+        .given("v", Data::F32(v))
+        .gives(&want)
+}
+
+fn blocked(setting: Setting, ranges: &[std::ops::Range<usize>]) -> Case {
+    let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
+    let build = move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads, width]));
+        let cache = Type::cache(Element::F16, [slots, kv_heads, width]);
+        let (k, v) = (g.state("k", cache.clone()), g.state("v", cache));
+        let blocks = g.input("blocks", Type::u32([t]));
+        vec![g.attention_blocks(q, (k, v), window.expect("cases with blocks have one"), blocks)]
+    };
+    let end = |token| ranges.iter().find(|range| range.contains(&token)).map_or(0, |r| r.end);
+    let ends = (0..t).map(end).map(|end| if end == 0 { 0 } else { position + end as u32 });
+    let name = format!(
+        "blocks {ranges:?} {t}x{heads}/{kv_heads}x{width} {window:?} of {slots} at {position}+{count}"
+    );
+    Case::new("attention", name, build)
+        .step(position, count)
+        .given("k", cache(setting, 17))
+        .given("v", cache(setting, 40))
+        .given("blocks", Data::U32(ends.collect()))
+        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+}
+
+/// Shapes of E2B, a draft of four tokens, and 26B; long caches at several depths.
 fn benches() -> Vec<Case> {
     let sliding = |t, position| setting(t, (8, 1), 256, 511 + t, Some(512), position, t as u32);
-    let global = |t, position| setting(t, (8, 1), 512, 8192, None, position, t as u32);
-    let settings = [sliding(1, 8191), global(1, 8191), sliding(512, 7680), global(512, 7680)];
-    settings.into_iter().map(|setting| case(Element::F16, setting).bench()).collect()
+    let global = |t, position| setting(t, (8, 1), 512, 32_768, None, position, t as u32);
+    let settings = [
+        sliding(1, 8191),
+        sliding(4, 8191),
+        global(1, 0),
+        global(1, 511),
+        global(1, 8191),
+        global(4, 8191),
+        global(1, 32_767),
+        setting(1, (16, 8), 256, 1024, Some(1024), 8191, 1),
+        setting(1, (16, 2), 512, 32_768, None, 8191, 1),
+        sliding(512, 7680),
+        global(512, 7680),
+    ];
+    // Random numbers will do, and are made only where they are timed.
+    settings.into_iter().map(|setting| list(Element::F16, setting).bench()).collect()
 }
 
 fn training() -> Vec<Case> {

@@ -1,6 +1,5 @@
 //! Which kernel, and how it is cut into workgroups.
 
-use super::gpu::{GROUP, SPLIT_KEYS};
 use crate::gpu::DeviceFacts;
 
 /// What the choice depends on, beside the device.
@@ -21,45 +20,82 @@ impl Sizes {
     }
 }
 
+/// Tokens up to which the cache is split.
+pub(super) const FEW_TOKENS: usize = 8;
+
 /// Which kernel, and how it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Choice {
-    /// Rows a workgroup takes together, and workgroups the keys are split over.
-    Split { rows: usize, splits: usize },
+    /// Few tokens.
+    Split(Cut),
     /// Quads of a head staged at a time.
     Tile { stage: usize },
 }
 
 impl Choice {
-    /// Tokens up to which the cache is split.
-    const FEW_TOKENS: usize = 8;
+    pub(super) fn new(sizes: &Sizes, facts: &DeviceFacts) -> Self {
+        if sizes.tokens <= FEW_TOKENS {
+            Self::Split(Cut::new(sizes, facts))
+        } else {
+            Self::Tile { stage: stage(sizes.width, facts) }
+        }
+    }
+}
+
+/// How rows and keys are dealt out to workgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Rows a workgroup takes together.
+    pub(super) rows: usize,
+    /// Stretches of keys.
+    pub(super) splits: usize,
+    /// Lanes that share a key's score.
+    pub(super) lanes: usize,
+}
+
+impl Cut {
+    /// Lanes of a workgroup.
+    pub(super) const GROUP: usize = 128;
     /// Rows the split kernel has registers for.
     const MOST_ROWS: usize = 8;
-    /// Keys one workgroup takes without help.
-    const FEW_KEYS: usize = 128;
+    /// Keys one workgroup takes without help: a second launch costs about as much.
+    const FEW_KEYS: usize = 64;
     /// Workgroups that keep a large device busy.
     const BUSY: usize = 256;
-    /// Splits the combining kernel has room for.
-    const MOST_SPLITS: usize = 128;
+    /// The fewest stretches of a long cache, however many workgroups there are without them.
+    const LEAST_SPLITS: usize = 8;
 
     pub(super) fn new(sizes: &Sizes, facts: &DeviceFacts) -> Self {
-        if sizes.tokens > Self::FEW_TOKENS {
-            return Self::Tile { stage: stage(sizes.width, facts) };
-        }
-        let most = (1..=Self::MOST_ROWS.min(sizes.rows()))
+        let lanes = lanes(facts);
+        // A lane keeps a row's scores.
+        let most = (1..=Self::MOST_ROWS.min(sizes.rows()).min(lanes))
             .rev()
-            .find(|rows| split_bytes(*rows, sizes.width) <= facts.workgroup_bytes as usize);
+            .find(|rows| split_bytes(*rows, sizes.width, lanes) <= facts.workgroup_bytes as usize);
         let blocks = sizes.rows().div_ceil(most.unwrap_or(1));
         // Blocks of equal size: 9 rows are two blocks of 5, not 8 and 1.
         let rows = sizes.rows().div_ceil(blocks);
-        let splits = if sizes.keys <= Self::FEW_KEYS {
-            1
-        } else {
-            let busy = (Self::BUSY / (blocks * sizes.kv_heads)).clamp(4, Self::MOST_SPLITS);
-            sizes.keys.div_ceil(SPLIT_KEYS).min(busy)
-        };
-        Self::Split { rows, splits }
+        let cut = Self { rows, splits: 1, lanes };
+        if sizes.keys <= Self::FEW_KEYS {
+            return cut;
+        }
+        let busy = (Self::BUSY / (blocks * sizes.kv_heads)).max(Self::LEAST_SPLITS);
+        Self { splits: sizes.keys.div_ceil(cut.tile()).min(busy), ..cut }
     }
+
+    /// Teams of lanes; each scores four keys.
+    pub(super) fn teams(&self) -> usize {
+        Self::GROUP / self.lanes
+    }
+
+    /// Keys a workgroup takes at a time.
+    pub(super) fn tile(&self) -> usize {
+        self.teams() * 4
+    }
+}
+
+/// Lanes that share a key's score: with 32, short windows still keep many workgroups busy.
+fn lanes(facts: &DeviceFacts) -> usize {
+    facts.subgroups.map_or(16, |(least, _)| least.min(32)) as usize
 }
 
 /// Quads of a head that the tile kernels stage at a time.
@@ -68,32 +104,37 @@ pub(super) fn stage(width: usize, facts: &DeviceFacts) -> usize {
     if roomy { 8 } else { 4 }
 }
 
-/// Workgroup memory of the split kernel: queries, weights, numbers of the rows, sums of the lanes, sums of the teams.
-fn split_bytes(rows: usize, width: usize) -> usize {
-    rows * (width * 4 + SPLIT_KEYS * 4 + 12) + GROUP * 16 + GROUP * 4
+/// Workgroup memory of the split kernel: queries, weights, numbers of the rows, sums of the lanes.
+fn split_bytes(rows: usize, width: usize, lanes: usize) -> usize {
+    rows * (width * 4 + Cut::GROUP / lanes * 16 + 12) + Cut::GROUP * 20
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Sizes, split_bytes};
+    use super::{Choice, Cut, Sizes, split_bytes};
     use crate::gpu::DeviceFacts;
 
     #[test]
     fn kernels_follow_tokens_heads_keys_and_memory() {
         let floor = DeviceFacts::floor();
         let roomy = DeviceFacts { workgroup_bytes: 32 << 10, ..DeviceFacts::floor() };
+        let wide = DeviceFacts { subgroups: Some((32, 32)), ..roomy.clone() };
+        let narrow = DeviceFacts { subgroups: Some((4, 4)), ..roomy.clone() };
         let sizes =
             |tokens, heads, kv_heads, width, keys| Sizes { tokens, heads, kv_heads, width, keys };
-        let split = |rows, splits| Choice::Split { rows, splits };
+        let split = |rows, splits, lanes| Choice::Split(Cut { rows, splits, lanes });
         for (sizes, facts, want) in [
             // E2B: one token, sliding and global layers.
-            (sizes(1, 8, 1, 256, 512), &floor, split(8, 8)),
-            (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128)),
-            (sizes(1, 8, 1, 512, 8192), &roomy, split(8, 128)),
+            (sizes(1, 8, 1, 256, 512), &floor, split(8, 16, 16)),
+            (sizes(1, 8, 1, 256, 512), &wide, split(8, 32, 32)),
+            (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128, 16)),
+            (sizes(1, 8, 1, 512, 8192), &roomy, split(8, 256, 16)),
+            (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 256, 32)),
+            (sizes(1, 8, 1, 512, 32_768), &narrow, split(4, 128, 4)),
             // 31B, sliding: two heads share one of sixteen kv heads.
-            (sizes(1, 32, 16, 256, 1024), &floor, split(2, 16)),
-            (sizes(1, 9, 1, 64, 100), &floor, split(5, 1)),
-            (sizes(4, 8, 2, 64, 129), &floor, split(8, 3)),
+            (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32)),
+            (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16)),
+            (sizes(4, 8, 2, 64, 129), &floor, split(8, 5, 16)),
             (sizes(512, 8, 1, 512, 8192), &floor, Choice::Tile { stage: 4 }),
             (sizes(512, 8, 1, 512, 8192), &roomy, Choice::Tile { stage: 8 }),
             (sizes(512, 8, 1, 48, 8192), &roomy, Choice::Tile { stage: 4 }),
@@ -104,6 +145,6 @@ mod tests {
 
     #[test]
     fn the_widest_head_fits_the_floor() {
-        assert!(split_bytes(1, 512) <= DeviceFacts::floor().workgroup_bytes as usize);
+        assert!(split_bytes(1, 512, 4) <= DeviceFacts::floor().workgroup_bytes as usize);
     }
 }

@@ -1,9 +1,9 @@
-// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over stretches
+// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live stretches
 // One workgroup per token and head (x) and slice of SLICE quads (y).
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
-override SLICE: u32 = 32u;
-override TILE: u32 = 64u;
+override SLICE: u32 = 16u;
+override TILE: u32 = 16u;
 //#use reduce
 //#use keys
 //#use stretches
@@ -12,24 +12,24 @@ override TILE: u32 = 64u;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
 // As many as the keys are ever split into.
-const MOST_SPLITS: u32 = 128u;
+const MOST_SPLITS: u32 = 272u;
 
 var<workgroup> sh_factor: array<f32, MOST_SPLITS>;
 var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
-    let all = stretches();
-    let used = min((all.end - all.first + all.length - 1u) / all.length, p.splits);
-    let rows = place * p.splits * (QUADS + 1u);
+    let live = live_stretches();
+    let first = place * p.splits;
+    let rows = p.tokens * p.heads * p.splits * QUADS + first;
     var most = HIDDEN;
-    for (var s = lane.index; s < used; s += WG) {
-        most = max(most, parts[rows + s * (QUADS + 1u) + QUADS].x);
+    for (var s = lane.index; s < live; s += WG) {
+        most = max(most, parts[rows + s].x);
     }
     most = wg_max(most, lane);
     var weights = 0.0;
-    for (var s = lane.index; s < used; s += WG) {
-        let row = parts[rows + s * (QUADS + 1u) + QUADS];
+    for (var s = lane.index; s < live; s += WG) {
+        let row = parts[rows + s];
         let factor = exp(row.x - most);
         sh_factor[s] = factor;
         weights += factor * row.y;
@@ -39,8 +39,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let quad = group.y * SLICE + lane.index % SLICE;
     var sum = vec4(0.0);
     if quad < QUADS && lane.index < WG / SLICE * SLICE {
-        for (var s = lane.index / SLICE; s < used; s += WG / SLICE) {
-            sum += sh_factor[s] * parts[rows + s * (QUADS + 1u) + quad];
+        for (var s = lane.index / SLICE; s < live; s += WG / SLICE) {
+            sum += sh_factor[s] * parts[(first + s) * QUADS + quad];
         }
     }
     sh_sum[lane.index] = sum;

@@ -5,7 +5,18 @@ struct Params {
     kv_heads: u32,
     slots: u32,
     window: u32,
+    // Stretches the keys are split over; whether the run's own tokens are the first of them.
     splits: u32,
+    apart: u32,
+    row_blocks: u32,
+    // Norm of raw heads, and where they lie, in quads.
+    eps: f32,
+    q_first: u32,
+    q_stride: u32,
+    k_first: u32,
+    k_stride: u32,
+    v_first: u32,
+    v_stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

@@ -2,21 +2,31 @@
 //!
 //! Token `t` stands at position `p = position + t` and sees `max(0, p − window + 1) ..= p`; position `j` lies in slot `j % slots`
 //! of its cache. `g = heads / kv heads` neighbouring query heads share a kv head. Scores are not scaled. Tokens beyond the live
-//! ones give zeros.
+//! ones give zeros. Where tokens belong to blocks (of an image, say), a token also sees what follows it in its block.
 
 pub(crate) mod cases;
 mod choice;
 mod gpu;
+mod params;
+mod qkv;
+mod qkv_cases;
+mod split;
 mod train;
+mod twin;
 
+pub use qkv::{AttentionQkv, OwnValues, QueryValues};
 pub use train::{AttentionGrad, AttentionTrain};
 
+use self::twin::Twin;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Element, Graph, Op, Type, Value},
     precision::Q8_GROUP,
 };
+
+/// Where blocks end, if there are any, is the input of this number.
+const BLOCKS_INPUT: usize = 3;
 
 /// Attention over a cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +49,20 @@ impl Graph {
     ) -> Value {
         self.apply(Attention { window }, &[q, k_cache, v_cache])
     }
+
+    /// As [`Graph::attention`] with a window, where tokens of a block also see the rest of it.
+    ///
+    /// `blocks` holds for each token the position one past the end of its block, or 0. A block lies wholly in one run, and the
+    /// caches have `window + t − 1` slots or more.
+    pub fn attention_blocks(
+        &mut self,
+        q: Value,
+        (k_cache, v_cache): (Value, Value),
+        window: u32,
+        blocks: Value,
+    ) -> Value {
+        self.apply(Attention { window: Some(window) }, &[q, k_cache, v_cache, blocks])
+    }
 }
 
 impl Attention {
@@ -54,8 +78,9 @@ impl Op for Attention {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [q, k, v] = inputs else { panic!("attention takes q, k and v") };
-        let ([t, heads, width], [_, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims()) else {
+        let ([q, k, v] | [q, k, v, _]) = inputs else { panic!("attention takes q, k and v") };
+        let ([t, heads, width], [slots, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims())
+        else {
             panic!("attention: {q} over {k}")
         };
         assert_eq!(k, v, "attention: both caches have one type");
@@ -63,34 +88,28 @@ impl Op for Attention {
         assert!(width.is_multiple_of(16) && *width <= 512, "attention: heads of {width}");
         let whole = k.element != Element::Q8 || width.is_multiple_of(Q8_GROUP);
         assert!(whole, "attention: heads of {width} are no whole groups of {k}");
+        if let Some(blocks) = inputs.get(BLOCKS_INPUT) {
+            assert_eq!(**blocks, Type::u32([*t]), "attention: where blocks end, per token");
+            let window = self.window.expect("blocks are seen inside a window") as usize;
+            let enough = window + t - 1;
+            assert!(*slots >= enough, "attention with blocks: {enough} slots, not {slots}");
+        }
         vec![Type::f32([*t, heads * width])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (q, k, v, mut out) = (call.f32(0), call.f32(1), call.f32(2), call.out(0));
-        let (&[t, heads, width], &[slots, kv_heads, _]) =
-            (call.input(0).shape.dims(), call.input(1).shape.dims())
-        else {
-            unreachable!("infer has checked the shapes")
+        let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
+        let blocks = (call.inputs() > BLOCKS_INPUT).then(|| call.u32(BLOCKS_INPUT));
+        let twin = Twin {
+            q: &q,
+            heads: call.input(0).shape.dims()[1],
+            k: &k,
+            v: &v,
+            cache: call.input(1),
+            blocks: blocks.as_deref(),
+            step: call.step,
         };
-        out.fill(0.0);
-        for token in 0..t.min(call.step.count as usize) {
-            let position = call.step.position as usize + token;
-            for head in 0..heads {
-                let kv_head = head / (heads / kv_heads);
-                let at = (token * heads + head) * width;
-                let (q, out) = (&q[at..at + width], &mut out[at..at + width]);
-                let place = |key: usize| (key % slots * kv_heads + kv_head) * width;
-                let keys = self.first_key(position)..=position;
-                let score = |key: usize| dot(q, &k[place(key)..][..width]);
-                let mut weights: Vec<f32> = keys.clone().map(score).collect();
-                softmax(&mut weights);
-                for (key, weight) in keys.zip(weights) {
-                    let v = &v[place(key)..][..width];
-                    out.iter_mut().zip(v).for_each(|(out, v)| *out += weight * v);
-                }
-            }
-        }
+        twin.attend(self, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -106,11 +125,4 @@ impl Op for Attention {
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-fn softmax(scores: &mut [f32]) {
-    let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
-    let sum: f32 = scores.iter().sum();
-    scores.iter_mut().for_each(|weight| *weight /= sum);
 }

@@ -9,3 +9,12 @@ fn live_tokens() -> u32 {
 
 fn keep_row(place: u32, largest: f32, sum: f32) {
 }
+
+// One past the last position a token sees, and the largest of that among some tokens.
+fn seen_end(token: u32) -> u32 {
+    return first_position() + token + 1u;
+}
+
+fn last_end(first: u32, last: u32) -> u32 {
+    return seen_end(last);
+}

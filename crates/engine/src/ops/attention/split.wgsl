@@ -1,76 +1,50 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over one stretch of the keys j, for ROWS rows that share a kv head
-// One workgroup per stretch, block of rows and kv head. With one stretch the result is written, else what `combine` needs:
-// per row and stretch the sums, then (largest score, sum of weights).
+// One workgroup per stretch (x), block of rows (y) and kv head (z). Keys come in tiles: a team of lanes scores four keys for all
+// rows at once, then each lane sums one quad of the values for all rows, so that keys and values are read once.
+// With one stretch the result is written, else what `combine` needs: the sums, and behind all of them (largest score, sum of
+// weights) of each row and stretch.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override ROWS: u32 = 1u;
-override TILE: u32 = 64u;
+// Keys in a tile, and quads of them: as many as there are teams.
+override TILE: u32 = 16u;
+override TEAMS: u32 = 4u;
+// Lanes that sum the same quad of a head, over different keys.
+override PARTS: u32 = 2u;
 //#use team
 //#use kv
 //#use keys
 //#use stretches
+//#use queries
 
 // Local arrays cannot be sized by an override.
 const MOST_ROWS: u32 = 8u;
 
-@group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> k_cache: array<kv_word>;
-@group(0) @binding(4) var<storage, read> v_cache: array<kv_word>;
-@group(0) @binding(5) var<storage, read_write> o: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
+// The queries; before them, keys and values on their way to the caches; after them, sums of the parts.
 var<workgroup> sh_q: array<vec4<f32>, ROWS * QUADS>;
-var<workgroup> sh_weight: array<f32, ROWS * TILE>;
+var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
 var<workgroup> sh_row: array<vec2<f32>, ROWS>;
-var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    let id = lane.team * LANES + lane.index;
-    let rows = Rows(group.y * ROWS, group.z);
-    let all = stretches();
-    let first = all.first + group.x * all.length;
-    if first >= all.end && p.splits > 1u {
+    let here = stretch(group.x);
+    if here.first >= here.end {
         return;
     }
-    let end = min(first + all.length, all.end);
-    for (var i = id; i < ROWS * QUADS; i += WG) {
-        sh_q[i] = q[row_place(rows, i / QUADS) * QUADS + i % QUADS];
-    }
-    workgroupBarrier();
-    var sums: array<vec4<f32>, MOST_ROWS>;
-    for (var r = 0u; r < ROWS; r++) {
-        sums[r] = vec4(0.0);
-    }
-    // Largest score and sum of weights of row `lane.team`.
-    var row = vec2(HIDDEN, 0.0);
-    for (var tile = first; tile < end; tile += TILE) {
-        let live = min(TILE, end - tile);
-        score(tile, live, rows.kv_head, lane);
-        workgroupBarrier();
-        row = weigh(tile, live, rows, row, lane);
-        workgroupBarrier();
-        let part = id / QUADS;
-        if part < WG / QUADS {
-            for (var r = 0u; r < ROWS; r++) {
-                sums[r] *= sh_rescale[r];
-            }
-            for (var i = part; i < live; i += WG / QUADS) {
-                let v = v4(cache_at(tile + i, rows.kv_head) + id % QUADS * 4u);
-                for (var r = 0u; r < ROWS; r++) {
-                    sums[r] += sh_weight[r * TILE + i] * v;
-                }
-            }
+    var block = group.y;
+    var end = group.y + 1u;
+    if OWN && group.x == 0u {
+        // Who writes the caches attends for all rows: nobody else may read what is written here.
+        if group.y > 0u {
+            return;
         }
-        workgroupBarrier();
+        bring_keys(group.z, lane);
+        end = p.row_blocks;
     }
-    if lane.index == 0u && lane.team < ROWS {
-        sh_row[lane.team] = row;
-    }
-    for (var r = 0u; r < ROWS; r++) {
-        sh_sum[id] = sums[r];
-        workgroupBarrier();
-        write(rows, r, group.x, id);
-        workgroupBarrier();
+    for (; block < end; block++) {
+        attend(Rows(block * ROWS, group.z), here, group.x, lane);
     }
 }
 
@@ -86,70 +60,151 @@ fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, last), rows.kv_head);
 }
 
-// Scores of a tile: a team of lanes per key, all rows at once, so that a key is read once.
-fn score(tile: u32, live: u32, kv_head: u32, lane: Lane) {
-    for (var i = 0u; i < TILE; i += WG / LANES) {
-        let key = i + lane.team;
-        let at = cache_at(tile + min(key, live - 1u), kv_head);
-        var dots: array<f32, MOST_ROWS>;
-        for (var r = 0u; r < ROWS; r++) {
-            dots[r] = 0.0;
+fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
+    let id = lane.team * LANES + lane.index;
+    bring_queries(rows, lane);
+    workgroupBarrier();
+    // What this lane sums: one quad of the head, for all rows.
+    let part = id / QUADS;
+    let quad = id % QUADS;
+    var sums: array<vec4<f32>, MOST_ROWS>;
+    for (var r = 0u; r < ROWS; r++) {
+        sums[r] = vec4(0.0);
+    }
+    // Largest score and sum of weights of row id / TEAMS; the sum is kept by the first of the row's lanes.
+    var row = vec2(HIDDEN, 0.0);
+    for (var tile = here.first; tile < here.end; tile += TILE) {
+        let live = min(TILE, here.end - tile);
+        score(tile, live, rows, lane);
+        workgroupBarrier();
+        let rescale = weigh(row.x, id);
+        row = vec2(rescale.y, row.y * rescale.x);
+        workgroupBarrier();
+        if id < ROWS * TEAMS && id % TEAMS == 0u {
+            row.y += row_sum(id);
         }
-        for (var quad = lane.index; quad < QUADS; quad += LANES) {
-            let k = k4(at + quad * 4u);
+        if part < PARTS {
             for (var r = 0u; r < ROWS; r++) {
-                dots[r] += dot(sh_q[r * QUADS + quad], k);
+                sums[r] *= sh_rescale[r];
+            }
+            for (var i = part; i * 4u < live; i += PARTS) {
+                // Keys behind the last one weigh nothing; they are read as the last one, which is finite.
+                let v_0 = v4(cache_at(tile + i * 4u, rows.kv_head) + quad * 4u);
+                let v_1 = v4(cache_at(tile + min(i * 4u + 1u, live - 1u), rows.kv_head) + quad * 4u);
+                let v_2 = v4(cache_at(tile + min(i * 4u + 2u, live - 1u), rows.kv_head) + quad * 4u);
+                let v_3 = v4(cache_at(tile + min(i * 4u + 3u, live - 1u), rows.kv_head) + quad * 4u);
+                for (var r = 0u; r < ROWS; r++) {
+                    let w = sh_weight[r * TEAMS + i];
+                    sums[r] += w.x * v_0 + w.y * v_1 + w.z * v_2 + w.w * v_3;
+                }
             }
         }
+        workgroupBarrier();
+    }
+    if id < ROWS * TEAMS && id % TEAMS == 0u {
+        sh_row[id / TEAMS] = row;
+    }
+    for (var other = PARTS - 1u; other > 0u; other--) {
+        if part == other {
+            for (var r = 0u; r < ROWS; r++) {
+                let before = select(sh_q[r * QUADS + quad], vec4(0.0), other == PARTS - 1u);
+                sh_q[r * QUADS + quad] = before + sums[r];
+            }
+        }
+        workgroupBarrier();
+    }
+    if PARTS == 1u {
+        workgroupBarrier();
+    }
+    if part == 0u {
         for (var r = 0u; r < ROWS; r++) {
-            let sum = team_sum(dots[r], lane);
-            if lane.index == 0u && key < TILE {
-                sh_weight[r * TILE + key] = sum;
-            }
+            let others = select(sh_q[r * QUADS + quad], vec4(0.0), PARTS == 1u);
+            write(rows, r, number, quad, sums[r] + others);
         }
     }
+    // The next block of rows takes this memory again.
+    workgroupBarrier();
 }
 
-// Scores become weights; a team of lanes per row. Returns the row's new largest score and sum.
-fn weigh(tile: u32, live: u32, rows: Rows, before: vec2<f32>, lane: Lane) -> vec2<f32> {
-    let mine = select(0u, live, lane.team < ROWS);
-    let position = run.position + token_of(rows.first + lane.team);
-    var largest = before.x;
-    for (var i = lane.index; i < mine; i += LANES) {
-        largest = max(largest, select(HIDDEN, sh_weight[lane.team * TILE + i], sees(position, tile + i)));
+// Scores of a tile, hidden where a row does not see the key: four keys for a team of lanes, all rows at once.
+fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
+    let keys = vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
+    let read = min(keys, vec4(live - 1u));
+    let at_0 = cache_at(tile + read.x, rows.kv_head);
+    let at_1 = cache_at(tile + read.y, rows.kv_head);
+    let at_2 = cache_at(tile + read.z, rows.kv_head);
+    let at_3 = cache_at(tile + read.w, rows.kv_head);
+    var dots: array<vec4<f32>, MOST_ROWS>;
+    for (var r = 0u; r < ROWS; r++) {
+        dots[r] = vec4(0.0);
     }
-    largest = team_max(largest, lane);
-    var sum = 0.0;
-    for (var i = lane.index; i < mine; i += LANES) {
-        let weight = exp(sh_weight[lane.team * TILE + i] - largest);
-        let seen = select(0.0, weight, sees(position, tile + i));
-        sh_weight[lane.team * TILE + i] = seen;
-        sum += seen;
+    for (var quad = lane.index; quad < QUADS; quad += LANES) {
+        let k_0 = k4(at_0 + quad * 4u);
+        let k_1 = k4(at_1 + quad * 4u);
+        let k_2 = k4(at_2 + quad * 4u);
+        let k_3 = k4(at_3 + quad * 4u);
+        for (var r = 0u; r < ROWS; r++) {
+            let q = sh_q[r * QUADS + quad];
+            dots[r] += vec4(dot(q, k_0), dot(q, k_1), dot(q, k_2), dot(q, k_3));
+        }
     }
-    let rescale = exp(before.x - largest);
-    if lane.index == 0u && lane.team < ROWS {
-        sh_rescale[lane.team] = rescale;
+    // Lane r keeps row r.
+    var mine = vec4(0.0);
+    for (var r = 0u; r < ROWS; r++) {
+        let sum = team_sum4(dots[r], lane);
+        mine = select(mine, sum, lane.index == r);
     }
-    return vec2(largest, before.y * rescale + team_sum(sum, lane));
+    if lane.index < ROWS {
+        let position = vec4(run.position + token_of(rows.first + lane.index));
+        let places = vec4(tile) + keys;
+        let seen = (places <= position) & (position - places < vec4(p.window)) & (keys < vec4(live));
+        sh_weight[lane.index * TEAMS + lane.team] = select(vec4(HIDDEN), mine, seen);
+    }
 }
 
-fn write(rows: Rows, r: u32, split: u32, id: u32) {
-    if id >= QUADS || rows.first + r >= p.tokens * heads_of_group() {
+// Scores become weights, four for a lane. Returns what earlier weights of the row are to be multiplied with, and its new largest
+// score.
+fn weigh(before: f32, id: u32) -> vec2<f32> {
+    let row = min(id / TEAMS, ROWS - 1u);
+    var most4 = vec4(before);
+    for (var i = 0u; i < TEAMS; i++) {
+        most4 = max(most4, sh_weight[row * TEAMS + i]);
+    }
+    let most = max(max(most4.x, most4.y), max(most4.z, most4.w));
+    let scores = sh_weight[min(id, ROWS * TEAMS - 1u)];
+    workgroupBarrier();
+    let rescale = exp(before - most);
+    if id < ROWS * TEAMS {
+        sh_weight[id] = select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(HIDDEN));
+        if id % TEAMS == 0u {
+            sh_rescale[row] = rescale;
+        }
+    }
+    return vec2(rescale, most);
+}
+
+// Sum of the weights of a row whose first quad of keys is at `first`.
+fn row_sum(first: u32) -> f32 {
+    var sum4 = vec4(0.0);
+    for (var i = 0u; i < TEAMS; i++) {
+        sum4 += sh_weight[first + i];
+    }
+    return dot(sum4, vec4(1.0));
+}
+
+fn write(rows: Rows, r: u32, number: u32, quad: u32, sum: vec4<f32>) {
+    if rows.first + r >= p.tokens * heads_of_group() {
         return;
-    }
-    var sum = sh_sum[id];
-    for (var part = 1u; part < WG / QUADS; part++) {
-        sum += sh_sum[part * QUADS + id];
     }
     let place = row_place(rows, r);
     if p.splits == 1u {
         let live = token_of(rows.first + r) < run.count;
-        o[place * QUADS + id] = select(vec4(0.0), sum / sh_row[r].y, live);
+        o[place * QUADS + quad] = select(vec4(0.0), sum / sh_row[r].y, live);
         return;
     }
-    let at = (place * p.splits + split) * (QUADS + 1u);
-    o[at + id] = sum;
-    if id == 0u {
-        o[at + QUADS] = vec4(sh_row[r], 0.0, 0.0);
+    let at = place * p.splits + number;
+    o[at * QUADS + quad] = sum;
+    if quad == 0u {
+        o[p.tokens * p.heads * p.splits * QUADS + at] = vec4(sh_row[r], 0.0, 0.0);
     }
 }

@@ -1,14 +1,34 @@
 // How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The list is
-// made for the longest cache; how much of it lives is known only now.
-struct Stretches {
+// made for the longest cache; how much of it lives is known only now. Where the run's own tokens stand apart, they are the
+// first stretch, and the others hold what was in the caches before.
+struct Stretch {
     first: u32,
     end: u32,
-    length: u32,
 }
 
-fn stretches() -> Stretches {
-    let first = first_key(run.position);
-    let end = run.position + run.count;
-    let share = (end - first + p.splits - 1u) / p.splits;
-    return Stretches(first, end, max((share + TILE - 1u) / TILE, 1u) * TILE);
+fn all_keys() -> Stretch {
+    return Stretch(first_key(run.position), run.position + select(run.count, 0u, p.apart == 1u));
+}
+
+fn stretch_length(keys: u32) -> u32 {
+    let splits = p.splits - p.apart;
+    let share = (keys + splits - 1u) / splits;
+    return max((share + TILE - 1u) / TILE, 1u) * TILE;
+}
+
+// Empty where there is none of this number.
+fn stretch(number: u32) -> Stretch {
+    if number < p.apart {
+        return Stretch(run.position, run.position + run.count);
+    }
+    let all = all_keys();
+    let length = stretch_length(all.end - all.first);
+    let first = all.first + (number - p.apart) * length;
+    return Stretch(first, min(first + length, all.end));
+}
+
+fn live_stretches() -> u32 {
+    let all = all_keys();
+    let length = stretch_length(all.end - all.first);
+    return p.apart + (all.end - all.first + length - 1u) / length;
 }

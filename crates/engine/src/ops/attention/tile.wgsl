@@ -38,7 +38,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let last_token = min(token_of(min(first_row + ROWS, all_rows) - 1u), live_tokens() - 1u);
     let first = first_key(first_position() + first_token);
     // A block of rows beyond the live tokens sees nothing.
-    let end = select(first, first_position() + last_token + 1u, first_token < live_tokens());
+    let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
     // What this lane sums: one quad of the head for `each` rows.
     let groups = min(WG / QUADS, ROWS);
@@ -49,8 +49,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     for (var i = 0u; i < each; i++) {
         sums[i] = vec4(0.0);
     }
-    // What this lane weighs: some keys of one row.
-    let position = first_position() + token_of(first_row + id / LANES);
+    // What this lane weighs: some keys of one row, which sees those from x to y.
+    let token = token_of(min(first_row + id / LANES, all_rows - 1u));
+    let sees = vec2(first_key(first_position() + token), seen_end(token));
     var largest = HIDDEN;
     var weights = 0.0;
 
@@ -59,8 +60,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         score(tile, live, first_row, kv_head, id);
         workgroupBarrier();
 
-        let low = masked(position, tile, live, id, 0u);
-        let high = masked(position, tile, live, id, 1u);
+        let low = masked(sees, tile, live, id, 0u);
+        let high = masked(sees, tile, live, id, 1u);
         let most4 = max(low, high);
         sh_row[id] = max(max(most4.x, most4.y), max(most4.z, most4.w));
         workgroupBarrier();
@@ -166,12 +167,12 @@ fn stage(start: u32, tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32
 }
 
 // Four scores of this lane's row, hidden where the row does not see the key.
-fn masked(position: u32, tile: u32, live: u32, id: u32, part: u32) -> vec4<f32> {
+fn masked(sees: vec2<u32>, tile: u32, live: u32, id: u32, part: u32) -> vec4<f32> {
     let at = id % LANES + part * LANES;
     let scores = sh_score[id / LANES * KEY_QUADS + at];
     let offset = vec4(at * 4u) + vec4(0u, 1u, 2u, 3u);
     let keys = vec4(tile) + offset;
-    let seen = (keys <= vec4(position)) & (vec4(position) - keys < vec4(p.window)) & (offset < vec4(live));
+    let seen = (keys >= vec4(sees.x)) & (keys < vec4(sees.y)) & (offset < vec4(live));
     return select(vec4(HIDDEN), scores, seen);
 }
 

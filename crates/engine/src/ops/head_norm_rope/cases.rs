@@ -4,6 +4,7 @@ use super::{HeadNormRopeGrad, KvValues, rope_table};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
+    ops::Slice,
     suite::{Case, Tolerance},
 };
 
@@ -18,6 +19,8 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     let x = Data::F32(vec![1.0, 2.0, 2.0, 4.0]);
     cases.push(bare(1, 1, 4).given("x", x).gives(&[0.4, 0.8, 0.8, 1.6]));
+    cases.push(sliced(false));
+    cases.push(sliced(true));
     cases.push(turned(3, 2, 8).gradient());
     cases.push(bare(3, 2, 8).gradient());
     for element in [Element::F32, Element::F16, Element::Q8] {
@@ -65,6 +68,30 @@ fn back(t: usize, heads: usize, width: usize) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
+/// Heads in the middle of longer rows.
+fn sliced(turned: bool) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = Slice::new(g.input("x", Type::f32([3, 100])), 20, 64);
+        if !turned {
+            return vec![g.head_norm(x, 32, EPS)];
+        }
+        let weight = g.weight("w", Type::weight(DType::F32, [32]));
+        let rope = g.input("rope", Type::f32([3, 16, 2]));
+        vec![g.head_norm_rope(x, weight, rope, EPS)]
+    };
+    Case::new("head_norm_rope", format!("3x2x32 of 100 columns, turned: {turned}"), build)
+        .given("rope", table(1000, 3, 32))
+        .tolerance(Tolerance::ARITHMETIC.terms(32))
+}
+
+/// How queries, keys and values come.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Products {
+    Apart,
+    KeysAreValues,
+    Stacked,
+}
+
 /// What tells a case with caches apart.
 #[derive(Clone, Copy)]
 struct Shape {
@@ -86,20 +113,37 @@ fn caches(element: Element) -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (i, (shape, position, count)) in own.into_iter().enumerate() {
-        cases.push(cached(element, shape, (position, count), i % 2 == 1));
+        let products = [Products::Apart, Products::KeysAreValues, Products::Stacked][i % 3];
+        cases.push(cached(element, shape, (position, count), products));
     }
-    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), false));
+    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Products::Apart));
+    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Products::Stacked));
     if element != Element::Q8 {
-        cases.push(cached(element, shape(3, 4, 2, 48, 5), (9, 2), true));
+        cases.push(cached(element, shape(3, 4, 2, 48, 5), (9, 2), Products::KeysAreValues));
     }
     cases
 }
 
-fn cached(element: Element, shape: Shape, (position, count): (u32, u32), shared: bool) -> Case {
+fn cached(
+    element: Element,
+    shape: Shape,
+    (position, count): (u32, u32),
+    products: Products,
+) -> Case {
     let Shape { t, heads, kv_heads, width, slots } = shape;
     let build = move |g: &mut Graph| {
-        let k = g.input("k", Type::f32([t, kv_heads * width]));
-        let v = if shared { k } else { g.input("v", Type::f32([t, kv_heads * width])) };
+        let kv_width = kv_heads * width;
+        let [q, k, v] = if products == Products::Stacked {
+            let all = g.input("qkv", Type::f32([t, heads * width + 2 * kv_width]));
+            let k = heads * width;
+            [(0, k), (k, kv_width), (k + kv_width, kv_width)]
+                .map(|(first, width)| Slice::new(all, first, width))
+        } else {
+            let k = g.input("k", Type::f32([t, kv_width])).into();
+            let apart = products == Products::Apart;
+            let v = if apart { g.input("v", Type::f32([t, kv_width])).into() } else { k };
+            [g.input("q", Type::f32([t, heads * width])).into(), k, v]
+        };
         let cache = Type::cache(element, [slots, kv_heads, width]);
         let norm = Type::weight(DType::F32, [width]);
         let kv = KvValues {
@@ -114,13 +158,11 @@ fn cached(element: Element, shape: Shape, (position, count): (u32, u32), shared:
             g.kv_rope(kv, EPS);
             return vec![kv.k_cache, kv.v_cache];
         }
-        let q = g.input("q", Type::f32([t, heads * width]));
         let q_norm = g.weight("q_norm", norm);
         vec![g.qkv_rope(q, q_norm, kv, EPS), kv.k_cache, kv.v_cache]
     };
-    let same = if shared { " k = v" } else { "" };
     let name = format!(
-        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count}{same}"
+        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count} {products:?}"
     );
     let tolerance = match element {
         Element::F16 => Tolerance::ARITHMETIC.half(),

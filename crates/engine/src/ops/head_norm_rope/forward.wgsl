@@ -11,6 +11,13 @@ struct Params {
     heads: u32,
     kv_heads: u32,
     slots: u32,
+    // Where the heads of a token lie in their rows.
+    q_first: u32,
+    q_stride: u32,
+    k_first: u32,
+    k_stride: u32,
+    v_first: u32,
+    v_stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

@@ -4,12 +4,16 @@
 use bytemuck::NoUninit;
 
 use super::{
-    HeadNormRope, QkvRope, heads,
-    qkv::input::{K, K_CACHE, K_NORM, Q, Q_NORM, ROPE, V, V_CACHE},
+    HeadNormRope, QkvRope,
+    qkv::input::{Q, Q_NORM, ROPE, STORED},
 };
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
-    ops::parts::{kv_store, reduce},
+    graph::Type,
+    ops::{
+        Columns,
+        parts::{kv, kv_store, reduce},
+    },
 };
 
 static FORWARD: Kernel =
@@ -24,20 +28,28 @@ static KV_HEADS: Part =
 /// Buffers of the launch that makes queries, keys and values.
 const FUSED_BUFFERS: u32 = 9;
 
-#[derive(Clone, Copy, NoUninit)]
+#[derive(Clone, Copy, Default, NoUninit)]
 #[repr(C)]
 struct Params {
     eps: f32,
     heads: u32,
     kv_heads: u32,
     slots: u32,
+    q_first: u32,
+    q_stride: u32,
+    k_first: u32,
+    k_stride: u32,
+    v_first: u32,
+    v_stride: u32,
 }
 
 pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let x = call.input(0);
-    let (t, heads) = (x.shape.rows(), heads(x, op.width));
+    let (t, heads) = (x.shape.rows(), op.columns.heads(x, op.width));
     let turned = call.inputs() > 1;
-    let params = Params { eps: op.eps, heads: heads as u32, kv_heads: 0, slots: 0 };
+    let (q_first, q_stride) = place(op.columns, x);
+    let params =
+        Params { eps: op.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
     let dispatch = launch(op.width, call.facts)
         .part(if turned { &TURNED } else { &BARE })
         .params(&params)
@@ -50,30 +62,16 @@ pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
 }
 
 pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
-    let (k, cache) = (call.input(K), call.input(K_CACHE));
-    let (t, kv_heads) = (k.shape.rows(), heads(k, op.width));
-    let q_heads = if call.inputs() > Q { heads(call.input(Q), op.width) } else { 0 };
-    let fused = q_heads > 0 && fuses(call.facts);
-    let slots = u32::try_from(cache.shape.dims()[0]).expect("slots are positions");
-    let params = Params { eps: op.eps, heads: q_heads as u32, kv_heads: kv_heads as u32, slots };
-    let kv = launch(op.width, call.facts)
-        .part(if fused { &QKV } else { &KV })
-        .part(&KV_HEADS)
-        .part(kv_store(cache.element))
-        .params(&params)
-        .read(Place::Input(K))
-        .read(Place::Input(V))
-        .read(Place::Input(K_NORM))
-        .read(Place::Input(ROPE))
-        .write(Place::Input(K_CACHE))
-        .write(Place::Input(V_CACHE));
-    if fused {
-        let all = kv.read(Place::Input(Q)).read(Place::Input(Q_NORM)).write(Place::Output(0));
-        return vec![all.grid(q_heads + 2 * kv_heads, t, 1)];
-    }
-    let kv = kv.grid(2 * kv_heads, t, 1);
-    if q_heads == 0 {
-        return vec![kv];
+    let Some(columns) = op.q else { return vec![store(op, STORED, call)] };
+    let (q, t) = (call.input(Q), call.input(Q).shape.rows());
+    let heads = columns.heads(q, op.width);
+    let params = kv_params(op, STORED, call);
+    let (q_first, q_stride) = place(columns, q);
+    let params = Params { heads: heads as u32, q_first, q_stride, ..params };
+    if fuses(call.facts) {
+        let all = kv_launch(op, STORED, call).part(&QKV).params(&params);
+        let all = all.read(Place::Input(Q)).read(Place::Input(Q_NORM)).write(Place::Output(0));
+        return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
     let q = launch(op.width, call.facts)
         .part(&TURNED)
@@ -82,8 +80,40 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .read(Place::Input(Q_NORM))
         .read(Place::Input(ROPE))
         .write(Place::Output(0))
-        .grid(q_heads, t, 1);
-    vec![q, kv]
+        .grid(heads, t, 1);
+    vec![q, store(op, STORED, call)]
+}
+
+/// Keys and values into their caches, as an operation with other inputs launches it: raw keys and values, the keys' norm, the
+/// table and both caches.
+pub(crate) fn store(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
+    let params = kv_params(op, inputs, call);
+    let t = call.input(inputs[0]).shape.rows();
+    let dispatch = kv_launch(op, inputs, call).part(&KV).params(&params);
+    dispatch.grid(2 * params.kv_heads as usize, t, 1)
+}
+
+fn kv_params(op: &QkvRope, [k, v, _, _, cache, _]: [usize; 6], call: &GpuCall<'_>) -> Params {
+    let (k, v, cache) = (call.input(k), call.input(v), call.input(cache));
+    let slots = u32::try_from(cache.shape.dims()[0]).expect("slots are positions");
+    let ((k_first, k_stride), (v_first, v_stride)) = (place(op.k, k), place(op.v, v));
+    let kv_heads = op.k.heads(k, op.width) as u32;
+    let eps = op.eps;
+    Params { eps, kv_heads, slots, k_first, k_stride, v_first, v_stride, ..Params::default() }
+}
+
+fn kv_launch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
+    let cache = call.input(inputs[4]).element;
+    let dispatch =
+        launch(op.width, call.facts).part(&KV_HEADS).part(kv(cache)).part(kv_store(cache));
+    let dispatch = inputs[..4].iter().copied().map(Place::Input).fold(dispatch, Dispatch::read);
+    dispatch.write(Place::Input(inputs[4])).write(Place::Input(inputs[5]))
+}
+
+/// First number of a token's heads, and numbers from one token to the next.
+fn place(columns: Columns, x: &Type) -> (u32, u32) {
+    let word = |n: usize| u32::try_from(n).expect("rows of activations are short");
+    (word(columns.first), word(x.shape.width()))
 }
 
 fn launch(width: usize, facts: &DeviceFacts) -> Dispatch {

@@ -9,11 +9,11 @@
 @group(0) @binding(7) var<storage, read_write> v_cache: array<kv_word>;
 
 fn kv_raw(head: u32, token: u32, j: u32) -> f32 {
-    let at = (token * p.kv_heads + head % p.kv_heads) * WIDTH + j;
+    let at = head % p.kv_heads * WIDTH + j;
     if head < p.kv_heads {
-        return k_raw[at];
+        return k_raw[p.k_first + token * p.k_stride + at];
     }
-    return v_raw[at];
+    return v_raw[p.v_first + token * p.v_stride + at];
 }
 
 fn kv_weight(head: u32, j: u32) -> f32 {

@@ -4,12 +4,13 @@
 //! [`rope_table`].
 
 pub(crate) mod cases;
-mod gpu;
+pub(crate) mod gpu;
 mod grad;
 mod qkv;
 mod table;
 
 pub use grad::HeadNormRopeGrad;
+pub(crate) use qkv::store_heads;
 pub use qkv::{KvValues, QkvRope};
 pub use table::rope_table;
 
@@ -17,6 +18,7 @@ use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
+    ops::{Columns, Slice},
 };
 
 /// Norm of each head, then its rotation.
@@ -26,18 +28,29 @@ pub struct HeadNormRope {
     pub width: usize,
     /// Added to the mean, inside the root.
     pub eps: f32,
+    /// Where the heads lie in their rows.
+    pub columns: Columns,
 }
 
 impl Graph {
     /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and turned by the table `[t, e/2, 2]`: `[t, h, e]`.
-    pub fn head_norm_rope(&mut self, x: Value, weight: Value, rope: Value, eps: f32) -> Value {
-        let width = self.ty(weight).shape.len();
-        self.apply(HeadNormRope { width, eps }, &[x, weight, rope])
+    pub fn head_norm_rope(
+        &mut self,
+        x: impl Into<Slice>,
+        weight: Value,
+        rope: Value,
+        eps: f32,
+    ) -> Value {
+        let (x, width) = (x.into(), self.ty(weight).shape.len());
+        let columns = x.columns(self);
+        self.apply(HeadNormRope { width, eps, columns }, &[x.value, weight, rope])
     }
 
     /// Heads of `x` `[t, h·e]`, normed without a weight and not turned: `[t, h, e]`.
-    pub fn head_norm(&mut self, x: Value, width: usize, eps: f32) -> Value {
-        self.apply(HeadNormRope { width, eps }, &[x])
+    pub fn head_norm(&mut self, x: impl Into<Slice>, width: usize, eps: f32) -> Value {
+        let x = x.into();
+        let columns = x.columns(self);
+        self.apply(HeadNormRope { width, eps, columns }, &[x.value])
     }
 }
 
@@ -52,21 +65,20 @@ impl Op for HeadNormRope {
             assert_table(rope, t, self.width);
             assert_eq!(weight.shape.len(), self.width, "head_norm_rope: weight {weight}");
         }
-        vec![Type::f32([t, heads(inputs[0], self.width), self.width])]
+        vec![Type::f32([t, self.columns.heads(inputs[0], self.width), self.width])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
         let turned = (call.inputs() > 1).then(|| (call.numbers(1), call.f32(2)));
-        let per_token = call.input(0).shape.width();
-        for (i, (x, y)) in
-            x.chunks_exact(self.width).zip(y.chunks_exact_mut(self.width)).enumerate()
-        {
-            let token = i * self.width / per_token;
-            let turned = turned.as_ref();
-            let weight = turned.map(|(weight, _)| weight.as_slice());
-            let rope = turned.map(|(_, rope)| &rope[token * self.width..][..self.width]);
-            norm_turn(x, weight, rope, self.eps, y);
+        let (width, turned) = (self.width, turned.as_ref());
+        let weight = turned.map(|(weight, _)| weight.as_slice());
+        for (token, y) in y.chunks_exact_mut(self.columns.width).enumerate() {
+            let rope = turned.map(|(_, rope)| &rope[token * width..][..width]);
+            let x = self.columns.of(&x, call.input(0), token);
+            for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
+                norm_turn(x, weight, rope, self.eps, y);
+            }
         }
     }
 
@@ -80,6 +92,8 @@ impl Op for HeadNormRope {
         node: &NodeValues,
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
+        let whole = graph.ty(node.inputs[0]).shape.width() == self.columns.width;
+        assert!(whole, "head_norm_rope: a slice has no gradient rule");
         let inputs: Vec<Value> =
             node.inputs[..1].iter().chain(&dy[0]).chain(&node.inputs[1..]).copied().collect();
         let op = HeadNormRopeGrad { width: self.width, eps: self.eps };
@@ -90,7 +104,13 @@ impl Op for HeadNormRope {
 }
 
 /// One head: the norm, then each pair `(i, i + half)` turned by its cosine and sine.
-fn norm_turn(x: &[f32], weight: Option<&[f32]>, rope: Option<&[f32]>, eps: f32, y: &mut [f32]) {
+pub(crate) fn norm_turn(
+    x: &[f32],
+    weight: Option<&[f32]>,
+    rope: Option<&[f32]>,
+    eps: f32,
+    y: &mut [f32],
+) {
     let half = x.len() / 2;
     let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
     let scale = 1.0 / (mean + eps).sqrt();
@@ -103,14 +123,7 @@ fn norm_turn(x: &[f32], weight: Option<&[f32]>, rope: Option<&[f32]>, eps: f32, 
     }
 }
 
-/// How many heads a row of `x` holds.
-fn heads(x: &Type, width: usize) -> usize {
-    assert!(width.is_multiple_of(4), "heads of {width}: kernels take multiples of four");
-    assert!(x.shape.width().is_multiple_of(width), "head_norm_rope: {x} in heads of {width}");
-    x.shape.width() / width
-}
-
-fn assert_table(rope: &Type, t: usize, width: usize) {
+pub(crate) fn assert_table(rope: &Type, t: usize, width: usize) {
     assert_eq!(rope.shape.dims(), [t, width / 2, 2], "the table of {t} tokens, heads of {width}");
 }
 

@@ -4,11 +4,12 @@
 //! `k_cache[(position + t) % slots] = turn(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
 //! `head_norm_rope` for all tokens.
 
-use super::{assert_table, gpu, heads, norm_turn};
+use super::{assert_table, gpu, norm_turn};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Element, Graph, Op, Type, Value},
+    ops::{Columns, Slice},
     precision::Q8_GROUP,
 };
 
@@ -19,15 +20,21 @@ pub struct QkvRope {
     pub width: usize,
     /// Added to the mean, inside the root.
     pub eps: f32,
+    /// Where the keys' heads lie in their rows.
+    pub k: Columns,
+    /// Where the values' heads do.
+    pub v: Columns,
+    /// Where the queries' heads do, if there are any.
+    pub q: Option<Columns>,
 }
 
 /// Where keys and values come from and go to.
 #[derive(Debug, Clone, Copy)]
 pub struct KvValues {
     /// Raw keys `[t, k·e]`.
-    pub k: Value,
+    pub k: Slice,
     /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
-    pub v: Value,
+    pub v: Slice,
     /// Weight of the keys' norm `[e]`.
     pub k_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
@@ -39,8 +46,13 @@ pub struct KvValues {
 }
 
 impl KvValues {
+    fn op(&self, graph: &Graph, eps: f32) -> QkvRope {
+        let width = graph.ty(self.k_norm).shape.len();
+        QkvRope { width, eps, k: self.k.columns(graph), v: self.v.columns(graph), q: None }
+    }
+
     fn inputs(&self) -> Vec<Value> {
-        vec![self.k, self.v, self.k_norm, self.rope, self.k_cache, self.v_cache]
+        vec![self.k.value, self.v.value, self.k_norm, self.rope, self.k_cache, self.v_cache]
     }
 }
 
@@ -54,19 +66,27 @@ pub(super) mod input {
     pub(crate) const V_CACHE: usize = 5;
     pub(crate) const Q: usize = 6;
     pub(crate) const Q_NORM: usize = 7;
+    /// What keys and values come from and go to.
+    pub(crate) const STORED: [usize; 6] = [K, V, K_NORM, ROPE, K_CACHE, V_CACHE];
 }
 
 impl Graph {
     /// Writes keys and values to their caches; raw queries `[t, h·e]` become `[t, h, e]`, normed with `q_norm` `[e]` and turned.
-    pub fn qkv_rope(&mut self, q: Value, q_norm: Value, kv: KvValues, eps: f32) -> Value {
-        let width = self.ty(kv.k_norm).shape.len();
-        self.apply(QkvRope { width, eps }, &[kv.inputs(), vec![q, q_norm]].concat())
+    pub fn qkv_rope(
+        &mut self,
+        q: impl Into<Slice>,
+        q_norm: Value,
+        kv: KvValues,
+        eps: f32,
+    ) -> Value {
+        let q = q.into();
+        let op = QkvRope { q: Some(q.columns(self)), ..kv.op(self, eps) };
+        self.apply(op, &[kv.inputs(), vec![q.value, q_norm]].concat())
     }
 
     /// Writes keys and values to their caches, where nobody asks for the tokens' queries.
     pub fn kv_rope(&mut self, kv: KvValues, eps: f32) {
-        let width = self.ty(kv.k_norm).shape.len();
-        self.apply_all(QkvRope { width, eps }, &kv.inputs());
+        self.apply_all(kv.op(self, eps), &kv.inputs());
     }
 }
 
@@ -76,18 +96,20 @@ impl Op for QkvRope {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let (k, t) = (inputs[input::K], inputs[input::K].shape.rows());
-        let kv_heads = heads(k, self.width);
-        assert_eq!(k.shape, inputs[input::V].shape, "qkv_rope: keys and values");
+        let (k, v, t) = (inputs[input::K], inputs[input::V], inputs[input::K].shape.rows());
+        let kv_heads = self.k.heads(k, self.width);
+        let alike = v.shape.rows() == t && self.v.heads(v, self.width) == kv_heads;
+        assert!(alike, "qkv_rope: keys {k} and values {v}");
         assert_table(inputs[input::ROPE], t, self.width);
         let (k_cache, v_cache) = (inputs[input::K_CACHE], inputs[input::V_CACHE]);
         assert_eq!(k_cache, v_cache, "qkv_rope: both caches have one type");
         assert_eq!(k_cache.shape.dims()[1..], [kv_heads, self.width], "qkv_rope: {k} to {k_cache}");
         let whole = k_cache.element != Element::Q8 || self.width.is_multiple_of(Q8_GROUP);
         assert!(whole, "heads of {} are no whole groups of {k_cache}", self.width);
-        let q = inputs.get(input::Q).map(|q| {
+        let q = self.q.map(|columns| {
+            let q = inputs[input::Q];
             assert_eq!(q.shape.rows(), t, "qkv_rope: queries {q} beside keys {k}");
-            Type::f32([t, heads(q, self.width), self.width])
+            Type::f32([t, columns.heads(q, self.width), self.width])
         });
         q.into_iter().collect()
     }
@@ -97,27 +119,14 @@ impl Op for QkvRope {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
+        store_heads(self, input::STORED, call);
+        let Some(columns) = self.q else { return };
         let (width, rope) = (self.width, call.f32(input::ROPE));
-        let turns = |token: usize| &rope[token * width..][..width];
-        let cache = &call.input(input::K_CACHE).shape;
-        let (slots, row) = (cache.dims()[0], cache.dims()[1] * width);
-        let (k, v, k_norm) = (call.f32(input::K), call.f32(input::V), call.numbers(input::K_NORM));
-        let mut made = vec![0.0; width];
-        for token in 0..(call.step.count as usize).min(k.len() / row) {
-            let slot = (call.step.position as usize + token) % slots;
-            for at in (0..row).step_by(width) {
-                let head = token * row + at..token * row + at + width;
-                norm_turn(&k[head.clone()], Some(&k_norm), Some(turns(token)), self.eps, &mut made);
-                call.store(input::K_CACHE, slot * row + at, &made);
-                norm_turn(&v[head], None, None, self.eps, &mut made);
-                call.store(input::V_CACHE, slot * row + at, &made);
-            }
-        }
-        if call.inputs() > input::Q {
-            let (q, q_norm, mut y) = (call.f32(input::Q), call.numbers(input::Q_NORM), call.out(0));
-            let row = call.input(input::Q).shape.width();
-            for (i, (q, y)) in q.chunks_exact(width).zip(y.chunks_exact_mut(width)).enumerate() {
-                norm_turn(q, Some(&q_norm), Some(turns(i * width / row)), self.eps, y);
+        let (q, q_norm, mut y) = (call.f32(input::Q), call.numbers(input::Q_NORM), call.out(0));
+        for (token, y) in y.chunks_exact_mut(columns.width).enumerate() {
+            let q = columns.of(&q, call.input(input::Q), token);
+            for (q, y) in q.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
+                norm_turn(q, Some(&q_norm), Some(&rope[token * width..][..width]), self.eps, y);
             }
         }
     }
@@ -127,7 +136,28 @@ impl Op for QkvRope {
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
-        let made = [input::K, input::V, input::Q];
-        made.iter().filter_map(|i| inputs.get(*i)).map(|ty| 8 * ty.shape.len() as u64).sum()
+        let columns = self.k.width + self.v.width + self.q.map_or(0, |q| q.width);
+        8 * (columns * inputs[input::K].shape.rows()) as u64
+    }
+}
+
+/// Keys and values into their caches; `inputs` says where an operation has what [`KvValues`] names, in that order.
+pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) {
+    let [k, v, k_norm, rope, k_cache, v_cache] = inputs;
+    let (width, cache) = (op.width, &call.input(k_cache).shape);
+    let (slots, row) = (cache.dims()[0], cache.dims()[1] * width);
+    let (raw_k, raw_v) = (call.f32(k), call.f32(v));
+    let (k_norm, rope) = (call.numbers(k_norm), call.f32(rope));
+    let mut made = vec![0.0; width];
+    for token in 0..(call.step.count as usize).min(rope.len() / width) {
+        let slot = (call.step.position as usize + token) % slots;
+        let k = op.k.of(&raw_k, call.input(k), token).chunks_exact(width);
+        let v = op.v.of(&raw_v, call.input(v), token).chunks_exact(width);
+        for (at, (k, v)) in (0..row).step_by(width).zip(k.zip(v)) {
+            norm_turn(k, Some(&k_norm), Some(&rope[token * width..][..width]), op.eps, &mut made);
+            call.store(k_cache, slot * row + at, &made);
+            norm_turn(v, None, None, op.eps, &mut made);
+            call.store(v_cache, slot * row + at, &made);
+        }
     }
 }

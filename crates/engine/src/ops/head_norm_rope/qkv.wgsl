@@ -6,7 +6,7 @@
 
 fn raw(head: u32, token: u32, j: u32) -> f32 {
     if head < p.heads {
-        return q_raw[(token * p.heads + head) * WIDTH + j];
+        return q_raw[p.q_first + token * p.q_stride + head * WIDTH + j];
     }
     return kv_raw(head - p.heads, token, j);
 }

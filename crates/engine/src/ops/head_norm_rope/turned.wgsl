@@ -5,7 +5,7 @@
 @group(0) @binding(5) var<storage, read_write> y: array<vec4<f32>>;
 
 fn raw(head: u32, token: u32, j: u32) -> f32 {
-    return x[(token * p.heads + head) * WIDTH + j];
+    return x[p.q_first + token * p.q_stride + head * WIDTH + j];
 }
 
 fn weight(head: u32, j: u32) -> f32 {

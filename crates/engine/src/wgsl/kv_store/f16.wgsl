@@ -1,5 +1,5 @@
-// Stores four numbers of sh_row as halves, two in a word: no f16 feature is needed.
-alias kv_word = vec2<u32>;
+// Stores four numbers of `row4` as halves, two in a word: no f16 feature is needed.
+//#use kv
 const KV_RUN: u32 = 4u;
 
 fn halves(x: vec4<f32>) -> vec2<u32> {

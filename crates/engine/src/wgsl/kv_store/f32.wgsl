@@ -1,5 +1,5 @@
-// Stores four numbers of sh_row from `source` on as number `at` and on of a cache.
-alias kv_word = vec4<f32>;
+// Stores four numbers of `row4` from `source` on as number `at` and on of a cache.
+//#use kv
 const KV_RUN: u32 = 4u;
 
 fn k_store(at: u32, source: u32) {

@@ -1,5 +1,5 @@
-// Stores 32 numbers of sh_row as signed bytes that share a scale; the scales lie behind all bytes of the cache.
-alias kv_word = u32;
+// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales lie behind all bytes of the cache.
+//#use kv
 const KV_RUN: u32 = 32u;
 
 fn q8_largest(source: u32) -> f32 {
@@ -14,10 +14,6 @@ fn q8_word(source: u32, largest: f32) -> u32 {
     let inverse = select(0.0, 127.0 / largest, largest > 0.0);
     let bytes = vec4<u32>(vec4<i32>(round(row4(source) * inverse))) & vec4(255u);
     return bytes.x | (bytes.y << 8u) | (bytes.z << 16u) | (bytes.w << 24u);
-}
-
-fn q8_scale_at(at: u32) -> u32 {
-    return p.slots * p.kv_heads * WIDTH / 4u + at / 32u;
 }
 
 fn k_store(at: u32, source: u32) {

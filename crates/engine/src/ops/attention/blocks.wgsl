@@ -1,0 +1,26 @@
+// As in a running sequence, but a token of a block also sees what follows it there.
+@group(0) @binding(6) var<storage, read> blocks: array<u32>;
+
+fn first_position() -> u32 {
+    return run.position;
+}
+
+fn live_tokens() -> u32 {
+    return run.count;
+}
+
+fn keep_row(place: u32, largest: f32, sum: f32) {
+}
+
+// One past the last position a token sees, and the largest of that among some tokens.
+fn seen_end(token: u32) -> u32 {
+    return max(run.position + token + 1u, min(blocks[token], run.position + run.count));
+}
+
+fn last_end(first: u32, last: u32) -> u32 {
+    var end = seen_end(last);
+    for (var token = first; token < last; token++) {
+        end = max(end, seen_end(token));
+    }
+    return end;
+}

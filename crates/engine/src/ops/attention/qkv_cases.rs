@@ -1,0 +1,195 @@
+use rullama_gguf::DType;
+
+use super::{
+    OwnValues, QueryValues,
+    cases::{Setting, cache, setting},
+};
+use crate::{
+    cpu::Data,
+    graph::{Element, Graph, Type},
+    ops::{Slice, rope_table},
+    suite::{Case, Tolerance},
+};
+
+const EPS: f32 = 1e-6;
+
+/// What a layer brings.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Products {
+    /// Queries alone: the caches are another layer's.
+    Shared,
+    Apart,
+    KeysAreValues,
+    /// Queries, keys and values in one row.
+    Stacked,
+    /// Queries and keys in one row, values apart.
+    HalfStacked,
+}
+
+const ALL: [Products; 5] = [
+    Products::Apart,
+    Products::Shared,
+    Products::Stacked,
+    Products::KeysAreValues,
+    Products::HalfStacked,
+];
+
+pub(super) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (i, setting) in settings().into_iter().enumerate() {
+        cases.push(case(Element::F32, ALL[i % ALL.len()], setting));
+    }
+    for (width, element) in [
+        (16, Element::F32),
+        (32, Element::Q8),
+        (48, Element::F16),
+        (128, Element::F32),
+        (256, Element::F16),
+        (512, Element::F32),
+        (512, Element::Q8),
+    ] {
+        cases.push(case(element, Products::Stacked, setting(1, (8, 1), width, 90, None, 70, 1)));
+        cases.push(case(element, Products::Apart, setting(2, (4, 2), width, 30, None, 5, 2)));
+    }
+    for element in [Element::F32, Element::F16, Element::Q8] {
+        cases.push(case(element, Products::Apart, setting(4, (4, 1), 64, 300, None, 200, 3)));
+    }
+    // More tokens than the operation takes: several operations instead.
+    cases.push(case(Element::F32, Products::Stacked, setting(9, (4, 2), 64, 90, None, 70, 8)));
+    cases.push(case(Element::F32, Products::Shared, setting(9, (4, 2), 64, 90, None, 70, 9)));
+    cases.push(first_token());
+    cases.extend(benches());
+    cases
+}
+
+/// The first token sees itself: its own value comes out, normed.
+fn first_token() -> Case {
+    let v: Vec<f32> = (0..16).map(|i| if i % 3 == 0 { 3.0 } else { -3.0 }).collect();
+    let want: Vec<f32> = v.iter().map(|v| v.signum()).collect();
+    case(Element::F32, Products::Apart, setting(1, (1, 1), 16, 100, None, 0, 1))
+        .given("v", Data::F32(v))
+        .gives(&want)
+}
+
+fn settings() -> Vec<Setting> {
+    let few = |t, heads, slots, window, position, count| {
+        setting(t, heads, 64, slots, window, position, count)
+    };
+    let mut settings = vec![few(1, (8, 1), 700, None, 699, 1)];
+    // Nothing before the run, a little, and a full cache; for all kinds of products.
+    for position in [0, 1, 65, 290] {
+        for t in [1, 3, 5] {
+            settings.push(few(t, (8, 2), 300, None, position, t as u32));
+        }
+    }
+    settings.extend([
+        few(8, (8, 1), 300, None, 100, 8),
+        few(8, (8, 1), 300, None, 100, 3),
+        few(8, (2, 2), 40, None, 7, 5),
+        few(1, (9, 1), 257, None, 256, 1),
+        few(5, (1, 1), 300, None, 200, 4),
+    ]);
+    // Rings, before and after they wrap, with one workgroup per kv head and with several.
+    for position in [0, 6, 7, 8, 30, 1001, 262_143] {
+        settings.push(few(1, (8, 2), 8, Some(8), position, 1));
+        settings.push(few(3, (4, 1), 10, Some(8), position, 3));
+        settings.push(few(2, (4, 2), 101, Some(100), position, 2));
+        settings.push(few(4, (4, 1), 103, Some(100), position, 3));
+    }
+    settings
+}
+
+fn case(element: Element, products: Products, setting: Setting) -> Case {
+    let before =
+        Setting { count: if products == Products::Shared { setting.count } else { 0 }, ..setting };
+    let caches = [17, 40].map(|salt| match (element, cache(before, salt)) {
+        // Bytes know no infinity; numbers of another size are found out too.
+        (Element::Q8, Data::F32(numbers)) => {
+            Data::F32(numbers.iter().map(|x| if x.is_finite() { *x } else { 4.0 }).collect())
+        }
+        (_, numbers) => numbers,
+    });
+    let [k, v] = caches;
+    list(element, products, setting).given("k_cache", k).given("v_cache", v)
+}
+
+fn list(element: Element, products: Products, setting: Setting) -> Case {
+    let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
+    let build = move |g: &mut Graph| {
+        let (q, kv) = raw(g, products, t, (heads * width, kv_heads * width));
+        let cache = Type::cache(element, [slots, kv_heads, width]);
+        let norm = Type::weight(DType::F32, [width]);
+        let queries = QueryValues {
+            q,
+            q_norm: g.weight("q_norm", norm.clone()),
+            rope: g.input("rope", Type::f32([t, width / 2, 2])),
+            k_cache: g.state("k_cache", cache.clone()),
+            v_cache: g.state("v_cache", cache),
+        };
+        let own = kv.map(|(k, v)| OwnValues { k, v, k_norm: g.weight("k_norm", norm) });
+        vec![g.attention_qkv(queries, own, window, EPS), queries.k_cache, queries.v_cache]
+    };
+    let seen = window.map_or("all".into(), |window| format!("window {window}"));
+    let name = format!(
+        "{element:?} {products:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}"
+    );
+    let tolerance = match element {
+        // New keys and values next to a rounding border may go either way.
+        Element::F16 => Tolerance { steps: 8.0, ..Tolerance::EXPONENTIAL.half() },
+        Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 8.0, ..Tolerance::EXPONENTIAL },
+        _ => Tolerance::EXPONENTIAL.terms(width),
+    };
+    let table = rope_table(position..position + t as u32, 1e4, width, None);
+    Case::new("attention_qkv", name, build)
+        .step(position, count)
+        .given("rope", Data::F32(table))
+        .tolerance(tolerance)
+}
+
+/// Raw queries, and keys and values where the layer has its own.
+fn raw(
+    g: &mut Graph,
+    products: Products,
+    t: usize,
+    (q, kv): (usize, usize),
+) -> (Slice, Option<(Slice, Slice)>) {
+    let mut rows = |name: &str, width: usize| g.input(name, Type::f32([t, width]));
+    match products {
+        Products::Shared => (rows("q", q).into(), None),
+        Products::Apart => {
+            (rows("q", q).into(), Some((rows("k", kv).into(), rows("v", kv).into())))
+        }
+        Products::KeysAreValues => {
+            let k = rows("k", kv).into();
+            (rows("q", q).into(), Some((k, k)))
+        }
+        Products::Stacked => {
+            let all = rows("qkv", q + 2 * kv);
+            let (k, v) = (Slice::new(all, q, kv), Slice::new(all, q + kv, kv));
+            (Slice::new(all, 0, q), Some((k, v)))
+        }
+        Products::HalfStacked => {
+            let all = rows("qk", q + kv);
+            (Slice::new(all, 0, q), Some((Slice::new(all, q, kv), rows("v", kv).into())))
+        }
+    }
+}
+
+/// Shapes of E2B: layers with their own caches and layers that share them.
+fn benches() -> Vec<Case> {
+    let sliding = |t, position| setting(t, (8, 1), 256, 511 + t, Some(512), position, t as u32);
+    let global = |t, position| setting(t, (8, 1), 512, 32_768, None, position, t as u32);
+    let lists = [
+        (Products::Stacked, sliding(1, 8191)),
+        (Products::Shared, sliding(1, 8191)),
+        (Products::Stacked, sliding(4, 8191)),
+        (Products::Stacked, global(1, 0)),
+        (Products::Stacked, global(1, 511)),
+        (Products::Stacked, global(1, 8191)),
+        (Products::Shared, global(1, 8191)),
+    ];
+    lists
+        .into_iter()
+        .map(|(products, setting)| list(Element::F16, products, setting).bench())
+        .collect()
+}

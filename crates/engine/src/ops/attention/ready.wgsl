@@ -1,0 +1,14 @@
+// Queries that are normed and turned, over caches that hold all keys.
+const OWN: bool = false;
+@group(0) @binding(2) var<storage, read> k_cache: array<kv_word>;
+@group(0) @binding(3) var<storage, read> v_cache: array<kv_word>;
+@group(0) @binding(5) var<storage, read> q: array<vec4<f32>>;
+
+fn bring_queries(rows: Rows, lane: Lane) {
+    for (var i = lane.team * LANES + lane.index; i < ROWS * QUADS; i += WG) {
+        sh_q[i] = q[row_place(rows, i / QUADS) * QUADS + i % QUADS];
+    }
+}
+
+fn bring_keys(kv_head: u32, lane: Lane) {
+}

@@ -1,0 +1,107 @@
+//! Few tokens: the cache is split over workgroups, each for all heads that share a kv head, and a second launch combines what they found.
+
+use super::{
+    choice::{Cut, Sizes},
+    params::{KEYS, Params, over_cache, word},
+};
+use crate::{
+    gpu::{DeviceFacts, Dispatch, Kernel, Part, Place},
+    graph::Element,
+    ops::parts::{kv_store, reduce, team},
+};
+
+static SPLIT: Kernel = Kernel { name: "attention/split", source: include_str!("split.wgsl") };
+static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
+static STRETCHES: Part =
+    Part { kind: "stretches", name: "stretches", source: include_str!("stretches.wgsl") };
+static TURNED: Part = Part { kind: "turned", name: "turned", source: include_str!("turned.wgsl") };
+static READY: Part = Part { kind: "queries", name: "ready", source: include_str!("ready.wgsl") };
+static SHARED: Part = Part { kind: "queries", name: "shared", source: include_str!("shared.wgsl") };
+static OWN: Part = Part { kind: "queries", name: "own", source: include_str!("own.wgsl") };
+
+/// Lanes of a workgroup that combines.
+const COMBINING: usize = 256;
+/// Quads of a head that a workgroup combines.
+const SLICE: usize = 16;
+
+/// What queries are when they come, and who writes the caches: the inputs of the operation, by number.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Source {
+    /// Normed and turned.
+    Ready { q: usize, caches: [usize; 2] },
+    /// Raw, with the weight of their norm and the table of angles.
+    Shared { q: [usize; 3], caches: [usize; 2] },
+    /// Raw, beside the raw keys and values that go to the caches and the weight of the keys' norm.
+    Own { q: [usize; 3], caches: [usize; 2], kv: [usize; 3] },
+}
+
+/// One launch, or two where the keys are split.
+pub(super) fn split(
+    sizes: &Sizes,
+    cut: &Cut,
+    (params, cache): (Params, Element),
+    source: Source,
+    facts: &DeviceFacts,
+) -> Vec<Dispatch> {
+    let quads = sizes.width / 4;
+    let places = sizes.tokens * sizes.heads;
+    let own = matches!(source, Source::Own { .. });
+    // One workgroup stores its tokens and then finds them in the caches like all others.
+    let apart = own && cut.splits > 1;
+    let splits = cut.splits + usize::from(apart);
+    let blocks = sizes.rows().div_ceil(cut.rows);
+    let params =
+        Params { splits: word(splits), apart: apart.into(), row_blocks: word(blocks), ..params };
+    let parts = Place::Scratch(0, (places * splits * (quads + 1) * 16) as u64);
+    let dispatch = over_cache(&SPLIT, sizes, (params, cache))
+        .part(&STRETCHES)
+        .part(team(facts))
+        .constant("WG", Cut::GROUP as u32)
+        .constant("LANES", cut.lanes as u32)
+        .constant("TEAMS", cut.teams() as u32)
+        .constant("TILE", cut.tile() as u32)
+        .constant("PARTS", (Cut::GROUP / quads).min(cut.teams()) as u32)
+        .constant("ROWS", cut.rows as u32);
+    let into = if splits == 1 { Place::Output(0) } else { parts };
+    let alone = own && splits == 1;
+    let split = bind(dispatch, source, cache, into).grid(
+        splits,
+        if alone { 1 } else { blocks },
+        sizes.kv_heads,
+    );
+    if splits == 1 {
+        return vec![split];
+    }
+    let slice = quads.min(SLICE);
+    let combine = Dispatch::new(&COMBINE)
+        .part(&STRETCHES)
+        .part(&KEYS)
+        .part(reduce(facts))
+        .constant("TILE", cut.tile() as u32)
+        .constant("WG", COMBINING as u32)
+        .constant("WIDTH", sizes.width as u32)
+        .constant("QUADS", quads as u32)
+        .constant("SLICE", slice as u32)
+        .params(&params)
+        .read(parts)
+        .write(Place::Output(0))
+        .grid(places, quads.div_ceil(slice), 1);
+    vec![split, combine]
+}
+
+fn bind(dispatch: Dispatch, source: Source, cache: Element, into: Place) -> Dispatch {
+    let read = |dispatch: Dispatch, all: &[usize]| {
+        all.iter().copied().map(Place::Input).fold(dispatch, Dispatch::read)
+    };
+    match source {
+        Source::Ready { q, caches } => read(read(dispatch.part(&READY), &caches).write(into), &[q]),
+        Source::Shared { q, caches } => {
+            read(read(dispatch.part(&SHARED).part(&TURNED), &caches).write(into), &q)
+        }
+        Source::Own { q, caches: [k_cache, v_cache], kv } => {
+            let dispatch = dispatch.part(&OWN).part(&TURNED).part(kv_store(cache));
+            let dispatch = dispatch.write(Place::Input(k_cache)).write(Place::Input(v_cache));
+            read(read(dispatch.write(into), &q), &kv)
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Neighbouring columns of a value, so that products made in one go need not be copied apart.
+
+use crate::graph::{Graph, Type, Value};
+
+/// Columns of a value `[t, n]`, from `first` on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slice {
+    /// What is sliced.
+    pub value: Value,
+    /// The first column.
+    pub first: usize,
+    /// How many columns; all that follow if it is not said.
+    pub width: Option<usize>,
+}
+
+impl From<Value> for Slice {
+    fn from(value: Value) -> Self {
+        Self { value, first: 0, width: None }
+    }
+}
+
+impl Slice {
+    /// `width` columns of a value, from `first` on.
+    pub fn new(value: Value, first: usize, width: usize) -> Self {
+        Self { value, first, width: Some(width) }
+    }
+
+    /// Which columns these are.
+    ///
+    /// # Panics
+    /// If the value has fewer.
+    pub(crate) fn columns(&self, graph: &Graph) -> Columns {
+        let ty = graph.ty(self.value);
+        let rest = ty.shape.width().checked_sub(self.first);
+        let width = self.width.or(rest).unwrap_or(0);
+        assert!(rest.is_some_and(|rest| width <= rest), "{self:?} of {ty}");
+        Columns { first: self.first, width }
+    }
+}
+
+/// Columns of an operation's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Columns {
+    /// The first one.
+    pub first: usize,
+    /// How many.
+    pub width: usize,
+}
+
+impl Columns {
+    /// How many heads of `width` numbers they are.
+    ///
+    /// # Panics
+    /// If they are no whole heads, or do not lie where kernels can read four numbers at once.
+    pub(crate) fn heads(&self, x: &Type, width: usize) -> usize {
+        assert!(width.is_multiple_of(4), "heads of {width}: kernels take multiples of four");
+        assert!(self.width.is_multiple_of(width), "{self:?} of {x} in heads of {width}");
+        let quads = self.first.is_multiple_of(4) && x.shape.width().is_multiple_of(4);
+        assert!(quads, "{self:?} of {x}: slices lie at multiples of four");
+        assert!(self.first + self.width <= x.shape.width(), "{self:?} of {x}");
+        self.width / width
+    }
+
+    /// The columns of one row of `numbers`, whose rows are those of `x`.
+    pub(crate) fn of<'a>(&self, numbers: &'a [f32], x: &Type, row: usize) -> &'a [f32] {
+        &numbers[row * x.shape.width() + self.first..][..self.width]
+    }
+}
