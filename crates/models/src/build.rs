@@ -1,8 +1,8 @@
 //! A list being written: a graph, a scope for names, and the tensors there are.
 
 use rullama_engine::{
-    graph::{Graph, Value},
-    ops::Branch,
+    graph::{Element, Graph, Member, Type, Value},
+    ops::{Branch, Finish, Slice, Start},
 };
 
 use crate::tensors::Catalog;
@@ -13,11 +13,37 @@ pub(crate) struct Build<'a> {
     catalog: &'a Catalog,
     scope: String,
     eps: f32,
+    /// Every named value is made, at the price of speed.
+    traced: bool,
+}
+
+/// The residual stream on its way into products.
+#[derive(Clone, Copy)]
+pub(crate) struct Stream {
+    /// The stream, where it is known apart from what enters the products.
+    h: Option<Value>,
+    /// What enters them, and how it is made.
+    start: Start,
+}
+
+impl Stream {
+    /// A stream and what enters products, both made already.
+    pub(crate) fn made(h: Value, x: Value) -> Self {
+        Self { h: Some(h), start: Start::Rows(x) }
+    }
+
+    /// The stream itself, if a product has not made a new one.
+    fn or(&self, made: Option<Value>) -> Value {
+        made.or(self.h).unwrap_or(match self.start {
+            Start::Rows(h) | Start::Norm { h, .. } => h,
+            Start::Branch { branch, .. } => branch.residual,
+        })
+    }
 }
 
 impl<'a> Build<'a> {
-    pub(crate) fn new(catalog: &'a Catalog, eps: f32) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps }
+    pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
+        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -68,28 +94,136 @@ impl<'a> Build<'a> {
         self.graph.rms_norm(x, Some(weight), self.eps)
     }
 
-    /// `h + norm(a)`, where `name` is the norm behind the branch that made `a`.
-    pub(crate) fn join(&mut self, h: Value, a: Value, name: &str) -> Value {
-        let branch = self.branch(h, a, name, None);
-        self.graph.add_norm(&branch, self.eps)
+    /// The stream `h` behind a norm, about to enter products.
+    pub(crate) fn behind_norm(&mut self, h: Value, name: &str) -> Stream {
+        let start = Start::Norm { h, weight: self.weight(name), eps: self.eps };
+        Stream { h: None, start }
     }
 
-    /// `s · (h + norm(a))` and the norm that follows.
-    pub(crate) fn join_norm(&mut self, join: &Join<'_>, next: Value) -> (Value, Value) {
-        let branch = self.branch(join.h, join.a, join.name, join.scale);
-        self.graph.add_norm_norm(&branch, next, self.eps)
+    /// The stream after a branch that made `a` and has the norm `name` behind it; `scale` multiplies the sum, and the norm
+    /// `next` follows.
+    pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
+        let weight = self.weight(join.name);
+        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale };
+        Stream { h: None, start: Start::Branch { branch, next, eps: self.eps } }
+    }
+
+    /// The stream and what enters products, as values of their own.
+    pub(crate) fn rows(&mut self, stream: Stream) -> (Value, Value) {
+        match stream.start {
+            Start::Rows(x) => (stream.or(None), x),
+            Start::Norm { h, weight, eps } => (h, self.graph.rms_norm(h, Some(weight), eps)),
+            Start::Branch { branch, next: Some(next), eps } => {
+                self.graph.add_norm_norm(&branch, next, eps)
+            }
+            Start::Branch { branch, next: None, eps } => {
+                let h = self.graph.add_norm(&branch, eps);
+                (h, h)
+            }
+        }
+    }
+
+    /// The stream, and its products with several weights, which are one product where they are stored alike.
+    pub(crate) fn products(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        let Some((weight, rows)) = self.stack(names) else {
+            return self.apart(stream, names);
+        };
+        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Plain);
+        let mut first = 0;
+        let slice = |rows: &usize| {
+            first += rows;
+            Slice::new(y, first - rows, *rows)
+        };
+        (stream.or(h), rows.iter().map(slice).collect())
+    }
+
+    /// The stream, and `gelu(gate · x) ⊙ (up · x)`.
+    pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
+        let Some((weight, _)) = self.stack(&[gate, up]) else {
+            let (h, x) = self.rows(stream);
+            let (gate, up) = (self.linear(x, gate), self.linear(x, up));
+            return (h, self.graph.geglu(gate, up));
+        };
+        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Geglu);
+        (stream.or(h), y)
+    }
+
+    /// The stream, and `gelu(gate · x) ⊙ long[:, slice]`.
+    pub(crate) fn gated_slice(
+        &mut self,
+        stream: Stream,
+        gate: &str,
+        long: Value,
+        slice: usize,
+    ) -> (Value, Value) {
+        let Some((weight, _)) = self.stack(&[gate]) else {
+            let (h, x) = self.rows(stream);
+            let gate = self.linear(x, gate);
+            return (h, self.graph.gelu_mul_slice(gate, long, slice));
+        };
+        let (h, y) = self.graph.product(&stream.start, weight, &Finish::GeluMul { long, slice });
+        (stream.or(h), y)
+    }
+
+    /// Products one by one, but neighbours that are stored alike together.
+    fn apart(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        let (h, x) = self.rows(stream);
+        let mut slices = Vec::new();
+        let mut rest = names;
+        while !rest.is_empty() {
+            let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
+            let (these, others) = rest.split_at(most.unwrap_or(1));
+            rest = others;
+            match these {
+                [one] => slices.push(self.linear(x, one).into()),
+                several => slices.extend(self.products(Stream::made(h, x), several).1),
+            }
+        }
+        (h, slices)
+    }
+
+    /// Several weights as one, with the rows of each; `None` if they are stored differently or have scales of their own.
+    fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
+        let types: Vec<&Type> = names
+            .iter()
+            .map(|name| self.catalog.get(&self.full(&format!("{name}.weight"))))
+            .collect::<Option<_>>()?;
+        let alike = |ty: &&Type| {
+            ty.element == types[0].element && ty.shape.width() == types[0].shape.width()
+        };
+        let scaled = names.iter().any(|name| self.has(&format!("{name}.scale")));
+        if scaled || !types.iter().all(alike) {
+            return None;
+        }
+        if let [name] = names {
+            let rows = vec![types[0].shape.rows()];
+            return Some((self.weight(name), rows));
+        }
+        let rows: Vec<usize> = types.iter().map(|ty| ty.shape.rows()).collect();
+        let members: Vec<Member> = names
+            .iter()
+            .zip(&rows)
+            .map(|(name, rows)| Member::new(self.full(&format!("{name}.weight")), *rows))
+            .collect();
+        if !members.iter().all(Member::stackable) {
+            return None;
+        }
+        let Element::Weight(dtype) = types[0].element else { return None };
+        let width = types[0].shape.width();
+        Some((self.graph.weight_rows(&members, dtype, width), rows))
     }
 
     pub(crate) fn tap(&mut self, value: Value, name: impl Into<String>) {
         self.graph.tap(value, name);
     }
 
-    pub(crate) fn eps(&self) -> f32 {
-        self.eps
+    /// Whether every named value is to be made.
+    pub(crate) fn traced(&self) -> bool {
+        self.traced
     }
 
-    fn branch(&mut self, h: Value, a: Value, name: &str, scale: Option<Value>) -> Branch {
-        Branch { residual: h, branch: a, weight: self.weight(name), scale }
+    pub(crate) fn eps(&self) -> f32 {
+        self.eps
     }
 
     fn full(&self, name: &str) -> String {

@@ -2,58 +2,68 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::KvValues,
+    ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{
-    Kind, Layer, Pass,
-    decoder::{Around, Positions},
-};
-use crate::build::Build;
+use super::{Kind, Layer, Pass, decoder::Around};
+use crate::build::{Build, Stream};
 
-/// Queries over the layer's cache, or its donor's, and the output projection.
-pub(super) fn attention(b: &mut Build<'_>, x: Value, layer: &Layer, around: &Around<'_>) -> Value {
-    let (pass, eps) = (around.pass, b.eps());
-    let rope = around.positions.of(layer);
-    let q = b.linear(x, "attn_q");
-    let q_norm = b.weight("attn_q_norm");
-    let (k_cache, v_cache) = caches(b, layer, pass);
-    let q = if layer.owns_cache() {
-        let kv = raw(b, x, rope, (k_cache, v_cache));
-        b.graph.qkv_rope(q, q_norm, kv, eps)
-    } else {
-        b.graph.head_norm_rope(q, q_norm, rope, eps)
+/// The stream, and the output projection of queries over the layer's cache, or its donor's.
+pub(super) fn attention(
+    b: &mut Build<'_>,
+    stream: Stream,
+    layer: &Layer,
+    around: &Around<'_>,
+) -> (Value, Value) {
+    let (h, raw) = products(b, stream, layer);
+    let (k_cache, v_cache) = caches(b, layer, around.pass);
+    let queries = QueryValues {
+        q: raw[0],
+        q_norm: b.weight("attn_q_norm"),
+        rope: around.positions.of(layer),
+        k_cache,
+        v_cache,
     };
-    b.tap(q, format!("layer.{}.q", layer.index));
+    let own = layer.owns_cache().then(|| own(b, &raw));
     let window = match layer.kind {
         Kind::Sliding => u32::try_from(around.config.window).ok(),
         Kind::Global => None,
     };
-    let heads = b.graph.attention(q, k_cache, v_cache, window);
+    let eps = b.eps();
+    let heads = b.graph.attention_qkv(queries, own, window, eps);
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
-    b.linear(heads, "attn_output")
+    (h, b.linear(heads, "attn_output"))
 }
 
 /// Only the cache write: the last layer of a pass that fills caches does nothing else.
 pub(super) fn keys_and_values(
     b: &mut Build<'_>,
-    x: Value,
+    stream: Stream,
     layer: &Layer,
-    pass: &Pass,
-    positions: &Positions,
+    around: &Around<'_>,
 ) {
-    let caches = caches(b, layer, pass);
-    let kv = raw(b, x, positions.of(layer), caches);
+    // The queries come with the keys and values where they are stored as one weight.
+    let (_, raw) = products(b, stream, layer);
+    let (k_cache, v_cache) = caches(b, layer, around.pass);
+    let OwnValues { k, v, k_norm } = own(b, &raw);
+    let rope = around.positions.of(layer);
     let eps = b.eps();
-    b.graph.kv_rope(kv, eps);
+    b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
 }
 
-/// Raw keys and values and where they go; values are the raw keys where the layer has no projection for them.
-fn raw(b: &mut Build<'_>, x: Value, rope: Value, caches: (Value, Value)) -> KvValues {
-    let k = b.linear(x, "attn_k");
-    let v = if b.has("attn_v.weight") { b.linear(x, "attn_v") } else { k };
-    let k_norm = b.weight("attn_k_norm");
-    KvValues { k, v, k_norm, rope, k_cache: caches.0, v_cache: caches.1 }
+/// The stream, and raw queries, keys and values, as far as the layer has projections for them.
+fn products(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
+    match (layer.owns_cache(), b.has("attn_v.weight")) {
+        (true, true) => b.products(stream, &["attn_q", "attn_k", "attn_v"]),
+        (true, false) => b.products(stream, &["attn_q", "attn_k"]),
+        (false, _) => b.products(stream, &["attn_q"]),
+    }
+}
+
+/// Raw keys and values; values are the raw keys where the layer has no projection for them.
+fn own(b: &mut Build<'_>, raw: &[Slice]) -> OwnValues {
+    let k = raw[1];
+    OwnValues { k, v: raw.get(2).copied().unwrap_or(k), k_norm: b.weight("attn_k_norm") }
 }
 
 /// The caches a layer reads: a ring for sliding layers.

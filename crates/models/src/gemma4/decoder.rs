@@ -7,7 +7,7 @@ use rullama_engine::{
 
 use super::{Config, Kind, Layer, attention, feed_forward, per_layer};
 use crate::{
-    build::{Build, Join},
+    build::{Build, Join, Stream},
     tensors::Catalog,
 };
 
@@ -30,6 +30,8 @@ pub struct Pass {
     pub cache: Element,
     /// How many tokens are never chosen; their ids are an input.
     pub suppressed: usize,
+    /// Whether every named value is made, at the price of speed.
+    pub traced: bool,
 }
 
 /// Where tokens come from.
@@ -114,35 +116,30 @@ impl Positions {
 /// # Panics
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
-    let mut b = Build::new(catalog, config.eps);
+    let mut b = Build::new(catalog, config.eps, pass.traced);
     let ids = match pass.feed {
         Feed::Ids => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
         Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
     let positions = Positions::new(&mut b.graph, config, pass.tokens);
     let table = b.weight("token_embd");
-    let mut h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
+    let h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
     b.tap(h, "embed_scaled");
     let extra = per_layer::inputs(&mut b, config, pass, ids, h);
+    let around = Around { config, pass, positions: &positions, extra };
 
     b.enter("blk.0");
-    let mut x = b.norm(h, "attn_norm");
+    let mut stream = b.behind_norm(h, "attn_norm");
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
-        b.tap(x, format!("layer.{}.attn_in", layer.index));
         let last_writer = layer.index + 1 == config.owners();
         if pass.want == Want::Caches && last_writer {
-            attention::keys_and_values(&mut b, x, layer, pass, &positions);
+            attention::keys_and_values(&mut b, stream, layer, &around);
             return Decoder { graph: b.graph, result: None };
         }
-        (h, x) = one_layer(
-            &mut b,
-            (h, x),
-            layer,
-            &Around { config, pass, positions: &positions, extra },
-        );
+        stream = one_layer(&mut b, stream, layer, &around);
     }
-    let result = choose(&mut b, x, config, pass);
+    let result = choose(&mut b, stream, config, pass);
     Decoder { graph: b.graph, result: Some(result) }
 }
 
@@ -155,35 +152,43 @@ pub(super) struct Around<'a> {
     pub(super) extra: Option<Value>,
 }
 
-/// Takes the residual stream and its norm, and gives both for what follows.
-fn one_layer(
-    b: &mut Build<'_>,
-    (h, x): (Value, Value),
-    layer: &Layer,
-    around: &Around<'_>,
-) -> (Value, Value) {
+/// Takes the residual stream on its way into a layer and gives it on its way into what follows.
+fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &Around<'_>) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
-    let a = attention::attention(b, x, layer, around);
+    let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
+    let (h, a) = attention::attention(b, stream, layer, around);
     b.tap(a, name("attn_out"));
-    let next = b.weight("ffn_norm");
-    let (h, x) = b.join_norm(&Join { h, a, name: "post_attention_norm", scale: None }, next);
+    let next = Some(b.weight("ffn_norm"));
+    let stream = b.joined(&Join { h, a, name: "post_attention_norm", scale: None }, next);
 
-    let m = match around.config.experts {
-        None => feed_forward::dense(b, x, layer),
-        Some(experts) => feed_forward::dense_and_experts(b, (h, x), layer, experts),
+    let (h, m) = match around.config.experts {
+        None => feed_forward::dense(b, stream, layer),
+        Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts),
     };
     let (h, a, norm) = match around.extra {
         None => (h, m, "post_ffw_norm"),
         Some(extra) => {
-            let h = b.join(h, m, "post_ffw_norm");
-            (h, per_layer::branch(b, h, extra, layer), "post_norm")
+            let stream = b.joined(&Join { h, a: m, name: "post_ffw_norm", scale: None }, None);
+            let (h, a) = per_layer::branch(b, stream, extra, layer);
+            (h, a, "post_norm")
         }
     };
     let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
     let next = following_norm(b, layer, around.config);
-    let (h, x) = b.join_norm(&Join { h, a, name: norm, scale }, next);
-    b.tap(h, name("out"));
-    (h, x)
+    b.joined(&Join { h, a, name: norm, scale }, Some(next))
+}
+
+/// Where every value is to be seen: the stream, which is the result of the layer before, and its norm.
+fn seen(b: &mut Build<'_>, stream: Stream, name: &str, before: Option<usize>) -> Stream {
+    if !b.traced() {
+        return stream;
+    }
+    let (h, x) = b.rows(stream);
+    b.tap(x, name);
+    if let Some(before) = before {
+        b.tap(h, format!("layer.{before}.out"));
+    }
+    Stream::made(h, x)
 }
 
 /// The norm behind a layer: the next layer's, or the last one.
@@ -204,8 +209,11 @@ fn following_norm(b: &mut Build<'_>, layer: &Layer, config: &Config) -> Value {
 }
 
 /// Logits, and the token they choose where one is wanted.
-fn choose(b: &mut Build<'_>, x: Value, config: &Config, pass: &Pass) -> Value {
+fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Value {
     b.enter("");
+    // The head has too many workgroups for each to make the norm itself.
+    let (h, x) = b.rows(stream);
+    b.tap(h, format!("layer.{}.out", config.layers.len() - 1));
     b.tap(x, "final_norm");
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
     let logits = b.linear(x, head);

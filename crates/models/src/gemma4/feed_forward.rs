@@ -3,27 +3,25 @@
 use rullama_engine::graph::Value;
 
 use super::{Experts, Layer};
-use crate::build::Build;
+use crate::build::{Build, Stream};
 
-/// `down · (gelu(gate · x) ⊙ (up · x))`.
-pub(super) fn dense(b: &mut Build<'_>, x: Value, layer: &Layer) -> Value {
-    let gate = b.linear(x, "ffn_gate");
-    let up = b.linear(x, "ffn_up");
-    let both = b.graph.geglu(gate, up);
+/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))`.
+pub(super) fn dense(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Value) {
+    let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
     let m = b.linear(both, "ffn_down");
     b.tap(m, format!("layer.{}.mlp_out", layer.index));
-    m
+    (h, m)
 }
 
-/// The dense branch of the normed stream `x` plus the experts of the stream `h`, each behind a norm of its own.
+/// The stream, and the dense branch plus the experts, each behind a norm of its own.
 pub(super) fn dense_and_experts(
     b: &mut Build<'_>,
-    (h, x): (Value, Value),
+    stream: Stream,
     layer: &Layer,
     experts: Experts,
-) -> Value {
+) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
-    let m = dense(b, x, layer);
+    let (h, m) = dense(b, stream, layer);
     let norm = b.spelled(&["post_ffw_norm_1", "ffn_post_norm_1"]);
     let m = b.norm(m, norm);
 
@@ -60,5 +58,5 @@ pub(super) fn dense_and_experts(
     b.tap(y, name("experts_out"));
     let norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
     let y = b.norm(y, norm);
-    b.graph.add(m, y)
+    (h, b.graph.add(m, y))
 }

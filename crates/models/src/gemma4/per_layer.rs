@@ -6,7 +6,7 @@ use rullama_engine::{
 };
 
 use super::{Config, Inputs, Layer, Pass};
-use crate::build::Build;
+use crate::build::{Build, Stream};
 
 /// The inputs of all layers `[t, layers · p]`: rows of a table by token, and a projection of the first hidden state.
 pub(super) fn inputs(
@@ -32,11 +32,15 @@ pub(super) fn inputs(
     Some(inputs)
 }
 
-/// What a layer makes of its input: `proj · (gelu(inp_gate · h) ⊙ input)`.
-pub(super) fn branch(b: &mut Build<'_>, h: Value, extra: Value, layer: &Layer) -> Value {
-    let gate = b.linear(h, "inp_gate");
-    let gated = b.graph.gelu_mul_slice(gate, extra, layer.index);
+/// The stream, and what a layer makes of its input: `proj · (gelu(inp_gate · h) ⊙ input)`.
+pub(super) fn branch(
+    b: &mut Build<'_>,
+    stream: Stream,
+    extra: Value,
+    layer: &Layer,
+) -> (Value, Value) {
+    let (h, gated) = b.gated_slice(stream, "inp_gate", extra, layer.index);
     let out = b.linear(gated, "proj");
     b.tap(out, format!("layer.{}.ple_out", layer.index));
-    out
+    (h, out)
 }

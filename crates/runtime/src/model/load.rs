@@ -137,6 +137,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         ring: 1,
         cache: Element::F32,
         suppressed: 0,
+        traced: false,
     };
     decoder(config, catalog, &pass).graph
 }

@@ -45,6 +45,7 @@ impl MemoryUse {
             ring: ring_slots(config, context, chunk),
             cache: options.cache.into(),
             suppressed: 0,
+            traced: false,
         };
         let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).graph;
         let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).graph;

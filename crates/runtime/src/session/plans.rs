@@ -49,6 +49,7 @@ impl Session {
             ring: self.ring,
             cache: self.options.cache.into(),
             suppressed: if want == Want::Caches { 0 } else { self.options.suppress.len() },
+            traced: false,
         }
     }
 

@@ -5,7 +5,7 @@ use rullama_engine::{
     executor::Plan,
     graph::{Element, Value},
 };
-use rullama_models::gemma4::{Inputs, Want, decoder};
+use rullama_models::gemma4::{Inputs, Pass, Want, decoder};
 
 use super::{Session, plans::Ready, steps::step};
 use crate::error::RuntimeError;
@@ -35,7 +35,7 @@ impl Session {
             return Err(RuntimeError::EmptyPrompt);
         }
         let model = self.model.clone();
-        let pass = self.pass(Want::Logits, count);
+        let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
         let mut list = decoder(&model.0.config, &model.0.catalog, &pass);
         let taps: Vec<(String, Value)> = list
             .graph
