@@ -12,10 +12,11 @@ mod train;
 pub use train::{AttentionGrad, AttentionTrain};
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, add_scaled, dot},
     gpu::{Dispatch, GpuCall},
-    graph::{Element, Graph, Op, Type, Value},
+    graph::{Element, Graph, Op, Step, Type, Value},
     precision::Q8_GROUP,
+    threads::for_pieces,
 };
 
 /// Attention over a cache.
@@ -73,24 +74,26 @@ impl Op for Attention {
         else {
             unreachable!("infer has checked the shapes")
         };
+        let (q, k, v) = (&*q, &*k, &*v);
         out.fill(0.0);
-        for token in 0..t.min(call.step.count as usize) {
-            let position = call.step.position as usize + token;
-            for head in 0..heads {
-                let kv_head = head / (heads / kv_heads);
-                let at = (token * heads + head) * width;
-                let (q, out) = (&q[at..at + width], &mut out[at..at + width]);
-                let place = |key: usize| (key % slots * kv_heads + kv_head) * width;
-                let keys = self.first_key(position)..=position;
-                let score = |key: usize| dot(q, &k[place(key)..][..width]);
-                let mut weights: Vec<f32> = keys.clone().map(score).collect();
-                softmax(&mut weights);
-                for (key, weight) in keys.zip(weights) {
-                    let v = &v[place(key)..][..width];
-                    out.iter_mut().zip(v).for_each(|(out, v)| *out += weight * v);
-                }
+        let (first, live) = (call.step.position as usize, t.min(call.step.count as usize));
+        let row = |weights: &mut Vec<f32>, index: usize, out: &mut [f32]| {
+            let (position, head) = (first + index / heads, index % heads);
+            let kv_head = head / (heads / kv_heads);
+            let q = &q[index * width..][..width];
+            let place = |key: usize| (key % slots * kv_heads + kv_head) * width;
+            let keys = self.first_key(position)..=position;
+            weights.clear();
+            weights.extend(keys.clone().map(|key| dot(q, &k[place(key)..][..width])));
+            softmax(weights);
+            for (key, weight) in keys.zip(weights) {
+                add_scaled(out, *weight, &v[place(key)..][..width]);
             }
-        }
+        };
+        let last = first + live;
+        let seen = (last - self.first_key(last)) as u64;
+        let out = &mut out[..live * heads * width];
+        for_pieces(out, width, 2 * out.len() as u64 * seen, Vec::new, row);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -102,10 +105,13 @@ impl Op for Attention {
         let keys = self.window.map_or(slots, |window| slots.min(window as usize));
         4 * q.len() as u64 * keys as u64
     }
-}
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let (first, slots) = (step.position as usize, inputs[1].shape.dims()[0]);
+        let seen = (first + step.count as usize - self.first_key(first)).min(slots) as u64;
+        let slot = inputs[1].bytes() / (slots as u64).max(1);
+        inputs[0].bytes() + 2 * slot * seen
+    }
 }
 
 fn softmax(scores: &mut [f32]) {
