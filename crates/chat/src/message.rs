@@ -54,7 +54,7 @@ pub struct Message {
 
 /// A message's content.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, from = "Value")]
 pub enum Content {
     /// Absent or null.
     #[default]
@@ -207,6 +207,21 @@ impl From<RawMessage> for Message {
             tool_responses: raw.tool_responses,
             tool_call_id: raw.tool_call_id.map(Id::into_text),
             name: first_filled([raw.name, raw.tool_name]),
+        }
+    }
+}
+
+/// By way of a JSON value, where the last of equal keys counts, as in every reader this one has to agree with.
+impl From<Value> for Content {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Null => Self::None,
+            Value::String(text) => Self::Text(text),
+            Value::Array(_) => match Vec::deserialize(&value) {
+                Ok(parts) => Self::Parts(parts),
+                Err(_) => Self::Other(value),
+            },
+            other => Self::Other(other),
         }
     }
 }

@@ -111,6 +111,16 @@ fn parts_keep_what_they_carry() {
 }
 
 #[test]
+fn of_equal_keys_in_a_part_the_last_counts() {
+    let text = r#"{ "messages": [{ "role": "user", "content": [{ "type": "image", "text": "a", "type": "text", "text": "b" }] }] }"#;
+    let conversation = Conversation::from_json(text).unwrap();
+    let Content::Parts(parts) = &conversation.messages[0].content else {
+        panic!("{conversation:?}")
+    };
+    assert_eq!((parts[0].kind.as_str(), parts[0].text.as_deref()), ("text", Some("b")));
+}
+
+#[test]
 fn what_cannot_be_read_is_said() {
     check_error(&json!({ "messages": [{ "content": "x" }] }), "role");
     check_error(

@@ -8,5 +8,6 @@ pub mod graph;
 pub mod ops;
 mod precision;
 pub mod suite;
+mod threads;
 
 pub use error::EngineError;

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     EngineError,
-    cpu::Data,
-    gpu::{Gpu, GpuPlan, Weights},
-    graph::{Element, Graph, Step, Type, Value},
+    cpu::{CpuCall, Data},
+    gpu::{Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Weights},
+    graph::{Element, Graph, Op, Step, Type, Value},
 };
+use rullama_gguf::DType;
 
 const STEP: Step = Step { position: 0, count: 1, seed: 0, reserved: 0 };
 
@@ -23,11 +24,16 @@ fn on_each_gpu(test: impl AsyncFn(Gpu)) {
 }
 
 /// `y = a + b` over three numbers.
-async fn sum(gpu: &Gpu) -> Result<(GpuPlan, Value), EngineError> {
+fn sum_list() -> (Graph, Value) {
     let mut graph = Graph::new();
     let (a, b) = (graph.input("a", Type::f32([1, 3])), graph.input("b", Type::f32([1, 3])));
     let y = graph.add(a, b);
     graph.keep(y);
+    (graph, y)
+}
+
+async fn sum(gpu: &Gpu) -> Result<(GpuPlan, Value), EngineError> {
+    let (graph, y) = sum_list();
     let plan = GpuPlan::new(graph, &Weights::new(gpu), &mut HashMap::new()).await?;
     for (name, numbers) in [("a", [1.0, 2.0, 3.0]), ("b", [0.5, -2.0, 1.0])] {
         plan.write_data(name, &Type::f32([1, 3]), &Data::F32(numbers.into()));
@@ -88,6 +94,81 @@ fn a_buffer_that_is_too_large_is_out_of_memory() {
     });
 }
 
+/// Asks a GPU for more than it has; a driver may promise that all the same. A software one would take it from the machine, and
+/// the machine would end the test.
+#[test]
+fn a_device_that_is_full_says_so_and_works_on() {
+    on_each_gpu(async |gpu| {
+        if gpu.is_software() {
+            return;
+        }
+        let mut weights = Weights::new(&gpu);
+        // Half a tebibyte, cut into what the device can bind.
+        match weights.reserve("w", DType::F32, &[1 << 17, 1 << 20].into()).await {
+            Ok(()) | Err(EngineError::OutOfMemory { .. }) => {}
+            other => panic!("{}: {other:?}", gpu.name()),
+        }
+        drop(weights);
+        let (plan, y) = sum(&gpu).await.expect("the device still works");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
+#[test]
+fn kernels_are_compiled_ahead_of_the_plan() {
+    on_each_gpu(async |gpu| {
+        let (graph, _) = sum_list();
+        gpu.warm(&graph).await.expect("the kernels compile");
+        assert_eq!(gpu.pipeline_labels(), ["add/forward rrw"]);
+        gpu.warm(&graph).await.expect("nothing is left to do");
+        let (plan, y) = sum(&gpu).await.expect("the plan finds them");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+        assert_eq!(gpu.pipeline_labels(), ["add/forward rrw"]);
+    });
+    // Nobody need wait for the future.
+    on_each_gpu(async |gpu| {
+        drop(gpu.warm(&sum_list().0));
+        let (plan, y) = sum(&gpu).await.expect("the plan finds them");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
+/// Its kernel is no WGSL.
+#[derive(Debug)]
+struct Broken;
+
+static BROKEN: Kernel = Kernel { name: "test/broken", source: "fn main( {" };
+
+impl Op for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        vec![inputs[0].clone()]
+    }
+
+    fn cpu(&self, _: &CpuCall<'_>) {}
+
+    fn gpu(&self, _: &GpuCall<'_>) -> Vec<Dispatch> {
+        vec![Dispatch::new(&BROKEN)]
+    }
+}
+
+#[test]
+fn a_refused_kernel_is_named_and_harms_nothing_else() {
+    on_each_gpu(async |gpu| {
+        let (mut graph, y) = sum_list();
+        graph.apply(Broken, &[y]);
+        match gpu.warm(&graph).await {
+            Err(EngineError::Kernel { kernel, .. }) => assert_eq!(kernel.trim(), "test/broken"),
+            other => panic!("{other:?}"),
+        }
+        let (plan, y) = sum(&gpu).await.expect("the device still works");
+        assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
+    });
+}
+
 #[test]
 fn a_cache_that_no_kernel_can_bind_says_what_fits() {
     on_each_gpu(async |gpu| {
@@ -116,6 +197,8 @@ fn profiles_name_every_launch() {
             let labels: Vec<&str> = timings.iter().map(|timing| timing.label.as_str()).collect();
             assert_eq!(labels, ["add/forward rrw"]);
             assert!(timings[0].nanoseconds >= 0.0);
+            let table = plan.profile_table(&[timings], &STEP, None);
+            assert_eq!((table.rows[0].launches, table.rows[0].bytes), (1, 36.0));
         } else {
             assert!(timings.is_empty());
         }

@@ -41,11 +41,13 @@ pub enum GgufError {
     UnsupportedVersion { found: u32 },
     /// More metadata than the file has room for, or than any sensible file has.
     #[error(
-        "the file claims {count} metadata entries, but can have at most {limit}: it is damaged"
+        "the file claims {count} metadata entries, but can have at most {limit}: it is damaged or cut short, download it again"
     )]
     KeyCount { count: u64, limit: u64 },
     /// More tensors than the file has room for, or than any sensible file has.
-    #[error("the file claims {count} tensors, but can have at most {limit}: it is damaged")]
+    #[error(
+        "the file claims {count} tensors, but can have at most {limit}: it is damaged or cut short, download it again"
+    )]
     TensorCount { count: u64, limit: u64 },
 
     // Metadata

@@ -2,8 +2,10 @@
 //! there is no GPU.
 
 mod memory;
+mod product;
 
 pub use memory::{CpuCall, Data, Weight};
+pub(crate) use product::{Meeting, add_scaled, dot, products};
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 

@@ -114,11 +114,11 @@ impl Plan {
         }
     }
 
-    /// What a run costs on any device.
-    pub fn cost(&self) -> Cost {
+    /// What this run costs on any device.
+    pub fn cost(&self, step: &Step) -> Cost {
         match self {
-            Self::Cpu(plan) => plan.graph().cost(),
-            Self::Gpu(plan) => plan.cost(),
+            Self::Cpu(plan) => plan.graph().cost(step),
+            Self::Gpu(plan) => plan.cost(step),
         }
     }
 

@@ -1,6 +1,6 @@
 //! What an operation sees when it is asked for its kernels.
 
-use super::{DeviceFacts, layout::Slabs};
+use super::{DeviceFacts, Dispatch, layout::Slabs};
 use crate::graph::{Element, Graph, Node, Type};
 
 /// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
@@ -16,6 +16,18 @@ impl<'a> GpuCall<'a> {
     /// The call for one node of a list.
     pub fn new(facts: &'a DeviceFacts, graph: &'a Graph, node: &'a Node) -> Self {
         Self { facts, graph, node }
+    }
+
+    /// All launches of a list, in order, with the numbers of their nodes.
+    pub(crate) fn dispatches(
+        facts: &DeviceFacts,
+        graph: &Graph,
+    ) -> impl Iterator<Item = (usize, Dispatch)> {
+        let nodes = graph.nodes().iter().enumerate();
+        nodes.flat_map(move |(index, node)| {
+            let launches = node.op.gpu(&GpuCall::new(facts, graph, node)).into_iter();
+            launches.map(move |dispatch| (index, dispatch))
+        })
     }
 
     /// Type of input `i`.

@@ -10,7 +10,7 @@ mod layout;
 mod memory;
 mod pipelines;
 mod plan;
-mod profile;
+pub mod profile;
 mod readback;
 mod weights;
 

@@ -1,11 +1,12 @@
-//! (kernel, parts, constants, bindings) → pipeline, made once per device.
+//! (kernel, parts, constants, bindings) → pipeline, made once per device; many at a time where there are threads.
 
-use std::{borrow::Cow, cell::RefCell, rc::Rc};
+use std::{borrow::Cow, cell::RefCell, pin::Pin, rc::Rc};
 
+use async_channel::Receiver;
 use rustc_hash::FxHashMap;
 
-use super::{Bind, Dialect, Dispatch, Gpu, compose};
-use crate::error::EngineError;
+use super::{Bind, Dialect, Dispatch, Gpu, GpuCall, compose};
+use crate::{error::EngineError, graph::Graph, threads::spawn};
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -15,11 +16,21 @@ pub(crate) struct Pipeline {
     pub(crate) layout: wgpu::BindGroupLayout,
 }
 
-/// The pipelines of a device.
+/// The pipelines of a device: those it has, and those on their way through the compiler.
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
+    started: RefCell<FxHashMap<String, Receiver<Compiled>>>,
 }
+
+/// What a compiler leaves: whether the pipeline is any good is known later, in a browser.
+struct Compiled {
+    pipeline: Pipeline,
+    problem: Pin<Box<dyn Problem>>,
+}
+
+trait Problem: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend {}
+impl<T: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend> Problem for T {}
 
 impl Pipelines {
     /// Labels of all pipelines made so far.
@@ -27,6 +38,22 @@ impl Pipelines {
         let mut labels: Vec<String> = self.known.borrow().keys().cloned().collect();
         labels.sort_unstable();
         labels
+    }
+
+    /// Starts compiling what a dispatch needs, unless that was done before.
+    pub(crate) fn start(&self, gpu: &Gpu, dispatch: &Dispatch) {
+        let key = dispatch.label();
+        let mut started = self.started.borrow_mut();
+        if self.known.borrow().contains_key(&key) || started.contains_key(&key) {
+            return;
+        }
+        let (done, compiled) = async_channel::bounded(1);
+        started.insert(key.clone(), compiled);
+        let (device, dispatch) = (gpu.device.clone(), dispatch.clone());
+        spawn(move || {
+            // Nobody may be waiting any more.
+            let _ = done.try_send(compile(&device, &dispatch, key));
+        });
     }
 
     /// The pipeline a dispatch needs.
@@ -39,31 +66,60 @@ impl Pipelines {
         if let Some(known) = self.known.borrow().get(&key) {
             return Ok(Rc::clone(known));
         }
-        let pipeline = Rc::new(compile(gpu, dispatch, &key).await?);
+        gpu.check()?;
+        self.start(gpu, dispatch);
+        let started = self.started.borrow_mut().remove(&key).expect("it was just started");
+        let refused = |message| EngineError::Kernel { kernel: key.clone(), message };
+        let compiled =
+            started.recv().await.map_err(|_| refused("the compiler crashed".to_owned()))?;
+        if let Some(error) = compiled.problem.await {
+            gpu.check()?;
+            return Err(refused(error.to_string()));
+        }
+        let pipeline = Rc::new(compiled.pipeline);
         self.known.borrow_mut().insert(key, Rc::clone(&pipeline));
         Ok(pipeline)
     }
 }
 
-async fn compile(gpu: &Gpu, dispatch: &Dispatch, key: &str) -> Result<Pipeline, EngineError> {
-    gpu.check()?;
+impl Gpu {
+    /// Starts compiling the kernels of a list at once, on other threads where there are any: weights can be loaded meanwhile,
+    /// and a plan of the list then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
+    ///
+    /// # Errors
+    /// If a kernel is refused or the device is gone.
+    pub fn warm(&self, graph: &Graph) -> impl Future<Output = Result<(), EngineError>> + use<> {
+        let dispatches: Vec<_> = GpuCall::dispatches(self.facts(), graph).collect();
+        dispatches.iter().for_each(|(_, dispatch)| self.pipelines.start(self, dispatch));
+        let gpu = self.clone();
+        async move {
+            for (_, dispatch) in &dispatches {
+                gpu.pipelines.get(&gpu, dispatch).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn compile(device: &wgpu::Device, dispatch: &Dispatch, key: String) -> Compiled {
     let text = compose(dispatch.kernel, &dispatch.parts, Dialect::of_this_build());
-    let scope = gpu.device.push_error_scope(wgpu::ErrorFilter::Validation);
-    let module = gpu.device.create_shader_module(wgpu::ShaderModuleDescriptor {
-        label: Some(key),
+    let label = Some(key.as_str());
+    let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
+    let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
+        label,
         source: wgpu::ShaderSource::Wgsl(Cow::Owned(text)),
     });
-    let layout = gpu.device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label: Some(key),
+    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+        label,
         entries: &entries(dispatch),
     });
-    let pipeline_layout = gpu.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-        label: Some(key),
+    let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+        label,
         bind_group_layouts: &[Some(&layout)],
         immediate_size: 0,
     });
-    let compute = gpu.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-        label: Some(key),
+    let compute = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+        label,
         layout: Some(&pipeline_layout),
         module: &module,
         entry_point: Some("main"),
@@ -74,10 +130,8 @@ async fn compile(gpu: &Gpu, dispatch: &Dispatch, key: &str) -> Result<Pipeline, 
         },
         cache: None,
     });
-    match scope.pop().await {
-        None => Ok(Pipeline { label: key.into(), compute, layout }),
-        Some(error) => Err(EngineError::Kernel { kernel: key.into(), message: error.to_string() }),
-    }
+    let problem = Box::pin(scope.pop());
+    Compiled { pipeline: Pipeline { label: key, compute, layout }, problem }
 }
 
 /// Parameters, step, then the storage bindings in order.

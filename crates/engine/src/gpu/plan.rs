@@ -67,22 +67,13 @@ impl GpuPlan {
         states: &mut States,
     ) -> Result<Self, EngineError> {
         let gpu = weights.gpu().clone();
-        let dispatches: Vec<(usize, Dispatch)> = graph
-            .nodes()
-            .iter()
-            .enumerate()
-            .flat_map(|(i, node)| {
-                node.op
-                    .gpu(&GpuCall::new(gpu.facts(), &graph, node))
-                    .into_iter()
-                    .map(move |d| (i, d))
-            })
-            .collect();
+        let dispatches: Vec<(usize, Dispatch)> = GpuCall::dispatches(gpu.facts(), &graph).collect();
         let memory = Memory::new(&gpu, &graph, &dispatches, states).await?;
         let uniform = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let step = gpu.buffer("step", size_of::<Step>() as u64, uniform).await?;
         let params =
             gpu.buffer("params", PARAMS_STRIDE * (dispatches.len() as u64).max(1), uniform).await?;
+        dispatches.iter().for_each(|(_, dispatch)| gpu.pipelines.start(&gpu, dispatch));
         let mut launches = Vec::with_capacity(dispatches.len());
         for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
             let at = index as u64 * PARAMS_STRIDE;
@@ -229,12 +220,10 @@ impl GpuPlan {
     }
 
     /// What a run costs on any device.
-    pub fn cost(&self) -> Cost {
-        Cost { dispatches: self.launches.len() as u64, ..self.graph.cost() }
+    pub fn cost(&self, step: &Step) -> Cost {
+        Cost { dispatches: self.launches.len() as u64, ..self.graph.cost(step) }
     }
-}
 
-impl GpuPlan {
     /// Bytes of the buffers that only this plan uses: activations, scratch and inputs.
     pub fn own_bytes(&self) -> u64 {
         let inputs = self

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-use super::{Element, Graph, Node, Type};
+use super::{Element, Graph, Node, Step, Type};
 
 /// Counts that hold on every device, unlike times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,34 +27,38 @@ impl AddAssign for Cost {
 }
 
 impl Graph {
-    /// What the whole list moves and computes; launches are the plan's to count.
-    pub fn cost(&self) -> Cost {
+    /// What the whole list moves and computes in a run; launches are the plan's to count.
+    pub fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
-        self.nodes().iter().for_each(|node| cost += self.node_cost(node));
+        self.nodes().iter().for_each(|node| cost += self.node_cost(node, step));
         cost
     }
 
-    /// What one operation moves and computes; launches are the plan's to count.
-    pub fn node_cost(&self, node: &Node) -> Cost {
+    /// What one operation moves and computes in a run; launches are the plan's to count.
+    pub fn node_cost(&self, node: &Node, step: &Step) -> Cost {
         let types =
             |values: &[super::Value]| values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>();
         let (inputs, outputs) = (types(&node.inputs), types(&node.outputs));
         Cost {
             dispatches: 0,
-            bytes_read: inputs.iter().map(|ty| bytes(ty)).sum(),
-            bytes_written: outputs.iter().map(|ty| bytes(ty)).sum(),
+            bytes_read: node.op.bytes_read(&inputs, step),
+            bytes_written: outputs.iter().map(|ty| ty.bytes()).sum(),
             operations: node.op.operations(&inputs, &outputs),
         }
     }
 }
 
-/// Bytes of a value as the kernels see it.
-fn bytes(ty: &Type) -> u64 {
-    let len = ty.shape.len() as u64;
-    match ty.element {
-        Element::F32 | Element::U32 => len * 4,
-        Element::F16 => len * 2,
-        Element::Q8 => len + len.div_ceil(32) * 4,
-        Element::Weight(dtype) => len / dtype.block_elements() as u64 * dtype.block_bytes() as u64,
+impl Type {
+    /// Bytes of a value as the kernels see it.
+    pub fn bytes(&self) -> u64 {
+        let len = self.shape.len() as u64;
+        match self.element {
+            Element::F32 | Element::U32 => len * 4,
+            Element::F16 => len * 2,
+            Element::Q8 => len + len.div_ceil(32) * 4,
+            Element::Weight(dtype) => {
+                len / dtype.block_elements() as u64 * dtype.block_bytes() as u64
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use super::{Graph, Node, Type, Value};
+use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -24,7 +24,7 @@ pub trait Op: Debug + 'static {
         &[]
     }
 
-    /// The definition: slow, obvious, in f32.
+    /// The definition, in f32: obvious rather than fast.
     fn cpu(&self, call: &CpuCall<'_>);
 
     /// The kernels, their parameters and their grids, in order.
@@ -34,6 +34,12 @@ pub trait Op: Debug + 'static {
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
         let _ = inputs;
         outputs.iter().map(|ty| ty.shape.len() as u64).sum()
+    }
+
+    /// Bytes of its inputs that a run reads: all, unless it picks some.
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let _ = step;
+        inputs.iter().map(|ty| ty.bytes()).sum()
     }
 
     /// One gradient per input, or `None` where none flows; `dy` has one entry per result.

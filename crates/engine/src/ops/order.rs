@@ -19,10 +19,15 @@ pub(crate) static SURVIVORS: Part = Part {
     source: include_str!("../wgsl/order/survivors.wgsl"),
 };
 
-/// Ids by their logits, largest first.
-pub(crate) fn sorted(logits: &[f32]) -> Vec<u32> {
+/// The `count` ids of the largest logits, largest first.
+pub(crate) fn largest_ids(logits: &[f32], count: usize) -> Vec<u32> {
+    let order = |id: &u32| (Reverse(key(logits[*id as usize])), *id);
     let mut ids: Vec<u32> = (0..).zip(logits).map(|(id, _)| id).collect();
-    ids.sort_by_key(|id| (Reverse(key(logits[*id as usize])), *id));
+    if count < ids.len() {
+        ids.select_nth_unstable_by_key(count, order);
+        ids.truncate(count);
+    }
+    ids.sort_unstable_by_key(order);
     ids
 }
 
@@ -39,7 +44,7 @@ pub(crate) fn key(logit: f32) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{key, sorted};
+    use super::{key, largest_ids};
 
     #[test]
     fn keys_sort_like_logits() {
@@ -48,6 +53,10 @@ mod tests {
         assert!(key(3.0e38) < key(f32::INFINITY));
         assert_eq!(key(-f32::NAN), 0);
         assert_eq!(key(-0.0), key(0.0));
-        assert_eq!(sorted(&[1.0, f32::NAN, 2.0, 1.0, -0.0, 0.0]), [2, 0, 3, 4, 5, 1]);
+        let order = [2, 0, 3, 4, 5, 1];
+        for count in 0..=6 {
+            let logits = [1.0, f32::NAN, 2.0, 1.0, -0.0, 0.0];
+            assert_eq!(largest_ids(&logits, count), order[..count]);
+        }
     }
 }

@@ -120,11 +120,19 @@ fn summary(case: &Case, plan: &GpuPlan, runs: &[Vec<Timing>]) -> Vec<Measured> {
         let mut kernels: Vec<String> = launches.iter().map(|timing| timing.label.clone()).collect();
         kernels.dedup();
         let times = runs.iter().map(|run| run.iter().filter(of_node).map(|t| t.nanoseconds).sum());
-        let cost = if by_clock { plan.cost() } else { plan.graph().node_cost(&nodes[node]) };
+        let cost = if by_clock {
+            plan.cost(&case.step)
+        } else {
+            plan.graph().node_cost(&nodes[node], &case.step)
+        };
         Measured {
             op: if by_clock { case.op } else { nodes[node].op.name() },
             kernels,
-            launches: if by_clock { plan.cost().dispatches as usize } else { launches.len() },
+            launches: if by_clock {
+                plan.cost(&case.step).dispatches as usize
+            } else {
+                launches.len()
+            },
             nanoseconds: median(times.collect()),
             cost,
         }

@@ -100,5 +100,5 @@ impl Case {
 
 /// The launches of a list on a device, in order.
 pub(super) fn dispatches(graph: &Graph, facts: &DeviceFacts) -> impl Iterator<Item = Dispatch> {
-    graph.nodes().iter().flat_map(move |node| node.op.gpu(&GpuCall::new(facts, graph, node)))
+    GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch)
 }

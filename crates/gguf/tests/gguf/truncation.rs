@@ -44,6 +44,8 @@ fn every_cut_is_noticed() {
                 | GgufError::TensorPastEnd { .. }
         );
         assert!(expected, "{cut}: {error:?}");
+        let text = error.to_string();
+        assert!(text.contains("cut short"), "{cut}: {text}");
     }
 }
 

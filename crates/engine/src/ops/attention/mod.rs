@@ -21,7 +21,7 @@ use self::twin::Twin;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Element, Graph, Op, Type, Value},
+    graph::{Element, Graph, Op, Step, Type, Value},
     precision::Q8_GROUP,
 };
 
@@ -121,8 +121,11 @@ impl Op for Attention {
         let keys = self.window.map_or(slots, |window| slots.min(window as usize));
         4 * q.len() as u64 * keys as u64
     }
-}
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let (first, slots) = (step.position as usize, inputs[1].shape.dims()[0]);
+        let seen = (first + step.count as usize - self.first_key(first)).min(slots) as u64;
+        let slot = inputs[1].bytes() / (slots as u64).max(1);
+        inputs[0].bytes() + 2 * slot * seen
+    }
 }

@@ -4,9 +4,9 @@
 //! `dK_j = Σ_i dS_ij Q_i`; sums over `i` run over all query heads of a group. `P` is made again from the kept logarithms of the
 //! rows' sums.
 
-use super::{Attention, dot, gpu};
+use super::{Attention, gpu};
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, add_scaled, dot},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
@@ -65,7 +65,7 @@ impl Op for AttentionTrain {
             *log_sum = largest + scores.iter().map(|s| (s - largest).exp()).sum::<f32>().ln();
             let out = &mut out[place * layout.width..][..layout.width];
             for (key, score) in layout.keys(place).zip(scores) {
-                add(out, (score - *log_sum).exp(), layout.key(&v, place, key));
+                add_scaled(out, (score - *log_sum).exp(), layout.key(&v, place, key));
             }
         }
     }
@@ -117,9 +117,9 @@ impl Op for AttentionGrad {
                 let weight = (dot(q, k) - log_sums[place]).exp();
                 let score = weight * (dot(dy, v) - delta);
                 let at = layout.key_at(place, key);
-                add(&mut dq[place * layout.width..][..layout.width], score, k);
-                add(&mut dk[at..at + layout.width], score, q);
-                add(&mut dv[at..at + layout.width], weight, dy);
+                add_scaled(&mut dq[place * layout.width..][..layout.width], score, k);
+                add_scaled(&mut dk[at..at + layout.width], score, q);
+                add_scaled(&mut dv[at..at + layout.width], weight, dy);
             }
         }
     }
@@ -165,8 +165,4 @@ impl Layout {
     fn key<'a>(&self, numbers: &'a [f32], place: usize, key: usize) -> &'a [f32] {
         &numbers[self.key_at(place, key)..][..self.width]
     }
-}
-
-fn add(sum: &mut [f32], factor: f32, numbers: &[f32]) {
-    sum.iter_mut().zip(numbers).for_each(|(sum, x)| *sum += factor * x);
 }

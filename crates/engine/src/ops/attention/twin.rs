@@ -1,7 +1,11 @@
 //! The definition of attention over caches.
 
-use super::{Attention, dot};
-use crate::graph::{Step, Type};
+use super::Attention;
+use crate::{
+    cpu::{add_scaled, dot},
+    graph::{Step, Type},
+    threads::for_pieces,
+};
 
 /// Normed and turned queries, and what they look into.
 pub(super) struct Twin<'a> {
@@ -22,19 +26,22 @@ impl Twin<'_> {
             unreachable!("infer has checked the shapes")
         };
         out.fill(0.0);
-        let heads = self.q.chunks_exact(width).zip(out.chunks_exact_mut(width));
-        for (place, (q, out)) in heads.enumerate().take(self.step.count as usize * self.heads) {
-            let keys = self.keys(op, place / self.heads);
+        let live = (self.step.count as usize * self.heads).min(self.q.len() / width);
+        let row = |weights: &mut Vec<f32>, place: usize, out: &mut [f32]| {
+            let (q, keys) = (&self.q[place * width..][..width], self.keys(op, place / self.heads));
             let kv_head = place % self.heads / (self.heads / kv_heads);
             let at = |key: usize| (key % slots * kv_heads + kv_head) * width;
-            let score = |key: usize| dot(q, &self.k[at(key)..][..width]);
-            let mut weights: Vec<f32> = keys.clone().map(score).collect();
-            softmax(&mut weights);
+            weights.clear();
+            weights.extend(keys.clone().map(|key| dot(q, &self.k[at(key)..][..width])));
+            softmax(weights);
             for (key, weight) in keys.zip(weights) {
-                let v = &self.v[at(key)..][..width];
-                out.iter_mut().zip(v).for_each(|(out, v)| *out += weight * v);
+                add_scaled(out, *weight, &self.v[at(key)..][..width]);
             }
-        }
+        };
+        let last = (self.step.position + self.step.count) as usize;
+        let seen = (last - op.first_key(last)) as u64;
+        let out = &mut out[..live * width];
+        for_pieces(out, width, 2 * out.len() as u64 * seen, Vec::new, row);
     }
 
     /// What a token sees.

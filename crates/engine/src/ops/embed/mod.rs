@@ -6,7 +6,8 @@ mod gpu;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Element, Graph, NodeValues, Op, Type, Value},
+    graph::{Element, Graph, NodeValues, Op, Step, Type, Value},
+    threads::for_pieces,
 };
 
 /// Rows of a weight by number, times a constant.
@@ -36,18 +37,26 @@ impl Op for Embed {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (ids, weight, mut y) = (call.u32(0), call.weight(1), call.out(0));
-        let rows = y.chunks_exact_mut(weight.shape.width());
-        for (id, y) in ids.iter().zip(rows) {
-            match usize::try_from(*id) {
+        let (ids, weight) = (&*ids, &*weight);
+        let (operations, width) = (4 * y.len() as u64, weight.shape.width());
+        let row = |(): &mut (), token: usize, y: &mut [f32]| {
+            match usize::try_from(ids[token]) {
                 Ok(id) if id < weight.shape.rows() => weight.row(id, y),
                 _ => y.fill(0.0),
             }
             y.iter_mut().for_each(|y| *y *= self.scale);
-        }
+        };
+        for_pieces(&mut y, width, operations, || (), row);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(self, call)
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], _: &Step) -> u64 {
+        let [ids, weight] = inputs else { return 0 };
+        let row = weight.bytes() / (weight.shape.rows() as u64).max(1);
+        ids.bytes() + row * ids.shape.len() as u64
     }
 
     fn grad(&self, _: &mut Graph, _: &NodeValues, _: &[Option<Value>]) -> Vec<Option<Value>> {

@@ -7,7 +7,7 @@ mod gpu;
 pub(crate) use choice::Team;
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, Meeting, products},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
@@ -36,14 +36,8 @@ impl Op for Linear {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, weight, mut y) = (call.f32(0), call.weight(1), call.out(0));
-        let (width, rows) = (weight.shape.width(), weight.shape.rows());
-        let mut row = vec![0.0; width];
-        for r in 0..rows {
-            weight.row(r, &mut row);
-            for (t, x) in x.chunks_exact(width).enumerate() {
-                y[t * rows + r] = x.iter().zip(&row).map(|(x, w)| x * w).sum();
-            }
-        }
+        let columns = x.chunks_exact(weight.shape.width()).enumerate().collect();
+        products(&weight, weight.shape.rows(), &[Meeting { first_row: 0, columns }], &mut y);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

@@ -5,7 +5,7 @@ use super::{Sizes, gpu};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Op, Shape, Type},
+    graph::{Op, Shape, Step, Type},
 };
 
 /// Gradient of [`super::LinearExperts`]: from the product's gradient, the weight and the ids.
@@ -53,5 +53,9 @@ impl Op for LinearExpertsGrad {
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         Sizes::new(inputs[1], inputs[2]).operations()
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs, step)
     }
 }

@@ -9,11 +9,13 @@ mod gpu;
 
 pub use backward::LinearExpertsGrad;
 
+use std::collections::BTreeMap;
+
 use super::expert_groups::Routes;
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, Meeting, products},
     gpu::{Dispatch, GpuCall},
-    graph::{Graph, NodeValues, Op, Type, Value},
+    graph::{Graph, NodeValues, Op, Step, Type, Value},
 };
 
 /// Product of each token with the weights of its experts.
@@ -65,6 +67,14 @@ impl Sizes {
     fn operations(&self) -> u64 {
         2 * self.slots as u64 * self.rows as u64 * self.width as u64
     }
+
+    /// Bytes of the inputs, where each live slot chooses another expert as long as there are any.
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let live = self.slots.min((step.count as usize).saturating_mul(self.chosen));
+        let weight = inputs[1].bytes();
+        let all: u64 = inputs.iter().map(|ty| ty.bytes()).sum();
+        all - weight + weight / (self.experts as u64).max(1) * live.min(self.experts) as u64
+    }
 }
 
 impl Op for LinearExperts {
@@ -91,15 +101,14 @@ impl Op for LinearExperts {
         let sizes = Sizes::new(call.input(1), call.input(2));
         let (width, shared) = (sizes.width, sizes.slots_per_column(call.input(0)));
         let live = (call.step.count as usize).saturating_mul(sizes.chosen);
-        let mut row = vec![0.0; width];
-        for (slot, y) in y.chunks_exact_mut(sizes.rows).enumerate() {
-            let x = &x[slot / shared * width..(slot / shared + 1) * width];
-            for (r, y) in y.iter_mut().enumerate() {
-                weight.row(ids[slot] as usize * sizes.rows + r, &mut row);
-                let sum = || x.iter().zip(&row).map(|(x, w)| x * w).sum();
-                *y = if slot < live { sum() } else { 0.0 };
-            }
+        let mut slots: BTreeMap<u32, Vec<(usize, &[f32])>> = BTreeMap::new();
+        for (slot, id) in ids.iter().enumerate().take(live) {
+            let column = &x[slot / shared * width..][..width];
+            slots.entry(*id).or_default().push((slot, column));
         }
+        let meeting = |(id, columns)| Meeting { first_row: id as usize * sizes.rows, columns };
+        let meetings: Vec<_> = slots.into_iter().map(meeting).collect();
+        products(&weight, sizes.rows, &meetings, &mut y);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -108,6 +117,10 @@ impl Op for LinearExperts {
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         Sizes::new(inputs[1], inputs[2]).operations()
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs, step)
     }
 
     fn grad(

@@ -4,10 +4,14 @@ pub(crate) mod cases;
 mod gpu;
 
 use crate::{
-    cpu::CpuCall,
+    cpu::{CpuCall, add_scaled},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
+    threads::for_pieces,
 };
+
+/// Tokens for which a row is decoded once.
+const TOKENS: usize = 16;
 
 /// Product of rows with a transposed weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,15 +38,17 @@ impl Op for LinearT {
     fn cpu(&self, call: &CpuCall<'_>) {
         let (y, weight, mut x) = (call.f32(0), call.weight(1), call.out(0));
         let (width, rows) = (weight.shape.width(), weight.shape.rows());
-        let mut row = vec![0.0; width];
-        x.fill(0.0);
-        for r in 0..rows {
-            weight.row(r, &mut row);
-            for (t, x) in x.chunks_exact_mut(width).enumerate() {
-                let y = y[t * rows + r];
-                x.iter_mut().zip(&row).for_each(|(x, w)| *x += y * w);
+        let (y, weight, operations) = (&*y, &*weight, x.len() as u64 * rows as u64);
+        let some = |row: &mut Vec<f32>, piece: usize, x: &mut [f32]| {
+            x.fill(0.0);
+            for r in 0..rows {
+                weight.row(r, row);
+                for (t, x) in (piece * TOKENS..).zip(x.chunks_exact_mut(width)) {
+                    add_scaled(x, y[t * rows + r], row);
+                }
             }
-        }
+        };
+        for_pieces(&mut x, TOKENS * width, operations, || vec![0.0; width], some);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

@@ -7,6 +7,7 @@ use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
+    threads::for_pieces,
 };
 
 /// Which side is read transposed.
@@ -99,15 +100,16 @@ impl Op for Matmul {
         let (a, b, mut y) = (call.f32(0), call.f32(1), call.out(0));
         let base = (call.inputs() > 2).then(|| call.f32(2));
         let l = self.layout(call.input(0), call.input(1));
-        for row in 0..l.m {
-            for column in 0..l.n {
+        let (a, b, base) = (&*a, &*b, base.as_deref());
+        let row = |(): &mut (), row: usize, y: &mut [f32]| {
+            for (column, y) in y.iter_mut().enumerate() {
                 let terms = (0..l.k)
                     .map(|k| a[row * l.a[0] + k * l.a[1]] * b[column * l.b[0] + k * l.b[1]]);
-                let at = row * l.n + column;
-                y[at] =
-                    base.as_ref().map_or(0.0, |base| base[at]) + self.scale * terms.sum::<f32>();
+                let base = base.map_or(0.0, |base| base[row * l.n + column]);
+                *y = base + self.scale * terms.sum::<f32>();
             }
-        }
+        };
+        for_pieces(&mut y, l.n, (l.m * l.n) as u64 * l.k as u64, || (), row);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

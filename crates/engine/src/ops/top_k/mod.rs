@@ -3,7 +3,7 @@
 pub(crate) mod cases;
 mod gpu;
 
-use super::order::sorted;
+use super::order::largest_ids;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -45,7 +45,7 @@ impl Op for TopK {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (logits, mut ids, mut largest) = (call.f32(0), call.out_u32(0), call.out(1));
-        for (i, id) in sorted(&logits).into_iter().take(self.k).enumerate() {
+        for (i, id) in largest_ids(&logits, self.k).into_iter().enumerate() {
             let logit = logits[id as usize];
             ids[i] = id;
             largest[i] = if logit.is_nan() { f32::NEG_INFINITY } else { logit };

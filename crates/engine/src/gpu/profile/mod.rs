@@ -1,5 +1,9 @@
 //! How long each launch of a plan takes on the device, by timestamps around passes of one launch each.
 
+mod table;
+
+pub use table::{Row, Table, table};
+
 use super::{GpuPlan, readback};
 use crate::{error::EngineError, graph::Step};
 
@@ -43,6 +47,21 @@ impl GpuPlan {
             }
         }
         Ok(timings)
+    }
+
+    /// Adds up profiles of some runs by kernel, beside the best bandwidth of the device where that was measured
+    /// ([`crate::suite::read_bandwidth`]).
+    pub fn profile_table(
+        &self,
+        runs: &[Vec<Timing>],
+        step: &Step,
+        best_bandwidth: Option<f64>,
+    ) -> Table {
+        let bytes = |node: usize| {
+            let cost = self.graph().node_cost(&self.graph().nodes()[node], step);
+            cost.bytes_read + cost.bytes_written
+        };
+        table(runs, bytes, best_bandwidth)
     }
 
     /// Whether [`Self::profile`] has anything to say.
