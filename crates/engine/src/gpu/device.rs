@@ -1,6 +1,7 @@
 //! The device: found, asked for what it offers, watched for loss.
 
 use std::{
+    cell::Cell,
     rc::Rc,
     sync::{
         Arc, OnceLock,
@@ -33,6 +34,16 @@ pub struct Gpu {
     refused: Arc<OnceLock<String>>,
     pub(super) pipelines: Rc<Pipelines>,
     pub(super) landing: Rc<Landing>,
+    pub(super) traffic: Rc<Cell<Traffic>>,
+}
+
+/// What went to and from a device since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Command buffers handed over together.
+    pub submits: u64,
+    /// Bytes that came back.
+    pub bytes_read_back: u64,
 }
 
 impl Gpu {
@@ -99,6 +110,7 @@ impl Gpu {
             refused,
             pipelines: Rc::default(),
             landing: Rc::default(),
+            traffic: Rc::default(),
         })
     }
 
@@ -134,6 +146,19 @@ impl Gpu {
     /// Whether the adapter is a program on the CPU, good for tests alone.
     pub fn is_software(&self) -> bool {
         self.software
+    }
+
+    /// What went to and from the device so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic.get()
+    }
+
+    /// Hands commands to the device.
+    pub(super) fn submit(&self, encoder: Option<wgpu::CommandEncoder>) -> wgpu::SubmissionIndex {
+        let mut traffic = self.traffic.get();
+        traffic.submits += 1;
+        self.traffic.set(traffic);
+        self.queue.submit(encoder.map(wgpu::CommandEncoder::finish))
     }
 
     /// Whether the adapter is known to have memory of its own.
@@ -174,7 +199,7 @@ impl Gpu {
             encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, buffer.size());
             copies.insert(name.clone(), copy);
         }
-        self.queue.submit([encoder.finish()]);
+        self.submit(Some(encoder));
         Ok(copies)
     }
 

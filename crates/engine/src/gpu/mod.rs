@@ -16,7 +16,7 @@ mod weights;
 
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};
-pub use device::Gpu;
+pub use device::{Gpu, Traffic};
 pub use facts::DeviceFacts;
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub(crate) use layout::ROW_STEP;

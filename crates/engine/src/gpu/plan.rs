@@ -125,7 +125,7 @@ impl GpuPlan {
     /// If the device is gone.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
         let encoder = self.encode(step)?;
-        self.gpu.queue.submit([encoder.finish()]);
+        self.gpu.submit(Some(encoder));
         Ok(())
     }
 

@@ -52,14 +52,17 @@ pub(super) async fn submit(
     mut encoder: wgpu::CommandEncoder,
     wanted: &[(&wgpu::Buffer, u64)],
 ) -> Result<Arriving, EngineError> {
-    let bytes = wanted.iter().map(|(_, bytes)| bytes).sum();
+    let bytes = wanted.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let landing = gpu.landing.take(gpu, bytes).await?;
     let mut at = 0;
     for (buffer, bytes) in wanted {
         encoder.copy_buffer_to_buffer(buffer, 0, &landing, at, *bytes);
         at += bytes;
     }
-    let submission = gpu.queue.submit([encoder.finish()]);
+    let submission = gpu.submit(Some(encoder));
+    let mut traffic = gpu.traffic.get();
+    traffic.bytes_read_back += bytes;
+    gpu.traffic.set(traffic);
     let (done, mapped) = async_channel::bounded(1);
     landing.map_async(wgpu::MapMode::Read, .., move |result| {
         // The receiver may be gone: the caller stopped waiting.
@@ -114,7 +117,7 @@ pub(super) async fn read(
 /// Submits what was written and waits until the device has it.
 pub(super) async fn settle(gpu: &Gpu) -> Result<(), EngineError> {
     gpu.check()?;
-    let submission = gpu.queue.submit([]);
+    let submission = gpu.submit(None);
     let (done, taken) = async_channel::bounded(1);
     gpu.queue.on_submitted_work_done(move || {
         // The receiver may be gone: the caller stopped waiting.

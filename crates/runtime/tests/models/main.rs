@@ -1,4 +1,10 @@
 //! Whole models against reference outputs of independent implementations, on the CPU and on every GPU.
 
+mod answers;
+mod chunks;
+mod counts;
 mod golden;
+mod hostile;
 mod parity;
+mod sessions;
+mod taps;

@@ -1,0 +1,101 @@
+//! Answers: events, stops, limits, seeds.
+
+use pollster::block_on;
+use rullama_chat::{Conversation, Message};
+use rullama_engine::executor::Device;
+use rullama_runtime::{
+    Model,
+    generate::{ChatOptions, Done, Event, Finish, Generation, Prompt, prompt_of},
+    options::SamplingOptions,
+    session::SessionOptions,
+};
+
+use crate::golden::{Golden, devices, model};
+
+fn answer(model: &Model, prompt: &Prompt, options: &SamplingOptions, seed: u32) -> (String, Done) {
+    let options = SamplingOptions { num_predict: options.num_predict.min(40), ..options.clone() };
+    let mut session = model.session(&SessionOptions::default()).expect("a session");
+    let mut generation =
+        Generation::new(&mut session, model, prompt, &options, seed).expect("an answer begins");
+    let (mut text, mut done) = (String::new(), None);
+    while let Some(event) = block_on(generation.next()).expect("an event") {
+        match event {
+            Event::Text(piece) | Event::Thinking(piece) => text += &piece,
+            Event::Done(end) => done = Some(end),
+            _ => {}
+        }
+    }
+    (text, done.expect("an answer ends"))
+}
+
+fn limited(num_predict: i32) -> SamplingOptions {
+    SamplingOptions { num_predict, ..SamplingOptions::default() }
+}
+
+#[test]
+fn a_seed_repeats_an_answer() {
+    for device in devices() {
+        let model = model("tiny-e2b-Q4_K_M", &device);
+        let prompt = Prompt::text(&model, "the cat");
+        let options = limited(12);
+        let (first, done) = answer(&model, &prompt, &options, 7);
+        assert_eq!(answer(&model, &prompt, &options, 7).0, first, "on {}", device.name());
+        assert_ne!(answer(&model, &prompt, &options, 8).0, first, "on {}", device.name());
+        assert!(done.answer_tokens <= 12 && done.prompt_tokens == prompt.tokens.len());
+        // The host's sampler repeats itself too.
+        let options = SamplingOptions { top_k: 0, ..options };
+        let (first, _) = answer(&model, &prompt, &options, 7);
+        assert_eq!(answer(&model, &prompt, &options, 7).0, first, "on {}", device.name());
+    }
+}
+
+#[test]
+fn temperature_zero_is_greedy_on_device_and_host() {
+    let golden = Golden::of("tiny-e2b-Q4_K_M");
+    for device in devices() {
+        let model = model("tiny-e2b-Q4_K_M", &device);
+        let prompt = Prompt::tokens(golden.ids("short.ids"));
+        let options = SamplingOptions { temperature: 0.0, ..limited(10) };
+        let on_device = answer(&model, &prompt, &options, 1);
+        let on_host = answer(&model, &prompt, &SamplingOptions { logprobs: true, ..options }, 1);
+        assert_eq!(on_device, on_host, "on {}", device.name());
+    }
+}
+
+#[test]
+fn limits_and_stops_end_an_answer() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let prompt = Prompt::text(&model, "a");
+    let greedy = |num_predict| SamplingOptions { temperature: 0.0, ..limited(num_predict) };
+    let (text, done) = answer(&model, &prompt, &greedy(5), 1);
+    assert_eq!((done.finish, done.answer_tokens), (Finish::Length, 5));
+    let (whole, _) = answer(&model, &prompt, &greedy(30), 1);
+    assert!(whole.starts_with(&text));
+    let stop: String = whole.chars().skip(4).take(3).collect();
+    let (cut, done) =
+        answer(&model, &prompt, &SamplingOptions { stop: vec![stop.clone()], ..greedy(30) }, 1);
+    assert_eq!(done.finish, Finish::Stop);
+    assert_eq!(cut, whole[..whole.find(&stop).expect("it is there")]);
+}
+
+#[test]
+fn conversations_are_rendered_and_cancelled() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let conversation =
+        Conversation { messages: vec![Message::new("user", "hello")], ..Conversation::default() };
+    let Ok(prompt) = prompt_of(&model, &conversation, ChatOptions::default()) else {
+        // The golden files carry a template of their own, which is refused as foreign; that is an error, not a panic.
+        return;
+    };
+    let mut session = model.session(&SessionOptions::default()).expect("a session");
+    let options = limited(50);
+    let mut generation =
+        Generation::new(&mut session, &model, &prompt, &options, 3).expect("an answer begins");
+    block_on(generation.next()).expect("an event");
+    generation.cancel();
+    let mut last = None;
+    while let Some(event) = block_on(generation.next()).expect("an event") {
+        last = Some(event);
+    }
+    assert!(matches!(last, Some(Event::Done(Done { finish: Finish::Cancelled, .. }))));
+}

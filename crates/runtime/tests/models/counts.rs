@@ -1,0 +1,35 @@
+//! What a token costs on any machine: launches, submits, bytes.
+
+use pollster::block_on;
+use rullama_runtime::session::Pick;
+
+use crate::golden::{devices, exact, model};
+use rullama_engine::executor::Device;
+
+#[test]
+fn a_token_takes_few_launches_and_brings_back_its_id() {
+    for device in devices() {
+        let Device::Gpu(gpu) = &device else { continue };
+        for (name, per_layer) in [("micro-e2b-Q8_0", 8), ("micro-dense-BF16", 7)] {
+            let model = model(name, &device);
+            let mut session = model.session(&exact()).expect("a session");
+            session.extend(&[2, 5, 6]).expect("it fits");
+            let cost = block_on(session.step_cost(Pick::Greedy)).expect("a list");
+            let layers = model.config().layers.len() as u64;
+            // Around the layers: the embedding, per-layer inputs, the last norm, the head, softcap and the choice.
+            assert!(
+                cost.dispatches <= per_layer * layers + 10,
+                "{name} on {}: {} launches for {layers} layers",
+                device.name(),
+                cost.dispatches
+            );
+            block_on(session.next(Pick::Greedy)).expect("a token");
+            let before = gpu.traffic();
+            block_on(session.next(Pick::Greedy)).expect("a token");
+            let after = gpu.traffic();
+            assert_eq!(after.submits - before.submits, 1, "{name} on {}", device.name());
+            let read = after.bytes_read_back - before.bytes_read_back;
+            assert!(read <= 1024, "{name} on {}: {read} bytes came back", device.name());
+        }
+    }
+}

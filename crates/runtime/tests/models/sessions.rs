@@ -1,0 +1,199 @@
+//! Sessions: sharing a model, going back, forking, saving, the end of the context.
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_runtime::{
+    RuntimeError, Session,
+    model::CacheType,
+    session::{Pick, SessionOptions},
+};
+
+use crate::golden::{Golden, devices, exact, model};
+
+const NAME: &str = "micro-e2b-Q8_0";
+
+fn greedy(session: &mut Session, count: usize) -> Vec<u32> {
+    let mut token = || block_on(session.next(Pick::Greedy)).expect("a token");
+    (0..count).map_while(|_| token()).collect()
+}
+
+#[test]
+fn sessions_share_a_model_and_do_not_disturb_each_other() {
+    for device in devices() {
+        let (model, golden) = (model(NAME, &device), Golden::of(NAME));
+        let mut sessions = ["short", "medium"].map(|prompt| {
+            let mut session = model.session(&exact()).expect("a session");
+            session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("the prompt fits");
+            session
+        });
+        let mut made = [vec![], vec![]];
+        for _ in 0..10 {
+            for (session, made) in sessions.iter_mut().zip(&mut made) {
+                made.extend(greedy(session, 1));
+            }
+        }
+        assert_eq!(made[0], golden.ids("short.greedy")[..10], "on {}", device.name());
+        assert_eq!(made[1], golden.ids("medium.greedy")[..10], "on {}", device.name());
+    }
+}
+
+#[test]
+fn a_common_beginning_is_not_computed_again() {
+    for device in devices() {
+        let (model, golden) = (model(NAME, &device), Golden::of(NAME));
+        let ids = golden.ids("medium.ids");
+        let mut session = model.session(&exact()).expect("a session");
+        session.extend(&ids[..30]).expect("it fits");
+        greedy(&mut session, 5);
+        // 30 common tokens, of which 29 and those of the answer were in the caches.
+        assert_eq!(session.set_tokens(&ids).expect("it fits"), 30);
+        assert_eq!(
+            greedy(&mut session, 10),
+            golden.ids("medium.greedy")[..10],
+            "on {}",
+            device.name()
+        );
+        // The same again: only the last token.
+        assert_eq!(session.set_tokens(&ids).expect("it fits"), ids.len() - 1);
+        assert_eq!(greedy(&mut session, 3), golden.ids("medium.greedy")[..3]);
+    }
+}
+
+#[test]
+fn going_back_is_exact_even_where_a_ring_has_forgotten() {
+    for device in devices() {
+        let (model, golden) = (model(NAME, &device), Golden::of(NAME));
+        let ids = golden.ids("medium.ids");
+        for (chunk, kept) in [(512, true), (4, false)] {
+            let mut session =
+                model.session(&SessionOptions { chunk, ..exact() }).expect("a session");
+            session.extend(&ids).expect("it fits");
+            greedy(&mut session, 60);
+            session.rewind(ids.len());
+            // A ring of window + 4 slots cannot go back 60 tokens: everything is computed again, with the same result.
+            assert_eq!(session.cached() > 0, kept, "runs of {chunk}");
+            assert_eq!(
+                greedy(&mut session, 20),
+                golden.ids("medium.greedy")[..20],
+                "runs of {chunk} on {}",
+                device.name()
+            );
+        }
+    }
+}
+
+#[test]
+fn forks_go_on_by_themselves() {
+    for device in devices() {
+        let (model, golden) = (model(NAME, &device), Golden::of(NAME));
+        let wanted = golden.ids("short.greedy");
+        let mut first = model.session(&exact()).expect("a session");
+        first.extend(&golden.ids("short.ids")).expect("it fits");
+        greedy(&mut first, 8);
+        let mut second = block_on(first.fork()).expect("a copy");
+        second.extend(&[7, 8, 9]).expect("it fits");
+        greedy(&mut second, 8);
+        assert_eq!(greedy(&mut first, 8), wanted[8..16], "on {}", device.name());
+        second.rewind(first.tokens().len() - 8);
+        assert_eq!(greedy(&mut second, 8), wanted[8..16], "on {}", device.name());
+    }
+}
+
+#[test]
+fn saved_sessions_go_on_on_any_device() {
+    let golden = Golden::of(NAME);
+    let wanted = golden.ids("medium.greedy");
+    for cache in [CacheType::F32, CacheType::F16] {
+        let saved: Vec<Vec<u8>> = devices()
+            .iter()
+            .map(|device| {
+                let options = SessionOptions { cache, ..exact() };
+                let mut session = model(NAME, device).session(&options).expect("a session");
+                session.extend(&golden.ids("medium.ids")).expect("it fits");
+                greedy(&mut session, 4);
+                block_on(session.save()).expect("bytes")
+            })
+            .collect();
+        for device in devices() {
+            let model = model(NAME, &device);
+            for bytes in &saved {
+                let mut session = block_on(model.restore(bytes)).expect("it belongs to the model");
+                assert!(session.cached() > 40);
+                assert_eq!(
+                    greedy(&mut session, 8),
+                    wanted[4..12],
+                    "{cache:?} on {}",
+                    device.name()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn broken_and_foreign_saves_are_refused() {
+    let mine = model(NAME, &Device::Cpu);
+    let mut session = mine.session(&exact()).expect("a session");
+    session.extend(&[2, 5, 6]).expect("it fits");
+    greedy(&mut session, 2);
+    let bytes = block_on(session.save()).expect("bytes");
+    let other = model("micro-e2b-Q4_0", &Device::Cpu);
+    let refused = block_on(other.restore(&bytes)).expect_err("another model's");
+    assert_eq!(refused.to_string(), "the saved session belongs to another model");
+    for cut in (0..bytes.len()).step_by(97) {
+        block_on(mine.restore(&bytes[..cut])).expect_err("cut short");
+    }
+    for at in (0..120).filter(|at| *at < bytes.len()) {
+        let mut changed = bytes.clone();
+        changed[at] ^= 0x55;
+        // Changed tokens are still tokens; everything else is noticed. Nothing may panic.
+        let _ = block_on(mine.restore(&changed));
+    }
+}
+
+#[test]
+fn the_end_of_the_context_is_a_wall() {
+    for device in devices() {
+        let model = model(NAME, &device);
+        let mut session =
+            model.session(&SessionOptions { context: Some(20), ..exact() }).expect("a session");
+        let long: Vec<u32> = (0..21).map(|i| i + 5).collect();
+        match session.extend(&long) {
+            Err(RuntimeError::ContextFull { tokens: 21, context: 20, trained: 4096 }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert!(session.tokens().is_empty(), "nothing was appended");
+        session.extend(&long[..17]).expect("it fits");
+        assert_eq!(greedy(&mut session, 10).len(), 3, "20 tokens in all, on {}", device.name());
+        assert_eq!(block_on(session.next(Pick::Greedy)).expect("no failure"), None);
+    }
+    let model = model(NAME, &Device::Cpu);
+    for context in [0, 4097] {
+        let refused = model.session(&SessionOptions { context: Some(context), ..exact() });
+        assert!(matches!(refused, Err(RuntimeError::BadContext { .. })));
+    }
+    let mut session = model.session(&exact()).expect("a session");
+    assert!(matches!(
+        session.extend(&[640]),
+        Err(RuntimeError::NoSuchToken { id: 640, count: 640 })
+    ));
+    assert!(matches!(block_on(session.next(Pick::Greedy)), Err(RuntimeError::EmptyPrompt)));
+}
+
+#[test]
+fn caches_in_bytes_are_nearly_as_good() {
+    let golden = Golden::of("tiny-e2b-Q4_K_M");
+    for device in devices() {
+        let model = model("tiny-e2b-Q4_K_M", &device);
+        for (cache, most) in [(CacheType::F16, 0.05), (CacheType::Q8, 0.5)] {
+            let mut session =
+                model.session(&SessionOptions { cache, ..exact() }).expect("a session");
+            session.extend(&golden.ids("medium.ids")).expect("it fits");
+            let made = block_on(session.logits()).expect("logits");
+            let all = golden.f32("medium.logits");
+            let wanted = &all[all.len() - made.len()..];
+            let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+            assert!(worst < most, "{cache:?} on {}: off by {worst}", device.name());
+        }
+    }
+}

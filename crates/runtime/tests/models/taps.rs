@@ -1,0 +1,49 @@
+//! Intermediate values, one by one.
+
+use pollster::block_on;
+use rullama_runtime::session::Tap;
+
+use crate::golden::{Golden, devices, exact, model};
+
+/// Values grow to some tens inside these models; f32 sums in any order stay well within this share.
+const RELATIVE: f32 = 2e-5;
+
+#[test]
+fn every_stored_intermediate_is_made() {
+    for device in devices() {
+        for name in ["micro-e2b-BF16", "micro-dense-BF16", "micro-moe-BF16", "tiny-moe-Q4_K_M"] {
+            let (model, golden) = (model(name, &device), Golden::of(name));
+            let mut session = model.session(&exact()).expect("a session");
+            session.extend(&golden.ids("short.ids")).expect("it fits");
+            let taps = block_on(session.trace()).expect("taps");
+            let mut compared = 0;
+            for tap in &taps {
+                let stored = format!("short.mid.{}", tap.name);
+                if golden.names().contains(&stored) {
+                    compare(
+                        tap,
+                        &golden,
+                        &stored,
+                        &format!("{name} {stored} on {}", device.name()),
+                    );
+                    compared += 1;
+                }
+            }
+            let least = 2 + 3 * model.config().layers.len();
+            assert!(compared >= least, "{name}: only {compared} values were compared");
+        }
+    }
+}
+
+fn compare(tap: &Tap, golden: &Golden, stored: &str, what: &str) {
+    let ids = tap.name.ends_with("topk_index");
+    let wanted: Vec<f32> = if ids {
+        golden.ids(stored).iter().map(|id| *id as f32).collect()
+    } else {
+        golden.f32(stored)
+    };
+    assert_eq!(tap.numbers.len(), wanted.len(), "{what}: {:?}", tap.shape);
+    let scale = wanted.iter().fold(1.0f32, |most, x| most.max(x.abs()));
+    let worst = tap.numbers.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(worst <= RELATIVE * scale, "{what}: off by {worst}, of {scale}");
+}
