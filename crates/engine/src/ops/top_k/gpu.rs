@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use super::TopK;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
     ops::order::{KEY, LOGITS, SURVIVORS},
 };
 
@@ -33,6 +33,7 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 .part(&KEY)
                 .part(if pass == 0 { &LOGITS } else { &SURVIVORS })
                 .constant("CHUNK", chunk(counts[pass]) as u32)
+                .constant("WG", lanes(chunk(counts[pass]), call.facts) as u32)
                 .constant("LAST", u32::from(pass == last))
                 .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
                 .grid_over(counts[pass].div_ceil(CHUNK));
@@ -66,9 +67,22 @@ fn chunk(candidates: usize) -> usize {
     candidates.next_power_of_two().clamp(2 * TopK::MOST, CHUNK)
 }
 
+/// Lanes of a workgroup: each step of the sort waits for the slowest, so one pair for each, where there are as many.
+fn lanes(chunk: usize, facts: &DeviceFacts) -> usize {
+    let most = 1 << facts.invocations.ilog2();
+    (chunk / 2).min(most)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{chunk, passes};
+    use super::{DeviceFacts, chunk, lanes, passes};
+
+    #[test]
+    fn a_lane_for_each_pair_where_there_are_as_many() {
+        let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
+        assert_eq!([lanes(2048, &large), lanes(256, &large)], [1024, 128]);
+        assert_eq!([lanes(2048, &DeviceFacts::floor()), lanes(256, &large)], [256, 128]);
+    }
 
     #[test]
     fn few_launches_until_one_chunk_is_left() {

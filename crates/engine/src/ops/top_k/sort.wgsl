@@ -15,7 +15,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> best: array<u32>;
 @group(0) @binding(3) var<storage, read_write> best_ids: array<u32>;
 
-const WG: u32 = 256u;
+override WG: u32 = 256u;
 
 var<workgroup> sh_keys: array<u32, CHUNK>;
 var<workgroup> sh_ids: array<u32, CHUNK>;

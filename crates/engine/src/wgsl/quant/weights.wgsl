@@ -14,6 +14,24 @@ struct Unit {
     offset: vec4<f32>,
 }
 
+// Formats of whole numbers also define packed_at(unit): signed bytes, four neighbours to a word. Weights of the first four groups are
+// (byte - bias) * scale.x - offset.x, the others go with y.
+struct Packed {
+    levels: array<u32, 8>,
+    bias: f32,
+    scale: vec2<f32>,
+    offset: vec2<f32>,
+}
+
+// For bytes that are not negative.
+fn unpacked(u: Packed) -> Unit {
+    let levels = array<vec4<f32>, 8>(
+        bytes4(u.levels[0]) - u.bias, bytes4(u.levels[1]) - u.bias, bytes4(u.levels[2]) - u.bias, bytes4(u.levels[3]) - u.bias,
+        bytes4(u.levels[4]) - u.bias, bytes4(u.levels[5]) - u.bias, bytes4(u.levels[6]) - u.bias, bytes4(u.levels[7]) - u.bias,
+    );
+    return Unit(levels, u.scale.xxyy, u.offset.xxyy);
+}
+
 fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
     let u = unit_at(unit);
     return array<vec4<f32>, 8>(
