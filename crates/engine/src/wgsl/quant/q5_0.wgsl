@@ -11,7 +11,7 @@ fn packed_at(unit: u32) -> Packed {
 }
 
 fn unit_at(unit: u32) -> Unit {
-    return unpacked(packed_at(unit));
+    return unpacked_less(packed_at(unit), 16.0);
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {
