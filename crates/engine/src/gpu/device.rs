@@ -97,6 +97,9 @@ impl Gpu {
             storage_buffers: limits.max_storage_buffers_per_shader_stage,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroup_bytes: limits.max_compute_workgroup_storage_size,
+            // WebGPU promises the function, not its speed; these two have an instruction for it.
+            packed_dot: matches!(info.backend, wgpu::Backend::Vulkan | wgpu::Backend::Dx12),
+            busy_lanes: DeviceFacts::floor().busy_lanes,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         };
         Ok(Self {

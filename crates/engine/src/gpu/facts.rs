@@ -17,6 +17,10 @@ pub struct DeviceFacts {
     pub invocations: u32,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
+    /// Products of packed bytes are single instructions.
+    pub packed_dot: bool,
+    /// Lanes that keep enough loads in flight. No API tells it, so it is that of a large device; a small one loses little.
+    pub busy_lanes: u32,
     /// Timestamps around passes.
     pub timestamps: bool,
 }
@@ -32,6 +36,8 @@ impl DeviceFacts {
             storage_buffers: 8,
             invocations: 256,
             workgroup_bytes: 16 << 10,
+            packed_dot: false,
+            busy_lanes: 64 << 10,
             timestamps: false,
         }
     }

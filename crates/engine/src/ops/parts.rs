@@ -70,6 +70,21 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
     }
 }
 
+/// Whether weights of a format can be read as packed bytes.
+pub(crate) fn is_packed(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::Q4_0
+            | DType::Q4_1
+            | DType::Q5_0
+            | DType::Q5_1
+            | DType::Q8_0
+            | DType::Q4_K
+            | DType::Q5_K
+            | DType::Q6_K
+    )
+}
+
 /// How columns of this length are read.
 pub(crate) fn columns(width: usize) -> &'static Part {
     if width.is_multiple_of(32) { part!("columns", "quads") } else { part!("columns", "scalars") }

@@ -12,6 +12,8 @@ use crate::{
 /// The caller's clock: libraries have none, and a browser's is another one.
 pub type Clock<'a> = dyn Fn() -> Duration + 'a;
 
+/// A device that idled while weights were made takes this long to be as fast as it can.
+const WARM_UP: Duration = Duration::from_millis(200);
 /// A device is kept busy about this long per case.
 const PATIENCE: Duration = Duration::from_millis(400);
 /// Runs are cut off there however quick they are, and never fewer than three.
@@ -91,8 +93,11 @@ pub(super) async fn time(
     clock: &Clock<'_>,
 ) -> Result<Vec<Vec<Timing>>, EngineError> {
     // The first run compiles and allocates.
-    plan.profile(step).await?;
-    plan.read(result).await?;
+    let start = clock();
+    while clock() - start < WARM_UP {
+        plan.run(step)?;
+        plan.read(result).await?;
+    }
     let mut runs = Vec::new();
     let start = clock();
     while runs.len() < 3 || (runs.len() < MOST_RUNS && clock() - start < PATIENCE) {

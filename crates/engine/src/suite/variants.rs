@@ -45,6 +45,7 @@ pub fn devices() -> Vec<DeviceFacts> {
         storage_buffers: 16,
         invocations: 1024,
         workgroup_bytes: 32 << 10,
+        packed_dot: true,
         timestamps: true,
         ..DeviceFacts::floor()
     };

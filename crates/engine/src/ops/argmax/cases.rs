@@ -18,6 +18,9 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(largest(logits.len()).given("logits", Data::F32(logits)).gives(&[id]));
     }
     cases.push(equals());
+    for v in [17, 5000] {
+        cases.push(into_state(v).given("token", Data::U32(vec![7])));
+    }
     let mut bench = largest(262_144).bench();
     bench.name += " (all of Gemma's)";
     cases.push(bench);
@@ -31,6 +34,15 @@ fn equals() -> Case {
         logits[id] = 7.0;
     }
     largest(logits.len()).given("logits", Data::F32(logits)).gives(&[2049.0])
+}
+
+fn into_state(v: usize) -> Case {
+    Case::new("argmax", format!("{v} into a state"), move |g: &mut Graph| {
+        let (token, logits) =
+            (g.state("token", Type::u32([1])), g.input("logits", Type::f32([1, v])));
+        g.argmax_into(token, logits);
+        vec![token]
+    })
 }
 
 fn largest(v: usize) -> Case {

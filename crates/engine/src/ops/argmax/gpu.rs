@@ -2,6 +2,7 @@
 
 use bytemuck::NoUninit;
 
+use super::Argmax;
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
     ops::order::{KEY, LOGITS, SURVIVORS},
@@ -21,7 +22,8 @@ struct Params {
     each: u32,
 }
 
-pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
+pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let id = if op.into { Place::Input(1) } else { Place::Output(0) };
     let len = call.input(0).shape.len();
     let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
@@ -34,13 +36,13 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     };
     let first = launch(&LOGITS, len, each).grid(groups, 1, 1);
     if groups == 1 {
-        return vec![first.write(list(0)).write(Place::Output(0)).read(Place::Input(0))];
+        return vec![first.write(list(0)).write(id).read(Place::Input(0))];
     }
     vec![
         first.write(list(0)).write(list(1)).read(Place::Input(0)),
         launch(&SURVIVORS, groups, groups)
             .write(Place::Scratch(2, 4))
-            .write(Place::Output(0))
+            .write(id)
             .read(list(0))
             .read(list(1)),
     ]

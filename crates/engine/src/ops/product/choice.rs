@@ -1,17 +1,17 @@
-//! How a product of one column is cut, by shapes and facts alone. The constants are for a large device; a small one loses little by them.
+//! How a product of one column is cut, by shapes and facts alone. What was measured behind the constants is in docs/performance.md.
 
 use crate::{gpu::DeviceFacts, ops::linear::Team};
 
 /// Rows a team may make, best first: each more shares what is read of x, which is several times the bytes of the weights.
 const TEAM_ROWS: [usize; 3] = [4, 2, 1];
-/// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes, or teams make fewer rows.
-const BUSY_LANES: usize = 64 << 10;
-/// Lanes of a workgroup whose x lies in its memory, at most.
+/// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
+const MAKES_X: usize = 4;
+/// Lanes of a workgroup whose x lies in its memory.
 const SHARED_LANES: usize = 256;
-/// Workgroups whose x lies in their memory, at most; then they take turns, so that x is brought less often.
-const SHARED_GROUPS: usize = 1024;
-/// Turns each such workgroup must have before it pays to bring x there.
-const LEAST_TURNS: usize = 4;
+/// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
+const MANY_LANES: usize = 1024;
+/// Workgroups whose x lies in their memory have at most this many times the lanes of a busy device; then they take turns.
+const SHARED_TIMES: usize = 4;
 
 /// How the rows of a slab are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +22,23 @@ pub(super) struct Cut {
     pub(super) rows: usize,
     /// Lanes of a workgroup.
     pub(super) lanes: usize,
-    /// x lies in workgroup memory.
-    pub(super) shared: bool,
+    /// Where x lies.
+    pub(super) column: Column,
     /// Turns of workgroups that make all rows.
     pub(super) turns: usize,
     /// Workgroups that take them.
     pub(super) groups: usize,
+}
+
+/// Where x lies while rows are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    /// Where it is; every team reads it.
+    Direct,
+    /// In workgroup memory, as floats.
+    Floats,
+    /// In workgroup memory, as whole numbers, for products of packed bytes.
+    Packed,
 }
 
 /// What a product asks of its cut.
@@ -41,34 +52,117 @@ pub(super) struct Wants {
     pub(super) rows_each: usize,
     /// x is made in workgroup memory.
     pub(super) makes_x: bool,
+    /// Weights are whole numbers, each in a byte or less.
+    pub(super) bytes: bool,
 }
 
 impl Cut {
     /// For a device; `None` if x must lie in workgroup memory and does not fit.
     pub(super) fn new(wants: &Wants, facts: &DeviceFacts) -> Option<Self> {
-        let fits = shared_bytes(wants.row_units) <= facts.workgroup_bytes as usize;
-        if wants.makes_x && !fits {
-            return None;
+        let fits = shared_bytes(wants.row_units, SHARED_LANES) <= facts.workgroup_bytes as usize;
+        match fits.then(|| Self::many(wants, facts)).flatten() {
+            Some(cut) => Some(cut),
+            None if wants.makes_x && !fits => None,
+            None => Some(Self::few(wants, facts)),
         }
-        let whole = || TEAM_ROWS.into_iter().filter(|made| made.is_multiple_of(wants.rows_each));
-        let cut = |made: usize| {
-            (Team::new(wants.rows.div_ceil(made), wants.row_units, BUSY_LANES, facts), made)
+    }
+
+    /// Many rows: no team need be split, and bringing x to workgroup memory pays. `None` if there are fewer.
+    fn many(wants: &Wants, facts: &DeviceFacts) -> Option<Self> {
+        let team = Team::new(wants.rows, wants.row_units, 0, facts);
+        let busy = |rows: &usize| {
+            *rows > 1
+                && rows.is_multiple_of(wants.rows_each)
+                && wants.rows / rows * team.size() >= facts.busy_lanes as usize
         };
-        let busy =
-            |(team, made): &(Team, usize)| wants.rows.div_ceil(*made) * team.size() >= BUSY_LANES;
-        let (team, rows) = whole().map(cut).find(busy).unwrap_or(cut(wants.rows_each));
-        let results = |lanes: usize| lanes / team.size() * rows / wants.rows_each;
-        let turns = |lanes: usize| (wants.rows / wants.rows_each).div_ceil(results(lanes));
-        let lanes = team.most(SHARED_LANES);
-        let shared = wants.makes_x || fits && turns(lanes) >= SHARED_GROUPS * LEAST_TURNS;
-        let lanes = if shared { lanes } else { team.group() };
-        let turns = turns(lanes);
-        let groups = if shared { turns.min(SHARED_GROUPS) } else { turns };
-        Some(Self { team, rows, lanes, shared, turns, groups })
+        let rows = TEAM_ROWS.into_iter().find(busy)?;
+        let most = facts.busy_lanes as usize * SHARED_TIMES;
+        let cut = |lanes: usize| {
+            let column = match wants.bytes && facts.packed_dot {
+                true => Column::Packed,
+                false => Column::Floats,
+            };
+            let lanes = team.most(lanes);
+            let turns = wants.rows.div_ceil(lanes / team.size() * rows);
+            Self { team, rows, lanes, column, turns, groups: turns.min((most / lanes).max(1)) }
+        };
+        let wide = MANY_LANES <= facts.invocations as usize
+            && shared_bytes(wants.row_units, MANY_LANES) <= facts.workgroup_bytes as usize;
+        let wide = wide.then(|| cut(MANY_LANES)).filter(|cut| cut.turns >= 2 * cut.groups);
+        Some(wide.unwrap_or_else(|| cut(SHARED_LANES)))
+    }
+
+    /// Few rows: teams are split until the device is busy.
+    fn few(wants: &Wants, facts: &DeviceFacts) -> Self {
+        let busy = facts.busy_lanes as usize / if wants.makes_x { MAKES_X } else { 1 };
+        let cut = |rows: usize| {
+            (Team::new(wants.rows.div_ceil(rows), wants.row_units, busy, facts), rows)
+        };
+        let enough =
+            |(team, rows): &(Team, usize)| wants.rows.div_ceil(*rows) * team.size() >= busy;
+        let whole = |rows: &usize| rows.is_multiple_of(wants.rows_each);
+        let mut cuts = TEAM_ROWS.into_iter().filter(whole).map(cut);
+        let (team, rows) = cuts.find(enough).unwrap_or(cut(wants.rows_each));
+        let (lanes, column) = match wants.makes_x {
+            true => (team.most(SHARED_LANES), Column::Floats),
+            false => (team.group(), Column::Direct),
+        };
+        let turns = wants.rows.div_ceil(lanes / team.size() * rows);
+        Self { team, rows, lanes, column, turns, groups: turns }
     }
 }
 
-/// Workgroup memory for x, the sums of its units and what teams sum through.
-fn shared_bytes(row_units: usize) -> usize {
-    row_units * (8 + 1) * 16 + SHARED_LANES * (16 + 4)
+/// Workgroup memory for x, what is known of its units, and what teams sum through.
+fn shared_bytes(row_units: usize, lanes: usize) -> usize {
+    row_units * (8 + 1) * 16 + lanes * (16 + 4)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Column, Cut, DeviceFacts, Team, Wants};
+
+    #[test]
+    fn cuts_follow_shapes_and_devices() {
+        let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
+        let (floor, wide8, wide32) = (DeviceFacts::floor(), wide(8), wide(32));
+        let large = DeviceFacts {
+            invocations: 1024,
+            workgroup_bytes: 48 << 10,
+            packed_dot: true,
+            ..wide(32)
+        };
+        let (direct, floats, packed) = (Column::Direct, Column::Floats, Column::Packed);
+        for (rows, row_units, [rows_each, makes_x], facts, cut) in [
+            // E2B's products: head, gate and up, a product like them, down, query.
+            (262_144, 48, [1, 0], &large, (16, 1, 4, 1024, packed, 1024, 256)),
+            (262_144, 48, [1, 0], &wide32, (16, 1, 4, 256, floats, 4096, 1024)),
+            (24_576, 48, [2, 1], &large, (16, 1, 4, 256, packed, 384, 384)),
+            (12_288, 48, [2, 1], &large, (16, 1, 2, 256, packed, 384, 384)),
+            (12_288, 48, [1, 0], &large, (16, 1, 2, 256, packed, 384, 384)),
+            (6144, 48, [1, 0], &large, (16, 3, 4, 192, direct, 384, 384)),
+            (1536, 384, [1, 0], &large, (32, 6, 4, 192, direct, 384, 384)),
+            (2048, 48, [1, 0], &large, (16, 3, 1, 192, direct, 512, 512)),
+            (2048, 64, [1, 0], &wide8, (8, 8, 2, 64, direct, 1024, 1024)),
+            // Behind norms: query, key and value; the gate of a layer's own inputs.
+            (2560, 48, [1, 1], &large, (16, 3, 4, 192, floats, 160, 160)),
+            (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
+            (2560, 48, [1, 1], &floor, (16, 3, 4, 192, floats, 160, 160)),
+            // Wider than the memory of a workgroup.
+            (262_144, 160, [1, 0], &wide32, (32, 1, 4, 64, direct, 32_768, 32_768)),
+            // No more lanes than units.
+            (3, 1, [1, 0], &floor, (1, 1, 1, 64, direct, 1, 1)),
+        ] {
+            let wants = Wants { rows, row_units, rows_each, makes_x: makes_x == 1, bytes: true };
+            let (lanes, split, rows, group, column, turns, groups) = cut;
+            let team = Team { lanes, split };
+            let wanted = Cut { team, rows, lanes: group, column, turns, groups };
+            assert_eq!(Cut::new(&wants, facts), Some(wanted), "{wants:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_made_must_fit() {
+        let wants = Wants { rows: 8, row_units: 160, rows_each: 1, makes_x: true, bytes: true };
+        assert_eq!(Cut::new(&wants, &DeviceFacts::floor()), None);
+    }
 }

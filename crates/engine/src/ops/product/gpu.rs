@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use super::{
     Begin, End, Product,
-    choice::{Cut, Wants},
+    choice::{Column, Cut, Wants},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
@@ -60,6 +60,7 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
                 row_units: slabs.row_units(),
                 rows_each: if op.end == End::Geglu { 2 } else { 1 },
                 makes_x,
+                bytes: parts::is_packed(slabs.dtype),
             },
             call.facts,
         )?;
@@ -104,13 +105,20 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
     };
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
-        Begin::Plain if !cut.shared => return dispatch.part(part!("begin", "direct")),
+        Begin::Plain if cut.column == Column::Direct => {
+            return dispatch.part(part!("begin", "direct"));
+        }
         Begin::Plain => dispatch.part(part!("begin", "staged")),
         Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
         Begin::Added(op) => dispatch.part(part!("begin", "added")).part(next(op.next)),
     };
+    let held = match cut.column {
+        Column::Packed => part!("held", "packed"),
+        Column::Floats | Column::Direct => part!("held", "floats"),
+    };
     dispatch
         .part(&SHARED)
+        .part(held)
         .constant("UNITS", row_units as u32)
         .constant("QUADS", row_units as u32 * 8)
 }

@@ -44,13 +44,13 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         var sums = vec4(0.0);
         for (var unit = lane.index; unit < p.row_units; unit += lanes) {
             let column = column_at(unit);
-            sums.x += unit_times(unit_at(starts.x + unit), column);
+            sums.x += unit_sum(starts.x + unit, column);
             if ROWS > 1u {
-                sums.y += unit_times(unit_at(starts.y + unit), column);
+                sums.y += unit_sum(starts.y + unit, column);
             }
             if ROWS > 2u {
-                sums.z += unit_times(unit_at(starts.z + unit), column);
-                sums.w += unit_times(unit_at(starts.w + unit), column);
+                sums.z += unit_sum(starts.z + unit, column);
+                sums.w += unit_sum(starts.w + unit, column);
             }
         }
         let made = team_sum4(sums, lane);

@@ -30,7 +30,22 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(sample(&[low, low], PLAIN).gives(&[1000.0]));
     cases.push(sample(&[3.0, 2.9], Draw { temperature: 0.0, ..PLAIN }).gives(&[1000.0]));
     cases.push(sample(&[3.0, 2.5, 1.0, 0.0], Draw { top_p: 0.5, ..PLAIN }).gives(&[1000.0]));
+    cases.push(into_state());
     cases
+}
+
+fn into_state() -> Case {
+    Case::new("sample", "into a state", |g: &mut Graph| {
+        let (ids, logits) = (g.input("ids", Type::u32([3])), g.input("logits", Type::f32([3])));
+        let (draw, token) = (g.input("draw", Type::f32([4])), g.state("token", Type::u32([1])));
+        g.sample_into(token, ids, logits, draw);
+        vec![token]
+    })
+    .given("token", Data::U32(vec![9]))
+    .given("ids", Data::U32(vec![5, 6, 7]))
+    .given("logits", Data::F32(vec![2.0, 1.0, 0.0]))
+    .given("draw", Data::F32(<[f32; 4]>::from(Draw { temperature: 0.0, ..PLAIN }).into()))
+    .gives(&[5.0])
 }
 
 fn sample(logits: &[f32], draw: Draw) -> Case {

@@ -19,9 +19,12 @@ use crate::{
 
 static DRAW: Kernel = Kernel { name: "sample/draw", source: include_str!("draw.wgsl") };
 
-/// Draws from a sorted list.
+/// Draws from a sorted list. Inputs: ids, logits, numbers of the draw, and the state where the token goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sample;
+pub struct Sample {
+    /// The token goes into a state rather than to a result.
+    pub into: bool,
+}
 
 /// How to draw, as it is written to the input of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -45,7 +48,12 @@ impl From<Draw> for [f32; 4] {
 impl Graph {
     /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`].
     pub fn sample(&mut self, ids: Value, logits: Value, draw: Value) -> Value {
-        self.apply(Sample, &[ids, logits, draw])
+        self.apply(Sample { into: false }, &[ids, logits, draw])
+    }
+
+    /// Writes the token into the state `[1]`, from which the next run reads it.
+    pub fn sample_into(&mut self, state: Value, ids: Value, logits: Value, draw: Value) {
+        self.apply_all(Sample { into: true }, &[ids, logits, draw, state]);
     }
 }
 
@@ -55,20 +63,33 @@ impl Op for Sample {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [ids, logits, draw] = inputs else { panic!("sample takes three inputs") };
+        let [ids, logits, draw, state @ ..] = inputs else { panic!("sample takes three inputs") };
         let fits = ids.element == Element::U32
             && ids.shape == logits.shape
             && (1..=TopK::MOST).contains(&ids.shape.len());
         assert!(fits, "sample: {ids} with logits {logits}");
         assert_eq!(draw.shape.len(), 4, "sample: numbers of the draw {draw}");
-        vec![Type::u32([1])]
+        if !self.into {
+            return vec![Type::u32([1])];
+        }
+        assert_eq!(state, [&Type::u32([1])], "sample: a state for one token");
+        vec![]
+    }
+
+    fn writes(&self) -> &'static [usize] {
+        if self.into { &[3] } else { &[] }
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let draw = call.f32(2);
         let draw = Draw { temperature: draw[0], top_p: draw[1], min_p: draw[2], top_k: draw[3] };
         let at = cpu::choose(&call.f32(1), &draw, cpu::uniform(call.step));
-        call.out_u32(0)[0] = call.u32(0)[at];
+        let token = call.u32(0)[at];
+        if self.into {
+            call.state_u32(3)[0] = token;
+        } else {
+            call.out_u32(0)[0] = token;
+        }
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -79,7 +100,7 @@ impl Op for Sample {
                 .read(Place::Input(0))
                 .read(Place::Input(1))
                 .read(Place::Input(2))
-                .write(Place::Output(0)),
+                .write(if self.into { Place::Input(3) } else { Place::Output(0) }),
         ]
     }
 }

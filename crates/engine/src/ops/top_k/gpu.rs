@@ -1,4 +1,4 @@
-//! Each workgroup sorts a chunk in its memory and leaves its best; launches follow until one chunk holds all.
+//! Each workgroup leaves the best of a chunk; launches follow until one chunk holds all.
 
 use bytemuck::NoUninit;
 
@@ -8,9 +8,9 @@ use crate::{
     ops::order::{KEY, LOGITS, SURVIVORS},
 };
 
-static SORT: Kernel = Kernel { name: "top_k/sort", source: include_str!("sort.wgsl") };
+static BEST: Kernel = Kernel { name: "top_k/best", source: include_str!("best.wgsl") };
 
-/// Candidates of one workgroup: their keys and ids fill the 16 KiB every device has.
+/// Candidates of one workgroup, eight for each of its lanes.
 const CHUNK: usize = 2048;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -29,10 +29,9 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
         |pass: usize, which: usize| Place::Scratch(pass % 2 * 2 + which, left(pass) as u64 * 4);
     (0..counts.len())
         .map(|pass| {
-            let dispatch = Dispatch::new(&SORT)
+            let dispatch = Dispatch::new(&BEST)
                 .part(&KEY)
                 .part(if pass == 0 { &LOGITS } else { &SURVIVORS })
-                .constant("CHUNK", chunk(counts[pass]) as u32)
                 .constant("LAST", u32::from(pass == last))
                 .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
                 .grid_over(counts[pass].div_ceil(CHUNK));
@@ -60,15 +59,9 @@ fn passes(candidates: usize, k: usize) -> Vec<usize> {
     counts
 }
 
-/// The power of two that is sorted.
-fn chunk(candidates: usize) -> usize {
-    // The list that is left must fit as well.
-    candidates.next_power_of_two().clamp(2 * TopK::MOST, CHUNK)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{chunk, passes};
+    use super::passes;
 
     #[test]
     fn few_launches_until_one_chunk_is_left() {
@@ -77,6 +70,5 @@ mod tests {
         assert_eq!(passes(2049, 128), [2049, 256]);
         assert_eq!(passes(262_144, 64), [262_144, 8192, 256]);
         assert_eq!(passes(262_144, 128), [262_144, 16_384, 1024]);
-        assert_eq!([chunk(1), chunk(257), chunk(9999)], [256, 512, 2048]);
     }
 }

@@ -1,14 +1,15 @@
 // Q4_1: planes quants (16 bytes) | d, m (4). A unit is a block: 16 neighbours in the low nibbles, the next 16 in the high ones.
-fn unit_at(unit: u32) -> Unit {
+fn packed_at(unit: u32) -> Packed {
     let quants = w[p.plane0 / 4u + unit];
     let d = unpack2x16float(word(p.plane1 + unit));
     let low = quants & vec4(0x0f0f0f0fu);
     let high = (quants >> vec4(4u)) & vec4(0x0f0f0f0fu);
-    let levels = array<vec4<f32>, 8>(
-        bytes4(low.x), bytes4(low.y), bytes4(low.z), bytes4(low.w),
-        bytes4(high.x), bytes4(high.y), bytes4(high.z), bytes4(high.w),
-    );
-    return Unit(levels, vec4(d.x), vec4(-d.y));
+    let levels = array<u32, 8>(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    return Packed(levels, 0.0, vec2(d.x), vec2(-d.y));
+}
+
+fn unit_at(unit: u32) -> Unit {
+    return unpacked(packed_at(unit));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -1,6 +1,6 @@
 // Q5_K: planes quants (128 bytes) | fifth bits (32) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 neighbours in the
 // low nibbles, and in the high nibbles the 16 that lie 32 further on.
-fn unit_at(unit: u32) -> Unit {
+fn packed_at(unit: u32) -> Packed {
     let quants = w[p.plane0 / 4u + unit];
     let head = w[p.plane2 / 4u + unit / 8u];
     let d = unpack2x16float(head.x);
@@ -9,11 +9,12 @@ fn unit_at(unit: u32) -> Unit {
     let fifth = w[p.plane1 / 4u + unit / 8u * 2u + unit % 2u] >> vec4(s);
     let low = (quants & vec4(0x0f0f0f0fu)) | ((fifth & vec4(0x01010101u)) << vec4(4u));
     let high = ((quants >> vec4(4u)) & vec4(0x0f0f0f0fu)) | ((fifth & vec4(0x02020202u)) << vec4(3u));
-    let levels = array<vec4<f32>, 8>(
-        bytes4(low.x), bytes4(low.y), bytes4(low.z), bytes4(low.w),
-        bytes4(high.x), bytes4(high.y), bytes4(high.z), bytes4(high.w),
-    );
-    return Unit(levels, scales.xxyy, scales.zzww);
+    let levels = array<u32, 8>(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    return Packed(levels, 0.0, scales.xy, scales.zw);
+}
+
+fn unit_at(unit: u32) -> Unit {
+    return unpacked(packed_at(unit));
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

@@ -1,6 +1,6 @@
 // Q6_K: planes low nibbles (128 bytes) | upper pairs of bits (64) | signed scales (16) | d (2). A unit is 16 bytes of nibbles:
 // 16 neighbours in the low ones, and in the high ones the 16 that lie 64 further on.
-fn unit_at(unit: u32) -> Unit {
+fn packed_at(unit: u32) -> Packed {
     let block = unit / 8u;
     // Sub-blocks of 16: eight in each half of the block; this unit has number `sub` of its half, and sub + 4.
     let half_block = unit % 8u / 4u;
@@ -14,11 +14,12 @@ fn unit_at(unit: u32) -> Unit {
     let b = signed_byte(ours.y, sub) * d;
     let low = (quants & vec4(0x0f0f0f0fu)) | ((pairs & vec4(0x03030303u)) << vec4(4u));
     let high = ((quants >> vec4(4u)) & vec4(0x0f0f0f0fu)) | (pairs & vec4(0x30303030u));
-    let levels = array<vec4<f32>, 8>(
-        bytes4(low.x) - 32.0, bytes4(low.y) - 32.0, bytes4(low.z) - 32.0, bytes4(low.w) - 32.0,
-        bytes4(high.x) - 32.0, bytes4(high.y) - 32.0, bytes4(high.z) - 32.0, bytes4(high.w) - 32.0,
-    );
-    return Unit(levels, vec4(a, a, b, b), vec4(0.0));
+    let levels = array<u32, 8>(low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w);
+    return Packed(levels, 32.0, vec2(a, b), vec2(0.0));
+}
+
+fn unit_at(unit: u32) -> Unit {
+    return unpacked_less(packed_at(unit), 32.0);
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

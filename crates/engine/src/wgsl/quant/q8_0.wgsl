@@ -12,6 +12,14 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(d), vec4(0.0));
 }
 
+fn packed_at(unit: u32) -> Packed {
+    let at = p.plane0 / 4u + unit * 2u;
+    let a = w[at];
+    let b = w[at + 1u];
+    let levels = array<u32, 8>(a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w);
+    return Packed(levels, 0.0, vec2(half_at(p.plane1, unit)), vec2(0.0));
+}
+
 fn unit_column(unit: u32, group: u32) -> u32 {
     return unit * 32u + group * 4u;
 }

@@ -14,6 +14,34 @@ struct Unit {
     offset: vec4<f32>,
 }
 
+// Formats of whole numbers also define packed_at(unit): signed bytes, four neighbours to a word. Weights of the first four groups are
+// (byte - bias) * scale.x - offset.x, the others go with y.
+struct Packed {
+    levels: array<u32, 8>,
+    bias: f32,
+    scale: vec2<f32>,
+    offset: vec2<f32>,
+}
+
+// For bytes that are not negative, without a bias.
+fn unpacked(u: Packed) -> Unit {
+    let levels = array<vec4<f32>, 8>(
+        bytes4(u.levels[0]), bytes4(u.levels[1]), bytes4(u.levels[2]), bytes4(u.levels[3]),
+        bytes4(u.levels[4]), bytes4(u.levels[5]), bytes4(u.levels[6]), bytes4(u.levels[7]),
+    );
+    return Unit(levels, u.scale.xxyy, u.offset.xxyy);
+}
+
+// With one; it is taken from each byte, where that is exact.
+fn unpacked_less(u: Packed, bias: f32) -> Unit {
+    let whole = unpacked(u);
+    let levels = array<vec4<f32>, 8>(
+        whole.levels[0] - bias, whole.levels[1] - bias, whole.levels[2] - bias, whole.levels[3] - bias,
+        whole.levels[4] - bias, whole.levels[5] - bias, whole.levels[6] - bias, whole.levels[7] - bias,
+    );
+    return Unit(levels, whole.scale, whole.offset);
+}
+
 fn load_unit(unit: u32) -> array<vec4<f32>, 8> {
     let u = unit_at(unit);
     return array<vec4<f32>, 8>(

@@ -12,7 +12,7 @@ fn begin(group: vec3<u32>, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
         let branch = a[quad_column(i) / 4u];
-        sh_x[place(i)] = branch;
+        set_quad(i, branch);
         squares += dot(branch, branch);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
@@ -20,13 +20,13 @@ fn begin(group: vec3<u32>, lane: Lane) {
     squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
         let column = quad_column(i);
-        let sum = (x4(0u, column) + sh_x[place(i)] * rho * w1[column / 4u]) * scale;
+        let sum = (x4(0u, column) + get_quad(i) * rho * w1[column / 4u]) * scale;
         if grid_index(group) == 0u {
             h1[column / 4u] = sum;
         }
-        sh_x[place(i)] = sum;
+        set_quad(i, sum);
         squares += dot(sum, sum);
     }
     next_norm(squares, lane);
-    sum_units(lane);
+    hold(lane);
 }

@@ -5,3 +5,7 @@ fn begin(group: vec3<u32>, lane: Lane) {}
 fn column_at(unit: u32) -> Column {
     return column_of(x_unit(0u, unit));
 }
+
+fn unit_sum(unit: u32, column: Column) -> f32 {
+    return unit_times(unit_at(unit), column);
+}

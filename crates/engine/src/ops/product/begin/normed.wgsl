@@ -6,9 +6,9 @@ fn begin(group: vec3<u32>, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
         let h = x4(0u, quad_column(i));
-        sh_x[place(i)] = h;
+        set_quad(i, h);
         squares += dot(h, h);
     }
     next_norm(squares, lane);
-    sum_units(lane);
+    hold(lane);
 }

@@ -3,7 +3,7 @@
 //#use shared
 fn begin(group: vec3<u32>, lane: Lane) {
     for (var i = number(lane); i < QUADS; i += WG) {
-        sh_x[place(i)] = x4(0u, quad_column(i));
+        set_quad(i, x4(0u, quad_column(i)));
     }
-    sum_units(lane);
+    hold(lane);
 }

@@ -4,6 +4,6 @@
 fn next_norm(squares: f32, lane: Lane) {
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
     for (var i = number(lane); i < QUADS; i += WG) {
-        sh_x[place(i)] = sh_x[place(i)] * rho * w2[quad_column(i) / 4u];
+        set_quad(i, get_quad(i) * rho * w2[quad_column(i) / 4u]);
     }
 }
