@@ -36,6 +36,12 @@ pub trait Op: Debug + 'static {
         outputs.iter().map(|ty| ty.shape.len() as u64).sum()
     }
 
+    /// Bytes it reads: all of its inputs, unless it picks from them.
+    fn bytes_read(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
+        let _ = outputs;
+        inputs.iter().map(|ty| ty.bytes()).sum()
+    }
+
     /// One gradient per input, or `None` where none flows; `dy` has one entry per result.
     ///
     /// # Panics

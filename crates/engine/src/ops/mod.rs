@@ -27,6 +27,7 @@ pub(crate) mod select_row;
 mod slab;
 pub(crate) mod store;
 pub(crate) mod suppress;
+pub(crate) mod tile;
 pub(crate) mod top_k;
 
 pub use adamw::{AdamW, AdamWStep, Trained};

@@ -61,7 +61,8 @@ pub fn cases() -> Vec<Case> {
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
     let mut plays = vec![
         ("all", facts.clone()),
-        ("no f16", DeviceFacts { f16: false, ..facts.clone() }),
+        ("no matrix units", DeviceFacts { matrix: None, ..facts.clone() }),
+        ("no f16", DeviceFacts { f16: false, matrix: None, ..facts.clone() }),
         // Bindings so small that the weights of the cases become slabs.
         (
             "floor",

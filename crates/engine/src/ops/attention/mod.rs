@@ -102,6 +102,13 @@ impl Op for Attention {
         let keys = self.window.map_or(slots, |window| slots.min(window as usize));
         4 * q.len() as u64 * keys as u64
     }
+
+    /// How far the run has come is not known here: all slots that the window lets its tokens see.
+    fn bytes_read(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        let (tokens, slots) = (inputs[0].shape.dims()[0], inputs[1].shape.dims()[0]);
+        let seen = self.window.map_or(slots, |window| window as usize + tokens - 1);
+        inputs[0].bytes() + inputs[1..].iter().map(|cache| cache.bytes_of(seen, slots)).sum::<u64>()
+    }
 }
 
 fn dot(a: &[f32], b: &[f32]) -> f32 {

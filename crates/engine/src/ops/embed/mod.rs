@@ -50,6 +50,11 @@ impl Op for Embed {
         gpu::forward(self, call)
     }
 
+    fn bytes_read(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        let (ids, weight) = (inputs[0], inputs[1]);
+        ids.bytes() + weight.bytes_of(ids.shape.len(), weight.shape.rows())
+    }
+
     fn grad(&self, _: &mut Graph, _: &NodeValues, _: &[Option<Value>]) -> Vec<Option<Value>> {
         vec![None, None]
     }

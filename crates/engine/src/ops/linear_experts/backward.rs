@@ -54,4 +54,8 @@ impl Op for LinearExpertsGrad {
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         Sizes::new(inputs[1], inputs[2]).operations()
     }
+
+    fn bytes_read(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs)
+    }
 }

@@ -65,6 +65,12 @@ impl Sizes {
     fn operations(&self) -> u64 {
         2 * self.slots as u64 * self.rows as u64 * self.width as u64
     }
+
+    /// Of the weight, input 1, each slot reads one expert; at worst no two of them the same.
+    fn bytes_read(&self, inputs: &[&Type]) -> u64 {
+        let all: u64 = inputs.iter().map(|ty| ty.bytes()).sum();
+        all - inputs[1].bytes() + inputs[1].bytes_of(self.slots, self.experts)
+    }
 }
 
 impl Op for LinearExperts {
@@ -108,6 +114,10 @@ impl Op for LinearExperts {
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         Sizes::new(inputs[1], inputs[2]).operations()
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs)
     }
 
     fn grad(
