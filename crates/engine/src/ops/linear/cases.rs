@@ -58,8 +58,9 @@ pub(crate) fn cases() -> Vec<Case> {
         // Enough tiles for wide ones: 32 and 64 columns.
         (DType::Q4_0, 18, 16_390, 32),
         (DType::Q8_0, 257, 3270, 32),
-        // Tiles of 64 by 64 for matrix units, with an odd number of units.
-        (DType::Q4_1, 40, 3080, 96),
+        // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
+        (DType::Q4_0, 130, 6150, 32),
+        (DType::Q4_1, 40, 6150, 96),
     ] {
         cases.push(product(dtype, t, rows, width));
     }

@@ -10,8 +10,8 @@ const PLAIN_ROWS: usize = 64;
 const PLAIN_COLUMNS: [usize; 3] = [64, 32, 16];
 /// Workgroups of plain tiles that keep a large device busy; below, tiles have fewer columns.
 const BUSY_PLAIN: usize = 256;
-/// The same for matrix units: their tiles are worth more than all lanes being busy.
-const BUSY_MATRIX: usize = 48;
+/// The same for matrix units, whose large tiles are worth more.
+const BUSY_MATRIX: usize = 96;
 
 /// What makes a tile, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,13 +47,12 @@ impl Tile {
         })
     }
 
-    /// For `slots` columns in `groups` groups that no tile crosses: wide tiles want large groups, or most of a tile is made for
-    /// nothing.
+    /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an even share of them fills by half.
     pub(crate) fn for_groups(slots: usize, groups: usize, facts: &DeviceFacts) -> Self {
         Self::find(facts, |tile| {
             // Plain tiles of 64 leave no room for the numbers of slots on the least devices.
             let fits = tile.rows() == PLAIN_ROWS && *tile != Self::Plain { columns: 64 };
-            fits && slots * 4 >= groups * tile.columns() * 3 || tile.columns() == 16
+            fits && slots * 2 >= groups * tile.columns()
         })
     }
 
@@ -152,10 +151,10 @@ mod tests {
             (4096, 257, &floor, plain(64), 320),
             (512, 12_288, &large, Tile::Matrix(Cut::Large), 384),
             (512, 12_288, &small, Tile::Matrix(Cut::Medium), 1536),
-            (512, 1536, &large, Tile::Matrix(Cut::Large), 48),
-            (512, 512, &large, Tile::Matrix(Cut::Medium), 64),
+            (512, 1536, &large, Tile::Matrix(Cut::Medium), 192),
+            (512, 512, &large, Tile::Matrix(Cut::Narrow), 128),
             (64, 12_288, &large, Tile::Matrix(Cut::Medium), 192),
-            (64, 1536, &large, Tile::Matrix(Cut::Narrow), 48),
+            (64, 1536, &large, Tile::Matrix(Cut::Slim), 96),
             (16, 12_288, &large, Tile::Matrix(Cut::Slim), 192),
             (9, 5, &large, Tile::Matrix(Cut::Slim), 1),
         ] {
@@ -174,8 +173,8 @@ mod tests {
             (4096, 128, &floor, plain(32)),
             (70, 2, &floor, plain(32)),
             (512, 128, &large, Tile::Matrix(Cut::Slim)),
-            (4096, 128, &large, Tile::Matrix(Cut::Narrow)),
-            (8192, 128, &large, Tile::Matrix(Cut::Medium)),
+            (2048, 128, &large, Tile::Matrix(Cut::Narrow)),
+            (4096, 128, &large, Tile::Matrix(Cut::Medium)),
         ] {
             assert_eq!(Tile::for_groups(slots, groups, facts), tile, "{slots} slots");
         }

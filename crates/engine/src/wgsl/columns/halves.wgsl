@@ -7,13 +7,9 @@ fn unit_pairs() -> u32 {
     return (p.row_units + 1u) / 2u;
 }
 
+// Where the groups of a column begin.
 fn column_start(column: u32) -> u32 {
     return column * (unit_pairs() * 16u + 2u);
-}
-
-// A group of two units: 0 to 15.
-fn x_halves(column: u32, unit: u32, g: u32) -> vec4<f16> {
-    return x[column_start(column) + unit * 8u + g];
 }
 
 fn x_scale(column: u32) -> f32 {

@@ -20,51 +20,73 @@ var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
 // A block of sums for each subgroup.
 var<workgroup> sh_y: array<f32, WG / SUBGROUP * 256u>;
 
+// The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns.
+var<private> a0: Block;
+var<private> a1: Block;
+var<private> a2: Block;
+var<private> a3: Block;
+var<private> b0: Block;
+var<private> b1: Block;
+var<private> b2: Block;
+var<private> b3: Block;
+
 fn make_tile(tile: Tile, lane: u32) {
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
     let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
-    // Rows 0 to 15 and 16 to 31, by blocks of columns.
-    var a0 = Block();
-    var a1 = Block();
-    var a2 = Block();
-    var a3 = Block();
-    var b0 = Block();
-    var b1 = Block();
-    var b2 = Block();
-    var b3 = Block();
+    // Two neighbouring lanes bring the units of one row, sixteen those of one column.
     let start = row_units_at(tile, lane / 2u);
+    let at = lane / 2u * STRIDE + lane % 2u * 8u;
+    let x_at0 = group_start(tile, 0u, lane);
+    let x_at1 = group_start(tile, 1u, lane);
+    let x_at2 = group_start(tile, 2u, lane);
+    let x_at3 = group_start(tile, 3u, lane);
+    let x_at4 = group_start(tile, 4u, lane);
+    let x_at5 = group_start(tile, 5u, lane);
+    let x_at6 = group_start(tile, 6u, lane);
+    let x_at7 = group_start(tile, 7u, lane);
+    // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
     var weights = load_unit(start + min(lane % 2u, p.row_units - 1u));
-    var columns = load_columns(tile, 0u, lane);
+    var x0 = load_group(x_at0, 0u, 0u);
+    var x1 = load_group(x_at1, 1u, 0u);
+    var x2 = load_group(x_at2, 2u, 0u);
+    var x3 = load_group(x_at3, 3u, 0u);
+    var x4 = load_group(x_at4, 4u, 0u);
+    var x5 = load_group(x_at5, 5u, 0u);
+    var x6 = load_group(x_at6, 6u, 0u);
+    var x7 = load_group(x_at7, 7u, 0u);
     for (var unit = 0u; unit < p.row_units; unit += 2u) {
-        put_weights(weights, lane);
-        put_columns(columns, lane);
+        sh_w[at] = vec4<f16>(weights[0]);
+        sh_w[at + 1u] = vec4<f16>(weights[1]);
+        sh_w[at + 2u] = vec4<f16>(weights[2]);
+        sh_w[at + 3u] = vec4<f16>(weights[3]);
+        sh_w[at + 4u] = vec4<f16>(weights[4]);
+        sh_w[at + 5u] = vec4<f16>(weights[5]);
+        sh_w[at + 6u] = vec4<f16>(weights[6]);
+        sh_w[at + 7u] = vec4<f16>(weights[7]);
+        put_group(x0, 0u, lane);
+        put_group(x1, 1u, lane);
+        put_group(x2, 2u, lane);
+        put_group(x3, 3u, lane);
+        put_group(x4, 4u, lane);
+        put_group(x5, 5u, lane);
+        put_group(x6, 6u, lane);
+        put_group(x7, 7u, lane);
         workgroupBarrier();
-        // The next ones are on their way while these are multiplied. Behind the end of a row x is zero.
-        let next = unit + 2u;
+        let next = min(unit + 2u, unit_pairs() * 2u - 2u);
         weights = load_unit(start + min(next + lane % 2u, p.row_units - 1u));
-        columns = load_columns(tile, min(next, unit_pairs() * 2u - 2u), lane);
-        for (var k = 0u; k < 16u; k += 4u) {
-            let upper = left(row * STRIDE + k);
-            let x0 = right(column * STRIDE + k);
-            a0 = multiply_add(upper, x0, a0);
-            let lower = left((row + 16u * (ROW_BLOCKS - 1u)) * STRIDE + k);
-            if ROW_BLOCKS > 1u {
-                b0 = multiply_add(lower, x0, b0);
-            }
-            if COLUMN_BLOCKS > 1u {
-                let x1 = right((column + 16u) * STRIDE + k);
-                a1 = multiply_add(upper, x1, a1);
-                b1 = multiply_add(lower, x1, b1);
-            }
-            if COLUMN_BLOCKS > 2u {
-                let x2 = right((column + 32u) * STRIDE + k);
-                a2 = multiply_add(upper, x2, a2);
-                b2 = multiply_add(lower, x2, b2);
-                let x3 = right((column + 48u) * STRIDE + k);
-                a3 = multiply_add(upper, x3, a3);
-                b3 = multiply_add(lower, x3, b3);
-            }
-        }
+        x0 = load_group(x_at0, 0u, next);
+        x1 = load_group(x_at1, 1u, next);
+        x2 = load_group(x_at2, 2u, next);
+        x3 = load_group(x_at3, 3u, next);
+        x4 = load_group(x_at4, 4u, next);
+        x5 = load_group(x_at5, 5u, next);
+        x6 = load_group(x_at6, 6u, next);
+        x7 = load_group(x_at7, 7u, next);
+        // Written out, because not every compiler unrolls the loop.
+        multiply(row, column, 0u);
+        multiply(row, column, 4u);
+        multiply(row, column, 8u);
+        multiply(row, column, 12u);
         // The next units are written over these.
         workgroupBarrier();
     }
@@ -84,45 +106,43 @@ fn make_tile(tile: Tile, lane: u32) {
     }
 }
 
-// Two neighbouring lanes have the units of one row.
-fn put_weights(weights: array<vec4<f32>, 8>, lane: u32) {
-    let at = lane / 2u * STRIDE + lane % 2u * 8u;
-    sh_w[at] = vec4<f16>(weights[0]);
-    sh_w[at + 1u] = vec4<f16>(weights[1]);
-    sh_w[at + 2u] = vec4<f16>(weights[2]);
-    sh_w[at + 3u] = vec4<f16>(weights[3]);
-    sh_w[at + 4u] = vec4<f16>(weights[4]);
-    sh_w[at + 5u] = vec4<f16>(weights[5]);
-    sh_w[at + 6u] = vec4<f16>(weights[6]);
-    sh_w[at + 7u] = vec4<f16>(weights[7]);
+// Adds the products of 16 of k, from group k on.
+fn multiply(row: u32, column: u32, k: u32) {
+    let upper = left(row * STRIDE + k);
+    let x0 = right(column * STRIDE + k);
+    a0 = multiply_add(upper, x0, a0);
+    if ROW_BLOCKS > 1u {
+        let lower = left((row + 16u) * STRIDE + k);
+        b0 = multiply_add(lower, x0, b0);
+        if COLUMN_BLOCKS > 1u {
+            let x1 = right((column + 16u) * STRIDE + k);
+            a1 = multiply_add(upper, x1, a1);
+            b1 = multiply_add(lower, x1, b1);
+        }
+        if COLUMN_BLOCKS > 2u {
+            let x2 = right((column + 32u) * STRIDE + k);
+            a2 = multiply_add(upper, x2, a2);
+            b2 = multiply_add(lower, x2, b2);
+            let x3 = right((column + 48u) * STRIDE + k);
+            a3 = multiply_add(upper, x3, a3);
+            b3 = multiply_add(lower, x3, b3);
+        }
+    }
 }
 
-// Sixteen neighbouring lanes have the two units of one column; a lane has every WG / 16th column.
-fn load_columns(tile: Tile, unit: u32, lane: u32) -> array<vec4<f16>, 8> {
-    return array<vec4<f16>, 8>(
-        load_group(tile, 0u, unit, lane), load_group(tile, 1u, unit, lane),
-        load_group(tile, 2u, unit, lane), load_group(tile, 3u, unit, lane),
-        load_group(tile, 4u, unit, lane), load_group(tile, 5u, unit, lane),
-        load_group(tile, 6u, unit, lane), load_group(tile, 7u, unit, lane),
-    );
+// Of the groups that a lane brings, the one with number i belongs to every WG / 16th column.
+fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
+    if i >= LANE_GROUPS {
+        return 0u;
+    }
+    return column_start(column_at(tile, lane / 16u + i * (WG / 16u))) + lane % 16u;
 }
 
-fn load_group(tile: Tile, i: u32, unit: u32, lane: u32) -> vec4<f16> {
+fn load_group(start: u32, i: u32, unit: u32) -> vec4<f16> {
     if i >= LANE_GROUPS {
         return vec4<f16>();
     }
-    return x_halves(column_at(tile, lane / 16u + i * (WG / 16u)), unit, lane % 16u);
-}
-
-fn put_columns(columns: array<vec4<f16>, 8>, lane: u32) {
-    put_group(columns[0], 0u, lane);
-    put_group(columns[1], 1u, lane);
-    put_group(columns[2], 2u, lane);
-    put_group(columns[3], 3u, lane);
-    put_group(columns[4], 4u, lane);
-    put_group(columns[5], 5u, lane);
-    put_group(columns[6], 6u, lane);
-    put_group(columns[7], 7u, lane);
+    return x[start + unit * 8u];
 }
 
 fn put_group(group: vec4<f16>, i: u32, lane: u32) {
