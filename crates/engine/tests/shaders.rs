@@ -23,10 +23,21 @@ fn every_variant_is_valid_and_fits_its_dispatch() {
 }
 
 #[test]
-fn the_suite_needs_subgroup_and_plain_variants() {
+fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let variants = variants();
     let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
     assert!(has("subgroup") && has("workgroup"));
+    // Every size of a tile of matrix units, for one weight and for experts' weights.
+    for kernel in ["linear/tile", "linear_experts/grouped"] {
+        for cut in ["128x128", "64x64", "64x32", "64x16"] {
+            let experts = kernel != "linear/tile";
+            let part = format!("cut/{cut}");
+            let found = variants
+                .iter()
+                .any(|variant| variant.label.starts_with(kernel) && variant.label.contains(&part));
+            assert_eq!(found, !experts || cut != "128x128", "{kernel} with {part}");
+        }
+    }
 }
 
 fn check(variant: &Variant) -> Result<(), String> {
@@ -35,6 +46,7 @@ fn check(variant: &Variant) -> Result<(), String> {
     let module =
         naga::front::wgsl::parse_str(&text).map_err(|error| error.emit_to_string(&text))?;
     let capabilities = Capabilities::SUBGROUP
+        | Capabilities::COOPERATIVE_MATRIX
         | Capabilities::SHADER_FLOAT16
         | Capabilities::SHADER_FLOAT16_IN_FLOAT32;
     let info = Validator::new(ValidationFlags::all(), capabilities)
@@ -46,9 +58,10 @@ fn check(variant: &Variant) -> Result<(), String> {
         let known = module.overrides.iter().any(|(_, o)| o.name.as_deref() == Some(name));
         ensure(known, || format!("there is no override {name}"))?;
     }
+    // Declared is enough: the next step drops what a kernel declares and never reads.
+    check_bindings(variant, &module)?;
     let (module, _) = process_overrides(&module, &info, None, &constants)
         .map_err(|error| format!("constants are refused: {error}"))?;
-    check_bindings(variant, &module)?;
     check_sizes(variant, &module)
 }
 

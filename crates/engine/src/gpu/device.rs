@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    DeviceFacts, States,
+    DeviceFacts, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, Landing},
 };
@@ -19,7 +19,11 @@ use crate::error::EngineError;
 /// What kernels have variants for.
 const USEFUL: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP)
-    .union(wgpu::Features::TIMESTAMP_QUERY);
+    .union(wgpu::Features::TIMESTAMP_QUERY)
+    .union(MATRIX);
+
+/// Matrix units, which wgpu calls experimental.
+const MATRIX: wgpu::Features = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
 
 /// A device with its queue and facts.
 #[derive(Debug, Clone)]
@@ -72,6 +76,7 @@ impl Gpu {
             required_features: features,
             required_limits: limits.clone(),
             memory_hints: wgpu::MemoryHints::MemoryUsage,
+            experimental_features: experimental(features),
             ..Default::default()
         };
         let (device, queue) = adapter
@@ -92,6 +97,7 @@ impl Gpu {
         let facts = DeviceFacts {
             f16: features.contains(wgpu::Features::SHADER_F16),
             subgroups: subgroups.then_some((info.subgroup_min_size, info.subgroup_max_size)),
+            matrix: matrix_units(adapter, features, &info),
             binding_bytes: limits.max_storage_buffer_binding_size,
             buffer_bytes: limits.max_buffer_size,
             storage_buffers: limits.max_storage_buffers_per_shader_stage,
@@ -248,4 +254,37 @@ impl Gpu {
             Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),
         }
     }
+}
+
+/// Consent to what wgpu calls experimental, where the device offers it.
+#[expect(
+    unsafe_code,
+    reason = "wgpu asks for consent to experimental features by an unsafe function"
+)]
+fn experimental(features: wgpu::Features) -> wgpu::ExperimentalFeatures {
+    if !features.contains(MATRIX) {
+        return wgpu::ExperimentalFeatures::disabled();
+    }
+    // SAFETY: there is no memory to keep safe on our side; the function warns of bugs in wgpu's new features. The one we switch on
+    // adds instructions to kernels, and ours reach only workgroup memory of their own with them, at indices they bound themselves.
+    unsafe { wgpu::ExperimentalFeatures::enabled() }
+}
+
+/// The form of matrix units that kernels have a variant for, if it is offered.
+fn matrix_units(
+    adapter: &wgpu::Adapter,
+    features: wgpu::Features,
+    info: &wgpu::AdapterInfo,
+) -> Option<MatrixUnits> {
+    let needs = MATRIX | wgpu::Features::SHADER_F16 | wgpu::Features::SUBGROUP;
+    // Lanes must know their subgroup, which is a division only where all subgroups have one width; kernels are cut for this one.
+    let usable =
+        features.contains(needs) && (info.subgroup_min_size, info.subgroup_max_size) == (32, 32);
+    let wanted = |form: &wgpu::CooperativeMatrixProperties| {
+        (form.m_size, form.n_size, form.k_size) == (16, 16, 16)
+            && form.ab_type == wgpu::CooperativeScalarType::F16
+            && form.cr_type == wgpu::CooperativeScalarType::F32
+    };
+    let offered = usable && adapter.cooperative_matrix_properties().iter().any(wanted);
+    offered.then_some(MatrixUnits::Wgpu16)
 }

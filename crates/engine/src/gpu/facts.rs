@@ -1,5 +1,12 @@
 //! What kernel choice may depend on: plain numbers, so that it can be tested without a device.
 
+/// How a device's matrix units are spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixUnits {
+    /// A subgroup multiplies matrices of 16 × 16 halves and sums in f32, in wgpu's syntax.
+    Wgpu16,
+}
+
 /// What a device offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -7,6 +14,8 @@ pub struct DeviceFacts {
     pub f16: bool,
     /// Smallest and largest subgroup width, where subgroups are offered.
     pub subgroups: Option<(u32, u32)>,
+    /// Units that multiply small matrices. Then `f16` holds, and all subgroups have 32 lanes.
+    pub matrix: Option<MatrixUnits>,
     /// Largest storage binding in bytes.
     pub binding_bytes: u64,
     /// Largest buffer in bytes.
@@ -31,6 +40,7 @@ impl DeviceFacts {
         Self {
             f16: false,
             subgroups: None,
+            matrix: None,
             binding_bytes: 128 << 20,
             buffer_bytes: 256 << 20,
             storage_buffers: 8,

@@ -17,7 +17,7 @@ mod weights;
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};
 pub use device::{Gpu, Traffic};
-pub use facts::DeviceFacts;
+pub use facts::{DeviceFacts, MatrixUnits};
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub(crate) use layout::ROW_STEP;
 pub use layout::Slabs;

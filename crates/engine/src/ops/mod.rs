@@ -30,6 +30,7 @@ mod slab;
 mod slice;
 pub(crate) mod store;
 pub(crate) mod suppress;
+pub(crate) mod tile;
 pub(crate) mod top_k;
 
 pub use adamw::{AdamW, AdamWStep, Trained};

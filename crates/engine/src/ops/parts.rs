@@ -127,3 +127,43 @@ pub(crate) static ACTIVATION: Part = Part {
     name: "activation",
     source: include_str!("../wgsl/activation.wgsl"),
 };
+
+/// Tiles of products by plain arithmetic.
+pub(crate) fn tile_plain() -> &'static Part {
+    part!("tile", "plain")
+}
+
+/// Tiles of products by matrix units; they need one of the sizes below.
+pub(crate) fn tile_matrix() -> &'static Part {
+    part!("tile", "matrix")
+}
+
+/// Matrix units in wgpu's syntax.
+pub(crate) fn matrix() -> &'static Part {
+    part!("matrix", "wgpu16")
+}
+
+/// Columns that were made halves.
+pub(crate) fn halves() -> &'static Part {
+    part!("columns", "halves")
+}
+
+/// A tile of 128 rows by 128 columns.
+pub(crate) fn cut_128x128() -> &'static Part {
+    part!("cut", "128x128")
+}
+
+/// A tile of 64 rows by 64 columns.
+pub(crate) fn cut_64x64() -> &'static Part {
+    part!("cut", "64x64")
+}
+
+/// A tile of 64 rows by 32 columns.
+pub(crate) fn cut_64x32() -> &'static Part {
+    part!("cut", "64x32")
+}
+
+/// A tile of 64 rows by 16 columns.
+pub(crate) fn cut_64x16() -> &'static Part {
+    part!("cut", "64x16")
+}

@@ -80,8 +80,9 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
 /// If they differ by more than the case's tolerance, or the device fails.
 pub async fn check_gpu(case: &Case, gpu: &Gpu) -> Result<(), Failure> {
     let (want, got) = (on_cpu(case)?, on_gpu(case, gpu).await?);
+    let tolerance = case.tolerance_on(gpu.facts());
     for (result, (got, want)) in got.iter().zip(&want).enumerate() {
-        if let Some((index, bound)) = case.tolerance.broken_at(got, want) {
+        if let Some((index, bound)) = tolerance.broken_at(got, want) {
             return Err(Failure::Wrong {
                 result,
                 index,

@@ -5,6 +5,11 @@
 //! sides round; five deviations cover the largest of many thousand results. So the bound is
 //! `u · (c + 4 · √k) · (|y| + rms(y))`, where `c` counts the roundings of single steps, and the size of the whole tensor
 //! stands in for results that cancel.
+//!
+//! Where kernels round the factors of products to halves before they multiply, each product is off by two roundings of at most
+//! `v = 2^-11`, together 0.57 `v` in the root mean square (a rounding error is evenly spread over a unit in the last place, which is
+//! 0.4 `v` of the numbers of one binade). The errors of a sum are independent, so they grow like the sum itself: 0.57 `v` of the
+//! size of the results, however many terms there are. Seven deviations make the bound `4 v · (|y| + rms(y))` on top.
 
 /// Half a unit in the last place of f32, relative.
 const F32: f32 = 1.0 / (1 << 24) as f32;
@@ -20,13 +25,17 @@ pub struct Tolerance {
     pub unit: f32,
     /// Size of the numbers whose differences the results are, where all of them may cancel.
     pub cancelling: f32,
+    /// What rounding the factors of products adds, relative.
+    pub factors: f32,
 }
 
 impl Tolerance {
     /// Plain arithmetic in f32.
-    pub const ARITHMETIC: Self = Self { terms: 0, steps: 8.0, unit: F32, cancelling: 0.0 };
+    pub const ARITHMETIC: Self =
+        Self { terms: 0, steps: 8.0, unit: F32, cancelling: 0.0, factors: 0.0 };
     /// With exponentials of moderate arguments (tanh, softmax).
-    pub const EXPONENTIAL: Self = Self { terms: 0, steps: 64.0, unit: F32, cancelling: 0.0 };
+    pub const EXPONENTIAL: Self =
+        Self { terms: 0, steps: 64.0, unit: F32, cancelling: 0.0, factors: 0.0 };
 
     /// Sums of `terms` products.
     #[must_use]
@@ -40,6 +49,12 @@ impl Tolerance {
         Self { unit: 1.0 / (1 << 12) as f32, ..self }
     }
 
+    /// With the factors of products rounded to halves, by the device alone.
+    #[must_use]
+    pub fn half_factors(self) -> Self {
+        Self { factors: 4.0 / (1 << 11) as f32, ..self }
+    }
+
     /// Differences of numbers of about this size, which may cancel altogether.
     #[must_use]
     pub fn cancelling(self, size: f32) -> Self {
@@ -51,7 +66,7 @@ impl Tolerance {
         let finite = || want.iter().filter(|y| y.is_finite());
         let squares: f32 = finite().map(|y| y * y).sum();
         let size = (squares / finite().count().max(1) as f32).sqrt().max(self.cancelling);
-        let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt());
+        let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt()) + self.factors;
         let bound = |y: f32| factor * (y.abs() + size);
         let close = |(got, want): (&f32, &f32)| {
             got == want || want.is_finite() && (got - want).abs() <= bound(*want)
@@ -74,6 +89,9 @@ mod tests {
         assert!(tolerance.broken_at(&[f32::NAN], &[1.0]).is_some());
         assert!(tolerance.broken_at(&[f32::INFINITY], &[1.0]).is_some());
         assert_eq!(tolerance.broken_at(&[f32::NEG_INFINITY], &[f32::NEG_INFINITY]), None);
+        let halves = tolerance.half_factors();
+        assert_eq!(halves.broken_at(&[1.0, 2.003], &[1.0, 2.0]), None);
+        assert_eq!(halves.broken_at(&[1.0, 2.01], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
         // What cancels is as exact as what it was made of.
         assert!(tolerance.broken_at(&[1e-9], &[0.0]).is_some());
         assert_eq!(tolerance.cancelling(1.0).broken_at(&[1e-9], &[0.0]), None);

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::{Case, cases, lesser};
+use super::{Case, Tolerance, cases, lesser};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall},
+    gpu::{DeviceFacts, Dispatch, GpuCall, MatrixUnits},
     graph::{Graph, backward},
 };
 
@@ -51,10 +51,14 @@ pub fn devices() -> Vec<DeviceFacts> {
     };
     let widths = [(4, 4), (8, 8), (16, 32), (32, 32), (64, 64), (4, 128)].map(Some);
     let mut devices = Vec::new();
-    for size in [DeviceFacts::floor(), large] {
+    // Some tiles are for devices with a little more memory than most.
+    let larger = DeviceFacts { workgroup_bytes: 48 << 10, ..large.clone() };
+    for size in [DeviceFacts::floor(), large, larger] {
         for subgroups in [None].into_iter().chain(widths) {
             for f16 in [false, true] {
-                let device = DeviceFacts { f16, subgroups, ..size.clone() };
+                let units = f16 && subgroups == Some((32, 32)) && size.workgroup_bytes > 16 << 10;
+                let matrix = units.then_some(MatrixUnits::Wgpu16);
+                let device = DeviceFacts { f16, subgroups, matrix, ..size.clone() };
                 devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
             }
         }
@@ -89,6 +93,18 @@ impl Case {
             lists.push(graph);
         }
         lists
+    }
+
+    /// How far a device may be from the twin: matrix units round what they multiply.
+    pub(super) fn tolerance_on(&self, facts: &DeviceFacts) -> Tolerance {
+        let by_matrix_units = |dispatch: Dispatch| {
+            let kinds = dispatch.parts.iter().map(|part| part.kind);
+            kinds.into_iter().any(|kind| kind == "matrix")
+        };
+        match dispatches(&self.lists()[0], facts).any(by_matrix_units) {
+            true => self.tolerance.half_factors(),
+            false => self.tolerance,
+        }
     }
 
     /// Workgroups its list launches on a device: what it costs on a slow one.

@@ -222,20 +222,18 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
-    let token = match pass.want {
+    let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+    match pass.want {
         Want::Caches | Want::Logits => {
             b.graph.keep(logits);
             return logits;
         }
-        Want::Greedy => b.graph.argmax(logits),
+        Want::Greedy => b.graph.argmax_into(token, logits),
         Want::Drawn => {
             let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
             let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
-            b.graph.sample(ids, largest, draw)
+            b.graph.sample_into(token, ids, largest, draw);
         }
-    };
-    let state = b.graph.state(Inputs::TOKEN, Type::u32([1]));
-    b.graph.store(state, token);
-    b.graph.keep(token);
+    }
     token
 }

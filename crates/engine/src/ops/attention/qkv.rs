@@ -11,7 +11,7 @@ use super::{
 use crate::{
     cpu::CpuCall,
     gpu::{DeviceFacts, Dispatch, GpuCall},
-    graph::{Graph, Op, Type, Value},
+    graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvValues, QkvRope, Slice,
         head_norm_rope::{assert_table, gpu::store, norm_turn, store_heads},
@@ -197,6 +197,16 @@ impl Op for AttentionQkv {
         let slots = inputs[input::K_CACHE].shape.dims()[0];
         let keys = self.window.map_or(slots, |window| slots.min(window as usize));
         4 * outputs[0].shape.len() as u64 * keys as u64
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let caches = Attention { window: self.window };
+        let queries = [inputs[input::Q], inputs[input::K_CACHE], inputs[input::V_CACHE]];
+        let others = inputs
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| ![input::Q, input::K_CACHE, input::V_CACHE].contains(i));
+        caches.bytes_read(&queries, step) + others.map(|(_, ty)| ty.bytes()).sum::<u64>()
     }
 }
 

@@ -58,6 +58,9 @@ pub(crate) fn cases() -> Vec<Case> {
         // Enough tiles for wide ones: 32 and 64 columns.
         (DType::Q4_0, 18, 16_390, 32),
         (DType::Q8_0, 257, 3270, 32),
+        // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
+        (DType::Q4_0, 130, 6150, 32),
+        (DType::Q4_1, 40, 6150, 96),
     ] {
         cases.push(product(dtype, t, rows, width));
     }
@@ -67,6 +70,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(stacked(DType::F16, 1, 33, &[4, 20, 3]));
     cases.push(stacked(DType::Q4_0, 3, 64, &[260, 4]));
     cases.push(stacked(DType::Q6_K, 1, 1536, &[8, 4, 4]));
+    cases.push(large_columns());
     for (dtype, t, rows, width) in [
         (DType::Q6_K, 1, 262_144, 1536),
         (DType::Q4_K, 1, 262_144, 1536),
@@ -77,7 +81,12 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q4_K, 1, 1536, 6144),
         (DType::Q4_K, 1, 2048, 1536),
         (DType::Q4_K, 4, 12_288, 1536),
+        (DType::Q4_K, 16, 12_288, 1536),
+        (DType::Q4_K, 64, 12_288, 1536),
         (DType::Q4_K, 512, 12_288, 1536),
+        (DType::Q6_K, 512, 12_288, 1536),
+        (DType::Q4_K, 64, 1536, 12_288),
+        (DType::Q4_K, 512, 1536, 12_288),
     ] {
         cases.push(product(dtype, t, rows, width).bench());
     }
@@ -121,4 +130,16 @@ fn smallest_exponents() -> Case {
     let mut case = product(DType::MXFP4, 1, 4, 32);
     case.name = "MXFP4 smallest and largest exponents".into();
     case.given("x", Data::F32(x)).given("w", Data::Weight(weight)).gives(&[1.0, 6.0, 1.0, 2.0])
+}
+
+/// Columns far beyond what halves hold, of sizes near enough that each counts, and one of zeros.
+fn large_columns() -> Case {
+    let (t, width) = (12, 64);
+    let size = |i: usize| 2f32.powi(20 + (i / width % 4) as i32);
+    let number = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * size(i);
+    let mut x: Vec<f32> = (0..t * width).map(number).collect();
+    x[..width].fill(0.0);
+    let mut case = product(DType::Q8_0, t, 5, width);
+    case.name = "Q8_0 columns of many sizes".into();
+    case.given("x", Data::F32(x))
 }

@@ -1,6 +1,6 @@
 //! Which kernel makes a product of several columns, by shapes and facts alone. The constants are for a large device; a small one loses little by them.
 
-use crate::gpu::DeviceFacts;
+use crate::{gpu::DeviceFacts, ops::tile::Tile};
 
 /// Columns up to which weights are read by teams, once for all columns.
 const MOST_FEW: usize = 8;
@@ -10,12 +10,6 @@ const MOST_LANES: usize = 32;
 const GROUP: (usize, usize) = (64, 256);
 /// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes.
 const BUSY_LANES: usize = 64 << 10;
-/// Workgroups of tiles that keep a large device busy; below, tiles have fewer columns.
-const BUSY_TILES: usize = 256;
-/// Rows of a tile.
-const TILE_ROWS: usize = 64;
-/// Columns a tile may have, best first.
-const TILE_COLUMNS: [usize; 3] = [64, 32, 16];
 
 /// A kernel and how it is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,10 +20,7 @@ pub(super) enum Choice {
         team: Team,
     },
     /// More columns: tiles.
-    Tile {
-        /// Columns of a tile.
-        columns: usize,
-    },
+    Tile(Tile),
 }
 
 /// Lanes that share a row: `split` parts of `lanes` lanes each.
@@ -48,7 +39,7 @@ impl Choice {
             0..=MOST_FEW => {
                 Self::Few { team: Team::new(rows.div_ceil(2), row_units, BUSY_LANES, facts) }
             }
-            _ => Self::Tile { columns: tile_columns(columns, rows) },
+            _ => Self::Tile(Tile::new(columns, rows, facts)),
         }
     }
 
@@ -56,7 +47,7 @@ impl Choice {
     pub(super) fn groups(self, columns: usize, rows: usize) -> usize {
         match self {
             Self::Few { team } => rows.div_ceil(team.group() / team.size() * 2),
-            Self::Tile { columns: width } => rows.div_ceil(TILE_ROWS) * columns.div_ceil(width),
+            Self::Tile(tile) => tile.groups(columns, rows),
         }
     }
 }
@@ -105,35 +96,22 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     lanes
 }
 
-/// The largest tile that is more than half full and makes enough workgroups.
-fn tile_columns(columns: usize, rows: usize) -> usize {
-    let groups = |tile: usize| rows.div_ceil(TILE_ROWS) * columns.div_ceil(tile);
-    let good = |tile: &usize| columns > tile / 2 && groups(*tile) >= BUSY_TILES;
-    TILE_COLUMNS.into_iter().find(good).unwrap_or(TILE_COLUMNS[2])
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Choice, DeviceFacts, Team};
+    use super::{Choice, DeviceFacts, Team, Tile};
 
     #[test]
     fn kernels_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
-        let (floor, wide8, wide32) = (DeviceFacts::floor(), wide(8), wide(32));
+        let (wide8, wide32) = (wide(8), wide(32));
         let few = |lanes, split| Choice::Few { team: Team { lanes, split } };
-        let tile = |columns| Choice::Tile { columns };
+        let tile = |columns| Choice::Tile(Tile::Plain { columns });
         for (columns, rows, units, facts, choice, groups) in [
             (2, 257, 48, &wide32, few(16, 3), 33),
             (8, 12_288, 48, &wide32, few(16, 1), 1536),
             (8, 257, 48, &wide8, few(8, 6), 33),
             (9, 257, 48, &wide32, tile(16), 5),
             (512, 12_288, 48, &wide32, tile(64), 1536),
-            (512, 2048, 48, &wide32, tile(64), 256),
-            (64, 2048, 48, &wide32, tile(16), 128),
-            (33, 262_144, 48, &wide32, tile(64), 4096),
-            (32, 262_144, 48, &wide32, tile(32), 4096),
-            (16, 262_144, 48, &wide32, tile(16), 4096),
-            (4096, 257, 48, &floor, tile(64), 320),
         ] {
             let made = Choice::new(columns, rows, units, facts);
             assert_eq!(made, choice, "{columns} columns, {rows} rows of {units} units");

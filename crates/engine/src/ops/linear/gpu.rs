@@ -1,8 +1,10 @@
-//! The launches of a product: one per slab. One column is a [`Product`] without begin and end.
+//! The launches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
+//! without begin and end.
 
 use super::choice::{Choice, Team};
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
+    graph::Shape,
     ops::{
         Begin, End, Product,
         parts::{self, UNIT, WEIGHTS, quant},
@@ -20,37 +22,43 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
         return launches;
     }
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
-    (0..slabs.rows.len())
-        .map(|slab| {
-            let rows = slabs.rows[slab].len();
-            let choice = Choice::new(x.rows(), rows, slabs.row_units(), call.facts);
-            launch(choice, x.rows(), call.facts)
-                .part(&WEIGHTS)
-                .part(quant(slabs.dtype))
-                .part(parts::columns(x.width()))
-                .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, x.rows()))
-                .read(Place::Slab(1, slab))
-                .read(Place::Input(0))
-                .write(Place::Output(0))
-                .grid_over(choice.groups(x.rows(), rows))
-        })
-        .collect()
+    let choice =
+        |slab: usize| Choice::new(x.rows(), slabs.rows[slab].len(), slabs.row_units(), call.facts);
+    let launch = |slab| {
+        let choice = choice(slab);
+        let x_at = match choice {
+            Choice::Tile(tile) => tile.columns_at(x, slabs.row_units()),
+            _ => Place::Input(0),
+        };
+        launch(choice, x, call.facts)
+            .part(&WEIGHTS)
+            .part(quant(slabs.dtype))
+            .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, x.rows()))
+            .read(Place::Slab(1, slab))
+            .read(x_at)
+            .write(Place::Output(0))
+            .grid_over(choice.groups(x.rows(), slabs.rows[slab].len()))
+    };
+    let prepared = match choice(0) {
+        Choice::Tile(tile) => tile.prepare(call, &slabs),
+        _ => None,
+    };
+    prepared.into_iter().chain((0..slabs.rows.len()).map(launch)).collect()
 }
 
 /// The kernel with its constants and the parts only it needs.
-fn launch(choice: Choice, columns: usize, facts: &DeviceFacts) -> Dispatch {
+fn launch(choice: Choice, x: &Shape, facts: &DeviceFacts) -> Dispatch {
     let teams = |kernel, team: Team| {
         Dispatch::new(kernel)
             .part(&UNIT)
             .part(parts::team(facts))
+            .part(parts::columns(x.width()))
             .constant("WG", team.group() as u32)
             .constant("LANES", team.lanes as u32)
             .constant("SPLIT", team.split as u32)
     };
     match choice {
-        Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", columns as u32),
-        Choice::Tile { columns } => Dispatch::new(&TILE)
-            .constant("COLUMNS", columns as u32)
-            .constant("WG", columns as u32 * 4),
+        Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", x.rows() as u32),
+        Choice::Tile(tile) => tile.launch(&TILE, x.width()),
     }
 }

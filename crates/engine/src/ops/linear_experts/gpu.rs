@@ -9,7 +9,10 @@ use super::Sizes;
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place, Slabs},
     graph::Type,
-    ops::parts::{UNIT, WEIGHTS, columns, quant, team},
+    ops::{
+        parts::{UNIT, WEIGHTS, columns, quant, team},
+        tile::Tile,
+    },
 };
 
 static GATHERED: Kernel =
@@ -22,9 +25,6 @@ static PARAMS: Part = Part { kind: "params", name: "params", source: include_str
 
 /// Lanes of a workgroup of the gathered product.
 const GROUP: usize = 256;
-/// Rows of a tile of the grouped product, and lanes side by side over its slots, as in its kernel.
-const TILE_ROWS: usize = 64;
-const SLOT_LANES: usize = 4;
 /// Units of a row that a workgroup of the transposed product makes, as in its kernel.
 const TILE_UNITS: usize = 8;
 
@@ -53,51 +53,63 @@ fn gathered(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let sizes = Sizes::new(call.input(1), call.input(2));
     let lanes = lanes(call.slabs(1).row_units(), call.facts);
     let tiles = sizes.rows.div_ceil(GROUP / lanes);
-    each_slab(&GATHERED, call, call.input(0), tiles, |dispatch| {
-        dispatch
-            .part(columns(sizes.width))
-            .part(&UNIT)
-            .part(team(call.facts))
-            .constant("LANES", lanes as u32)
-            .read(Place::Input(0))
-            .write(Place::Output(0))
-            .read(Place::Input(2))
-            .grid_over(tiles * sizes.slots)
-    })
+    each_slab(
+        || Dispatch::new(&GATHERED),
+        call,
+        call.input(0),
+        tiles,
+        |dispatch| {
+            dispatch
+                .part(columns(sizes.width))
+                .part(&UNIT)
+                .part(team(call.facts))
+                .constant("LANES", lanes as u32)
+                .read(Place::Input(0))
+                .write(Place::Output(0))
+                .read(Place::Input(2))
+                .grid_over(tiles * sizes.slots)
+        },
+    )
 }
 
 /// For many tokens: an expert's tile of weights is decoded once for many slots.
 fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
-    let sizes = Sizes::new(call.input(1), call.input(2));
-    let tiles = sizes.rows.div_ceil(TILE_ROWS);
-    let tile_slots = tile_slots(sizes.slots, sizes.experts);
-    each_slab(&GROUPED, call, call.input(0), tiles, |dispatch| {
+    let (sizes, slabs) = (Sizes::new(call.input(1), call.input(2)), call.slabs(1));
+    let tile = Tile::for_groups(sizes.slots, sizes.experts, call.facts);
+    let tiles = sizes.rows.div_ceil(tile.rows());
+    let new = || tile.launch(&GROUPED, sizes.width);
+    let launches = each_slab(new, call, call.input(0), tiles, |dispatch| {
         dispatch
-            .part(columns(sizes.width))
-            .constant("LANE_SLOTS", (tile_slots / SLOT_LANES) as u32)
-            .read(Place::Input(0))
+            .read(tile.columns_at(&call.input(0).shape, slabs.row_units()))
             .write(Place::Output(0))
             .read(Place::Input(3))
             .read(Place::Input(4))
-            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts, tile_slots))
-    })
+            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts, tile.columns()))
+    });
+    tile.prepare(call, &slabs).into_iter().chain(launches).collect()
 }
 
 pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let rows = call.output(0).shape.rows();
     let tiles = call.slabs(1).row_units().div_ceil(TILE_UNITS);
-    each_slab(&TRANSPOSED, call, call.output(0), tiles, |dispatch| {
-        dispatch
-            .read(Place::Input(0))
-            .write(Place::Output(0))
-            .read(Place::Input(2))
-            .grid_over(tiles * rows)
-    })
+    each_slab(
+        || Dispatch::new(&TRANSPOSED),
+        call,
+        call.output(0),
+        tiles,
+        |dispatch| {
+            dispatch
+                .read(Place::Input(0))
+                .write(Place::Output(0))
+                .read(Place::Input(2))
+                .grid_over(tiles * rows)
+        },
+    )
 }
 
-/// One launch per slab; `x` tells how many slots share a row, `finish` adds what the kernels differ in.
+/// One launch per slab; `x` tells how many slots share a row, `new` and `finish` add what the kernels differ in.
 fn each_slab(
-    kernel: &'static Kernel,
+    new: impl Fn() -> Dispatch,
     call: &GpuCall<'_>,
     x: &Type,
     tiles: usize,
@@ -109,7 +121,7 @@ fn each_slab(
         params.slots_per_column = word(sizes.slots_per_column(x));
         params.tiles = word(tiles);
         finish(
-            Dispatch::new(kernel)
+            new()
                 .part(&PARAMS)
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))
@@ -150,11 +162,6 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     lanes
 }
 
-/// Slots of a tile: wide ones want experts with many slots, or most of a tile is computed for nothing.
-fn tile_slots(slots: usize, experts: usize) -> usize {
-    if slots >= 16 * experts { 8 * SLOT_LANES } else { 2 * SLOT_LANES }
-}
-
 /// Tiles of slots if every expert, and the tokens that are not live, have one that is not full.
 fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
     (slots + (tile_slots - 1) * (experts + 1).min(slots)) / tile_slots
@@ -162,7 +169,7 @@ fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{lanes, most_slot_tiles, tile_slots};
+    use super::{lanes, most_slot_tiles};
     use crate::gpu::DeviceFacts;
 
     #[test]
@@ -194,15 +201,6 @@ mod tests {
         ] {
             let got = most_slot_tiles(slots, experts, tile);
             assert_eq!(got, wanted, "{slots} slots, {experts} experts, tiles of {tile}");
-        }
-    }
-
-    #[test]
-    fn tiles_are_as_wide_as_experts_are_busy() {
-        for (slots, experts, wanted) in
-            [(256, 128, 8), (2047, 128, 8), (4096, 128, 32), (70, 2, 32)]
-        {
-            assert_eq!(tile_slots(slots, experts), wanted, "{slots} slots, {experts} experts");
         }
     }
 }

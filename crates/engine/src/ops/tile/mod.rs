@@ -1,0 +1,72 @@
+//! Tiles of products with many columns: which form, how large, and what their launches share. Products with one weight and with
+//! the weights of experts are made of the same tiles.
+//!
+//! Matrix units take halves. Weights are rounded to them in workgroup memory, x beforehand, by a launch of its own: each column is
+//! divided by a power of two so that no number overflows.
+
+mod choice;
+
+pub(crate) use choice::Tile;
+
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Place, Slabs},
+    graph::Shape,
+    ops::{
+        parts::{self, WEIGHTS, quant},
+        slab::SlabParams,
+    },
+};
+
+static HALVES: Kernel = Kernel { name: "tile/halves", source: include_str!("halves.wgsl") };
+/// Lanes of a workgroup that makes halves of a column.
+const HALVES_GROUP: u32 = 256;
+
+impl Tile {
+    /// A launch of a kernel over tiles: parts and constants of the form.
+    pub(crate) fn launch(self, kernel: &'static Kernel, width: usize) -> Dispatch {
+        let dispatch = Dispatch::new(kernel);
+        match self {
+            Self::Plain { columns } => dispatch
+                .part(parts::tile_plain())
+                .part(parts::columns(width))
+                .constant("COLUMNS", columns as u32)
+                .constant("WG", columns as u32 * 4),
+            Self::Matrix(cut) => dispatch
+                .part(parts::tile_matrix())
+                .part(parts::matrix())
+                .part(cut.part())
+                .part(parts::halves()),
+        }
+    }
+
+    /// Where the columns lie that the tiles read, for `x` at input 0 and `row_units` units a column.
+    pub(crate) fn columns_at(self, x: &Shape, row_units: usize) -> Place {
+        match self {
+            Self::Plain { .. } => Place::Input(0),
+            Self::Matrix(_) => {
+                // Pairs of units of 64 bytes, and 16 bytes for the exponent.
+                let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
+                Place::Scratch(0, bytes as u64)
+            }
+        }
+    }
+
+    /// The launch that makes halves of `x` at input 0 for the weight at input 1, where the form takes them.
+    pub(crate) fn prepare(self, call: &GpuCall<'_>, slabs: &Slabs) -> Option<Dispatch> {
+        let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
+        matches!(self, Self::Matrix(_)).then(|| {
+            Dispatch::new(&HALVES)
+                .part(&WEIGHTS)
+                .part(quant(slabs.dtype))
+                .part(parts::columns(x.width()))
+                .part(parts::reduce(call.facts))
+                .constant("WG", HALVES_GROUP)
+                .params(&SlabParams::new(slabs, 0, weight, x.rows()))
+                // Only where its columns belong is asked of the format, nothing is read.
+                .read(Place::Slab(1, 0))
+                .read(Place::Input(0))
+                .write(self.columns_at(x, slabs.row_units()))
+                .grid_over(x.rows())
+        })
+    }
+}

@@ -1,0 +1,26 @@
+// Matrix units in wgpu's syntax: a subgroup multiplies 16 × 16 halves and sums in f32.
+enable f16;
+enable wgpu_cooperative_matrix;
+
+alias Left = coop_mat16x16<f16, A>;
+alias Right = coop_mat16x16<f16, B>;
+alias Block = coop_mat16x16<f32, C>;
+
+// 16 rows and 16 of k.
+fn left(at: u32) -> Left {
+    return coopLoadT<Left>(&sh_w[at], STRIDE);
+}
+
+// 16 of k and 16 columns.
+fn right(at: u32) -> Right {
+    return coopLoad<Right>(&sh_x[at], STRIDE);
+}
+
+fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
+    return coopMultiplyAdd(a, b, sums);
+}
+
+// Rows of a column lie together.
+fn put_block(sums: Block, at: u32) {
+    coopStore(sums, &sh_y[at], 16u);
+}

@@ -1,0 +1,165 @@
+// A tile of a product, by matrix units: ROWS rows of weights by COLUMNS columns of x. Two units of each row and column are brought
+// to workgroup memory at a time, as halves. All sizes are constants of the text: naga fails where they are overrides.
+//
+// The kernel says where a tile lies: `Tile`, row_units_at(tile, row), column_at(tile, column) and store(tile, row, column, sum).
+//#use cut
+//#use matrix
+//#use columns
+
+const SUBGROUP: u32 = 32u;
+const WG: u32 = 2u * ROWS;
+// Subgroups side by side.
+const ACROSS: u32 = COLUMNS / (16u * COLUMN_BLOCKS);
+// Groups of four from one row to the next: two more than two units have, so that rows do not meet in a memory bank.
+const STRIDE: u32 = 18u;
+// Groups of x that a lane brings: up to eight.
+const LANE_GROUPS: u32 = COLUMNS * 16u / WG;
+
+var<workgroup> sh_w: array<vec4<f16>, ROWS * STRIDE>;
+var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
+// A block of sums for each subgroup.
+var<workgroup> sh_y: array<f32, WG / SUBGROUP * 256u>;
+
+// The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns.
+var<private> a0: Block;
+var<private> a1: Block;
+var<private> a2: Block;
+var<private> a3: Block;
+var<private> b0: Block;
+var<private> b1: Block;
+var<private> b2: Block;
+var<private> b3: Block;
+
+fn make_tile(tile: Tile, lane: u32) {
+    let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
+    let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
+    // Two neighbouring lanes bring the units of one row, sixteen those of one column.
+    let start = row_units_at(tile, lane / 2u);
+    let at = lane / 2u * STRIDE + lane % 2u * 8u;
+    let x_at0 = group_start(tile, 0u, lane);
+    let x_at1 = group_start(tile, 1u, lane);
+    let x_at2 = group_start(tile, 2u, lane);
+    let x_at3 = group_start(tile, 3u, lane);
+    let x_at4 = group_start(tile, 4u, lane);
+    let x_at5 = group_start(tile, 5u, lane);
+    let x_at6 = group_start(tile, 6u, lane);
+    let x_at7 = group_start(tile, 7u, lane);
+    // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
+    var weights = load_unit(start + min(lane % 2u, p.row_units - 1u));
+    var x0 = load_group(x_at0, 0u, 0u);
+    var x1 = load_group(x_at1, 1u, 0u);
+    var x2 = load_group(x_at2, 2u, 0u);
+    var x3 = load_group(x_at3, 3u, 0u);
+    var x4 = load_group(x_at4, 4u, 0u);
+    var x5 = load_group(x_at5, 5u, 0u);
+    var x6 = load_group(x_at6, 6u, 0u);
+    var x7 = load_group(x_at7, 7u, 0u);
+    for (var unit = 0u; unit < p.row_units; unit += 2u) {
+        sh_w[at] = vec4<f16>(weights[0]);
+        sh_w[at + 1u] = vec4<f16>(weights[1]);
+        sh_w[at + 2u] = vec4<f16>(weights[2]);
+        sh_w[at + 3u] = vec4<f16>(weights[3]);
+        sh_w[at + 4u] = vec4<f16>(weights[4]);
+        sh_w[at + 5u] = vec4<f16>(weights[5]);
+        sh_w[at + 6u] = vec4<f16>(weights[6]);
+        sh_w[at + 7u] = vec4<f16>(weights[7]);
+        put_group(x0, 0u, lane);
+        put_group(x1, 1u, lane);
+        put_group(x2, 2u, lane);
+        put_group(x3, 3u, lane);
+        put_group(x4, 4u, lane);
+        put_group(x5, 5u, lane);
+        put_group(x6, 6u, lane);
+        put_group(x7, 7u, lane);
+        workgroupBarrier();
+        let next = min(unit + 2u, unit_pairs() * 2u - 2u);
+        weights = load_unit(start + min(next + lane % 2u, p.row_units - 1u));
+        x0 = load_group(x_at0, 0u, next);
+        x1 = load_group(x_at1, 1u, next);
+        x2 = load_group(x_at2, 2u, next);
+        x3 = load_group(x_at3, 3u, next);
+        x4 = load_group(x_at4, 4u, next);
+        x5 = load_group(x_at5, 5u, next);
+        x6 = load_group(x_at6, 6u, next);
+        x7 = load_group(x_at7, 7u, next);
+        // Written out, because not every compiler unrolls the loop.
+        multiply(row, column, 0u);
+        multiply(row, column, 4u);
+        multiply(row, column, 8u);
+        multiply(row, column, 12u);
+        // The next units are written over these.
+        workgroupBarrier();
+    }
+    store_block(tile, a0, row, column, lane);
+    if ROW_BLOCKS > 1u {
+        store_block(tile, b0, row + 16u, column, lane);
+    }
+    if COLUMN_BLOCKS > 1u {
+        store_block(tile, a1, row, column + 16u, lane);
+        store_block(tile, b1, row + 16u, column + 16u, lane);
+    }
+    if COLUMN_BLOCKS > 2u {
+        store_block(tile, a2, row, column + 32u, lane);
+        store_block(tile, b2, row + 16u, column + 32u, lane);
+        store_block(tile, a3, row, column + 48u, lane);
+        store_block(tile, b3, row + 16u, column + 48u, lane);
+    }
+}
+
+// Adds the products of 16 of k, from group k on.
+fn multiply(row: u32, column: u32, k: u32) {
+    let upper = left(row * STRIDE + k);
+    let x0 = right(column * STRIDE + k);
+    a0 = multiply_add(upper, x0, a0);
+    if ROW_BLOCKS > 1u {
+        let lower = left((row + 16u) * STRIDE + k);
+        b0 = multiply_add(lower, x0, b0);
+        if COLUMN_BLOCKS > 1u {
+            let x1 = right((column + 16u) * STRIDE + k);
+            a1 = multiply_add(upper, x1, a1);
+            b1 = multiply_add(lower, x1, b1);
+        }
+        if COLUMN_BLOCKS > 2u {
+            let x2 = right((column + 32u) * STRIDE + k);
+            a2 = multiply_add(upper, x2, a2);
+            b2 = multiply_add(lower, x2, b2);
+            let x3 = right((column + 48u) * STRIDE + k);
+            a3 = multiply_add(upper, x3, a3);
+            b3 = multiply_add(lower, x3, b3);
+        }
+    }
+}
+
+// Of the groups that a lane brings, the one with number i belongs to every WG / 16th column.
+fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
+    if i >= LANE_GROUPS {
+        return 0u;
+    }
+    return column_start(column_at(tile, lane / 16u + i * (WG / 16u))) + lane % 16u;
+}
+
+fn load_group(start: u32, i: u32, unit: u32) -> vec4<f16> {
+    if i >= LANE_GROUPS {
+        return vec4<f16>();
+    }
+    return x[start + unit * 8u];
+}
+
+fn put_group(group: vec4<f16>, i: u32, lane: u32) {
+    if i < LANE_GROUPS {
+        sh_x[(lane / 16u + i * (WG / 16u)) * STRIDE + lane % 16u] = group;
+    }
+}
+
+// A subgroup's block goes through memory, where its numbers can be told apart.
+fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
+    let at = lane / SUBGROUP * 256u;
+    put_block(sums, at);
+    workgroupBarrier();
+    for (var i = lane % SUBGROUP; i < 256u; i += SUBGROUP) {
+        let c = column + i / 16u;
+        store(tile, row + i % 16u, c, sh_y[at + i] * x_scale(column_at(tile, c)));
+    }
+    // The next block is written over this one.
+    workgroupBarrier();
+}
