@@ -23,8 +23,8 @@ pub(crate) enum OpsCommand {
 
 #[derive(Debug, Group)]
 pub(crate) struct OpsArgs {
-    /// Only cases whose operation and name contain this
-    #[arg(long, value_name = "TEXT", default_value = "")]
+    /// Only lines whose operation and case (or, of support, operation and format) contain this
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
     /// Only this GPU, counted from 0
     #[arg(long, value_name = "N")]

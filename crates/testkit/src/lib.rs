@@ -1,9 +1,11 @@
-//! Help for tests: the golden files of this repository, and entry points that take any bytes.
+//! Help for tests: the golden files of this repository, model stores, and entry points that take any bytes.
 //!
 //! A dev-dependency only. Everything panics on failure: a fixture that cannot be read is a broken checkout, and an entry
 //! point whose promise does not hold has found a bug.
 
 pub mod entry;
 mod golden;
+mod store;
 
 pub use golden::{golden, golden_path, real_vocabulary};
+pub use store::StoreFolder;

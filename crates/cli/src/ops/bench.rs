@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rullama_engine::suite::{Case, Measured, bench as measure, most_workgroups, read_bandwidth};
 use serde_json::{Value, json};
 
@@ -38,6 +38,9 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
                 }
             }
         }
+    }
+    if rows.is_empty() {
+        bail!("every case that matches is too large for a GPU in software; try `--all`");
     }
     if args.ops.json {
         return print_json(&rows.iter().map(as_json).collect::<Vec<_>>());

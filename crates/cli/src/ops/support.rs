@@ -1,6 +1,6 @@
 //! `rullama ops support`
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use rullama_engine::{
     gpu::DeviceFacts,
     suite::{Support, support as supported},
@@ -18,6 +18,9 @@ pub(super) async fn support(args: &OpsArgs) -> Result<()> {
         for (play, player) in args.roles(gpu)? {
             let mut kernels = supported(player.facts());
             kernels.retain(|row| format!("{} {}", row.op, row.format).contains(&args.filter));
+            if kernels.is_empty() {
+                bail!("no operation and format match `{}`", args.filter);
+            }
             text.push_str(&format!("GPU {number}: {} (plays {play})\n", gpu.name()));
             text.push_str(&facts_table(player.facts()));
             text.push_str(&kernel_table(&kernels));

@@ -1,13 +1,10 @@
-//! Builds a store as Ollama would leave it on disk.
+//! A store in a folder of its own, with models for the program to find.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{ops::Deref, path::PathBuf};
 
-use rullama_store::{Digest, ModelName};
-use rullama_testkit::golden;
-use serde_json::{Value, json};
+use rullama_store::Digest;
+use rullama_testkit::{StoreFolder, golden};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{
@@ -16,15 +13,23 @@ use crate::{
 };
 
 pub(crate) struct Store {
-    folder: TempDir,
+    files: StoreFolder,
+    _folder: TempDir,
+}
+
+impl Deref for Store {
+    type Target = StoreFolder;
+
+    fn deref(&self) -> &StoreFolder {
+        &self.files
+    }
 }
 
 impl Store {
     /// A store without models.
     pub(crate) fn empty() -> Self {
         let folder = TempDir::new().unwrap();
-        fs::create_dir_all(folder.path().join("blobs")).unwrap();
-        Self { folder }
+        Self { files: StoreFolder::new(folder.path()), _folder: folder }
     }
 
     /// A store with one model of many layers.
@@ -32,10 +37,6 @@ impl Store {
         let store = Self::empty();
         store.add(name);
         store
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        self.folder.path()
     }
 
     /// The program, told to look here.
@@ -64,38 +65,10 @@ impl Store {
         self.manifest(name, &json!({ "schemaVersion": 2, "config": self.blob("config", config.to_string()), "layers": layers }));
     }
 
-    /// Writes a blob; gives its layer for a manifest.
-    pub(crate) fn blob(&self, kind: &str, content: impl AsRef<[u8]>) -> Value {
-        let content = content.as_ref();
-        let digest = Digest::of(content);
-        fs::write(self.blob_path(&digest), content).unwrap();
-        let media_type = format!("application/vnd.ollama.image.{kind}");
-        json!({ "mediaType": media_type, "digest": digest.to_string(), "size": content.len() })
-    }
-
-    pub(crate) fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.root().join("blobs").join(format!("sha256-{}", digest.hex()))
-    }
-
     /// The digest and file of the golden model.
     pub(crate) fn weights(&self) -> (Digest, PathBuf) {
         let digest = Digest::of(&golden(MICRO));
         let path = self.blob_path(&digest);
         (digest, path)
-    }
-
-    pub(crate) fn manifest(&self, name: &str, manifest: &Value) {
-        self.manifest_text(name, &manifest.to_string());
-    }
-
-    pub(crate) fn manifest_text(&self, name: &str, text: &str) {
-        let path = self.manifest_path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn manifest_path(&self, name: &str) -> PathBuf {
-        let name: ModelName = name.parse().unwrap();
-        self.root().join("manifests").join(name.manifest_path())
     }
 }

@@ -1,44 +1,33 @@
-//! Builds a store as Ollama would leave it on disk.
+//! A store in a folder of its own, and what the library makes of it.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{ops::Deref, path::PathBuf};
 
 use rullama_store::{Digest, ModelFiles, ModelName, Store, StoreError};
+use rullama_testkit::StoreFolder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) struct Builder {
-    folder: TempDir,
+    files: StoreFolder,
+    _folder: TempDir,
+}
+
+impl Deref for Builder {
+    type Target = StoreFolder;
+
+    fn deref(&self) -> &StoreFolder {
+        &self.files
+    }
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        fs::create_dir_all(folder.path().join("blobs")).unwrap();
-        Self { folder }
-    }
-
-    pub(crate) fn root(&self) -> &Path {
-        self.folder.path()
+        Self { files: StoreFolder::new(folder.path()), _folder: folder }
     }
 
     pub(crate) fn store(&self) -> Store {
         Store::open(self.root()).unwrap()
-    }
-
-    /// Writes a blob; gives its layer for a manifest.
-    pub(crate) fn blob(&self, kind: &str, content: impl AsRef<[u8]>) -> Value {
-        let content = content.as_ref();
-        let digest = Digest::of(content);
-        fs::write(self.blob_path(&digest), content).unwrap();
-        let media_type = format!("application/vnd.ollama.image.{kind}");
-        json!({ "mediaType": media_type, "digest": digest.to_string(), "size": content.len() })
-    }
-
-    pub(crate) fn blob_path(&self, digest: &Digest) -> PathBuf {
-        self.root().join("blobs").join(format!("sha256-{}", digest.hex()))
     }
 
     /// The path of the blob that `layer` names.
@@ -54,20 +43,6 @@ impl Builder {
     pub(crate) fn model(&self, name: &str, layers: &[Value]) {
         let config = json!({ "model_format": "gguf", "model_family": "gemma4" });
         self.manifest(name, &json!({ "config": self.config(&config), "layers": layers }));
-    }
-
-    pub(crate) fn manifest(&self, name: &str, manifest: &Value) {
-        self.manifest_text(name, &manifest.to_string());
-    }
-
-    pub(crate) fn manifest_text(&self, name: &str, text: &str) {
-        let path = self.manifest_path(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
-    pub(crate) fn manifest_path(&self, name: &str) -> PathBuf {
-        self.root().join("manifests").join(parse(name).manifest_path())
     }
 
     pub(crate) fn resolve(&self, name: &str) -> Result<ModelFiles, StoreError> {
