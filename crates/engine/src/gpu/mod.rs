@@ -23,7 +23,7 @@ pub(crate) use layout::ROW_STEP;
 pub use layout::Slabs;
 pub(crate) use memory::value_bytes;
 pub use memory::work_bytes;
-pub use plan::{GpuPlan, States};
+pub use plan::{GpuPlan, States, launches};
 pub use profile::Timing;
 pub use readback::Arriving;
 pub use weights::Weights;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, rc::Rc};
 
 use super::{
-    Bind, Dispatch, Gpu, GpuCall, Place, Weights,
+    Bind, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
     memory::{Slots, assign, value_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
@@ -324,6 +324,11 @@ fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
     let slots = ty.shape.dims().first().copied().unwrap_or(1) as u64;
     let fits = limit / bytes.div_ceil(slots.max(1));
     Err(EngineError::CacheTooLarge { name: name.into(), bytes, limit, fits })
+}
+
+/// How many launches a list takes on a device, without one.
+pub fn launches(graph: &Graph, facts: &DeviceFacts) -> usize {
+    graph.nodes().iter().map(|node| node.op.gpu(&GpuCall::new(facts, graph, node)).len()).sum()
 }
 
 /// Scratch memory is shared by all operations: for each number, the most any of them asks for.

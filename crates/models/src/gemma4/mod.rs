@@ -7,5 +7,5 @@ mod expected;
 mod feed_forward;
 mod per_layer;
 
-pub use config::{Config, Experts, Kind, Layer, PerLayer};
+pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};

@@ -1,0 +1,207 @@
+//! The lists of the released models, at full depth and without weights: how many launches, which bytes.
+
+use rullama_engine::{
+    gpu::{DeviceFacts, launches},
+    graph::{Element, Graph, Step},
+};
+use rullama_gguf::DType;
+use rullama_models::{
+    Catalog, Expected,
+    gemma4::{Config, Experts, Feed, Kind, Layer, Pass, PerLayer, Rope, Want, decoder},
+};
+
+struct Variant {
+    name: &'static str,
+    layers: usize,
+    width: usize,
+    heads: usize,
+    /// Of sliding and global layers.
+    kv_heads: (usize, usize),
+    /// Of layers that own their cache and of the others.
+    ffn: (usize, usize),
+    every: usize,
+    window: usize,
+    shared: usize,
+    per_layer: usize,
+    experts: Option<Experts>,
+}
+
+const E2B: Variant = Variant {
+    name: "E2B",
+    layers: 35,
+    width: 1536,
+    heads: 8,
+    kv_heads: (1, 1),
+    ffn: (6144, 12_288),
+    every: 5,
+    window: 512,
+    shared: 20,
+    per_layer: 256,
+    experts: None,
+};
+const E4B: Variant = Variant {
+    name: "E4B",
+    layers: 42,
+    width: 2560,
+    kv_heads: (2, 2),
+    ffn: (10_240, 10_240),
+    every: 6,
+    shared: 18,
+    ..E2B
+};
+const B12: Variant = Variant {
+    name: "12B",
+    layers: 48,
+    width: 3840,
+    heads: 16,
+    kv_heads: (8, 1),
+    ffn: (15_360, 15_360),
+    every: 6,
+    window: 1024,
+    shared: 0,
+    per_layer: 0,
+    experts: None,
+};
+const B31: Variant = Variant {
+    name: "31B",
+    layers: 60,
+    width: 5376,
+    heads: 32,
+    kv_heads: (16, 4),
+    ffn: (21_504, 21_504),
+    ..B12
+};
+const B26: Variant = Variant {
+    name: "26B-A4B",
+    layers: 30,
+    width: 2816,
+    heads: 16,
+    kv_heads: (8, 2),
+    ffn: (2112, 2112),
+    experts: Some(Experts { count: 128, used: 8, width: 704 }),
+    ..B12
+};
+
+impl Variant {
+    fn config(&self) -> Config {
+        let owners = self.layers - self.shared;
+        let kind = |i: usize| {
+            if (i + 1).is_multiple_of(self.every) { Kind::Global } else { Kind::Sliding }
+        };
+        let layer = |index: usize| {
+            let kind = kind(index);
+            let donor = (0..owners).rev().find(|j| self.kind(*j) == kind).expect("a donor");
+            Layer {
+                index,
+                kind,
+                head: if kind == Kind::Sliding { 256 } else { 512 },
+                kv_heads: if kind == Kind::Sliding { self.kv_heads.0 } else { self.kv_heads.1 },
+                ffn: if index < owners { self.ffn.0 } else { self.ffn.1 },
+                donor: if index < owners { index } else { donor },
+            }
+        };
+        Config {
+            width: self.width,
+            heads: self.heads,
+            vocabulary: 262_144,
+            context: 131_072,
+            window: self.window,
+            eps: 1e-6,
+            softcap: 30.0,
+            rope: Rope { sliding: 1e4, global: 1e6 },
+            per_layer: (self.per_layer > 0).then_some(PerLayer { width: self.per_layer }),
+            experts: self.experts,
+            layers: (0..self.layers).map(layer).collect(),
+        }
+    }
+
+    fn kind(&self, i: usize) -> Kind {
+        if (i + 1).is_multiple_of(self.every) { Kind::Global } else { Kind::Sliding }
+    }
+
+    /// The list of one token, in Ollama's usual mix of formats.
+    fn step(&self) -> Graph {
+        let config = self.config();
+        let mix = |tensor: &Expected| {
+            let global = |name: &str| {
+                let index = name.split('.').nth(1)?.parse::<usize>().ok()?;
+                Some(self.kind(index) == Kind::Global)
+            };
+            let name = tensor.name.as_str();
+            // Optional tensors that the released files do not have.
+            let absent = ["output.weight", "ffn_gate_exps.weight", "ffn_up_exps.weight"];
+            let absent = absent.iter().any(|end| name.ends_with(end))
+                && !name.ends_with("attn_output.weight")
+                || (tensor.optional && name.ends_with(".scale") && !name.ends_with("exps.scale"))
+                || name.contains("ffn_pre_norm")
+                || name.contains("ffn_post_norm")
+                || name.ends_with("per_expert_scale")
+                || (self.shared == 0
+                    && name.ends_with("attn_v.weight")
+                    && global(name) == Some(true));
+            let width = tensor.dims.last().copied().unwrap_or(1);
+            (!absent).then(|| match name {
+                "token_embd.weight" | "per_layer_token_embd.weight" => DType::Q6_K,
+                _ if name.ends_with("ffn_gate_inp.weight") => DType::F32,
+                _ if !width.is_multiple_of(256) => DType::Q5_0,
+                _ => DType::Q4_K,
+            })
+        };
+        let catalog = Catalog::imagined(&config.expected(), mix);
+        let pass = Pass {
+            tokens: 1,
+            feed: Feed::Token,
+            table: true,
+            want: Want::Greedy,
+            context: 4096,
+            ring: self.window + 512,
+            cache: Element::F16,
+            suppressed: 0,
+            traced: false,
+        };
+        decoder(&config, &catalog, &pass).graph
+    }
+}
+
+/// A device like the large ones: subgroups of 32, 32 KiB of workgroup memory.
+fn large() -> DeviceFacts {
+    DeviceFacts {
+        f16: true,
+        subgroups: Some((32, 32)),
+        workgroup_bytes: 48 << 10,
+        invocations: 1024,
+        binding_bytes: 2 << 30,
+        buffer_bytes: 4 << 30,
+        ..DeviceFacts::floor()
+    }
+}
+
+#[test]
+fn launches_per_layer() {
+    for (variant, most) in [(E2B, 8), (E4B, 8), (B12, 7), (B31, 7), (B26, 20)] {
+        let list = variant.step();
+        let all = launches(&list, &large());
+        // Around the layers: embedding, per-layer inputs, last norm, head, softcap, choice of the token.
+        let around = if variant.per_layer > 0 { 9 } else { 6 };
+        assert!(
+            all <= most * variant.layers + around,
+            "{}: {all} launches for {} layers",
+            variant.name,
+            variant.layers
+        );
+        // The least any device offers: rows of 5376 do not fit into 16 KiB, so norms are launches of their own there.
+        let floor = launches(&list, &DeviceFacts::floor());
+        assert!(
+            floor <= (most + 4) * variant.layers + around + 8,
+            "{} on the floor: {floor} launches",
+            variant.name
+        );
+    }
+}
+
+#[test]
+fn a_token_of_e2b_reads_one_and_a_half_gigabytes() {
+    let step = Step { position: 100, count: 1, ..Step::default() };
+    let read = E2B.step().cost(&step).bytes_read;
+    assert!((1_200_000_000..1_600_000_000).contains(&read), "{read} bytes");
+}
