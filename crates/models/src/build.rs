@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{Branch, Finish, Slice, Start},
 };
 
-use crate::tensors::Catalog;
+use crate::{gemma4::Inputs, tensors::Catalog};
 
 /// A graph whose weights are named relative to a scope: inside `blk.3`, `attn_norm` means `blk.3.attn_norm.weight`.
 pub(crate) struct Build<'a> {
@@ -15,6 +15,8 @@ pub(crate) struct Build<'a> {
     eps: f32,
     /// Every named value is made, at the price of speed.
     traced: bool,
+    /// Turns that turn nothing, by width of a head.
+    unturned: Vec<(usize, Value)>,
 }
 
 /// The residual stream on its way into products.
@@ -43,7 +45,7 @@ impl Stream {
 
 impl<'a> Build<'a> {
     pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced }
+        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced, unturned: vec![] }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -215,6 +217,17 @@ impl<'a> Build<'a> {
 
     pub(crate) fn tap(&mut self, value: Value, name: impl Into<String>) {
         self.graph.tap(value, name);
+    }
+
+    /// Turns that turn nothing, for heads of this width; written by whoever traces.
+    pub(crate) fn unturned(&mut self, tokens: usize, head: usize) -> Value {
+        let known = self.unturned.iter().find(|(width, _)| *width == head).map(|(_, value)| *value);
+        known.unwrap_or_else(|| {
+            let ty = Type::f32([tokens, head / 2, 2]);
+            let value = self.graph.input(format!("{}{head}", Inputs::UNTURNED), ty);
+            self.unturned.push((head, value));
+            value
+        })
     }
 
     /// Whether every named value is to be made.

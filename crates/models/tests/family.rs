@@ -168,6 +168,7 @@ fn large() -> DeviceFacts {
     DeviceFacts {
         f16: true,
         subgroups: Some((32, 32)),
+        storage_buffers: 10,
         workgroup_bytes: 48 << 10,
         invocations: 1024,
         binding_bytes: 2 << 30,

@@ -108,6 +108,8 @@ pub struct Generation<'s, 'm> {
     prompt_tokens: usize,
     cached_tokens: usize,
     answer_tokens: usize,
+    /// A stop text came.
+    stopped: bool,
     ended: bool,
 }
 
@@ -154,6 +156,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             prompt_tokens: prompt.tokens.len(),
             cached_tokens,
             answer_tokens: 0,
+            stopped: false,
             ended: false,
         })
     }
@@ -216,6 +219,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         let step = self.stops.push(&text);
         self.say(&step.text);
         if step.matched.is_some() {
+            self.stopped = true;
             self.finish(Finish::Stop);
         }
         Ok(())
@@ -241,11 +245,11 @@ impl<'s, 'm> Generation<'s, 'm> {
     }
 
     fn finish(&mut self, finish: Finish) {
-        let mut rest = self.stops.finish();
-        if rest.is_empty() || finish != Finish::Stop {
-            rest += &self.stream.finish();
+        // Behind a stop text nothing is said; its watch is over then.
+        if !self.stopped {
+            let rest = self.stops.finish() + &self.stream.finish();
+            self.say(&rest);
         }
-        self.say(&rest);
         if let Some(mut parser) = self.parser.take() {
             let mut said = Vec::new();
             parser.finish(&mut said);

@@ -25,6 +25,9 @@ pub(super) fn attention(
         v_cache,
     };
     let own = layer.owns_cache().then(|| own(b, &raw));
+    if b.traced() {
+        heads_before_turning(b, &queries, own.as_ref(), layer, around.pass.tokens);
+    }
     let window = match layer.kind {
         Kind::Sliding => u32::try_from(around.config.window).ok(),
         Kind::Global => None,
@@ -33,6 +36,27 @@ pub(super) fn attention(
     let heads = b.graph.attention_qkv(queries, own, window, eps);
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     (h, b.linear(heads, "attn_output"))
+}
+
+/// Heads behind their norms, before they are turned: made only to be seen, since attention makes both at once.
+fn heads_before_turning(
+    b: &mut Build<'_>,
+    queries: &QueryValues,
+    own: Option<&OwnValues>,
+    layer: &Layer,
+    tokens: usize,
+) {
+    let name = |what: &str| format!("layer.{}.{what}_normed", layer.index);
+    let eps = b.eps();
+    let unturned = b.unturned(tokens, layer.head);
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, unturned, eps);
+    b.tap(q, name("q"));
+    if let Some(own) = own {
+        let k = b.graph.head_norm_rope(own.k, own.k_norm, unturned, eps);
+        b.tap(k, name("k"));
+        let v = b.graph.head_norm(own.v, layer.head, eps);
+        b.tap(v, name("v"));
+    }
 }
 
 /// Only the cache write: the last layer of a pass that fills caches does nothing else.

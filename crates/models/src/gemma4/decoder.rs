@@ -73,6 +73,8 @@ impl Inputs {
     pub const ROPE_GLOBAL: &'static str = "rope.global";
     /// Tokens that are never chosen `u32[n]`.
     pub const SUPPRESSED: &'static str = "suppressed";
+    /// Where values are traced, cosines of one and sines of zero; the width of a head follows.
+    pub const UNTURNED: &'static str = "unturned.";
     /// How to draw `[4]`.
     pub const DRAW: &'static str = "draw";
 }

@@ -31,6 +31,7 @@ pub(super) fn dense_and_experts(
     let r = b.graph.rms_norm(h, Some(scale), eps);
     let weight = b.weight("ffn_gate_inp");
     let logits = b.graph.linear(r, weight);
+    b.tap(logits, name("router_logits"));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
     let per_expert = b.tensor(per_expert);

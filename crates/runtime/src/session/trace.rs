@@ -3,7 +3,7 @@
 use rullama_engine::{
     cpu::Data,
     executor::Plan,
-    graph::{Element, Value},
+    graph::{Element, Origin, Value},
 };
 use rullama_models::gemma4::{Inputs, Pass, Want, decoder};
 
@@ -47,6 +47,9 @@ impl Session {
         if pass.suppressed > 0 {
             plan.write_ids(Inputs::SUPPRESSED, self.options.suppress.clone());
         }
+        for (name, numbers) in unturned(&plan) {
+            plan.write_numbers(&name, numbers);
+        }
         self.plans.put(Want::Logits, count, Ready { plan, result: list.result });
         self.write_tokens(Want::Logits, count, 0..count).await?;
         let values: Vec<Value> = taps.iter().map(|(_, value)| *value).collect();
@@ -64,9 +67,41 @@ impl Session {
                 Tap { name, shape: ty.shape.dims().to_vec(), numbers }
             })
             .collect();
+        let mut traced: Vec<Tap> = traced;
+        let probabilities: Vec<Tap> = traced.iter().filter_map(|tap| self.router(tap)).collect();
+        traced.extend(probabilities);
         self.plans.remove(Want::Logits, count);
         self.filled = 0;
         self.written = 0;
         Ok(traced)
     }
+}
+
+impl Session {
+    /// The chances of all experts, from the router's raw logits.
+    fn router(&self, tap: &Tap) -> Option<Tap> {
+        let name = tap.name.strip_suffix("router_logits")?;
+        let factor = (self.model.config().width as f64).sqrt().recip();
+        let width = *tap.shape.last()?;
+        let chances = |row: &[f32]| {
+            let scaled: Vec<f64> = row.iter().map(|x| f64::from(*x) * factor).collect();
+            let largest = scaled.iter().copied().fold(f64::MIN, f64::max);
+            let sum: f64 = scaled.iter().map(|x| (x - largest).exp()).sum();
+            scaled.into_iter().map(move |x| ((x - largest).exp() / sum) as f32)
+        };
+        let numbers = tap.numbers.chunks_exact(width).flat_map(chances).collect();
+        Some(Tap { name: format!("{name}router_probs"), shape: tap.shape.clone(), numbers })
+    }
+}
+
+/// Inputs of turns that turn nothing.
+fn unturned(plan: &Plan) -> Vec<(String, Vec<f32>)> {
+    let inputs = plan.graph().values().filter_map(|(_, info)| match &info.origin {
+        Origin::Input(name) if name.starts_with(Inputs::UNTURNED) => {
+            let pairs = info.ty.shape.len() / 2;
+            Some((name.clone(), [1.0, 0.0].repeat(pairs)))
+        }
+        _ => None,
+    });
+    inputs.collect()
 }

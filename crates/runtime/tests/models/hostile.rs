@@ -28,7 +28,7 @@ fn keys_and_tensors_must_agree() {
     for (key, value, says) in [
         ("gemma4.embedding_length", 96u32, "embedding_length"),
         ("gemma4.attention.head_count", 3, "attention.head_count"),
-        ("gemma4.attention.key_length", 64, "attention.key_length"),
+        ("gemma4.attention.key_length", 64, "keys and values must be of one length"),
         ("gemma4.attention.shared_kv_layers", 6, "some layer must make keys"),
         ("gemma4.block_count", 0, "at least 1"),
         ("gemma4.block_count", 5, "one per layer"),

@@ -18,7 +18,7 @@ fn every_stored_intermediate_is_made() {
             let taps = block_on(session.trace()).expect("taps");
             let mut compared = 0;
             for tap in &taps {
-                let stored = format!("short.mid.{}", tap.name);
+                let stored = format!("mid.{}", tap.name);
                 if golden.names().contains(&stored) {
                     compare(
                         tap,
@@ -29,10 +29,15 @@ fn every_stored_intermediate_is_made() {
                     compared += 1;
                 }
             }
-            let least = 2 + 3 * model.config().layers.len();
-            assert!(compared >= least, "{name}: only {compared} values were compared");
+            let stored = golden.names().into_iter().filter(|name| is_value(name)).count();
+            assert_eq!(compared, stored, "{name}: all stored values are made");
         }
     }
+}
+
+/// Cosines and sines come from the host and are tested there.
+fn is_value(name: &str) -> bool {
+    name.starts_with("mid.") && !name.starts_with("mid.rope.")
 }
 
 fn compare(tap: &Tap, golden: &Golden, stored: &str, what: &str) {
