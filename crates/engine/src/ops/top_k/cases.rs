@@ -5,7 +5,8 @@ use crate::{
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    let shapes = [(1, 1), (3, 2), (17, 17), (257, 40), (2049, 128), (2050, 128), (9000, 64), (40_000, 128)];
+    let shapes =
+        [(1, 1), (3, 2), (17, 17), (257, 40), (2049, 128), (2050, 128), (9000, 64), (40_000, 128)];
     let mut cases: Vec<Case> = shapes.iter().map(|(v, k)| largest(*v, *k)).collect();
     let (nan, low) = (f32::NAN, f32::NEG_INFINITY);
     let given = |case: Case, logits: &[f32]| case.given("logits", Data::F32(logits.to_vec()));
