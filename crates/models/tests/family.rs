@@ -171,7 +171,7 @@ fn large() -> DeviceFacts {
         storage_buffers: 10,
         workgroup_bytes: 48 << 10,
         invocations: 1024,
-        binding_bytes: 2 << 30,
+        binding_bytes: 4 << 30,
         buffer_bytes: 4 << 30,
         ..DeviceFacts::floor()
     }
@@ -190,10 +190,11 @@ fn launches_per_layer() {
             variant.name,
             variant.layers
         );
-        // The least any device offers: rows of 5376 do not fit into 16 KiB, so norms are launches of their own there.
+        // The least any device offers: wide rows do not fit into its workgroups, so norms are launches of their own, and
+        // large weights become slabs.
         let floor = launches(&list, &DeviceFacts::floor());
         assert!(
-            floor <= (most + 4) * variant.layers + around + 8,
+            floor <= (most + 6) * variant.layers + around + 30,
             "{} on the floor: {floor} launches",
             variant.name
         );

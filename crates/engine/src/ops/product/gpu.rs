@@ -143,8 +143,8 @@ fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> D
         .write(Place::Output(0))
 }
 
-/// Which input the fourth binding is, if there is one; `None` if two would have to be there: eight bindings are all that every
-/// device has.
+/// Which input the fourth binding is, if there is one. `None` if there would be two (eight bindings are all that every device has), or
+/// none in front of others (no model wants that).
 fn extra(op: &Product) -> Option<Option<usize>> {
     let next = match &op.begin {
         Begin::Plain => None,
@@ -154,8 +154,7 @@ fn extra(op: &Product) -> Option<Option<usize>> {
     let long = matches!(op.end, End::GeluMul { .. }).then_some(op.weight_input() + 1);
     match (next, long) {
         (Some(_), Some(_)) => None,
-        // Nothing reads it, but the bindings behind it keep their numbers.
-        (None, None) if op.begin != Begin::Plain => Some(Some(2)),
+        (None, None) if op.begin != Begin::Plain => None,
         (one, other) => Some(one.or(other)),
     }
 }

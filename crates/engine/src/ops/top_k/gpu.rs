@@ -1,16 +1,16 @@
-//! Each workgroup leaves the best of a chunk; launches follow until one chunk holds all.
+//! Each workgroup sorts a chunk in its memory and leaves its best; launches follow until one chunk holds all.
 
 use bytemuck::NoUninit;
 
 use super::TopK;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
     ops::order::{KEY, LOGITS, SURVIVORS},
 };
 
-static BEST: Kernel = Kernel { name: "top_k/best", source: include_str!("best.wgsl") };
+static SORT: Kernel = Kernel { name: "top_k/sort", source: include_str!("sort.wgsl") };
 
-/// Candidates of one workgroup, eight for each of its lanes.
+/// Candidates of one workgroup: their keys and ids fill the 16 KiB every device has.
 const CHUNK: usize = 2048;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -29,9 +29,11 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
         |pass: usize, which: usize| Place::Scratch(pass % 2 * 2 + which, left(pass) as u64 * 4);
     (0..counts.len())
         .map(|pass| {
-            let dispatch = Dispatch::new(&BEST)
+            let dispatch = Dispatch::new(&SORT)
                 .part(&KEY)
                 .part(if pass == 0 { &LOGITS } else { &SURVIVORS })
+                .constant("CHUNK", chunk(counts[pass]) as u32)
+                .constant("WG", lanes(chunk(counts[pass]), call.facts) as u32)
                 .constant("LAST", u32::from(pass == last))
                 .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
                 .grid_over(counts[pass].div_ceil(CHUNK));
@@ -59,9 +61,28 @@ fn passes(candidates: usize, k: usize) -> Vec<usize> {
     counts
 }
 
+/// The power of two that is sorted.
+fn chunk(candidates: usize) -> usize {
+    // The list that is left must fit as well.
+    candidates.next_power_of_two().clamp(2 * TopK::MOST, CHUNK)
+}
+
+/// Lanes of a workgroup: each step of the sort waits for the slowest, so one pair for each, where there are as many.
+fn lanes(chunk: usize, facts: &DeviceFacts) -> usize {
+    let most = 1 << facts.invocations.ilog2();
+    (chunk / 2).min(most)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::passes;
+    use super::{DeviceFacts, chunk, lanes, passes};
+
+    #[test]
+    fn a_lane_for_each_pair_where_there_are_as_many() {
+        let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
+        assert_eq!([lanes(2048, &large), lanes(256, &large)], [1024, 128]);
+        assert_eq!([lanes(2048, &DeviceFacts::floor()), lanes(256, &large)], [256, 128]);
+    }
 
     #[test]
     fn few_launches_until_one_chunk_is_left() {
@@ -70,5 +91,6 @@ mod tests {
         assert_eq!(passes(2049, 128), [2049, 256]);
         assert_eq!(passes(262_144, 64), [262_144, 8192, 256]);
         assert_eq!(passes(262_144, 128), [262_144, 16_384, 1024]);
+        assert_eq!([chunk(1), chunk(257), chunk(9999)], [256, 512, 2048]);
     }
 }

@@ -18,7 +18,7 @@ pub struct TopK {
 }
 
 impl TopK {
-    /// The longest list: what a workgroup finds in its memory.
+    /// The longest list: what merges in the memory of a workgroup.
     pub const MOST: usize = 128;
 }
 
