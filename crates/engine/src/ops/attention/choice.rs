@@ -55,7 +55,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// Lanes of a workgroup.
-    pub(super) const GROUP: usize = 128;
+    pub(super) const GROUP: usize = 256;
     /// Rows the split kernel has registers for.
     const MOST_ROWS: usize = 8;
     /// Keys one workgroup takes without help: a second launch costs about as much.
@@ -125,16 +125,16 @@ mod tests {
         let split = |rows, splits, lanes| Choice::Split(Cut { rows, splits, lanes });
         for (sizes, facts, want) in [
             // E2B: one token, sliding and global layers.
-            (sizes(1, 8, 1, 256, 512), &floor, split(8, 16, 16)),
-            (sizes(1, 8, 1, 256, 512), &wide, split(8, 32, 32)),
+            (sizes(1, 8, 1, 256, 512), &floor, split(8, 8, 16)),
+            (sizes(1, 8, 1, 256, 512), &wide, split(8, 16, 32)),
             (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128, 16)),
-            (sizes(1, 8, 1, 512, 8192), &roomy, split(8, 256, 16)),
+            (sizes(1, 8, 1, 512, 8192), &roomy, split(8, 128, 16)),
             (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 256, 32)),
             (sizes(1, 8, 1, 512, 32_768), &narrow, split(4, 128, 4)),
             // 31B, sliding: two heads share one of sixteen kv heads.
             (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32)),
             (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16)),
-            (sizes(4, 8, 2, 64, 129), &floor, split(8, 5, 16)),
+            (sizes(4, 8, 2, 64, 129), &floor, split(8, 3, 16)),
             (sizes(512, 8, 1, 512, 8192), &floor, Choice::Tile { stage: 4 }),
             (sizes(512, 8, 1, 512, 8192), &roomy, Choice::Tile { stage: 8 }),
             (sizes(512, 8, 1, 48, 8192), &roomy, Choice::Tile { stage: 4 }),

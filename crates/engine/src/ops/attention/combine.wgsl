@@ -22,6 +22,14 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let live = live_stretches();
     let first = place * p.splits;
     let rows = p.tokens * p.heads * p.splits * QUADS + first;
+    let quad = group.y * SLICE + lane.index % SLICE;
+    let mine = lane.index / SLICE;
+    let sums = quad < QUADS && lane.index < WG / SLICE * SLICE;
+    // On its way before it is needed.
+    var early = vec4(0.0);
+    if sums && mine < live {
+        early = parts[(first + mine) * QUADS + quad];
+    }
     var most = HIDDEN;
     for (var s = lane.index; s < live; s += WG) {
         most = max(most, parts[rows + s].x);
@@ -36,10 +44,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     // The sum's barriers also make the factors visible.
     weights = wg_sum(weights, lane);
-    let quad = group.y * SLICE + lane.index % SLICE;
     var sum = vec4(0.0);
-    if quad < QUADS && lane.index < WG / SLICE * SLICE {
-        for (var s = lane.index / SLICE; s < live; s += WG / SLICE) {
+    if sums && mine < live {
+        sum = sh_factor[mine] * early;
+        for (var s = mine + WG / SLICE; s < live; s += WG / SLICE) {
             sum += sh_factor[s] * parts[(first + s) * QUADS + quad];
         }
     }

@@ -29,6 +29,8 @@ static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!(
 
 /// Rows of the tile kernel's blocks.
 const TILE_ROWS: usize = 32;
+/// Lanes of its workgroups.
+const TILE_LANES: usize = 256;
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -93,7 +95,9 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
 }
 
 fn tile(sizes: &Sizes, cache: (Params, Element), stage: usize) -> Dispatch {
+    let groups = (TILE_LANES * 4 / sizes.width).min(TILE_ROWS);
     over_cache(&TILE, sizes, cache)
+        .constant("EACH", TILE_ROWS.div_ceil(groups) as u32)
         .read(Place::Input(0))
         .read(Place::Input(1))
         .read(Place::Input(2))

@@ -4,6 +4,8 @@
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override STAGE: u32 = 4u;
+// Rows a lane sums its quad of the values for.
+override EACH: u32 = 8u;
 //#use kv
 //#use keys
 //#use tokens
@@ -15,8 +17,6 @@ const KEYS: u32 = 64u;
 const KEY_QUADS: u32 = 16u;
 // Lanes that weigh one row.
 const LANES: u32 = 8u;
-// Local arrays cannot be sized by an override; heads of 512 take this many.
-const MOST_SUMS: u32 = 16u;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> k_cache: array<kv_word>;
@@ -40,15 +40,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
-    // What this lane sums: one quad of the head for `each` rows.
-    let groups = min(WG / QUADS, ROWS);
-    let each = (ROWS + groups - 1u) / groups;
+    // What this lane sums: one quad of the head for EACH rows, at most 16.
     let quad = id % QUADS;
-    let my_row = id / QUADS * each;
-    var sums: array<vec4<f32>, MOST_SUMS>;
-    for (var i = 0u; i < each; i++) {
-        sums[i] = vec4(0.0);
-    }
+    let my_row = id / QUADS * EACH;
+    var sums_0 = mat4x4<f32>();
+    var sums_4 = mat4x4<f32>();
+    var sums_8 = mat4x4<f32>();
+    var sums_12 = mat4x4<f32>();
     // What this lane weighs: some keys of one row, which sees those from x to y.
     let token = token_of(min(first_row + id / LANES, all_rows - 1u));
     let sees = vec2(first_key(first_position() + token), seen_end(token));
@@ -82,20 +80,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
 
         if my_row < ROWS {
-            for (var i = 0u; i < each; i++) {
-                sums[i] *= sh_rescale[min(my_row + i, ROWS - 1u)];
-            }
+            sums_0 = rescaled(sums_0, my_row, 0u);
+            sums_4 = rescaled(sums_4, my_row, 4u);
+            sums_8 = rescaled(sums_8, my_row, 8u);
+            sums_12 = rescaled(sums_12, my_row, 12u);
             for (var i = 0u; i < live; i += 4u) {
-                // Keys behind the last one weigh nothing; they are read as the last one, which is finite.
-                let last = live - 1u;
-                let v_0 = v4(cache_at(tile + i, kv_head) + quad * 4u);
-                let v_1 = v4(cache_at(tile + min(i + 1u, last), kv_head) + quad * 4u);
-                let v_2 = v4(cache_at(tile + min(i + 2u, last), kv_head) + quad * 4u);
-                let v_3 = v4(cache_at(tile + min(i + 3u, last), kv_head) + quad * 4u);
-                for (var r = 0u; r < each; r++) {
-                    let w = sh_score[min(my_row + r, ROWS - 1u) * KEY_QUADS + i / 4u];
-                    sums[r] += w.x * v_0 + w.y * v_1 + w.z * v_2 + w.w * v_3;
-                }
+                let values = values16(tile, live, i, kv_head, quad);
+                sums_0 = weighted16(sums_0, my_row, 0u, i, values);
+                sums_4 = weighted16(sums_4, my_row, 4u, i, values);
+                sums_8 = weighted16(sums_8, my_row, 8u, i, values);
+                sums_12 = weighted16(sums_12, my_row, 12u, i, values);
             }
         }
         workgroupBarrier();
@@ -106,15 +100,87 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if id % LANES == 0u && first_row + id / LANES < all_rows {
         keep_row(place_of(first_row + id / LANES, kv_head), largest, row_sum(id / LANES));
     }
-    if my_row >= ROWS {
-        return;
+    if my_row < ROWS {
+        let place = Place(first_row, my_row, kv_head, quad);
+        write16(place, 0u, sums_0);
+        write16(place, 4u, sums_4);
+        write16(place, 8u, sums_8);
+        write16(place, 12u, sums_12);
     }
-    for (var i = 0u; i < each; i++) {
-        let row = first_row + my_row + i;
-        if my_row + i < ROWS && row < all_rows {
-            let mean = sums[i] / row_sum(my_row + i);
-            o[place_of(row, kv_head) * QUADS + quad] = select(vec4(0.0), mean, token_of(row) < live_tokens());
-        }
+}
+
+// A lane's sums of four rows, the first of them its row number `i`. All that follows is written out for four rows: compilers do
+// not unroll loops that have been made safe, and keep what is indexed by a loop in memory.
+fn rescaled(sums: mat4x4<f32>, my_row: u32, i: u32) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        rescaled4(sums[0], my_row, i),
+        rescaled4(sums[1], my_row, i + 1u),
+        rescaled4(sums[2], my_row, i + 2u),
+        rescaled4(sums[3], my_row, i + 3u),
+    );
+}
+
+fn rescaled4(sums: vec4<f32>, my_row: u32, i: u32) -> vec4<f32> {
+    if i >= EACH {
+        return sums;
+    }
+    return sums * sh_rescale[min(my_row + i, ROWS - 1u)];
+}
+
+// One quad of four values. Keys behind the last one weigh nothing; they are read as the last one, which is finite.
+fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32> {
+    let keys = vec4(tile) + min(vec4(i) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
+    return mat4x4<f32>(
+        v4(cache_at(keys.x, kv_head) + quad * 4u),
+        v4(cache_at(keys.y, kv_head) + quad * 4u),
+        v4(cache_at(keys.z, kv_head) + quad * 4u),
+        v4(cache_at(keys.w, kv_head) + quad * 4u),
+    );
+}
+
+fn weighted16(sums: mat4x4<f32>, my_row: u32, i: u32, key: u32, values: mat4x4<f32>) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        weighted4(sums[0], my_row, i, key, values),
+        weighted4(sums[1], my_row, i + 1u, key, values),
+        weighted4(sums[2], my_row, i + 2u, key, values),
+        weighted4(sums[3], my_row, i + 3u, key, values),
+    );
+}
+
+fn weighted4(sums: vec4<f32>, my_row: u32, i: u32, key: u32, values: mat4x4<f32>) -> vec4<f32> {
+    if i >= EACH {
+        return sums;
+    }
+    let w = sh_score[min(my_row + i, ROWS - 1u) * KEY_QUADS + key / 4u];
+    var sum = sums;
+    sum += w.x * values[0];
+    sum += w.y * values[1];
+    sum += w.z * values[2];
+    sum += w.w * values[3];
+    return sum;
+}
+
+// Where a lane's results go.
+struct Place {
+    first_row: u32,
+    my_row: u32,
+    kv_head: u32,
+    quad: u32,
+}
+
+fn write16(place: Place, i: u32, sums: mat4x4<f32>) {
+    write4(place, i, sums[0]);
+    write4(place, i + 1u, sums[1]);
+    write4(place, i + 2u, sums[2]);
+    write4(place, i + 3u, sums[3]);
+}
+
+fn write4(place: Place, i: u32, sum: vec4<f32>) {
+    let r = place.my_row + i;
+    let row = place.first_row + r;
+    if i < EACH && r < ROWS && row < p.tokens * heads_of_group() {
+        let mean = select(vec4(0.0), sum / row_sum(r), token_of(row) < live_tokens());
+        o[place_of(row, place.kv_head) * QUADS + place.quad] = mean;
     }
 }
 
@@ -143,8 +209,19 @@ fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
             let k_1 = sh_k[i * KEYS + k + KEY_QUADS];
             let k_2 = sh_k[i * KEYS + k + 2u * KEY_QUADS];
             let k_3 = sh_k[i * KEYS + k + 3u * KEY_QUADS];
-            low += vec4(dot(a, k_0), dot(a, k_1), dot(a, k_2), dot(a, k_3));
-            high += vec4(dot(b, k_0), dot(b, k_1), dot(b, k_2), dot(b, k_3));
+            // Multiplied by columns: four dot products in sixteen multiply-adds and nothing else.
+            let x = vec4(k_0.x, k_1.x, k_2.x, k_3.x);
+            let y = vec4(k_0.y, k_1.y, k_2.y, k_3.y);
+            let z = vec4(k_0.z, k_1.z, k_2.z, k_3.z);
+            let w = vec4(k_0.w, k_1.w, k_2.w, k_3.w);
+            low += a.x * x;
+            low += a.y * y;
+            low += a.z * z;
+            low += a.w * w;
+            high += b.x * x;
+            high += b.y * y;
+            high += b.z * z;
+            high += b.w * w;
         }
         workgroupBarrier();
     }

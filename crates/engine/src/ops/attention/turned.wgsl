@@ -12,31 +12,60 @@ fn query4(token: u32, head: u32, quad: u32) -> vec4<f32> {
     return q[p.q_first + token * p.q_stride + head * QUADS + quad];
 }
 
-// One head by a team of lanes, into a row of sh_q; into none behind the last.
+// A quad of the first half of a head, and the one it turns with.
+struct Pair {
+    a: vec4<f32>,
+    b: vec4<f32>,
+}
+
+fn raw_pair(kind: u32, token: u32, head: u32, i: u32) -> Pair {
+    return Pair(raw4(kind, token, head, i), raw4(kind, token, head, i + QUADS / 2u));
+}
+
+fn norm_pair(kind: u32, i: u32) -> Pair {
+    return Pair(norm4(kind, i), norm4(kind, i + QUADS / 2u));
+}
+
+// Cosines and sines.
+fn angles(kind: u32, token: u32, i: u32) -> Pair {
+    if kind == VALUE {
+        return Pair(vec4(1.0), vec4(0.0));
+    }
+    let at = (token * (QUADS / 2u) + i) * 2u;
+    let low = rope[at];
+    let high = rope[at + 1u];
+    return Pair(vec4(low.xz, high.xz), vec4(low.yw, high.yw));
+}
+
+fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
+    let a = x.a * scale * norm.a;
+    let b = x.b * scale * norm.b;
+    sh_q[row * QUADS + i] = a * angle.a - b * angle.b;
+    sh_q[row * QUADS + i + QUADS / 2u] = a * angle.b + b * angle.a;
+}
+
+// One head by a team of lanes, into a row of sh_q; into none behind the last. What a lane needs first is on its way before
+// the team sums.
 fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
-    var squares = 0.0;
-    for (var quad = lane.index; quad < QUADS; quad += LANES) {
-        let x = raw4(kind, token, head, quad);
-        squares += dot(x, x);
+    let middle = QUADS / 2u;
+    let i = min(lane.index, middle - 1u);
+    let x = raw_pair(kind, token, head, i);
+    let norm = norm_pair(kind, i);
+    let angle = angles(kind, token, i);
+    var squares = select(0.0, dot(x.a, x.a) + dot(x.b, x.b), lane.index < middle);
+    for (var j = lane.index + LANES; j < middle; j += LANES) {
+        let other = raw_pair(kind, token, head, j);
+        squares += dot(other.a, other.a) + dot(other.b, other.b);
     }
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
     if row >= ROWS {
         return;
     }
-    let middle = QUADS / 2u;
-    for (var i = lane.index; i < middle; i += LANES) {
-        let a = raw4(kind, token, head, i) * scale * norm4(kind, i);
-        let b = raw4(kind, token, head, i + middle) * scale * norm4(kind, i + middle);
-        var cosine = vec4(1.0);
-        var sine = vec4(0.0);
-        if kind != VALUE {
-            let low = rope[(token * middle + i) * 2u];
-            let high = rope[(token * middle + i) * 2u + 1u];
-            cosine = vec4(low.xz, high.xz);
-            sine = vec4(low.yw, high.yw);
-        }
-        sh_q[row * QUADS + i] = a * cosine - b * sine;
-        sh_q[row * QUADS + i + middle] = a * sine + b * cosine;
+    if lane.index < middle {
+        put(row, i, x, norm, angle, scale);
+    }
+    for (var j = lane.index + LANES; j < middle; j += LANES) {
+        put(row, j, raw_pair(kind, token, head, j), norm_pair(kind, j), angles(kind, token, j), scale);
     }
 }
 

@@ -76,6 +76,31 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+// Sixteen sums at once, for teams inside a subgroup. Steps are written out: in a loop each would wait for the one before it.
+fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
+    var sums = value;
+    if LANES > 16u {
+        sums = sums + shuffled16(sums, 16u);
+    }
+    if LANES > 8u {
+        sums = sums + shuffled16(sums, 8u);
+    }
+    if LANES > 4u {
+        sums = sums + shuffled16(sums, 4u);
+    }
+    sums = sums + shuffled16(sums, 2u);
+    return sums + shuffled16(sums, 1u);
+}
+
+fn shuffled16(sums: mat4x4<f32>, step: u32) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        subgroupShuffleXor(sums[0], step),
+        subgroupShuffleXor(sums[1], step),
+        subgroupShuffleXor(sums[2], step),
+        subgroupShuffleXor(sums[3], step),
+    );
+}
+
 fn team_max(value: f32, lane: Lane) -> f32 {
     var most = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {

@@ -74,6 +74,14 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+// Sixteen sums at once.
+fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
+    let first = team_sum4(value[0], lane);
+    let second = team_sum4(value[1], lane);
+    let third = team_sum4(value[2], lane);
+    return mat4x4<f32>(first, second, third, team_sum4(value[3], lane));
+}
+
 fn team_max(value: f32, lane: Lane) -> f32 {
     let at = lane.part * LANES + lane.in_part;
     sh_team[at] = value;
