@@ -32,7 +32,7 @@ fn main() -> Result<(), EngineError> {
 
 /// Prints tokens per second, the best of some runs at the end of the context.
 fn report(dtype: DType, tokens: usize) -> Result<(), EngineError> {
-    let mut plan = CpuPlan::new(list(dtype, tokens), |_, ty| Some(weight(ty)))?;
+    let plan = CpuPlan::new(list(dtype, tokens), |_, ty| Some(weight(ty)))?;
     plan.write("ids", Data::U32((0..tokens as u32).collect()));
     let position = (CONTEXT - tokens) as u32;
     let step = Step { position, count: tokens as u32, ..Step::default() };
@@ -82,5 +82,5 @@ fn weight(ty: &Type) -> Weight {
     let numbers: Vec<f32> =
         (0..ty.shape.len()).map(|i| (i * 37 % 101) as f32 / 1000.0 - 0.05).collect();
     let bytes = quantize(dtype, &numbers).expect("a format that can be written");
-    Weight { dtype, shape: ty.shape.clone(), bytes: Bytes::from(bytes) }
+    Weight::new(dtype, ty.shape.clone(), bytes)
 }

@@ -1,5 +1,7 @@
 //! What a file's keys say about a decoder.
 
+use std::fmt;
+
 use rullama_gguf::{Array, Gguf, Optional, Value};
 
 use crate::error::ModelError;
@@ -157,14 +159,14 @@ impl Config {
             if !self.heads.is_multiple_of(layer.kv_heads) {
                 return Err(keys.bad(
                     "attention.head_count_kv",
-                    layer.kv_heads,
+                    &layer.kv_heads,
                     "the query heads cannot be divided among these",
                 ));
             }
             if !layer.head.is_multiple_of(2) || layer.head > 512 {
                 return Err(keys.bad(
                     "attention.key_length",
-                    layer.head,
+                    &layer.head,
                     "heads must be even and have at most 512 numbers",
                 ));
             }
@@ -189,13 +191,13 @@ impl Keys<'_> {
         format!("{}.{name}", self.prefix)
     }
 
-    fn bad(&self, name: &str, value: impl ToString, why: &'static str) -> ModelError {
+    fn bad(&self, name: &str, value: &dyn fmt::Display, why: &'static str) -> ModelError {
         ModelError::BadKey { key: self.key(name), value: value.to_string(), why }
     }
 
     fn size(&self, name: &str, value: i64) -> Result<usize, ModelError> {
         let size = usize::try_from(value).ok().filter(|size| *size <= LARGEST);
-        size.ok_or_else(|| self.bad(name, value, "no model has that many"))
+        size.ok_or_else(|| self.bad(name, &value, "no model has that many"))
     }
 
     fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
@@ -205,7 +207,7 @@ impl Keys<'_> {
 
     fn positive(&self, name: &str) -> Result<usize, ModelError> {
         let value = self.size(name, self.gguf.u32(&self.key(name))?.into())?;
-        if value == 0 { Err(self.bad(name, 0, "it must be at least 1")) } else { Ok(value) }
+        if value == 0 { Err(self.bad(name, &0, "it must be at least 1")) } else { Ok(value) }
     }
 
     fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
@@ -215,7 +217,7 @@ impl Keys<'_> {
             Some(default) => value.optional()?.unwrap_or(default),
         };
         let good = value.is_finite() && value > 0.0;
-        if good { Ok(value) } else { Err(self.bad(name, value, "it must be a positive number")) }
+        if good { Ok(value) } else { Err(self.bad(name, &value, "it must be a positive number")) }
     }
 
     /// One number per layer: an array of them, or one for all.
@@ -225,14 +227,14 @@ impl Keys<'_> {
         if values.len() != layers {
             return Err(self.bad(
                 name,
-                format!("{} numbers", values.len()),
+                &format!("{} numbers", values.len()),
                 "there must be one per layer",
             ));
         }
         values
             .into_iter()
             .map(|value| match self.size(name, value)? {
-                0 => Err(self.bad(name, 0, "it must be at least 1")),
+                0 => Err(self.bad(name, &0, "it must be at least 1")),
                 size => Ok(size),
             })
             .collect()
@@ -241,7 +243,7 @@ impl Keys<'_> {
     fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
         let name = "attention.sliding_window_pattern";
         if layers > MOST_LAYERS {
-            return Err(self.bad("block_count", layers, "no model has that many"));
+            return Err(self.bad("block_count", &layers, "no model has that many"));
         }
         let kind = |sliding: bool| if sliding { Kind::Sliding } else { Kind::Global };
         let kinds: Vec<Kind> = match self.gguf.get(&self.key(name)) {
@@ -251,18 +253,18 @@ impl Keys<'_> {
                 let period = value.integer().and_then(|value| usize::try_from(value).ok());
                 let period = period.filter(|period| *period > 0);
                 let period = period.ok_or_else(|| {
-                    self.bad(name, "of another type", "it must be one truth value per layer")
+                    self.bad(name, &"of another type", "it must be one truth value per layer")
                 })?;
                 (1..=layers).map(|layer| kind(!layer.is_multiple_of(period))).collect()
             }
             None => {
-                return Err(self.bad(name, "missing", "it must be one truth value per layer"));
+                return Err(self.bad(name, &"missing", "it must be one truth value per layer"));
             }
         };
         if kinds.len() == layers {
             return Ok(kinds);
         }
-        Err(self.bad(name, format!("{} values", kinds.len()), "there must be one per layer"))
+        Err(self.bad(name, &format!("{} values", kinds.len()), "there must be one per layer"))
     }
 
     fn layers(&self, kinds: &[Kind], shared: usize) -> Result<Vec<Layer>, ModelError> {
@@ -271,7 +273,7 @@ impl Keys<'_> {
             match self.optional(&format!("attention.value_length{swa}"))? {
                 Some(values) if values != keys => Err(self.bad(
                     &format!("attention.value_length{swa}"),
-                    values,
+                    &values,
                     "keys and values must be of one length",
                 )),
                 _ => Ok(keys),
@@ -288,7 +290,7 @@ impl Keys<'_> {
             kinds.len().checked_sub(shared).filter(|owners| *owners > 0).ok_or_else(|| {
                 self.bad(
                     "attention.shared_kv_layers",
-                    shared,
+                    &shared,
                     "some layer must make keys and values",
                 )
             })?;
@@ -300,7 +302,7 @@ impl Keys<'_> {
                 (0..owners).rev().find(|donor| kinds[*donor] == *kind)
             };
             let donor = donor.ok_or_else(|| {
-                self.bad("attention.shared_kv_layers", shared, "a layer has nobody to share with")
+                self.bad("attention.shared_kv_layers", &shared, "a layer has nobody to share with")
             })?;
             let head = if *kind == Kind::Sliding { sliding } else { global };
             let kv_heads = kv_heads[donor];
@@ -312,7 +314,7 @@ impl Keys<'_> {
     fn experts(&self, count: usize) -> Result<Experts, ModelError> {
         let used = self.positive("expert_used_count")?;
         if used > count {
-            return Err(self.bad("expert_used_count", used, "there are fewer experts"));
+            return Err(self.bad("expert_used_count", &used, "there are fewer experts"));
         }
         Ok(Experts { count, used, width: self.positive("expert_feed_forward_length")? })
     }

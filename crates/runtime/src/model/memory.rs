@@ -50,7 +50,7 @@ impl MemoryUse {
         let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).graph;
         let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).graph;
         let states = step.values().filter(|(_, info)| matches!(info.origin, Origin::State(_)));
-        let bytes = |name: &str| catalog.get(name).map_or(0, |ty| weight_bytes(ty));
+        let bytes = |name: &str| catalog.get(name).map_or(0, weight_bytes);
         Self {
             weights: catalog
                 .iter()

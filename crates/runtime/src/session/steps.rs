@@ -279,9 +279,9 @@ pub(super) fn step(range: &Range<usize>, seed: u32) -> Step {
 
 /// Tokens of the run for `left` tokens: the smallest that is more than half full, else the largest that is full.
 fn chunk(left: usize, most: usize) -> usize {
-    let sizes = CHUNKS.iter().copied().filter(|size| *size < most).chain([most]);
+    let mut sizes = CHUNKS.iter().copied().filter(|size| *size < most).chain([most]);
     let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);
-    let full = sizes.clone().filter(|size| *size <= left).last();
+    let full = sizes.rfind(|size| *size <= left);
     fitting.or(full).unwrap_or(CHUNKS[0].min(most))
 }
 
