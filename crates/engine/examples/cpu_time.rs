@@ -4,7 +4,6 @@
 
 use std::time::Instant;
 
-use bytes::Bytes;
 use rullama_engine::{
     EngineError,
     cpu::{CpuPlan, Data, Weight},
