@@ -28,9 +28,8 @@ pub(super) fn dense_and_experts(
     // The router looks at the stream itself, behind a norm without a weight; its scale takes the weight's place.
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
-    let r = b.graph.rms_norm(h, Some(scale), eps);
     let weight = b.weight("ffn_gate_inp");
-    let logits = b.graph.linear(r, weight);
+    let logits = b.graph.norm_linear(h, scale, eps, weight);
     b.tap(logits, name("router_logits"));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);

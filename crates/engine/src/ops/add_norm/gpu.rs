@@ -47,7 +47,7 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
 }
 
 /// Lanes of a workgroup: one row alone must keep a device busy while a token is made, so wide rows take all there are.
-fn lanes(width: usize, facts: &DeviceFacts) -> u32 {
+pub(crate) fn lanes(width: usize, facts: &DeviceFacts) -> u32 {
     let most = facts.invocations.min(1024);
     if width > 1024 { 1 << most.ilog2() } else { most.min(256) }
 }

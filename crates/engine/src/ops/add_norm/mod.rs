@@ -2,7 +2,7 @@
 //! follows, `x = rms(h1) ⊙ w2`.
 
 pub(crate) mod cases;
-mod gpu;
+pub(crate) mod gpu;
 #[cfg(test)]
 mod tests;
 

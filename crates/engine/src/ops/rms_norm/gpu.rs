@@ -5,7 +5,7 @@ use bytemuck::NoUninit;
 use super::RmsNorm;
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
-    ops::parts::reduce,
+    ops::{add_norm::gpu::lanes, parts::reduce},
 };
 
 static FORWARD: Kernel = Kernel { name: "rms_norm/forward", source: include_str!("forward.wgsl") };
@@ -27,6 +27,7 @@ pub(super) fn forward(op: &RmsNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let dispatch = Dispatch::new(&FORWARD)
         .part(reduce(call.facts))
         .part(if weighted { &WEIGHTED } else { &PLAIN })
+        .constant("WG", lanes(shape.width(), call.facts))
         .params(&Params { width: shape.width() as u32, eps: op.eps, rows: shape.rows() as u32 })
         .read(Place::Input(0))
         .write(Place::Output(0))
