@@ -5,15 +5,17 @@ use std::path::PathBuf;
 use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
-use crate::ops::OpsCommand;
+use crate::{
+    bench::BenchArgs, eval::EvalArgs, ops::OpsCommand, perplexity::PerplexityArgs, run::RunArgs,
+};
 
 const AFTER_HELP: &str = "\
 MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such model, 4 the file is broken or not supported,
-5 the network failed, 6 a checksum does not match.";
+5 the network failed, 6 a checksum does not match, 7 the GPU is missing, was lost or has no room, 130 interrupted.";
 
-/// Reads Gemma 4 models from Ollama's store, from files and over HTTP.
+/// Runs Gemma 4 models from Ollama's store, from files and over HTTP.
 #[derive(Debug, Parser)]
 #[command(name = "rullama", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -26,6 +28,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Talk to a model, or have one prompt answered
+    Run(RunArgs),
     /// List the models of Ollama's store
     #[command(visible_alias = "ls")]
     List(ListArgs),
@@ -39,6 +43,12 @@ pub(crate) enum Command {
     Render(RenderArgs),
     /// Check that a model's files are whole and unchanged
     Verify(VerifyArgs),
+    /// Measure how fast a model reads and writes on this machine
+    Bench(BenchArgs),
+    /// Write a model's logits for given tokens to a file
+    Eval(EvalArgs),
+    /// Measure how well a model predicts a text
+    Perplexity(PerplexityArgs),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -54,6 +64,10 @@ impl Command {
             Self::Detokenize(args) => args.json,
             Self::Render(args) => args.json,
             Self::Verify(args) => args.json,
+            Self::Run(args) => args.json,
+            Self::Bench(args) => args.json,
+            Self::Eval(args) => args.json,
+            Self::Perplexity(args) => args.json,
             Self::Ops(command) => command.json(),
         }
     }
@@ -79,6 +93,9 @@ pub(crate) struct ShowArgs {
     /// Print arrays of metadata whole
     #[arg(long)]
     pub(crate) full: bool,
+    /// Context the memory is estimated for
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) ctx: Option<usize>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

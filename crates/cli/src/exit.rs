@@ -5,12 +5,16 @@ use std::{io::Write, process::ExitCode};
 use anyhow::Error;
 use rullama_chat::ChatError;
 use rullama_gguf::GgufError;
-use rullama_runtime::vocabulary::{FamilyError, VocabularyError};
+use rullama_models::ModelError;
+use rullama_runtime::{
+    RuntimeError,
+    vocabulary::{FamilyError, VocabularyError},
+};
 use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
 
-use crate::output::safe;
+use crate::{interrupt, output::safe};
 
 /// What kind of failure an exit code stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +24,10 @@ enum Failure {
     BadFile,
     Network,
     Checksum,
+    /// The device: none, lost, or too small. The word says which.
+    Gpu(&'static str),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
 }
 
 impl Failure {
@@ -31,6 +39,8 @@ impl Failure {
             Self::BadFile => (4, "bad_file"),
             Self::Network => (5, "network"),
             Self::Checksum => (6, "checksum"),
+            Self::Gpu(word) => (7, word),
+            Self::Interrupted => (interrupt::EXIT_CODE, "interrupted"),
         }
     }
 }
@@ -50,7 +60,7 @@ pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
 }
 
 /// The error and its causes, without saying the same twice: many messages quote their source.
-fn message(error: &Error) -> String {
+pub(crate) fn message(error: &Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
         if !message.contains(&cause) {
@@ -66,22 +76,16 @@ fn classify(error: &Error) -> Failure {
 
 fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<GgufError>() {
-        return Some(match error {
-            GgufError::Source(source) => source_failure(source),
-            _ => Failure::BadFile,
-        });
+        return Some(gguf_failure(error));
+    }
+    if let Some(error) = cause.downcast_ref::<RuntimeError>() {
+        return Some(runtime_failure(error));
     }
     if let Some(error) = cause.downcast_ref::<VocabularyError>() {
-        return Some(match error {
-            VocabularyError::Gguf(GgufError::Source(source)) => source_failure(source),
-            _ => Failure::BadFile,
-        });
+        return Some(vocabulary_failure(error));
     }
     if let Some(error) = cause.downcast_ref::<FamilyError>() {
-        return Some(match error {
-            FamilyError::Gguf(GgufError::Source(source)) => source_failure(source),
-            _ => Failure::BadFile,
-        });
+        return Some(family_failure(error));
     }
     if let Some(error) = cause.downcast_ref::<StoreError>() {
         return Some(match error {
@@ -93,10 +97,49 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
             _ => Failure::BadFile,
         });
     }
-    if cause.is::<TokenizerError>() || cause.is::<ChatError>() {
+    if cause.is::<interrupt::Interrupted>() {
+        return Some(Failure::Interrupted);
+    }
+    if cause.is::<TokenizerError>() || cause.is::<ChatError>() || cause.is::<ModelError>() {
         return Some(Failure::BadFile);
     }
     cause.downcast_ref::<SourceError>().map(source_failure)
+}
+
+fn gguf_failure(error: &GgufError) -> Failure {
+    match error {
+        GgufError::Source(source) => source_failure(source),
+        _ => Failure::BadFile,
+    }
+}
+
+fn vocabulary_failure(error: &VocabularyError) -> Failure {
+    match error {
+        VocabularyError::Gguf(error) => gguf_failure(error),
+        _ => Failure::BadFile,
+    }
+}
+
+fn family_failure(error: &FamilyError) -> Failure {
+    match error {
+        FamilyError::Gguf(error) => gguf_failure(error),
+        _ => Failure::BadFile,
+    }
+}
+
+fn runtime_failure(error: &RuntimeError) -> Failure {
+    match error {
+        RuntimeError::File(error) => gguf_failure(error),
+        RuntimeError::Vocabulary(error) => vocabulary_failure(error),
+        RuntimeError::Family(error) => family_failure(error),
+        RuntimeError::Model(_) => Failure::BadFile,
+        RuntimeError::Cancelled => Failure::Interrupted,
+        _ => match error.code() {
+            word @ ("no_gpu" | "device_lost" | "out_of_memory" | "timeout") => Failure::Gpu(word),
+            "unsupported_format" => Failure::BadFile,
+            _ => Failure::Other,
+        },
+    }
 }
 
 fn source_failure(error: &SourceError) -> Failure {

@@ -1,12 +1,19 @@
 //! The `rullama` program.
 
 mod args;
+mod bench;
+mod eval;
 mod exit;
+mod interrupt;
 mod list;
+mod load;
 mod locate;
+mod memory;
 mod ops;
 mod output;
+mod perplexity;
 mod render;
+mod run;
 mod show;
 mod tokens;
 mod verify;
@@ -36,6 +43,10 @@ fn run(args: Args) -> Result<()> {
         Command::Detokenize(args) => tokens::detokenize(&stores, &args),
         Command::Render(args) => render::render(&stores, &args),
         Command::Verify(args) => verify::verify(&stores, &args),
+        Command::Run(args) => run::run(&stores, &args),
+        Command::Bench(args) => bench::bench(&stores, &args),
+        Command::Eval(args) => eval::eval(&stores, &args),
+        Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
         Command::Ops(command) => ops::ops(&command),
     }
 }

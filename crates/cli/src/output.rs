@@ -20,6 +20,17 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 
+/// Tells the user something that is no failure, on standard error.
+pub(crate) fn note(text: &str) {
+    // Nobody reads it where standard error is closed.
+    let _ = writeln!(io::stderr(), "rullama: {}", safe(text));
+}
+
+/// Prints lines of our own on standard error.
+pub(crate) fn note_block(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
 /// No column is wider than this; what is longer sticks out, so that one long cell does not stretch all rows.
 const WIDEST: usize = 100;
 
@@ -71,6 +82,20 @@ pub(crate) fn safe(text: &str) -> String {
             out.extend(c.escape_default());
         } else {
             out.push(c);
+        }
+    }
+    out
+}
+
+/// A model's words for a terminal: like [`safe`], but lines and tabs are obeyed.
+pub(crate) fn safe_lines(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            '\r' => {}
+            _ if c.is_control() => out.extend(c.escape_default()),
+            _ => out.push(c),
         }
     }
     out
@@ -130,6 +155,7 @@ mod tests {
     fn control_characters_are_shown() {
         assert_eq!(safe("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
         assert_eq!(safe("\u{9b}2J \u{202e}fugg"), "\\u{9b}2J \\u{202e}fugg");
+        assert_eq!(safe_lines("a\x1b[2Jb\r\n\tc"), "a\\u{1b}[2Jb\n\tc");
         assert_eq!(safe("▁naïve \"中文\" \\"), "▁naïve \"中文\" \\");
     }
 }

@@ -1,6 +1,7 @@
 //! `rullama show`: what is in a model.
 
 mod facts;
+mod memory;
 mod metadata;
 
 use std::collections::BTreeMap;
@@ -26,6 +27,9 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     let mut text = section("Model", &facts.rows());
     text.push_str(&section("File", &file_rows(&place, &gguf)));
     text.push_str(&section("Formats", &format_rows(&gguf)));
+    if let Some(rows) = memory::rows(&gguf, args.ctx) {
+        text.push_str(&section("Memory it will take", &rows));
+    }
     if let Place::Store(files) = &place {
         text.push_str(&store_sections(files));
     }
@@ -148,6 +152,9 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
             .map(|entry| (entry.key.clone(), metadata::json(&entry.value, args.full)))
             .collect::<Map<_, _>>(),
     });
+    if let Some(memory) = memory::json(gguf, args.ctx) {
+        value["memory"] = memory;
+    }
     match place {
         Place::Store(files) => {
             value["source"] = json!({ "kind": "store", "path": files.model.path.display().to_string(), "size": files.model.size });

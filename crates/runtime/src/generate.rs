@@ -192,6 +192,24 @@ impl<'s, 'm> Generation<'s, 'm> {
         }
     }
 
+    /// Makes one token, whose events [`Self::ready`] has; false after the end. For those who time tokens, or want to stop
+    /// between tokens that say nothing.
+    ///
+    /// # Errors
+    /// If the device fails. The session keeps the tokens that came before.
+    pub async fn step(&mut self) -> Result<bool, RuntimeError> {
+        if self.ended {
+            return Ok(false);
+        }
+        self.token().await?;
+        Ok(true)
+    }
+
+    /// An event that needs no more tokens.
+    pub fn ready(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
     /// Ends the answer here; text that was held back and the end are still reported.
     pub fn cancel(&mut self) {
         if !self.ended {

@@ -5,6 +5,7 @@
 //!
 //! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
 
+mod measure;
 mod plans;
 mod save;
 mod steps;

@@ -2,12 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
 
+mod bench;
 mod detokenize;
+mod eval;
 mod list;
 mod manners;
 mod models;
+mod perplexity;
 mod program;
 mod render;
+mod run;
 mod server;
 mod show;
 mod store;

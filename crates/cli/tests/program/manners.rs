@@ -11,7 +11,18 @@ use crate::{
     store::Store,
 };
 
-const COMMANDS: [&str; 6] = ["list", "show", "tokenize", "detokenize", "render", "verify"];
+const COMMANDS: [&str; 10] = [
+    "run",
+    "list",
+    "show",
+    "tokenize",
+    "detokenize",
+    "render",
+    "verify",
+    "bench",
+    "eval",
+    "perplexity",
+];
 
 #[test]
 fn help_names_the_commands_and_the_exit_codes() {
@@ -70,12 +81,17 @@ fn exit_codes_mean_something() {
     check(1, "failed", &["detokenize", &micro, "640"]);
     check(3, "not_found", &["show", "gemma5"]);
     check(3, "not_found", &["show", "./nothing.gguf"]);
+    check(3, "not_found", &["run", "gemma5", "x"]);
+    check(1, "failed", &["run", &micro, " "]);
+    check(1, "failed", &["run", &micro, "x", "--device", "cpu", "--ctx", "4"]);
+    check(4, "bad_file", &["run", nan.arg(), "x", "--device", "cpu"]);
     check(4, "bad_file", &["verify", nan.arg()]);
     check(4, "bad_file", &["render", "--family", "small"]);
     check(5, "network", &["show", &whole.url()]);
     // Nothing listens on port 1; four attempts are made.
     check(5, "network", &["show", "http://127.0.0.1:1/m.gguf"]);
     check(6, "checksum", &["verify", &micro, "--sha256", &zeros]);
+    check(7, "out_of_memory", &["run", &micro, "x", "--device", "gpu", "--gpu-memory", "1K"]);
 }
 
 /// `rullama … | head -1`

@@ -12,6 +12,9 @@ use tempfile::TempDir;
 /// A tiny model of the small family with a vocabulary of 640 tokens.
 pub(crate) const MICRO: &str = "gguf/micro-e2b-Q8_0.gguf";
 
+/// Larger ones, with the formats and the names of parts of real files.
+pub(crate) const TINY: &str = "gguf/tiny-e2b-Q4_K_M.gguf";
+
 /// The path of a golden file as an argument.
 pub(crate) fn golden_arg(name: &str) -> String {
     golden_path(name).into_os_string().into_string().unwrap()

@@ -31,6 +31,8 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     let mut command = Command::new(env!("CARGO_BIN_EXE_rullama"));
     command.args(args).env_remove("OLLAMA_MODELS");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
+    // Some graphics libraries complain on standard error where there is none.
+    command.env("XDG_RUNTIME_DIR", home.path());
     Program { command, stdin: vec![], home }
 }
 

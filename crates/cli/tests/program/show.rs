@@ -196,3 +196,22 @@ fn files_without_the_looks_of_a_path_are_found_too() {
     let output = rullama(["show", "model", "--json"]).folder(path.parent().unwrap()).json();
     assert_eq!(output["name"], "Small");
 }
+
+#[test]
+fn memory_is_estimated_for_models_that_run() {
+    let model = golden_arg(MICRO);
+    has(&rullama(["show", &model]).stdout(), &["Memory it will take", "per-layer table"]);
+    let memory =
+        |ctx: &str| rullama(["show", &model, "--json", "--ctx", ctx]).json()["memory"].clone();
+    let (small, large) = (memory("64"), memory("256"));
+    assert_eq!((&small["context"], &large["context"]), (&json!(64), &json!(256)));
+    let number = |value: &Value, name: &str| value[name].as_u64().unwrap();
+    assert_eq!(number(&small, "weights"), number(&large, "weights"));
+    assert!(number(&small, "caches") < number(&large, "caches"));
+    assert_eq!(
+        number(&small, "gpu"),
+        number(&small, "gpu_without_table") + number(&small, "table")
+    );
+    let broken = FileInFolder::new("m.gguf", small_file().finish().unwrap());
+    assert!(rullama(["show", broken.arg(), "--json"]).json()["memory"].is_null());
+}

@@ -1,0 +1,89 @@
+//! `rullama bench`: how fast a model reads and writes on this machine.
+
+mod measure;
+mod profile;
+mod report;
+
+use anyhow::{Result, bail};
+use clap::Args as Group;
+use rullama_runtime::{model::CacheType, session::SessionOptions};
+
+use crate::{
+    load::{DeviceArgs, Loader},
+    locate::Stores,
+    output::{print, print_json},
+};
+use measure::{Bench, Test};
+
+#[derive(Debug, Group)]
+pub(crate) struct BenchArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// Tokens of the prompts to be read; 0 leaves reading out
+    #[arg(short = 'p', long, value_name = "TOKENS", default_value = "512", value_delimiter = ',')]
+    prompt: Vec<usize>,
+    /// Tokens to be written; 0 leaves writing out
+    #[arg(short = 'n', long, value_name = "TOKENS", default_value = "128", value_delimiter = ',')]
+    generate: Vec<usize>,
+    /// Tokens that are in the context before
+    #[arg(short = 'd', long, value_name = "TOKENS", default_value = "0", value_delimiter = ',')]
+    depth: Vec<usize>,
+    /// Measured repetitions of each test; one more goes before them and is not counted
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 5)]
+    repetitions: usize,
+    /// Also print how long each kernel takes, where the GPU has timestamps
+    #[arg(long)]
+    profile: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
+    let tests = tests(args);
+    if tests.is_empty() || args.repetitions == 0 {
+        bail!("there is nothing to measure; give -p, -n and -r more than 0");
+    }
+    let context = tests.iter().map(Test::context).max().unwrap_or(1);
+    let loader =
+        Loader::new(stores.find(&args.model)?, &args.device, Some(context), CacheType::F16);
+    let (model, load) = loader.load()?;
+    let options =
+        SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
+    let mut bench = Bench::new(model.session(&options)?, context);
+    let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
+    let mut measured = Vec::new();
+    for test in tests {
+        measured.push(bench.test(test, args.repetitions)?);
+    }
+    let profile = if args.profile { profile::profile(&mut bench)? } else { Vec::new() };
+    let facts = report::Facts {
+        model: &args.model,
+        adapter: model.device().name().to_owned(),
+        cache: loader.cache,
+        context,
+        load,
+        first,
+        gpu_bytes: bench.gpu_bytes(),
+        table_on_gpu: model.table_on_gpu(),
+    };
+    if args.json {
+        return print_json(&report::as_json(&facts, &measured, &profile));
+    }
+    print(&report::as_text(&facts, &measured, &profile))
+}
+
+/// Reading and writing at every depth.
+fn tests(args: &BenchArgs) -> Vec<Test> {
+    let mut tests = Vec::new();
+    for depth in &args.depth {
+        let prompts = args.prompt.iter().map(|tokens| (true, tokens));
+        let answers = args.generate.iter().map(|tokens| (false, tokens));
+        for (reads, tokens) in prompts.chain(answers).filter(|(_, tokens)| **tokens > 0) {
+            tests.push(Test { reads, tokens: *tokens, depth: *depth });
+        }
+    }
+    tests
+}

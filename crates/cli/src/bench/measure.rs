@@ -1,0 +1,179 @@
+//! The measurements: tokens at a depth, again and again.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use pollster::block_on;
+use rullama_engine::graph::Cost;
+use rullama_runtime::{Session, session::Pick};
+
+/// One thing to measure.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Test {
+    /// Whether tokens are read, as those of a prompt, or written.
+    pub(super) reads: bool,
+    /// How many.
+    pub(super) tokens: usize,
+    /// Tokens in the context before.
+    pub(super) depth: usize,
+}
+
+impl Test {
+    /// The name llama-bench gives it.
+    pub(super) fn name(&self) -> String {
+        let Self { reads, tokens, depth } = self;
+        let kind = if *reads { "pp" } else { "tg" };
+        if *depth == 0 { format!("{kind}{tokens}") } else { format!("{kind}{tokens} @ d{depth}") }
+    }
+
+    /// Tokens that are there before; a session computes from the last of them on, so there is at least one.
+    fn base(&self) -> usize {
+        self.depth.max(1)
+    }
+
+    /// Context it needs.
+    pub(super) fn context(&self) -> usize {
+        self.base() + self.tokens
+    }
+}
+
+/// A test and the times of its repetitions.
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) test: Test,
+    pub(super) times: Vec<Duration>,
+    /// Of one token written, at the end of the test.
+    pub(super) cost: Option<Cost>,
+}
+
+impl Measured {
+    /// Tokens per second: mean and standard deviation over the repetitions.
+    pub(super) fn speed(&self) -> (f64, f64) {
+        let rates: Vec<f64> =
+            self.times.iter().map(|time| self.test.tokens as f64 / time.as_secs_f64()).collect();
+        let count = rates.len() as f64;
+        let mean = rates.iter().sum::<f64>() / count;
+        let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+        (mean, if rates.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 })
+    }
+}
+
+/// A session to measure with, and tokens to fill it.
+pub(super) struct Bench {
+    pub(super) session: Session,
+    ids: Vec<u32>,
+}
+
+impl Bench {
+    pub(super) fn new(session: Session, context: usize) -> Self {
+        let vocabulary = session.model().config().vocabulary as u64;
+        Self { session, ids: ids(context, vocabulary) }
+    }
+
+    /// Time to the first token after a prompt, when nothing is ready yet and when everything is.
+    pub(super) fn first_tokens(&mut self, prompt: usize) -> Result<(Duration, Duration)> {
+        let prompt = prompt.min(self.ids.len() - 1);
+        let mut times = [Duration::ZERO; 2];
+        for time in &mut times {
+            self.session.rewind(0);
+            let start = Instant::now();
+            self.session.extend(&self.ids[..prompt])?;
+            block_on(self.session.next(Pick::Greedy))?;
+            *time = start.elapsed();
+        }
+        Ok((times[0], times[1]))
+    }
+
+    /// Measures a test.
+    pub(super) fn test(&mut self, test: Test, repetitions: usize) -> Result<Measured> {
+        let mut times = Vec::new();
+        for _ in 0..=repetitions {
+            self.fill(test.base())?;
+            let start = Instant::now();
+            if test.reads {
+                self.session.extend(&self.ids[test.base()..test.context()])?;
+                block_on(self.session.prefill(&mut |_| true))?;
+                block_on(self.session.settle())?;
+            } else {
+                for _ in 0..test.tokens {
+                    block_on(self.session.next(Pick::Greedy))?;
+                }
+            }
+            times.push(start.elapsed());
+        }
+        // The first one makes lists and kernels ready.
+        times.remove(0);
+        let cost =
+            if test.reads { None } else { Some(block_on(self.session.step_cost(Pick::Greedy))?) };
+        Ok(Measured { test, times, cost })
+    }
+
+    /// Makes the session hold the first tokens, all but the last computed.
+    pub(super) fn fill(&mut self, count: usize) -> Result<()> {
+        self.session.set_tokens(&self.ids[..count])?;
+        block_on(self.session.prefill(&mut |_| true))?;
+        Ok(block_on(self.session.settle())?)
+    }
+
+    /// More of the tokens it is filled with, not computed yet.
+    pub(super) fn extend(&mut self, count: usize) -> Result<()> {
+        let length = self.session.tokens().len();
+        Ok(self.session.extend(&self.ids[length..length + count])?)
+    }
+
+    /// Tokens that can be read at most.
+    pub(super) fn most(&self) -> usize {
+        self.ids.len() - 1
+    }
+
+    /// Bytes of weights, caches and activations on the GPU.
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        self.session.model().gpu_bytes() + self.session.gpu_bytes()
+    }
+}
+
+/// Tokens of a run that is profiled.
+pub(super) const CHUNK: usize = rullama_runtime::session::MOST_TOKENS;
+
+/// Always the same ids, in no order: what routes tokens shall not see a pattern.
+fn ids(count: usize, vocabulary: u64) -> Vec<u32> {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // Fits: a vocabulary's ids are 32 bits.
+        (state % vocabulary) as u32
+    };
+    (0..count).map(|_| next()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speeds() {
+        let test = Test { reads: true, tokens: 10, depth: 0 };
+        let times = [1, 2].map(Duration::from_secs).to_vec();
+        let (mean, deviation) = Measured { test, times, cost: None }.speed();
+        assert!((mean - 7.5).abs() < 1e-9 && (deviation - 12.5_f64.sqrt()).abs() < 1e-9);
+        let times = vec![Duration::from_secs(1)];
+        let (mean, deviation) = Measured { test, times, cost: None }.speed();
+        assert_eq!((mean, deviation), (10.0, 0.0));
+    }
+
+    #[test]
+    fn names() {
+        let name = |reads, depth| Test { reads, tokens: 128, depth }.name();
+        assert_eq!((name(true, 0), name(false, 8192)), ("pp128".into(), "tg128 @ d8192".into()));
+    }
+
+    #[test]
+    fn ids_are_always_the_same() {
+        let made = ids(1000, 640);
+        assert_eq!(made, ids(1000, 640));
+        assert!(made.iter().all(|id| *id < 640));
+        assert!(made.windows(2).any(|pair| pair[0] > pair[1]));
+    }
+}

@@ -1,0 +1,40 @@
+//! How long each kernel takes, beside what a plain read of the device's memory reaches.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use pollster::block_on;
+use rullama_engine::{executor::Device, gpu::profile::Table, suite::read_bandwidth};
+use rullama_runtime::session::Pick;
+
+use super::measure::{Bench, CHUNK};
+
+/// The kernels of one kind of run.
+pub(super) struct Profile {
+    /// Which run it was.
+    pub(super) run: String,
+    pub(super) table: Table,
+}
+
+/// Kernels of a token and of a prompt's run. Nothing on the CPU, and no rows on a GPU without timestamps.
+pub(super) fn profile(bench: &mut Bench) -> Result<Vec<Profile>> {
+    let Device::Gpu(gpu) = bench.session.model().device().clone() else { return Ok(Vec::new()) };
+    let start = Instant::now();
+    let best = block_on(read_bandwidth(&gpu, &|| start.elapsed()))?;
+    let mut profiles = Vec::new();
+    let mut add = |run: String, table: Option<Table>| {
+        profiles.extend(
+            table
+                .map(|table| Profile { run, table: Table { best_bandwidth: Some(best), ..table } }),
+        );
+    };
+    bench.fill(1)?;
+    let table = block_on(bench.session.profile(Pick::Greedy))?;
+    add("one token written".into(), table);
+    let tokens = bench.most().min(CHUNK);
+    bench.session.rewind(0);
+    bench.fill(1)?;
+    bench.extend(tokens - 1)?;
+    add(format!("{tokens} tokens read"), block_on(bench.session.profile_prompt(tokens))?);
+    Ok(profiles)
+}

@@ -1,0 +1,133 @@
+//! What was measured, for people and programs.
+
+use std::time::Duration;
+
+use rullama_engine::{gpu::profile::Row, graph::Cost};
+use rullama_runtime::model::CacheType;
+use serde_json::{Value, json};
+
+use super::{measure::Measured, profile::Profile};
+use crate::{
+    memory,
+    output::{bytes, safe, table},
+};
+
+/// Ids that a step brings back: one, of four bytes.
+const BYTES_BACK: u64 = 4;
+
+/// Everything but the tests.
+pub(super) struct Facts<'a> {
+    pub(super) model: &'a str,
+    pub(super) adapter: String,
+    pub(super) cache: CacheType,
+    pub(super) context: usize,
+    pub(super) load: Duration,
+    /// Times to a first token, cold and warm.
+    pub(super) first: (Duration, Duration),
+    pub(super) gpu_bytes: u64,
+    pub(super) table_on_gpu: bool,
+}
+
+pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Profile]) -> Value {
+    json!({
+        "model": facts.model,
+        "adapter": facts.adapter,
+        "cache": cache_name(facts.cache),
+        "context": facts.context,
+        "load_seconds": facts.load.as_secs_f64(),
+        "first_token_cold_seconds": facts.first.0.as_secs_f64(),
+        "first_token_warm_seconds": facts.first.1.as_secs_f64(),
+        "gpu_bytes": facts.gpu_bytes,
+        "host_bytes": memory::resident(),
+        "host_peak_bytes": memory::peak(),
+        "table_on_gpu": facts.table_on_gpu,
+        "tests": measured.iter().map(test_json).collect::<Vec<_>>(),
+        "profiles": profiles.iter().map(profile_json).collect::<Vec<_>>(),
+    })
+}
+
+fn test_json(measured: &Measured) -> Value {
+    let (mean, deviation) = measured.speed();
+    json!({
+        "test": measured.test.name(),
+        "kind": if measured.test.reads { "prefill" } else { "decode" },
+        "tokens": measured.test.tokens,
+        "depth": measured.test.depth,
+        "tokens_per_second": mean,
+        "deviation": deviation,
+        "seconds": measured.times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
+        "step": measured.cost.as_ref().map(step_json),
+    })
+}
+
+/// What one token takes.
+fn step_json(cost: &Cost) -> Value {
+    let Cost { dispatches, bytes_read, bytes_written, operations } = cost;
+    json!({
+        "dispatches": dispatches, "bytes_read": bytes_read, "bytes_written": bytes_written,
+        "operations": operations, "submits": 1, "bytes_back": BYTES_BACK,
+    })
+}
+
+fn profile_json(profile: &Profile) -> Value {
+    let kernel = |row: &Row| {
+        json!({
+            "kernel": row.label, "launches": row.launches, "nanoseconds": row.nanoseconds,
+            "bytes": row.bytes, "bytes_per_second": row.bandwidth(),
+        })
+    };
+    json!({
+        "run": profile.run,
+        "read_bytes_per_second": profile.table.best_bandwidth,
+        "kernels": profile.table.rows.iter().map(kernel).collect::<Vec<_>>(),
+    })
+}
+
+pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Profile]) -> String {
+    let row = |name: &str, value: String| vec![name.to_owned(), value];
+    let seconds = |time: Duration| format!("{:.3} s", time.as_secs_f64());
+    let host = |bytes_of: Option<u64>| bytes_of.map_or_else(|| "unknown".into(), bytes);
+    let table_place = if facts.table_on_gpu { ", per-layer table included" } else { "" };
+    let mut text = table(&[
+        row("model", safe(facts.model)),
+        row("adapter", safe(&facts.adapter)),
+        row("context", format!("{} tokens, {} caches", facts.context, cache_name(facts.cache))),
+        row("load", seconds(facts.load)),
+        row(
+            "first token",
+            format!("{} cold, {} warm", seconds(facts.first.0), seconds(facts.first.1)),
+        ),
+        row("GPU memory", bytes(facts.gpu_bytes) + table_place),
+        row(
+            "host memory",
+            format!("{}, at most {}", host(memory::resident()), host(memory::peak())),
+        ),
+    ]);
+    text.push('\n');
+    text.push_str(&test_table(measured));
+    for Profile { run, table } in profiles {
+        text.push_str(&format!("\n{run}\n{table}"));
+    }
+    text
+}
+
+fn test_table(measured: &[Measured]) -> String {
+    let mut rows = vec![["TEST", "TOKENS/S", "OF A TOKEN"].map(String::from).to_vec()];
+    for measured in measured {
+        let (mean, deviation) = measured.speed();
+        let cost = measured.cost.as_ref().map_or_else(String::new, |cost| {
+            let read = bytes(cost.bytes_read);
+            format!("{} dispatches, {read} read, {BYTES_BACK} bytes back", cost.dispatches)
+        });
+        rows.push(vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}"), cost]);
+    }
+    table(&rows)
+}
+
+fn cache_name(cache: CacheType) -> &'static str {
+    match cache {
+        CacheType::F32 => "f32",
+        CacheType::F16 => "f16",
+        CacheType::Q8 => "q8",
+    }
+}

@@ -1,0 +1,104 @@
+//! A safetensors file written front to back: the header says where everything will lie, so that nothing need be held.
+
+use std::{
+    fs::File,
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+/// How numbers are stored; both take four bytes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kind {
+    F32,
+    I32,
+}
+
+/// A tensor that will be written.
+pub(super) struct Declared {
+    name: String,
+    kind: Kind,
+    shape: Vec<usize>,
+}
+
+impl Declared {
+    pub(super) fn new(name: &str, kind: Kind, shape: &[usize]) -> Self {
+        Self { name: name.into(), kind, shape: shape.to_vec() }
+    }
+}
+
+/// A file in the making; it gets its name when it is whole.
+pub(super) struct TensorFile {
+    path: PathBuf,
+    draft: PathBuf,
+    file: BufWriter<File>,
+    left: u64,
+}
+
+impl TensorFile {
+    /// Starts a file of these tensors; their contents follow in the same order.
+    pub(super) fn create(path: &Path, tensors: &[Declared]) -> Result<Self> {
+        let mut header = Map::new();
+        let mut end = 0u64;
+        for tensor in tensors {
+            let start = end;
+            end += tensor.shape.iter().map(|n| *n as u64).product::<u64>() * 4;
+            let dtype = match tensor.kind {
+                Kind::F32 => "F32",
+                Kind::I32 => "I32",
+            };
+            let entry =
+                json!({ "dtype": dtype, "shape": tensor.shape, "data_offsets": [start, end] });
+            header.insert(tensor.name.clone(), entry);
+        }
+        let mut header = Value::Object(header).to_string();
+        // Tensors start at multiples of eight; blanks after the header are part of the format.
+        header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".partial");
+        let draft = PathBuf::from(draft);
+        let file = File::create(&draft).with_context(|| draft.display().to_string())?;
+        let mut file = Self {
+            path: path.into(),
+            draft,
+            file: BufWriter::new(file),
+            left: 8 + end + header.len() as u64,
+        };
+        file.bytes(&(header.len() as u64).to_le_bytes())?;
+        file.bytes(header.as_bytes())?;
+        Ok(file)
+    }
+
+    /// Writes numbers of the tensor whose turn it is.
+    pub(super) fn numbers(&mut self, numbers: &[f32]) -> Result<()> {
+        numbers.iter().try_for_each(|number| self.bytes(&number.to_le_bytes()))
+    }
+
+    /// Writes ids of the tensor whose turn it is.
+    pub(super) fn ids(&mut self, ids: &[u32]) -> Result<()> {
+        ids.iter().try_for_each(|id| self.bytes(&id.to_le_bytes()))
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.left =
+            self.left.checked_sub(bytes.len() as u64).context("more was written than declared")?;
+        self.file.write_all(bytes).with_context(|| self.draft.display().to_string())
+    }
+
+    /// Gives the file its name.
+    pub(super) fn finish(mut self) -> Result<()> {
+        ensure!(self.left == 0, "{} bytes of {} are missing", self.left, self.path.display());
+        let name = || self.path.display().to_string();
+        self.file.flush().with_context(name)?;
+        std::fs::rename(&self.draft, &self.path).with_context(name)
+    }
+}
+
+impl Drop for TensorFile {
+    /// A file that did not become whole is not left lying around.
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.draft);
+    }
+}

@@ -1,0 +1,178 @@
+//! From MODEL to a model that runs: which device, how much of its memory, and a bar while it loads.
+
+use std::{
+    ops::ControlFlow,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use clap::{Args as Group, ValueEnum};
+use pollster::block_on;
+use rullama_engine::{EngineError, executor::Device, gpu::Gpu};
+use rullama_runtime::{
+    Model, RuntimeError,
+    model::{CacheType, LoadOptions, Progress, TablePlace},
+};
+
+use crate::{
+    interrupt,
+    locate::Place,
+    output::{note, progress},
+};
+
+/// Where a model runs and what it may take.
+#[derive(Debug, Clone, Group)]
+pub(crate) struct DeviceArgs {
+    /// Where to compute; auto takes a GPU, or the CPU where there is none
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) device: DeviceArg,
+    /// How the caches keep numbers
+    #[arg(long, value_enum, value_name = "TYPE")]
+    cache: Option<CacheArg>,
+    /// Where the table of per-layer inputs (E2B, E4B) lies; auto is the GPU where it has memory of its own
+    #[arg(long, value_enum, default_value_t)]
+    table: TableArg,
+    /// GPU memory that may be used, such as 1.5G or 800MiB; without it, as much as the device gives
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    gpu_memory: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DeviceArg {
+    #[default]
+    Auto,
+    Gpu,
+    Cpu,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CacheArg {
+    /// Exact, and twice as large as f16
+    F32,
+    F16,
+    /// Half as large as f16
+    Q8,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum TableArg {
+    #[default]
+    Auto,
+    /// In the file; a token's row is read when it is needed
+    Host,
+    Gpu,
+}
+
+/// A model that can be loaded, and loaded again after its device was lost.
+pub(crate) struct Loader {
+    pub(crate) place: Place,
+    args: DeviceArgs,
+    /// The context memory is planned for.
+    pub(crate) context: Option<usize>,
+    /// How the caches keep numbers.
+    pub(crate) cache: CacheType,
+}
+
+impl Loader {
+    /// A loader of this model; `cache` is for those who did not choose one.
+    pub(crate) fn new(
+        place: Place,
+        args: &DeviceArgs,
+        context: Option<usize>,
+        cache: CacheType,
+    ) -> Self {
+        let cache = match args.cache {
+            None => cache,
+            Some(CacheArg::F32) => CacheType::F32,
+            Some(CacheArg::F16) => CacheType::F16,
+            Some(CacheArg::Q8) => CacheType::Q8,
+        };
+        Self { place, args: args.clone(), context, cache }
+    }
+
+    /// Opens the device and loads the model; says how long that took.
+    pub(crate) fn load(&self) -> Result<(Model, Duration)> {
+        let start = Instant::now();
+        let gguf = self.place.open()?;
+        let device = self.device()?;
+        let options = LoadOptions {
+            table: match self.args.table {
+                TableArg::Auto => TablePlace::Auto,
+                TableArg::Host => TablePlace::Host,
+                TableArg::Gpu => TablePlace::Gpu,
+            },
+            gpu_budget: self.args.gpu_memory,
+            context: self.context,
+            cache: self.cache,
+        };
+        let bar = progress(0, "loading");
+        let mut each = |progress: Progress| {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+            if interrupt::pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let loaded = block_on(Model::load(gguf, device, &options, &mut each));
+        bar.finish_and_clear();
+        Ok((loaded?, start.elapsed()))
+    }
+
+    fn device(&self) -> Result<Device> {
+        if self.args.device == DeviceArg::Cpu {
+            return Ok(Device::Cpu);
+        }
+        match block_on(Gpu::open()) {
+            Ok(gpu) => Ok(Device::Gpu(gpu)),
+            Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
+                if self.args.device == DeviceArg::Auto =>
+            {
+                note("no GPU was found, so the CPU computes; that is slow");
+                Ok(Device::Cpu)
+            }
+            Err(error) => Err(RuntimeError::from(error).into()),
+        }
+    }
+}
+
+/// A number of bytes as people write it: 1.5G, 800M, 2GiB, 123456.
+fn size(text: &str) -> Result<u64, &'static str> {
+    const WRONG: &str = "give a number of bytes, such as 1500000000, 1.5G or 800MiB";
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.trim().parse().map_err(|_| WRONG)?;
+    let scale: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(WRONG),
+    };
+    let bytes = number * scale as f64;
+    if bytes.is_finite() && (0.0..1e18).contains(&bytes) { Ok(bytes as u64) } else { Err(WRONG) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("123", 123),
+            ("1.5G", 1_500_000_000),
+            ("1.5 GB", 1_500_000_000),
+            ("800MiB", 838_860_800),
+            ("2k", 2000),
+            ("0", 0),
+        ] {
+            assert_eq!(size(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "G", "1.5X", "-1", "1e99T", "nan", "inf"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
+}

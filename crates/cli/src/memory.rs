@@ -1,0 +1,19 @@
+//! How much memory this process takes on the host, where the system tells.
+
+/// Bytes that lie in memory now, pages of mapped files included.
+pub(crate) fn resident() -> Option<u64> {
+    of_status("VmRSS:")
+}
+
+/// The most there ever were.
+pub(crate) fn peak() -> Option<u64> {
+    of_status("VmHWM:")
+}
+
+/// A line of Linux's summary of this process; other systems have no such file.
+fn of_status(name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}

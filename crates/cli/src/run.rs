@@ -1,0 +1,127 @@
+//! `rullama run`: one prompt answered, or a chat.
+
+mod answer;
+mod chat;
+mod command;
+mod input;
+mod sampling;
+mod saved;
+mod screen;
+mod talk;
+mod timing;
+
+use std::io::{IsTerminal, Read};
+
+use anyhow::{Context, Result};
+use clap::Args as Group;
+use rullama_runtime::{RuntimeError, generate::Finish};
+use serde_json::json;
+
+use crate::{
+    interrupt::{self, Interrupted},
+    load::DeviceArgs,
+    locate::Stores,
+    output::print_json,
+};
+use chat::Chat;
+use sampling::SamplingArgs;
+use screen::Screen;
+
+#[derive(Debug, Group)]
+pub(crate) struct RunArgs {
+    /// Name, path or URL
+    pub(crate) model: String,
+    /// What to answer; without it, standard input is answered, or a chat begins on a terminal
+    prompt: Vec<String>,
+    /// What the model is to be; replaces the system message the model comes with
+    #[arg(long, value_name = "TEXT")]
+    system: Option<String>,
+    /// Let the model think before it answers
+    #[arg(long, conflicts_with = "no_think")]
+    think: bool,
+    /// Let the model answer at once, which is the default
+    #[arg(long)]
+    no_think: bool,
+    /// Do not show thoughts
+    #[arg(long)]
+    hide_thinking: bool,
+    /// Continue the prompt as it is, without the model's template
+    #[arg(long, conflicts_with_all = ["system", "think"])]
+    raw: bool,
+    /// Tokens that prompts and answers may have together; 4096 unless the model comes with another number
+    #[arg(long, value_name = "TOKENS")]
+    ctx: Option<usize>,
+    /// Show times, rates and memory after each answer
+    #[arg(long)]
+    verbose: bool,
+    /// Chat line by line, though standard input is no terminal
+    #[arg(long, conflicts_with_all = ["prompt", "raw", "json"])]
+    chat: bool,
+    /// Do not remember what was typed for the next chat
+    #[arg(long)]
+    no_history: bool,
+    #[command(flatten)]
+    sampling: SamplingArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Print the answer as JSON when it is complete
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
+    let prompt = if args.chat { None } else { prompt(args)? };
+    interrupt::watch()?;
+    let mut chat = Chat::start(stores, args)?;
+    match prompt {
+        Some(prompt) => once(&mut chat, &prompt, args),
+        None => {
+            let mut lines = input::lines(!args.no_history)?;
+            talk::talk(&mut chat, lines.as_mut(), &mut Screen::new(args.hide_thinking))
+        }
+    }
+}
+
+/// What is to be answered: arguments behind what comes through a pipe, as Ollama has it; nothing on a bare terminal.
+fn prompt(args: &RunArgs) -> Result<Option<String>> {
+    let mut parts = args.prompt.clone();
+    let mut stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        let mut text = String::new();
+        stdin.read_to_string(&mut text).context("standard input")?;
+        if !text.is_empty() {
+            parts.insert(0, text);
+        }
+    } else if parts.is_empty() && !args.raw && !args.json {
+        return Ok(None);
+    }
+    let prompt = parts.join(" ");
+    if prompt.trim().is_empty() { Err(RuntimeError::EmptyPrompt.into()) } else { Ok(Some(prompt)) }
+}
+
+/// Answers one prompt.
+fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
+    let mut screen = if args.json { Screen::silent() } else { Screen::new(args.hide_thinking) };
+    let answer =
+        if args.raw { chat.complete(prompt, &mut screen)? } else { chat.say(prompt, &mut screen)? };
+    screen.end()?;
+    if args.json {
+        let (done, times) = (answer.done, answer.times);
+        print_json(&json!({
+            "model": args.model,
+            "text": answer.text,
+            "thinking": answer.thinking,
+            "finish": done.finish.reason(),
+            "prompt_tokens": done.prompt_tokens,
+            "cached_tokens": done.cached_tokens,
+            "answer_tokens": done.answer_tokens,
+            "load_seconds": times.load.as_secs_f64(),
+            "prompt_seconds": times.prompt.as_secs_f64(),
+            "answer_seconds": times.answer.as_secs_f64(),
+            "gpu_bytes": chat.gpu_bytes(),
+            "host_bytes": crate::memory::resident(),
+        }))?;
+    }
+    chat.report(&answer, args.verbose);
+    if answer.done.finish == Finish::Cancelled { Err(Interrupted.into()) } else { Ok(()) }
+}

@@ -1,0 +1,156 @@
+//! Sampling flags, and the layers they go over: the file's hints and the store's parameters.
+
+use anyhow::{Context, Result, bail};
+use clap::Args as Group;
+use rullama_gguf::{Gguf, Value as Metadata};
+use rullama_runtime::options::{OptionWarning, SamplingOptions};
+use serde_json::{Map, Value, json};
+
+use crate::output::note;
+
+/// How tokens are chosen. What is not given comes from the model's parameters, else from its file, else from Gemma's own.
+#[derive(Debug, Clone, Default, Group)]
+#[command(next_help_heading = "Sampling")]
+pub(super) struct SamplingArgs {
+    /// Start of the random numbers; the same seed gives the same answer
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    seed: Option<i64>,
+    /// 0 always takes the most likely token
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    temperature: Option<f64>,
+    /// Choose among this many tokens; 0 is all
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    top_k: Option<i64>,
+    /// Choose among the most likely tokens up to this cumulative probability
+    #[arg(long, value_name = "X")]
+    top_p: Option<f64>,
+    /// Choose among tokens at least this likely relative to the best
+    #[arg(long, value_name = "X")]
+    min_p: Option<f64>,
+    /// Above 1, tokens that came lately become less likely
+    #[arg(long, value_name = "X")]
+    repeat_penalty: Option<f64>,
+    /// How many tokens the penalties look back; -1 is all
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    repeat_last_n: Option<i64>,
+    /// Taken from the logits of tokens that came lately
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    presence_penalty: Option<f64>,
+    /// Taken from them once per time they came
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    frequency_penalty: Option<f64>,
+    /// Most tokens of an answer; -1 goes on until it ends by itself
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
+    num_predict: Option<i64>,
+    /// A text that ends the answer; may be given several times
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    stop: Vec<String>,
+    /// Any other option by its name in Ollama or llama.cpp, such as dry_multiplier=0.8
+    #[arg(long = "option", value_name = "NAME=VALUE", value_parser = pair)]
+    options: Vec<(String, Value)>,
+}
+
+impl SamplingArgs {
+    /// The flags that were given.
+    fn layer(&self) -> Value {
+        let flags = json!({
+            "seed": self.seed,
+            "temperature": self.temperature,
+            "top_k": self.top_k,
+            "top_p": self.top_p,
+            "min_p": self.min_p,
+            "repeat_penalty": self.repeat_penalty,
+            "repeat_last_n": self.repeat_last_n,
+            "presence_penalty": self.presence_penalty,
+            "frequency_penalty": self.frequency_penalty,
+            "num_predict": self.num_predict,
+            "stop": if self.stop.is_empty() { Value::Null } else { json!(self.stop) },
+        });
+        let mut layer = match flags {
+            Value::Object(flags) => flags,
+            _ => Map::new(),
+        };
+        layer.extend(self.options.iter().cloned());
+        Value::Object(layer)
+    }
+}
+
+/// The options of a model under these flags.
+pub(super) fn layered(
+    gguf: &Gguf,
+    params: Option<&Map<String, Value>>,
+    flags: &SamplingArgs,
+) -> Result<SamplingOptions> {
+    let mut options = SamplingOptions::default();
+    let hints = gguf.metadata().iter();
+    let mut warnings =
+        options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
+    if let Some(params) = params {
+        let layer = Value::Object(params.clone());
+        warnings.extend(options.apply(&layer).context("the model's parameters")?);
+    }
+    warnings.iter().for_each(|warning| note(&warning.to_string()));
+    set(&mut options, &flags.layer())?;
+    Ok(options)
+}
+
+/// Lays options that a person gave over the others; unknown names are refused.
+pub(super) fn set(options: &mut SamplingOptions, layer: &Value) -> Result<()> {
+    let mut next = options.clone();
+    match next.apply(layer)?.first() {
+        None => {
+            *options = next;
+            Ok(())
+        }
+        Some(OptionWarning::Unknown { name }) => bail!("there is no option {name}"),
+        Some(other) => bail!("{other}"),
+    }
+}
+
+/// A value as people type it: JSON, or plain text.
+pub(super) fn value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|_| text.into())
+}
+
+fn pair(text: &str) -> Result<(String, Value), &'static str> {
+    let (name, given) =
+        text.split_once('=').ok_or("give a name and a value, such as xtc_probability=0.5")?;
+    Ok((name.trim().into(), value(given.trim())))
+}
+
+fn number(value: &Metadata) -> Option<f64> {
+    match value {
+        Metadata::F32(x) => Some(f64::from(*x)),
+        Metadata::F64(x) => Some(*x),
+        other => other.integer().map(|n| n as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_become_a_layer() {
+        let flags = SamplingArgs {
+            temperature: Some(0.5),
+            stop: vec!["END".into()],
+            options: vec![pair("top_n_sigma = 2").unwrap(), pair("top_k=7").unwrap()],
+            ..SamplingArgs::default()
+        };
+        let mut options = SamplingOptions::default();
+        set(&mut options, &flags.layer()).unwrap();
+        assert_eq!((options.temperature, options.top_k, options.top_n_sigma), (0.5, 7, 2.0));
+        assert_eq!((options.stop, options.top_p), (vec!["END".to_owned()], 0.95));
+    }
+
+    #[test]
+    fn unknown_and_useless_options_are_refused() {
+        let mut options = SamplingOptions::default();
+        for layer in [json!({ "temprature": 1 }), json!({ "top_p": "x" }), json!({ "min_p": -1 })] {
+            assert!(set(&mut options, &layer).is_err(), "{layer}");
+        }
+        assert_eq!(options, SamplingOptions::default());
+        assert!(pair("novalue").is_err());
+    }
+}

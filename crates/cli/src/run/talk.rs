@@ -1,0 +1,92 @@
+//! The loop of a chat: read, do or answer, again.
+
+use std::io::{self, IsTerminal};
+
+use anyhow::Result;
+use rullama_runtime::generate::Finish;
+
+use super::{
+    chat::Chat,
+    command::{self, Command, HELP},
+    input::{self, Input, Lines},
+    saved::Saved,
+    screen::Screen,
+};
+use crate::{
+    exit, interrupt,
+    output::{note, print},
+};
+
+/// Talks until somebody leaves.
+pub(super) fn talk(chat: &mut Chat, lines: &mut dyn Lines, screen: &mut Screen) -> Result<()> {
+    let mut leaving = false;
+    loop {
+        interrupt::clear();
+        match input::message(lines)? {
+            Input::Text(text) => {
+                leaving = false;
+                if !turn(chat, &text, screen)? {
+                    return Ok(());
+                }
+            }
+            Input::Interrupted if !leaving => {
+                leaving = true;
+                note("Ctrl-C again, Ctrl-D or /bye leaves");
+            }
+            Input::Interrupted | Input::End => return Ok(()),
+        }
+    }
+}
+
+/// Does what a message says; false if it says to leave. What fails is told, and the chat goes on.
+fn turn(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<bool> {
+    let done = match command::parse(text) {
+        None if text.trim().is_empty() => Ok(()),
+        None => say(chat, text, screen),
+        Some(Err(explanation)) => {
+            note(&explanation);
+            Ok(())
+        }
+        Some(Ok(Command::Bye)) => return Ok(false),
+        Some(Ok(command)) => obey(chat, command),
+    };
+    if let Err(error) = done {
+        screen.end()?;
+        note(&exit::message(&error));
+    }
+    Ok(true)
+}
+
+fn say(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<()> {
+    let answer = chat.say(text, screen)?;
+    screen.end()?;
+    if answer.done.finish == Finish::Cancelled {
+        note("stopped");
+    }
+    chat.report(&answer, chat.verbose);
+    // On a terminal the next prompt stands apart.
+    if io::stdout().is_terminal() { print("\n") } else { Ok(()) }
+}
+
+fn obey(chat: &mut Chat, command: Command) -> Result<()> {
+    match command {
+        Command::Help => print(HELP),
+        Command::Clear => {
+            chat.clear();
+            print("Forgot what was said.\n")
+        }
+        Command::Set(setting) => print(&chat.set(setting)?),
+        Command::Show(topic) => print(&chat.show(topic)?),
+        Command::Save(file) => {
+            chat.save()?.write(&file)?;
+            print(&format!("Saved to {}.\n", file.display()))
+        }
+        Command::Load(file) => {
+            let saved = Saved::read(&file)?;
+            let count = saved.messages.len();
+            chat.load(saved)?;
+            print(&format!("Loaded {count} messages from {}.\n", file.display()))
+        }
+        Command::Bye => Ok(()),
+    }
+}

@@ -1,0 +1,71 @@
+//! Measurements: their shape, not their size.
+
+use serde_json::{Value, json};
+
+use crate::{
+    models::{MICRO, golden_arg},
+    program::{has, rullama},
+};
+
+fn bench(device: &str) -> Value {
+    let model = golden_arg(MICRO);
+    rullama(["bench", &model, "-p", "8,0", "-n", "4", "-d", "0,12", "-r", "2", "--json"])
+        .and(["--device", device, "--profile"])
+        .json()
+}
+
+fn check(output: &Value) {
+    for field in ["load_seconds", "first_token_cold_seconds", "first_token_warm_seconds"] {
+        assert!(output[field].as_f64().unwrap() > 0.0, "{field}");
+    }
+    assert_eq!((&output["cache"], &output["context"]), (&json!("f16"), &json!(20)));
+    assert!(output["adapter"].is_string() && output["gpu_bytes"].is_u64());
+    let tests = output["tests"].as_array().unwrap();
+    let names: Vec<&str> = tests.iter().map(|test| test["test"].as_str().unwrap()).collect();
+    assert_eq!(names, ["pp8", "tg4", "pp8 @ d12", "tg4 @ d12"]);
+    for test in tests {
+        assert!(test["tokens_per_second"].as_f64().unwrap() > 0.0);
+        assert!(test["deviation"].as_f64().unwrap() >= 0.0);
+        assert_eq!(test["step"].is_object(), test["kind"] == "decode");
+        assert_eq!(test["seconds"].as_array().unwrap().len(), 2, "the first one is not counted");
+    }
+}
+
+#[test]
+fn on_the_cpu() {
+    let output = bench("cpu");
+    check(&output);
+    assert_eq!((&output["adapter"], &output["gpu_bytes"]), (&json!("CPU"), &json!(0)));
+    let step = &output["tests"][1]["step"];
+    for field in ["dispatches", "bytes_read", "bytes_written", "operations"] {
+        assert!(step[field].is_u64(), "{field}");
+    }
+    assert_eq!((&step["submits"], &step["bytes_back"]), (&json!(1), &json!(4)));
+    assert!(output["profiles"].as_array().unwrap().is_empty());
+}
+
+#[test]
+fn on_a_gpu() {
+    let output = bench("gpu");
+    check(&output);
+    assert!(output["tests"][1]["step"]["dispatches"].as_u64().unwrap() > 10);
+    let profiles = output["profiles"].as_array().unwrap();
+    let runs: Vec<&str> = profiles.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    assert_eq!(runs, ["one token written", "19 tokens read"]);
+    assert!(output["gpu_bytes"].as_u64().unwrap() > 10_000);
+}
+
+#[test]
+fn a_table_for_people() {
+    let model = golden_arg(MICRO);
+    let text = rullama(["bench", &model, "--device", "cpu"])
+        .and(["-p", "4", "-n", "2", "-r", "1"])
+        .stdout();
+    has(&text, &["adapter", "CPU", "first token", "TEST", "pp4", "tg2", "±"]);
+    for flags in [&["-r", "0"][..], &["-p", "0", "-n", "0"]] {
+        let error = rullama(["bench", &model, "--device", "cpu"]).and(flags).fails(1);
+        has(&error, &["nothing to measure"]);
+    }
+    let error = rullama(["bench", &model, "--device", "cpu", "-d", "99999999"]).fails(1);
+    has(&error, &["not possible"]);
+}

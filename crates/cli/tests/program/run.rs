@@ -1,0 +1,162 @@
+//! Answers and chats.
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    models::{MICRO, TINY, golden_arg},
+    program::{Program, has, rullama},
+    store::Store,
+};
+
+fn run(flags: &[&str]) -> Program {
+    let model = golden_arg(MICRO);
+    rullama(["run", &model, "--device", "cpu", "-n", "12", "--ctx", "256"]).and(flags)
+}
+
+#[test]
+fn a_seed_gives_the_same_answer_every_time() {
+    let answer = |seed: &str| run(&["--seed", seed, "Hello"]).stdout();
+    let first = answer("1");
+    assert!(first.len() > 2 && first.ends_with('\n'), "{first:?}");
+    assert_eq!(answer("1"), first);
+    assert_ne!(answer("2"), first);
+}
+
+#[test]
+fn the_best_tokens_are_the_same_on_every_device() {
+    let greedy = run(&["--temperature", "0", "--cache", "f32", "Hello"]).stdout();
+    let model = golden_arg(MICRO);
+    let gpu = rullama(["run", &model, "--device", "gpu", "-n", "12", "--ctx", "256"])
+        .and(["--temperature", "0", "--cache", "f32", "Hello"])
+        .stdout();
+    assert_eq!(gpu, greedy);
+}
+
+#[test]
+fn prompts_come_from_arguments_and_pipes() {
+    let argument = run(&["--seed", "1", "one two three"]).stdout();
+    assert_eq!(run(&["--seed", "1", "one", "two", "three"]).stdout(), argument);
+    assert_eq!(run(&["--seed", "1"]).stdin("one two three").stdout(), argument);
+    assert_eq!(run(&["--seed", "1", "two three"]).stdin("one").stdout(), argument);
+    assert_ne!(run(&["--seed", "1", "--raw", "one two three"]).stdout(), argument);
+    assert_ne!(run(&["--seed", "1", "--system", "Be brief.", "one two three"]).stdout(), argument);
+    has(&run(&[]).fails(1), &["give a prompt"]);
+}
+
+#[test]
+fn the_block_of_times() {
+    let outcome = run(&["--verbose", "--seed", "1", "Hello"]).run();
+    assert_eq!(outcome.code, Some(0));
+    for line in [
+        "total duration:",
+        "load duration:",
+        "prompt eval count:",
+        "prompt eval duration:",
+        "prompt eval rate:",
+        "eval count:           12 token(s)",
+        "eval duration:",
+        "eval rate:",
+        "gpu memory:           0 B",
+        "host memory:",
+    ] {
+        assert!(outcome.stderr.lines().any(|found| found.starts_with(line)), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn an_answer_as_json() {
+    let answer = run(&["--json", "--seed", "1", "Hello"]).json();
+    assert_eq!(
+        answer["text"].as_str().unwrap().to_owned() + "\n",
+        run(&["--seed", "1", "Hello"]).stdout()
+    );
+    assert_eq!((&answer["finish"], &answer["answer_tokens"]), (&json!("length"), &json!(12)));
+    assert!(answer["prompt_tokens"].as_u64().unwrap() > 5);
+}
+
+#[test]
+fn stops_and_options() {
+    let whole = run(&["--seed", "1", "Hello"]).stdout();
+    let stop: String = whole.chars().skip(3).take(2).collect();
+    let cut = run(&["--seed", "1", "--stop", &stop, "Hello"]).stdout();
+    assert_eq!(cut.trim_end_matches('\n'), whole.split(&stop).next().unwrap());
+    let penalised = ["--option", "dry_multiplier=5", "--option", "xtc_probability=1"];
+    assert_ne!(run(&["--seed", "1", "Hello"]).and(penalised).stdout(), whole);
+    has(&run(&["--option", "temprature=1", "x"]).fails(1), &["no option temprature"]);
+    has(&run(&["--option", "top_p=much", "x"]).fails(1), &["top_p"]);
+}
+
+#[test]
+fn the_end_of_the_context_is_told() {
+    let model = golden_arg(MICRO);
+    let outcome =
+        rullama(["run", &model, "--device", "cpu", "--seed", "1", "--ctx", "24", "Hi"]).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    has(&outcome.stderr, &["context of 24 tokens is full", "--ctx"]);
+    let error = rullama(["run", &model, "--device", "cpu", "--ctx", "8", "Hi there, you"]).fails(1);
+    has(&error, &["context holds 8", "raise the context"]);
+    let error = rullama(["run", &model, "--device", "cpu", "--ctx", "999999999", "Hi"]).fails(1);
+    has(&error, &["999999999", "not possible"]);
+}
+
+#[test]
+fn the_store_sets_defaults_that_flags_replace() {
+    let store = Store::empty();
+    let add = |name: &str, params: &str, system: Option<&str>| {
+        let mut layers =
+            vec![store.blob("model", rullama_testkit::golden(MICRO)), store.blob("params", params)];
+        layers.extend(system.map(|text| store.blob("system", text)));
+        let config = store.blob("config", r#"{"model_format":"gguf"}"#);
+        store.manifest(name, &json!({ "config": config, "layers": layers }));
+    };
+    add("plain", "{}", None);
+    add("short", r#"{"num_predict":3,"temperature":0,"num_ctx":128,"odd":1}"#, None);
+    add("strict", "{}", Some("Be brief."));
+    let answer = |flags: &[&str]| {
+        store.rullama(&["run", "--device", "cpu", "--seed", "1", "--json"]).and(flags).run()
+    };
+    let tokens = |flags: &[&str]| {
+        let outcome = answer(flags);
+        let value: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
+        (value["prompt_tokens"].as_u64().unwrap(), value["answer_tokens"].as_u64().unwrap())
+    };
+    assert_eq!(tokens(&["short", "Hi"]).1, 3);
+    assert_eq!(tokens(&["short", "Hi", "-n", "5"]).1, 5);
+    has(&answer(&["short", "Hi"]).stderr, &["unknown option \"odd\""]);
+    assert!(tokens(&["strict", "Hi", "-n", "1"]).0 > tokens(&["plain", "Hi", "-n", "1"]).0);
+}
+
+#[test]
+fn a_chat_through_a_pipe() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("kept");
+    let file = file.to_str().unwrap();
+    let lines = format!(
+        "/set parameter temperature 0\n\"\"\"one\ntwo\"\"\"\n/sing\n/show info\n/save {file}\n/clear\n/load {file}\n/load {file}.no\n/bye\nnever\n"
+    );
+    let outcome = run(&["--chat", "--seed", "1"]).stdin(lines).run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    has(&outcome.stdout, &["Set temperature to 0", "256 tokens", "messages       2"]);
+    has(&outcome.stdout, &["Saved to", "Forgot", "Loaded 2 messages"]);
+    has(&outcome.stderr, &["no command /sing", "kept.no"]);
+    let other = golden_arg(TINY);
+    let outcome = rullama(["run", &other, "--device", "cpu", "--chat"])
+        .stdin(format!("/load {file}\n"))
+        .run();
+    has(&outcome.stderr, &["belongs to another model", "micro-e2b"]);
+}
+
+#[test]
+fn flags_that_do_not_go_together() {
+    for flags in [
+        &["--think", "--no-think"][..],
+        &["--raw", "--think"],
+        &["--chat", "--json"],
+        &["--device", "tpu"],
+        &["--gpu-memory", "much"],
+        &["--cache", "q4"],
+    ] {
+        has(&run(flags).fails(2), &["--help"]);
+    }
+}
