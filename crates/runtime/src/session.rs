@@ -6,6 +6,7 @@
 //! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
 
 mod plans;
+mod ready;
 mod save;
 mod steps;
 mod trace;
