@@ -35,6 +35,9 @@ pub(crate) struct DeviceArgs {
     /// GPU memory that may be used, such as 1.5G or 800MiB; without it, as much as the device gives
     #[arg(long, value_name = "BYTES", value_parser = size)]
     gpu_memory: Option<u64>,
+    /// How many of the last layers keep their experts in the file and compute them on the CPU; without it, as many as --gpu-memory asks for
+    #[arg(long, value_name = "LAYERS")]
+    host_experts: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -104,6 +107,7 @@ impl Loader {
             gpu_budget: self.args.gpu_memory,
             context: self.context,
             cache: self.cache,
+            host_experts: self.args.host_experts,
         };
         let bar = progress(0, "loading");
         let mut each = |progress: Progress| {

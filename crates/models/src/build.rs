@@ -1,7 +1,7 @@
 //! A list being written: a graph, a scope for names, and the tensors there are.
 
 use rullama_engine::{
-    graph::{Element, Graph, Member, Type, Value},
+    graph::{Element, Graph, Member, Origin, Type, Value},
     ops::{Branch, Finish, Slice, Start},
 };
 
@@ -76,6 +76,16 @@ impl<'a> Build<'a> {
     /// A weight: `attn_q` means `attn_q.weight`.
     pub(crate) fn weight(&mut self, name: &str) -> Value {
         self.tensor(&format!("{name}.weight"))
+    }
+
+    /// A value the host writes before each run; asking twice for a name gives the same value.
+    pub(crate) fn input(&mut self, name: &str, ty: Type) -> Value {
+        let named = |origin: &Origin| matches!(origin, Origin::Input(known) if known == name);
+        let known = self.graph.values().find(|(_, info)| named(&info.origin));
+        match known.map(|(value, _)| value) {
+            Some(value) => value,
+            None => self.graph.input(name, ty),
+        }
     }
 
     /// Product with a weight, times its scale where the file has one.

@@ -158,8 +158,11 @@ impl Variant {
             cache: Element::F16,
             suppressed: 0,
             traced: false,
+            host_experts: 0,
         };
-        decoder(&config, &catalog, &pass).graph
+        let mut segments = decoder(&config, &catalog, &pass).segments;
+        assert_eq!(segments.len(), 1);
+        segments.remove(0).graph
     }
 }
 

@@ -1,5 +1,6 @@
 //! A model: weights that never change, shared by its sessions.
 
+mod experts;
 mod load;
 mod memory;
 mod rows;
@@ -18,6 +19,8 @@ use rullama_tokenizer::Tokenizer;
 pub use load::{LoadOptions, Progress, TablePlace};
 pub use memory::MemoryUse;
 
+pub(crate) use experts::Routed;
+
 use crate::{
     error::RuntimeError,
     session::{Session, SessionOptions},
@@ -34,6 +37,10 @@ pub(crate) struct Inner {
     pub(crate) catalog: Catalog,
     pub(crate) device: Device,
     pub(crate) weights: Weights,
+    /// Experts that the host computes.
+    pub(crate) host: Weights,
+    /// How many of the last layers have theirs there.
+    pub(crate) host_experts: usize,
     pub(crate) tokenizer: Tokenizer,
     /// Divisors of the global layers' frequencies.
     pub(crate) rope_factors: Vec<f32>,
@@ -104,6 +111,16 @@ impl Model {
     /// Bytes of weights on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
         self.0.weights.gpu_bytes()
+    }
+
+    /// How many of the last layers keep their experts on the host.
+    pub fn host_experts(&self) -> usize {
+        self.0.host_experts
+    }
+
+    /// Bytes of these experts: of a mapped file, or of memory.
+    pub fn host_expert_bytes(&self) -> u64 {
+        self.0.host.host_bytes()
     }
 
     /// Whether the table of per-layer inputs is on the GPU too.

@@ -7,6 +7,7 @@
 
 mod measure;
 mod plans;
+mod ready;
 mod save;
 mod steps;
 mod trace;

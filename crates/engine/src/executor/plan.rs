@@ -5,7 +5,7 @@ use crate::{
     cpu::{CpuPlan, Data},
     error::EngineError,
     gpu::{Arriving, GpuPlan},
-    graph::{Cost, Element, Graph, Step, Type, Value},
+    graph::{Cost, Element, Graph, Origin, Step, Type, Value},
     precision,
 };
 
@@ -58,6 +58,13 @@ impl Plan {
             Self::Cpu(plan) => plan.graph(),
             Self::Gpu(plan) => plan.graph(),
         }
+    }
+
+    /// Whether the list has an input or a state of this name.
+    pub fn has(&self, name: &str) -> bool {
+        let named =
+            |origin: &Origin| matches!(origin, Origin::Input(n) | Origin::State(n) if n == name);
+        self.graph().values().any(|(_, info)| named(&info.origin))
     }
 
     /// Writes ids into an input or a state; they take effect in the runs that follow.

@@ -96,6 +96,16 @@ impl Weights {
         }
     }
 
+    /// Bytes on the host: of a mapped file, or of memory.
+    pub fn host_bytes(&self) -> u64 {
+        match self {
+            Self::Cpu(known) => {
+                known.values().flat_map(|weight| &weight.parts).map(|part| part.len() as u64).sum()
+            }
+            Self::Gpu(_) => 0,
+        }
+    }
+
     /// Bytes on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
         match self {

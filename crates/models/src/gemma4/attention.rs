@@ -20,7 +20,7 @@ pub(super) fn attention(
     let queries = QueryValues {
         q: raw[0],
         q_norm: b.weight("attn_q_norm"),
-        rope: around.positions.of(layer),
+        rope: around.positions(b, layer),
         k_cache,
         v_cache,
     };
@@ -70,7 +70,7 @@ pub(super) fn keys_and_values(
     let (_, raw) = products(b, stream, layer);
     let (k_cache, v_cache) = caches(b, layer, around.pass);
     let OwnValues { k, v, k_norm } = own(b, &raw);
-    let rope = around.positions.of(layer);
+    let rope = around.positions(b, layer);
     let eps = b.eps();
     b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
 }

@@ -1,11 +1,11 @@
 //! The decoder as a list.
 
 use rullama_engine::{
-    graph::{Element, Graph, Type, Value},
+    graph::{Element, Type, Value},
     ops::TopK,
 };
 
-use super::{Config, Kind, Layer, attention, feed_forward, per_layer};
+use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
     build::{Build, Join, Stream},
     tensors::Catalog,
@@ -32,6 +32,8 @@ pub struct Pass {
     pub suppressed: usize,
     /// Whether every named value is made, at the price of speed.
     pub traced: bool,
+    /// How many of the last layers have their experts on the host: the list is cut there.
+    pub host_experts: usize,
 }
 
 /// Where tokens come from.
@@ -77,40 +79,23 @@ impl Inputs {
     pub const UNTURNED: &'static str = "unturned.";
     /// How to draw `[4]`.
     pub const DRAW: &'static str = "draw";
+    /// What experts on the host made for the layer before a segment `[t, d]`.
+    pub const EXPERTS: &'static str = "experts";
+    /// What enters experts on the host `[t, d]`.
+    pub const X: &'static str = "x";
+    /// Experts of each token, for the host `u32[t, k]`.
+    pub const EXPERT_IDS: &'static str = "expert_ids";
+    /// How much they count, for the host `[t, k]`.
+    pub const EXPERT_WEIGHTS: &'static str = "expert_weights";
 }
 
-/// A list and what comes out of it.
+/// A list and what comes out of it. Where experts stay on the host, the list is cut.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The list.
-    pub graph: Graph,
-    /// Logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
+    /// The list: one segment, and one more for each layer whose experts are on the host.
+    pub segments: Vec<Segment>,
+    /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
     pub result: Option<Value>,
-}
-
-/// Positions as the layers see them.
-pub(super) struct Positions {
-    sliding: Option<Value>,
-    global: Option<Value>,
-}
-
-impl Positions {
-    fn new(graph: &mut Graph, config: &Config, tokens: usize) -> Self {
-        let mut table = |kind, name| {
-            let head = config.head(kind)?;
-            Some(graph.input(name, Type::f32([tokens, head / 2, 2])))
-        };
-        Self {
-            sliding: table(Kind::Sliding, Inputs::ROPE_SLIDING),
-            global: table(Kind::Global, Inputs::ROPE_GLOBAL),
-        }
-    }
-
-    /// Turns of a layer's heads.
-    pub(super) fn of(&self, layer: &Layer) -> Value {
-        let table = if layer.kind == Kind::Sliding { self.sliding } else { self.global };
-        table.expect("there is a table for every kind of layer")
-    }
 }
 
 /// Writes the list of one pass.
@@ -123,12 +108,11 @@ pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
         Feed::Ids => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
         Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
-    let positions = Positions::new(&mut b.graph, config, pass.tokens);
     let table = b.weight("token_embd");
     let h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
     b.tap(h, "embed_scaled");
     let extra = per_layer::inputs(&mut b, config, pass, ids, h);
-    let around = Around { config, pass, positions: &positions, extra };
+    let mut around = Around { config, pass, extra, segments: Vec::new() };
 
     b.enter("blk.0");
     let mut stream = b.behind_norm(h, "attn_norm");
@@ -137,25 +121,47 @@ pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
         let last_writer = layer.index + 1 == config.owners();
         if pass.want == Want::Caches && last_writer {
             attention::keys_and_values(&mut b, stream, layer, &around);
-            return Decoder { graph: b.graph, result: None };
+            return around.end(b, None);
         }
-        stream = one_layer(&mut b, stream, layer, &around);
+        stream = one_layer(&mut b, stream, layer, &mut around);
     }
     let result = choose(&mut b, stream, config, pass);
-    Decoder { graph: b.graph, result: Some(result) }
+    around.end(b, Some(result))
 }
 
 /// What all layers share.
 pub(super) struct Around<'a> {
     pub(super) config: &'a Config,
     pub(super) pass: &'a Pass,
-    pub(super) positions: &'a Positions,
     /// Per-layer inputs.
     pub(super) extra: Option<Value>,
+    /// Segments that have ended.
+    pub(super) segments: Vec<Segment>,
+}
+
+impl Around<'_> {
+    /// Positions as a layer's heads see them.
+    pub(super) fn positions(&self, b: &mut Build<'_>, layer: &Layer) -> Value {
+        let name = match layer.kind {
+            Kind::Sliding => Inputs::ROPE_SLIDING,
+            Kind::Global => Inputs::ROPE_GLOBAL,
+        };
+        b.input(name, Type::f32([self.pass.tokens, layer.head / 2, 2]))
+    }
+
+    /// Whether the host computes a layer's experts.
+    pub(super) fn experts_on_host(&self, layer: &Layer) -> bool {
+        layer.index >= self.config.layers.len().saturating_sub(self.pass.host_experts)
+    }
+
+    fn end(mut self, b: Build<'_>, result: Option<Value>) -> Decoder {
+        self.segments.push(Segment { graph: b.graph, experts: None });
+        Decoder { segments: self.segments, result }
+    }
 }
 
 /// Takes the residual stream on its way into a layer and gives it on its way into what follows.
-fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &Around<'_>) -> Stream {
+fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &mut Around<'_>) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
     let (h, a) = attention::attention(b, stream, layer, around);
@@ -165,7 +171,7 @@ fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &Around<'
 
     let (h, m) = match around.config.experts {
         None => feed_forward::dense(b, stream, layer),
-        Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts),
+        Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts, around),
     };
     let (h, a, norm) = match around.extra {
         None => (h, m, "post_ffw_norm"),

@@ -2,7 +2,7 @@
 
 use rullama_engine::graph::Value;
 
-use super::{Experts, Layer};
+use super::{Experts, HostExperts, Layer, decoder::Around, segment::cut};
 use crate::build::{Build, Stream};
 
 /// The stream, and `down · (gelu(gate · x) ⊙ (up · x))`.
@@ -19,28 +19,54 @@ pub(super) fn dense_and_experts(
     stream: Stream,
     layer: &Layer,
     experts: Experts,
+    around: &mut Around<'_>,
 ) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let (h, m) = dense(b, stream, layer);
     let norm = b.spelled(&["post_ffw_norm_1", "ffn_post_norm_1"]);
     let m = b.norm(m, norm);
 
-    // The router looks at the stream itself, behind a norm without a weight; its scale takes the weight's place.
-    let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
-    let width = b.graph.ty(h).shape.width();
-    let weight = b.weight("ffn_gate_inp");
-    let logits = b.graph.norm_linear(h, scale, eps, weight);
-    b.tap(logits, name("router_logits"));
-    let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
-    let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
-    let per_expert = b.tensor(per_expert);
-    let factor = (width as f64).sqrt().recip() as f32;
-    let (ids, weights) = b.graph.router(logits, per_expert, experts.used, factor);
+    let (ids, weights) = router(b, h, layer, experts);
     b.tap(ids, name("topk_index"));
     b.tap(weights, name("topk_weights"));
 
     let norm = b.spelled(&["pre_ffw_norm_2", "ffn_pre_norm_2"]);
     let x = b.norm(h, norm);
+    let [h, m, y] = if around.experts_on_host(layer) {
+        let layer = layer.index;
+        cut(b, around, HostExperts { layer, x, ids, weights }, [h, m])
+    } else {
+        [h, m, mixture(b, x, ids, weights, experts)]
+    };
+    b.tap(y, name("experts_out"));
+    let norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
+    let y = b.norm(y, norm);
+    (h, b.graph.add(m, y))
+}
+
+/// Which experts each token goes to, and how much each of them counts.
+fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Value, Value) {
+    // The router looks at the stream itself, behind a norm without a weight; its scale takes the weight's place.
+    let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
+    let width = b.graph.ty(h).shape.width();
+    let weight = b.weight("ffn_gate_inp");
+    let logits = b.graph.norm_linear(h, scale, eps, weight);
+    b.tap(logits, format!("layer.{}.router_logits", layer.index));
+    let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
+    let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
+    let per_expert = b.tensor(per_expert);
+    let factor = (width as f64).sqrt().recip() as f32;
+    b.graph.router(logits, per_expert, experts.used, factor)
+}
+
+/// The weighted sum of each token's experts.
+pub(super) fn mixture(
+    b: &mut Build<'_>,
+    x: Value,
+    ids: Value,
+    weights: Value,
+    experts: Experts,
+) -> Value {
     let routes = b.graph.routes(ids, experts.count);
     let both = if b.has("ffn_gate_up_exps.weight") {
         let gate_up = b.weight("ffn_gate_up_exps");
@@ -54,9 +80,5 @@ pub(super) fn dense_and_experts(
     };
     let down = b.weight("ffn_down_exps");
     let z = b.graph.linear_experts(both, &routes, down);
-    let y = b.graph.experts_combine(z, weights);
-    b.tap(y, name("experts_out"));
-    let norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
-    let y = b.norm(y, norm);
-    (h, b.graph.add(m, y))
+    b.graph.experts_combine(z, weights)
 }

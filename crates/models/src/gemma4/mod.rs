@@ -6,6 +6,8 @@ mod decoder;
 mod expected;
 mod feed_forward;
 mod per_layer;
+mod segment;
 
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};
+pub use segment::{ExpertList, HostExperts, Segment, crosses_cut, expert_list};

@@ -1,6 +1,6 @@
 //! From a file to weights on a device, piece by piece.
 
-use std::ops::ControlFlow;
+use std::{collections::HashSet, ops::ControlFlow};
 
 use rullama_engine::{
     EngineError,
@@ -10,7 +10,7 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{Config, Feed, Kind, Pass, Want, decoder},
+    gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_list},
 };
 use sha2::{Digest, Sha256};
 
@@ -39,6 +39,9 @@ pub struct LoadOptions {
     pub context: Option<usize>,
     /// Caches the memory is planned for.
     pub cache: CacheType,
+    /// How many of the last layers keep their experts on the host, which computes them; without it, as many as the budget asks
+    /// for. Nothing for models without experts and on the CPU.
+    pub host_experts: Option<usize>,
 }
 
 /// Where the table of per-layer inputs goes: it is the largest tensor of the small models, and a token reads one row of it.
@@ -78,7 +81,11 @@ pub(super) async fn load(
     let need = MemoryUse::estimate(&config, &catalog, options);
     let wanted = need.table_wanted(&device, options)?;
 
+    let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
+    let on_host = host_tensors(&config, &catalog, host_experts);
+
     let mut weights = Weights::new(&device);
+    let mut host = Weights::new(&Device::Cpu);
     let list = full_list(&config, &catalog, wanted);
     let mut wants: Vec<(&Origin, &Type)> = list
         .values()
@@ -90,7 +97,8 @@ pub(super) async fn load(
     // Room first: a model that does not fit is refused before gigabytes are read.
     let mut table_resident = wanted;
     for (origin, ty) in &wants {
-        match weights.reserve(origin, ty).await {
+        let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
+        match place.reserve(origin, ty).await {
             Err(EngineError::OutOfMemory { .. })
                 if is_table(origin) && options.table == TablePlace::Auto =>
             {
@@ -104,21 +112,23 @@ pub(super) async fn load(
     let bytes = |name: &str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
     let total = tensors.map(|(name, ..)| bytes(name)).sum();
     let hash = Sha256::new();
-    let mut loader =
-        Loader { gguf: &gguf, weights: &mut weights, progress, done: 0, total, hash, queued: 0 };
+    let mut loader = Loader { gguf: &gguf, progress, done: 0, total, hash, queued: 0 };
     for (origin, ty) in wants {
+        let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
         for (name, first, ty) in origin.tensors(ty) {
-            loader.tensor(origin, name, first, &ty).await?;
+            loader.tensor(place, origin, Rows { name, first, ty: &ty }).await?;
         }
     }
-    loader.weights.settle().await?;
     let fingerprint = loader.hash.finalize().into();
+    weights.settle().await?;
     Ok(Inner {
         gguf,
         config,
         catalog,
         device,
         weights,
+        host,
+        host_experts,
         tokenizer,
         rope_factors,
         table_resident,
@@ -138,8 +148,28 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         cache: Element::F32,
         suppressed: 0,
         traced: false,
+        host_experts: 0,
     };
-    decoder(config, catalog, &pass).graph
+    let mut segments = decoder(config, catalog, &pass).segments;
+    segments.pop().expect("a list has a segment").graph
+}
+
+/// The tensors of the experts of the last `layers` layers.
+fn host_tensors(config: &Config, catalog: &Catalog, layers: usize) -> HashSet<String> {
+    let all = config.layers.len();
+    (all.saturating_sub(layers)..all)
+        .flat_map(|layer| expert_tensors(config, catalog, layer))
+        .collect()
+}
+
+/// The tensors of a layer's experts; none if the model has no experts.
+pub(super) fn expert_tensors(config: &Config, catalog: &Catalog, layer: usize) -> Vec<String> {
+    let Some(list) = expert_list(config, catalog, layer, 1) else { return Vec::new() };
+    list.graph.values().filter_map(|(_, info)| info.origin.weight_name()).collect()
+}
+
+fn is_among(tensors: &HashSet<String>, origin: &Origin) -> bool {
+    matches!(origin, Origin::Weight(name) if tensors.contains(name))
 }
 
 fn is_table(origin: &Origin) -> bool {
@@ -152,9 +182,15 @@ fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> u64 {
     tensors.iter().filter_map(|(name, ..)| Some(gguf.tensor(name)?.offset())).min().unwrap_or(0)
 }
 
+/// A tensor and where its rows begin in its weight.
+struct Rows<'a> {
+    name: &'a str,
+    first: usize,
+    ty: &'a Type,
+}
+
 struct Loader<'a> {
     gguf: &'a Gguf,
-    weights: &'a mut Weights,
     progress: OnProgress<'a>,
     done: u64,
     total: u64,
@@ -163,13 +199,12 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Brings one tensor, whose rows begin at row `offset` of its weight.
+    /// Brings one tensor to where it is wanted.
     async fn tensor(
         &mut self,
+        weights: &mut Weights,
         origin: &Origin,
-        name: &str,
-        offset: usize,
-        ty: &Type,
+        Rows { name, first: offset, ty }: Rows<'_>,
     ) -> Result<(), RuntimeError> {
         let tensor = self.gguf.tensor(name).expect("the catalogue was made from this file");
         // The table may or may not be loaded, so it is no part of the fingerprint.
@@ -180,10 +215,10 @@ impl Loader<'_> {
         if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
             let numbers = self.gguf.rows_f32(tensor, 0..tensor.rows()).await?;
             let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-            self.weights.write(origin, name, offset, bytes.into())?;
+            weights.write(origin, name, offset, bytes.into())?;
             return self.report(tensor.nbytes());
         }
-        let rows = (self.weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
+        let rows = (weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
         let rows = rows.next_multiple_of(ROW_STEP).min(tensor.rows());
         let mut first = 0;
         while first < tensor.rows() {
@@ -195,10 +230,10 @@ impl Loader<'_> {
             let length = bytes.len() as u64;
             // Fits: the tensor's rows were checked against its shape.
             let row = offset + usize::try_from(first).unwrap_or(0);
-            self.weights.write(origin, name, row, bytes)?;
+            weights.write(origin, name, row, bytes)?;
             self.queued += length;
             if self.queued >= QUEUED {
-                self.weights.settle().await?;
+                weights.settle().await?;
                 self.queued = 0;
             }
             self.report(length)?;

@@ -1,5 +1,7 @@
 //! How much memory a model will take, before it takes it.
 
+use std::collections::BTreeMap;
+
 use rullama_engine::{
     executor::{Device, state_bytes},
     gpu::work_bytes,
@@ -7,10 +9,10 @@ use rullama_engine::{
 };
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Feed, Pass, Want, decoder},
+    gemma4::{Config, Feed, Pass, Want, crosses_cut, decoder},
 };
 
-use super::load::{LoadOptions, TABLE, TablePlace};
+use super::load::{LoadOptions, TABLE, TablePlace, expert_tensors};
 use crate::{
     error::RuntimeError,
     session::{DEFAULT_CONTEXT, MOST_TOKENS, ring_slots},
@@ -19,8 +21,14 @@ use crate::{
 /// Bytes a model and one session take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Weights, without the table of per-layer inputs.
+    /// Weights on the GPU, without the table of per-layer inputs.
     pub weights: u64,
+    /// Experts among these weights.
+    pub gpu_expert_bytes: u64,
+    /// Experts that stay on the host.
+    pub host_expert_bytes: u64,
+    /// How many of the last layers have their experts there.
+    pub host_experts: usize,
     /// The table of per-layer inputs, which may stay on the host.
     pub table: u64,
     /// Caches of one session.
@@ -32,8 +40,33 @@ pub struct MemoryUse {
 }
 
 impl MemoryUse {
-    /// What a model will take with these options.
+    /// What a model will take on a GPU with these options. Where they do not say how many experts stay on the host, there are
+    /// as few as fit the budget; if none of that fits, those that need least.
     pub fn estimate(config: &Config, catalog: &Catalog, options: &LoadOptions) -> Self {
+        let most = config.experts.map_or(0, |_| config.layers.len());
+        let with = |layers| Self::with_host_experts(config, catalog, options, layers);
+        match (options.host_experts, options.gpu_budget) {
+            (Some(layers), _) => with(layers.min(most)),
+            (None, None) => with(0),
+            (None, Some(budget)) => {
+                let table = options.table == TablePlace::Gpu;
+                (1..=most).map(with).fold(with(0), |best, more| {
+                    if best.gpu(table) <= budget || best.gpu(table) <= more.gpu(table) {
+                        best
+                    } else {
+                        more
+                    }
+                })
+            }
+        }
+    }
+
+    fn with_host_experts(
+        config: &Config,
+        catalog: &Catalog,
+        options: &LoadOptions,
+        host_experts: usize,
+    ) -> Self {
         let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
         let chunk = MOST_TOKENS.min(context);
         let pass = |tokens, feed, want| Pass {
@@ -46,20 +79,37 @@ impl MemoryUse {
             cache: options.cache.into(),
             suppressed: 0,
             traced: false,
+            host_experts,
         };
-        let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).graph;
-        let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).graph;
-        let states = step.values().filter(|(_, info)| matches!(info.origin, Origin::State(_)));
+        let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).segments;
+        let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).segments;
+        // By name: segments and lists share them.
+        let mut states = BTreeMap::new();
+        for (_, info) in fill.iter().chain(&step).flat_map(|segment| segment.graph.values()) {
+            if let Origin::State(name) = &info.origin {
+                states.insert(name, state_bytes(&info.ty) as u64);
+            }
+        }
+        let (cut, caches): (Vec<_>, Vec<_>) =
+            states.into_iter().partition(|(name, _)| crosses_cut(name));
+        let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let work: u64 = fill.iter().chain(&step).map(|segment| work_bytes(&segment.graph)).sum();
+
         let bytes = |name: &str| catalog.get(name).map_or(0, weight_bytes);
+        let experts = |layer: usize| -> u64 {
+            expert_tensors(config, catalog, layer).iter().map(|name| bytes(name)).sum()
+        };
+        let first_on_host = config.layers.len().saturating_sub(host_experts);
+        let host_expert_bytes = (first_on_host..config.layers.len()).map(experts).sum();
+        let all: u64 = catalog.iter().map(|(_, ty)| weight_bytes(ty)).sum();
         Self {
-            weights: catalog
-                .iter()
-                .filter(|(name, _)| *name != TABLE)
-                .map(|(_, ty)| weight_bytes(ty))
-                .sum(),
+            weights: all - bytes(TABLE) - host_expert_bytes,
+            gpu_expert_bytes: (0..first_on_host).map(experts).sum(),
+            host_expert_bytes,
+            host_experts,
             table: bytes(TABLE),
-            caches: states.map(|(_, info)| state_bytes(&info.ty) as u64).sum(),
-            work: work_bytes(&fill) + work_bytes(&step),
+            caches: sum(caches),
+            work: work + sum(cut),
             context,
         }
     }

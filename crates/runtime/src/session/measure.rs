@@ -1,6 +1,6 @@
 //! What benchmarks ask of a session beside its tokens.
 
-use rullama_engine::{executor::Plan, gpu::profile::Table};
+use rullama_engine::gpu::profile::Table;
 use rullama_models::gemma4::Want;
 
 use super::{Session, steps::step};
@@ -29,7 +29,7 @@ impl Session {
         self.write_tokens(Want::Caches, tokens, range.clone()).await?;
         self.written = self.written.max(range.end);
         let ready = self.ready(Want::Caches, tokens).await?;
-        let Plan::Gpu(plan) = &ready.plan else { return Ok(None) };
+        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         // The first run makes the clocks warm.
         plan.profile(&step).await?;

@@ -2,21 +2,10 @@
 
 use std::collections::HashMap;
 
-use rullama_engine::{
-    executor::{Memory, Plan},
-    graph::Value,
-};
 use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
 
-use super::Session;
+use super::{Session, ready::Ready};
 use crate::error::RuntimeError;
-
-/// A list ready to run and what comes out of it.
-#[derive(Debug)]
-pub(super) struct Ready {
-    pub(super) plan: Plan,
-    pub(super) result: Option<Value>,
-}
 
 /// The lists that are ready, by what they are for and the tokens of a run.
 #[derive(Debug, Default)]
@@ -32,7 +21,7 @@ impl Plans {
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
-        self.0.values().map(|ready| ready.plan.gpu_bytes()).sum()
+        self.0.values().map(|ready| ready.gpu_bytes()).sum()
     }
 }
 
@@ -50,6 +39,7 @@ impl Session {
             cache: self.options.cache.into(),
             suppressed: if want == Want::Caches { 0 } else { self.options.suppress.len() },
             traced: false,
+            host_experts: self.model.0.host_experts,
         }
     }
 
@@ -71,10 +61,9 @@ impl Session {
 async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
     let model = session.model.clone();
     let list = decoder(&model.0.config, &model.0.catalog, pass);
-    let memory: &mut Memory = &mut session.memory;
-    let plan = Plan::new(list.graph, &model.0.weights, memory).await?;
+    let ready = Ready::new(list, &model.0, &mut session.memory).await?;
     if pass.suppressed > 0 {
-        plan.write_ids(Inputs::SUPPRESSED, session.options.suppress.clone());
+        ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }
-    Ok(Ready { plan, result: list.result })
+    Ok(ready)
 }

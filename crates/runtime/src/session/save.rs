@@ -7,7 +7,7 @@ use rullama_engine::{
     executor::state_bytes,
     graph::{Origin, Type},
 };
-use rullama_models::gemma4::{Want, decoder};
+use rullama_models::gemma4::{Want, crosses_cut, decoder};
 
 use super::{Session, SessionOptions};
 use crate::{
@@ -95,10 +95,16 @@ impl Session {
             Origin::State(name) => Some(name.clone()),
             _ => None,
         };
-        list.graph
-            .values()
-            .filter_map(|(_, info)| Some((state(&info.origin)?, info.ty.clone())))
-            .collect()
+        let mut caches: Vec<(String, Type)> = Vec::new();
+        for (_, info) in list.segments.iter().flat_map(|segment| segment.graph.values()) {
+            // A save is the same wherever experts are.
+            if let Some(name) = state(&info.origin).filter(|name| !crosses_cut(name))
+                && !caches.iter().any(|(known, _)| *known == name)
+            {
+                caches.push((name, info.ty.clone()));
+            }
+        }
+        caches
     }
 }
 

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Device, Plan},
+    executor::Device,
     gpu::profile::Table,
     graph::{Cost, Step},
     ops::{Draw, rope_table},
 };
 use rullama_models::gemma4::{Inputs, Kind, Want};
 
-use super::Session;
+use super::{Session, ready::Ready};
 use crate::error::RuntimeError;
 
 /// Tokens a run of a prompt may have; the session's own limit cuts the list.
@@ -50,8 +50,9 @@ impl Session {
             let count = left.min(size);
             let range = self.filled..self.filled + count;
             self.write_tokens(Want::Caches, size, range.clone()).await?;
+            let model = self.model.clone();
             let ready = self.ready(Want::Caches, size).await?;
-            ready.plan.run(&step(&range, 0))?;
+            ready.run(&model.0, &step(&range, 0)).await?;
             self.advance(count);
             if !each(self.filled) {
                 return Ok(false);
@@ -128,10 +129,11 @@ impl Session {
     pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
         let ready = self.ready(want(pick), 1).await?;
-        Ok(ready.plan.cost(&step(&range, 0)))
+        Ok(ready.cost(&step(&range, 0)))
     }
 
-    /// Runs one step of the token loop with a clock around every launch. The step counts for nothing.
+    /// Runs one step of the token loop with a clock around every launch. The step counts for nothing. There is no profile on the
+    /// CPU, or where the host computes experts between launches.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -146,7 +148,7 @@ impl Session {
         self.drop_ahead();
         let range = self.filled..self.filled + 1;
         let ready = self.ready(want(pick), 1).await?;
-        let Plan::Gpu(plan) = &ready.plan else { return Ok(None) };
+        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::with_capacity(PROFILED_RUNS);
         for _ in 0..PROFILED_RUNS {
@@ -155,10 +157,11 @@ impl Session {
         Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
-    /// How many steps may be under way: a step whose input needs the host cannot be queued before its token is known.
+    /// How many steps may be under way: a step that needs the host cannot be queued before its token is known.
     fn depth(&self) -> usize {
         let on_gpu = matches!(self.model.device(), Device::Gpu(_));
-        let self_feeding = self.model.0.table_resident || self.model.config().per_layer.is_none();
+        let table = self.model.0.table_resident || self.model.config().per_layer.is_none();
+        let self_feeding = table && self.model.host_experts() == 0;
         if on_gpu && self_feeding { self.options.ahead.max(1) } else { 1 }
     }
 
@@ -175,18 +178,19 @@ impl Session {
         let first = self.ahead.is_empty();
         let last = self.tokens.last().copied().unwrap_or(0);
         let rows = if first { self.model.0.table_rows(&[last]).await? } else { None };
+        let model = self.model.clone();
         let ready = self.ready(want, 1).await?;
         if first {
-            ready.plan.write_ids(Inputs::TOKEN, vec![last]);
+            ready.write_ids(Inputs::TOKEN, &[last]);
         }
         if let Some(rows) = rows {
-            ready.plan.write_numbers(Inputs::PER_LAYER, rows);
+            ready.write_numbers(Inputs::PER_LAYER, &rows);
         }
         if let Pick::Drawn { draw, .. } = pick {
-            ready.plan.write_numbers(Inputs::DRAW, <[f32; 4]>::from(draw).to_vec());
+            ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
         let token = ready.result.expect("a list that chooses has a result");
-        let results = ready.plan.run_reading(&step(&range, seed), &[token]).await?;
+        let results = ready.run_reading(&model.0, &step(&range, seed), &[token]).await?;
         self.ahead.push_back(results);
         self.written = self.written.max(range.end);
         Ok(())
@@ -197,9 +201,10 @@ impl Session {
         let size = if count == 1 { 1 } else { count.max(self.options.chunk.min(LOGIT_ROWS)) };
         let range = self.filled..self.filled + count;
         self.write_tokens(Want::Logits, size, range.clone()).await?;
+        let model = self.model.clone();
         let ready = self.ready(Want::Logits, size).await?;
         let logits = ready.result.expect("a list of logits has a result");
-        let results = ready.plan.run_reading(&step(&range, 0), &[logits]).await?;
+        let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
             Some(Data::F32(rows)) => rows,
             other => panic!("logits are numbers, not {other:?}"),
@@ -229,9 +234,9 @@ impl Session {
         let ready = self.ready(want, size).await?;
         if let Some(mut rows) = rows {
             rows.resize(size * width, 0.0);
-            ready.plan.write_numbers(Inputs::PER_LAYER, rows);
+            ready.write_numbers(Inputs::PER_LAYER, &rows);
         }
-        ready.plan.write_ids(Inputs::IDS, ids);
+        ready.write_ids(Inputs::IDS, &ids);
         Ok(())
     }
 
@@ -243,7 +248,7 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         let model = self.model.clone();
         let ready = self.ready(want, size).await?;
-        write_rope(&ready.plan, &model.0, size, range.start);
+        write_rope(ready, &model.0, size, range.start);
         Ok(())
     }
 }
@@ -258,18 +263,18 @@ fn want(pick: Pick) -> Want {
 /// Most rows of logits made at once: a row of the real vocabulary is a megabyte.
 const LOGIT_ROWS: usize = 32;
 
-fn write_rope(plan: &Plan, model: &crate::model::Inner, size: usize, first: usize) {
+fn write_rope(ready: &Ready, model: &crate::model::Inner, size: usize, first: usize) {
     let config = &model.config;
     // Positions fit: a context has fewer than 2^24 tokens.
     let positions = first as u32..(first + size) as u32;
     if let Some(head) = config.head(Kind::Sliding) {
         let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);
-        plan.write_numbers(Inputs::ROPE_SLIDING, table);
+        ready.write_numbers(Inputs::ROPE_SLIDING, &table);
     }
     if let Some(head) = config.head(Kind::Global) {
         let factors = Some(model.rope_factors.as_slice());
         let table = rope_table(positions, config.rope.global.into(), head, factors);
-        plan.write_numbers(Inputs::ROPE_GLOBAL, table);
+        ready.write_numbers(Inputs::ROPE_GLOBAL, &table);
     }
 }
 

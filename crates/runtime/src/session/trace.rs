@@ -2,12 +2,11 @@
 
 use rullama_engine::{
     cpu::Data,
-    executor::Plan,
-    graph::{Element, Origin, Value},
+    graph::{Element, Graph, Origin, Value},
 };
 use rullama_models::gemma4::{Inputs, Pass, Want, decoder};
 
-use super::{Session, plans::Ready, steps::step};
+use super::{Session, ready::Ready, steps::step};
 use crate::error::RuntimeError;
 
 /// A named intermediate value of some tokens.
@@ -37,37 +36,27 @@ impl Session {
         let model = self.model.clone();
         let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
         let mut list = decoder(&model.0.config, &model.0.catalog, &pass);
-        let taps: Vec<(String, Value)> = list
-            .graph
-            .values()
-            .filter_map(|(value, info)| Some((info.tap.clone()?, value)))
-            .collect();
-        taps.iter().for_each(|(_, value)| list.graph.keep(*value));
-        let plan = Plan::new(list.graph, &model.0.weights, &mut self.memory).await?;
+        let tapped = list.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
+        let values: Vec<Vec<Value>> = tapped.collect();
+        let ready = Ready::new(list, &model.0, &mut self.memory).await?;
         if pass.suppressed > 0 {
-            plan.write_ids(Inputs::SUPPRESSED, self.options.suppress.clone());
+            ready.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }
-        for (name, numbers) in unturned(&plan) {
-            plan.write_numbers(&name, numbers);
+        for graph in ready.graphs() {
+            for (name, numbers) in unturned(graph) {
+                ready.write_numbers(&name, &numbers);
+            }
         }
-        self.plans.put(Want::Logits, count, Ready { plan, result: list.result });
+        self.plans.put(Want::Logits, count, ready);
         self.write_tokens(Want::Logits, count, 0..count).await?;
-        let values: Vec<Value> = taps.iter().map(|(_, value)| *value).collect();
         let ready = self.ready(Want::Logits, count).await?;
-        let data = ready.plan.run_reading(&step(&(0..count), 0), &values).await?.wait().await?;
-        let traced = taps
-            .into_iter()
-            .zip(data)
-            .map(|((name, value), data)| {
-                let ty = ready.plan.graph().ty(value);
-                let numbers = match (ty.element, data) {
-                    (Element::U32, Data::U32(ids)) => ids.into_iter().map(|id| id as f32).collect(),
-                    (_, data) => data.f32().to_vec(),
-                };
-                Tap { name, shape: ty.shape.dims().to_vec(), numbers }
-            })
-            .collect();
-        let mut traced: Vec<Tap> = traced;
+        let step = step(&(0..count), 0);
+        let data = ready.run_reading_all(&model.0, &step, &values).await?;
+        let segments = ready.graphs().zip(values.iter().zip(data));
+        let traced = segments.flat_map(|(graph, (values, data))| {
+            values.iter().zip(data).map(|(value, data)| tap(graph, *value, data))
+        });
+        let mut traced: Vec<Tap> = traced.collect();
         let probabilities: Vec<Tap> = traced.iter().filter_map(|tap| self.router(tap)).collect();
         traced.extend(probabilities);
         self.plans.remove(Want::Logits, count);
@@ -95,8 +84,8 @@ impl Session {
 }
 
 /// Inputs of turns that turn nothing.
-fn unturned(plan: &Plan) -> Vec<(String, Vec<f32>)> {
-    let inputs = plan.graph().values().filter_map(|(_, info)| match &info.origin {
+fn unturned(graph: &Graph) -> Vec<(String, Vec<f32>)> {
+    let inputs = graph.values().filter_map(|(_, info)| match &info.origin {
         Origin::Input(name) if name.starts_with(Inputs::UNTURNED) => {
             let pairs = info.ty.shape.len() / 2;
             Some((name.clone(), [1.0, 0.0].repeat(pairs)))
@@ -104,4 +93,22 @@ fn unturned(plan: &Plan) -> Vec<(String, Vec<f32>)> {
         _ => None,
     });
     inputs.collect()
+}
+
+/// Keeps and lists all named values.
+fn keep_tapped(graph: &mut Graph) -> Vec<Value> {
+    let tapped = graph.values().filter(|(_, info)| info.tap.is_some());
+    let values: Vec<Value> = tapped.map(|(value, _)| value).collect();
+    values.iter().for_each(|value| graph.keep(*value));
+    values
+}
+
+fn tap(graph: &Graph, value: Value, data: Data) -> Tap {
+    let info = graph.info(value);
+    let numbers = match (info.ty.element, data) {
+        (Element::U32, Data::U32(ids)) => ids.into_iter().map(|id| id as f32).collect(),
+        (_, data) => data.f32().to_vec(),
+    };
+    let name = info.tap.clone().unwrap_or_default();
+    Tap { name, shape: info.ty.shape.dims().to_vec(), numbers }
 }

@@ -3,6 +3,7 @@
 mod answers;
 mod chunks;
 mod counts;
+mod experts;
 mod golden;
 mod hostile;
 mod parity;

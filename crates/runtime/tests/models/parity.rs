@@ -42,7 +42,7 @@ fn greedy_continuations_of_every_model_and_prompt() {
     }
 }
 
-fn check_logits(model: &Model, golden: &Golden, prompt: &str, what: &str) {
+pub(crate) fn check_logits(model: &Model, golden: &Golden, prompt: &str, what: &str) {
     let ids = golden.ids(&format!("{prompt}.ids"));
     let mut session = model.session(&exact()).expect("a session");
     session.extend(&ids).expect("the prompt fits");
@@ -68,7 +68,7 @@ fn check_logits(model: &Model, golden: &Golden, prompt: &str, what: &str) {
     }
 }
 
-fn check_greedy(model: &Model, golden: &Golden, prompt: &str, what: &str) {
+pub(crate) fn check_greedy(model: &Model, golden: &Golden, prompt: &str, what: &str) {
     let mut session = model.session(&exact()).expect("a session");
     session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("the prompt fits");
     let margins = golden.f32(&format!("{prompt}.greedy_margin"));

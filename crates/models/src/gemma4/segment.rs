@@ -1,0 +1,99 @@
+//! A list cut where experts stay on the host: what runs on the device between two cuts, and what crosses them.
+
+use rullama_engine::graph::{Graph, Origin, Type, Value};
+
+use super::{Config, Inputs, decoder::Around, feed_forward};
+use crate::{build::Build, tensors::Catalog};
+
+/// A part of a list that runs in one go.
+#[derive(Debug)]
+pub struct Segment {
+    /// The part.
+    pub graph: Graph,
+    /// The experts the host computes behind it; their sum is the input [`Inputs::EXPERTS`] of the next segment.
+    pub experts: Option<HostExperts>,
+}
+
+/// Experts of one layer that the host computes, and the kept values of a segment it needs for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostExperts {
+    /// The layer.
+    pub layer: usize,
+    /// What enters the experts `[t, d]`.
+    pub x: Value,
+    /// Which experts each token goes to `u32[t, k]`.
+    pub ids: Value,
+    /// How much each of them counts `[t, k]`.
+    pub weights: Value,
+}
+
+/// The experts of one layer as a list of their own.
+#[derive(Debug)]
+pub struct ExpertList {
+    /// The list; its inputs are [`Inputs::X`], [`Inputs::EXPERT_IDS`] and [`Inputs::EXPERT_WEIGHTS`].
+    pub graph: Graph,
+    /// The weighted sum of each token's experts `[t, d]`.
+    pub result: Value,
+}
+
+/// Whether a state only carries values over a cut: it means nothing after a run.
+pub fn crosses_cut(state: &str) -> bool {
+    state.starts_with(CUT)
+}
+
+const CUT: &str = "cut.";
+
+/// Writes the list of one layer's experts; `None` if the model has no experts.
+///
+/// # Panics
+/// If the catalogue is not of this configuration.
+pub fn expert_list(
+    config: &Config,
+    catalog: &Catalog,
+    layer: usize,
+    tokens: usize,
+) -> Option<ExpertList> {
+    let experts = config.experts?;
+    let mut b = Build::new(catalog, config.eps, false);
+    b.enter(&format!("blk.{layer}"));
+    let x = b.input(Inputs::X, Type::f32([tokens, config.width]));
+    let ids = b.input(Inputs::EXPERT_IDS, Type::u32([tokens, experts.used]));
+    let weights = b.input(Inputs::EXPERT_WEIGHTS, Type::f32([tokens, experts.used]));
+    let result = feed_forward::mixture(&mut b, x, ids, weights, experts);
+    b.graph.keep(result);
+    Some(ExpertList { graph: b.graph, result })
+}
+
+/// Ends a segment before the experts of a layer and begins the next one behind them: takes the stream and the dense branch and
+/// gives them again, with the experts' sum.
+pub(super) fn cut(
+    b: &mut Build<'_>,
+    around: &mut Around<'_>,
+    experts: HostExperts,
+    [h, m]: [Value; 2],
+) -> [Value; 3] {
+    let tokens = around.pass.tokens;
+    let mut carried = vec![carry(b, "h", h, tokens), carry(b, "m", m, tokens)];
+    carried.extend(around.extra.map(|extra| carry(b, "extra", extra, tokens)));
+    [experts.x, experts.ids, experts.weights].into_iter().for_each(|value| b.graph.keep(value));
+    let graph = std::mem::take(&mut b.graph);
+    around.segments.push(Segment { graph, experts: Some(experts) });
+
+    let mut again = carried.into_iter().map(|(name, ty)| b.graph.state(name, ty));
+    let (h, m) = (again.next(), again.next());
+    around.extra = again.next();
+    let y = b.input(Inputs::EXPERTS, Type::f32([tokens, around.config.width]));
+    let [Some(h), Some(m)] = [h, m] else { unreachable!("both were carried") };
+    [h, m, y]
+}
+
+/// Stores a value for the segments that follow. Runs of different sizes keep theirs apart.
+fn carry(b: &mut Build<'_>, what: &str, value: Value, tokens: usize) -> (String, Type) {
+    let (name, ty) = (format!("{CUT}{what}.{tokens}"), b.graph.ty(value).clone());
+    // What has crossed a cut before and has not changed is there already.
+    if b.graph.info(value).origin != Origin::State(name.clone()) {
+        let state = b.graph.state(name.clone(), ty.clone());
+        b.graph.store(state, value);
+    }
+    (name, ty)
+}

@@ -1,0 +1,151 @@
+//! A list made ready: one plan, or several with the host's experts between them.
+
+use rullama_engine::{
+    cpu::Data,
+    executor::{Memory, Plan, Results},
+    gpu::GpuPlan,
+    graph::{Cost, Graph, Step, Value},
+};
+use rullama_models::gemma4::{Decoder, HostExperts, Inputs};
+
+use crate::{
+    error::RuntimeError,
+    model::{Inner, Routed},
+};
+
+/// A list ready to run and what comes out of it.
+#[derive(Debug)]
+pub(super) struct Ready {
+    /// All segments but the last, each with what the host does behind it.
+    front: Vec<(Plan, HostExperts)>,
+    last: Plan,
+    /// A value of the last segment.
+    pub(super) result: Option<Value>,
+}
+
+impl Ready {
+    pub(super) async fn new(
+        list: Decoder,
+        model: &Inner,
+        memory: &mut Memory,
+    ) -> Result<Self, RuntimeError> {
+        let (mut front, mut last) = (Vec::new(), None);
+        for segment in list.segments {
+            let plan = Plan::new(segment.graph, &model.weights, memory).await?;
+            match segment.experts {
+                Some(experts) => front.push((plan, experts)),
+                None => last = Some(plan),
+            }
+        }
+        let last = last.expect("no experts are behind the last segment");
+        Ok(Self { front, last, result: list.result })
+    }
+
+    /// Writes ids into the input or state of this name, where segments have it.
+    pub(super) fn write_ids(&self, name: &str, ids: &[u32]) {
+        self.plans()
+            .filter(|plan| plan.has(name))
+            .for_each(|plan| plan.write_ids(name, ids.into()));
+    }
+
+    /// Writes the numbers of an input, where segments have it.
+    pub(super) fn write_numbers(&self, name: &str, numbers: &[f32]) {
+        let plans = self.plans().filter(|plan| plan.has(name));
+        plans.for_each(|plan| plan.write_numbers(name, numbers.into()));
+    }
+
+    /// Runs the list; the last segment may still be under way afterwards.
+    pub(super) async fn run(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
+        self.run_front(model, step).await?;
+        Ok(self.last.run(step)?)
+    }
+
+    /// Runs the list and brings back some values of its last segment.
+    pub(super) async fn run_reading(
+        &self,
+        model: &Inner,
+        step: &Step,
+        values: &[Value],
+    ) -> Result<Results, RuntimeError> {
+        self.run_front(model, step).await?;
+        Ok(self.last.run_reading(step, values).await?)
+    }
+
+    /// Runs the list and brings back some values of every segment.
+    pub(super) async fn run_reading_all(
+        &self,
+        model: &Inner,
+        step: &Step,
+        values: &[Vec<Value>],
+    ) -> Result<Vec<Vec<Data>>, RuntimeError> {
+        let mut all = Vec::new();
+        for (index, values) in values.iter().enumerate() {
+            all.push(match index < self.front.len() {
+                true => self.run_segment(index, model, step, values).await?,
+                false => self.last.run_reading(step, values).await?.wait().await?,
+            });
+        }
+        Ok(all)
+    }
+
+    async fn run_front(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
+        for index in 0..self.front.len() {
+            self.run_segment(index, model, step, &[]).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs a segment and the experts behind it, and brings back some of its values.
+    async fn run_segment(
+        &self,
+        index: usize,
+        model: &Inner,
+        step: &Step,
+        values: &[Value],
+    ) -> Result<Vec<Data>, RuntimeError> {
+        let (plan, HostExperts { layer, x, ids, weights }) = &self.front[index];
+        let wanted = [values, &[*x, *ids, *weights]].concat();
+        let mut data = plan.run_reading(step, &wanted).await?.wait().await?;
+        let routed = match (data.pop(), data.pop(), data.pop()) {
+            (Some(Data::F32(weights)), Some(Data::U32(ids)), Some(Data::F32(x))) => {
+                Routed { x, ids, weights }
+            }
+            other => panic!("experts take numbers and ids, not {other:?}"),
+        };
+        let y = model.host_experts(*layer, routed, step).await?;
+        self.plan(index + 1).write_numbers(Inputs::EXPERTS, y);
+        Ok(data)
+    }
+
+    /// The lists of all segments.
+    pub(super) fn graphs(&self) -> impl Iterator<Item = &Graph> {
+        self.plans().map(Plan::graph)
+    }
+
+    /// The whole list on a GPU, if it is not cut.
+    pub(super) fn whole_on_gpu(&self) -> Option<&GpuPlan> {
+        match &self.last {
+            Plan::Gpu(plan) if self.front.is_empty() => Some(plan),
+            _ => None,
+        }
+    }
+
+    /// What the device does in a run.
+    pub(super) fn cost(&self, step: &Step) -> Cost {
+        let mut cost = Cost::default();
+        self.plans().for_each(|plan| cost += plan.cost(step));
+        cost
+    }
+
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        self.plans().map(Plan::gpu_bytes).sum()
+    }
+
+    fn plan(&self, index: usize) -> &Plan {
+        self.front.get(index).map_or(&self.last, |(plan, _)| plan)
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.front.iter().map(|(plan, _)| plan).chain([&self.last])
+    }
+}
