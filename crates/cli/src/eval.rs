@@ -38,11 +38,11 @@ pub(crate) struct EvalArgs {
     /// Where the safetensors file goes
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    device: DeviceArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {

@@ -22,6 +22,7 @@ use crate::{
 
 /// Where a model runs and what it may take.
 #[derive(Debug, Clone, Group)]
+#[command(next_help_heading = "Device")]
 pub(crate) struct DeviceArgs {
     /// Where to compute; auto takes a GPU, or the CPU where there is none
     #[arg(long, value_enum, default_value_t)]
@@ -107,7 +108,10 @@ impl Loader {
         };
         let bar = progress(0, "loading");
         let mut each = |progress: Progress| {
-            bar.set_length(progress.total);
+            // A bar is drawn anew whenever its length is set.
+            if bar.length() != Some(progress.total) {
+                bar.set_length(progress.total);
+            }
             bar.set_position(progress.done);
             if interrupt::pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };

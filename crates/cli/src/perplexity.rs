@@ -35,11 +35,11 @@ pub(crate) struct PerplexityArgs {
     /// Slide windows by this many tokens instead of setting them side by side
     #[arg(long, value_name = "TOKENS")]
     stride: Option<usize>,
-    #[command(flatten)]
-    device: DeviceArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 /// Tokens of a window, and those among them whose prediction counts.

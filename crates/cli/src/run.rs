@@ -60,13 +60,13 @@ pub(crate) struct RunArgs {
     /// Do not remember what was typed for the next chat
     #[arg(long)]
     no_history: bool,
+    /// Print the answer as JSON when it is complete
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Print the answer as JSON when it is complete
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {

@@ -115,11 +115,12 @@ fn test_table(measured: &[Measured]) -> String {
     let mut rows = vec![["TEST", "TOKENS/S", "OF A TOKEN"].map(String::from).to_vec()];
     for measured in measured {
         let (mean, deviation) = measured.speed();
-        let cost = measured.cost.as_ref().map_or_else(String::new, |cost| {
+        let mut row = vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}")];
+        row.extend(measured.cost.as_ref().map(|cost| {
             let read = bytes(cost.bytes_read);
             format!("{} dispatches, {read} read, {BYTES_BACK} bytes back", cost.dispatches)
-        });
-        rows.push(vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}"), cost]);
+        }));
+        rows.push(row);
     }
     table(&rows)
 }
