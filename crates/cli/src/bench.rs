@@ -34,11 +34,11 @@ pub(crate) struct BenchArgs {
     /// Also print how long each kernel takes, where the GPU has timestamps
     #[arg(long)]
     profile: bool,
-    #[command(flatten)]
-    device: DeviceArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {

@@ -38,18 +38,18 @@ pub(crate) struct EvalArgs {
     /// Where the safetensors file goes
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    #[command(flatten)]
-    device: DeviceArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let ids = ids(args)?;
     let place = stores.find(&args.model)?;
     let context = (ids.len() + args.greedy).max(1);
-    let loader = Loader::new(place, &args.device, Some(context), CacheType::F32);
+    let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
     let options =
         SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };

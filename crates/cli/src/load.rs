@@ -22,6 +22,7 @@ use crate::{
 
 /// Where a model runs and what it may take.
 #[derive(Debug, Clone, Group)]
+#[command(next_help_heading = "Device")]
 pub(crate) struct DeviceArgs {
     /// Where to compute; auto takes a GPU, or the CPU where there is none
     #[arg(long, value_enum, default_value_t)]
@@ -74,6 +75,8 @@ pub(crate) struct Loader {
     pub(crate) context: Option<usize>,
     /// How the caches keep numbers.
     pub(crate) cache: CacheType,
+    /// Only kernels that round no more than f32 sums do.
+    pub(crate) exact: bool,
 }
 
 impl Loader {
@@ -90,7 +93,12 @@ impl Loader {
             Some(CacheArg::F16) => CacheType::F16,
             Some(CacheArg::Q8) => CacheType::Q8,
         };
-        Self { place, args: args.clone(), context, cache }
+        Self { place, args: args.clone(), context, cache, exact: false }
+    }
+
+    /// The same loader for those who compare numbers.
+    pub(crate) fn exact(self) -> Self {
+        Self { exact: true, ..self }
     }
 
     /// Opens the device and loads the model; says how long that took.
@@ -111,7 +119,10 @@ impl Loader {
         };
         let bar = progress(0, "loading");
         let mut each = |progress: Progress| {
-            bar.set_length(progress.total);
+            // A bar is drawn anew whenever its length is set.
+            if bar.length() != Some(progress.total) {
+                bar.set_length(progress.total);
+            }
             bar.set_position(progress.done);
             if interrupt::pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -125,7 +136,7 @@ impl Loader {
             return Ok(Device::Cpu);
         }
         match block_on(Gpu::open()) {
-            Ok(gpu) => Ok(Device::Gpu(gpu)),
+            Ok(gpu) => Ok(Device::Gpu(if self.exact { gpu.exact() } else { gpu })),
             Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
                 if self.args.device == DeviceArg::Auto =>
             {

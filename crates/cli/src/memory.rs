@@ -1,13 +1,13 @@
 //! How much memory this process takes on the host, where the system tells.
 
-/// Bytes that lie in memory now, pages of mapped files included.
-pub(crate) fn resident() -> Option<u64> {
-    of_status("VmRSS:")
+/// Bytes of its own that lie in memory now: pages of mapped files, which the system takes back when it needs them, are not counted.
+pub(crate) fn own() -> Option<u64> {
+    of_status("RssAnon:")
 }
 
-/// The most there ever were.
-pub(crate) fn peak() -> Option<u64> {
-    of_status("VmHWM:")
+/// Bytes of mapped files that lie in memory now.
+pub(crate) fn mapped() -> Option<u64> {
+    of_status("RssFile:")
 }
 
 /// A line of Linux's summary of this process; other systems have no such file.

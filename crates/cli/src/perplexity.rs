@@ -35,11 +35,11 @@ pub(crate) struct PerplexityArgs {
     /// Slide windows by this many tokens instead of setting them side by side
     #[arg(long, value_name = "TOKENS")]
     stride: Option<usize>,
-    #[command(flatten)]
-    device: DeviceArgs,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
 }
 
 /// Tokens of a window, and those among them whose prediction counts.
@@ -63,7 +63,7 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
     }
     let text = text(args)?;
     let place = stores.find(&args.model)?;
-    let loader = Loader::new(place, &args.device, Some(args.ctx), CacheType::F16);
+    let loader = Loader::new(place, &args.device, Some(args.ctx), CacheType::F16).exact();
     let (model, _) = loader.load()?;
     let tokens = tokens(model.tokenizer(), &text);
     let windows = match args.stride {

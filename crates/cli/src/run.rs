@@ -60,13 +60,13 @@ pub(crate) struct RunArgs {
     /// Do not remember what was typed for the next chat
     #[arg(long)]
     no_history: bool,
+    /// Print the answer as JSON when it is complete
+    #[arg(long)]
+    pub(crate) json: bool,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Print the answer as JSON when it is complete
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
@@ -119,7 +119,7 @@ fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
             "prompt_seconds": times.prompt.as_secs_f64(),
             "answer_seconds": times.answer.as_secs_f64(),
             "gpu_bytes": chat.gpu_bytes(),
-            "host_bytes": crate::memory::resident(),
+            "host_bytes": crate::memory::own(),
         }))?;
     }
     chat.report(&answer, args.verbose);

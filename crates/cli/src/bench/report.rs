@@ -38,8 +38,8 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "first_token_cold_seconds": facts.first.0.as_secs_f64(),
         "first_token_warm_seconds": facts.first.1.as_secs_f64(),
         "gpu_bytes": facts.gpu_bytes,
-        "host_bytes": memory::resident(),
-        "host_peak_bytes": memory::peak(),
+        "host_bytes": memory::own(),
+        "mapped_bytes": memory::mapped(),
         "table_on_gpu": facts.table_on_gpu,
         "tests": measured.iter().map(test_json).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(profile_json).collect::<Vec<_>>(),
@@ -100,7 +100,7 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         row("GPU memory", bytes(facts.gpu_bytes) + table_place),
         row(
             "host memory",
-            format!("{}, at most {}", host(memory::resident()), host(memory::peak())),
+            format!("{}, and {} of the mapped file", host(memory::own()), host(memory::mapped())),
         ),
     ]);
     text.push('\n');
@@ -115,11 +115,12 @@ fn test_table(measured: &[Measured]) -> String {
     let mut rows = vec![["TEST", "TOKENS/S", "OF A TOKEN"].map(String::from).to_vec()];
     for measured in measured {
         let (mean, deviation) = measured.speed();
-        let cost = measured.cost.as_ref().map_or_else(String::new, |cost| {
+        let mut row = vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}")];
+        row.extend(measured.cost.as_ref().map(|cost| {
             let read = bytes(cost.bytes_read);
             format!("{} dispatches, {read} read, {BYTES_BACK} bytes back", cost.dispatches)
-        });
-        rows.push(vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}"), cost]);
+        }));
+        rows.push(row);
     }
     table(&rows)
 }

@@ -19,6 +19,9 @@ use crate::{
 
 /// Talks until somebody leaves.
 pub(super) fn talk(chat: &mut Chat, lines: &mut dyn Lines, screen: &mut Screen) -> Result<()> {
+    if io::stdout().is_terminal() {
+        print(&chat.greeting())?;
+    }
     let mut leaving = false;
     loop {
         interrupt::clear();

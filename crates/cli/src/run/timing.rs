@@ -27,7 +27,7 @@ pub(super) fn block(done: &Done, times: &Times, gpu_bytes: u64) -> String {
         let seconds = time.as_secs_f64();
         format!("{:.2} tokens/s", if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 })
     };
-    let host = memory::resident().map_or_else(|| "unknown".into(), bytes);
+    let host = memory::own().map_or_else(|| "unknown".into(), bytes);
     let rows = [
         ("total duration", duration(times.load + times.prompt + times.answer)),
         ("load duration", duration(times.load)),

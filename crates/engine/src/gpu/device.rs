@@ -142,6 +142,12 @@ impl Gpu {
         Self { facts, ..self.clone() }
     }
 
+    /// The same device without kernels that round more than f32 sums do: matrix units take halves.
+    #[must_use]
+    pub fn exact(&self) -> Self {
+        self.playing(DeviceFacts { matrix: None, ..self.facts.clone() })
+    }
+
     /// What the device offers.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts

@@ -46,6 +46,12 @@ impl Chat {
         })
     }
 
+    /// What a chat begins with.
+    pub(in crate::run) fn greeting(&self) -> String {
+        let (name, device) = (safe(&self.name), safe(self.model.device().name()));
+        format!("{name} on {device}. /help lists commands, /bye leaves.\n")
+    }
+
     /// Something about the model or the conversation.
     pub(in crate::run) fn show(&self, topic: Topic) -> Result<String> {
         Ok(match topic {
