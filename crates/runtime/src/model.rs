@@ -4,6 +4,7 @@ mod experts;
 mod load;
 mod memory;
 mod rows;
+mod warm;
 
 use std::rc::Rc;
 

@@ -14,7 +14,7 @@ use rullama_models::{
 };
 use sha2::{Digest, Sha256};
 
-use super::{CacheType, Inner, memory::MemoryUse};
+use super::{CacheType, Inner, memory::MemoryUse, warm::warm};
 use crate::{error::RuntimeError, vocabulary};
 
 /// The table of per-layer inputs, in the models that have one.
@@ -83,6 +83,7 @@ pub(super) async fn load(
 
     let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
     let on_host = host_tensors(&config, &catalog, host_experts);
+    warm(&device, &config, &catalog, options, (wanted, host_experts));
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);

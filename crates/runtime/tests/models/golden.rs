@@ -29,8 +29,15 @@ pub(crate) const MODELS: [&str; 8] = [
     "tiny-moe-Q4_K_M",
 ];
 
-/// The CPU and every GPU of this machine.
+/// The CPU and the first GPU of this machine: operations are tested on every one, whole models mostly here.
 pub(crate) fn devices() -> Vec<Device> {
+    let mut devices = all_devices();
+    devices.truncate(2);
+    devices
+}
+
+/// The CPU and every GPU of this machine.
+pub(crate) fn all_devices() -> Vec<Device> {
     let gpus = block_on(Gpu::all()).expect("adapters give devices");
     [Device::Cpu].into_iter().chain(gpus.into_iter().map(Device::Gpu)).collect()
 }

@@ -3,7 +3,7 @@
 use pollster::block_on;
 use rullama_runtime::{Model, session::Pick};
 
-use crate::golden::{Golden, MODELS, PROMPTS, devices, exact, model};
+use crate::golden::{Golden, MODELS, PROMPTS, all_devices, devices, exact, model};
 
 /// What the reference allows for f32 activations.
 const TOLERANCE: f32 = 1e-3;
@@ -21,6 +21,16 @@ fn logits_of_every_model_and_prompt() {
                     &format!("{name} {prompt} on {}", device.name()),
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn logits_on_every_adapter() {
+    for device in all_devices() {
+        for name in ["micro-e2b-Q8_0", "micro-moe-BF16"] {
+            let (model, golden) = (model(name, &device), Golden::of(name));
+            check_logits(&model, &golden, "medium", &format!("{name} on {}", device.name()));
         }
     }
 }
