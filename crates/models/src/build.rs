@@ -15,8 +15,6 @@ pub(crate) struct Build<'a> {
     eps: f32,
     /// Every named value is made, at the price of speed.
     traced: bool,
-    /// Turns that turn nothing, by width of a head.
-    unturned: Vec<(usize, Value)>,
 }
 
 /// The residual stream on its way into products.
@@ -45,7 +43,7 @@ impl Stream {
 
 impl<'a> Build<'a> {
     pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced, unturned: vec![] }
+        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -231,13 +229,14 @@ impl<'a> Build<'a> {
 
     /// Turns that turn nothing, for heads of this width; written by whoever traces.
     pub(crate) fn unturned(&mut self, tokens: usize, head: usize) -> Value {
-        let known = self.unturned.iter().find(|(width, _)| *width == head).map(|(_, value)| *value);
-        known.unwrap_or_else(|| {
-            let ty = Type::f32([tokens, head / 2, 2]);
-            let value = self.graph.input(format!("{}{head}", Inputs::UNTURNED), ty);
-            self.unturned.push((head, value));
-            value
-        })
+        let name = format!("{}{head}", Inputs::UNTURNED);
+        // A list that is cut has one in each segment.
+        let known =
+            self.graph.values().find(|(_, info)| info.origin == Origin::Input(name.clone()));
+        match known.map(|(value, _)| value) {
+            Some(value) => value,
+            None => self.graph.input(name, Type::f32([tokens, head / 2, 2])),
+        }
     }
 
     /// Whether every named value is to be made.
