@@ -65,7 +65,7 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
     let place = stores.find(&args.model)?;
     let loader = Loader::new(place, &args.device, Some(args.ctx), CacheType::F16).exact();
     let (model, _) = loader.load()?;
-    let tokens = tokens(model.tokenizer(), &text);
+    let tokens = tokens(model.tokenizer()?, &text);
     let windows = match args.stride {
         None => side_by_side(tokens.len(), args.ctx),
         Some(stride) => sliding(tokens.len(), args.ctx, stride),
@@ -141,7 +141,7 @@ fn score(
     losses: &mut Losses,
 ) -> Result<()> {
     let mut ids = tokens[window.tokens.clone()].to_vec();
-    if let (Some(first), Some(bos)) = (ids.first_mut(), session.model().tokenizer().bos()) {
+    if let (Some(first), Some(bos)) = (ids.first_mut(), session.model().tokenizer()?.bos()) {
         *first = bos;
     }
     // The token before the first scored one makes the first logits that count; nothing follows the last token.

@@ -6,7 +6,7 @@ mod request;
 use std::collections::VecDeque;
 
 use rullama_chat::{Event as Said, Parser};
-use rullama_tokenizer::{Render, Special, Stream};
+use rullama_tokenizer::{Render, Special, Stream, Tokenizer};
 use serde_json::{Map, Value};
 
 pub use request::{ChatOptions, Prompt, prompt_of};
@@ -98,7 +98,7 @@ enum Chooser {
 /// An answer in the making: ask it for events until it is done, or drop it.
 pub struct Generation<'s, 'm> {
     session: &'s mut Session,
-    model: &'m Model,
+    tokenizer: &'m Tokenizer,
     chooser: Chooser,
     options: SamplingOptions,
     stream: Stream<'m>,
@@ -128,6 +128,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         if prompt.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
+        let tokenizer = model.tokenizer()?;
         let chooser = match pick::on_device(options, seed) {
             Some(pick) => {
                 options.validate()?;
@@ -136,7 +137,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             None => {
                 let mut sampler = Sampler::new(options, seed)?;
                 if options.dry_multiplier != 0.0 {
-                    sampler = sampler.with_breakers(breakers(model, options));
+                    sampler = sampler.with_breakers(breakers(tokenizer, options));
                 }
                 sampler.accept_prompt(&prompt.tokens);
                 Chooser::Host(Box::new(sampler))
@@ -148,8 +149,8 @@ impl<'s, 'm> Generation<'s, 'm> {
             session,
             chooser,
             options: options.clone(),
-            stream: model.tokenizer().stream(render),
-            model,
+            stream: tokenizer.stream(render),
+            tokenizer,
             stops: StopStrings::new(options.stop.iter().cloned()),
             parser: prompt.parser.clone().map(Parser::new),
             events: VecDeque::new(),
@@ -229,7 +230,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(());
         };
         self.answer_tokens += 1;
-        if self.model.tokenizer().is_end(id) {
+        if self.tokenizer.is_end(id) {
             self.finish(Finish::Stop);
             return Ok(());
         }
@@ -298,8 +299,7 @@ impl<'s, 'm> Generation<'s, 'm> {
 }
 
 /// The texts at which DRY stops looking back, as this model's tokens.
-fn breakers(model: &Model, options: &SamplingOptions) -> SequenceBreakers {
-    let tokenizer = model.tokenizer();
+fn breakers(tokenizer: &Tokenizer, options: &SamplingOptions) -> SequenceBreakers {
     let pieces: Vec<_> =
         (0..tokenizer.token_count()).map(|id| (id, tokenizer.piece(id, Render::Plain))).collect();
     let vocabulary = pieces.iter().map(|(id, piece)| (*id, piece.as_ref()));

@@ -42,7 +42,8 @@ pub(crate) struct Inner {
     pub(crate) host: Weights,
     /// How many of the last layers have theirs there.
     pub(crate) host_experts: usize,
-    pub(crate) tokenizer: Tokenizer,
+    /// None where the file's vocabulary is broken: models run on ids all the same.
+    pub(crate) tokenizer: Option<Tokenizer>,
     /// Divisors of the global layers' frequencies.
     pub(crate) rope_factors: Vec<f32>,
     /// Whether the table of per-layer inputs is among the weights.
@@ -92,8 +93,18 @@ impl Model {
     }
 
     /// Text to tokens and back.
-    pub fn tokenizer(&self) -> &Tokenizer {
-        &self.0.tokenizer
+    ///
+    /// # Errors
+    /// If the file's vocabulary is missing or broken; sessions run on ids all the same.
+    pub fn tokenizer(&self) -> Result<&Tokenizer, RuntimeError> {
+        match &self.0.tokenizer {
+            Some(tokenizer) => Ok(tokenizer),
+            // What is wrong with it is found again, since errors are not kept.
+            None => match crate::vocabulary::tokenizer(&self.0.gguf) {
+                Err(error) => Err(error.into()),
+                Ok(_) => unreachable!("it was refused when the model was loaded"),
+            },
+        }
     }
 
     /// Where it runs.

@@ -93,7 +93,9 @@ impl Session {
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
         let ring = ring_slots(model.config(), context, options.chunk.max(options.ahead));
-        options.suppress.extend(model.tokenizer().suppressed());
+        if let Ok(tokenizer) = model.tokenizer() {
+            options.suppress.extend(tokenizer.suppressed());
+        }
         options.suppress.sort_unstable();
         options.suppress.dedup();
         Ok(Self {

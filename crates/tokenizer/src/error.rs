@@ -95,6 +95,16 @@ pub enum TokenizerError {
         /// Beginning of its text.
         text: String,
     },
+    /// A merge of or into a piece that is no token.
+    #[error(
+        "merge {index} names the piece {piece:?}, which is not in the vocabulary: the file is damaged"
+    )]
+    UnknownPiece {
+        /// Its place in the list.
+        index: usize,
+        /// Beginning of the piece.
+        piece: String,
+    },
     /// A merge of or into a control, user-defined, unknown, unused or byte token: plain text could forge it.
     #[error(
         "merge {index} names the piece {piece:?}, which is not a normal token: plain text could forge it"
@@ -128,6 +138,10 @@ impl TokenizerError {
 
     pub(crate) fn malformed_merge(index: usize, text: &str) -> Self {
         Self::MalformedMerge { index, text: beginning(text) }
+    }
+
+    pub(crate) fn unknown_piece(index: usize, piece: &str) -> Self {
+        Self::UnknownPiece { index, piece: beginning(piece) }
     }
 
     pub(crate) fn special_piece(index: usize, piece: &str) -> Self {

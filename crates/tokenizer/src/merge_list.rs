@@ -27,19 +27,19 @@ impl MergeList {
         kinds: &[Kind],
     ) -> Result<Self, TokenizerError> {
         let mut resolved = Self { merges: Vec::with_capacity(list.len()), joints: Joints::new() };
-        for (i, chunk) in list.chunks(AT_ONCE).enumerate() {
-            resolved.push_chunk(i * AT_ONCE, chunk, texts, kinds)?;
+        for chunk in list.chunks(AT_ONCE) {
+            resolved.push_chunk(chunk, texts, kinds)?;
         }
         Ok(resolved)
     }
 
     fn push_chunk(
         &mut self,
-        start: usize,
         chunk: &[&str],
         texts: &Texts,
         kinds: &[Kind],
     ) -> Result<(), TokenizerError> {
+        let start = self.merges.len();
         let mut pairs = [("", ""); AT_ONCE];
         for (i, (pair, text)) in pairs.iter_mut().zip(chunk).enumerate() {
             *pair = halves(text).ok_or_else(|| TokenizerError::malformed_merge(start + i, text))?;
@@ -51,16 +51,12 @@ impl MergeList {
             let joined = self
                 .next_joined(left, right, texts)
                 .or_else(|| texts.id_of([left, right].concat().as_bytes()));
-            let (left_id, right_id, merged) = (
-                normal(&[left], lefts[i])?,
-                normal(&[right], rights[i])?,
-                normal(&[left, right], joined)?,
-            );
-            // What is no token can neither be merged nor come of it: such a merge never happens.
-            if let (Some(left_id), Some(right_id), Some(merged)) = (left_id, right_id, merged) {
-                self.merges.push(ListedMerge { left: left_id, right: right_id, merged });
-                self.joints.insert(left, right);
-            }
+            self.merges.push(ListedMerge {
+                left: normal(&[left], lefts[i])?,
+                right: normal(&[right], rights[i])?,
+                merged: normal(&[left, right], joined)?,
+            });
+            self.joints.insert(left, right);
         }
         Ok(())
     }
@@ -75,18 +71,17 @@ impl MergeList {
     }
 }
 
-/// `id`, if there is one; it must be a normal token then.
+/// `id`, if there is one and it is a normal token.
 fn normal(
     parts: &[&str],
     id: Option<u32>,
     index: usize,
     kinds: &[Kind],
-) -> Result<Option<u32>, TokenizerError> {
+) -> Result<u32, TokenizerError> {
     match id {
-        Some(id) if kinds[id as usize] != Kind::Normal => {
-            Err(TokenizerError::special_piece(index, &parts.concat()))
-        }
-        id => Ok(id),
+        Some(id) if kinds[id as usize] == Kind::Normal => Ok(id),
+        Some(_) => Err(TokenizerError::special_piece(index, &parts.concat())),
+        None => Err(TokenizerError::unknown_piece(index, &parts.concat())),
     }
 }
 

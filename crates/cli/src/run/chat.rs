@@ -99,7 +99,7 @@ impl Chat {
 
     /// Continues a text as it is.
     pub(super) fn complete(&mut self, text: &str, screen: &mut Screen) -> Result<Answer> {
-        self.surely(screen, |chat| Ok(Prompt::text(&chat.model, text)))
+        self.surely(screen, |chat| Ok(Prompt::text(&chat.model, text)?))
     }
 
     /// Answers, and where the device is lost on the way, once more on a new one.

@@ -23,11 +23,14 @@ pub struct ChatOptions {
 
 impl Prompt {
     /// Plain text behind a beginning-of-sequence token; the answer is reported as it comes.
-    pub fn text(model: &Model, text: &str) -> Self {
-        let tokenizer = model.tokenizer();
+    ///
+    /// # Errors
+    /// If the model's vocabulary is broken.
+    pub fn text(model: &Model, text: &str) -> Result<Self, RuntimeError> {
+        let tokenizer = model.tokenizer()?;
         let mut tokens = tokenizer.encode(text, Special::None);
         tokens.splice(0..0, tokenizer.bos());
-        Self { tokens, parser: None }
+        Ok(Self { tokens, parser: None })
     }
 
     /// Tokens as they are; the answer is reported as it comes.
@@ -56,5 +59,5 @@ pub fn prompt_of(
         start: rendered.end().into(),
         tools: conversation.tools.clone(),
     };
-    Ok(Prompt { tokens: model.tokenizer().encode_prompt(&spans), parser: Some(parser) })
+    Ok(Prompt { tokens: model.tokenizer()?.encode_prompt(&spans), parser: Some(parser) })
 }

@@ -76,7 +76,7 @@ pub(super) async fn load(
     let config = Config::of_file(&gguf)?;
     let catalog = Catalog::of_file(&gguf, &config.expected())?;
     config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
-    let tokenizer = vocabulary::tokenizer(&gguf)?;
+    let tokenizer = vocabulary::tokenizer(&gguf).ok();
     let rope_factors = rope_factors(&gguf, &config).await?;
     let need = MemoryUse::estimate(&config, &catalog, options);
     let wanted = need.table_wanted(&device, options)?;

@@ -122,15 +122,24 @@ fn malformed_merges() {
     }
 }
 
-/// Other programs leave such merges out, and so do we: they can never happen.
 #[test]
-fn merges_of_unknown_pieces_change_nothing() {
-    let plain = Tokenizer::new(&changed(|_| {})).expect("a good vocabulary");
-    for text in ["x b", "a x", "a c", "a b c", "▁ a", "a  ", "  a"] {
-        let with = Tokenizer::new(&changed(|v| v.merges.insert(0, text))).expect(text);
-        for sample in ["ab", "a b", "abab", "xb", "ac", " a"] {
-            let ids = |tokenizer: &Tokenizer| tokenizer.encode(sample, Special::None);
-            assert_eq!(ids(&with), ids(&plain), "{text:?}: {sample:?}");
+fn merges_of_unknown_pieces() {
+    for (text, piece) in [
+        ("x b", "x"),
+        ("a x", "x"),
+        ("a c", "ac"),
+        ("a b c", "b c"),
+        ("▁ a", "▁a"),
+        ("a  ", " "),
+        ("  a", " "),
+    ] {
+        let vocab = changed(|v| v.merges.push(text));
+        match Tokenizer::new(&vocab) {
+            Err(UnknownPiece { index: 2, piece: got }) => {
+                let joined = text.replacen(' ', "", 1);
+                assert!(got == piece || got == joined, "{text:?}: {got:?}");
+            }
+            other => panic!("{text:?}: {other:?}"),
         }
     }
 }
