@@ -1,0 +1,290 @@
+// The words of the public interface: what goes in, what comes out. Everything here is plain data that can be posted to a worker.
+
+/** A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), the address of a GGUF file, or a file itself. */
+export type ModelSource = string | URL | Blob | FileSystemFileHandle;
+
+/** How far loading is. Bytes count the whole file for downloads and the weights for uploads. */
+export interface Progress {
+  /** `open`: reading the header; `load`: weights are read (and downloaded) and put on the GPU; `verify`: the checksum is waited for. */
+  phase: "open" | "load" | "verify";
+  loaded: number;
+  total: number;
+  /** Bytes of the file that came over the network so far, where it is a download. */
+  downloaded?: number;
+  downloadTotal?: number;
+  /** Bytes per second over the last seconds. */
+  speed: number;
+  /** Seconds left at this speed; undefined while nobody knows. */
+  eta?: number;
+}
+
+export interface LoadOptions {
+  onProgress?: (progress: Progress) => void;
+  signal?: AbortSignal;
+  /** Most tokens of prompt and answer together, for the fit check and as default of sessions. */
+  context?: number;
+  /** How caches keep numbers. */
+  cache?: "f32" | "f16" | "q8";
+  /** Where the table of per-layer inputs lies: on the GPU, where it was read from, or as there is room. */
+  table?: "auto" | "gpu" | "file";
+  /** Refuse models that need more bytes on the GPU. */
+  gpuMemory?: number;
+  /** Keep downloads in this browser's storage for the next time and for offline use (default), or not. */
+  keep?: boolean;
+  /** SHA-256 of the file as 64 hex digits, checked before a download counts as complete. Names bring their own. */
+  sha256?: string;
+  /** Wait for the checksum before the model is handed out (default), or check while it is used already. */
+  verify?: "before" | "background";
+  /** Run with or without optional GPU features; all that the adapter offers by default. For tests and for working around drivers. */
+  features?: { subgroups?: boolean; f16?: boolean };
+  powerPreference?: "high-performance" | "low-power";
+}
+
+/** Where the engine runs and where its parts are found. */
+export interface EngineOptions {
+  /** Run in a worker (default) or in this thread. OPFS needs a worker in some browsers. */
+  worker?: boolean;
+  /** Address of `rullama_bg.wasm`; beside this module by default. */
+  wasm?: string | URL;
+  /** Address of the worker's script; beside this module by default. */
+  workerScript?: string | URL;
+  /** A `rullama serve` that knows names; this page's origin by default. */
+  host?: string | URL;
+}
+
+/** What is in a model's file and what it takes. */
+export interface ModelInfo {
+  /** The name or file name it was loaded by. */
+  name: string;
+  /** `general.name` of the file, where it has one. */
+  title?: string;
+  architecture: string;
+  parameters: number;
+  /** The most common block format of its weights, e.g. `Q4_K`. */
+  quantization: string;
+  fileBytes: number;
+  layers: number;
+  vocabulary: number;
+  /** Tokens it was trained for. */
+  trainedContext: number;
+  /** Tokens of this load's sessions. */
+  context: number;
+  /** Whether its template lets it think first. */
+  thinking: boolean;
+  memory: MemoryUse;
+  device: string;
+  /** Sampling defaults: hints of the file under the parameters its name brings. */
+  defaults: SamplingOptions;
+  /** System prompt its name brings. */
+  system?: string;
+}
+
+/** What a load will take or takes, in bytes. */
+export interface MemoryUse {
+  weights: number;
+  caches: number;
+  /** Activations of the largest run. */
+  work: number;
+  /** All of it together: what must fit on the GPU. */
+  gpu: number;
+  /** Whether the table of per-layer inputs is among the weights. */
+  tableOnGpu: boolean;
+}
+
+/** Before loading: what a model is, what it takes here, and whether that fits. */
+export interface FitReport {
+  info: Omit<ModelInfo, "memory" | "device" | "context">;
+  memory: MemoryUse;
+  /** Bytes a buffer or all buffers may take, as far as the browser tells. */
+  verdict: "fits" | "tight" | "too-large";
+  /** Sentences for a person. */
+  warnings: string[];
+}
+
+export interface SamplingOptions {
+  temperature?: number;
+  topK?: number;
+  topP?: number;
+  minP?: number;
+  typicalP?: number;
+  repeatPenalty?: number;
+  repeatLastN?: number;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
+  /** Random where absent; the one used is in the usage. */
+  seed?: number;
+  /** Most tokens of the answer; no limit but the context's where absent. */
+  maxTokens?: number;
+  stop?: string | string[];
+  /** Token id → added to its logit. */
+  logitBias?: Record<number, number>;
+  /** Report log-probabilities of each token and of this many alternatives (0 to 20). */
+  logprobs?: number;
+}
+
+export interface ToolCall {
+  name: string;
+  arguments: Record<string, unknown>;
+}
+
+/** A message of a conversation. Further kinds of parts (images, sound) join `content` as they are built. */
+export interface Message {
+  role: "system" | "user" | "assistant" | "tool";
+  content: string;
+  /** What the model thought before this answer. */
+  thinking?: string;
+  toolCalls?: ToolCall[];
+  /** For role `tool`: which tool answers. */
+  toolName?: string;
+}
+
+/** A tool in the shape of OpenAI's and Ollama's interfaces. */
+export interface Tool {
+  type: "function";
+  function: { name: string; description?: string; parameters?: Record<string, unknown> };
+}
+
+export interface GenerateOptions extends SamplingOptions {
+  /** Let the model think first. */
+  think?: boolean;
+  tools?: Tool[];
+  signal?: AbortSignal;
+}
+
+export interface TokenLogprob {
+  id: number;
+  token: string;
+  bytes: number[];
+  logprob: number;
+}
+
+/** Something that happened while an answer was made; `done` is always the last one. */
+export type GenerateEvent =
+  | { type: "prefill"; done: number; total: number }
+  | { type: "text"; text: string }
+  | { type: "thinking"; text: string }
+  | { type: "tool_call"; index: number; call: ToolCall }
+  | { type: "bad_call"; raw: string }
+  | { type: "logprobs"; token: TokenLogprob; top: TokenLogprob[] }
+  | { type: "done"; finish: Finish; usage: Usage };
+
+/** Why an answer ended: the model ended it, the limit came, the context is full, somebody stopped it. */
+export type Finish = "stop" | "length" | "context" | "cancelled";
+
+export interface Usage {
+  promptTokens: number;
+  /** Of these, tokens that were in the caches already. */
+  cachedTokens: number;
+  answerTokens: number;
+  /** Milliseconds. */
+  timeToFirstToken: number;
+  prefillTokensPerSecond: number;
+  decodeTokensPerSecond: number;
+  seed: number;
+  /** Tokens of the context in use, of so many. */
+  contextUsed: number;
+  context: number;
+}
+
+export interface SessionOptions {
+  context?: number;
+  cache?: "f32" | "f16" | "q8";
+}
+
+/** What the engine holds right now, in bytes. */
+export interface MemoryReport {
+  gpu: number;
+  wasmHeap: number;
+  sessions: number;
+}
+
+/** A model in this browser's storage. */
+export interface StoredModel {
+  /** Its key: `sha256-…`, or one made of its address. */
+  id: string;
+  name: string;
+  /** Where it came from. */
+  source: string;
+  bytes: number;
+  /** Bytes that are here; less than `bytes` for a download that was cut. */
+  have: number;
+  /** Whether it is whole and its checksum (where there is one) was right. */
+  complete: boolean;
+  /** Milliseconds since 1970. */
+  added: number;
+  used: number;
+}
+
+export interface StorageReport {
+  models: StoredModel[];
+  usage: number;
+  quota: number;
+  /** Whether the browser promised not to evict it. */
+  persisted: boolean;
+}
+
+/** A model that `rullama serve` offers. */
+export interface ServedModel {
+  name: string;
+  size: number;
+  modified?: string;
+  layers: { kind: string; digest: string | null; size: number; url: string }[];
+  parameters?: Record<string, unknown>;
+  system?: string | null;
+  /** Why it cannot be loaded. */
+  error?: string;
+}
+
+/** What this browser's GPU offers. */
+export interface DeviceReport {
+  webgpu: boolean;
+  /** Why there is no WebGPU, for a person. */
+  reason?: string;
+  vendor?: string;
+  architecture?: string;
+  description?: string;
+  fallback?: boolean;
+  features: string[];
+  limits: Record<string, number>;
+  subgroups?: { min: number; max: number };
+}
+
+export interface OpResult {
+  op: string;
+  name: string;
+  play: string;
+  verdict: "passed" | "failed" | "skipped";
+  message: string;
+}
+
+export interface BenchResult {
+  device: string;
+  promptTokens: number;
+  prefillTokensPerSecond: number;
+  answerTokens: number;
+  decodeTokensPerSecond: number;
+  timeToFirstToken: number;
+  dispatchesPerToken: number;
+  memory: MemoryReport;
+}
+
+/** Stable names of failures; each class of `errors.ts` has one. */
+export type ErrorCode =
+  | "no_webgpu"
+  | "device_lost"
+  | "out_of_memory"
+  | "does_not_fit"
+  | "not_found"
+  | "network"
+  | "no_ranges"
+  | "file_changed"
+  | "checksum"
+  | "quota"
+  | "storage"
+  | "bad_file"
+  | "unsupported_model"
+  | "context_full"
+  | "bad_options"
+  | "cancelled"
+  | "freed"
+  | "internal";
