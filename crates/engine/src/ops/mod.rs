@@ -20,6 +20,7 @@ pub(crate) mod matmul;
 mod order;
 mod parts;
 pub(crate) mod ple;
+pub(crate) mod pool;
 pub(crate) mod product;
 pub(crate) mod rms_norm;
 pub(crate) mod rms_norm_grad;
@@ -38,7 +39,8 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues, QueryValues,
+    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues,
+    QueryValues,
 };
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
 pub use elementwise::Elementwise;
@@ -52,6 +54,7 @@ pub use linear_t::LinearT;
 pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
 pub use ple::Ple;
+pub use pool::Pool;
 pub use product::{Begin, End, Finish, Product, Start};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;

@@ -37,6 +37,8 @@ fn plain_cases() -> Vec<Case> {
         cases.extend(singles.map(|op| apply(op, &[[t, 2 * d]])));
         cases.push(apply(Elementwise::GegluHalvesGrad, &[[t, 2 * d], [t, d]]));
         cases.push(scale_by(t, d));
+        cases.push(standardise(t, d));
+        cases.push(apply(Elementwise::Clamp { least: -0.5, most: 0.25 }, &[[t, d]]));
     }
     cases.extend(
         [Elementwise::Mul, Elementwise::Geglu].map(|op| apply(op, &[[2, 3], [2, 3]]).gradient()),
@@ -77,6 +79,8 @@ fn literals() -> Vec<Case> {
         of(Elementwise::Scale { by: 0.5 }, &[[1, 3]], &[1.0, -4.0, 0.0]).gives(&[0.5, -2.0, 0.0]),
         given(of(Elementwise::Mul, &[[1, 3]; 2], &[1.0, -4.0, 0.5]), 1, &[2.0, 3.0, 4.0])
             .gives(&[2.0, -12.0, 2.0]),
+        of(Elementwise::Clamp { least: -1.0, most: 2.0 }, &[[1, 4]], &[-7.0, 7.0, 2.0, 0.5])
+            .gives(&[-1.0, 2.0, 2.0, 0.5]),
         of(Elementwise::PlaceSlice { slice: 1, slices: 3 }, &[[2, 1]], &[1.0, 2.0])
             .gives(&[0.0, 1.0, 0.0, 0.0, 2.0, 0.0]),
     ]
@@ -118,6 +122,14 @@ fn scale_by(t: usize, d: usize) -> Case {
         let x = g.input("x0", Type::f32([t, d]));
         let s = g.weight("s", Type::weight(DType::F32, [1]));
         vec![g.scale_by(x, s)]
+    })
+}
+
+fn standardise(t: usize, d: usize) -> Case {
+    Case::new("standardise", format!("{t}x{d}"), move |g: &mut Graph| {
+        let x = g.input("x0", Type::f32([t, d]));
+        let [bias, scale] = ["b", "s"].map(|name| g.weight(name, Type::weight(DType::F32, [d])));
+        vec![g.standardise(x, bias, scale)]
     })
 }
 

@@ -56,6 +56,8 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Place) -> f32 {
         }
         Elementwise::Softcap { cap } => cap * (x[0][i] / cap).tanh(),
         Elementwise::SoftcapGrad { cap } => x[1][i] * (1.0 - (x[0][i] / cap).powi(2)),
+        Elementwise::Clamp { least, most } => x[0][i].clamp(*least, *most),
+        Elementwise::Standardise => (x[0][i] - x[1][at.column]) * x[2][at.column],
         Elementwise::GeluMulSlice { .. } => gelu(x[0][i]) * x[1][at.in_slice()],
         Elementwise::MulSlice { .. } => x[0][i] * x[1][at.in_slice()],
         Elementwise::PlaceSlice { .. } => {

@@ -39,6 +39,8 @@ pub(super) fn rule(
         Elementwise::GeluGrad
         | Elementwise::GegluHalvesGrad
         | Elementwise::SoftcapGrad { .. }
+        | Elementwise::Clamp { .. }
+        | Elementwise::Standardise
         | Elementwise::MulSlice { .. }
         | Elementwise::PlaceSlice { .. } => panic!("{} has no gradient rule", op.name()),
     }

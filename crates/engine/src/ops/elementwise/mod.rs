@@ -45,6 +45,15 @@ pub enum Elementwise {
         /// The forward cap.
         cap: f32,
     },
+    /// `x` between two limits
+    Clamp {
+        /// No result is smaller.
+        least: f32,
+        /// No result is larger.
+        most: f32,
+    },
+    /// `(x − b[column]) · s[column]`
+    Standardise,
     /// `gelu(u) · long[:, slice]`
     GeluMulSlice {
         /// Which slice, counted in rows of `u`.
@@ -100,6 +109,19 @@ impl Graph {
         self.apply(Elementwise::Softcap { cap }, &[x])
     }
 
+    /// `x` between two limits; infinite ones do not limit.
+    pub fn clamp(&mut self, x: Value, least: f32, most: f32) -> Value {
+        self.apply(
+            Elementwise::Clamp { least: least.max(f32::MIN), most: most.min(f32::MAX) },
+            &[x],
+        )
+    }
+
+    /// `(x − bias) ⊙ scale`, both of one row, which are frozen: no gradient flows.
+    pub fn standardise(&mut self, x: Value, bias: Value, scale: Value) -> Value {
+        self.apply(Elementwise::Standardise, &[x, bias, scale])
+    }
+
     /// `gelu(u) ⊙ long[:, slice]`: `u` `[t, p]`, `long` `[t, l·p]`.
     pub fn gelu_mul_slice(&mut self, u: Value, long: Value, slice: usize) -> Value {
         self.apply(Elementwise::GeluMulSlice { slice }, &[u, long])
@@ -126,11 +148,13 @@ impl Elementwise {
         }
     }
 
-    fn constant(&self) -> f32 {
+    /// The constants of the formula.
+    fn constants(&self) -> [f32; 2] {
         match self {
-            Self::Scale { by } => *by,
-            Self::Softcap { cap } | Self::SoftcapGrad { cap } => *cap,
-            _ => 0.0,
+            Self::Scale { by } => [*by, 0.0],
+            Self::Softcap { cap } | Self::SoftcapGrad { cap } => [*cap, 0.0],
+            Self::Clamp { least, most } => [*least, *most],
+            _ => [0.0; 2],
         }
     }
 
@@ -157,6 +181,8 @@ impl Op for Elementwise {
             Self::GegluHalvesGrad => "geglu_halves_grad",
             Self::Softcap { .. } => "softcap",
             Self::SoftcapGrad { .. } => "softcap_grad",
+            Self::Clamp { .. } => "clamp",
+            Self::Standardise => "standardise",
             Self::GeluMulSlice { .. } => "gelu_mul_slice",
             Self::MulSlice { .. } => "mul_slice",
             Self::PlaceSlice { .. } => "place_slice",
@@ -188,7 +214,11 @@ impl Op for Elementwise {
             Self::PlaceSlice { slice, slices } => {
                 assert!(slice < slices, "{name}: slice {slice} of {slices}");
             }
-            Self::Scale { .. } | Self::Gelu | Self::Softcap { .. } => {}
+            Self::Standardise => {
+                let row = |i: usize| inputs[i].shape.len() == first.width();
+                assert!(row(1) && row(2), "{name}: {first} by {} and {}", inputs[1], inputs[2]);
+            }
+            Self::Scale { .. } | Self::Gelu | Self::Softcap { .. } | Self::Clamp { .. } => {}
         }
         match self.width_from(first.width()) {
             same if same == first.width() => vec![Type::f32(first.clone())],
