@@ -5,6 +5,7 @@ pub(crate) mod add;
 pub(crate) mod add_norm;
 pub(crate) mod argmax;
 pub(crate) mod attention;
+pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
@@ -12,9 +13,11 @@ pub(crate) mod expert_groups;
 pub(crate) mod experts_combine;
 mod fused;
 pub(crate) mod head_norm_rope;
+pub(crate) mod layer_norm;
 pub(crate) mod linear;
 pub(crate) mod linear_experts;
 pub(crate) mod linear_t;
+pub(crate) mod local_attention;
 pub(crate) mod lora;
 pub(crate) mod matmul;
 mod order;
@@ -42,15 +45,18 @@ pub use attention::{
     Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues,
     QueryValues,
 };
+pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
 pub use elementwise::Elementwise;
 pub use embed::Embed;
 pub use expert_groups::{ExpertGroups, Routes};
 pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
+pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use linear_experts::{LinearExperts, LinearExpertsGrad};
 pub use linear_t::LinearT;
+pub use local_attention::LocalAttention;
 pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
 pub use ple::Ple;

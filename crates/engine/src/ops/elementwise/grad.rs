@@ -41,6 +41,10 @@ pub(super) fn rule(
         | Elementwise::SoftcapGrad { .. }
         | Elementwise::Clamp { .. }
         | Elementwise::Standardise
+        | Elementwise::Silu
+        | Elementwise::GluHalves
+        | Elementwise::AddRow
+        | Elementwise::ScaleRow { .. }
         | Elementwise::MulSlice { .. }
         | Elementwise::PlaceSlice { .. } => panic!("{} has no gradient rule", op.name()),
     }
