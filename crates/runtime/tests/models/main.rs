@@ -5,6 +5,7 @@ mod chunks;
 mod counts;
 mod experts;
 mod golden;
+mod hearing;
 mod hostile;
 mod parity;
 mod sessions;
