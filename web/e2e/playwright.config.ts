@@ -6,7 +6,8 @@ export default defineConfig({
   outputDir: "results",
   // SwiftShader and the storage tests each fill a small machine.
   workers: 1,
-  timeout: 60_000,
+  // A busy machine compiles kernels for SwiftShader for half a minute.
+  timeout: 180_000,
   forbidOnly: true,
   reporter: [["list"]],
 });

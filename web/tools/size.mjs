@@ -1,14 +1,35 @@
-// Prints how large the files of a folder are, as they are and as servers send them.
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+// Prints how large the files of a folder are, as they are and as servers send them, beside what they were when `sizes.json` was written.
+//
+//   node size.mjs FOLDER [--write]
+//
+// Fails when the wasm as servers send it (gzip) is over the limit.
+import { readFile, readdir, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import process from "node:process";
+import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-const folder = process.argv[2];
-const kB = (bytes) => `${(bytes / 1000).toFixed(1)} kB`.padStart(12);
-console.log(`${"".padEnd(28)}${"raw".padStart(12)}${"gzip".padStart(12)}${"brotli".padStart(12)}`);
+const LIMIT = 1_000_000;
+const KINDS = ["raw", "gzip", "brotli"];
+const known = join(dirname(fileURLToPath(import.meta.url)), "sizes.json");
+
+const kB = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
+const change = (now, before) => (before === undefined ? "" : ` (${now < before ? "" : "+"}${(((now - before) * 100) / before).toFixed(1)} %)`);
+
+const [folder, flag] = process.argv.slice(2);
+const before = JSON.parse(await readFile(known, "utf8").catch(() => "{}"));
+const sizes = {};
 for (const name of (await readdir(folder)).sort()) {
   if (!/\.(wasm|js)$/.test(name)) continue;
   const bytes = await readFile(join(folder, name));
-  console.log(name.padEnd(28) + kB(bytes.length) + kB(gzipSync(bytes, { level: 9 }).length) + kB(brotliCompressSync(bytes).length));
+  sizes[name] = { raw: bytes.length, gzip: gzipSync(bytes, { level: 9 }).length, brotli: brotliCompressSync(bytes).length };
 }
+console.log("".padEnd(20) + KINDS.map((kind) => kind.padStart(22)).join(""));
+for (const [name, size] of Object.entries(sizes)) {
+  const column = (kind) => (kB(size[kind]) + change(size[kind], before[name]?.[kind])).padStart(22);
+  console.log(name.padEnd(20) + KINDS.map(column).join(""));
+}
+if (flag === "--write") await writeFile(known, `${JSON.stringify(sizes, undefined, 2)}\n`);
+const wasm = sizes["rullama_bg.wasm"];
+if (!wasm) throw new Error(`${folder} has no wasm`);
+if (wasm.gzip > LIMIT) throw new Error(`the wasm takes ${kB(wasm.gzip)} gzipped, more than ${kB(LIMIT)}`);

@@ -1,7 +1,6 @@
 //! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps behind them.
 
 mod bench;
-mod browser;
 mod command;
 mod drivers;
 mod run;
@@ -10,6 +9,7 @@ mod shaders;
 mod test;
 mod tidy;
 mod wasm;
+mod web;
 
 use anyhow::{Result, bail};
 
@@ -18,10 +18,11 @@ cargo xtask <task>
 
   test    set up what is missing, then run every check and test (what CI runs), kernels on software GPUs;
           --hardware runs them on this machine's own GPUs
-  run     build the program and show what works so far
+  run     build everything and serve the app with a small model
   shaders compile every kernel variant with a browser's compiler
   wasm    build what pages import, into web/client/src/wasm, and print its size
-  browser run the op suite in headless Chromium
+  web     build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium
+  ops     run the op suite in headless Chromium, on what `web` built
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
@@ -37,7 +38,8 @@ fn main() -> Result<()> {
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
         ["wasm"] => wasm::build(),
-        ["browser"] => browser::ops(),
+        ["web"] => web::web_task(),
+        ["ops"] => web::ops(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["bench", name] => bench::bench(name),

@@ -25,6 +25,13 @@ pub(crate) fn setup() -> Result<()> {
     web_packages()
 }
 
+/// What building needs, without what only tests do.
+pub(crate) fn for_building() -> Result<()> {
+    rust_parts()?;
+    node()?;
+    web_packages()
+}
+
 fn rust_parts() -> Result<()> {
     let targets = output("rustup", &["target", "list", "--installed"])?;
     for target in [WASM, WASI] {

@@ -3,11 +3,11 @@
 use anyhow::Result;
 
 use crate::{
-    browser,
     command::{root, say, sh, sh_with},
     setup::{WASI, WASM, setup},
     shaders,
     tidy::tidy,
+    web,
 };
 
 /// Crates that the browser uses: they are built for it.
@@ -45,7 +45,7 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
         "cargo",
         &[&["test", "--target", WASI, "--lib", "--tests"], without_gpu.as_slice()].concat(),
     )?;
-    browser::ops()?;
+    web::test()?;
     say("\nAll checks passed.");
     Ok(())
 }

@@ -28,6 +28,7 @@ export class Direct implements Transport {
   private readonly models = new Map<number, HeldModel>();
   private readonly stored = new ModelStorage();
   private nextModel = 1;
+  private closed = false;
   private wasm: Promise<InitOutput> | undefined;
 
   constructor(private readonly settings: Settings) {}
@@ -38,6 +39,7 @@ export class Direct implements Transport {
     options: CallOptions<K> = {},
   ): Promise<Requests[K]["result"]> {
     try {
+      if (this.closed) throw new FreedError("the engine was closed");
       const handler = this.handlers[kind] as Handlers[K];
       return await handler(params, options);
     } catch (error) {
@@ -45,7 +47,12 @@ export class Direct implements Transport {
     }
   }
 
+  get alive(): boolean {
+    return !this.closed;
+  }
+
   close(): void {
+    this.closed = true;
     for (const model of this.models.values()) void model.free();
     this.models.clear();
   }
@@ -127,7 +134,7 @@ export class Direct implements Transport {
     try {
       const file = readable(opened);
       const found = JSON.parse(await inspect(file, engineOptions(options, opened))) as Inspected;
-      const memory = options.table === "gpu" ? found.memory.withTable : found.memory.withoutTable;
+      const memory = tableFits(options, found.memory.withTable) ? found.memory.withTable : found.memory.withoutTable;
       const system = opened.info?.system;
       const info = { ...found.info, name: opened.name, ...(system ? { system } : {}) };
       const { deviceMemory } = navigator as { deviceMemory?: number };
@@ -158,13 +165,11 @@ export class Direct implements Transport {
           return signal?.aborted ?? false;
         };
         const model = await Model.load(readable(opened), device.engine, engineOptions(options, opened), each);
-        if ((options.verify ?? "before") === "before") {
-          meter.phase("verify");
-          await Promise.race([opened.verified, aborted(signal)]);
-        }
-        if (signal?.aborted) {
+        try {
+          await this.verify(opened, options, meter, signal);
+        } catch (error) {
           model.free();
-          throw new CancelledError();
+          throw error;
         }
         return this.hold(opened, model, device, exports);
       } catch (error) {
@@ -176,6 +181,20 @@ export class Direct implements Transport {
       opened.source.close();
       throw signal?.aborted ? new CancelledError() : error;
     }
+  }
+
+  /** Waits for the checksum, unless the caller would rather not. */
+  private async verify(
+    opened: Opened,
+    options: PlainLoadOptions,
+    meter: ProgressMeter,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    if ((options.verify ?? "before") === "before") {
+      meter.phase("verify");
+      await Promise.race([opened.verified, aborted(signal)]);
+    }
+    if (signal?.aborted) throw new CancelledError();
   }
 
   private hold(
@@ -200,6 +219,11 @@ export class Direct implements Transport {
 
 function readable({ source, name }: Opened) {
   return { name, size: source.size, read: (offset: number, length: number) => source.read(offset, length) };
+}
+
+/** Whether the table of per-layer inputs will go to the GPU: as told, or where a budget has room for it. */
+function tableFits({ table = "auto", gpuMemory }: PlainLoadOptions, { gpu }: MemoryUse): boolean {
+  return table === "gpu" || (table === "auto" && gpuMemory !== undefined && gpu <= gpuMemory);
 }
 
 /** What the engine wants to know of a load, in its words. */

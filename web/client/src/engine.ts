@@ -62,6 +62,11 @@ export class Engine implements EngineApi {
     );
   }
 
+  /** @internal False once it was closed or its worker broke. */
+  get alive(): boolean {
+    return this.transport.alive;
+  }
+
   close(): void {
     this.transport.close();
   }

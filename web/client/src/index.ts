@@ -41,7 +41,7 @@ export function load(source: ModelSource, options: LoadOptions & EngineOptions =
   const engineOptions: EngineOptions = { worker, wasm, workerScript, host };
   const key = JSON.stringify(Object.entries(engineOptions).map(([name, value]) => [name, String(value)]));
   let engine = shared.get(key);
-  if (!engine) {
+  if (!engine?.alive) {
     engine = openEngine(engineOptions);
     shared.set(key, engine);
   }

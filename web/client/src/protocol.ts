@@ -103,6 +103,8 @@ export interface Transport {
     options?: CallOptions<K>,
   ): Promise<Requests[K]["result"]>;
   close(): void;
+  /** False once it was closed or broke: nothing it is asked for will come. */
+  readonly alive: boolean;
 }
 
 /** From the page to the worker. */

@@ -51,6 +51,10 @@ export class Remote implements Transport {
     });
   }
 
+  get alive(): boolean {
+    return this.ended === undefined;
+  }
+
   close(): void {
     this.worker.terminate();
     this.end(new FreedError("the engine was closed"));
@@ -58,7 +62,7 @@ export class Remote implements Transport {
 
   private end(error: RullamaError): void {
     this.ended ??= error;
-    for (const waiting of [...this.waiting.values()]) waiting.reject(error);
+    for (const waiting of this.waiting.values()) waiting.reject(error);
   }
 
   private post(message: ToWorker): void {

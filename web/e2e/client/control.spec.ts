@@ -76,7 +76,7 @@ test("failures have codes and say what to do", async ({ client, server }) => {
     const model = await rullama.load(url, { keep: false, context: 64 });
     const session = await model.session();
     const controller = new AbortController();
-    const cancelled = rullama.load(url, { keep: false, signal: controller.signal });
+    const cancelled = codeOf(rullama.load(url, { keep: false, signal: controller.signal }));
     controller.abort();
     const result: Record<string, string> = {
       long: await codeOf(run(model.complete("cat ".repeat(200)))),
@@ -89,7 +89,7 @@ test("failures have codes and say what to do", async ({ client, server }) => {
       fit: await codeOf(rullama.load(url, { keep: false, gpuMemory: 1000 })),
       page: await codeOf(rullama.load("/page.gguf", { keep: false })),
       missing: await codeOf(rullama.load("/missing.gguf", { keep: false })),
-      cancelled: await codeOf(cancelled),
+      cancelled: await cancelled,
       blob: await codeOf(rullama.load(new Blob([new Uint8Array(100)]), { keep: false })),
     };
     await session.free();

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { type BrowserContext, type Page } from "@playwright/test";
 import { fileBody } from "../support/body.ts";
 import { test as base } from "../support/browser.ts";
-import { TestServer } from "../support/server.ts";
+import { type ServerOptions, TestServer } from "../support/server.ts";
 import { GOLDENS } from "./goldens.ts";
 
 type Rullama = typeof import("../../client/src/index.js");
@@ -63,8 +63,8 @@ export interface Fixtures {
   client: Page;
 }
 
-export async function startServer(): Promise<TestServer> {
-  const server = await TestServer.start({ folders: { "/rullama/": CLIENT } });
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const server = await TestServer.start({ ...options, folders: { "/rullama/": CLIENT } });
   for (const name of ["tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"]) {
     server.file(`/goldens/gguf/${name}.gguf`, await fileBody(join(GOLDENS, "gguf", `${name}.gguf`)));
   }

@@ -5,6 +5,7 @@ const MODEL = "/goldens/gguf/tiny-e2b-Q4_K_M.gguf";
 
 /** The engine's worker, with a way to take its devices from it. */
 const WORKER = `
+import "/rullama/worker.js";
 const { requestDevice } = GPUAdapter.prototype;
 const devices = [];
 GPUAdapter.prototype.requestDevice = async function (descriptor) {
@@ -13,7 +14,6 @@ GPUAdapter.prototype.requestDevice = async function (descriptor) {
   return device;
 };
 new BroadcastChannel("devices").onmessage = () => devices.forEach((device) => device.destroy());
-await import("/rullama/worker.js");
 `;
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {

@@ -1,0 +1,114 @@
+// The benchmark page: everything it does is in its address, and what it finds is JSON, so that programs can run it.
+//
+//   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu&report=/log&done=/done
+//
+// The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given.
+
+import { type BenchResult, type LoadOptions, openEngine } from "rullama";
+
+interface Result {
+  model: string;
+  device: string;
+  facts: { features: string[]; subgroups?: { min: number; max: number } };
+  load: { seconds: number; bytes: number; bytesPerSecond: number };
+  tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
+  dispatchesPerToken: number;
+  gpuBytes: number;
+  /** A wasm heap never shrinks, so this is its peak. */
+  wasmHeap: number;
+}
+
+declare global {
+  var result: Result | { error: string; code?: string } | undefined;
+}
+
+const query = new URLSearchParams(location.search);
+const number = (name: string, otherwise: number) => Number(query.get(name) ?? otherwise);
+
+function element(id: string): HTMLElement {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`the page has no ${id}`);
+  return found;
+}
+
+function say(text: string): void {
+  element("status").textContent = text;
+}
+
+const mean = (numbers: number[]) => numbers.reduce((sum, x) => sum + x, 0) / Math.max(1, numbers.length);
+
+/** How to load, as the address says; `seen` is told how many bytes went to the GPU. */
+function loadOptions(seen: (bytes: number) => void): LoadOptions {
+  const given = <T extends string>(name: string) => (query.has(name) ? { [name]: query.get(name) as T } : {});
+  return {
+    keep: query.get("keep") === "1",
+    onProgress: ({ phase, loaded, total, speed }) => {
+      seen(loaded);
+      const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
+      say(`${phase}: ${mb(loaded)} of ${mb(total)} MB, ${mb(speed)} MB/s`);
+    },
+    ...given<"auto" | "gpu" | "file">("table"),
+    ...given<"f32" | "f16" | "q8">("cache"),
+    ...(query.has("subgroups") ? { features: { subgroups: query.get("subgroups") !== "0" } } : {}),
+  };
+}
+
+async function measure(model: string): Promise<Result> {
+  const engine = openEngine({ worker: query.get("worker") !== "0" });
+  const report = await engine.device();
+  let bytes = 0;
+  const options = loadOptions((loaded) => (bytes = Math.max(bytes, loaded)));
+  const start = performance.now();
+  const loaded = await engine.load(model, options);
+  const seconds = (performance.now() - start) / 1000;
+  const tests: Result["tests"] = [];
+  for (const depth of (query.get("depth") ?? "0").split(",").map(Number)) {
+    const runs: BenchResult[] = [];
+    for (let run = 1; run <= number("repeat", 3); run++) {
+      say(`at depth ${depth}, run ${run}`);
+      runs.push(await loaded.bench({ prompt: number("prompt", 512), answer: number("answer", 128), depth }));
+    }
+    tests.push({
+      depth,
+      runs,
+      prefillTokensPerSecond: mean(runs.map((run) => run.prefillTokensPerSecond)),
+      decodeTokensPerSecond: mean(runs.map((run) => run.decodeTokensPerSecond)),
+    });
+  }
+  const last = tests.at(-1)?.runs.at(-1);
+  const { wasmHeap } = await loaded.memory();
+  await loaded.free();
+  engine.close();
+  return {
+    model,
+    device: loaded.info.device,
+    facts: { features: report.features, ...(report.subgroups ? { subgroups: report.subgroups } : {}) },
+    load: { seconds, bytes, bytesPerSecond: bytes / seconds },
+    tests,
+    dispatchesPerToken: last?.dispatchesPerToken ?? 0,
+    gpuBytes: last?.memory.gpu ?? 0,
+    wasmHeap,
+  };
+}
+
+async function run(): Promise<void> {
+  const model = query.get("model");
+  if (model === null) {
+    say("Say which model in the address: ?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu");
+    return;
+  }
+  const result = await measure(model).catch((error: unknown) => {
+    const { message, code } = error as { message?: string; code?: string };
+    return { error: message ?? String(error), ...(code === undefined ? {} : { code }) };
+  });
+  const text = JSON.stringify(result, undefined, 2);
+  element("result").textContent = text;
+  say("error" in result ? `failed: ${result.error}` : "finished");
+  globalThis.result = result;
+  for (const name of ["report", "done"]) {
+    const address = query.get(name);
+    if (address !== null) await fetch(address, { method: "POST", body: text });
+  }
+}
+
+await run();

@@ -1,0 +1,116 @@
+import { describe, expect, it } from "vitest";
+import { fit } from "../src/fit.js";
+import { messagesOf, optionsOf } from "../src/openai.js";
+import { ProgressMeter } from "../src/progress.js";
+import { chatRequest, samplingWords } from "../src/sampling.js";
+import type { DeviceReport, MemoryUse, Progress } from "../src/types.js";
+
+describe("options", () => {
+  it("are the engine's words, and only those that were given", () => {
+    expect(samplingWords({})).toEqual({});
+    expect(
+      samplingWords({ temperature: 0, topK: 1, maxTokens: 5, stop: "x", logitBias: { 3: -1 }, logprobs: 2, seed: 9 }),
+    ).toEqual({
+      temperature: 0,
+      top_k: 1,
+      num_predict: 5,
+      stop: ["x"],
+      logit_bias: { 3: -1 },
+      logprobs: true,
+      top_logprobs: 2,
+      seed: 9,
+    });
+    expect(samplingWords({ temperature: NaN })).toEqual({ temperature: "NaN" });
+  });
+
+  it("of OpenAI become ours", () => {
+    const given = {
+      messages: [],
+      max_tokens: 3,
+      top_p: 0.5,
+      stop: null,
+      logprobs: true,
+      reasoning_effort: "low" as const,
+    };
+    expect(optionsOf(given)).toEqual({ maxTokens: 3, topP: 0.5, logprobs: 0, think: true });
+    expect(optionsOf({ messages: [], max_tokens: 3, max_completion_tokens: 4 })).toEqual({ maxTokens: 4 });
+    expect(() => optionsOf({ messages: [], n: 2 as 1 })).toThrow("n must be 1");
+  });
+});
+
+describe("messages", () => {
+  it("get the model's own system prompt where they have none", () => {
+    const hello = { role: "user" as const, content: "hi" };
+    expect(chatRequest([hello], {}, "Be brief.").messages).toEqual([{ role: "system", content: "Be brief." }, hello]);
+    const own = { role: "system" as const, content: "Shout." };
+    expect(chatRequest([own, hello], {}, "Be brief.").messages).toEqual([own, hello]);
+  });
+
+  it("of OpenAI become ours: tools are known by their calls", () => {
+    const call = { id: "call_1", type: "function" as const, function: { name: "add", arguments: '{"a":1}' } };
+    const messages = messagesOf([
+      { role: "developer", content: "Be brief." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "1+" },
+          { type: "text", text: "1" },
+        ],
+      },
+      { role: "assistant", content: null, tool_calls: [call] },
+      { role: "tool", content: "2", tool_call_id: "call_1" },
+    ]);
+    expect(messages).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "user", content: "1+1" },
+      { role: "assistant", content: "", toolCalls: [{ name: "add", arguments: { a: 1 } }] },
+      { role: "tool", content: "2", toolName: "add" },
+    ]);
+    expect(chatRequest(messages, {}).messages?.[2]).toMatchObject({
+      tool_calls: [{ name: "add", arguments: { a: 1 } }],
+    });
+    const broken = { ...call, function: { name: "add", arguments: "{" } };
+    expect(() => messagesOf([{ role: "assistant", tool_calls: [broken] }])).toThrow("no JSON");
+  });
+});
+
+describe("progress", () => {
+  it("has a speed and an end, and is not told too often", () => {
+    const told: Progress[] = [];
+    let now = 0;
+    const meter = new ProgressMeter(
+      (progress) => told.push(progress),
+      () => now,
+    );
+    meter.phase("open");
+    for (let i = 1; i <= 100; i++) {
+      now += 10;
+      meter.loaded(i * 1000, 200_000);
+    }
+    expect(told.length).toBeLessThan(15);
+    const last = told.at(-1)!;
+    expect(last.speed).toBeCloseTo(100_000, -3);
+    expect(last.eta).toBeCloseTo((200_000 - last.loaded) / last.speed, 5);
+    meter.loaded(200_000, 200_000);
+    expect(told.at(-1)).toMatchObject({ phase: "load", loaded: 200_000, eta: 0 });
+  });
+});
+
+describe("fit", () => {
+  const device: DeviceReport = { webgpu: true, features: [], limits: {} };
+  const memory = (gpu: number): MemoryUse => ({ weights: gpu, caches: 0, work: 0, gpu, tableOnGpu: false });
+
+  it.each([
+    [1e8, device, {}, 8, "fits"],
+    [5e9, device, {}, 8, "tight"],
+    [5e9, device, {}, 4, "too-large"],
+    [5e9, device, { gpuMemory: 1e10 }, undefined, "fits"],
+    [5e9, device, { gpuMemory: 1e9 }, 8, "too-large"],
+    [1e8, { ...device, webgpu: false, reason: "no" }, {}, 8, "too-large"],
+    [1e8, { ...device, fallback: true }, {}, 8, "tight"],
+  ] as const)("%d bytes", (bytes, gpu, options, deviceMemory, verdict) => {
+    const report = fit(memory(bytes), gpu, options, deviceMemory);
+    expect(report.verdict).toBe(verdict);
+    expect(report.warnings.length > 0).toBe(verdict !== "fits");
+  });
+});

@@ -1,0 +1,46 @@
+// The benchmark page: its address says what to do, its result is JSON.
+import { fileURLToPath } from "node:url";
+import { createServer } from "vite";
+import { TestServer } from "../support/server.ts";
+import { expect, startServer, test } from "./fixtures.ts";
+
+const APP = fileURLToPath(new URL("../../app/", import.meta.url));
+
+test("the benchmark page measures and reports", async ({ page }) => {
+  const models = await startServer({ cors: true });
+  const reports = await TestServer.start({ isolated: false, cors: true });
+  reports.json("/log", {});
+  const vite = await createServer({
+    root: APP,
+    configFile: false,
+    logLevel: "error",
+    cacheDir: test.info().outputPath("vite"),
+    server: { port: 0, host: "127.0.0.1" },
+  });
+  await vite.listen();
+  try {
+    const query = new URLSearchParams({
+      model: `${models.origin}/goldens/gguf/tiny-e2b-Q4_K_M.gguf`,
+      prompt: "8",
+      answer: "3",
+      repeat: "1",
+      depth: "0,16",
+      report: `${reports.origin}/log`,
+    });
+    const reported = page.waitForRequest((request) => request.url().endsWith("/log") && request.method() === "POST");
+    await page.goto(`${vite.resolvedUrls!.local[0]!}bench.html?${query}`);
+    const posted = JSON.parse((await reported).postData() ?? "");
+    expect(await page.evaluate(() => (globalThis as { result?: unknown }).result)).toEqual(posted);
+    expect(posted.tests.map(({ depth }: { depth: number }) => depth)).toEqual([0, 16]);
+    for (const { prefillTokensPerSecond, decodeTokensPerSecond } of posted.tests) {
+      expect(prefillTokensPerSecond).toBeGreaterThan(0);
+      expect(decodeTokensPerSecond).toBeGreaterThan(0);
+    }
+    expect(posted.load.bytes).toBeGreaterThan(1e6);
+    expect(posted.dispatchesPerToken).toBeGreaterThan(10);
+    expect(posted.wasmHeap).toBeGreaterThan(1e6);
+  } finally {
+    await vite.close();
+    await Promise.all([models.close(), reports.close()]);
+  }
+});

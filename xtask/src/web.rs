@@ -1,0 +1,43 @@
+//! Everything under `web/`: the package, the app, and their tests in a browser.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+
+use crate::{
+    command::{root, say, sh_in},
+    setup::setup,
+    wasm,
+};
+
+fn web() -> PathBuf {
+    root().join("web")
+}
+
+/// Builds the wasm, the package around it and the app around that.
+pub(crate) fn build() -> Result<()> {
+    wasm::build()?;
+    sh_in(&web(), "npm", &["run", "build"])
+}
+
+/// Sets up what is missing, builds, checks and tests it all.
+pub(crate) fn web_task() -> Result<()> {
+    setup()?;
+    test()?;
+    say("\nAll checks of the web passed.");
+    Ok(())
+}
+
+/// Builds and runs every check and test of the web.
+pub(crate) fn test() -> Result<()> {
+    build()?;
+    sh_in(&web(), "npm", &["run", "check"])?;
+    sh_in(&web(), "npm", &["test"])?;
+    ops()?;
+    sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])
+}
+
+/// The op suite in a browser, on what was built.
+pub(crate) fn ops() -> Result<()> {
+    sh_in(&web(), "node", &["tools/run-ops.mjs"])
+}
