@@ -7,6 +7,7 @@ mod experts;
 mod golden;
 mod hearing;
 mod hostile;
+mod media;
 mod parity;
 mod sessions;
 mod taps;
