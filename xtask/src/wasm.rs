@@ -15,8 +15,8 @@ use crate::{
 
 /// Builds `web/client/src/wasm/`, from which pages import the engine, and prints how large it is.
 pub(crate) fn build() -> Result<()> {
-    sh("cargo", &["build", "--release", "--target", WASM, "-p", "rullama-wasm"])?;
-    let built = target().join(WASM).join("release/rullama_wasm.wasm");
+    sh("cargo", &["build", "--profile", "wasm", "--target", WASM, "-p", "rullama-wasm"])?;
+    let built = target().join(WASM).join("wasm/rullama_wasm.wasm");
     let package = root().join("web/client/src/wasm");
     glue(&built, &package)?;
     shrink(&package.join("rullama_bg.wasm"))?;

@@ -114,14 +114,49 @@ impl Slabs {
             .map(|((offset, width), start)| {
                 let mut plane = Vec::with_capacity(bytes.len() / block_bytes * width);
                 for row in bytes.chunks_exact(self.file_blocks * block_bytes) {
-                    for block in row.chunks_exact(block_bytes) {
-                        plane.extend_from_slice(&block[*offset..offset + width]);
-                    }
+                    gather(&mut plane, row, block_bytes, (*offset, *width));
                     plane.resize(plane.len() + (self.row_blocks - self.file_blocks) * width, 0);
                 }
                 (start + first * self.row_blocks * width, plane)
             })
             .collect()
+    }
+}
+
+/// Appends one field of every block of a row. Copies of a length the compiler knows are loads and stores; others are calls, which
+/// a page pays dearly for.
+fn gather(plane: &mut Vec<u8>, row: &[u8], block: usize, (offset, width): (usize, usize)) {
+    match width {
+        // All there is of a block.
+        _ if width == block => plane.extend_from_slice(row),
+        1 => gather_known::<1>(plane, row, block, offset),
+        2 => gather_known::<2>(plane, row, block, offset),
+        4 => gather_known::<4>(plane, row, block, offset),
+        8 => gather_known::<8>(plane, row, block, offset),
+        12 => gather_known::<12>(plane, row, block, offset),
+        16 => gather_known::<16>(plane, row, block, offset),
+        32 => gather_known::<32>(plane, row, block, offset),
+        64 => gather_known::<64>(plane, row, block, offset),
+        _ => {
+            row.chunks_exact(block)
+                .for_each(|block| plane.extend_from_slice(&block[offset..offset + width]));
+        }
+    }
+}
+
+fn gather_known<const WIDTH: usize>(
+    plane: &mut Vec<u8>,
+    row: &[u8],
+    block: usize,
+    offset: usize,
+) {
+    let start = plane.len();
+    plane.resize(start + row.len() / block * WIDTH, 0);
+    let (to, _) = plane[start..].as_chunks_mut::<WIDTH>();
+    for (to, block) in to.iter_mut().zip(row.chunks_exact(block)) {
+        if let Some((field, _)) = block[offset..].split_first_chunk::<WIDTH>() {
+            *to = *field;
+        }
     }
 }
 
