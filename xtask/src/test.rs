@@ -11,11 +11,12 @@ use crate::{
 };
 
 /// Crates that the browser uses: they are built for it.
-const PORTABLE: [&str; 7] = [
+const PORTABLE: [&str; 8] = [
     "rullama-source",
     "rullama-gguf",
     "rullama-tokenizer",
     "rullama-chat",
+    "rullama-media",
     "rullama-engine",
     "rullama-models",
     "rullama-runtime",

@@ -1,0 +1,85 @@
+//! What can be wrong with a picture or a sound.
+
+/// Why a picture or a sound cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MediaError {
+    /// A picture without pixels.
+    #[error("the picture is {width} × {height} pixels: there is nothing to see")]
+    EmptyPicture {
+        /// Its width.
+        width: u32,
+        /// Its height.
+        height: u32,
+    },
+    /// More pixels than we are ready to hold.
+    #[error("the picture has {width} × {height} pixels, more than {limit}: make it smaller first")]
+    PictureTooLarge {
+        /// Its width.
+        width: u32,
+        /// Its height.
+        height: u32,
+        /// The most pixels.
+        limit: u64,
+    },
+    /// The bytes are not those of so many pixels.
+    #[error("{bytes} bytes are not {width} × {height} pixels of {channels} bytes")]
+    WrongLength {
+        /// How many there are.
+        bytes: usize,
+        /// The width.
+        width: u32,
+        /// The height.
+        height: u32,
+        /// Bytes of a pixel.
+        channels: u32,
+    },
+    /// The sides are no multiples of a patch's.
+    #[error("a picture of {width} × {height} pixels cannot be cut into squares of {side}")]
+    NotWhole {
+        /// Its width.
+        width: u32,
+        /// Its height.
+        height: u32,
+        /// The side.
+        side: u32,
+    },
+    /// No such number of soft tokens.
+    #[error("a picture may take 70, 140, 280, 560 or 1120 tokens, not {0}")]
+    BadBudget(u32),
+    /// The file cannot be decoded.
+    #[error("the picture cannot be read ({reason}): it must be a PNG, JPEG, WebP or GIF file")]
+    BadPicture {
+        /// What the decoder says.
+        reason: String,
+    },
+    /// The file cannot be decoded.
+    #[error("the sound cannot be read ({reason}): it must be a WAV, MP3, FLAC or OGG Vorbis file")]
+    BadSound {
+        /// What the decoder says.
+        reason: String,
+    },
+    /// Too short for a single frame.
+    #[error(
+        "the sound has {samples} samples at 16 kHz, too few to hear anything: it needs at least 161"
+    )]
+    TooShort {
+        /// How many it has.
+        samples: usize,
+    },
+    /// Longer than we are ready to hold.
+    #[error("the sound is longer than {limit} seconds: cut it first")]
+    TooLong {
+        /// The limit.
+        limit: u32,
+    },
+    /// A rate no sound has.
+    #[error("a sound of {rate} samples a second cannot be used")]
+    BadRate {
+        /// The rate.
+        rate: u32,
+    },
+    /// A sample that is no number.
+    #[error("the sound has samples that are no numbers")]
+    NotFinite,
+}

@@ -1,0 +1,11 @@
+//! Pictures and sound, made into the numbers that Gemma 4's towers read.
+//!
+//! No model and no GPU here: pixels and samples in, patches and log-mel features out, to the last bit as the reference makes
+//! them where it says how.
+
+mod error;
+pub mod picture;
+pub mod sound;
+mod threads;
+
+pub use error::MediaError;

@@ -1,0 +1,98 @@
+//! A picture on its way to the tower: decoded, resized to fill a number of soft tokens, cut into patches.
+
+#[cfg(feature = "decode")]
+mod decode;
+mod patches;
+mod resize;
+mod size;
+
+pub use patches::Patches;
+pub use size::{Budget, CELL, Size};
+
+use crate::MediaError;
+
+/// The most pixels of a picture we take: 300 megabytes of them.
+pub const MOST_PIXELS: u64 = 100_000_000;
+
+/// Pixels of eight bits a channel, red, green and blue, row by row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    size: Size,
+    rgb: Vec<u8>,
+}
+
+impl Picture {
+    /// A picture of red, green and blue bytes.
+    ///
+    /// # Errors
+    /// If it is empty, too large, or the bytes are not so many pixels.
+    pub fn from_rgb(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, MediaError> {
+        check(width, height, rgb.len(), 3)?;
+        Ok(Self { size: Size { width, height }, rgb })
+    }
+
+    /// A picture with an alpha channel (not premultiplied), laid on white.
+    ///
+    /// # Errors
+    /// If it is empty, too large, or the bytes are not so many pixels.
+    pub fn from_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, MediaError> {
+        check(width, height, rgba.len(), 4)?;
+        let rgb = rgba.chunks_exact(4).flat_map(|pixel| {
+            let alpha = u32::from(pixel[3]);
+            let on_white = |value: u8| (u32::from(value) * alpha + 255 * (255 - alpha) + 127) / 255;
+            [0, 1, 2].map(|channel| on_white(pixel[channel]) as u8)
+        });
+        Ok(Self { size: Size { width, height }, rgb: rgb.collect() })
+    }
+
+    /// Decodes the bytes of a PNG, JPEG, WebP or GIF file (its first frame), turned as its EXIF data says.
+    ///
+    /// # Errors
+    /// If the file is damaged, of another kind, or its picture empty or too large.
+    #[cfg(feature = "decode")]
+    pub fn decode(file: &[u8]) -> Result<Self, MediaError> {
+        decode::decode(file)
+    }
+
+    /// Its size in pixels.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Its bytes.
+    pub fn rgb(&self) -> &[u8] {
+        &self.rgb
+    }
+
+    /// Stretched so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
+    pub fn fill(&self, budget: Budget) -> Self {
+        self.stretch(self.size.target(budget))
+    }
+
+    /// Stretched to a size: bicubic, with antialiasing.
+    pub fn stretch(&self, size: Size) -> Self {
+        Self { rgb: resize::resize(&self.rgb, self.size, size), size }
+    }
+
+    /// Cut into squares.
+    ///
+    /// # Errors
+    /// If the sides are no multiples of the squares'.
+    pub fn patches(&self, side: u32) -> Result<Patches, MediaError> {
+        patches::patches(self, side)
+    }
+}
+
+fn check(width: u32, height: u32, bytes: usize, channels: u32) -> Result<(), MediaError> {
+    if width == 0 || height == 0 {
+        return Err(MediaError::EmptyPicture { width, height });
+    }
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels > MOST_PIXELS {
+        return Err(MediaError::PictureTooLarge { width, height, limit: MOST_PIXELS });
+    }
+    if bytes as u64 != pixels * u64::from(channels) {
+        return Err(MediaError::WrongLength { bytes, width, height, channels });
+    }
+    Ok(())
+}

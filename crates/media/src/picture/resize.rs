@@ -1,0 +1,129 @@
+//! Bicubic resizing with antialiasing, in the fixed-point arithmetic of the reference, so that pixels are equal to the last bit.
+//!
+//! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
+
+use super::Size;
+use crate::threads::for_rows;
+
+/// The most bits behind the point.
+const MOST_BITS: u32 = 22;
+/// Weights fit into so much.
+const LARGEST_WEIGHT: f64 = 32768.0;
+const CHANNELS: usize = 3;
+
+/// What one output element is made of: where its taps begin, and their weights.
+struct Taps {
+    first: usize,
+    weights: Vec<i32>,
+}
+
+/// One axis: the taps of each output element, and the bits behind their point.
+struct Axis {
+    taps: Vec<Taps>,
+    bits: u32,
+}
+
+/// `rgb` of size `from`, stretched to size `to`.
+pub(super) fn resize(rgb: &[u8], from: Size, to: Size) -> Vec<u8> {
+    let wide =
+        if from.width == to.width { rgb.to_vec() } else { columns(rgb, from.width, to.width) };
+    if from.height == to.height {
+        wide
+    } else {
+        rows(&wide, to.width, &axis(from.height, to.height), to.height)
+    }
+}
+
+fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
+    let axis = axis(from, to);
+    let (line, new_line) = (from as usize * CHANNELS, to as usize * CHANNELS);
+    let mut out = vec![0; rgb.len() / line * new_line];
+    for_rows(&mut out, new_line, |row, out| {
+        let pixels = &rgb[row * line..(row + 1) * line];
+        for (taps, out) in axis.taps.iter().zip(out.chunks_exact_mut(CHANNELS)) {
+            let start = taps.first * CHANNELS;
+            let near = &pixels[start..start + taps.weights.len() * CHANNELS];
+            let mut sums = [axis.half(); CHANNELS];
+            for (weight, pixel) in taps.weights.iter().zip(near.chunks_exact(CHANNELS)) {
+                for (sum, value) in sums.iter_mut().zip(pixel) {
+                    *sum += weight * i32::from(*value);
+                }
+            }
+            for (out, sum) in out.iter_mut().zip(sums) {
+                *out = axis.byte(sum);
+            }
+        }
+    });
+    out
+}
+
+fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
+    let line = width as usize * CHANNELS;
+    let mut out = vec![0; line * to as usize];
+    for_rows(&mut out, line, |row, out| {
+        let taps = &axis.taps[row];
+        let mut sums = vec![axis.half(); line];
+        for (index, weight) in taps.weights.iter().enumerate() {
+            let start = (taps.first + index) * line;
+            for (sum, value) in sums.iter_mut().zip(&rgb[start..start + line]) {
+                *sum += weight * i32::from(*value);
+            }
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = axis.byte(sum);
+        }
+    });
+    out
+}
+
+impl Axis {
+    /// One half, which makes the shift round.
+    fn half(&self) -> i32 {
+        1 << (self.bits - 1)
+    }
+
+    fn byte(&self, sum: i32) -> u8 {
+        (sum >> self.bits).clamp(0, 255) as u8
+    }
+}
+
+fn axis(from: u32, to: u32) -> Axis {
+    let exact: Vec<(usize, Vec<f64>)> = (0..to).map(|index| exact_taps(index, from, to)).collect();
+    let largest = exact.iter().flat_map(|(_, weights)| weights).fold(0.0_f64, |a, b| a.max(*b));
+    // As many bits as keep the largest weight within sixteen bits with its sign.
+    let fits = |bits: &u32| (largest * f64::from(1_u32 << bits)).round() < LARGEST_WEIGHT;
+    let bits = (1..=MOST_BITS).rev().find(fits).unwrap_or(1);
+    let scale = f64::from(1_u32 << bits);
+    let taps = exact.into_iter().map(|(first, weights)| Taps {
+        first,
+        weights: weights.into_iter().map(|weight| (weight * scale).round() as i32).collect(),
+    });
+    Axis { taps: taps.collect(), bits }
+}
+
+/// Where an output element's taps begin, and their weights, which sum to 1.
+fn exact_taps(index: u32, from: u32, to: u32) -> (usize, Vec<f64>) {
+    let ratio = f64::from(from) / f64::from(to);
+    let centre = (f64::from(index) + 0.5) * ratio;
+    // Where there is less room than before, the kernel is widened so that every input counts.
+    let widening = ratio.max(1.0);
+    let support = 2.0 * widening;
+    let first = (centre - support + 0.5).floor().max(0.0) as u32;
+    let end = ((centre + support + 0.5).floor() as u32).min(from);
+    let weight = |tap: u32| cubic((f64::from(tap) - centre + 0.5) / widening);
+    let weights: Vec<f64> = (first..end).map(weight).collect();
+    let sum: f64 = weights.iter().sum();
+    (first as usize, weights.into_iter().map(|weight| weight / sum).collect())
+}
+
+/// The cubic kernel with a = −0.5.
+fn cubic(at: f64) -> f64 {
+    let t = at.abs();
+    if t < 1.0 {
+        (1.5 * t - 2.5) * t * t + 1.0
+    } else if t < 2.0 {
+        ((-0.5 * t + 2.5) * t - 4.0) * t + 2.0
+    } else {
+        0.0
+    }
+}

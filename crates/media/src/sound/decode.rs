@@ -1,0 +1,70 @@
+//! Files of sounds, by `symphonia`.
+
+use std::io::Cursor;
+
+use symphonia::{
+    core::{
+        codecs::audio::AudioDecoderOptions,
+        errors::Error,
+        formats::{FormatOptions, TrackType, probe::Hint},
+        io::MediaSourceStream,
+        meta::MetadataOptions,
+    },
+    default::{get_codecs, get_probe},
+};
+
+use super::{MOST_SECONDS, Sound};
+use crate::MediaError;
+
+pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
+    let source = MediaSourceStream::new(Box::new(Cursor::new(file.to_vec())), Default::default());
+    let mut format = get_probe()
+        .probe(&Hint::new(), source, FormatOptions::default(), MetadataOptions::default())
+        .map_err(|error| bad(&error))?;
+    let track =
+        format.default_track(TrackType::Audio).ok_or_else(|| no("there is no sound in it"))?;
+    let track_id = track.id;
+    let codec = track.codec_params.as_ref().and_then(|codec| codec.audio());
+    let codec = codec.ok_or_else(|| no("its codec is not known"))?;
+    let mut decoder = get_codecs()
+        .make_audio_decoder(codec, &AudioDecoderOptions::default())
+        .map_err(|error| bad(&error))?;
+
+    let (mut all, mut some) = (Vec::new(), Vec::new());
+    let mut shape = None;
+    loop {
+        let packet = match format.next_packet() {
+            Ok(Some(packet)) if packet.track_id == track_id => packet,
+            Ok(Some(_)) => continue,
+            // A file that is cut ends where it is cut.
+            Ok(None) | Err(Error::IoError(_) | Error::ResetRequired) => break,
+            Err(error) => return Err(bad(&error)),
+        };
+        match decoder.decode(&packet) {
+            Ok(buffer) => {
+                let (rate, channels) = (buffer.spec().rate(), buffer.spec().channels().count());
+                if *shape.get_or_insert((rate, channels)) != (rate, channels) {
+                    return Err(no("its rate changes in the middle"));
+                }
+                buffer.copy_to_vec_interleaved::<f32>(&mut some);
+                all.extend_from_slice(&some);
+                if all.len() / channels.max(1) > MOST_SECONDS as usize * rate as usize {
+                    return Err(MediaError::TooLong { limit: MOST_SECONDS });
+                }
+            }
+            // One packet that makes no sense is skipped, as players do.
+            Err(Error::DecodeError(_)) => {}
+            Err(error) => return Err(bad(&error)),
+        }
+    }
+    let (rate, channels) = shape.ok_or(MediaError::TooShort { samples: 0 })?;
+    Sound::new(&all, channels, rate)
+}
+
+fn bad(error: &Error) -> MediaError {
+    MediaError::BadSound { reason: error.to_string() }
+}
+
+fn no(reason: &str) -> MediaError {
+    MediaError::BadSound { reason: reason.into() }
+}

@@ -1,0 +1,154 @@
+//! Log-mel features: the magnitude of short windows' spectra, gathered into 128 bands as an ear does.
+
+use realfft::RealFftPlanner;
+
+use super::RATE;
+
+/// Bands.
+pub const BINS: usize = 128;
+
+const HOP: usize = 160;
+const WINDOW: usize = 320;
+/// A window as the reference counts it; its last sample is not used.
+const SPAN: usize = WINDOW + 1;
+const FFT: usize = 512;
+/// Silence in front, half a window of it.
+const LEAD: usize = 160;
+/// Added before the logarithm.
+const FLOOR: f64 = 0.001;
+
+/// Frames of [`BINS`] numbers, ten milliseconds apart.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Features {
+    /// How many frames.
+    pub frames: usize,
+    /// Their numbers, frame by frame.
+    pub values: Vec<f32>,
+}
+
+pub(super) fn features(piece: &[f32]) -> Features {
+    let length = LEAD + piece.len();
+    let frames = if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 };
+    let transform = RealFftPlanner::<f64>::new().plan_fft_forward(FFT);
+    let (mut input, mut spectrum) = (transform.make_input_vec(), transform.make_output_vec());
+    let (window, bands) = (window(), bands());
+    let mut values = Vec::with_capacity(frames * BINS);
+    for frame in 0..frames {
+        // The transform leaves its input in disorder.
+        input.fill(0.0);
+        for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {
+            let at = (frame * HOP + index).checked_sub(LEAD);
+            *value = weight * at.map_or(0.0, |at| f64::from(piece[at]));
+        }
+        transform.process(&mut input, &mut spectrum).expect("the lengths are the plan's own");
+        values.extend(bands.iter().map(|band| {
+            let near = &spectrum[band.first..band.first + band.weights.len()];
+            let sum: f64 =
+                band.weights.iter().zip(near).map(|(weight, bin)| weight * bin.norm()).sum();
+            (sum + FLOOR).ln() as f32
+        }));
+    }
+    Features { frames, values }
+}
+
+/// A Hann window that goes round.
+fn window() -> Vec<f64> {
+    let angle = |index: usize| std::f64::consts::TAU * index as f64 / WINDOW as f64;
+    (0..WINDOW).map(|index| 0.5 - 0.5 * angle(index).cos()).collect()
+}
+
+/// A triangle over the bins of a spectrum.
+struct Band {
+    first: usize,
+    weights: Vec<f64>,
+}
+
+fn bands() -> Vec<Band> {
+    let top = f64::from(RATE) / 2.0;
+    let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
+    let hertz = |mel: f64| 700.0 * (10.0_f64.powf(mel / 2595.0) - 1.0);
+    let corner = |index: usize| hertz(index as f64 / (BINS + 1) as f64 * mel(top));
+    let bin = |index: usize| index as f64 * top / (FFT / 2) as f64;
+    let band = |index: usize| {
+        let (low, peak, high) = (corner(index), corner(index + 1), corner(index + 2));
+        let height =
+            |at: f64| ((at - low) / (peak - low)).min((high - at) / (high - peak)).max(0.0);
+        let inside = |index: &usize| height(bin(*index)) > 0.0;
+        let first = (0..=FFT / 2).find(inside).unwrap_or(0);
+        let weights =
+            (first..=FFT / 2).map(|index| height(bin(index))).take_while(|height| *height > 0.0);
+        Band { first, weights: weights.collect() }
+    };
+    (0..BINS).map(band).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(a: f64, b: f64, within: f64) {
+        assert!((a - b).abs() < within, "{a} is not {b}");
+    }
+
+    #[test]
+    fn the_bands_are_the_references() {
+        let bands = bands();
+        assert_eq!(bands.iter().map(|band| band.weights.len()).sum::<usize>(), 506);
+        assert!(bands[0].weights.is_empty());
+        let weight = |bin: usize, band: usize| bands[band].weights[bin - bands[band].first];
+        for (bin, band, value) in [
+            (1, 1, 0.766_008),
+            (1, 2, 0.233_992),
+            (5, 10, 0.311_869),
+            (56, 64, 0.128_486),
+            (57, 64, 0.776_708),
+            (58, 64, 0.583_290),
+            (246, 127, 0.126_341),
+            (253, 127, 0.557_027),
+        ] {
+            close(weight(bin, band), value, 1e-6);
+        }
+    }
+
+    #[test]
+    fn a_tone_and_silence() {
+        let tone: Vec<f32> = (0..16_000)
+            .map(|i| (std::f64::consts::TAU * 1000.0 * f64::from(i) / 16_000.0).sin() as f32)
+            .collect();
+        let features = features(&tone);
+        assert_eq!(features.frames, 99);
+        let frame = |index: usize| &features.values[index * BINS..(index + 1) * BINS];
+        for (bin, value) in
+            [(42, 2.626_794), (43, 3.820_512), (44, 4.323_617), (45, 4.298_320), (46, 3.700_775)]
+        {
+            close(f64::from(frame(10)[bin]), value, 1e-4);
+        }
+        close(frame(10).iter().map(|v| f64::from(*v)).sum::<f64>() / 128.0, -4.909_96, 1e-4);
+        for (bin, value) in [(0, -6.907_755), (1, 0.657_476), (2, -0.527_250), (3, 0.455_710)] {
+            close(f64::from(frame(0)[bin]), value, 1e-4);
+        }
+        let silence = super::features(&[0.0; 1600]);
+        assert_eq!(silence.frames, 9);
+        assert!(silence.values.iter().all(|value| (value + 6.907_755).abs() < 1e-5));
+    }
+
+    #[test]
+    fn frames_of_short_pieces() {
+        for (samples, frames, tokens) in [
+            (0, 0, 0),
+            (160, 0, 0),
+            (161, 1, 1),
+            (320, 1, 1),
+            (321, 2, 1),
+            (1600, 9, 3),
+            (8000, 49, 13),
+        ] {
+            let got = features(&vec![0.1; samples]).frames;
+            assert_eq!(
+                (got, super::super::tokens_of_frames(got)),
+                (frames, tokens),
+                "{samples} samples"
+            );
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Files of every kind we take, and files that lie.
+
+use std::io::Cursor;
+
+use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
+use proptest::prelude::*;
+use rullama_media::{MediaError, picture::Picture, sound::Sound};
+use rullama_testkit::golden;
+
+fn picture_file(format: ImageFormat) -> Vec<u8> {
+    let mut file = Cursor::new(Vec::new());
+    let picture = RgbImage::from_pixel(7, 5, Rgb([200, 40, 40]));
+    DynamicImage::from(picture).write_to(&mut file, format).expect("it is written");
+    file.into_inner()
+}
+
+/// A WAV file of so many bits a sample; the length its header claims may be a lie.
+fn wav(format: u16, channels: u16, bits: u16, data: &[u8], claimed: u32) -> Vec<u8> {
+    let align = channels * bits / 8;
+    let mut file = b"RIFF\0\0\0\0WAVEfmt ".to_vec();
+    file.extend(16_u32.to_le_bytes());
+    file.extend([format, channels].map(u16::to_le_bytes).concat());
+    file.extend([16_000_u32, 16_000 * u32::from(align)].map(u32::to_le_bytes).concat());
+    file.extend([align, bits].map(u16::to_le_bytes).concat());
+    file.extend(b"LIST\x04\0\0\0INFOdata");
+    file.extend(claimed.to_le_bytes());
+    file.extend(data);
+    let length = (file.len() as u32 - 8).to_le_bytes();
+    file[4..8].copy_from_slice(&length);
+    file
+}
+
+#[test]
+fn pictures_of_every_kind() {
+    for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
+        let picture = Picture::decode(&picture_file(format)).expect("it is read");
+        assert_eq!((picture.size().width, picture.size().height), (7, 5), "{format:?}");
+        for (got, wanted) in picture.rgb().iter().zip([200_u8, 40, 40].iter().cycle()) {
+            assert!(got.abs_diff(*wanted) <= 4, "{format:?}");
+        }
+    }
+}
+
+#[test]
+fn photographs_are_turned_as_they_say() {
+    // A JPEG with an EXIF note: turned by a quarter.
+    let jpeg = picture_file(ImageFormat::Jpeg);
+    let mut exif =
+        b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
+            .to_vec();
+    let mut turned = jpeg[..2].to_vec();
+    turned.append(&mut exif);
+    turned.extend(&jpeg[2..]);
+    let picture = Picture::decode(&turned).expect("it is read");
+    assert_eq!((picture.size().width, picture.size().height), (5, 7));
+}
+
+#[test]
+fn samples_of_every_width() {
+    let half = [0.5_f32, -0.5];
+    let bytes = |width: usize| -> Vec<u8> {
+        let scaled = |value: f32| (f64::from(value) * 2_f64.powi(8 * width as i32 - 1)) as i32;
+        half.iter().flat_map(|value| scaled(*value).to_le_bytes()[..width].to_vec()).collect()
+    };
+    let float: Vec<u8> = half.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let eight = vec![192, 64];
+    for (format, bits, data) in
+        [(1, 8, eight), (1, 16, bytes(2)), (1, 24, bytes(3)), (1, 32, bytes(4)), (3, 32, float)]
+    {
+        let sound =
+            Sound::decode(&wav(format, 1, bits, &data, data.len() as u32)).expect("it is read");
+        assert_eq!(sound.samples(), half, "{bits} bits");
+    }
+}
+
+#[test]
+fn streamed_and_cut_files_end_where_they_end() {
+    let data: Vec<u8> = (0..400_u16).flat_map(|i| (i * 50).to_le_bytes()).collect();
+    for (claimed, given, samples) in
+        [(800, 800, 400), (u32::MAX, 800, 400), (0, 800, 400), (100_000, 800, 400), (800, 601, 300)]
+    {
+        let sound = Sound::decode(&wav(1, 1, 16, &data[..given], claimed)).expect("it is read");
+        assert_eq!(sound.samples().len(), samples, "{claimed} claimed, {given} there");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_ours() {
+    for bytes in [&b""[..], b"hello", b"RIFF", b"\x89PNG\r\n\x1a\n", b"<html></html>"] {
+        assert!(matches!(Picture::decode(bytes), Err(MediaError::BadPicture { .. })));
+        assert!(matches!(Sound::decode(bytes), Err(MediaError::BadSound { .. })));
+    }
+    // A header that promises 65,000 × 65,000 pixels.
+    let mut huge = picture_file(ImageFormat::Gif);
+    huge[6..10].copy_from_slice(&[0xe8, 0xfd, 0xe8, 0xfd]);
+    assert!(Picture::decode(&huge).is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Damage anywhere gives a picture, a sound or an error, never a panic.
+    #[test]
+    fn damage_is_survived(kind in 0..5_usize, at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<prop::sample::Index>()) {
+        let formats = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif];
+        let mut file = match formats.get(kind) {
+            Some(format) => picture_file(*format),
+            None => golden("media/micro-e2b-audio.wav")[..4000].to_vec(),
+        };
+        let place = at.index(file.len());
+        file[place] ^= flip;
+        file.truncate(cut.index(file.len()) + 1);
+        let _ = Picture::decode(&file);
+        let _ = Sound::decode(&file);
+    }
+}

@@ -1,0 +1,123 @@
+//! Sizes, pixels and patches.
+
+use proptest::prelude::*;
+use rullama_media::{
+    MediaError,
+    picture::{Budget, CELL, Picture, Size},
+};
+use rullama_testkit::golden;
+
+use super::{floats, ids};
+
+const BUDGETS: [Budget; 5] =
+    [Budget::Tiny, Budget::Small, Budget::Medium, Budget::Large, Budget::Huge];
+
+fn size(width: u32, height: u32) -> Size {
+    Size { width, height }
+}
+
+#[test]
+fn sizes_are_the_references() {
+    let table = [
+        ((224, 224), [(384, 384), (528, 528), (768, 768), (1104, 1104), (1584, 1584)]),
+        ((1, 1), [(384, 384), (528, 528), (768, 768), (1104, 1104), (1584, 1584)]),
+        ((640, 480), [(432, 336), (624, 480), (912, 672), (1296, 960), (1824, 1344)]),
+        ((768, 1024), [(336, 432), (480, 624), (672, 912), (960, 1296), (1344, 1824)]),
+        ((1920, 1080), [(528, 288), (720, 384), (1056, 576), (1488, 816), (2112, 1200)]),
+        ((333, 777), [(240, 576), (336, 864), (480, 1200), (720, 1728), (1008, 2448)]),
+        ((3000, 500), [(960, 144), (1344, 192), (1920, 288), (2736, 432), (3888, 624)]),
+        ((100, 3000), [(48, 2160), (96, 3072), (144, 4368), (192, 6192), (288, 8784)]),
+        ((4000, 10), [(3360, 48), (6720, 48), (13440, 48), (22704, 48), (32112, 48)]),
+    ];
+    for ((width, height), targets) in table {
+        for (budget, (wide, high)) in BUDGETS.into_iter().zip(targets) {
+            assert_eq!(size(width, height).target(budget), size(wide, high), "{width} × {height}");
+        }
+    }
+}
+
+#[test]
+fn pixels_equal_the_goldens_to_the_last_bit() {
+    for model in ["micro-e2b", "micro-moe"] {
+        let file = format!("media/{model}-vision.safetensors");
+        let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
+        for (form, picture) in
+            [("native", picture.clone()), ("resized70", picture.fill(Budget::Tiny))]
+        {
+            let patches = picture.patches(16).expect("whole patches");
+            let grid =
+                [patches.columns, patches.rows, picture.size().tokens()].map(u32::cast_signed);
+            assert_eq!(ids(&file, &format!("image.{form}.grid")), grid);
+            let wanted = floats(&file, &format!("image.{form}.patches"));
+            for (at, wanted) in
+                ids(&file, &format!("image.{form}.patch_index")).into_iter().zip(wanted.chunks(768))
+            {
+                let start = at as usize * 768;
+                assert_eq!(
+                    &patches.values[start..start + 768],
+                    wanted,
+                    "{model} {form} patch {at}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn patches_are_rows_of_rows_columns_channels() {
+    let pixels = (0..32_u8).flat_map(|y| (0..48_u8).flat_map(move |x| [x, y, 0]));
+    let picture = Picture::from_rgb(48, 32, pixels.collect()).expect("so many bytes");
+    let patches = picture.patches(16).expect("whole patches");
+    assert_eq!((patches.columns, patches.rows, patches.count()), (3, 2, 6));
+    // Patch 4 is the middle one of the second row; its row 2, column 5.
+    let at = 4 * 768 + (2 * 16 + 5) * 3;
+    assert_eq!(patches.values[at..at + 2], [21.0, 18.0].map(|value| value * (1.0 / 255.0)));
+    assert_eq!(picture.patches(20), Err(MediaError::NotWhole { width: 48, height: 32, side: 20 }));
+}
+
+#[test]
+fn transparent_pixels_lie_on_white() {
+    let picture = Picture::from_rgba(3, 1, &[10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 200, 128]);
+    assert_eq!(picture.expect("so many bytes").rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
+}
+
+#[test]
+fn what_is_no_picture() {
+    assert_eq!(
+        Picture::from_rgb(0, 5, Vec::new()),
+        Err(MediaError::EmptyPicture { width: 0, height: 5 })
+    );
+    let wrong = MediaError::WrongLength { bytes: 5, width: 2, height: 1, channels: 3 };
+    assert_eq!(Picture::from_rgb(2, 1, vec![0; 5]), Err(wrong));
+    assert!(matches!(
+        Picture::from_rgb(u32::MAX, u32::MAX, Vec::new()),
+        Err(MediaError::PictureTooLarge { .. })
+    ));
+    assert_eq!(Budget::try_from(71), Err(MediaError::BadBudget(71)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn any_size_fits_its_budget(width in 1..30_000_u32, height in 1..30_000_u32, which in 0..5_usize) {
+        let target = size(width, height).target(BUDGETS[which]);
+        prop_assert!(target.width >= CELL && target.height >= CELL);
+        prop_assert!(target.width.is_multiple_of(CELL) && target.height.is_multiple_of(CELL));
+        prop_assert!(target.tokens() <= BUDGETS[which].tokens());
+    }
+
+    #[test]
+    fn one_colour_stays_one_colour(
+        width in 1..40_u32, height in 1..40_u32, wide in 1..60_u32, high in 1..60_u32, colour in any::<[u8; 3]>()
+    ) {
+        let pixels = colour.repeat((width * height) as usize);
+        let picture = Picture::from_rgb(width, height, pixels).expect("so many bytes");
+        let stretched = picture.stretch(size(wide, high));
+        prop_assert_eq!(stretched.size(), size(wide, high));
+        // Weights are rounded to fifteen bits, so their sum may miss one by a little.
+        for (at, value) in stretched.rgb().iter().enumerate() {
+            prop_assert!(value.abs_diff(colour[at % 3]) <= 1);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+// Failures with a stable code. They cross to and from a worker as plain data: `pack` there, `unpack` here.
+
+import type { ErrorCode } from "./types.js";
+
+/** Every failure of this package; `code` says which kind it is. */
+export class RullamaError extends Error {
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** No model of this name here or at the host; `similar` lists names that come close. */
+export class NotFoundError extends RullamaError {
+  readonly similar: string[];
+
+  constructor(message: string, similar: string[] = [], options?: ErrorOptions) {
+    super("not_found", message, options);
+    this.similar = similar;
+  }
+}
+
+/** The server could not be reached, or broke off, more often than we try; `status` is its last answer, where it gave one. */
+export class NetworkError extends RullamaError {
+  readonly status?: number;
+
+  constructor(message: string, status?: number, options?: ErrorOptions) {
+    super("network", message, options);
+    this.status = status;
+  }
+}
+
+/** This browser's storage has no room: bytes `needed` and bytes `free`. */
+export class QuotaError extends RullamaError {
+  readonly needed: number;
+  readonly free: number;
+
+  constructor(message: string, needed: number, free: number, options?: ErrorOptions) {
+    super("quota", message, options);
+    this.needed = needed;
+    this.free = free;
+  }
+}
+
+/** The bytes are not those that were promised. */
+export class ChecksumError extends RullamaError {
+  readonly expected: string;
+  readonly actual: string;
+
+  constructor(message: string, expected: string, actual: string, options?: ErrorOptions) {
+    super("checksum", message, options);
+    this.expected = expected;
+    this.actual = actual;
+  }
+}
+
+/** What was asked for was cancelled, by a signal or by closing. */
+export class CancelledError extends RullamaError {
+  constructor(message = "cancelled", options?: ErrorOptions) {
+    super("cancelled", message, options);
+  }
+}
+
+/** An error as plain data that `postMessage` takes everywhere. */
+export interface PackedError {
+  code: ErrorCode;
+  message: string;
+  /** Fields of the subclass. */
+  fields: Record<string, unknown>;
+  cause?: string;
+}
+
+/** Makes any failure plain data; what is not ours becomes `internal`. */
+export function pack(error: unknown): PackedError {
+  if (error instanceof RullamaError) {
+    const { code, message, cause, name: _name, stack: _stack, ...fields } = error;
+    return { code, message, fields, ...(cause === undefined ? {} : { cause: String(cause) }) };
+  }
+  if (error instanceof DOMException && error.name === "AbortError") {
+    return { code: "cancelled", message: "cancelled", fields: {} };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: "internal", message, fields: {}, cause: String(error) };
+}
+
+/** The error that `pack` took apart, of the same class. */
+export function unpack(packed: PackedError): RullamaError {
+  const { code, message, fields } = packed;
+  const options = packed.cause === undefined ? undefined : { cause: packed.cause };
+  switch (code) {
+    case "not_found":
+      return new NotFoundError(message, (fields["similar"] as string[] | undefined) ?? [], options);
+    case "network":
+      return new NetworkError(message, fields["status"] as number | undefined, options);
+    case "quota":
+      return new QuotaError(message, Number(fields["needed"]), Number(fields["free"]), options);
+    case "checksum":
+      return new ChecksumError(message, String(fields["expected"]), String(fields["actual"]), options);
+    case "cancelled":
+      return new CancelledError(message, options);
+    default:
+      return new RullamaError(code, message, options);
+  }
+}

@@ -1,0 +1,12 @@
+// End-to-end tests in the system's Chromium. `npx playwright test -c e2e [storage|client|app]` from `web/`.
+import { defineConfig } from "@playwright/test";
+
+export default defineConfig({
+  testDir: ".",
+  outputDir: "results",
+  // SwiftShader and the storage tests each fill a small machine.
+  workers: 1,
+  timeout: 60_000,
+  forbidOnly: true,
+  reporter: [["list"]],
+});
