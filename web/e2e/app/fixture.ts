@@ -3,12 +3,13 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, type Page, test as base } from "@playwright/test";
 import type { Fake } from "../../app/test/fake-engine.ts";
+import { builtApp } from "./build.ts";
 import { openBrowser } from "../support/browser.ts";
 import { TestServer } from "../support/server.ts";
 
-export { expect } from "@playwright/test";
+/** Patient: the machine may be busy with other tests. */
+export const expect = base.expect.configure({ timeout: 30_000 });
 
-const BUILT = fileURLToPath(new URL("../../app/dev-dist", import.meta.url));
 const AXE = fileURLToPath(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
 
 /** The policy of `rullama serve` (crates/server, headers.rs). */
@@ -47,19 +48,21 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
     async ({}, use) => {
       const server = await TestServer.start({
-        folders: { "/": BUILT },
+        folders: { "/": builtApp() },
         headers: { "content-security-policy": POLICY, "x-content-type-options": "nosniff" },
       });
       await use(server);
       await server.close();
     },
-    { scope: "worker" },
+    // The first test may have to wait for a build.
+    { scope: "worker", timeout: 180_000 },
   ],
-  context: async ({ shared, viewport, scheme }, use) => {
+  context: async ({ shared, viewport, scheme }, use, testInfo) => {
+    testInfo.setTimeout(240_000);
     const browser = shared.browser() as Browser;
     const context = await browser.newContext({ viewport, colorScheme: scheme, acceptDownloads: true });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
-    context.setDefaultTimeout(10_000);
+    context.setDefaultTimeout(30_000);
     const errors: Error[] = [];
     context.on("weberror", (error) => errors.push(error.error()));
     // Whatever the policy forbids is told on the console.

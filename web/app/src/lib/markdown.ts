@@ -59,6 +59,8 @@ export function render(source: string): DocumentFragment {
     ALLOWED_TAGS,
     ALLOWED_ATTR: ALLOWED_ATTRIBUTES,
     ALLOWED_URI_REGEXP: ALLOWED_ADDRESSES,
+    // These are no addresses and need not look like one.
+    ADD_URI_SAFE_ATTR: ["align", "start"],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     RETURN_DOM_FRAGMENT: true,

@@ -124,8 +124,8 @@ class Answer {
         } else if (event.type === "thinking") {
           this.phase = "thinking";
           thinking += event.text;
-        } else if (event.type === "tool_call") (turn.toolCalls ??= [])[event.index] = event.call;
-        else if (event.type === "bad_call") (turn.badCalls ??= []).push(event.raw);
+        } else if (event.type === "tool_call") turn.toolCalls = [...(turn.toolCalls ?? []), event.call];
+        else if (event.type === "bad_call") turn.badCalls = [...(turn.badCalls ?? []), event.raw];
         else if (event.type === "done") this.#done(turn, event, content);
         show();
         save();
