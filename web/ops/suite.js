@@ -1,6 +1,7 @@
 // Runs the op suite in this page and shows how it goes.
-import init, { OpSuite } from "../pkg/rullama.js";
-import { withSubgroups } from "./subgroups.js";
+import { Device, OpSuite } from "../client/dist/wasm/rullama.js";
+import { openDevice } from "../client/dist/device.js";
+import { startWasm } from "../client/dist/wasm-file.js";
 
 const rows = document.querySelector("tbody");
 const status = document.querySelector("#status");
@@ -25,9 +26,9 @@ function sample(cases, most) {
  */
 export async function runSuite(filter = "", most = Infinity) {
   status.textContent = "loading";
-  await init({ module_or_path: new URL("../pkg/rullama_bg.wasm", import.meta.url) });
-  const { min, max } = await withSubgroups();
-  const suite = await OpSuite.open(min, max);
+  await startWasm();
+  const device = await openDevice(Device, {});
+  const suite = new OpSuite(device.engine);
   const { adapter, facts, plays, cases } = JSON.parse(suite.describe());
   const wanted = sample(cases, most);
   const results = [];

@@ -20,7 +20,7 @@ cargo xtask <task>
           --hardware runs them on this machine's own GPUs
   run     build the program and show what works so far
   shaders compile every kernel variant with a browser's compiler
-  wasm    build what pages import, into web/pkg, and print its size
+  wasm    build what pages import, into web/client/src/wasm, and print its size
   browser run the op suite in headless Chromium
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages

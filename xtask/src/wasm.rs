@@ -13,14 +13,14 @@ use crate::{
     setup::WASM,
 };
 
-/// Builds `web/pkg/`, from which pages import the engine, and prints how large it is.
+/// Builds `web/client/src/wasm/`, from which pages import the engine, and prints how large it is.
 pub(crate) fn build() -> Result<()> {
     sh("cargo", &["build", "--release", "--target", WASM, "-p", "rullama-wasm"])?;
     let built = target().join(WASM).join("release/rullama_wasm.wasm");
-    let package = root().join("web/pkg");
+    let package = root().join("web/client/src/wasm");
     glue(&built, &package)?;
     shrink(&package.join("rullama_bg.wasm"))?;
-    sh_in(&root().join("web"), "node", &["tools/size.mjs", "pkg"])
+    sh_in(&root().join("web"), "node", &["tools/size.mjs", "client/src/wasm"])
 }
 
 fn glue(built: &Path, package: &Path) -> Result<()> {

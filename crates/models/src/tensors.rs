@@ -68,9 +68,12 @@ impl Catalog {
     }
 }
 
-/// Norms and scales are short: they are kept as f32, whatever the file has.
-fn stored(dtype: DType, dims: Vec<usize>) -> Type {
+/// Norms and scales are short: they are kept as f32, whatever the file has. A convolution is kept as the matrix it is.
+fn stored(dtype: DType, mut dims: Vec<usize>) -> Type {
     let dtype = if dims.len() == 1 { DType::F32 } else { dtype };
+    if let [out, _, _, _] = dims.as_slice() {
+        dims = vec![*out, dims[1..].iter().product()];
+    }
     Type::weight(dtype, dims)
 }
 

@@ -3,6 +3,7 @@
 use rullama_chat::ChatError;
 use rullama_engine::EngineError;
 use rullama_gguf::GgufError;
+use rullama_media::MediaError;
 use rullama_models::ModelError;
 
 use crate::{
@@ -35,6 +36,29 @@ pub enum RuntimeError {
     /// The sampling options make no sense, or leave no token.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    /// A picture or a sound cannot be used.
+    #[error(transparent)]
+    Media(#[from] MediaError),
+    /// A tower of another model.
+    #[error(
+        "the tower makes rows of {tower} numbers, but the model reads {model}: it belongs to another model"
+    )]
+    OtherTower {
+        /// The tower's.
+        tower: usize,
+        /// The model's.
+        model: usize,
+    },
+    /// A picture with more patches in a row than the tower has positions for.
+    #[error(
+        "the picture has {patches} patches in a row, more than the {most} this tower knows: make it less long"
+    )]
+    PictureTooLong {
+        /// How many it has.
+        patches: usize,
+        /// How many there may be.
+        most: usize,
+    },
     /// Loading was cancelled.
     #[error("loading was cancelled")]
     Cancelled,
@@ -107,6 +131,8 @@ impl RuntimeError {
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
+            Self::Media(_) | Self::PictureTooLong { .. } => "bad_media",
+            Self::OtherTower { .. } => "unsupported_model",
             Self::Cancelled => "cancelled",
             Self::DoesNotFit { .. } => "out_of_memory",
             Self::EmptyPrompt | Self::NoSuchToken { .. } => "bad_prompt",

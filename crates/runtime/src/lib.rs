@@ -9,6 +9,7 @@ pub mod options;
 pub mod sampling;
 pub mod session;
 pub mod stop;
+pub mod vision;
 pub mod vocabulary;
 
 pub use error::RuntimeError;

@@ -4,6 +4,7 @@ mod experts;
 mod load;
 mod memory;
 mod rows;
+mod summary;
 mod warm;
 
 use std::rc::Rc;
@@ -19,6 +20,7 @@ use rullama_tokenizer::Tokenizer;
 
 pub use load::{LoadOptions, Progress, TablePlace};
 pub use memory::MemoryUse;
+pub use summary::Summary;
 
 pub(crate) use experts::Routed;
 

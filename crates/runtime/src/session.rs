@@ -19,6 +19,7 @@ use rullama_models::gemma4::Config;
 
 pub use steps::Pick;
 pub use trace::Tap;
+pub(crate) use trace::{keep_tapped, tap};
 
 use crate::{
     error::RuntimeError,

@@ -1,6 +1,19 @@
-//! JavaScript bindings: conversions only, no logic.
+//! JavaScript bindings: conversions only, no logic. Plain data crosses as JSON text, in the words of the client's `types.ts`.
 
+mod bench;
+mod device;
+mod error;
+mod events;
+mod hash;
+mod model;
+mod options;
 mod panic;
+mod session;
+mod source;
 mod suite;
 
+pub use device::Device;
+pub use hash::Sha256;
+pub use model::{Model, inspect};
+pub use session::Session;
 pub use suite::OpSuite;

@@ -1,11 +1,13 @@
 //! The op suite for a page.
 
 use rullama_engine::{
-    gpu::{DeviceFacts, Gpu},
+    gpu::Gpu,
     suite::{Case, Verdict, cases, plays, run},
 };
 use serde_json::json;
 use wasm_bindgen::{JsError, prelude::wasm_bindgen};
+
+use crate::device::Device;
 
 /// The cases of all operations and the roles this browser's device can play.
 #[wasm_bindgen]
@@ -17,14 +19,12 @@ pub struct OpSuite {
 
 #[wasm_bindgen]
 impl OpSuite {
-    /// Opens the browser's device. The page says how wide subgroups are, since wgpu does not ask browsers for them; zeros mean
-    /// that there are none.
-    pub async fn open(subgroup_min: u32, subgroup_max: u32) -> Result<Self, JsError> {
-        let gpu = Gpu::open().await?;
-        let subgroups = (subgroup_min > 0).then_some((subgroup_min, subgroup_max));
-        let gpu = gpu.playing(DeviceFacts { subgroups, ..gpu.facts().clone() });
+    /// The suite on a device.
+    #[wasm_bindgen(constructor)]
+    pub fn new(device: &Device) -> Self {
+        let gpu = device.gpu.clone();
         let cases = cases().into_iter().filter(|case| !case.bench).collect();
-        Ok(Self { plays: plays(&gpu), gpu, cases })
+        Self { plays: plays(&gpu), gpu, cases }
     }
 
     /// `{ adapter, facts, plays: [name], cases: [{ op, name }] }` as JSON.

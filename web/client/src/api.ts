@@ -65,7 +65,11 @@ export interface EngineApi {
   /** Deletes a stored model; fails with code `storage` while a tab uses it. */
   remove(id: string): Promise<void>;
   /** Checks kernels against their CPU twins on this GPU. */
-  selfTest(options?: { most?: number; onResult?: (result: OpResult) => void; signal?: AbortSignal }): Promise<OpResult[]>;
+  selfTest(options?: {
+    most?: number;
+    onResult?: (result: OpResult) => void;
+    signal?: AbortSignal;
+  }): Promise<OpResult[]>;
   /** Ends the worker and frees everything. */
   close(): void;
 }

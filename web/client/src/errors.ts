@@ -64,6 +64,37 @@ export class CancelledError extends RullamaError {
   }
 }
 
+/** There is no WebGPU here; the message says what to do about it. */
+export class NoWebGpuError extends RullamaError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("no_webgpu", message, options);
+  }
+}
+
+/** The GPU went away: a driver's reset, a sleeping laptop. The model must be loaded again. */
+export class DeviceLostError extends RullamaError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("device_lost", message, options);
+  }
+}
+
+/** The model, session or engine was freed before. */
+export class FreedError extends RullamaError {
+  constructor(message: string, options?: ErrorOptions) {
+    super("freed", message, options);
+  }
+}
+
+/** Any failure as one of ours. What the wasm throws has a code and no class. */
+export function rullamaError(error: unknown): RullamaError {
+  if (error instanceof RullamaError) return error;
+  const { code } = (error ?? {}) as { code?: unknown };
+  if (error instanceof Error && typeof code === "string") {
+    return unpack({ code: code as ErrorCode, message: error.message, fields: {} });
+  }
+  return unpack(pack(error));
+}
+
 /** An error as plain data that `postMessage` takes everywhere. */
 export interface PackedError {
   code: ErrorCode;
@@ -101,6 +132,12 @@ export function unpack(packed: PackedError): RullamaError {
       return new ChecksumError(message, String(fields["expected"]), String(fields["actual"]), options);
     case "cancelled":
       return new CancelledError(message, options);
+    case "no_webgpu":
+      return new NoWebGpuError(message, options);
+    case "device_lost":
+      return new DeviceLostError(message, options);
+    case "freed":
+      return new FreedError(message, options);
     default:
       return new RullamaError(code, message, options);
   }

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type BrowserContext, type Page, chromium, test as base } from "@playwright/test";
+import { type BrowserContext, type Page, type WebError, chromium, test as base } from "@playwright/test";
 
 const BROWSERS = [
   "/usr/bin/chromium",
@@ -48,18 +48,48 @@ export function broken(page: Page): Promise<never> {
   });
 }
 
-/** Playwright's `test` in a browser of our own, one profile per test; `context` and `page` are as usual. Page errors fail the test. */
-export const test = base.extend<{ contextSettings: ContextOptions; failOnPageError: boolean }>({
-  contextSettings: [{}, { option: true }],
+/** Runs `use` with a context and fails on errors that no page caught meanwhile. */
+async function watched(context: BrowserContext, failing: boolean, use: (context: BrowserContext) => Promise<void>) {
+  const errors: Error[] = [];
+  const note = (error: WebError) => errors.push(error.error());
+  context.on("weberror", note);
+  await use(context);
+  context.off("weberror", note);
+  const [first] = errors;
+  if (failing && first) throw first;
+}
+
+interface Settings {
+  failOnPageError: boolean;
+}
+interface WorkerSettings {
+  contextSettings: ContextOptions;
+  /** One browser for all tests of a file; the tests tell each other's data apart by using servers (so origins) of their own. */
+  shareBrowser: boolean;
+  sharedBrowser: BrowserContext | undefined;
+}
+
+/** Playwright's `test` in a browser of our own; `context` and `page` are as usual. Page errors fail the test. */
+export const test = base.extend<Settings, WorkerSettings>({
+  contextSettings: [{}, { option: true, scope: "worker" }],
+  shareBrowser: [false, { option: true, scope: "worker" }],
+  sharedBrowser: [
+    async ({ contextSettings, shareBrowser }, use) => {
+      const context = shareBrowser ? await openBrowser(contextSettings) : undefined;
+      await use(context);
+      await context?.close();
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
   failOnPageError: [true, { option: true }],
-  context: async ({ contextSettings, failOnPageError }, use) => {
-    const context = await openBrowser(contextSettings);
-    const errors: Error[] = [];
-    context.on("weberror", (error) => errors.push(error.error()));
-    await use(context);
-    await context.close();
-    const [first] = errors;
-    if (failOnPageError && first) throw first;
+  context: async ({ contextSettings, sharedBrowser, failOnPageError }, use) => {
+    const context = sharedBrowser ?? (await openBrowser(contextSettings));
+    await watched(context, failOnPageError, use);
+    if (!sharedBrowser) return context.close();
+    await context.setOffline(false);
+    // A browser without pages ends.
+    const blank = await context.newPage();
+    for (const page of context.pages()) if (page !== blank) await page.close();
   },
   page: async ({ context }, use) => {
     await use(context.pages()[0] ?? (await context.newPage()));

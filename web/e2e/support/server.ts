@@ -71,6 +71,10 @@ export class TestServer {
     this.values.set(path, { status, type: "text/html; charset=utf-8", text });
   }
 
+  script(path: string, text: string): void {
+    this.values.set(path, { status: 200, type: "text/javascript", text });
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.server.closeAllConnections();

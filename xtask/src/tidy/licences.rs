@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::{packages, text};
 
-/// Licences that ask for nothing but a notice.
-const FINE: [&str; 12] = [
+/// Licences that ask for nothing but a notice, or (MPL-2.0) for nothing beyond their own files, which we do not change.
+const FINE: [&str; 13] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -16,6 +16,7 @@ const FINE: [&str; 12] = [
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
+    "MPL-2.0",
     "Unicode-3.0",
     "Zlib",
 ];

@@ -6,7 +6,7 @@ use super::Device;
 use crate::{
     cpu::{CpuStates, Data},
     error::EngineError,
-    gpu::{Gpu, States},
+    gpu::{Buffer, Gpu, States},
     graph::{Element, Type},
     precision,
 };
@@ -87,7 +87,7 @@ impl Memory {
     pub fn gpu_bytes(&self) -> u64 {
         match self {
             Self::Cpu(_) => 0,
-            Self::Gpu(_, states) => states.values().map(wgpu::Buffer::size).sum(),
+            Self::Gpu(_, states) => states.values().map(Buffer::bytes).sum(),
         }
     }
 }

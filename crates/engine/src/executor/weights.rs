@@ -88,6 +88,17 @@ impl Weights {
         }
     }
 
+    /// A mark behind all that was queued; none on the CPU, which does things at once.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn fence(&self) -> Result<Option<gpu::Fence>, EngineError> {
+        match self {
+            Self::Cpu(_) => Ok(None),
+            Self::Gpu(weights) => weights.fence().map(Some),
+        }
+    }
+
     /// Most bytes that one [`Self::write`] should take: all of a mapped file, a piece for a GPU.
     pub fn piece_bytes(&self) -> u64 {
         match self {

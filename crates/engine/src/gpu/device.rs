@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    DeviceFacts, MatrixUnits, States,
+    Buffer, DeviceFacts, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, Landing},
 };
@@ -41,6 +41,20 @@ pub struct Gpu {
     pub(super) traffic: Rc<Cell<Traffic>>,
 }
 
+/// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
+/// adapters, and wgpu does not ask them for subgroups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// Rather the adapter that takes less power.
+    pub low_power: bool,
+    /// Smallest and largest width of the subgroups that the device will have.
+    pub subgroups: Option<(u32, u32)>,
+    /// What to call it.
+    pub name: Option<String>,
+    /// It is a program on the CPU.
+    pub software: bool,
+}
+
 /// What went to and from a device since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
@@ -56,16 +70,30 @@ impl Gpu {
     /// # Errors
     /// If there is no adapter, or it gives no device.
     pub async fn open() -> Result<Self, EngineError> {
+        Self::open_with(OpenOptions::default()).await
+    }
+
+    /// An adapter of this machine's choice, as [`Self::open`], under some wishes.
+    ///
+    /// # Errors
+    /// If there is no adapter, or it gives no device.
+    pub async fn open_with(wishes: OpenOptions) -> Result<Self, EngineError> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let options = wgpu::RequestAdapterOptions {
-            power_preference: wgpu::PowerPreference::HighPerformance,
+            power_preference: match wishes.low_power {
+                true => wgpu::PowerPreference::LowPower,
+                false => wgpu::PowerPreference::HighPerformance,
+            },
             ..Default::default()
         };
         let adapter = instance
             .request_adapter(&options)
             .await
             .map_err(|source| EngineError::NoAdapter { source })?;
-        Self::from_adapter(&adapter).await
+        let gpu = Self::from_adapter(&adapter).await?;
+        let subgroups = wishes.subgroups.or(gpu.facts.subgroups);
+        let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
+        Ok(Self { name, software, facts: DeviceFacts { subgroups, ..gpu.facts }, ..gpu })
     }
 
     async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
@@ -242,7 +270,7 @@ impl Gpu {
         label: &str,
         bytes: u64,
         usage: wgpu::BufferUsages,
-    ) -> Result<wgpu::Buffer, EngineError> {
+    ) -> Result<Buffer, EngineError> {
         self.check()?;
         if bytes > self.facts.buffer_bytes {
             return Err(EngineError::OutOfMemory { what: label.into(), bytes });
@@ -254,7 +282,7 @@ impl Gpu {
             usage,
             mapped_at_creation: false,
         };
-        let buffer = self.device.create_buffer(&descriptor);
+        let buffer = Buffer::new(self.device.create_buffer(&descriptor));
         match scope.pop().await {
             None => Ok(buffer),
             Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),

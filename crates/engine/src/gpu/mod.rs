@@ -1,6 +1,7 @@
 //! Runs a list on a WebGPU device: kernels composed from parts, memory by lifetimes, one pass and one submit per run.
 //! The only module of the workspace that knows wgpu.
 
+mod buffer;
 mod call;
 mod compose;
 mod device;
@@ -14,9 +15,10 @@ pub mod profile;
 mod readback;
 mod weights;
 
+pub use buffer::Buffer;
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};
-pub use device::{Gpu, Traffic};
+pub use device::{Gpu, OpenOptions, Traffic};
 pub use facts::{DeviceFacts, MatrixUnits};
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub(crate) use layout::ROW_STEP;
@@ -25,5 +27,5 @@ pub(crate) use memory::value_bytes;
 pub use memory::work_bytes;
 pub use plan::{GpuPlan, States, launches};
 pub use profile::Timing;
-pub use readback::Arriving;
+pub use readback::{Arriving, Fence};
 pub use weights::Weights;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, rc::Rc};
 
 use super::{
-    Bind, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
+    Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
     memory::{Slots, assign, value_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
@@ -19,7 +19,7 @@ use crate::{
 const PARAMS_STRIDE: u64 = 256;
 
 /// Memory that outlives a run, by state name; plans of one session share it.
-pub type States = HashMap<String, wgpu::Buffer>;
+pub type States = HashMap<String, Buffer>;
 
 /// A list ready to run on a device.
 #[derive(Debug)]
@@ -27,7 +27,9 @@ pub struct GpuPlan {
     gpu: Gpu,
     graph: Graph,
     launches: Vec<Launch>,
-    step: wgpu::Buffer,
+    step: Buffer,
+    /// Only bind groups read it, but it is ours to give back.
+    _params: Buffer,
     memory: Memory,
 }
 
@@ -51,9 +53,9 @@ impl Launch {
 #[derive(Debug)]
 struct Memory {
     slots: Slots,
-    slot_buffers: Vec<wgpu::Buffer>,
-    named: HashMap<Value, wgpu::Buffer>,
-    scratch: Vec<wgpu::Buffer>,
+    slot_buffers: Vec<Buffer>,
+    named: HashMap<Value, Buffer>,
+    scratch: Vec<Buffer>,
 }
 
 impl GpuPlan {
@@ -98,7 +100,7 @@ impl GpuPlan {
             });
             launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
         }
-        Ok(Self { gpu, graph, launches, step, memory })
+        Ok(Self { gpu, graph, launches, step, _params: params, memory })
     }
 
     /// The list.
@@ -232,7 +234,7 @@ impl GpuPlan {
             .iter()
             .filter(|(value, _)| matches!(self.graph.info(**value).origin, Origin::Input(_)));
         let buffers = self.memory.slot_buffers.iter().chain(&self.memory.scratch);
-        buffers.chain(inputs.map(|(_, buffer)| buffer)).map(wgpu::Buffer::size).sum()
+        buffers.chain(inputs.map(|(_, buffer)| buffer)).map(Buffer::bytes).sum()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, time::Duration};
 
-use super::Gpu;
+use super::{Buffer, Gpu};
 use crate::error::EngineError;
 
 /// How long a device may take to answer before we call it stuck.
@@ -14,10 +14,10 @@ const KEPT_BYTES: u64 = 1 << 20;
 
 /// Landing buffers that are not in use.
 #[derive(Debug, Default)]
-pub(super) struct Landing(RefCell<Vec<wgpu::Buffer>>);
+pub(super) struct Landing(RefCell<Vec<Buffer>>);
 
 impl Landing {
-    async fn take(&self, gpu: &Gpu, bytes: u64) -> Result<wgpu::Buffer, EngineError> {
+    async fn take(&self, gpu: &Gpu, bytes: u64) -> Result<Buffer, EngineError> {
         let free = self.0.borrow().iter().position(|buffer| buffer.size() == bytes);
         if let Some(at) = free {
             return Ok(self.0.borrow_mut().swap_remove(at));
@@ -26,7 +26,7 @@ impl Landing {
         gpu.buffer("readback", bytes, usage).await
     }
 
-    fn give_back(&self, buffer: wgpu::Buffer) {
+    fn give_back(&self, buffer: Buffer) {
         buffer.unmap();
         let mut kept = self.0.borrow_mut();
         if kept.len() < KEPT && buffer.size() <= KEPT_BYTES {
@@ -39,7 +39,7 @@ impl Landing {
 #[derive(Debug)]
 pub struct Arriving {
     gpu: Gpu,
-    landing: wgpu::Buffer,
+    landing: Buffer,
     /// Bytes of each buffer that was asked for, in order.
     parts: Vec<usize>,
     submission: wgpu::SubmissionIndex,
@@ -114,20 +114,40 @@ pub(super) async fn read(
     Ok(parts.into_iter().next().unwrap_or_default())
 }
 
-/// Submits what was written and waits until the device has it.
-pub(super) async fn settle(gpu: &Gpu) -> Result<(), EngineError> {
-    gpu.check()?;
-    let submission = gpu.submit(None);
-    let (done, taken) = async_channel::bounded(1);
-    gpu.queue.on_submitted_work_done(move || {
-        // The receiver may be gone: the caller stopped waiting.
-        let _ = done.try_send(());
-    });
-    let poll = gpu
-        .device
-        .poll(wgpu::PollType::Wait { submission_index: Some(submission), timeout: Some(PATIENCE) });
-    if matches!(poll, Err(wgpu::PollError::Timeout)) {
-        return Err(EngineError::Timeout);
+/// A mark behind all that was queued.
+#[derive(Debug)]
+pub struct Fence {
+    gpu: Gpu,
+    submission: wgpu::SubmissionIndex,
+    taken: async_channel::Receiver<()>,
+}
+
+impl Fence {
+    /// Submits what was written and marks the place.
+    pub(super) fn new(gpu: &Gpu) -> Result<Self, EngineError> {
+        gpu.check()?;
+        let submission = gpu.submit(None);
+        let (done, taken) = async_channel::bounded(1);
+        gpu.queue.on_submitted_work_done(move || {
+            // The receiver may be gone: the caller stopped waiting.
+            let _ = done.try_send(());
+        });
+        Ok(Self { gpu: gpu.clone(), submission, taken })
     }
-    taken.recv().await.map_err(|_| EngineError::DeviceLost)
+
+    /// Waits until the device has come here.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn wait(self) -> Result<(), EngineError> {
+        let poll = self.gpu.device.poll(wgpu::PollType::Wait {
+            submission_index: Some(self.submission),
+            timeout: Some(PATIENCE),
+        });
+        if matches!(poll, Err(wgpu::PollError::Timeout)) {
+            return Err(EngineError::Timeout);
+        }
+        self.taken.recv().await.map_err(|_| EngineError::DeviceLost)?;
+        self.gpu.check()
+    }
 }

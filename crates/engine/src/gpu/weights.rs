@@ -4,9 +4,9 @@ use rullama_gguf::DType;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Gpu,
+    Buffer, Gpu,
     layout::{ROW_STEP, Slabs},
-    readback,
+    readback::Fence,
 };
 use crate::{error::EngineError, graph::Shape};
 
@@ -21,7 +21,7 @@ pub struct Weights {
 #[derive(Debug)]
 pub(crate) struct Resident {
     pub(crate) slabs: Slabs,
-    pub(crate) buffers: Vec<wgpu::Buffer>,
+    pub(crate) buffers: Vec<Buffer>,
 }
 
 impl Weights {
@@ -92,7 +92,15 @@ impl Weights {
     /// # Errors
     /// If the device is gone or does not answer.
     pub async fn settle(&self) -> Result<(), EngineError> {
-        readback::settle(&self.gpu).await
+        self.fence()?.wait().await
+    }
+
+    /// A mark behind all that was queued on their device.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn fence(&self) -> Result<Fence, EngineError> {
+        Fence::new(&self.gpu)
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Resident> {
@@ -101,7 +109,7 @@ impl Weights {
 
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
-        self.known.values().flat_map(|resident| &resident.buffers).map(wgpu::Buffer::size).sum()
+        self.known.values().flat_map(|resident| &resident.buffers).map(Buffer::bytes).sum()
     }
 
     /// Queues a copy; the device takes multiples of four bytes at multiples of four.

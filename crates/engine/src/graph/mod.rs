@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 /// What is known about a value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ValueInfo {
     /// Shape and element.
     pub ty: Type,

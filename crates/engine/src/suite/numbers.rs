@@ -21,17 +21,17 @@ impl Case {
 
     /// A weight: random numbers in its format, unless given.
     pub(super) fn weight(&self, name: &str, ty: &Type) -> Weight {
-        if let Some(Data::Weight(given)) = self.given.get(name) {
-            return given.clone();
-        }
         let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
-        random_weight(name, dtype, ty.shape.clone())
+        match self.given.get(name) {
+            Some(Data::Weight(given)) => given.clone(),
+            Some(given) => stored(given.f32(), dtype, ty.shape.clone()),
+            None => stored(&random(name, ty.shape.len()), dtype, ty.shape.clone()),
+        }
     }
 }
 
-fn random_weight(name: &str, dtype: DType, shape: Shape) -> Weight {
-    let bytes =
-        quantize(dtype, &random(name, shape.len())).expect("cases use formats that can be written");
+fn stored(numbers: &[f32], dtype: DType, shape: Shape) -> Weight {
+    let bytes = quantize(dtype, numbers).expect("cases use formats that can be written");
     Weight::new(dtype, shape, bytes)
 }
 
@@ -64,7 +64,8 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
 /// The first rows of a random weight, at most `most`.
 pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
     let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
-    random_weight(name, dtype, [ty.shape.rows().min(most), ty.shape.width()].into())
+    let shape = [ty.shape.rows().min(most), ty.shape.width()];
+    stored(&random(name, shape[0] * shape[1]), dtype, shape.into())
 }
 
 /// Numbers in -1..1 that depend on the name alone, on every platform.

@@ -11,6 +11,11 @@ fn gelu_gate(z: f32) -> f32 {
     return 1.0 / (1.0 + exp(-1.5957691216 * (x + 0.044715 * x * x * x)));
 }
 
+// 1 / (1 + e^-z); 0 in f32 where z is cut off below, 1 above.
+fn logistic(z: f32) -> f32 {
+    return 1.0 / (1.0 + exp(-clamp(z, -80.0, 80.0)));
+}
+
 fn gelu(z: f32) -> f32 {
     return z * gelu_gate(z);
 }

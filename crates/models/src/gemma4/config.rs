@@ -176,9 +176,9 @@ impl Config {
 }
 
 /// The keys of one architecture.
-struct Keys<'a> {
-    gguf: &'a Gguf,
-    prefix: &'a str,
+pub(super) struct Keys<'a> {
+    pub(super) gguf: &'a Gguf,
+    pub(super) prefix: &'a str,
 }
 
 /// Far above any model, far below what would overflow: files lie.
@@ -191,7 +191,12 @@ impl Keys<'_> {
         format!("{}.{name}", self.prefix)
     }
 
-    fn bad(&self, name: &str, value: &dyn fmt::Display, why: &'static str) -> ModelError {
+    pub(super) fn bad(
+        &self,
+        name: &str,
+        value: &dyn fmt::Display,
+        why: &'static str,
+    ) -> ModelError {
         ModelError::BadKey { key: self.key(name), value: value.to_string(), why }
     }
 
@@ -200,17 +205,17 @@ impl Keys<'_> {
         size.ok_or_else(|| self.bad(name, &value, "no model has that many"))
     }
 
-    fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
+    pub(super) fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
         let value = self.gguf.u32(&self.key(name)).optional()?;
         value.map(|value| self.size(name, value.into())).transpose()
     }
 
-    fn positive(&self, name: &str) -> Result<usize, ModelError> {
+    pub(super) fn positive(&self, name: &str) -> Result<usize, ModelError> {
         let value = self.size(name, self.gguf.u32(&self.key(name))?.into())?;
         if value == 0 { Err(self.bad(name, &0, "it must be at least 1")) } else { Ok(value) }
     }
 
-    fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
+    pub(super) fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
         let value = self.gguf.f32(&self.key(name));
         let value = match default {
             None => value?,

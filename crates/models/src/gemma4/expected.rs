@@ -127,14 +127,15 @@ impl Config {
     }
 }
 
-struct List(Vec<Expected>);
+/// A list being written.
+pub(super) struct List(pub(super) Vec<Expected>);
 
 impl List {
-    fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+    pub(super) fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: false });
     }
 
-    fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+    pub(super) fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: true });
     }
 }

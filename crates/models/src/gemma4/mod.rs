@@ -7,6 +7,7 @@ mod expected;
 mod feed_forward;
 mod per_layer;
 mod segment;
+pub mod vision;
 
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use rullama_engine::{
     cpu::Data,
     executor::Device,
-    gpu::profile::Table,
+    gpu::{Fence, profile::Table},
     graph::{Cost, Step},
     ops::{Draw, rope_table},
 };
@@ -44,6 +44,8 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(usize) -> bool,
     ) -> Result<bool, RuntimeError> {
+        // One run is queued behind the one under way: the device never waits for us, and whoever cancels not for a long queue.
+        let mut under_way: Option<Fence> = None;
         while self.filled + 1 < self.tokens.len() {
             let left = self.tokens.len() - 1 - self.filled;
             let size = chunk(left, self.options.chunk);
@@ -54,6 +56,12 @@ impl Session {
             let ready = self.ready(Want::Caches, size).await?;
             ready.run(&model.0, &step(&range, 0)).await?;
             self.advance(count);
+            if left > count {
+                let queued = model.0.weights.fence()?;
+                if let Some(before) = std::mem::replace(&mut under_way, queued) {
+                    before.wait().await?;
+                }
+            }
             if !each(self.filled) {
                 return Ok(false);
             }

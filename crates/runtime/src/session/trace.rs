@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     cpu::Data,
-    graph::{Element, Graph, Origin, Value},
+    graph::{Element, Graph, Origin, Value, ValueInfo},
 };
 use rullama_models::gemma4::{Inputs, Pass, Want, decoder};
 
@@ -54,7 +54,7 @@ impl Session {
         let data = ready.run_reading_all(&model.0, &step, &values).await?;
         let segments = ready.graphs().zip(values.iter().zip(data));
         let traced = segments.flat_map(|(graph, (values, data))| {
-            values.iter().zip(data).map(|(value, data)| tap(graph, *value, data))
+            values.iter().zip(data).map(|(value, data)| tap(graph.info(*value), data))
         });
         let mut traced: Vec<Tap> = traced.collect();
         let probabilities: Vec<Tap> = traced.iter().filter_map(|tap| self.router(tap)).collect();
@@ -96,15 +96,14 @@ fn unturned(graph: &Graph) -> Vec<(String, Vec<f32>)> {
 }
 
 /// Keeps and lists all named values.
-fn keep_tapped(graph: &mut Graph) -> Vec<Value> {
+pub(crate) fn keep_tapped(graph: &mut Graph) -> Vec<Value> {
     let tapped = graph.values().filter(|(_, info)| info.tap.is_some());
     let values: Vec<Value> = tapped.map(|(value, _)| value).collect();
     values.iter().for_each(|value| graph.keep(*value));
     values
 }
 
-fn tap(graph: &Graph, value: Value, data: Data) -> Tap {
-    let info = graph.info(value);
+pub(crate) fn tap(info: &ValueInfo, data: Data) -> Tap {
     let numbers = match (info.ty.element, data) {
         (Element::U32, Data::U32(ids)) => ids.into_iter().map(|id| id as f32).collect(),
         (_, data) => data.f32().to_vec(),

@@ -9,3 +9,4 @@ mod hostile;
 mod parity;
 mod sessions;
 mod taps;
+mod vision;

@@ -1,3 +1,7 @@
 // Where models come from and stay: files, addresses, names, and this browser's own storage.
 
+export { type Hasher, answerHashing, hashInWorker } from "./hashing.js";
+export { ModelStorage } from "./models.js";
+export { servedModels } from "./names.js";
+export { openModel } from "./open.js";
 export type { ByteSource, HashPieces, OpenOptions, Opened } from "./types.js";

@@ -101,7 +101,12 @@ fn lanes(facts: &DeviceFacts) -> usize {
 /// Quads of a head that the tile kernels stage at a time.
 pub(super) fn stage(width: usize, facts: &DeviceFacts) -> usize {
     let roomy = facts.workgroup_bytes >= 32 << 10 && width.is_multiple_of(32);
-    if roomy { 8 } else { 4 }
+    match (roomy, width.is_multiple_of(16)) {
+        (true, _) => 8,
+        (false, true) => 4,
+        // Heads of 72, say.
+        (false, false) => 2,
+    }
 }
 
 /// Workgroup memory of the split kernel: queries, weights, numbers of the rows, sums of the lanes.

@@ -25,6 +25,8 @@ static KEY_SIDE: Part =
 static RUNNING: Part =
     Part { kind: "tokens", name: "running", source: include_str!("running.wgsl") };
 static BLOCKS: Part = Part { kind: "tokens", name: "blocks", source: include_str!("blocks.wgsl") };
+static EVERYONE: Part =
+    Part { kind: "tokens", name: "everyone", source: include_str!("everyone.wgsl") };
 static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!("whole.wgsl") };
 
 /// Rows of the tile kernel's blocks.
@@ -51,6 +53,13 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
         }
         Choice::Tile { stage } => vec![tile(&sizes, cache, stage).part(&RUNNING)],
     }
+}
+
+/// All tokens of a run over each other.
+pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let (sizes, params) = sizes(None, call);
+    let stage = stage(sizes.width, call.facts);
+    vec![tile(&sizes, (params, Element::F32), stage).part(&EVERYONE)]
 }
 
 /// A whole sequence over itself.

@@ -6,6 +6,8 @@
 
 pub(crate) mod cases;
 mod choice;
+mod everyone;
+pub(crate) mod everyone_cases;
 mod gpu;
 mod params;
 mod qkv;
@@ -14,6 +16,7 @@ mod split;
 mod train;
 mod twin;
 
+pub use everyone::AttentionEveryone;
 pub use qkv::{AttentionQkv, OwnValues, QueryValues};
 pub use train::{AttentionGrad, AttentionTrain};
 

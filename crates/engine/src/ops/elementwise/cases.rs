@@ -37,6 +37,12 @@ fn plain_cases() -> Vec<Case> {
         cases.extend(singles.map(|op| apply(op, &[[t, 2 * d]])));
         cases.push(apply(Elementwise::GegluHalvesGrad, &[[t, 2 * d], [t, d]]));
         cases.push(scale_by(t, d));
+        cases.push(standardise(t, d));
+        cases.push(by_row(Elementwise::AddRow, [t, d], d));
+        cases.push(by_row(Elementwise::ScaleRow { by: 0.5 }, [t, 3 * d], d));
+        cases.push(apply(Elementwise::Silu, &[[t, d]]));
+        cases.push(apply(Elementwise::GluHalves, &[[t, 2 * d]]));
+        cases.push(apply(Elementwise::Clamp { least: -0.5, most: 0.25 }, &[[t, d]]));
     }
     cases.extend(
         [Elementwise::Mul, Elementwise::Geglu].map(|op| apply(op, &[[2, 3], [2, 3]]).gradient()),
@@ -77,6 +83,10 @@ fn literals() -> Vec<Case> {
         of(Elementwise::Scale { by: 0.5 }, &[[1, 3]], &[1.0, -4.0, 0.0]).gives(&[0.5, -2.0, 0.0]),
         given(of(Elementwise::Mul, &[[1, 3]; 2], &[1.0, -4.0, 0.5]), 1, &[2.0, 3.0, 4.0])
             .gives(&[2.0, -12.0, 2.0]),
+        of(Elementwise::Clamp { least: -1.0, most: 2.0 }, &[[1, 4]], &[-7.0, 7.0, 2.0, 0.5])
+            .gives(&[-1.0, 2.0, 2.0, 0.5]),
+        of(Elementwise::Silu, &[[1, 3]], &[0.0, 1.0, -2.0]).gives(&[0.0, 0.731_059, -0.238_406]),
+        of(Elementwise::GluHalves, &[[2, 2]], &[2.0, 0.0, 3.0, 1.0]).gives(&[1.0, 2.193_176]),
         of(Elementwise::PlaceSlice { slice: 1, slices: 3 }, &[[2, 1]], &[1.0, 2.0])
             .gives(&[0.0, 1.0, 0.0, 0.0, 2.0, 0.0]),
     ]
@@ -96,6 +106,7 @@ fn large_arguments() -> Vec<Case> {
         };
         cases.push(of(Elementwise::Gelu, &[shape]));
         cases.push(of(Elementwise::Softcap { cap: 30.0 }, &[shape]));
+        cases.push(of(Elementwise::Silu, &[shape]));
         cases.push(of(Elementwise::GeluGrad, &[shape, shape]));
         cases.push(of(Elementwise::Geglu, &[shape, shape]));
     }
@@ -118,6 +129,24 @@ fn scale_by(t: usize, d: usize) -> Case {
         let x = g.input("x0", Type::f32([t, d]));
         let s = g.weight("s", Type::weight(DType::F32, [1]));
         vec![g.scale_by(x, s)]
+    })
+}
+
+/// With a row that goes with all rows.
+fn by_row(op: Elementwise, shape: [usize; 2], row: usize) -> Case {
+    let name = format!("{}x{} by {row}", shape[0], shape[1]);
+    Case::new(op.name(), name, move |g: &mut Graph| {
+        let x = g.input("x0", Type::f32(shape));
+        let row = g.weight("row", Type::weight(DType::F32, [row]));
+        vec![g.apply(op, &[x, row])]
+    })
+}
+
+fn standardise(t: usize, d: usize) -> Case {
+    Case::new("standardise", format!("{t}x{d}"), move |g: &mut Graph| {
+        let x = g.input("x0", Type::f32([t, d]));
+        let [bias, scale] = ["b", "s"].map(|name| g.weight(name, Type::weight(DType::F32, [d])));
+        vec![g.standardise(x, bias, scale)]
     })
 }
 

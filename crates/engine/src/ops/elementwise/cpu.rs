@@ -56,6 +56,15 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Place) -> f32 {
         }
         Elementwise::Softcap { cap } => cap * (x[0][i] / cap).tanh(),
         Elementwise::SoftcapGrad { cap } => x[1][i] * (1.0 - (x[0][i] / cap).powi(2)),
+        Elementwise::Clamp { least, most } => x[0][i].clamp(*least, *most),
+        Elementwise::Standardise => (x[0][i] - x[1][at.column]) * x[2][at.column],
+        Elementwise::Silu => x[0][i] * logistic(x[0][i]),
+        Elementwise::GluHalves => {
+            let a = at.row * at.other + at.column;
+            x[0][a] * logistic(x[0][a + at.other / 2])
+        }
+        Elementwise::AddRow => x[0][i] + x[1][at.column],
+        Elementwise::ScaleRow { by } => x[0][i] * by * x[1][at.column % at.other],
         Elementwise::GeluMulSlice { .. } => gelu(x[0][i]) * x[1][at.in_slice()],
         Elementwise::MulSlice { .. } => x[0][i] * x[1][at.in_slice()],
         Elementwise::PlaceSlice { .. } => {
@@ -63,6 +72,10 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Place) -> f32 {
             inside.map_or(0.0, |column| x[0][at.row * at.other + column])
         }
     }
+}
+
+fn logistic(z: f32) -> f32 {
+    1.0 / (1.0 + (-z).exp())
 }
 
 fn gelu(z: f32) -> f32 {

@@ -10,6 +10,7 @@ struct Params {
     // Where the slice starts in the longer rows.
     offset: u32,
     constant: f32,
+    second: f32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

@@ -18,12 +18,14 @@ struct Params {
     other: u32,
     offset: u32,
     constant: f32,
+    second: f32,
 }
 
 pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.output(0).shape;
     let other = op.other_width(&|i| call.input(i).shape.width());
     let (part, activated) = function(op);
+    let [constant, second] = op.constants();
     let mut dispatch = Dispatch::new(&EACH).part(part);
     if activated {
         dispatch = dispatch.part(&ACTIVATION);
@@ -34,7 +36,8 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
             width: shape.width() as u32,
             other: other as u32,
             offset: op.offset(&|i| call.input(i).shape.width()) as u32,
-            constant: op.constant(),
+            constant,
+            second,
         })
         .write(Place::Output(0))
         .grid_over(shape.len().div_ceil(256));
@@ -65,6 +68,12 @@ fn function(op: &Elementwise) -> (&'static Part, bool) {
         Elementwise::GegluHalvesGrad => function!("geglu_halves_grad", true),
         Elementwise::Softcap { .. } => function!("softcap", true),
         Elementwise::SoftcapGrad { .. } => function!("softcap_grad", false),
+        Elementwise::Clamp { .. } => function!("clamp", false),
+        Elementwise::Standardise => function!("standardise", false),
+        Elementwise::Silu => function!("silu", true),
+        Elementwise::GluHalves => function!("glu_halves", true),
+        Elementwise::AddRow => function!("add_row", false),
+        Elementwise::ScaleRow { .. } => function!("scale_row", false),
         Elementwise::GeluMulSlice { .. } => function!("gelu_mul_slice", true),
         Elementwise::MulSlice { .. } => function!("mul_slice", false),
         Elementwise::PlaceSlice { .. } => function!("place_slice", false),

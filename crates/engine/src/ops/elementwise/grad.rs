@@ -39,6 +39,12 @@ pub(super) fn rule(
         Elementwise::GeluGrad
         | Elementwise::GegluHalvesGrad
         | Elementwise::SoftcapGrad { .. }
+        | Elementwise::Clamp { .. }
+        | Elementwise::Standardise
+        | Elementwise::Silu
+        | Elementwise::GluHalves
+        | Elementwise::AddRow
+        | Elementwise::ScaleRow { .. }
         | Elementwise::MulSlice { .. }
         | Elementwise::PlaceSlice { .. } => panic!("{} has no gradient rule", op.name()),
     }

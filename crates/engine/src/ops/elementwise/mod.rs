@@ -45,6 +45,26 @@ pub enum Elementwise {
         /// The forward cap.
         cap: f32,
     },
+    /// `x` between two limits
+    Clamp {
+        /// No result is smaller.
+        least: f32,
+        /// No result is larger.
+        most: f32,
+    },
+    /// `(x − b[column]) · s[column]`
+    Standardise,
+    /// `x · σ(x)`
+    Silu,
+    /// `a · σ(b)`, where rows of `a` and `b` are the halves of rows twice as long
+    GluHalves,
+    /// `x + b[column]`
+    AddRow,
+    /// `x · by · s[column]`, where the row of `s` may be shorter and is repeated
+    ScaleRow {
+        /// The constant.
+        by: f32,
+    },
     /// `gelu(u) · long[:, slice]`
     GeluMulSlice {
         /// Which slice, counted in rows of `u`.
@@ -100,6 +120,39 @@ impl Graph {
         self.apply(Elementwise::Softcap { cap }, &[x])
     }
 
+    /// `x` between two limits; infinite ones do not limit.
+    pub fn clamp(&mut self, x: Value, least: f32, most: f32) -> Value {
+        self.apply(
+            Elementwise::Clamp { least: least.max(f32::MIN), most: most.min(f32::MAX) },
+            &[x],
+        )
+    }
+
+    /// `(x − bias) ⊙ scale`, both of one row, which are frozen: no gradient flows.
+    pub fn standardise(&mut self, x: Value, bias: Value, scale: Value) -> Value {
+        self.apply(Elementwise::Standardise, &[x, bias, scale])
+    }
+
+    /// `x ⊙ σ(x)`, where σ is the logistic function.
+    pub fn silu(&mut self, x: Value) -> Value {
+        self.apply(Elementwise::Silu, &[x])
+    }
+
+    /// `a ⊙ σ(b)` of rows `[a, b]`: `[t, 2f]` to `[t, f]`.
+    pub fn glu_halves(&mut self, ab: Value) -> Value {
+        self.apply(Elementwise::GluHalves, &[ab])
+    }
+
+    /// `x` and the same row added to each of its rows, which is frozen: no gradient flows.
+    pub fn add_row(&mut self, x: Value, row: Value) -> Value {
+        self.apply(Elementwise::AddRow, &[x, row])
+    }
+
+    /// `x` times a constant and the same row, repeated where it is shorter than those of `x`; no gradient flows.
+    pub fn scale_row(&mut self, x: Value, row: Value, by: f32) -> Value {
+        self.apply(Elementwise::ScaleRow { by }, &[x, row])
+    }
+
     /// `gelu(u) ⊙ long[:, slice]`: `u` `[t, p]`, `long` `[t, l·p]`.
     pub fn gelu_mul_slice(&mut self, u: Value, long: Value, slice: usize) -> Value {
         self.apply(Elementwise::GeluMulSlice { slice }, &[u, long])
@@ -110,8 +163,11 @@ impl Elementwise {
     /// Row length of the input whose rows are longer or shorter than the result's; 0 if there is none.
     fn other_width(&self, width: &dyn Fn(usize) -> usize) -> usize {
         match self {
-            Self::GegluHalves | Self::PlaceSlice { .. } => width(0),
-            Self::GegluHalvesGrad | Self::GeluMulSlice { .. } | Self::MulSlice { .. } => width(1),
+            Self::GegluHalves | Self::GluHalves | Self::PlaceSlice { .. } => width(0),
+            Self::ScaleRow { .. }
+            | Self::GegluHalvesGrad
+            | Self::GeluMulSlice { .. }
+            | Self::MulSlice { .. } => width(1),
             _ => 0,
         }
     }
@@ -126,18 +182,20 @@ impl Elementwise {
         }
     }
 
-    fn constant(&self) -> f32 {
+    /// The constants of the formula.
+    fn constants(&self) -> [f32; 2] {
         match self {
-            Self::Scale { by } => *by,
-            Self::Softcap { cap } | Self::SoftcapGrad { cap } => *cap,
-            _ => 0.0,
+            Self::Scale { by } | Self::ScaleRow { by } => [*by, 0.0],
+            Self::Softcap { cap } | Self::SoftcapGrad { cap } => [*cap, 0.0],
+            Self::Clamp { least, most } => [*least, *most],
+            _ => [0.0; 2],
         }
     }
 
     /// Row length of the result for a first input of this row length.
     fn width_from(&self, first: usize) -> usize {
         match self {
-            Self::GegluHalves => first / 2,
+            Self::GegluHalves | Self::GluHalves => first / 2,
             Self::PlaceSlice { slices, .. } => first * slices,
             _ => first,
         }
@@ -157,6 +215,12 @@ impl Op for Elementwise {
             Self::GegluHalvesGrad => "geglu_halves_grad",
             Self::Softcap { .. } => "softcap",
             Self::SoftcapGrad { .. } => "softcap_grad",
+            Self::Clamp { .. } => "clamp",
+            Self::Standardise => "standardise",
+            Self::Silu => "silu",
+            Self::GluHalves => "glu_halves",
+            Self::AddRow => "add_row",
+            Self::ScaleRow { .. } => "scale_row",
             Self::GeluMulSlice { .. } => "gelu_mul_slice",
             Self::MulSlice { .. } => "mul_slice",
             Self::PlaceSlice { .. } => "place_slice",
@@ -171,7 +235,7 @@ impl Op for Elementwise {
                 assert_eq!(inputs[0], inputs[1], "{name}: both sides must have one type");
             }
             Self::ScaleBy => assert_eq!(inputs[1].shape.len(), 1, "{name} by {}", inputs[1]),
-            Self::GegluHalves => {
+            Self::GegluHalves | Self::GluHalves => {
                 assert!(first.width().is_multiple_of(2), "{name}: {first} has no halves");
             }
             Self::GegluHalvesGrad => {
@@ -188,7 +252,27 @@ impl Op for Elementwise {
             Self::PlaceSlice { slice, slices } => {
                 assert!(slice < slices, "{name}: slice {slice} of {slices}");
             }
-            Self::Scale { .. } | Self::Gelu | Self::Softcap { .. } => {}
+            Self::Standardise => {
+                let row = |i: usize| inputs[i].shape.len() == first.width();
+                assert!(row(1) && row(2), "{name}: {first} by {} and {}", inputs[1], inputs[2]);
+            }
+            Self::AddRow => {
+                assert_eq!(
+                    inputs[1].shape.len(),
+                    first.width(),
+                    "{name}: {first} and {}",
+                    inputs[1]
+                );
+            }
+            Self::ScaleRow { .. } => {
+                let repeated = first.width().is_multiple_of(inputs[1].shape.len());
+                assert!(repeated, "{name}: {first} by {}", inputs[1]);
+            }
+            Self::Scale { .. }
+            | Self::Gelu
+            | Self::Silu
+            | Self::Softcap { .. }
+            | Self::Clamp { .. } => {}
         }
         match self.width_from(first.width()) {
             same if same == first.width() => vec![Type::f32(first.clone())],

@@ -14,6 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, heads, width) in [(1, 1, 4), (3, 5, 16), (17, 3, 48), (2, 8, 256), (1, 4, 512)] {
         cases.push(turned(t, heads, width));
+        cases.push(plane(t, heads, width));
         cases.push(bare(t, heads, width));
         cases.push(back(t, heads, width));
     }
@@ -38,6 +39,19 @@ fn turned(t: usize, heads: usize, width: usize) -> Case {
         vec![g.head_norm_rope(x, weight, rope, EPS)]
     };
     Case::new("head_norm_rope", format!("{t}x{heads}x{width} turned"), build)
+        .given("rope", table(1000, t, width))
+        .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+/// Positions with two axes.
+fn plane(t: usize, heads: usize, width: usize) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, heads * width]));
+        let weight = g.weight("w", Type::weight(DType::F32, [width]));
+        let rope = g.input("rope", Type::f32([t, width / 2, 2]));
+        vec![g.head_norm_rope_plane(x, weight, rope, EPS)]
+    };
+    Case::new("head_norm_rope", format!("{t}x{heads}x{width} in a plane"), build)
         .given("rope", table(1000, t, width))
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }

@@ -1,8 +1,10 @@
-// y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + eps) * w, then pair (i, i + WIDTH / 2) turned by the angle of (t, i)
+// y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + eps) * w, then each pair turned by the angle of (t, i)
 // One workgroup per head h and token t. What heads there are, and where they go, is the part's to say.
 // Named first: naga loses count of constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
+// How far apart the elements of a pair lie: half a head, or half of each axis' part.
+override APART: u32 = 128u;
 //#use reduce
 //#use heads
 
@@ -35,11 +37,12 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     let scale = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
     for (var i = lane.index; i < HALF; i += WG) {
-        let a = sh_row[i] * scale * weight(head, i);
-        let b = sh_row[i + HALF] * scale * weight(head, i + HALF);
+        let first = i / APART * 2u * APART + i % APART;
+        let a = sh_row[first] * scale * weight(head, first);
+        let b = sh_row[first + APART] * scale * weight(head, first + APART);
         let angle = turn(head, token, i);
-        sh_row[i] = a * angle.x - b * angle.y;
-        sh_row[i + HALF] = a * angle.y + b * angle.x;
+        sh_row[first] = a * angle.x - b * angle.y;
+        sh_row[first + APART] = a * angle.y + b * angle.x;
     }
     workgroupBarrier();
     store(head, token, lane.index);

@@ -50,7 +50,7 @@ pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let (q_first, q_stride) = place(op.columns, x);
     let params =
         Params { eps: op.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
-    let dispatch = launch(op.width, call.facts)
+    let dispatch = launch(op.width, op.axes, call.facts)
         .part(if turned { &TURNED } else { &BARE })
         .params(&params)
         .read(Place::Input(0))
@@ -73,7 +73,7 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let all = all.read(Place::Input(Q)).read(Place::Input(Q_NORM)).write(Place::Output(0));
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
-    let q = launch(op.width, call.facts)
+    let q = launch(op.width, 1, call.facts)
         .part(&TURNED)
         .params(&params)
         .read(Place::Input(Q))
@@ -105,7 +105,7 @@ fn kv_params(op: &QkvRope, [k, v, _, _, cache, _]: [usize; 6], call: &GpuCall<'_
 fn kv_launch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let cache = call.input(inputs[4]).element;
     let dispatch =
-        launch(op.width, call.facts).part(&KV_HEADS).part(kv(cache)).part(kv_store(cache));
+        launch(op.width, 1, call.facts).part(&KV_HEADS).part(kv(cache)).part(kv_store(cache));
     let dispatch = inputs[..4].iter().copied().map(Place::Input).fold(dispatch, Dispatch::read);
     dispatch.write(Place::Input(inputs[4])).write(Place::Input(inputs[5]))
 }
@@ -116,11 +116,12 @@ fn place(columns: Columns, x: &Type) -> (u32, u32) {
     (word(columns.first), word(x.shape.width()))
 }
 
-fn launch(width: usize, facts: &DeviceFacts) -> Dispatch {
+fn launch(width: usize, axes: usize, facts: &DeviceFacts) -> Dispatch {
     Dispatch::new(&FORWARD)
         .part(reduce(facts))
         .constant("WIDTH", width as u32)
         .constant("HALF", width as u32 / 2)
+        .constant("APART", (width / 2 / axes) as u32)
         .constant("WG", lanes(width) as u32)
 }
 

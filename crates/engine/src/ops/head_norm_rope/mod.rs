@@ -1,7 +1,7 @@
 //! `y[t, h, :] = turn(x[t, h, :] · (mean(x[t, h, :]²) + eps)^(-1/2) · w)`: the norm of each head and its rotation.
 //!
-//! The rotation takes element `i` of a head with element `i + width / 2`; cosines and sines come in a table per token, made by
-//! [`rope_table`].
+//! The rotation takes element `i` of a head with element `i + width / 2`; where there are two axes, each turns one half of the head
+//! in the same way. Cosines and sines come in a table per token, made by [`rope_table`].
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -30,6 +30,8 @@ pub struct HeadNormRope {
     pub eps: f32,
     /// Where the heads lie in their rows.
     pub columns: Columns,
+    /// How many axes positions have: each turns its part of a head.
+    pub axes: usize,
 }
 
 impl Graph {
@@ -43,14 +45,27 @@ impl Graph {
     ) -> Value {
         let (x, width) = (x.into(), self.ty(weight).shape.len());
         let columns = x.columns(self);
-        self.apply(HeadNormRope { width, eps, columns }, &[x.value, weight, rope])
+        self.apply(HeadNormRope { width, eps, columns, axes: 1 }, &[x.value, weight, rope])
+    }
+
+    /// As [`Graph::head_norm_rope`] for positions in a plane: the first half of the table and of each head belongs to one axis.
+    pub fn head_norm_rope_plane(
+        &mut self,
+        x: impl Into<Slice>,
+        weight: Value,
+        rope: Value,
+        eps: f32,
+    ) -> Value {
+        let (x, width) = (x.into(), self.ty(weight).shape.len());
+        let columns = x.columns(self);
+        self.apply(HeadNormRope { width, eps, columns, axes: 2 }, &[x.value, weight, rope])
     }
 
     /// Heads of `x` `[t, h·e]`, normed without a weight and not turned: `[t, h, e]`.
     pub fn head_norm(&mut self, x: impl Into<Slice>, width: usize, eps: f32) -> Value {
         let x = x.into();
         let columns = x.columns(self);
-        self.apply(HeadNormRope { width, eps, columns }, &[x.value])
+        self.apply(HeadNormRope { width, eps, columns, axes: 1 }, &[x.value])
     }
 }
 
@@ -61,6 +76,11 @@ impl Op for HeadNormRope {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let t = inputs[0].shape.rows();
+        assert!(
+            self.width.is_multiple_of(2 * self.axes),
+            "head_norm_rope: heads of {}",
+            self.width
+        );
         if let [_, weight, rope] = inputs {
             assert_table(rope, t, self.width);
             assert_eq!(weight.shape.len(), self.width, "head_norm_rope: weight {weight}");
@@ -77,7 +97,7 @@ impl Op for HeadNormRope {
             let rope = turned.map(|(_, rope)| &rope[token * width..][..width]);
             let x = self.columns.of(&x, call.input(0), token);
             for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-                norm_turn(x, weight, rope, self.eps, y);
+                norm_turn_apart(x, weight, rope, (self.eps, width / 2 / self.axes), y);
             }
         }
     }
@@ -93,7 +113,7 @@ impl Op for HeadNormRope {
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
         let whole = graph.ty(node.inputs[0]).shape.width() == self.columns.width;
-        assert!(whole, "head_norm_rope: a slice has no gradient rule");
+        assert!(whole && self.axes == 1, "head_norm_rope: slices and planes have no gradient rule");
         let inputs: Vec<Value> =
             node.inputs[..1].iter().chain(&dy[0]).chain(&node.inputs[1..]).copied().collect();
         let op = HeadNormRopeGrad { width: self.width, eps: self.eps };
@@ -111,15 +131,26 @@ pub(crate) fn norm_turn(
     eps: f32,
     y: &mut [f32],
 ) {
-    let half = x.len() / 2;
+    norm_turn_apart(x, weight, rope, (eps, x.len() / 2), y);
+}
+
+/// The same where the elements of a pair lie so far apart.
+fn norm_turn_apart(
+    x: &[f32],
+    weight: Option<&[f32]>,
+    rope: Option<&[f32]>,
+    (eps, apart): (f32, usize),
+    y: &mut [f32],
+) {
     let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
     let scale = 1.0 / (mean + eps).sqrt();
     let normed = |j: usize| x[j] * scale * weight.map_or(1.0, |w| w[j]);
-    for i in 0..half {
-        let (a, b) = (normed(i), normed(i + half));
+    for i in 0..x.len() / 2 {
+        let first = i / apart * 2 * apart + i % apart;
+        let (a, b) = (normed(first), normed(first + apart));
         let (cos, sin) = rope.map_or((1.0, 0.0), |rope| (rope[2 * i], rope[2 * i + 1]));
-        y[i] = a * cos - b * sin;
-        y[i + half] = a * sin + b * cos;
+        y[first] = a * cos - b * sin;
+        y[first + apart] = a * sin + b * cos;
     }
 }
 
@@ -139,5 +170,13 @@ mod tests {
         norm_turn(&x, Some(&weight), Some(&[0.0, 1.0, 1.0, 0.0]), 0.0, &mut y);
         let want = [-1.6, 0.8, 0.4, 1.6];
         assert!(y.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{y:?}");
+    }
+
+    #[test]
+    fn in_a_plane_each_axis_turns_its_half() {
+        let mut y = [0.0; 4];
+        // A right angle along the first axis, none along the second: pairs are neighbours in heads of four.
+        super::norm_turn_apart(&[1.0; 4], None, Some(&[0.0, 1.0, 1.0, 0.0]), (0.0, 1), &mut y);
+        assert_eq!(y, [-1.0, 1.0, 1.0, 1.0]);
     }
 }

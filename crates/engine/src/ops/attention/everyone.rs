@@ -1,0 +1,57 @@
+//! Attention without order: every token of a run sees every other one. Towers and encoders use it.
+
+use super::{Attention, gpu, twin::Twin};
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, Op, Step, Type, Value},
+};
+
+/// Attention of the live tokens of a run over each other, without a cache: `q` `[t, h, e]`, `k` and `v` `[t, k, e]`. Scores
+/// are not scaled. Tokens beyond the live ones give zeros.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AttentionEveryone;
+
+impl Graph {
+    /// Attention of all tokens over all: `[t, h·e]`.
+    pub fn attention_everyone(&mut self, q: Value, k: Value, v: Value) -> Value {
+        self.apply(AttentionEveryone, &[q, k, v])
+    }
+}
+
+impl Op for AttentionEveryone {
+    fn name(&self) -> &'static str {
+        "attention_everyone"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [q, k, v] = inputs else { panic!("attention_everyone takes q, k and v") };
+        let ([t, heads, width], [keys, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims())
+        else {
+            panic!("attention_everyone: {q} over {k}")
+        };
+        assert_eq!(k, v, "attention_everyone: keys and values have one type");
+        let fits = (t, width) == (keys, kv_width) && heads.is_multiple_of(*kv_heads);
+        assert!(fits, "attention_everyone: {q} over {k}");
+        assert!(width.is_multiple_of(8) && *width <= 512, "attention_everyone: heads of {width}");
+        vec![Type::f32([*t, heads * width])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
+        let (tokens, heads) = (call.input(0).shape.dims()[0], call.input(0).shape.dims()[1]);
+        let step = Step { position: 0, count: call.step.count.min(tokens as u32), ..*call.step };
+        let blocks = vec![u32::MAX; tokens];
+        let (cache, blocks) = (call.input(1), Some(blocks.as_slice()));
+        let twin = Twin { q: &q, heads, k: &k, v: &v, cache, blocks, step: &step };
+        twin.attend(&Attention { window: None }, &mut call.out(0));
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::everyone(call)
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        4 * inputs[0].shape.len() as u64 * inputs[1].shape.dims()[0] as u64
+    }
+}

@@ -1,0 +1,20 @@
+// Every token of the run sees every other one.
+fn first_position() -> u32 {
+    return 0u;
+}
+
+fn live_tokens() -> u32 {
+    return run.count;
+}
+
+fn keep_row(place: u32, largest: f32, sum: f32) {
+}
+
+// One past the last position a token sees, and the largest of that among some tokens.
+fn seen_end(token: u32) -> u32 {
+    return run.count;
+}
+
+fn last_end(first: u32, last: u32) -> u32 {
+    return run.count;
+}

@@ -1,0 +1,37 @@
+use crate::{
+    cpu::Data,
+    graph::{Graph, Type},
+    suite::{Case, Tolerance},
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (t, heads, kv_heads, width, count) in [
+        (1, 1, 1, 8, 1),
+        (3, 2, 1, 16, 3),
+        (17, 4, 4, 64, 17),
+        (70, 3, 3, 72, 70),
+        (70, 2, 2, 72, 33),
+        (130, 4, 2, 32, 129),
+    ] {
+        cases.push(everyone([t, heads, width], kv_heads, count));
+    }
+    // Two tokens that both see both alike: the mean of their values.
+    let zeros = || Data::F32(vec![0.0; 16]);
+    let values = [[2.0; 8], [4.0; 8]].concat();
+    let even = everyone([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
+    cases.push(even.given("v", Data::F32(values)).gives(&[3.0; 16]));
+    cases.push(everyone([2520, 12, 64], 12, 2520).bench());
+    cases
+}
+
+fn everyone([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case {
+    let name = format!("{count} of {t}x{heads}x{width} over {kv_heads}");
+    Case::new("attention_everyone", name, move |g: &mut Graph| {
+        let q = g.input("q", Type::f32([t, heads, width]));
+        let [k, v] = ["k", "v"].map(|name| g.input(name, Type::f32([t, kv_heads, width])));
+        vec![g.attention_everyone(q, k, v)]
+    })
+    .step(0, count)
+    .tolerance(Tolerance::EXPONENTIAL.terms(width + t))
+}

@@ -1,0 +1,51 @@
+//! One lane per result.
+
+use bytemuck::NoUninit;
+
+use super::Plane;
+use crate::gpu::{Dispatch, GpuCall, Kernel, Place};
+
+static HALF: Kernel = Kernel { name: "convolution/half", source: include_str!("half.wgsl") };
+static PAST: Kernel = Kernel { name: "convolution/past", source: include_str!("past.wgsl") };
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct HalfParams {
+    rows: u32,
+    columns: u32,
+    channels: u32,
+    made: u32,
+    len: u32,
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct PastParams {
+    len: u32,
+    columns: u32,
+    taps: u32,
+}
+
+pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
+    let len = plane.places() * plane.made;
+    let params = HalfParams {
+        rows: plane.rows as u32,
+        columns: plane.columns as u32,
+        channels: plane.channels as u32,
+        made: plane.made as u32,
+        len: len as u32,
+    };
+    vec![launch(&HALF).params(&params).grid_over(len.div_ceil(256))]
+}
+
+pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let shape = &call.input(0).shape;
+    let taps = call.input(1).shape.len() / shape.width();
+    let params =
+        PastParams { len: shape.len() as u32, columns: shape.width() as u32, taps: taps as u32 };
+    vec![launch(&PAST).params(&params).grid_over(shape.len().div_ceil(256))]
+}
+
+fn launch(kernel: &'static Kernel) -> Dispatch {
+    Dispatch::new(kernel).read(Place::Input(0)).read(Place::Input(1)).write(Place::Output(0))
+}

@@ -1,0 +1,140 @@
+//! Convolutions of audio towers.
+//!
+//! Over a plane, taking every second place: `y[t, f, o] = Σ w[o, c, a, b] · x[2t + a − 1, 2f + b − 1, c]` with `a, b < 3` and zeros
+//! around. Over the past, each column by itself: `y[t, c] = Σ w[c, j] · x[t − k + 1 + j, c]`.
+
+pub(crate) mod cases;
+mod gpu;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, Op, Type, Value},
+};
+
+/// Side of the plane's kernel.
+const SIDE: usize = 3;
+
+/// A convolution over a plane of `columns` whose places are rows of channels; every second place of both axes is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvolveHalf {
+    /// Places along the second axis.
+    pub columns: usize,
+}
+
+/// A convolution of each column with its own weights, over the present and the past.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvolvePast;
+
+impl Graph {
+    /// `x` `[t · columns, c]` with the weight of `o · c · 9` numbers, in the order out, in, first axis, second axis:
+    /// `[⌈t/2⌉ · ⌈columns/2⌉, o]`.
+    pub fn convolve_half(&mut self, x: Value, weight: Value, columns: usize) -> Value {
+        self.apply(ConvolveHalf { columns }, &[x, weight])
+    }
+
+    /// `x` `[t, c]` with the weight of `c · k` numbers, column by column; zeros come before the first row.
+    pub fn convolve_past(&mut self, x: Value, weight: Value) -> Value {
+        self.apply(ConvolvePast, &[x, weight])
+    }
+}
+
+/// Sizes of a convolution over a plane.
+struct Plane {
+    rows: usize,
+    columns: usize,
+    channels: usize,
+    made: usize,
+}
+
+impl ConvolveHalf {
+    fn plane(&self, x: &Type, weight: &Type) -> Plane {
+        let channels = x.shape.width();
+        let made = weight.shape.len() / (channels * SIDE * SIDE);
+        Plane { rows: x.shape.rows() / self.columns, columns: self.columns, channels, made }
+    }
+}
+
+impl Plane {
+    fn places(&self) -> usize {
+        self.rows.div_ceil(2) * self.columns.div_ceil(2)
+    }
+}
+
+impl Op for ConvolveHalf {
+    fn name(&self) -> &'static str {
+        "convolve_half"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let (x, weight) = (inputs[0], inputs[1]);
+        let plane = self.plane(x, weight);
+        let whole = x.shape.rows() == plane.rows * plane.columns
+            && weight.shape.len() == plane.made * plane.channels * SIDE * SIDE;
+        assert!(whole, "convolve_half: {x} in {} columns with {weight}", self.columns);
+        vec![Type::f32([plane.places(), plane.made])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, w, mut y) = (call.f32(0), call.numbers(1), call.out(0));
+        let plane = self.plane(call.input(0), call.input(1));
+        let across = plane.columns.div_ceil(2);
+        let inside =
+            |at: usize, tap: usize, end: usize| (2 * at + tap).checked_sub(1).filter(|i| *i < end);
+        for (i, y) in y.iter_mut().enumerate() {
+            let (place, out) = (i / plane.made, i % plane.made);
+            let mut sum = 0.0;
+            for tap in 0..SIDE * SIDE {
+                let row = inside(place / across, tap / SIDE, plane.rows);
+                let column = inside(place % across, tap % SIDE, plane.columns);
+                let (Some(row), Some(column)) = (row, column) else { continue };
+                let x = &x[(row * plane.columns + column) * plane.channels..][..plane.channels];
+                for (channel, x) in x.iter().enumerate() {
+                    sum += x * w[(out * plane.channels + channel) * SIDE * SIDE + tap];
+                }
+            }
+            *y = sum;
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::half(&self.plane(call.input(0), call.input(1)))
+    }
+
+    fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
+        let taps = inputs[0].shape.width() * SIDE * SIDE;
+        2 * outputs[0].shape.len() as u64 * taps as u64
+    }
+}
+
+impl Op for ConvolvePast {
+    fn name(&self) -> &'static str {
+        "convolve_past"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let (x, weight) = (inputs[0], inputs[1]);
+        let taps = weight.shape.len() / x.shape.width();
+        let whole = taps > 0 && weight.shape.len() == taps * x.shape.width();
+        assert!(whole, "convolve_past: {x} with {weight}");
+        vec![Type::f32(x.shape.clone())]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, w, mut y) = (call.f32(0), call.numbers(1), call.out(0));
+        let columns = call.input(0).shape.width();
+        let taps = w.len() / columns;
+        for (i, y) in y.iter_mut().enumerate() {
+            let (row, column) = (i / columns, i % columns);
+            let past = |tap: usize| (row + tap + 1).checked_sub(taps);
+            let product = |tap: usize| {
+                past(tap).map_or(0.0, |row| x[row * columns + column] * w[column * taps + tap])
+            };
+            *y = (0..taps).map(product).sum();
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::past(call)
+    }
+}

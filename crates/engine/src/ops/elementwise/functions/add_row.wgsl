@@ -1,0 +1,6 @@
+@group(0) @binding(3) var<storage, read> x: array<f32>;
+@group(0) @binding(4) var<storage, read> row: array<f32>;
+
+fn function(i: u32) -> f32 {
+    return x[i] + row[i % p.width];
+}

@@ -1,0 +1,32 @@
+use rullama_gguf::DType;
+
+use crate::{
+    cpu::Data,
+    graph::{Graph, Type},
+    suite::{Case, Tolerance},
+};
+
+pub(crate) fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (t, n) in [(1, 1), (3, 17), (2, 257), (70_000, 3), (5, 6912)] {
+        cases.push(norm(t, n, false));
+        cases.push(norm(t, n, true));
+    }
+    // Mean 3, variance 4, no eps to speak of.
+    let row = |name: &str, case: Case, x: &[f32]| case.given(name, Data::F32(x.to_vec()));
+    let case = row("x", norm(1, 2, true), &[1.0, 5.0]);
+    let case = row("b", row("w", case, &[2.0, 3.0]), &[10.0, 20.0]);
+    cases.push(case.gives(&[8.0, 23.0]));
+    cases
+}
+
+fn norm(t: usize, n: usize, biased: bool) -> Case {
+    let name = format!("{t}x{n}{}", if biased { " with bias" } else { "" });
+    Case::new("layer_norm", name, move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, n]));
+        let mut row = |name: &str| g.weight(name, Type::weight(DType::F32, [n]));
+        let (weight, bias) = (row("w"), biased.then(|| row("b")));
+        vec![g.layer_norm(x, weight, bias, 1e-6)]
+    })
+    .tolerance(Tolerance::ARITHMETIC.terms(n))
+}

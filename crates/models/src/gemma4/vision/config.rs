@@ -1,0 +1,130 @@
+//! What a file says about its vision tower.
+
+use rullama_gguf::{Gguf, Optional};
+
+use super::super::{config::Keys, expected::List};
+use crate::{error::ModelError, tensors::Expected};
+
+/// Channels of a pixel.
+const CHANNELS: usize = 3;
+/// The projector's weight, which every tower has.
+pub(super) const PROJECTOR: &str = "mm.input_projection.weight";
+const POSITIONS: &str = "v.position_embd.weight";
+const WIDTH: &str = "embedding_length";
+const FFN: &str = "embedding_length and feed_forward_length";
+const PATCH: &str = "patch_size and embedding_length";
+
+/// A vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VisionConfig {
+    /// Blocks.
+    pub layers: usize,
+    /// Numbers in a hidden state.
+    pub width: usize,
+    /// Heads of every block.
+    pub heads: usize,
+    /// Numbers inside the feed-forward part.
+    pub ffn: usize,
+    /// Added to the mean inside norms.
+    pub eps: f32,
+    /// Pixels of a patch's side.
+    pub patch: usize,
+    /// Patches of a soft token's side.
+    pub pool: usize,
+    /// Positions along each axis that there are numbers for.
+    pub positions: usize,
+    /// Numbers of a soft token.
+    pub out: usize,
+}
+
+impl VisionConfig {
+    /// Reads and checks the keys of a projector file, or of a model with its towers inside; `None` if there is no tower.
+    ///
+    /// # Errors
+    /// If keys are missing or impossible, or the tower is of a kind we do not know.
+    pub fn of_file(gguf: &Gguf) -> Result<Option<Self>, ModelError> {
+        let prefix = match gguf.str("general.architecture")? {
+            "clip" => "clip.vision",
+            _ => "gemma4.vision",
+        };
+        let keys = Keys { gguf, prefix };
+        let Some(layers) = keys.optional("block_count")? else { return Ok(None) };
+        let kind = gguf.str("clip.vision.projector_type").optional()?.unwrap_or("gemma4v");
+        if kind != "gemma4v" {
+            return Err(keys.bad("projector_type", &kind, "only towers of gemma4v can be run"));
+        }
+        let size = |name: &str, dim: usize| {
+            let dims = gguf.tensor(name).map(rullama_gguf::TensorInfo::dims);
+            let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
+            size.ok_or_else(|| ModelError::MissingTensors { names: vec![name.into()] })
+        };
+        let config = Self {
+            layers,
+            width: keys.positive("embedding_length")?,
+            heads: keys.positive("attention.head_count")?,
+            ffn: keys.positive("feed_forward_length")?,
+            eps: keys.float("attention.layer_norm_epsilon", Some(1e-6))?,
+            patch: keys.positive("patch_size")?,
+            pool: keys.optional("projector.scale_factor")?.unwrap_or(3),
+            positions: size(POSITIONS, 1)?,
+            out: size(PROJECTOR, 1)?,
+        };
+        config.check(&keys)?;
+        Ok(Some(config))
+    }
+
+    /// Numbers in a head.
+    pub fn head(&self) -> usize {
+        self.width / self.heads
+    }
+
+    /// Numbers in a patch.
+    pub fn patch_numbers(&self) -> usize {
+        self.patch * self.patch * CHANNELS
+    }
+
+    /// All tensors the tower may use.
+    pub fn expected(&self) -> Vec<Expected> {
+        let mut list = List(Vec::new());
+        let (e, head) = (self.width, self.head());
+        list.add("v.patch_embd.weight", &[e, CHANNELS, self.patch, self.patch], PATCH);
+        list.add(PROJECTOR, &[self.out, e], WIDTH);
+        list.may("v.std_bias", &[e], WIDTH);
+        list.may("v.std_scale", &[e], WIDTH);
+        for layer in 0..self.layers {
+            let mut add = |name: &str, dims: &[usize], keys| {
+                list.add(&format!("v.blk.{layer}.{name}.weight"), dims, keys);
+            };
+            for name in ["ln1", "ln2", "attn_post_norm", "ffn_post_norm"] {
+                add(name, &[e], WIDTH);
+            }
+            for name in ["attn_q", "attn_k", "attn_v", "attn_out"] {
+                add(name, &[e, e], WIDTH);
+            }
+            for name in ["attn_q_norm", "attn_k_norm"] {
+                add(name, &[head], "embedding_length and attention.head_count");
+            }
+            add("ffn_gate", &[self.ffn, e], FFN);
+            add("ffn_up", &[self.ffn, e], FFN);
+            add("ffn_down", &[e, self.ffn], FFN);
+            list.may(&format!("v.blk.{layer}.out_scale.weight"), &[1], WIDTH);
+        }
+        list.0
+    }
+
+    fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
+        let whole = self.width.is_multiple_of(self.heads) && self.head().is_multiple_of(8);
+        if !whole || self.head() > 512 {
+            let why = "heads must have a multiple of 8 numbers, at most 512";
+            return Err(keys.bad("attention.head_count", &self.heads, why));
+        }
+        if self.patch > 64 || self.pool == 0 || self.pool > 16 {
+            let why = "no tower cuts pictures that way";
+            return Err(keys.bad("patch_size", &self.patch, why));
+        }
+        if self.layers > 256 {
+            return Err(keys.bad("block_count", &self.layers, "no tower has that many"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,83 @@
+//! What a file says about its model, before anything is loaded.
+
+use rullama_gguf::{DType, Gguf, TensorInfo};
+use rullama_models::{Catalog, gemma4::Config};
+
+use super::{LoadOptions, MemoryUse};
+use crate::{error::RuntimeError, options::SamplingOptions, vocabulary};
+
+/// A model as its file's header shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summary {
+    /// What the file calls it.
+    pub title: Option<String>,
+    /// The family.
+    pub architecture: String,
+    /// Numbers in all tensors.
+    pub parameters: u64,
+    /// The block format that most bytes of the weights are in.
+    pub quantization: &'static str,
+    /// Bytes up to the end of the last tensor.
+    pub file_bytes: u64,
+    /// How many layers.
+    pub layers: usize,
+    /// Tokens it knows.
+    pub vocabulary: usize,
+    /// Tokens it was trained for.
+    pub trained_context: usize,
+    /// Whether its template lets it think first.
+    pub thinking: bool,
+    /// Sampling that the file hints at, over the family's.
+    pub sampling: SamplingOptions,
+}
+
+impl Summary {
+    /// What this header says.
+    ///
+    /// # Errors
+    /// If it is no model we can run.
+    pub fn of(gguf: &Gguf) -> Result<Self, RuntimeError> {
+        let config = Config::of_file(gguf)?;
+        Ok(Self {
+            title: gguf.str("general.name").ok().map(Into::into),
+            architecture: gguf.str("general.architecture")?.into(),
+            parameters: gguf
+                .tensors()
+                .iter()
+                .map(TensorInfo::elements)
+                .fold(0, u64::saturating_add),
+            quantization: most_common(gguf.tensors()),
+            file_bytes: gguf.tensors().iter().map(|t| t.offset() + t.nbytes()).max().unwrap_or(0),
+            layers: config.layers.len(),
+            vocabulary: config.vocabulary,
+            trained_context: config.context,
+            // Every template of the family has a switch for it.
+            thinking: vocabulary::family(gguf).is_ok(),
+            sampling: SamplingOptions::of_file(gguf),
+        })
+    }
+}
+
+impl MemoryUse {
+    /// What a file's model will take on a GPU with these options.
+    ///
+    /// # Errors
+    /// If it is no model we can run.
+    pub fn of_file(gguf: &Gguf, options: &LoadOptions) -> Result<Self, RuntimeError> {
+        let config = Config::of_file(gguf)?;
+        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
+        Ok(Self::estimate(&config, &catalog, options))
+    }
+}
+
+fn most_common(tensors: &[TensorInfo]) -> &'static str {
+    let mut sums: Vec<(DType, u64)> = Vec::new();
+    for tensor in tensors {
+        match sums.iter_mut().find(|(dtype, _)| *dtype == tensor.dtype()) {
+            Some((_, sum)) => *sum = sum.saturating_add(tensor.nbytes()),
+            None => sums.push((tensor.dtype(), tensor.nbytes())),
+        }
+    }
+    sums.iter().max_by_key(|(_, bytes)| *bytes).map_or("none", |(dtype, _)| dtype.name())
+}

@@ -1,0 +1,81 @@
+//! Vision towers against golden values, step by step.
+
+use std::rc::Rc;
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
+use rullama_media::picture::{Budget, Picture};
+use rullama_runtime::{
+    RuntimeError,
+    vision::{Sight, Vision},
+};
+use rullama_source::MemorySource;
+use rullama_testkit::golden;
+use safetensors::SafeTensors;
+
+use super::golden::all_devices;
+
+fn eyes(model: &str, device: &Device) -> Vision {
+    let name = format!("gguf/{model}-mmproj-F16.gguf");
+    let source = Rc::new(MemorySource::new(&name, golden(&name)));
+    let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
+    block_on(Vision::load(gguf, device.clone(), 64)).expect("it loads").expect("there is a tower")
+}
+
+fn picture(model: &str) -> Picture {
+    Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG file")
+}
+
+/// Towers run in f32: the reference's own f32 is within 5e-6, values reach 35.
+const CLOSE: f32 = 1e-4;
+
+#[test]
+fn every_golden_value() {
+    for device in all_devices() {
+        for model in ["micro-e2b", "micro-moe"] {
+            let bytes = golden(&format!("media/{model}-vision.safetensors"));
+            let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+            let (eyes, picture) = (eyes(model, &device), picture(model));
+            for (form, sight) in
+                [("native", Sight::Native), ("resized70", Sight::Fill(Budget::Tiny))]
+            {
+                let taps = block_on(eyes.trace(&picture, sight)).expect("it runs");
+                let mut compared = 0;
+                for tap in taps {
+                    let name = format!("image.{form}.{}", tap.name);
+                    let Ok(wanted) = stored.tensor(&name) else { continue };
+                    let wanted =
+                        wanted.data().as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
+                    let worst = tap.numbers.iter().zip(wanted).map(|(a, b)| (a - b).abs());
+                    let worst = worst.fold(0.0, f32::max);
+                    assert!(worst < CLOSE, "{model} {name} on {}: {worst}", device.name());
+                    compared += 1;
+                }
+                assert!(compared >= 2, "{model} {form}: {compared} values compared");
+            }
+        }
+    }
+}
+
+#[test]
+fn soft_tokens_are_the_last_value() {
+    let (eyes, picture) = (eyes("micro-moe", &Device::Cpu), picture("micro-moe"));
+    let soft = block_on(eyes.see(&picture, Sight::Native)).expect("it runs");
+    assert_eq!((soft.count, soft.values.len()), (20, 20 * 64));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let name = "gguf/micro-moe-mmproj-F16.gguf";
+    let source = Rc::new(MemorySource::new(name, golden(name)));
+    let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
+    let other = block_on(Vision::load(gguf, Device::Cpu, 128));
+    assert!(matches!(other, Err(RuntimeError::OtherTower { tower: 64, model: 128 })));
+    let eyes = eyes("micro-moe", &Device::Cpu);
+    let odd = Picture::from_rgb(50, 48, vec![0; 50 * 48 * 3]).expect("a picture");
+    assert!(matches!(block_on(eyes.see(&odd, Sight::Native)), Err(RuntimeError::Media(_))));
+    let long = Picture::from_rgb(20_000, 1, vec![0; 60_000]).expect("a picture");
+    let too_long = block_on(eyes.see(&long, Sight::Fill(Budget::Huge)));
+    assert!(matches!(too_long, Err(RuntimeError::PictureTooLong { .. })), "{too_long:?}");
+}

@@ -1,0 +1,89 @@
+//! How fast a session reads and writes.
+
+use js_sys::Function;
+use rullama_runtime::session::Pick;
+use serde::Deserialize;
+use serde_json::json;
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    error::Failure,
+    options::parse,
+    session::{Session, now},
+};
+
+/// Tokens of the prompt, of the answer, and of the context before both.
+#[derive(Deserialize)]
+struct Request {
+    prompt: usize,
+    answer: usize,
+    depth: usize,
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// Measures `{ prompt, answer, depth }` once; what a session computes for the first time is not warm. `stop` is asked now and
+    /// then and ends it by a true answer. The result is JSON.
+    pub async fn bench(&self, request: String, stop: Function) -> Result<String, JsValue> {
+        let mut session = self.take()?;
+        let outcome = measure(&mut session, &request, &stop).await;
+        self.put(session);
+        Ok(outcome?)
+    }
+}
+
+async fn measure(
+    session: &mut rullama_runtime::Session,
+    request: &str,
+    stop: &Function,
+) -> Result<String, Failure> {
+    let Request { prompt, answer, depth } = parse(request)?;
+    let stopped = || stop.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy());
+    let vocabulary = session.model().config().vocabulary as u64;
+    // The last token of what is there goes through a pass of its own.
+    let base = depth.max(1);
+    let ids = ids(base + prompt, vocabulary);
+    session.set_tokens(&[])?;
+    session.extend(&ids[..base])?;
+    let mut each = |_| !stopped();
+    let mut go_on = session.prefill(&mut each).await?;
+    session.settle().await?;
+    let start = now();
+    session.extend(&ids[base..])?;
+    go_on = go_on && session.prefill(&mut each).await?;
+    session.settle().await?;
+    let read = now() - start;
+    let (start, mut first) = (now(), None);
+    for _ in 0..answer {
+        if !go_on || stopped() {
+            return Err(rullama_runtime::RuntimeError::Cancelled.into());
+        }
+        session.next(Pick::Greedy).await?;
+        first.get_or_insert_with(|| now() - start);
+    }
+    let wrote = now() - start;
+    let dispatches = session.step_cost(Pick::Greedy).await?.dispatches;
+    let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 * 1000.0 / ms } else { 0.0 };
+    Ok(json!({
+        "promptTokens": prompt,
+        "prefillTokensPerSecond": rate(prompt, read),
+        "answerTokens": answer,
+        "decodeTokensPerSecond": rate(answer, wrote),
+        "timeToFirstToken": read + first.unwrap_or(0.0),
+        "dispatchesPerToken": dispatches,
+    })
+    .to_string())
+}
+
+/// Always the same ids, in no order: what routes tokens shall not see a pattern.
+fn ids(count: usize, vocabulary: u64) -> Vec<u32> {
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        // Fits: a vocabulary's ids are 32 bits.
+        (state % vocabulary.max(1)) as u32
+    };
+    (0..count).map(|_| next()).collect()
+}

@@ -1,0 +1,106 @@
+//! Failures as JavaScript sees them: errors with a `code` of the client's `ErrorCode`.
+
+use std::error::Error;
+
+use js_sys::Reflect;
+use rullama_engine::EngineError;
+use rullama_runtime::RuntimeError;
+use wasm_bindgen::JsValue;
+
+/// A failure of the runtime, or of the script that was asked for bytes.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    Runtime(RuntimeError),
+    /// What the request says cannot be read.
+    Request(serde_json::Error),
+    /// What a script threw: it goes back as it came.
+    Script(JsValue),
+    /// The session is answering.
+    Busy,
+}
+
+impl<E: Into<RuntimeError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+impl From<Failure> for JsValue {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Runtime(error) => thrown(client_code(&error), &whole_message(&error)),
+            Failure::Request(error) => {
+                thrown("bad_options", &format!("the request cannot be read: {error}"))
+            }
+            Failure::Script(error) => error,
+            Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
+        }
+    }
+}
+
+/// The client's word for a failure: it has fewer than the runtime.
+fn client_code(error: &RuntimeError) -> &'static str {
+    match error {
+        RuntimeError::DoesNotFit { .. }
+        | RuntimeError::Engine(EngineError::CacheTooLarge { .. }) => "does_not_fit",
+        RuntimeError::BadContext { .. } => "bad_options",
+        _ => match error.code() {
+            "bad_file" | "missing_tensor" => "bad_file",
+            "unsupported_model" | "unsupported_format" | "bad_vocabulary" => "unsupported_model",
+            "no_gpu" => "no_webgpu",
+            "device_lost" | "timeout" => "device_lost",
+            "out_of_memory" => "out_of_memory",
+            "context_full" => "context_full",
+            "cancelled" => "cancelled",
+            "bad_conversation" | "bad_options" | "bad_prompt" | "bad_session" => "bad_options",
+            _ => "internal",
+        },
+    }
+}
+
+/// The message with those of all its causes that it does not repeat.
+fn whole_message(error: &RuntimeError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text += &format!(": {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn thrown(code: &str, message: &str) -> JsValue {
+    let error = js_sys::Error::new(message);
+    // Setting a property of an object that was just made cannot fail.
+    let _ = Reflect::set(&error, &"code".into(), &code.into());
+    error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use rullama_engine::EngineError;
+    use rullama_runtime::RuntimeError;
+
+    use super::{client_code, whole_message};
+
+    #[test]
+    fn codes_are_the_clients() {
+        let out_of_memory = EngineError::OutOfMemory { what: "x".into(), bytes: 1 };
+        for (error, code) in [
+            (RuntimeError::Cancelled, "cancelled"),
+            (RuntimeError::EmptyPrompt, "bad_options"),
+            (RuntimeError::BadContext { asked: 0, trained: 1 }, "bad_options"),
+            (RuntimeError::ContextFull { tokens: 2, context: 1, trained: 1 }, "context_full"),
+            (EngineError::DeviceLost.into(), "device_lost"),
+            (EngineError::Timeout.into(), "device_lost"),
+            (out_of_memory.into(), "out_of_memory"),
+            (EngineError::MissingWeight { name: "x".into() }.into(), "internal"),
+        ] {
+            assert_eq!(client_code(&error), code, "{error}");
+            assert!(!whole_message(&error).is_empty());
+        }
+    }
+}

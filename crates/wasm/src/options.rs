@@ -1,0 +1,86 @@
+//! Requests of the client, as JSON.
+
+use rullama_runtime::model::{CacheType, LoadOptions, TablePlace};
+use rullama_runtime::session::SessionOptions;
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::error::Failure;
+
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Failure> {
+    serde_json::from_str(text).map_err(Failure::Request)
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Cache {
+    F32,
+    F16,
+    Q8,
+}
+
+impl From<Cache> for CacheType {
+    fn from(cache: Cache) -> Self {
+        match cache {
+            Cache::F32 => Self::F32,
+            Cache::F16 => Self::F16,
+            Cache::Q8 => Self::Q8,
+        }
+    }
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Table {
+    Auto,
+    Gpu,
+    File,
+}
+
+/// How to load.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Load {
+    pub(crate) context: Option<usize>,
+    pub(crate) cache: Option<Cache>,
+    table: Option<Table>,
+    gpu_memory: Option<f64>,
+    /// Sampling that the model's name brings, in Ollama's words.
+    #[serde(default)]
+    pub(crate) parameters: Map<String, Value>,
+}
+
+impl Load {
+    pub(crate) fn options(&self) -> LoadOptions {
+        LoadOptions {
+            table: match self.table.unwrap_or(Table::Auto) {
+                Table::Auto => TablePlace::Auto,
+                Table::Gpu => TablePlace::Gpu,
+                Table::File => TablePlace::Host,
+            },
+            gpu_budget: self.gpu_memory.map(|bytes| bytes as u64),
+            context: self.context,
+            cache: self.cache.map(Into::into).unwrap_or_default(),
+            // A page has no threads for them.
+            host_experts: Some(0),
+        }
+    }
+}
+
+/// How a session is set up.
+#[derive(Deserialize, Default)]
+pub(crate) struct Conversing {
+    context: Option<usize>,
+    cache: Option<Cache>,
+}
+
+impl Conversing {
+    /// With the model's own values where the request has none.
+    pub(crate) fn options(&self, context: usize, cache: CacheType) -> SessionOptions {
+        SessionOptions {
+            context: Some(self.context.unwrap_or(context)),
+            cache: self.cache.map_or(cache, Into::into),
+            ..SessionOptions::default()
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Sessions: answers by one call that reports what happens.
+
+use std::cell::RefCell;
+
+use js_sys::Function;
+use rullama_chat::{Conversation, Message, Tool};
+use rullama_runtime::{
+    Model,
+    generate::{ChatOptions, Done, Generation, Prompt, prompt_of},
+    options::{SamplingOptions, resolve_seed},
+    sampling::SamplingError,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    error::Failure,
+    events::{self, Times},
+    options::parse,
+    source::Thrown,
+};
+
+#[wasm_bindgen]
+extern "C" {
+    /// Milliseconds.
+    #[wasm_bindgen(js_namespace = performance)]
+    pub(crate) fn now() -> f64;
+}
+
+/// A conversation with a model.
+#[wasm_bindgen]
+pub struct Session {
+    /// Out while a call works on it: calls wait for each other on the script's side.
+    inner: RefCell<Option<rullama_runtime::Session>>,
+    model: Model,
+    defaults: SamplingOptions,
+    thrown: Thrown,
+}
+
+/// What to answer. One of `messages`, `text` and `ids` is given.
+#[derive(Deserialize)]
+struct Request {
+    messages: Option<Vec<Message>>,
+    #[serde(default)]
+    tools: Vec<Tool>,
+    #[serde(default)]
+    think: bool,
+    text: Option<String>,
+    ids: Option<Vec<u32>>,
+    /// In Ollama's words.
+    #[serde(default)]
+    options: Value,
+}
+
+impl Request {
+    fn prompt(&mut self, model: &Model) -> Result<Prompt, Failure> {
+        if let Some(text) = &self.text {
+            return Ok(Prompt::text(model, text)?);
+        }
+        if let Some(ids) = self.ids.take() {
+            return Ok(Prompt::tokens(ids));
+        }
+        let conversation = Conversation {
+            messages: self.messages.take().unwrap_or_default(),
+            tools: std::mem::take(&mut self.tools),
+            thinking: self.think,
+            ..Conversation::default()
+        };
+        Ok(prompt_of(model, &conversation, ChatOptions::default())?)
+    }
+}
+
+impl Session {
+    pub(crate) fn new(
+        session: rullama_runtime::Session,
+        defaults: SamplingOptions,
+        thrown: Thrown,
+    ) -> Self {
+        let model = session.model().clone();
+        Self { inner: RefCell::new(Some(session)), model, defaults, thrown }
+    }
+
+    /// The session, for one call.
+    pub(crate) fn take(&self) -> Result<rullama_runtime::Session, Failure> {
+        self.inner.borrow_mut().take().ok_or(Failure::Busy)
+    }
+
+    pub(crate) fn put(&self, session: rullama_runtime::Session) {
+        *self.inner.borrow_mut() = Some(session);
+    }
+
+    fn sampling(&self, layer: &Value) -> Result<(SamplingOptions, u32), Failure> {
+        let mut options = self.defaults.clone();
+        options.apply(layer).map_err(|error: SamplingError| Failure::from(error))?;
+        let entropy = (js_sys::Math::random() * 4_294_967_296.0) as u32;
+        let seed = resolve_seed(options.seed, entropy);
+        Ok((options, seed))
+    }
+}
+
+#[wasm_bindgen]
+impl Session {
+    /// Makes an answer and calls `each` with every event as JSON; a true answer of `each` ends it. The last event is `done`.
+    pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
+        let mut session = self.take()?;
+        let outcome = self.answer(&mut session, &request, &each).await;
+        self.put(session);
+        Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
+    }
+
+    /// All tokens so far.
+    pub fn tokens(&self) -> Result<Vec<u32>, JsValue> {
+        let session = self.take()?;
+        let tokens = session.tokens().to_vec();
+        self.put(session);
+        Ok(tokens)
+    }
+
+    /// The session as bytes.
+    pub async fn save(&self) -> Result<Vec<u8>, JsValue> {
+        let mut session = self.take()?;
+        let saved = session.save().await.map_err(Failure::from);
+        self.put(session);
+        Ok(saved?)
+    }
+
+    /// Goes on from where `save` was called.
+    pub async fn restore(&self, saved: Vec<u8>) -> Result<(), JsValue> {
+        let old = self.take()?;
+        let restored = self.model.restore(&saved).await.map_err(Failure::from);
+        match restored {
+            Ok(session) => self.put(session),
+            Err(failure) => {
+                self.put(old);
+                return Err(failure.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Bytes of caches and activations on the GPU; nothing while it answers.
+    #[wasm_bindgen(js_name = gpuBytes)]
+    pub fn gpu_bytes(&self) -> f64 {
+        self.inner.borrow().as_ref().map_or(0, rullama_runtime::Session::gpu_bytes) as f64
+    }
+}
+
+impl Session {
+    async fn answer(
+        &self,
+        session: &mut rullama_runtime::Session,
+        request: &str,
+        each: &Function,
+    ) -> Result<(), Failure> {
+        let start = now();
+        let mut request: Request = parse(request)?;
+        let (options, seed) = self.sampling(&request.options)?;
+        let prompt = request.prompt(&self.model)?;
+        let mut script = Script { each, thrown: None };
+        let context = session.context();
+        let mut times = Times { start, first: None, end: start };
+        let done = {
+            let mut generation = Generation::new(session, &self.model, &prompt, &options, seed)?;
+            self.events(&mut generation, prompt.tokens.len(), &mut script, &mut times).await?
+        };
+        if let Some(error) = script.thrown {
+            return Err(Failure::Script(error));
+        }
+        if let Some(done) = done {
+            let used = session.tokens().len();
+            script.tell(&events::done(&done, times, seed, (used, context)));
+        }
+        script.thrown.map_or(Ok(()), |error| Err(Failure::Script(error)))
+    }
+
+    /// Runs an answer to its end and reports everything but that.
+    async fn events(
+        &self,
+        generation: &mut Generation<'_, '_>,
+        total: usize,
+        script: &mut Script<'_>,
+        times: &mut Times,
+    ) -> Result<Option<Done>, Failure> {
+        let tokenizer = self.model.tokenizer()?;
+        let mut told =
+            |done| script.tell(&json!({ "type": "prefill", "done": done, "total": total }));
+        generation.prefill(&mut |done| !told(done)).await?;
+        loop {
+            let more = generation.step().await?;
+            times.end = now();
+            times.first.get_or_insert(times.end);
+            while let Some(event) = generation.ready() {
+                match events::event(event, tokenizer) {
+                    Err(done) => return Ok(Some(done)),
+                    Ok(event) => {
+                        if script.tell(&event) {
+                            generation.cancel();
+                        }
+                    }
+                }
+            }
+            if !more {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+/// Who is told, and what it threw.
+struct Script<'a> {
+    each: &'a Function,
+    thrown: Option<JsValue>,
+}
+
+impl Script<'_> {
+    /// Tells an event; true if the answer shall end here.
+    fn tell(&mut self, event: &Value) -> bool {
+        match self.each.call1(&JsValue::NULL, &event.to_string().into()) {
+            Ok(answer) => answer.is_truthy(),
+            Err(error) => {
+                self.thrown = Some(error);
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Bytes that a script reads for us: from a file, from storage, over a network.
+
+use std::{cell::RefCell, ops::Range, rc::Rc};
+
+use js_sys::{Promise, Uint8Array};
+use rullama_source::{ByteSource, Bytes, Local, SourceError};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::JsFuture;
+
+use crate::error::Failure;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = "
+/** Bytes by range; errors of `read` come back to the caller as they are. */
+export interface BytesOf {
+  readonly name: string;
+  readonly size: number;
+  read(offset: number, length: number): Promise<Uint8Array>;
+}
+";
+
+#[wasm_bindgen]
+extern "C" {
+    /// What a script reads from.
+    #[wasm_bindgen(typescript_type = "BytesOf")]
+    pub type BytesOf;
+
+    #[wasm_bindgen(method, getter)]
+    fn name(this: &BytesOf) -> String;
+    #[wasm_bindgen(method, getter)]
+    fn size(this: &BytesOf) -> f64;
+    #[wasm_bindgen(method, catch)]
+    fn read(this: &BytesOf, offset: f64, length: f64) -> Result<Promise, JsValue>;
+}
+
+/// The last error a script threw while it read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Thrown(Rc<RefCell<Option<JsValue>>>);
+
+impl Thrown {
+    /// The script's own error, where it was the reason.
+    pub(crate) fn or(&self, failure: Failure) -> Failure {
+        self.0.borrow_mut().take().map_or(failure, Failure::Script)
+    }
+}
+
+/// A script's bytes as a source.
+pub(crate) struct ScriptSource {
+    file: BytesOf,
+    name: String,
+    len: u64,
+    thrown: Thrown,
+}
+
+impl ScriptSource {
+    pub(crate) fn new(file: BytesOf) -> (Rc<Self>, Thrown) {
+        let thrown = Thrown::default();
+        // Lengths of files are whole numbers that a float holds exactly.
+        let (name, len) = (file.name(), file.size() as u64);
+        (Rc::new(Self { file, name, len, thrown: thrown.clone() }), thrown)
+    }
+
+    fn failed(&self, error: JsValue) -> SourceError {
+        *self.thrown.0.borrow_mut() = Some(error);
+        self.broken("reading failed")
+    }
+
+    fn broken(&self, why: &'static str) -> SourceError {
+        SourceError::Io { name: self.name.clone(), source: std::io::Error::other(why) }
+    }
+}
+
+impl ByteSource for ScriptSource {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
+        let Range { start, end } = range;
+        if start > end || end > self.len {
+            let (name, len) = (self.name.clone(), self.len);
+            let error = SourceError::OutOfRange { name, start, end, len };
+            return Box::pin(std::future::ready(Err(error)));
+        }
+        // The script begins now, not when somebody waits.
+        let promise = self.file.read(start as f64, (end - start) as f64);
+        Box::pin(async move {
+            let promise = promise.map_err(|error| self.failed(error))?;
+            let bytes = JsFuture::from(promise).await.map_err(|error| self.failed(error))?;
+            let bytes = bytes.dyn_into::<Uint8Array>();
+            let bytes = bytes.map_err(|_| self.broken("reading gave no Uint8Array"))?;
+            if u64::from(bytes.length()) != end - start {
+                return Err(self.broken("reading gave another number of bytes than was asked for"));
+            }
+            Ok(bytes.to_vec().into())
+        })
+    }
+
+    fn name(&self) -> &str {
+        &self.name
+    }
+}

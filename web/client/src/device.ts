@@ -1,0 +1,125 @@
+// The browser's GPU: what it offers, and a device with everything on it that kernels can use.
+
+import { NoWebGpuError, RullamaError } from "./errors.js";
+import { Queue } from "./queue.js";
+import type { DeviceReport, LoadOptions } from "./types.js";
+import type { Device } from "./wasm/rullama.js";
+
+type DeviceClass = typeof Device;
+
+/** wgpu's name for the devices it asks for, by which we know ours from others of the page. */
+const LABEL = "rullama";
+const LIMITS = [
+  "maxBufferSize",
+  "maxStorageBufferBindingSize",
+  "maxStorageBuffersPerShaderStage",
+  "maxComputeWorkgroupStorageSize",
+  "maxComputeInvocationsPerWorkgroup",
+] as const;
+
+/** The adapter, or the reason why there is none, for a person. */
+async function findAdapter(powerPreference: GPUPowerPreference): Promise<GPUAdapter | string> {
+  if (!("gpu" in navigator)) {
+    return globalThis.isSecureContext
+      ? "This browser has no WebGPU: use a current Chrome, Edge, Safari 26 or Firefox."
+      : "WebGPU needs https (or localhost): this page was opened without.";
+  }
+  const adapter = await navigator.gpu.requestAdapter({ powerPreference });
+  return (
+    adapter ??
+    "The browser has WebGPU but offers no GPU: switch on hardware acceleration in its settings, or update the GPU's driver."
+  );
+}
+
+/** Widths of subgroups, where kernels can use them: they take `subgroup_id`, a language extension younger than subgroups. */
+function subgroupsOf(adapter: GPUAdapter): { min: number; max: number } | undefined {
+  const usable = adapter.features.has("subgroups") && navigator.gpu.wgslLanguageFeatures.has("subgroup_id");
+  const { subgroupMinSize: min, subgroupMaxSize: max } = adapter.info;
+  return usable && min > 0 ? { min, max } : undefined;
+}
+
+function nameOf({ info }: GPUAdapter): string {
+  const words = [info.vendor, info.architecture || info.device].filter((word) => word !== "");
+  return info.description || words.join(" ") || "a GPU without a name";
+}
+
+function isSoftware({ info }: GPUAdapter): boolean {
+  return info.isFallbackAdapter || /swiftshader|llvmpipe|lavapipe/i.test(`${info.architecture} ${info.description}`);
+}
+
+/** What this browser's GPU offers. */
+export async function deviceReport(): Promise<DeviceReport> {
+  const adapter = await findAdapter("high-performance");
+  if (typeof adapter === "string") return { webgpu: false, reason: adapter, features: [], limits: {} };
+  const { info, limits } = adapter;
+  const subgroups = subgroupsOf(adapter);
+  return {
+    webgpu: true,
+    vendor: info.vendor,
+    architecture: info.architecture,
+    description: nameOf(adapter),
+    fallback: isSoftware(adapter),
+    features: [...adapter.features].sort(),
+    limits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
+    ...(subgroups ? { subgroups } : {}),
+  };
+}
+
+/** A device as both sides know it. */
+export interface OpenDevice {
+  engine: Device;
+  browser: GPUDevice;
+}
+
+const opening = new Queue();
+
+/** Opens a device of its own for a model or a test. */
+export function openDevice(
+  wasm: DeviceClass,
+  options: Pick<LoadOptions, "features" | "powerPreference">,
+): Promise<OpenDevice> {
+  return opening.run(() => openNow(wasm, options));
+}
+
+async function openNow(
+  wasm: DeviceClass,
+  options: Pick<LoadOptions, "features" | "powerPreference">,
+): Promise<OpenDevice> {
+  const powerPreference = options.powerPreference ?? "high-performance";
+  const adapter = await findAdapter(powerPreference);
+  if (typeof adapter === "string") throw new NoWebGpuError(adapter);
+  const subgroups = options.features?.subgroups === false ? undefined : subgroupsOf(adapter);
+  const request = JSON.stringify({
+    lowPower: powerPreference === "low-power",
+    name: nameOf(adapter),
+    software: isSoftware(adapter),
+    subgroups: subgroups ? [subgroups.min, subgroups.max] : null,
+    f16: options.features?.f16 !== false,
+  });
+  const watched = watchRequests(subgroups ? ["subgroups"] : []);
+  try {
+    const engine = await wasm.open(request);
+    if (!watched.device) throw new RullamaError("internal", "wgpu opened no device");
+    return { engine, browser: watched.device };
+  } finally {
+    watched.stop();
+  }
+}
+
+/** wgpu does not ask browsers for subgroups, so its requests get them added here on their way; and we see what comes back. */
+function watchRequests(features: GPUFeatureName[]): { device?: GPUDevice; stop: () => void } {
+  const original = GPUAdapter.prototype.requestDevice;
+  const watched: { device?: GPUDevice; stop: () => void } = {
+    stop: () => {
+      GPUAdapter.prototype.requestDevice = original;
+    },
+  };
+  GPUAdapter.prototype.requestDevice = async function (this: GPUAdapter, descriptor: GPUDeviceDescriptor = {}) {
+    if (descriptor.label !== LABEL) return original.call(this, descriptor);
+    const requiredFeatures = [...new Set([...(descriptor.requiredFeatures ?? []), ...features])];
+    const device = await original.call(this, { ...descriptor, requiredFeatures });
+    watched.device = device;
+    return device;
+  };
+  return watched;
+}

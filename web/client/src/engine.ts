@@ -1,0 +1,81 @@
+// The engine, as pages see it: the same over this thread and over a worker.
+
+import type { EngineApi } from "./api.js";
+import { Model } from "./model.js";
+import type { PlainLoadOptions, PlainSource, Transport } from "./protocol.js";
+import type {
+  DeviceReport,
+  FitReport,
+  LoadOptions,
+  ModelSource,
+  OpResult,
+  ServedModel,
+  StorageReport,
+} from "./types.js";
+
+export class Engine implements EngineApi {
+  constructor(private readonly transport: Transport) {}
+
+  device(): Promise<DeviceReport> {
+    return this.transport.call("device", undefined);
+  }
+
+  inspect(source: ModelSource, options: LoadOptions = {}): Promise<FitReport> {
+    const params = { source: plainSource(source), options: plainOptions(options) };
+    return this.transport.call("inspect", params, options.signal ? { signal: options.signal } : {});
+  }
+
+  async load(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
+    const { onProgress, signal } = options;
+    const params = { source: plainSource(source), options: plainOptions(options) };
+    const { model, info } = await this.transport.call("load", params, {
+      ...(onProgress ? { onEvent: onProgress } : {}),
+      ...(signal ? { signal } : {}),
+    });
+    return new Model(this.transport, model, info);
+  }
+
+  served(signal?: AbortSignal): Promise<ServedModel[]> {
+    return this.transport.call("served", undefined, signal ? { signal } : {});
+  }
+
+  storage(): Promise<StorageReport> {
+    return this.transport.call("storage", undefined);
+  }
+
+  persist(): Promise<boolean> {
+    return this.transport.call("persist", undefined);
+  }
+
+  remove(id: string): Promise<void> {
+    return this.transport.call("remove", { id });
+  }
+
+  selfTest(
+    options: { most?: number; onResult?: (result: OpResult) => void; signal?: AbortSignal } = {},
+  ): Promise<OpResult[]> {
+    const { most, onResult, signal } = options;
+    return this.transport.call(
+      "selfTest",
+      { most: most ?? null },
+      { ...(onResult ? { onEvent: onResult } : {}), ...(signal ? { signal } : {}) },
+    );
+  }
+
+  close(): void {
+    this.transport.close();
+  }
+}
+
+/** Without what cannot be posted. */
+function plainOptions({ onProgress: _onProgress, signal: _signal, ...plain }: LoadOptions): PlainLoadOptions {
+  return plain;
+}
+
+/** Addresses as the page means them: a worker has another base. */
+function plainSource(source: ModelSource): PlainSource {
+  if (source instanceof URL) return source.href;
+  if (typeof source !== "string") return source;
+  const isAddress = /^(\.{0,2}\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(source);
+  return isAddress ? new URL(source, globalThis.document?.baseURI ?? globalThis.location.href).href : source;
+}

@@ -1,0 +1,49 @@
+// rullama: Gemma 4 in a browser tab. `load` a model and talk to it; `openEngine` for more than one engine, or one of your own making.
+
+import { Direct } from "./direct.js";
+import { Engine } from "./engine.js";
+import type { Model } from "./model.js";
+import type { Settings } from "./protocol.js";
+import { Remote } from "./remote.js";
+import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
+import { startEngine } from "./workers.js";
+
+export type * from "./types.js";
+export type * from "./api.js";
+export * from "./errors.js";
+export { Engine } from "./engine.js";
+export { Model } from "./model.js";
+export { Session } from "./session.js";
+export { OpenAi } from "./openai.js";
+export type * from "./openai-types.js";
+export { Ollama } from "./ollama.js";
+export type * from "./ollama-types.js";
+
+/** Opens an engine: in a worker, or with `worker: false` in this thread. Nothing is fetched until it is asked for something. */
+export function openEngine(options: EngineOptions = {}): Engine {
+  const base = globalThis.document?.baseURI ?? globalThis.location.href;
+  const absolute = (url: string | URL) => new URL(url, base).href;
+  const settings: Settings = {
+    host: options.host === undefined ? globalThis.location.origin : absolute(options.host),
+    ...(options.wasm === undefined ? {} : { wasm: absolute(options.wasm) }),
+  };
+  if (options.worker === false) return new Engine(new Direct(settings));
+  const script = options.workerScript === undefined ? undefined : absolute(options.workerScript);
+  return new Engine(new Remote(startEngine(script), settings));
+}
+
+/** Engines that `load` opened, by their options: models share one. */
+const shared = new Map<string, Engine>();
+
+/** Loads a model in an engine that is opened when it is first needed and shared by all loads with the same engine options. */
+export function load(source: ModelSource, options: LoadOptions & EngineOptions = {}): Promise<Model> {
+  const { worker, wasm, workerScript, host, ...loading } = options;
+  const engineOptions: EngineOptions = { worker, wasm, workerScript, host };
+  const key = JSON.stringify(Object.entries(engineOptions).map(([name, value]) => [name, String(value)]));
+  let engine = shared.get(key);
+  if (!engine) {
+    engine = openEngine(engineOptions);
+    shared.set(key, engine);
+  }
+  return engine.load(source, loading);
+}

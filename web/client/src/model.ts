@@ -1,0 +1,80 @@
+// A model, as pages see it.
+
+import type { ModelApi } from "./api.js";
+import { unpack } from "./errors.js";
+import { OpenAi } from "./openai.js";
+import type { AnswerRequest, Transport } from "./protocol.js";
+import { chatRequest, textRequest } from "./sampling.js";
+import { Session } from "./session.js";
+import { answerEvents } from "./stream.js";
+import type {
+  BenchResult,
+  GenerateEvent,
+  GenerateOptions,
+  MemoryReport,
+  Message,
+  ModelInfo,
+  SessionOptions,
+} from "./types.js";
+
+export class Model implements ModelApi {
+  readonly verified: Promise<void>;
+  readonly lost: Promise<Error>;
+  /** The same model in the shape of OpenAI's interface. */
+  readonly openai: OpenAi;
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly id: number,
+    readonly info: ModelInfo,
+  ) {
+    this.verified = transport.call("verified", { model: id });
+    // Only those who ask hear of it.
+    this.verified.catch(() => {});
+    // When the engine itself is closed there is nothing to tell.
+    this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
+    this.openai = new OpenAi(this);
+  }
+
+  async session(options: SessionOptions = {}): Promise<Session> {
+    const session = await this.transport.call("session", { model: this.id, options });
+    return new Session(this.transport, { model: this.id, session }, this.info.system);
+  }
+
+  chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    return this.answer(chatRequest(messages, options, this.info.system), options.signal);
+  }
+
+  complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    return this.answer(textRequest(text, options), options.signal);
+  }
+
+  /** @internal An answer to a request in the engine's own words. */
+  answer(request: AnswerRequest, signal?: AbortSignal): AsyncIterableIterator<GenerateEvent> {
+    return answerEvents(this.transport, { model: this.id, request }, signal);
+  }
+
+  tokenize(text: string, options: { special?: boolean; bos?: boolean } = {}): Promise<Uint32Array> {
+    const { special = false, bos = false } = options;
+    return this.transport.call("tokenize", { model: this.id, text, special, bos });
+  }
+
+  detokenize(ids: Iterable<number>): Promise<string> {
+    return this.transport.call("detokenize", { model: this.id, ids: Uint32Array.from(ids) });
+  }
+
+  memory(): Promise<MemoryReport> {
+    return this.transport.call("memory", { model: this.id });
+  }
+
+  bench(
+    options: { prompt?: number; answer?: number; depth?: number; signal?: AbortSignal } = {},
+  ): Promise<BenchResult> {
+    const { prompt = 512, answer = 128, depth = 0, signal } = options;
+    return this.transport.call("bench", { model: this.id, prompt, answer, depth }, signal ? { signal } : {});
+  }
+
+  free(): Promise<void> {
+    return this.transport.call("freeModel", { model: this.id });
+  }
+}

@@ -1,0 +1,287 @@
+// An engine in the shape of the `ollama` package: models are loaded by name when they are asked for.
+
+import type { Engine } from "./engine.js";
+import { RullamaError } from "./errors.js";
+import type { Model } from "./model.js";
+import type {
+  OllamaChatRequest,
+  OllamaChatResponse,
+  OllamaFigures,
+  OllamaGenerateRequest,
+  OllamaGenerateResponse,
+  OllamaMessage,
+  OllamaModelDetails,
+  OllamaModelResponse,
+  OllamaShowResponse,
+  OllamaStream,
+} from "./ollama-types.js";
+import type { AnswerRequest, EngineMessage } from "./protocol.js";
+import type { FitReport, GenerateEvent, LoadOptions, Usage } from "./types.js";
+
+const NS_PER_MS = 1e6;
+
+export class Ollama {
+  /** The model of the last call; another name frees it. */
+  private current: { name: string; model: Promise<Model> } | undefined;
+
+  constructor(
+    private readonly engine: Engine,
+    private readonly loading: LoadOptions = {},
+  ) {}
+
+  chat(request: OllamaChatRequest & { stream: true }): Promise<OllamaStream<OllamaChatResponse>>;
+  chat(request: OllamaChatRequest & { stream?: false }): Promise<OllamaChatResponse>;
+  async chat(request: OllamaChatRequest): Promise<OllamaChatResponse | OllamaStream<OllamaChatResponse>> {
+    const parts = (controller: AbortController) =>
+      this.parts(request.model, controller, ({ info }) => {
+        const messages = withSystem(request.messages ?? [], info.system).map(engineMessage);
+        return answerRequest({ messages, ...(request.tools ? { tools: request.tools } : {}) }, request);
+      });
+    const response = ({ text, thinking, calls, figures }: Part): OllamaChatResponse => ({
+      model: request.model,
+      created_at: new Date(),
+      message: {
+        role: "assistant",
+        content: text,
+        ...(thinking === "" ? {} : { thinking }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      },
+      ...figures,
+    });
+    return request.stream ? stream(parts, response) : response(await merged(parts(new AbortController())));
+  }
+
+  generate(request: OllamaGenerateRequest & { stream: true }): Promise<OllamaStream<OllamaGenerateResponse>>;
+  generate(request: OllamaGenerateRequest & { stream?: false }): Promise<OllamaGenerateResponse>;
+  async generate(
+    request: OllamaGenerateRequest,
+  ): Promise<OllamaGenerateResponse | OllamaStream<OllamaGenerateResponse>> {
+    const { prompt, system, raw } = request;
+    const parts = (controller: AbortController) =>
+      this.parts(request.model, controller, ({ info }) => {
+        if (raw) return answerRequest({ text: prompt }, request);
+        const own: OllamaMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+        const messages = withSystem([...own, { role: "user", content: prompt }], info.system).map(engineMessage);
+        return answerRequest({ messages }, request);
+      });
+    const response = ({ text, thinking, figures }: Part): OllamaGenerateResponse => ({
+      model: request.model,
+      created_at: new Date(),
+      response: text,
+      ...(thinking === "" ? {} : { thinking }),
+      ...figures,
+    });
+    return request.stream ? stream(parts, response) : response(await merged(parts(new AbortController())));
+  }
+
+  /** Models that the host serves and those in this browser's storage. */
+  async list(): Promise<{ models: OllamaModelResponse[] }> {
+    const [served, stored] = await Promise.all([this.engine.served().catch(() => []), this.engine.storage()]);
+    const models = new Map<string, OllamaModelResponse>();
+    for (const { name, size, modified, layers } of served) {
+      const digest = layers.find(({ kind }) => kind === "model")?.digest ?? "";
+      models.set(name, entry(name, size, new Date(modified ?? 0), digest));
+    }
+    for (const { name, id, bytes, added, complete } of stored.models) {
+      if (complete && !models.has(name)) models.set(name, entry(name, bytes, new Date(added), id));
+    }
+    return { models: [...models.values()] };
+  }
+
+  async show({ model }: { model: string }): Promise<OllamaShowResponse> {
+    const { info } = await this.engine.inspect(model, this.loading);
+    return {
+      license: "",
+      modelfile: "",
+      parameters: parameterLines(info.defaults),
+      template: "",
+      system: info.system ?? "",
+      details: detailsOf(info),
+      model_info: {
+        "general.architecture": info.architecture,
+        "general.parameter_count": info.parameters,
+        [`${info.architecture}.context_length`]: info.trainedContext,
+        [`${info.architecture}.block_count`]: info.layers,
+        [`${info.architecture}.vocab_size`]: info.vocabulary,
+      },
+      capabilities: ["completion", "tools", ...(info.thinking ? ["thinking"] : [])],
+    };
+  }
+
+  /** Frees the model that is loaded, if one is. */
+  async unload(): Promise<void> {
+    const { current } = this;
+    this.current = undefined;
+    const model = await current?.model.catch(() => undefined);
+    await model?.free();
+  }
+
+  private async model(name: string): Promise<Model> {
+    if (this.current?.name !== name) {
+      await this.unload();
+      const model = this.engine.load(name, this.loading);
+      this.current = { name, model };
+      // A load that failed is tried again next time, and so is a model whose device is lost.
+      const forget = () => {
+        if (this.current?.model === model) this.current = undefined;
+      };
+      model.then(({ lost }) => void lost.then(forget), forget);
+    }
+    return this.current!.model;
+  }
+
+  private async *parts(
+    name: string,
+    controller: AbortController,
+    request: (model: Model) => AnswerRequest,
+  ): AsyncGenerator<Part, void, void> {
+    const start = performance.now();
+    const model = await this.model(name);
+    const loadMs = performance.now() - start;
+    for await (const event of model.answer(request(model), controller.signal)) {
+      const part = partOf(event, loadMs);
+      if (part) yield part;
+    }
+  }
+}
+
+/** A piece of an answer. */
+interface Part {
+  text: string;
+  thinking: string;
+  calls: { function: { name: string; arguments: Record<string, unknown> } }[];
+  figures: OllamaFigures;
+}
+
+const NO_FIGURES: OllamaFigures = {
+  done: false,
+  done_reason: "",
+  total_duration: 0,
+  load_duration: 0,
+  prompt_eval_count: 0,
+  prompt_eval_duration: 0,
+  eval_count: 0,
+  eval_duration: 0,
+};
+const EMPTY: Part = { text: "", thinking: "", calls: [], figures: NO_FIGURES };
+
+function partOf(event: GenerateEvent, loadMs: number): Part | undefined {
+  switch (event.type) {
+    case "text":
+      return { ...EMPTY, text: event.text };
+    case "bad_call":
+      return { ...EMPTY, text: event.raw };
+    case "thinking":
+      return { ...EMPTY, thinking: event.text };
+    case "tool_call":
+      return { ...EMPTY, calls: [{ function: event.call }] };
+    case "done":
+      return {
+        ...EMPTY,
+        figures: figuresOf(event.usage, event.finish === "context" ? "length" : event.finish, loadMs),
+      };
+    default:
+      return undefined;
+  }
+}
+
+function figuresOf(usage: Usage, reason: string, loadMs: number): OllamaFigures {
+  const { decodeTokensPerSecond: rate, answerTokens, timeToFirstToken } = usage;
+  const evalMs = rate > 0 ? ((answerTokens - 1) * 1000) / rate : 0;
+  const ns = (ms: number) => Math.round(ms * NS_PER_MS);
+  return {
+    done: true,
+    done_reason: reason,
+    total_duration: ns(loadMs + timeToFirstToken + evalMs),
+    load_duration: ns(loadMs),
+    prompt_eval_count: usage.promptTokens,
+    prompt_eval_duration: ns(timeToFirstToken),
+    eval_count: answerTokens,
+    eval_duration: ns(evalMs),
+  };
+}
+
+/** A whole answer from its parts. */
+async function merged(parts: AsyncIterable<Part>): Promise<Part> {
+  let all = EMPTY;
+  for await (const { text, thinking, calls, figures } of parts) {
+    all = { text: all.text + text, thinking: all.thinking + thinking, calls: [...all.calls, ...calls], figures };
+  }
+  return all;
+}
+
+function stream<T>(
+  parts: (controller: AbortController) => AsyncIterable<Part>,
+  response: (part: Part) => T,
+): OllamaStream<T> {
+  const controller = new AbortController();
+  return {
+    abort: () => controller.abort(),
+    async *[Symbol.asyncIterator]() {
+      for await (const part of parts(controller)) yield response(part);
+    },
+  };
+}
+
+function answerRequest(
+  request: Omit<AnswerRequest, "options">,
+  { think, options, images }: Pick<OllamaGenerateRequest, "think" | "options" | "images">,
+): AnswerRequest {
+  if (images !== undefined && images.length > 0) refuseImages();
+  return { ...request, ...(think === undefined ? {} : { think: think !== false }), options: options ?? {} };
+}
+
+function withSystem(messages: OllamaMessage[], system: string | undefined): OllamaMessage[] {
+  if (system === undefined || messages.some(({ role }) => role === "system")) return messages;
+  return [{ role: "system", content: system }, ...messages];
+}
+
+function engineMessage({ role, content, thinking, images, tool_calls, tool_name }: OllamaMessage): EngineMessage {
+  if (images !== undefined && images.length > 0) refuseImages();
+  return {
+    role,
+    content,
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(({ function: call }) => call) }),
+    ...(tool_name === undefined ? {} : { tool_name }),
+  };
+}
+
+function refuseImages(): never {
+  throw new RullamaError("bad_options", "images are not supported yet: send text");
+}
+
+function entry(name: string, size: number, modified: Date, digest: string): OllamaModelResponse {
+  const details = {
+    parent_model: "",
+    format: "gguf",
+    family: "gemma4",
+    families: ["gemma4"],
+    parameter_size: "",
+    quantization_level: "",
+  };
+  return { name, model: name, modified_at: modified, size, digest: digest.replace(/^sha256[:-]/, ""), details };
+}
+
+function detailsOf(info: FitReport["info"]): OllamaModelDetails {
+  return {
+    parent_model: "",
+    format: "gguf",
+    family: info.architecture,
+    families: [info.architecture],
+    parameter_size: `${(info.parameters / 1e9).toFixed(1)}B`,
+    quantization_level: info.quantization,
+  };
+}
+
+function parameterLines(defaults: FitReport["info"]["defaults"]): string {
+  const words = {
+    temperature: "temperature",
+    topK: "top_k",
+    topP: "top_p",
+    minP: "min_p",
+    repeatPenalty: "repeat_penalty",
+  } as const;
+  const lines = Object.entries(words).map(([key, word]) => [word, defaults[key as keyof typeof words]] as const);
+  return lines.flatMap(([word, value]) => (value === undefined ? [] : [`${word.padEnd(30)} ${value}`])).join("\n");
+}

@@ -1,0 +1,217 @@
+// A model in the shape of OpenAI's interface: `model.openai.chat.completions.create`.
+
+import { CancelledError, RullamaError } from "./errors.js";
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionDelta,
+  ChatCompletionLogprob,
+  ChatCompletionMessageParam,
+  ChatCompletionParams,
+  ChatCompletionToolCall,
+  CompletionUsage,
+  FinishReason,
+} from "./openai-types.js";
+import type { Finish, GenerateEvent, GenerateOptions, Message, TokenLogprob, ToolCall, Usage } from "./types.js";
+
+/** What a model must be able to do. */
+interface Chats {
+  readonly info: { name: string };
+  chat(messages: Message[], options?: GenerateOptions): AsyncIterableIterator<GenerateEvent>;
+}
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+}
+
+export class OpenAi {
+  readonly chat: { completions: Completions };
+
+  constructor(model: Chats) {
+    this.chat = { completions: new Completions(model) };
+  }
+}
+
+class Completions {
+  constructor(private readonly model: Chats) {}
+
+  /** An answer, whole or as a stream of chunks. */
+  create(
+    params: ChatCompletionParams & { stream: true },
+    options?: RequestOptions,
+  ): Promise<AsyncIterableIterator<ChatCompletionChunk>>;
+  create(params: ChatCompletionParams & { stream?: false | null }, options?: RequestOptions): Promise<ChatCompletion>;
+  create(
+    params: ChatCompletionParams,
+    options?: RequestOptions,
+  ): Promise<ChatCompletion | AsyncIterableIterator<ChatCompletionChunk>>;
+  async create(
+    params: ChatCompletionParams,
+    options: RequestOptions = {},
+  ): Promise<ChatCompletion | AsyncIterableIterator<ChatCompletionChunk>> {
+    const wishes = { ...optionsOf(params), ...(options.signal ? { signal: options.signal } : {}) };
+    const events = this.model.chat(messagesOf(params.messages), wishes);
+    const head = {
+      id: randomId("chatcmpl-"),
+      created: Math.floor(Date.now() / 1000),
+      model: params.model ?? this.model.info.name,
+    };
+    if (params.stream) return chunks(events, head, params.stream_options?.include_usage ?? false);
+    return whole(events, head, params.logprobs ?? false);
+  }
+}
+
+type Head = Pick<ChatCompletion, "id" | "created" | "model">;
+
+async function whole(
+  events: AsyncIterable<GenerateEvent>,
+  head: Head,
+  wantsLogprobs: boolean,
+): Promise<ChatCompletion> {
+  let [content, reasoning] = ["", ""];
+  const calls: ChatCompletionToolCall[] = [];
+  const logprobs: ChatCompletionLogprob[] = [];
+  for await (const event of events) {
+    if (event.type === "text") content += event.text;
+    else if (event.type === "thinking") reasoning += event.text;
+    else if (event.type === "bad_call") content += event.raw;
+    else if (event.type === "tool_call") calls.push(toolCall(event.call));
+    else if (event.type === "logprobs") logprobs.push(logprobOf(event.token, event.top));
+    else if (event.type === "done") {
+      if (event.finish === "cancelled") throw new CancelledError("the answer was cancelled");
+      const message = {
+        role: "assistant" as const,
+        content: content === "" && calls.length > 0 ? null : content,
+        refusal: null,
+        ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      };
+      const choice = {
+        index: 0 as const,
+        message,
+        logprobs: wantsLogprobs ? { content: logprobs, refusal: null } : null,
+        finish_reason: finishReason(event.finish, calls.length),
+      };
+      return { ...head, object: "chat.completion", choices: [choice], usage: usageOf(event.usage) };
+    }
+  }
+  throw new RullamaError("internal", "an answer ended without an end");
+}
+
+async function* chunks(
+  events: AsyncIterable<GenerateEvent>,
+  head: Head,
+  includeUsage: boolean,
+): AsyncGenerator<ChatCompletionChunk, void, void> {
+  let logprobs: ChatCompletionLogprob[] = [];
+  let calls = 0;
+  const chunk = (delta: ChatCompletionDelta, finish: FinishReason | null = null): ChatCompletionChunk => {
+    const said = logprobs.length > 0 ? { content: logprobs, refusal: null } : null;
+    logprobs = [];
+    return {
+      ...head,
+      object: "chat.completion.chunk",
+      choices: [{ index: 0, delta, logprobs: said, finish_reason: finish }],
+      ...(includeUsage ? { usage: null } : {}),
+    };
+  };
+  yield chunk({ role: "assistant", content: "" });
+  for await (const event of events) {
+    if (event.type === "text") yield chunk({ content: event.text });
+    else if (event.type === "thinking") yield chunk({ reasoning_content: event.text });
+    else if (event.type === "bad_call") yield chunk({ content: event.raw });
+    else if (event.type === "tool_call") yield chunk({ tool_calls: [{ index: calls++, ...toolCall(event.call) }] });
+    else if (event.type === "logprobs") logprobs.push(logprobOf(event.token, event.top));
+    else if (event.type === "done") {
+      yield chunk({}, finishReason(event.finish, calls));
+      if (includeUsage) yield { ...chunk({}), choices: [], usage: usageOf(event.usage) };
+    }
+  }
+}
+
+function finishReason(finish: Finish, calls: number): FinishReason {
+  if (finish === "length" || finish === "context") return "length";
+  return calls > 0 ? "tool_calls" : "stop";
+}
+
+function usageOf(usage: Usage): CompletionUsage {
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.answerTokens,
+    total_tokens: usage.promptTokens + usage.answerTokens,
+    prompt_tokens_details: { cached_tokens: usage.cachedTokens },
+    rullama: { tokensPerSecond: usage.decodeTokensPerSecond, timeToFirstToken: usage.timeToFirstToken },
+  };
+}
+
+function logprobOf(token: TokenLogprob, top: TokenLogprob[]): ChatCompletionLogprob {
+  const plain = ({ token: text, logprob, bytes }: TokenLogprob) => ({ token: text, logprob, bytes });
+  return { ...plain(token), top_logprobs: top.map(plain) };
+}
+
+function toolCall({ name, arguments: given }: ToolCall): ChatCompletionToolCall {
+  return { id: randomId("call_"), type: "function", function: { name, arguments: JSON.stringify(given) } };
+}
+
+function randomId(prefix: string): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(12));
+  return prefix + [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** OpenAI's options in this package's words. */
+export function optionsOf(params: ChatCompletionParams): GenerateOptions {
+  if ((params.n ?? 1) !== 1) throw new RullamaError("bad_options", "n must be 1: one answer at a time");
+  const maxTokens = params.max_completion_tokens ?? params.max_tokens;
+  const effort = params.reasoning_effort;
+  const all: { [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined } = {
+    temperature: params.temperature,
+    topP: params.top_p,
+    maxTokens,
+    stop: params.stop,
+    seed: params.seed,
+    presencePenalty: params.presence_penalty,
+    frequencyPenalty: params.frequency_penalty,
+    logitBias: params.logit_bias,
+    logprobs: params.logprobs ? (params.top_logprobs ?? 0) : undefined,
+    tools: params.tool_choice === "none" ? undefined : params.tools,
+    think: effort === undefined || effort === null ? undefined : effort !== "none",
+  };
+  const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(given) as GenerateOptions;
+}
+
+/** OpenAI's messages in this package's words. */
+export function messagesOf(messages: ChatCompletionMessageParam[]): Message[] {
+  const names = new Map<string, string>();
+  return messages.map((message) => {
+    const calls = message.tool_calls ?? [];
+    for (const call of calls) names.set(call.id, call.function.name);
+    const toolName = message.name ?? names.get(message.tool_call_id ?? "");
+    return {
+      role: message.role === "developer" ? "system" : message.role,
+      content: textOf(message.content),
+      ...(calls.length === 0 ? {} : { toolCalls: calls.map(givenCall) }),
+      ...(message.role !== "tool" || toolName === undefined ? {} : { toolName }),
+    };
+  });
+}
+
+function textOf(content: ChatCompletionMessageParam["content"]): string {
+  if (content === undefined || content === null) return "";
+  if (typeof content === "string") return content;
+  return content
+    .map(({ type, text }) => {
+      if (type !== "text" || text === undefined)
+        throw new RullamaError("bad_options", `parts of type ${type} are not supported yet`);
+      return text;
+    })
+    .join("");
+}
+
+function givenCall({ function: { name, arguments: text } }: ChatCompletionToolCall): ToolCall {
+  try {
+    return { name, arguments: (text.trim() === "" ? {} : JSON.parse(text)) as Record<string, unknown> };
+  } catch (error) {
+    throw new RullamaError("bad_options", `the arguments of the call to ${name} are no JSON`, { cause: error });
+  }
+}

@@ -1,0 +1,118 @@
+// What a page and a worker say to each other: one map, from which both sides are derived.
+
+import type { PackedError } from "./errors.js";
+import type {
+  BenchResult,
+  DeviceReport,
+  FitReport,
+  GenerateEvent,
+  LoadOptions,
+  MemoryReport,
+  ModelInfo,
+  OpResult,
+  Progress,
+  ServedModel,
+  SessionOptions,
+  StorageReport,
+} from "./types.js";
+
+/** A model's place, as `postMessage` takes it: addresses are absolute. */
+export type PlainSource = string | Blob | FileSystemFileHandle;
+
+/** Options of a load that are plain data. */
+export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal">;
+
+/** What to answer: one of `messages`, `text` and `ids`, and options in the engine's own words (see `sampling.ts`). */
+export interface AnswerRequest {
+  messages?: EngineMessage[];
+  tools?: unknown[];
+  think?: boolean;
+  text?: string;
+  ids?: number[];
+  options: Record<string, unknown>;
+}
+
+export interface EngineMessage {
+  role: string;
+  content: string;
+  thinking?: string;
+  tool_calls?: { name: string; arguments: Record<string, unknown> }[];
+  tool_name?: string;
+}
+
+export interface BenchRequest {
+  prompt: number;
+  answer: number;
+  depth: number;
+}
+
+/** Where the other side finds its parts. */
+export interface Settings {
+  wasm?: string;
+  host?: string;
+}
+
+/** Every request: what it takes, what it gives, what it tells meanwhile. */
+export interface Requests {
+  device: { params: void; result: DeviceReport; event: never };
+  inspect: { params: { source: PlainSource; options: PlainLoadOptions }; result: FitReport; event: never };
+  load: {
+    params: { source: PlainSource; options: PlainLoadOptions };
+    result: { model: number; info: ModelInfo };
+    event: Progress;
+  };
+  /** Settles when the model's checksum was right. */
+  verified: { params: { model: number }; result: void; event: never };
+  /** Settles when the model's device is lost; never after it was freed. */
+  lost: { params: { model: number }; result: PackedError; event: never };
+  session: { params: { model: number; options: SessionOptions }; result: number; event: never };
+  /** `session` is missing for the conversation that a model keeps for itself. */
+  answer: { params: { model: number; session?: number; request: AnswerRequest }; result: void; event: GenerateEvent };
+  tokens: { params: { model: number; session: number }; result: Uint32Array; event: never };
+  save: { params: { model: number; session: number }; result: Uint8Array; event: never };
+  restore: { params: { model: number; session: number; saved: Uint8Array }; result: void; event: never };
+  freeSession: { params: { model: number; session: number }; result: void; event: never };
+  tokenize: {
+    params: { model: number; text: string; special: boolean; bos: boolean };
+    result: Uint32Array;
+    event: never;
+  };
+  detokenize: { params: { model: number; ids: Uint32Array }; result: string; event: never };
+  memory: { params: { model: number }; result: MemoryReport; event: never };
+  bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
+  freeModel: { params: { model: number }; result: void; event: never };
+  served: { params: void; result: ServedModel[]; event: never };
+  storage: { params: void; result: StorageReport; event: never };
+  persist: { params: void; result: boolean; event: never };
+  remove: { params: { id: string }; result: void; event: never };
+  selfTest: { params: { most: number | null }; result: OpResult[]; event: OpResult };
+}
+
+export type Kind = keyof Requests;
+
+export interface CallOptions<K extends Kind> {
+  signal?: AbortSignal;
+  onEvent?: (event: Requests[K]["event"]) => void;
+}
+
+/** Either side of the boundary: something that answers requests. */
+export interface Transport {
+  call<K extends Kind>(
+    kind: K,
+    params: Requests[K]["params"],
+    options?: CallOptions<K>,
+  ): Promise<Requests[K]["result"]>;
+  close(): void;
+}
+
+/** From the page to the worker. */
+export type ToWorker =
+  | { type: "settings"; settings: Settings }
+  | { type: "call"; id: number; kind: Kind; params: unknown }
+  | { type: "abort"; id: number };
+
+/** From the worker to the page. */
+export type FromWorker =
+  | { type: "event"; id: number; event: unknown }
+  | { type: "result"; id: number; result: unknown }
+  | { type: "error"; id: number; error: PackedError };

@@ -1,0 +1,73 @@
+// From this package's words to the engine's, which are Ollama's.
+
+import type { AnswerRequest, EngineMessage } from "./protocol.js";
+import type { GenerateOptions, Message, SamplingOptions } from "./types.js";
+
+const WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string> = {
+  temperature: "temperature",
+  topK: "top_k",
+  topP: "top_p",
+  minP: "min_p",
+  typicalP: "typical_p",
+  repeatPenalty: "repeat_penalty",
+  repeatLastN: "repeat_last_n",
+  presencePenalty: "presence_penalty",
+  frequencyPenalty: "frequency_penalty",
+  seed: "seed",
+  maxTokens: "num_predict",
+  logitBias: "logit_bias",
+};
+
+/** Sampling options in the engine's words; absent ones stay absent, so that the model's own apply. */
+export function samplingWords(options: SamplingOptions): Record<string, unknown> {
+  const words: Record<string, unknown> = {};
+  for (const [key, word] of Object.entries(WORDS)) {
+    const value = options[key as keyof typeof WORDS];
+    // JSON has no NaN and no infinity; as text they are refused with a message that names the option.
+    if (typeof value === "number" && !Number.isFinite(value)) words[word] = String(value);
+    else if (value !== undefined) words[word] = value;
+  }
+  if (options.stop !== undefined) words["stop"] = typeof options.stop === "string" ? [options.stop] : options.stop;
+  if (options.logprobs !== undefined) {
+    words["logprobs"] = true;
+    words["top_logprobs"] = options.logprobs;
+  }
+  return words;
+}
+
+function engineMessage(message: Message): EngineMessage {
+  const { role, content, thinking, toolCalls, toolName } = message;
+  return {
+    role,
+    content,
+    ...(thinking === undefined ? {} : { thinking }),
+    ...(toolCalls === undefined
+      ? {}
+      : { tool_calls: toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })) }),
+    ...(toolName === undefined ? {} : { tool_name: toolName }),
+  };
+}
+
+/** A conversation to answer; `system` is what the model's name brings, for conversations without one. */
+export function chatRequest(messages: Message[], options: GenerateOptions, system?: string): AnswerRequest {
+  const withSystem: Message[] =
+    system === undefined || messages.some(({ role }) => role === "system")
+      ? messages
+      : [{ role: "system", content: system }, ...messages];
+  return {
+    messages: withSystem.map(engineMessage),
+    ...(options.tools === undefined ? {} : { tools: options.tools }),
+    ...(options.think === undefined ? {} : { think: options.think }),
+    options: samplingWords(options),
+  };
+}
+
+/** Text to continue. */
+export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
+  return { text, options: samplingWords(options) };
+}
+
+/** Tokens to continue. */
+export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
+  return { ids: [...ids], options: samplingWords(options) };
+}

@@ -1,0 +1,49 @@
+// Kernels against their CPU twins, on this GPU.
+
+import { openDevice } from "./device.js";
+import { CancelledError } from "./errors.js";
+import type { OpResult } from "./types.js";
+import { Device, OpSuite } from "./wasm/rullama.js";
+
+interface Suite {
+  plays: string[];
+  cases: { op: string; name: string }[];
+}
+
+/** At most `most` of each operation's cases, spread over all of them: a software adapter takes minutes for the whole. */
+function sample(cases: Suite["cases"], most: number): Set<number> {
+  const all = new Map<string, number[]>();
+  for (const [index, { op }] of cases.entries()) all.set(op, [...(all.get(op) ?? []), index]);
+  const spread = (places: number[]) => places.filter((_, i) => i % Math.max(1, Math.ceil(places.length / most)) === 0);
+  return new Set([...all.values()].flatMap(spread));
+}
+
+/** Runs cases of every operation in every role this device can play. */
+export async function selfTest(
+  most: number,
+  onResult: (result: OpResult) => void,
+  signal?: AbortSignal,
+): Promise<OpResult[]> {
+  const device = await openDevice(Device, {});
+  const suite = new OpSuite(device.engine);
+  try {
+    const { plays, cases } = JSON.parse(suite.describe()) as Suite;
+    const wanted = sample(cases, most);
+    const results: OpResult[] = [];
+    for (const [p, play] of plays.entries()) {
+      for (const [c, { op, name }] of cases.entries()) {
+        if (!wanted.has(c)) continue;
+        if (signal?.aborted) throw new CancelledError();
+        const outcome = JSON.parse(await suite.run(c, p)) as Pick<OpResult, "verdict" | "message">;
+        const result = { op, name, play, ...outcome };
+        results.push(result);
+        onResult(result);
+      }
+    }
+    return results;
+  } finally {
+    suite.free();
+    device.engine.destroy();
+    device.engine.free();
+  }
+}

@@ -1,0 +1,47 @@
+// A conversation, as pages see it.
+
+import type { SessionApi } from "./api.js";
+import type { AnswerRequest, Transport } from "./protocol.js";
+import { chatRequest, idsRequest, textRequest } from "./sampling.js";
+import { answerEvents } from "./stream.js";
+import type { GenerateEvent, GenerateOptions, Message } from "./types.js";
+
+export class Session implements SessionApi {
+  constructor(
+    private readonly transport: Transport,
+    private readonly at: { model: number; session: number },
+    private readonly system?: string,
+  ) {}
+
+  chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    return this.answer(chatRequest(messages, options, this.system), options);
+  }
+
+  complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    return this.answer(textRequest(text, options), options);
+  }
+
+  completeIds(ids: Iterable<number>, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    return this.answer(idsRequest(ids, options), options);
+  }
+
+  tokens(): Promise<Uint32Array> {
+    return this.transport.call("tokens", this.at);
+  }
+
+  save(): Promise<Uint8Array> {
+    return this.transport.call("save", this.at);
+  }
+
+  restore(saved: Uint8Array): Promise<void> {
+    return this.transport.call("restore", { ...this.at, saved });
+  }
+
+  free(): Promise<void> {
+    return this.transport.call("freeSession", this.at);
+  }
+
+  private answer(request: AnswerRequest, { signal }: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
+    return answerEvents(this.transport, { ...this.at, request }, signal);
+  }
+}

@@ -1,0 +1,59 @@
+// What is kept in this browser: a list, and ways to keep it for good, delete it and tidy up.
+
+import { NotFoundError, RullamaError } from "../errors.js";
+import type { StorageReport, StoredModel } from "../types.js";
+import { ifFree, useLock } from "./locks.js";
+import type { StoredRecord } from "./opfs.js";
+import { deleteEntry, listEntries, listRecords, modelFolder, partLengths, readRecord } from "./opfs.js";
+import { canKeep } from "./open.js";
+import { extentOf } from "./ranges.js";
+
+export class ModelStorage {
+  /** Everything that is stored, finished or not, the last used first. */
+  async report(): Promise<StorageReport> {
+    const records = (await canKeep()) ? await listRecords() : [];
+    const models = await Promise.all(records.map(describe));
+    const { usage = 0, quota = 0 } = (await navigator.storage?.estimate?.()) ?? {};
+    const persisted = (await navigator.storage?.persisted?.()) ?? false;
+    return { models: models.sort((a, b) => b.used - a.used), usage, quota, persisted };
+  }
+
+  /** Asks the browser not to evict what is stored; says whether it promised. */
+  async persist(): Promise<boolean> {
+    return (await navigator.storage?.persist?.()) ?? false;
+  }
+
+  /** Deletes a model. Fails with code `storage` while any tab has it open or downloads it. */
+  async remove(id: string): Promise<void> {
+    const entries = (await canKeep()) ? await listEntries() : [];
+    if (!entries.includes(id)) throw new NotFoundError(`no model with the id ${id} is stored in this browser`);
+    if (await ifFree(useLock(id), () => deleteEntry(id))) return;
+    throw new RullamaError("storage", "this model is in use; close it in all tabs first, then remove it");
+  }
+
+  /** Deletes what nobody can use: things without a record, and records of downloads that have nothing. Says what went. */
+  async clean(): Promise<string[]> {
+    const gone: string[] = [];
+    for (const id of (await canKeep()) ? await listEntries() : []) {
+      await ifFree(useLock(id), async () => {
+        const record = await readRecord(id);
+        if (record && (record.complete || (await haveOf(record)) > 0)) return;
+        await deleteEntry(id);
+        gone.push(id);
+      });
+    }
+    return gone;
+  }
+}
+
+async function describe(record: StoredRecord): Promise<StoredModel> {
+  const { id, names, source, size, complete, added, used } = record;
+  const [name = id] = names;
+  return { id, name, source, bytes: size, have: complete ? size : await haveOf(record), complete, added, used };
+}
+
+async function haveOf(record: StoredRecord): Promise<number> {
+  const folder = await modelFolder(record.id, false);
+  if (!folder) return 0;
+  return extentOf(await partLengths(folder), record.size, record.partBytes).written;
+}

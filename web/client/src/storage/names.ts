@@ -1,0 +1,98 @@
+// Names of models: which the host offers, whether two are the same, and which one was meant.
+
+import { NetworkError, NotFoundError, RullamaError } from "../errors.js";
+import type { ServedModel } from "../types.js";
+
+/** Models that a `rullama serve` at `host` offers; undefined where something else answers there. */
+export async function servedModels(host: string, signal?: AbortSignal): Promise<ServedModel[] | undefined> {
+  const url = new URL("/rullama/models", host).href;
+  let response: Response;
+  try {
+    response = await fetch(url, { cache: "no-store", ...(signal ? { signal } : {}) });
+  } catch (error) {
+    if (signal?.aborted) throw new RullamaError("cancelled", "cancelled", { cause: error });
+    throw new NetworkError(`${host} could not be asked for its models; is it running?`, undefined, { cause: error });
+  }
+  if (!response.ok) return undefined;
+  try {
+    const { models } = (await response.json()) as { models?: unknown };
+    return Array.isArray(models) ? models.filter(isServed) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A name without a tag means the tag `latest`, as everywhere in this field. */
+export function sameName(a: string, b: string): boolean {
+  const full = (name: string) => (name.includes(":") ? name : `${name}:latest`).toLowerCase();
+  return full(a) === full(b);
+}
+
+/** The file behind a served name: its model layer's address and digest. */
+export function modelLayer(model: ServedModel, host: string): { url: string; sha256?: string } {
+  if (model.error !== undefined) {
+    throw new RullamaError("bad_file", `${host} cannot offer ${model.name}: ${model.error}`);
+  }
+  const layer = model.layers.find(({ kind }) => kind === "model");
+  if (!layer) throw new RullamaError("bad_file", `${model.name} at ${host} has no model file`);
+  const sha256 = typeof layer.digest !== "string" ? undefined : digestOf(layer.digest);
+  return { url: new URL(layer.url, host).href, ...(sha256 === undefined ? {} : { sha256 }) };
+}
+
+/** The 64 hex digits of a SHA-256, in lower case. */
+export function digestOf(text: string): string {
+  const match = /^(?:sha256[:-])?([0-9a-f]{64})$/i.exec(text);
+  if (!match?.[1]) throw new RullamaError("bad_options", `\`${text}\` is not a SHA-256: 64 hex digits are`);
+  return match[1].toLowerCase();
+}
+
+/** The error for a name that nobody knows. */
+export function unknownName(name: string, known: string[], where: string): NotFoundError {
+  const similar = similarNames(name, known);
+  const hint = similar.length > 0 ? `; did you mean ${similar.join(" or ")}?` : "";
+  return new NotFoundError(`no model called ${name} is stored in this browser, and ${where}${hint}`, similar);
+}
+
+/** Up to three names that come close, the nearest first. */
+export function similarNames(name: string, known: string[]): string[] {
+  const [family = ""] = name.toLowerCase().split(":");
+  const near = [...new Set(known)].map((other) => ({
+    other,
+    distance: editDistance(name.toLowerCase(), other.toLowerCase()),
+  }));
+  return near
+    .filter(
+      ({ other, distance }) => distance <= Math.max(2, name.length / 4) || other.toLowerCase().split(":")[0] === family,
+    )
+    .sort((a, b) => a.distance - b.distance || (a.other < b.other ? -1 : 1))
+    .slice(0, 3)
+    .map(({ other }) => other);
+}
+
+/** Letters to insert, delete or replace to get from one text to the other. */
+export function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}
+
+function isServed(value: unknown): value is ServedModel {
+  const model = value as Partial<ServedModel> | null;
+  return (
+    typeof model?.name === "string" &&
+    (typeof model.error === "string" ||
+      (Array.isArray(model.layers) &&
+        model.layers.every(
+          (layer: unknown) =>
+            typeof (layer as { url?: unknown } | null)?.url === "string" &&
+            typeof (layer as { kind?: unknown }).kind === "string",
+        )))
+  );
+}

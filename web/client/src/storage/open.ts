@@ -1,0 +1,253 @@
+// From what the user names to bytes: files, stored models, addresses, names.
+
+import { ChecksumError, QuotaError, RullamaError } from "../errors.js";
+import type { ModelSource, ServedModel } from "../types.js";
+import { BlobSource } from "./blob.js";
+import { Download } from "./download.js";
+import { FollowingSource } from "./follow.js";
+import { HttpSource, probe } from "./http.js";
+import { ifFree, share, useLock, writeLock } from "./locks.js";
+import { digestOf, modelLayer, sameName, servedModels, unknownName } from "./names.js";
+import type { StoredRecord } from "./opfs.js";
+import {
+  deleteEntry,
+  freeBytes,
+  listRecords,
+  modelFolder,
+  newRecord,
+  noRoom,
+  partLengths,
+  readRecord,
+} from "./opfs.js";
+import { writeRecord } from "./opfs.js";
+import { PartsSource } from "./parts.js";
+import { extentOf } from "./ranges.js";
+import type { Version } from "./request.js";
+import { TUNING, type Tuning } from "./tuning.js";
+import type { ByteSource, OpenOptions, Opened } from "./types.js";
+
+/** A file on a server, and what is known of it beforehand. */
+interface Remote {
+  url: string;
+  name: string;
+  sha256?: string;
+  info?: ServedModel;
+}
+
+/** Finds a model and makes it readable; reading may begin long before a download ends. */
+export async function openModel(source: ModelSource, options: OpenOptions, tuning = TUNING): Promise<Opened> {
+  const sha256 = options.sha256 === undefined ? undefined : digestOf(options.sha256);
+  if (source instanceof Blob) return openBlob(source, sha256, options);
+  if (typeof source === "object" && "getFile" in source) return openBlob(await source.getFile(), sha256, options);
+  const host = options.host ?? self.location.origin;
+  const address = addressOf(source, host);
+  if (address === undefined) return openName(String(source), host, sha256, options, tuning);
+  const name = decodeURIComponent(address.pathname.split("/").pop() ?? "") || address.host;
+  return openRemote({ url: address.href, name, sha256 }, options, tuning);
+}
+
+/** Whether downloads can be kept here: private files need a secure context and are missing in some private windows. */
+export async function canKeep(): Promise<boolean> {
+  if (typeof navigator.locks === "undefined" || typeof navigator.storage?.getDirectory === "undefined") return false;
+  return navigator.storage.getDirectory().then(
+    () => true,
+    () => false,
+  );
+}
+
+function addressOf(source: string | URL, host: string): URL | undefined {
+  if (typeof source !== "string") return checkAddress(source);
+  if (/^https?:/i.test(source)) return checkAddress(new URL(source));
+  if (/^(\/|\.\.?\/)/.test(source)) return checkAddress(new URL(source, host));
+  return undefined;
+}
+
+function checkAddress(address: URL): URL {
+  if (address.protocol === "http:" || address.protocol === "https:") return address;
+  throw new RullamaError("bad_options", `${address.href} is not an http(s) address; pass the file itself instead`);
+}
+
+async function openBlob(blob: Blob, sha256: string | undefined, options: OpenOptions): Promise<Opened> {
+  const name = blob instanceof File ? blob.name : "file";
+  const opened = { source: new BlobSource(blob), name, verified: Promise.resolve(), stored: Promise.resolve() };
+  if (sha256 === undefined) return opened;
+  const verified = checkBlob(blob, sha256, name, options);
+  verified.catch(() => {});
+  return { ...opened, verified };
+}
+
+async function checkBlob(blob: Blob, sha256: string, name: string, { hash, signal }: OpenOptions): Promise<void> {
+  const actual = await hash(slices(blob), signal ?? new AbortController().signal);
+  if (actual === sha256) return;
+  throw new ChecksumError(`${name} does not have the SHA-256 it should have`, sha256, actual);
+}
+
+async function* slices(blob: Blob): AsyncGenerator<Blob> {
+  for (let at = 0; at < blob.size; at += TUNING.partBytes) yield blob.slice(at, at + TUNING.partBytes);
+}
+
+async function openName(
+  name: string,
+  host: string,
+  sha256: string | undefined,
+  options: OpenOptions,
+  tuning: Tuning,
+): Promise<Opened> {
+  const records = (await canKeep()) ? await listRecords() : [];
+  const named = records.filter((record) => record.complete && record.names.some((known) => sameName(known, name)));
+  for (const record of named.sort((a, b) => b.added - a.added)) {
+    if (sha256 !== undefined && record.sha256 !== sha256) continue;
+    const opened = await openStored(record.id);
+    if (opened) return { ...opened, name };
+  }
+  const served = await servedModels(host, options.signal);
+  const model = served?.find((offered) => sameName(offered.name, name));
+  if (!model) {
+    const known = [...(served ?? []).map((offered) => offered.name), ...records.flatMap((record) => record.names)];
+    throw unknownName(name, known, served ? `${host} does not offer it` : `no rullama serves names at ${host}`);
+  }
+  const layer = modelLayer(model, host);
+  if (sha256 !== undefined && layer.sha256 !== undefined && sha256 !== layer.sha256) {
+    throw new RullamaError("checksum", `${host} offers another file as ${name}: its SHA-256 is ${layer.sha256}`);
+  }
+  return openRemote({ ...layer, sha256: layer.sha256 ?? sha256, name: model.name, info: model }, options, tuning);
+}
+
+async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning): Promise<Opened> {
+  const keeping = await canKeep();
+  const stored = keeping ? await findStored(remote) : undefined;
+  if (stored) return { ...stored, name: remote.name, info: remote.info ?? stored.info };
+  const version = await probe(remote.url, tuning, options.signal);
+  if (version.size === 0) throw new RullamaError("bad_file", `${remote.url} is empty`);
+  if (options.keep && keeping) return openKept(remote, version, options, tuning);
+  const source = new HttpSource(remote.url, version, tuning, options.signal);
+  const failure = new RullamaError(
+    "storage",
+    "this browser does not let this page keep files; the model is not stored",
+  );
+  const outcome = options.keep ? Promise.reject(failure) : Promise.resolve();
+  outcome.catch(() => {});
+  return { source, name: remote.name, info: remote.info, verified: Promise.resolve(), stored: outcome };
+}
+
+/** A whole copy of a file by its digest, or else by its address. */
+async function findStored(remote: Remote): Promise<Opened | undefined> {
+  const { url, sha256 } = remote;
+  for (const record of await listRecords()) {
+    const same = sha256 === undefined ? record.source === url : record.sha256 === sha256;
+    const opened = record.complete && same ? await openStored(record.id, remote) : undefined;
+    if (opened) return opened;
+  }
+  return undefined;
+}
+
+/** Opens a stored model; undefined where it is not whole (any more): browsers and crashes take files. */
+async function openStored(id: string, remote?: Remote): Promise<Opened | undefined> {
+  const release = await share(useLock(id));
+  try {
+    const record = await readRecord(id);
+    const folder = await modelFolder(id, false);
+    if (record?.complete && folder) {
+      const extent = extentOf(await partLengths(folder), record.size, record.partBytes);
+      if (extent.readable === record.size) {
+        const current = knownAs(record, remote);
+        await ifFree(writeLock(id), () => writeRecord(current).catch(() => {}));
+        const source = releasing(new PartsSource(folder, record.size, record.partBytes), release);
+        const [name = id] = current.names;
+        return { source, name, id, info: current.info, verified: Promise.resolve(), stored: Promise.resolve() };
+      }
+      await ifFree(writeLock(id), () => writeRecord({ ...record, complete: false }));
+    }
+    release();
+    return undefined;
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** A record as it is after this use: what its last name brought counts. */
+function knownAs(record: StoredRecord, remote: Remote | undefined): StoredRecord {
+  const names = remote ? [remote.name, ...record.names.filter((name) => name !== remote.name)] : record.names;
+  return { ...record, names, info: remote?.info ?? record.info, used: Date.now() };
+}
+
+/** Opens a file that is downloaded and kept. */
+async function openKept(remote: Remote, version: Version, options: OpenOptions, tuning: Tuning): Promise<Opened> {
+  const id = await idOf(remote, version);
+  const release = await share(useLock(id), options.signal);
+  try {
+    const found = await readRecord(id);
+    const { url, sha256, info } = remote;
+    const fresh = { id, names: [], source: url, sha256, info, ...version, partBytes: tuning.partBytes };
+    const record = found?.size === version.size ? found : newRecord(fresh);
+    await deleteOldVersions(remote, id);
+    const here = await modelFolder(id, false);
+    const lengths = here && record === found ? await partLengths(here) : new Map<number, number>();
+    const { readable, written } = extentOf(lengths, record.size, record.partBytes);
+    await checkRoom(record.size - written);
+    const parts = new PartsSource((await modelFolder(id, true))!, record.size, record.partBytes);
+    const { hash, onDownload } = options;
+    // A found record's address and validators may be another server's.
+    const { etag, lastModified } = version;
+    const current = { ...knownAs(record, remote), source: url, etag, lastModified };
+    const download = new Download({ record: current, version, readable, parts, hash, tuning, onDownload });
+    const direct = new HttpSource(remote.url, version, tuning);
+    const source = new FollowingSource(download, parts, direct, tuning);
+    const ended = download.outcome.catch(() => {});
+    // In use until it is closed and the writer has put its files away.
+    const closing = releasing(source, () => void ended.then(release));
+    options.signal?.addEventListener("abort", () => closing.close(), { once: true });
+    if (options.signal?.aborted) closing.close();
+    const verified = verdict(download.outcome, remote.sha256);
+    return { source: closing, name: remote.name, id, info: remote.info, verified, stored: download.outcome };
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+/** Where keeping fails, reading goes on without it, and there is no whole file to check. */
+function verdict(outcome: Promise<void>, sha256: string | undefined): Promise<void> {
+  if (sha256 === undefined) return Promise.resolve();
+  const verified = outcome.catch((error: unknown) => {
+    if (error instanceof RullamaError && (error.code === "quota" || error.code === "storage")) return;
+    throw error;
+  });
+  verified.catch(() => {});
+  return verified;
+}
+
+/** Without a digest, each version of the file at an address is a model of its own: a changed file starts anew. */
+async function idOf({ url, sha256 }: Remote, version: Version): Promise<string> {
+  if (sha256 !== undefined) return `sha256-${sha256}`;
+  const text = [url, version.size, version.etag ?? version.lastModified ?? ""].join("\n");
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
+  return `url-${[...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** What an address held before is of no use to anybody who does not read it right now. */
+async function deleteOldVersions({ url, sha256 }: Remote, id: string): Promise<void> {
+  if (sha256 !== undefined) return;
+  for (const record of await listRecords()) {
+    if (record.source !== url || record.id === id || record.sha256 !== undefined) continue;
+    await ifFree(useLock(record.id), () => deleteEntry(record.id));
+  }
+}
+
+async function checkRoom(needed: number): Promise<void> {
+  const free = await freeBytes();
+  if (free !== undefined && needed > free) throw new QuotaError(noRoom(needed, free), needed, free);
+}
+
+/** A source that gives something back when it is closed. */
+function releasing(source: ByteSource, release: () => void): ByteSource {
+  return {
+    size: source.size,
+    read: (offset, length) => source.read(offset, length),
+    close() {
+      source.close();
+      release();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+// Numbers that decide how storage and network are used; tests make them small.
+
+const MIB = 1 << 20;
+
+export interface Tuning {
+  /** Bytes of a part file. A part can be read when it is full; in a page (not a worker) a crash loses the unfinished one. */
+  partBytes: number;
+  /** Bytes of a range request of a source that is not kept. */
+  blockBytes: number;
+  /** Range requests at the same time. */
+  inFlight: number;
+  /** Reads that are not sequential and shorter than this get a request of exactly their bytes. */
+  smallRead: number;
+  /** A read that ends further than this before the writer gets there may go to the network directly. */
+  waitAhead: number;
+  /** At most one byte in so many is fetched directly and then a second time by the writer. */
+  twiceShare: number;
+  /** A connection is given up after this long without a byte. */
+  stallMs: number;
+  /** Failures in a row, without a byte between them, until we give up. */
+  tries: number;
+  /** The same for the first contact, where a wrong address is as likely as a bad moment. */
+  firstTries: number;
+  /** Pause after the first failure; doubles with each one, up to `mostBackoffMs`. */
+  backoffMs: number;
+  mostBackoffMs: number;
+  /** Least time between two reports of progress within a part. */
+  reportMs: number;
+  /** Download in a worker of its own where there are workers. */
+  pumpInWorker: boolean;
+}
+
+export const TUNING: Tuning = {
+  partBytes: 16 * MIB,
+  blockBytes: 4 * MIB,
+  inFlight: 4,
+  smallRead: MIB / 4,
+  waitAhead: 64 * MIB,
+  twiceShare: 16,
+  stallMs: 20_000,
+  tries: 6,
+  firstTries: 3,
+  backoffMs: 300,
+  mostBackoffMs: 5_000,
+  reportMs: 100,
+  pumpInWorker: true,
+};

@@ -1,0 +1,50 @@
+// The laboratory for tests: a server, a browser, and `run`, which runs a function in the worker (or the page) beside the storage.
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import type { Page } from "@playwright/test";
+import { type Body, patternBody } from "../support/body.ts";
+import { test as base, expect } from "../support/browser.ts";
+import { TestServer } from "../support/server.ts";
+import type { Lab } from "./lab.ts";
+
+declare global {
+  var lab: Lab;
+  var runInWorker: (code: string, argument: unknown) => Promise<unknown>;
+}
+
+export type Thread = "worker" | "page";
+export type Run = <A, R>(code: (argument: A) => R | Promise<R>, argument: A) => Promise<R>;
+
+export const PART = 1 << 16;
+/** Sixteen parts and a bit. */
+export const SIZE = 16 * PART + 777;
+
+const web = fileURLToPath(new URL("../..", import.meta.url));
+
+/** A way to run functions in a page's laboratory; opens it. */
+export async function enter(page: Page, server: TestServer, thread: Thread = "worker"): Promise<Run> {
+  await page.goto(`${server.origin}/e2e/storage/`);
+  await page.waitForFunction(() => "runInWorker" in globalThis);
+  if (thread === "page") return (code, argument) => page.evaluate(code as never, argument) as never;
+  const call = (request: { code: string; argument: unknown }) => globalThis.runInWorker(request.code, request.argument);
+  return (code, argument) => page.evaluate(call, { code: code.toString(), argument: argument as unknown }) as never;
+}
+
+export const test = base.extend<{ server: TestServer; thread: Thread; run: Run }>({
+  shareBrowser: [true, { scope: "worker" }],
+  thread: ["worker", { option: true }],
+  server: async ({}, use) => {
+    const server = await TestServer.start({ folders: { "/": web } });
+    await use(server);
+    await server.close();
+  },
+  run: async ({ page, server, thread }, use) => use(await enter(page, server, thread)),
+});
+
+export async function digest(body: Body, start = 0, end = body.size): Promise<string> {
+  return createHash("sha256")
+    .update(await body.read(start, end))
+    .digest("hex");
+}
+
+export { expect, patternBody };
