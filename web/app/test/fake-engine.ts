@@ -3,7 +3,7 @@
 import type {
   DeviceReport, EngineApi, ErrorCode, FitReport, GenerateEvent, GenerateOptions, LoadOptions, Message, ModelApi,
   ModelInfo, ModelSource, OpResult, ServedModel, StoredModel, Usage,
-} from "../src/lib/client.js";
+} from "rullama";
 
 /** What a test sets on `window.fake` before the page starts, and may change later. */
 export interface Fake {

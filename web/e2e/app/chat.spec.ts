@@ -115,7 +115,11 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
 });
 
 test("a full context: the answer says so, and goes on without the oldest messages", async ({ app }) => {
-  await change(app, { context: 60, answer: "word ".repeat(30).trim() });
+  await change(app, { context: 60, answer: "word ".repeat(70).trim() });
+  await say(app, "alone");
+  await expect(app.getByRole("button", { name: "Choose a larger context" })).toBeVisible();
+  await app.getByRole("button", { name: "New conversation" }).click();
+  await change(app, { answer: "word ".repeat(30).trim() });
   await say(app, "one two three four five six seven eight nine ten");
   await say(app, "more of it please");
   const card = app.getByRole("group", { name: "The conversation fills the context" });

@@ -59,7 +59,9 @@ class Answer {
     const path = branch(chats().turns, asked.id);
     const sizes: number[] = [];
     for (const one of path) sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS);
-    await this.to(asked, tooOld(path, sizes, info.context / 2));
+    // Half of the context, or whatever leaves out one exchange more.
+    const all = sizes.reduce((sum, size) => sum + size, 0);
+    await this.to(asked, tooOld(path, sizes, Math.min(info.context / 2, all - 1)));
   }
 
   /** Writes an answer to a turn. */
