@@ -7,6 +7,7 @@ use rullama_store::Digest;
 
 use crate::{
     bench::BenchArgs, eval::EvalArgs, ops::OpsCommand, perplexity::PerplexityArgs, run::RunArgs,
+    serve::ServeArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -30,6 +31,8 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Talk to a model, or have one prompt answered
     Run(RunArgs),
+    /// Serve the app and the models of this machine to a browser
+    Serve(ServeArgs),
     /// List the models of Ollama's store
     #[command(visible_alias = "ls")]
     List(ListArgs),
@@ -65,6 +68,7 @@ impl Command {
             Self::Render(args) => args.json,
             Self::Verify(args) => args.json,
             Self::Run(args) => args.json,
+            Self::Serve(args) => args.json(),
             Self::Bench(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,

@@ -10,6 +10,7 @@ use rullama_runtime::{
     RuntimeError,
     vocabulary::{FamilyError, VocabularyError},
 };
+use rullama_server::ServerError;
 use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
@@ -96,6 +97,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
             | StoreError::Cancelled { .. } => Failure::Other,
             _ => Failure::BadFile,
         });
+    }
+    if let Some(ServerError::OtherFamily { .. }) = cause.downcast_ref() {
+        return Some(Failure::BadFile);
     }
     if cause.is::<interrupt::Interrupted>() {
         return Some(Failure::Interrupted);

@@ -14,6 +14,7 @@ mod output;
 mod perplexity;
 mod render;
 mod run;
+mod serve;
 mod show;
 mod tokens;
 mod verify;
@@ -44,6 +45,7 @@ fn run(args: Args) -> Result<()> {
         Command::Render(args) => render::render(&stores, &args),
         Command::Verify(args) => verify::verify(&stores, &args),
         Command::Run(args) => run::run(&stores, &args),
+        Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),

@@ -248,7 +248,8 @@ impl<'a> Build<'a> {
         self.eps
     }
 
-    fn full(&self, name: &str) -> String {
+    /// A name with its scope.
+    pub(crate) fn full(&self, name: &str) -> String {
         format!("{}{name}", self.scope)
     }
 }

@@ -18,6 +18,8 @@ pub struct Expected {
     pub keys: &'static str,
     /// Whether a model does without.
     pub optional: bool,
+    /// Whether it is a convolution, which kernels read as one row of f32.
+    pub flat: bool,
 }
 
 /// The tensors of a model that fit its configuration, by name.
@@ -51,7 +53,7 @@ impl Catalog {
     /// Every expected tensor, in formats of the caller's choice: for lists that are counted or printed, not run.
     pub fn imagined(expected: &[Expected], dtype: impl Fn(&Expected) -> Option<DType>) -> Self {
         let known = expected.iter().filter_map(|wanted| {
-            let ty = stored(dtype(wanted)?, wanted.dims.clone());
+            let ty = stored(dtype(wanted)?, wanted);
             Some((wanted.name.clone(), ty))
         });
         Self(known.collect())
@@ -68,13 +70,15 @@ impl Catalog {
     }
 }
 
-/// Norms and scales are short: they are kept as f32, whatever the file has. A convolution is kept as the matrix it is.
-fn stored(dtype: DType, mut dims: Vec<usize>) -> Type {
-    let dtype = if dims.len() == 1 { DType::F32 } else { dtype };
-    if let [out, _, _, _] = dims.as_slice() {
-        dims = vec![*out, dims[1..].iter().product()];
+/// Norms and scales are short: they are kept as f32, whatever the file has. The first product of pictures is kept as the matrix it
+/// is.
+fn stored(dtype: DType, wanted: &Expected) -> Type {
+    match wanted.dims.as_slice() {
+        dims if wanted.flat => Type::weight(DType::F32, [dims.iter().product::<usize>()]),
+        [length] => Type::weight(DType::F32, [*length]),
+        [out, rest @ ..] if rest.len() == 3 => Type::weight(dtype, [*out, rest.iter().product()]),
+        dims => Type::weight(dtype, dims.to_vec()),
     }
-    Type::weight(dtype, dims)
 }
 
 fn check(tensor: &TensorInfo, wanted: &Expected) -> Result<Type, ModelError> {
@@ -94,7 +98,7 @@ fn check(tensor: &TensorInfo, wanted: &Expected) -> Result<Type, ModelError> {
         let (name, format) = (wanted.name.clone(), tensor.dtype().name());
         return Err(ModelError::UnsupportedFormat { name, format });
     }
-    Ok(stored(tensor.dtype(), wanted.dims.clone()))
+    Ok(stored(tensor.dtype(), wanted))
 }
 
 fn shape(dims: &[u64]) -> String {

@@ -159,6 +159,7 @@ impl Variant {
             suppressed: 0,
             traced: false,
             host_experts: 0,
+            blocks: false,
         };
         let mut segments = decoder(&config, &catalog, &pass).segments;
         assert_eq!(segments.len(), 1);

@@ -49,6 +49,24 @@ pub enum RuntimeError {
         /// The model's.
         model: usize,
     },
+    /// A prompt whose placeholders are not those of its pictures and sounds.
+    #[error("the prompt has {found} placeholders in a row where a picture or sound needs {wanted}")]
+    Placeholders {
+        /// How many there are.
+        found: usize,
+        /// How many there must be.
+        wanted: usize,
+    },
+    /// A picture whose parts must be computed together and are too many for that.
+    #[error(
+        "a picture of {tokens} tokens must be read at once, but a run holds {most}: give it fewer tokens"
+    )]
+    BlockTooLong {
+        /// Its tokens.
+        tokens: usize,
+        /// What fits.
+        most: usize,
+    },
     /// A picture with more patches in a row than the tower has positions for.
     #[error(
         "the picture has {patches} patches in a row, more than the {most} this tower knows: make it less long"
@@ -131,7 +149,8 @@ impl RuntimeError {
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
-            Self::Media(_) | Self::PictureTooLong { .. } => "bad_media",
+            Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
+            Self::Placeholders { .. } => "bad_prompt",
             Self::OtherTower { .. } => "unsupported_model",
             Self::Cancelled => "cancelled",
             Self::DoesNotFit { .. } => "out_of_memory",

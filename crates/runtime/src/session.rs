@@ -9,6 +9,7 @@ mod measure;
 mod plans;
 mod ready;
 mod save;
+mod soft;
 mod steps;
 mod trace;
 
@@ -17,6 +18,7 @@ use std::collections::VecDeque;
 use rullama_engine::executor::{Memory, Results};
 use rullama_models::gemma4::Config;
 
+pub use soft::Media;
 pub use steps::Pick;
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
@@ -24,7 +26,7 @@ pub(crate) use trace::{keep_tapped, tap};
 use crate::{
     error::RuntimeError,
     model::{CacheType, Model},
-    session::plans::Plans,
+    session::{plans::Plans, soft::Known},
 };
 
 /// Context of a session that does not ask for another.
@@ -77,6 +79,8 @@ pub struct Session {
     ahead: VecDeque<Results>,
     /// The way of choosing that the steps under way use.
     ahead_pick: Option<Pick>,
+    /// Pictures and sounds among the tokens.
+    soft: Known,
 }
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
@@ -111,6 +115,7 @@ impl Session {
             written: 0,
             ahead: VecDeque::new(),
             ahead_pick: None,
+            soft: Known::default(),
         })
     }
 
@@ -145,7 +150,7 @@ impl Session {
     /// If a token does not exist or the context is too short, in which case nothing is appended.
     pub fn extend(&mut self, tokens: &[u32]) -> Result<(), RuntimeError> {
         let count = self.model.config().vocabulary;
-        if let Some(id) = tokens.iter().find(|id| **id as usize >= count) {
+        if let Some(id) = tokens.iter().find(|id| !self.knows(**id)) {
             return Err(RuntimeError::NoSuchToken { id: *id, count });
         }
         let all = self.tokens.len() + tokens.len();
@@ -204,6 +209,7 @@ impl Session {
             written: self.written,
             ahead: VecDeque::new(),
             ahead_pick: None,
+            soft: self.soft.clone(),
         })
     }
 

@@ -1,29 +1,35 @@
 //! Eyes: a vision tower on a device. Pictures in, rows in the decoder's space out.
 
-use std::{collections::HashMap, rc::Rc};
+use std::rc::Rc;
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Device, Memory, Plan, Weights},
-    graph::{Element, Origin, Step, Type, Value},
+    executor::{Device, Weights},
+    graph::Value,
 };
-use rullama_gguf::{DType, Gguf};
+use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
     picture::{Budget, Picture},
 };
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::vision::{Clamps, Grid, Tower, VisionConfig, VisionInputs, rope, tower},
+    gemma4::{
+        Clamps,
+        vision::{Grid, Tower, VisionConfig, VisionInputs, rope, tower},
+    },
 };
 
 use crate::{
     error::RuntimeError,
     session::{Tap, keep_tapped, tap},
+    tower::{Inputs, SoftTokens, clamps, run, weights},
 };
 
 /// The learned numbers of positions; rows of them are fetched as pictures need them.
 const POSITIONS: &str = "v.position_embd.weight";
+/// Ollama's files may keep all limits in one tensor.
+const PACKED: &str = "v.clamp_data";
 
 /// How large a picture becomes before the tower sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,15 +44,6 @@ impl Default for Sight {
     fn default() -> Self {
         Self::Fill(Budget::default())
     }
-}
-
-/// Rows that stand in a prompt where a picture or a sound is.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SoftTokens {
-    /// How many.
-    pub count: usize,
-    /// Their numbers, row by row.
-    pub values: Vec<f32>,
 }
 
 /// A vision tower whose weights are on a device.
@@ -75,15 +72,10 @@ impl Vision {
             return Err(RuntimeError::OtherTower { tower: config.out, model: width });
         }
         let catalog = Catalog::of_file(&gguf, &config.expected())?;
-        let clamps = clamps(&gguf, &config).await?;
+        let clamps = clamps(&gguf, &config.products(), Some(PACKED)).await?;
         let grid = Grid { columns: config.pool, rows: config.pool };
         let list = tower(&config, &catalog, &clamps, grid).graph;
-        let mut weights = Weights::new(&device);
-        let wanted = list.values().filter(|(_, info)| info.origin.weight_name().is_some());
-        for (_, info) in wanted {
-            load(&gguf, &mut weights, &info.origin, &info.ty).await?;
-        }
-        weights.settle().await?;
+        let weights = weights(&gguf, &device, &list).await?;
         Ok(Some(Self { gguf, device, config, catalog, clamps, weights }))
     }
 
@@ -126,7 +118,7 @@ impl Vision {
         &self,
         picture: &Picture,
         sight: Sight,
-    ) -> Result<(Tower, Vec<(&'static str, Vec<f32>)>), RuntimeError> {
+    ) -> Result<(Tower, Inputs), RuntimeError> {
         let picture = match sight {
             Sight::Fill(budget) => picture.fill(budget),
             Sight::Native => picture.clone(),
@@ -178,51 +170,12 @@ impl Vision {
     async fn run(
         &self,
         list: Tower,
-        inputs: Vec<(&'static str, Vec<f32>)>,
+        inputs: Inputs,
         values: &[Value],
     ) -> Result<Vec<Data>, RuntimeError> {
         let count = inputs[0].1.len() / self.config.patch_numbers();
-        let mut memory = Memory::new(&self.device);
-        let plan = Plan::new(list.graph, &self.weights, &mut memory).await?;
-        for (name, numbers) in inputs {
-            plan.write_numbers(name, numbers);
-        }
-        let step = Step { position: 0, count: count as u32, ..Step::default() };
-        Ok(plan.run_reading(&step, values).await?.wait().await?)
+        run(list.graph, &self.weights, &self.device, inputs, (count, values)).await
     }
-}
-
-/// The limits of the tower's products, from the small tensors that hold them.
-async fn clamps(gguf: &Gguf, config: &VisionConfig) -> Result<Clamps, RuntimeError> {
-    let mut numbers = HashMap::new();
-    for name in Clamps::tensors(config.layers) {
-        if let Some(tensor) = gguf.tensor(&name) {
-            numbers.insert(name, gguf.rows_f32(tensor, 0..tensor.rows()).await?);
-        }
-    }
-    Ok(Clamps::new(config.layers, &numbers))
-}
-
-/// Brings a weight to the device. Towers are small: a tensor at a time.
-async fn load(
-    gguf: &Gguf,
-    weights: &mut Weights,
-    origin: &Origin,
-    ty: &Type,
-) -> Result<(), RuntimeError> {
-    weights.reserve(origin, ty).await?;
-    for (name, first, ty) in origin.tensors(ty) {
-        let tensor = gguf.tensor(name).expect("the catalogue was made from this file");
-        let rows = 0..tensor.rows();
-        let bytes = if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
-            let numbers = gguf.rows_f32(tensor, rows).await?;
-            numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
-        } else {
-            gguf.read_rows(tensor, rows).await?
-        };
-        weights.write(origin, name, first, bytes)?;
-    }
-    Ok(())
 }
 
 /// Patches from −1 to 1, each in the order channel, row, column, as files keep the first product.

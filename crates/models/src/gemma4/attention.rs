@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{Kind, Layer, Pass, decoder::Around};
+use super::{Inputs, Kind, Layer, Pass, decoder::Around};
 use crate::build::{Build, Stream};
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.
@@ -33,9 +33,29 @@ pub(super) fn attention(
         Kind::Global => None,
     };
     let eps = b.eps();
-    let heads = b.graph.attention_qkv(queries, own, window, eps);
+    let heads = match window.filter(|_| around.pass.blocks) {
+        Some(window) => in_blocks(b, &queries, own, window, around.pass.tokens),
+        None => b.graph.attention_qkv(queries, own, window, eps),
+    };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     (h, b.linear(heads, "attn_output"))
+}
+
+/// Attention where tokens of a block see all of it: the keys and values of the whole block come first.
+fn in_blocks(
+    b: &mut Build<'_>,
+    queries: &QueryValues,
+    own: Option<OwnValues>,
+    window: u32,
+    tokens: usize,
+) -> Value {
+    let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    if let Some(OwnValues { k, v, k_norm }) = own {
+        b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+    }
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
+    let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
+    b.graph.attention_blocks(q, (k_cache, v_cache), window, blocks)
 }
 
 /// Heads behind their norms, before they are turned: made only to be seen, since attention makes both at once.

@@ -34,6 +34,8 @@ pub struct Pass {
     pub traced: bool,
     /// How many of the last layers have their experts on the host: the list is cut there.
     pub host_experts: usize,
+    /// Whether tokens of a block (those of a picture) see all of it on sliding layers; where blocks end is an input then.
+    pub blocks: bool,
 }
 
 /// Where tokens come from.
@@ -43,6 +45,9 @@ pub enum Feed {
     Ids,
     /// The token that the last run chose: it stays on the device.
     Token,
+    /// The host writes ids, for the table of per-layer inputs, and the rows that stand for the tokens: some are no tokens but
+    /// parts of pictures and sounds.
+    Rows,
 }
 
 /// What a run makes.
@@ -65,6 +70,10 @@ pub struct Inputs;
 impl Inputs {
     /// Ids `u32[t]`.
     pub const IDS: &'static str = "ids";
+    /// Rows that stand for tokens `[t, d]`.
+    pub const ROWS: &'static str = "rows";
+    /// For each token the position one past the end of its block, or 0 `u32[t]`.
+    pub const BLOCKS: &'static str = "blocks";
     /// The last chosen token, a state `u32[1]`.
     pub const TOKEN: &'static str = "token";
     /// Rows of the table of per-layer inputs `[t, layers · p]`.
@@ -105,11 +114,16 @@ pub struct Decoder {
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced);
     let ids = match pass.feed {
-        Feed::Ids => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
+        Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
         Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
-    let table = b.weight("token_embd");
-    let h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
+    let h = match pass.feed {
+        Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
+        Feed::Ids | Feed::Token => {
+            let table = b.weight("token_embd");
+            b.graph.embed(ids, table, (config.width as f64).sqrt() as f32)
+        }
+    };
     b.tap(h, "embed_scaled");
     let extra = per_layer::inputs(&mut b, config, pass, ids, h);
     let mut around = Around { config, pass, extra, segments: Vec::new() };

@@ -132,10 +132,28 @@ pub(super) struct List(pub(super) Vec<Expected>);
 
 impl List {
     pub(super) fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
-        self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: false });
+        self.0.push(Expected {
+            name: name.into(),
+            dims: dims.into(),
+            keys,
+            optional: false,
+            flat: false,
+        });
     }
 
     pub(super) fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
-        self.0.push(Expected { name: name.into(), dims: dims.into(), keys, optional: true });
+        self.0.push(Expected {
+            name: name.into(),
+            dims: dims.into(),
+            keys,
+            optional: true,
+            flat: false,
+        });
+    }
+
+    /// A convolution.
+    pub(super) fn flat(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+        let (name, dims) = (name.into(), dims.into());
+        self.0.push(Expected { name, dims, keys, optional: false, flat: true });
     }
 }

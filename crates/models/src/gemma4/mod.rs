@@ -1,6 +1,8 @@
 //! The Gemma 4 text decoder: E2B, E4B, 12B, 31B and the mixture of experts 26B-A4B, from one definition.
 
 mod attention;
+pub mod audio;
+mod clamps;
 mod config;
 mod decoder;
 mod expected;
@@ -9,6 +11,7 @@ mod per_layer;
 mod segment;
 pub mod vision;
 
+pub use clamps::Clamps;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};
 pub use segment::{ExpertList, HostExperts, Segment, crosses_cut, expert_list};

@@ -150,6 +150,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         suppressed: 0,
         traced: false,
         host_experts: 0,
+        blocks: false,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a list has a segment").graph

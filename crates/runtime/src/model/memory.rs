@@ -80,6 +80,7 @@ impl MemoryUse {
             suppressed: 0,
             traced: false,
             host_experts,
+            blocks: false,
         };
         let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).segments;
         let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).segments;

@@ -37,6 +37,7 @@ pub(super) fn warm(
             suppressed: 0,
             traced: false,
             host_experts,
+            blocks: false,
         };
         // Errors come again when a plan asks for the kernel.
         decoder(config, catalog, &pass)

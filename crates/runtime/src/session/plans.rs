@@ -7,17 +7,17 @@ use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
 use super::{Session, ready::Ready};
 use crate::error::RuntimeError;
 
-/// The lists that are ready, by what they are for and the tokens of a run.
+/// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
 #[derive(Debug, Default)]
-pub(super) struct Plans(HashMap<(Want, usize), Ready>);
+pub(super) struct Plans(HashMap<(Want, usize, bool), Ready>);
 
 impl Plans {
     pub(super) fn put(&mut self, want: Want, tokens: usize, ready: Ready) {
-        self.0.insert((want, tokens), ready);
+        self.0.insert((want, tokens, false), ready);
     }
 
     pub(super) fn remove(&mut self, want: Want, tokens: usize) {
-        self.0.remove(&(want, tokens));
+        self.0.remove(&(want, tokens, false));
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
@@ -40,6 +40,7 @@ impl Session {
             suppressed: if want == Want::Caches { 0 } else { self.options.suppress.len() },
             traced: false,
             host_experts: self.model.0.host_experts,
+            blocks: false,
         }
     }
 
@@ -49,12 +50,26 @@ impl Session {
         want: Want,
         tokens: usize,
     ) -> Result<&Ready, RuntimeError> {
-        if !self.plans.0.contains_key(&(want, tokens)) {
-            let pass = self.pass(want, tokens);
+        self.ready_for(want, tokens, false).await
+    }
+
+    /// The same, where some tokens may be soft.
+    pub(super) async fn ready_for(
+        &mut self,
+        want: Want,
+        tokens: usize,
+        soft: bool,
+    ) -> Result<&Ready, RuntimeError> {
+        let key = (want, tokens, soft);
+        if !self.plans.0.contains_key(&key) {
+            let mut pass = self.pass(want, tokens);
+            if soft {
+                pass = Pass { feed: Feed::Rows, blocks: self.sees_blocks(), ..pass };
+            }
             let ready = prepare(self, &pass).await?;
-            self.plans.0.insert((want, tokens), ready);
+            self.plans.0.insert(key, ready);
         }
-        Ok(&self.plans.0[&(want, tokens)])
+        Ok(&self.plans.0[&key])
     }
 }
 

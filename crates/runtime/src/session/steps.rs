@@ -11,7 +11,7 @@ use rullama_engine::{
 };
 use rullama_models::gemma4::{Inputs, Kind, Want};
 
-use super::{Session, ready::Ready};
+use super::{Session, ready::Ready, soft::is_soft};
 use crate::error::RuntimeError;
 
 /// Tokens a run of a prompt may have; the session's own limit cuts the list.
@@ -49,11 +49,13 @@ impl Session {
         while self.filled + 1 < self.tokens.len() {
             let left = self.tokens.len() - 1 - self.filled;
             let size = chunk(left, self.options.chunk);
-            let count = left.min(size);
+            let count = self.uncut(self.filled, left.min(size))?;
+            let size = size.max(count);
             let range = self.filled..self.filled + count;
             self.write_tokens(Want::Caches, size, range.clone()).await?;
             let model = self.model.clone();
-            let ready = self.ready(Want::Caches, size).await?;
+            let soft = self.has_soft(range.clone());
+            let ready = self.ready_for(Want::Caches, size, soft).await?;
             ready.run(&model.0, &step(&range, 0)).await?;
             self.advance(count);
             if left > count {
@@ -92,7 +94,7 @@ impl Session {
         self.drop_ahead();
         let most = self.options.chunk.min(LOGIT_ROWS);
         while self.filled < self.tokens.len() {
-            let count = (self.tokens.len() - self.filled).min(most);
+            let count = self.uncut(self.filled, most)?;
             rows(&self.logits_of(count).await?);
         }
         Ok(())
@@ -210,7 +212,8 @@ impl Session {
         let range = self.filled..self.filled + count;
         self.write_tokens(Want::Logits, size, range.clone()).await?;
         let model = self.model.clone();
-        let ready = self.ready(Want::Logits, size).await?;
+        let soft = self.has_soft(range.clone());
+        let ready = self.ready_for(Want::Logits, size, soft).await?;
         let logits = ready.result.expect("a list of logits has a result");
         let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
@@ -234,12 +237,19 @@ impl Session {
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
-        self.write_positions(want, size, range.clone()).await?;
-        let mut ids = self.tokens[range].to_vec();
+        let soft = self.has_soft(range.clone());
+        let model = self.model.clone();
+        write_rope(self.ready_for(want, size, soft).await?, &model.0, size, range.start);
+        if soft {
+            self.write_rows(want, size, range.clone()).await?;
+        }
+        // Soft tokens have the per-layer inputs of the first token, which is padding.
+        let id = |id: &u32| if is_soft(*id) { 0 } else { *id };
+        let mut ids: Vec<u32> = self.tokens[range].iter().map(id).collect();
         let rows = self.model.0.table_rows(&ids).await?;
         ids.resize(size, 0);
         let width = self.model.config().table_width();
-        let ready = self.ready(want, size).await?;
+        let ready = self.ready_for(want, size, soft).await?;
         if let Some(mut rows) = rows {
             rows.resize(size * width, 0.0);
             ready.write_numbers(Inputs::PER_LAYER, &rows);

@@ -27,7 +27,7 @@ pub(crate) fn cases() -> Vec<Case> {
 fn half([rows, columns, channels, made]: [usize; 4]) -> Case {
     let name = format!("{rows}x{columns}x{channels} to {made}");
     Case::new("convolve_half", name, move |g: &mut Graph| {
-        let x = g.input("x", Type::f32([rows * columns, channels]));
+        let x = g.input("x", Type::f32([rows, columns * channels]));
         let weight = g.weight("w", Type::weight(DType::F32, [made * channels * 9]));
         vec![g.convolve_half(x, weight, columns)]
     })

@@ -15,7 +15,7 @@ use crate::{
 /// Side of the plane's kernel.
 const SIDE: usize = 3;
 
-/// A convolution over a plane of `columns` whose places are rows of channels; every second place of both axes is kept.
+/// A convolution over a plane whose rows hold `columns` places of channels; every second place of both axes is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvolveHalf {
     /// Places along the second axis.
@@ -27,8 +27,8 @@ pub struct ConvolveHalf {
 pub struct ConvolvePast;
 
 impl Graph {
-    /// `x` `[t · columns, c]` with the weight of `o · c · 9` numbers, in the order out, in, first axis, second axis:
-    /// `[⌈t/2⌉ · ⌈columns/2⌉, o]`.
+    /// `x` `[t, columns · c]` with the weight of `o · c · 9` numbers, in the order out, in, first axis, second axis:
+    /// `[⌈t/2⌉, ⌈columns/2⌉ · o]`.
     pub fn convolve_half(&mut self, x: Value, weight: Value, columns: usize) -> Value {
         self.apply(ConvolveHalf { columns }, &[x, weight])
     }
@@ -49,9 +49,9 @@ struct Plane {
 
 impl ConvolveHalf {
     fn plane(&self, x: &Type, weight: &Type) -> Plane {
-        let channels = x.shape.width();
+        let channels = x.shape.width() / self.columns;
         let made = weight.shape.len() / (channels * SIDE * SIDE);
-        Plane { rows: x.shape.rows() / self.columns, columns: self.columns, channels, made }
+        Plane { rows: x.shape.rows(), columns: self.columns, channels, made }
     }
 }
 
@@ -69,10 +69,10 @@ impl Op for ConvolveHalf {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (x, weight) = (inputs[0], inputs[1]);
         let plane = self.plane(x, weight);
-        let whole = x.shape.rows() == plane.rows * plane.columns
+        let whole = x.shape.width() == plane.columns * plane.channels
             && weight.shape.len() == plane.made * plane.channels * SIDE * SIDE;
         assert!(whole, "convolve_half: {x} in {} columns with {weight}", self.columns);
-        vec![Type::f32([plane.places(), plane.made])]
+        vec![Type::f32([plane.rows.div_ceil(2), plane.columns.div_ceil(2) * plane.made])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
@@ -102,7 +102,7 @@ impl Op for ConvolveHalf {
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
-        let taps = inputs[0].shape.width() * SIDE * SIDE;
+        let taps = inputs[0].shape.width() / self.columns * SIDE * SIDE;
         2 * outputs[0].shape.len() as u64 * taps as u64
     }
 }

@@ -12,12 +12,23 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(norm(t, n, false));
         cases.push(norm(t, n, true));
     }
+    cases.push(groups(7, 5, 16));
     // Mean 3, variance 4, no eps to speak of.
     let row = |name: &str, case: Case, x: &[f32]| case.given(name, Data::F32(x.to_vec()));
     let case = row("x", norm(1, 2, true), &[1.0, 5.0]);
     let case = row("b", row("w", case, &[2.0, 3.0]), &[10.0, 20.0]);
     cases.push(case.gives(&[8.0, 23.0]));
     cases
+}
+
+/// Several rows of a norm in each row.
+fn groups(t: usize, groups: usize, n: usize) -> Case {
+    Case::new("layer_norm", format!("{t}x{groups}x{n}"), move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, groups * n]));
+        let weight = g.weight("w", Type::weight(DType::F32, [n]));
+        vec![g.layer_norm(x, weight, None, 1e-6)]
+    })
+    .tolerance(Tolerance::ARITHMETIC.terms(n))
 }
 
 fn norm(t: usize, n: usize, biased: bool) -> Case {

@@ -1,4 +1,5 @@
-//! `y[t, j] = (x[t, j] − mean(x[t, :])) · (variance(x[t, :]) + eps)^(-1/2) · w[j] + b[j]`, with or without the bias.
+//! `y[t, j] = (x[t, j] − mean(x[t, :])) · (variance(x[t, :]) + eps)^(-1/2) · w[j] + b[j]`, with or without the bias; a row is as long
+//! as the weight, and rows of values may hold several.
 
 pub(crate) mod cases;
 
@@ -47,7 +48,8 @@ impl Op for LayerNorm {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let width = inputs[0].shape.width();
         for row in &inputs[1..] {
-            assert_eq!(row.shape.len(), width, "layer_norm: {} with {row}", inputs[0]);
+            let whole = width.is_multiple_of(row.shape.len());
+            assert!(whole, "layer_norm: {} with {row}", inputs[0]);
         }
         vec![Type::f32(inputs[0].shape.clone())]
     }
@@ -67,18 +69,18 @@ impl Op for LayerNorm {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let shape = &call.input(0).shape;
+        let width = call.input(1).shape.len();
+        let rows = call.input(0).shape.len() / width;
         let biased = call.inputs() > 2;
-        let (width, rows) = (shape.width() as u32, shape.rows() as u32);
         let dispatch = Dispatch::new(&FORWARD)
             .part(reduce(call.facts))
             .part(if biased { &BIASED } else { &PLAIN })
-            .constant("WG", lanes(shape.width(), call.facts))
-            .params(&Params { width, eps: self.eps, rows })
+            .constant("WG", lanes(width, call.facts))
+            .params(&Params { width: width as u32, eps: self.eps, rows: rows as u32 })
             .read(Place::Input(0))
             .read(Place::Input(1))
             .write(Place::Output(0))
-            .grid_over(shape.rows());
+            .grid_over(rows);
         vec![if biased { dispatch.read(Place::Input(2)) } else { dispatch }]
     }
 }

@@ -83,6 +83,14 @@ impl VisionConfig {
         self.patch * self.patch * CHANNELS
     }
 
+    /// The products that may have limits, in the order of packed ones.
+    pub fn products(&self) -> Vec<String> {
+        let linears = ["attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"];
+        (0..self.layers)
+            .flat_map(|layer| linears.map(|name| format!("v.blk.{layer}.{name}")))
+            .collect()
+    }
+
     /// All tensors the tower may use.
     pub fn expected(&self) -> Vec<Expected> {
         let mut list = List(Vec::new());

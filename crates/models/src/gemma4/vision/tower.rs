@@ -5,7 +5,10 @@ use rullama_engine::{
     ops::{Branch, rope_table},
 };
 
-use super::{Clamps, VisionConfig};
+use super::{
+    super::clamps::{Clamps, Clipped},
+    VisionConfig,
+};
 use crate::{build::Build, tensors::Catalog};
 
 /// Base of the rotation.
@@ -63,7 +66,7 @@ pub fn tower(config: &VisionConfig, catalog: &Catalog, clamps: &Clamps, grid: Gr
     b.b.tap(h, "patch_embed");
     for layer in 0..config.layers {
         b.b.enter(&format!("v.blk.{layer}"));
-        h = block(&mut b, h, config, (layer, n));
+        h = block(&mut b, h, config, n);
         b.b.tap(h, format!("layer.{layer}.out"));
     }
     b.b.enter("");
@@ -84,29 +87,23 @@ pub fn tower(config: &VisionConfig, catalog: &Catalog, clamps: &Clamps, grid: Gr
     Tower { graph: b.graph, result }
 }
 
-fn block(
-    b: &mut Clipped<'_>,
-    h: Value,
-    config: &VisionConfig,
-    (layer, n): (usize, usize),
-) -> Value {
+fn block(b: &mut Clipped<'_>, h: Value, config: &VisionConfig, n: usize) -> Value {
     let (eps, head) = (config.eps, config.head());
-    let product = |b: &mut Clipped<'_>, x: Value, name: &str| b.linear(x, layer, name);
     let x = b.b.norm(h, "ln1");
-    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| product(b, x, name));
+    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.linear(x, name));
     let rope = b.b.input(VisionInputs::ROPE, Type::f32([n, head / 2, 2]));
     let (q_norm, k_norm) = (b.b.weight("attn_q_norm"), b.b.weight("attn_k_norm"));
     let q = b.b.graph.head_norm_rope_plane(q, q_norm, rope, eps);
     let k = b.b.graph.head_norm_rope_plane(k, k_norm, rope, eps);
     let v = b.b.graph.head_norm(v, head, eps);
     let o = b.b.graph.attention_everyone(q, k, v);
-    let o = product(b, o, "attn_out");
+    let o = b.linear(o, "attn_out");
     let h = joined(b, h, o, "attn_post_norm", eps);
 
     let x = b.b.norm(h, "ln2");
-    let [gate, up] = ["ffn_gate", "ffn_up"].map(|name| product(b, x, name));
+    let [gate, up] = ["ffn_gate", "ffn_up"].map(|name| b.linear(x, name));
     let m = b.b.graph.geglu(gate, up);
-    let m = product(b, m, "ffn_down");
+    let m = b.linear(m, "ffn_down");
     let h = joined(b, h, m, "ffn_post_norm", eps);
     if !b.b.has("out_scale.weight") {
         return h;
@@ -119,25 +116,6 @@ fn block(
 fn joined(b: &mut Clipped<'_>, residual: Value, branch: Value, norm: &str, eps: f32) -> Value {
     let weight = b.b.weight(norm);
     b.b.graph.add_norm(&Branch { residual, branch, weight, scale: None }, eps)
-}
-
-/// A list whose products may have limits. Each limits what it reads by itself: others read the same.
-struct Clipped<'a> {
-    b: Build<'a>,
-    clamps: &'a Clamps,
-}
-
-impl Clipped<'_> {
-    fn linear(&mut self, x: Value, layer: usize, name: &str) -> Value {
-        let Some([in_least, in_most, least, most]) =
-            self.clamps.get(&format!("v.blk.{layer}.{name}"))
-        else {
-            return self.b.linear(x, name);
-        };
-        let x = self.b.graph.clamp(x, in_least, in_most);
-        let y = self.b.linear(x, name);
-        self.b.graph.clamp(y, least, most)
-    }
 }
 
 /// Cosines and sines of a grid's patches, row by row: the first half of a head turns with the column, the second with the row.

@@ -1,0 +1,144 @@
+//! The tower as a list.
+
+use rullama_engine::graph::{Graph, Type, Value};
+
+use super::{
+    super::clamps::{Clamps, Clipped},
+    AudioConfig,
+};
+use crate::{build::Build, tensors::Catalog};
+
+/// Scores are squeezed between plus and minus this.
+const SCORE_CAP: f32 = 50.0;
+/// How much of a feed-forward part is added to the stream.
+const HALF_STEP: f32 = 0.5;
+/// Base of the distances' waves.
+const WAVES: f64 = 10_000.0;
+
+/// Names of what the host writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AudioInputs;
+
+impl AudioInputs {
+    /// Log-mel features `[frames, bins]`.
+    pub const FEATURES: &'static str = "features";
+    /// Waves of distances 0, 1, … `[reach + 1, a]`, made by [`distance_rows`].
+    pub const DISTANCES: &'static str = "distances";
+}
+
+/// A list for so many frames, and what comes out: soft tokens `[n, d]`.
+#[derive(Debug)]
+pub struct AudioTower {
+    /// The list.
+    pub graph: Graph,
+    /// The soft tokens.
+    pub result: Value,
+}
+
+/// Writes the list for sounds of so many frames; a row sees itself and `reach` rows before it.
+///
+/// # Panics
+/// If there are no frames, or the catalogue is not of this configuration.
+pub fn tower(
+    config: &AudioConfig,
+    catalog: &Catalog,
+    clamps: &Clamps,
+    frames: usize,
+    reach: usize,
+) -> AudioTower {
+    let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps };
+    let mut h = subsample(&mut b.b, config, frames);
+    b.b.tap(h, "subsample");
+    let distances = b.b.input(AudioInputs::DISTANCES, Type::f32([reach + 1, config.width]));
+    for layer in 0..config.layers {
+        b.b.enter(&format!("a.blk.{layer}"));
+        h = half_step(&mut b, h, "");
+        h = attention(&mut b, h, config, distances);
+        h = light_convolution(&mut b, h);
+        h = half_step(&mut b, h, "_1");
+        h = b.b.norm(h, config.names.block_end);
+        b.b.tap(h, format!("layer.{layer}.out"));
+    }
+    b.b.enter("");
+    let mut b = b.b;
+    let y = b.linear(h, config.names.out);
+    let bias = b.tensor(&format!("{}.bias", config.names.out));
+    let y = b.graph.add_row(y, bias);
+    b.tap(y, "tower_out");
+    let norm = b.has("mm.a.soft_emb_norm.weight").then(|| b.weight("mm.a.soft_emb_norm"));
+    let y = b.graph.rms_norm(y, norm, config.eps);
+    let result = b.linear(y, "mm.a.input_projection");
+    b.tap(result, "embeddings");
+    b.graph.keep(result);
+    AudioTower { graph: b.graph, result }
+}
+
+/// Two convolutions that take every second frame and band, and a product of what is left of each moment.
+fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
+    let (mut x, mut bands) =
+        (b.input(AudioInputs::FEATURES, Type::f32([frames, config.bins])), config.bins);
+    for stage in 0..config.channels.len() {
+        let weight = b.weight(&format!("a.conv1d.{stage}"));
+        x = b.graph.convolve_half(x, weight, bands);
+        let norm = b.weight(&format!("a.conv1d.{stage}.norm"));
+        x = b.graph.layer_norm(x, norm, None, config.eps);
+        x = b.graph.clamp(x, 0.0, f32::INFINITY);
+        bands = bands.div_ceil(2);
+    }
+    b.linear(x, config.names.subsample)
+}
+
+/// Half a step of a feed-forward part; `which` ends its names.
+fn half_step(b: &mut Clipped<'_>, h: Value, which: &str) -> Value {
+    let x = b.b.norm(h, &format!("ffn_norm{which}"));
+    let x = b.linear(x, &format!("ffn_up{which}"));
+    let x = b.b.graph.silu(x);
+    let x = b.linear(x, &format!("ffn_down{which}"));
+    let x = b.b.norm(x, &format!("ffn_post_norm{which}"));
+    let x = b.b.graph.scale(x, HALF_STEP);
+    b.b.graph.add(h, x)
+}
+
+fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Value) -> Value {
+    let x = b.b.norm(h, config.names.attention_before);
+    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.linear(x, name));
+    let ln_2 = std::f64::consts::LN_2;
+    // The file's scales have been through softplus already.
+    let scale = b.b.weight("per_dim_scale");
+    let by = (config.head() as f64).sqrt().recip() / ln_2;
+    let q = b.b.graph.scale_row(q, scale, by as f32);
+    let mut k = b.b.graph.scale(k, ((1.0 + std::f64::consts::E).ln() / ln_2) as f32);
+    if b.b.has("per_dim_k_scale.weight") {
+        let scale = b.b.weight("per_dim_k_scale");
+        k = b.b.graph.scale_row(k, scale, 1.0);
+    }
+    let rows = b.b.linear(distances, config.names.distances);
+    let o = b.b.graph.local_attention([q, k, v], rows, config.heads, SCORE_CAP);
+    let o = b.linear(o, "attn_out");
+    let o = b.b.norm(o, config.names.attention_after);
+    b.b.graph.add(h, o)
+}
+
+fn light_convolution(b: &mut Clipped<'_>, h: Value) -> Value {
+    let x = b.b.norm(h, "conv_norm");
+    let x = b.linear(x, "conv_pw1");
+    let x = b.b.graph.glu_halves(x);
+    let weight = b.b.weight("conv_dw");
+    let x = b.b.graph.convolve_past(x, weight);
+    let x = b.b.norm(x, "norm_conv");
+    let x = b.b.graph.silu(x);
+    let x = b.linear(x, "conv_pw2");
+    b.b.graph.add(h, x)
+}
+
+/// Sines, then cosines, of distances 0 to `reach`.
+pub fn distance_rows(reach: usize, width: usize) -> Vec<f32> {
+    let half = width / 2;
+    let step = if half > 1 { WAVES.ln() / (half - 1) as f64 } else { 0.0 };
+    let frequency = |i: usize| (-(i as f64) * step).exp();
+    let row = |distance: usize| {
+        let angle = move |i: usize| distance as f64 * frequency(i);
+        (0..half).map(move |i| angle(i).sin()).chain((0..half).map(move |i| angle(i).cos()))
+    };
+    (0..=reach).flat_map(row).map(|x| x as f32).collect()
+}

@@ -1,0 +1,95 @@
+//! Limits of what enters and leaves the products of some towers.
+
+use std::collections::HashMap;
+
+use rullama_engine::graph::Value;
+
+use crate::build::Build;
+
+const ENDS: [&str; 4] = ["input_min", "input_max", "output_min", "output_max"];
+
+/// Limits by the name of the product: least and most of what enters, least and most of what leaves.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Clamps(HashMap<String, [f32; 4]>);
+
+impl Clamps {
+    /// Names of the tensors that may hold the limits of these products.
+    pub fn tensors(products: &[String]) -> Vec<String> {
+        products.iter().flat_map(|name| ENDS.map(|end| format!("{name}.{end}"))).collect()
+    }
+
+    /// The limits of products, from the numbers of those tensors that the file has. `packed` holds those of all products in
+    /// order, four each, where a file keeps them together; they come first.
+    pub fn new(products: &[String], numbers: &HashMap<String, Vec<f32>>, packed: &[f32]) -> Self {
+        let mut known = HashMap::new();
+        let mut fours = packed.as_chunks::<4>().0.iter();
+        for name in products {
+            let given =
+                |end: usize| numbers.get(&format!("{name}.{}", ENDS[end]))?.first().copied();
+            let scattered = [
+                given(0).unwrap_or(f32::NEG_INFINITY),
+                given(1).unwrap_or(f32::INFINITY),
+                given(2).unwrap_or(f32::NEG_INFINITY),
+                given(3).unwrap_or(f32::INFINITY),
+            ];
+            let limits = fours.next().copied().unwrap_or(scattered);
+            // Four zeros stand for no limits: anything else would make everything zero.
+            let sensible = limits[0] <= limits[1] && limits[2] <= limits[3];
+            if sensible && limits != [0.0; 4] && limits.iter().any(|limit| limit.is_finite()) {
+                known.insert(name.clone(), limits);
+            }
+        }
+        Self(known)
+    }
+
+    /// The limits of a product; `None` if it has none.
+    pub fn get(&self, name: &str) -> Option<[f32; 4]> {
+        self.0.get(name).copied()
+    }
+}
+
+/// A list whose products may have limits. Each limits what it reads by itself: others read the same.
+pub(super) struct Clipped<'a> {
+    pub(super) b: Build<'a>,
+    pub(super) clamps: &'a Clamps,
+}
+
+impl Clipped<'_> {
+    /// A product whose weight has this name inside the scope.
+    pub(super) fn linear(&mut self, x: Value, name: &str) -> Value {
+        let limits = self.clamps.get(&self.b.full(name));
+        let Some([in_least, in_most, least, most]) = limits else {
+            return self.b.linear(x, name);
+        };
+        let x = self.b.graph.clamp(x, in_least, in_most);
+        let y = self.b.linear(x, name);
+        self.b.graph.clamp(y, least, most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(pairs: &[(&str, f32)]) -> HashMap<String, Vec<f32>> {
+        pairs.iter().map(|(name, value)| ((*name).to_owned(), vec![*value])).collect()
+    }
+
+    #[test]
+    fn scattered_limits_may_be_missing() {
+        let given = numbers(&[("up.input_min", -2.0), ("up.output_max", 3.0)]);
+        let clamps = Clamps::new(&["up".into(), "down".into()], &given, &[]);
+        let limits = [-2.0, f32::INFINITY, f32::NEG_INFINITY, 3.0];
+        assert_eq!(clamps.get("up"), Some(limits));
+        assert_eq!(clamps.get("down"), None);
+    }
+
+    #[test]
+    fn packed_limits_come_first_and_zeros_are_none() {
+        let packed = [0.0, 0.0, 0.0, 0.0, -1.0, 1.0, -5.0, 5.0, 0.0, 0.0, 0.0, 0.0];
+        let given = numbers(&[("q.input_min", -9.0)]);
+        let clamps = Clamps::new(&["q".into(), "k".into()], &given, &packed);
+        assert_eq!(clamps.get("q"), None);
+        assert_eq!(clamps.get("k"), Some([-1.0, 1.0, -5.0, 5.0]));
+    }
+}

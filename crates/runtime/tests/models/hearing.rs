@@ -1,0 +1,70 @@
+//! The audio tower against golden values, step by step.
+
+use std::rc::Rc;
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
+use rullama_media::sound::Sound;
+use rullama_runtime::hearing::{Hearing, REACH};
+use rullama_source::MemorySource;
+use rullama_testkit::golden;
+use safetensors::SafeTensors;
+
+use super::golden::all_devices;
+
+/// The reference let a row hear this many before it.
+const GOLDEN_REACH: usize = 11;
+/// The tower runs in f32, as the reference did; values reach a few units.
+const CLOSE: f32 = 1e-4;
+
+fn ears(device: &Device) -> Hearing {
+    let name = "gguf/micro-e2b-mmproj-F16.gguf";
+    let source = Rc::new(MemorySource::new(name, golden(name)));
+    let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
+    block_on(Hearing::load(gguf, device.clone(), 64)).expect("it loads").expect("there is a tower")
+}
+
+fn sound() -> Sound {
+    Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file")
+}
+
+#[test]
+fn every_golden_value() {
+    let bytes = golden("media/micro-e2b-audio.safetensors");
+    let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
+    for device in all_devices() {
+        let taps = block_on(ears(&device).trace(&sound(), GOLDEN_REACH)).expect("it runs");
+        let mut compared = 0;
+        for tap in taps {
+            let name = format!("audio.{}", tap.name);
+            let wanted = stored.tensor(&name).expect("every value is stored");
+            let wanted = wanted.data().as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
+            let worst = tap.numbers.iter().zip(wanted).map(|(a, b)| (a - b).abs());
+            let worst = worst.fold(0.0, f32::max);
+            assert!(worst < CLOSE, "{name} on {}: {worst}", device.name());
+            compared += 1;
+        }
+        assert_eq!(compared, 5);
+    }
+}
+
+#[test]
+fn how_far_a_row_hears_matters() {
+    let ears = ears(&Device::Cpu);
+    let [near, far] =
+        [GOLDEN_REACH, REACH].map(|reach| block_on(ears.hear(&sound(), reach)).expect("it runs"));
+    assert_eq!((near.count, far.count), (75, 75));
+    assert_ne!(near.values, far.values);
+}
+
+#[test]
+fn silence_and_short_sounds() {
+    let ears = ears(&Device::Cpu);
+    let silence = Sound::new(&[0.0; 161], 1, 16_000).expect("a sound");
+    let heard = block_on(ears.hear(&silence, REACH)).expect("it runs");
+    assert_eq!(heard.count, 1);
+    assert!(heard.values.iter().all(|value| value.is_finite()));
+    let click = Sound::new(&[0.5], 1, 16_000).expect("a sound");
+    assert!(block_on(ears.hear(&click, REACH)).is_err());
+}

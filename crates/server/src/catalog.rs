@@ -1,0 +1,290 @@
+//! What there is to serve: the store's Gemma models and the files the user named.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    time::SystemTime,
+};
+
+use rullama_store::{Digest, Entry, Layer, LayerKind, ModelFiles, Store, StoreError};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::{
+    content::{Content, regular_file},
+    facts::Facts,
+    plain::ServedFile,
+    tags::{Details, Tag, capabilities},
+};
+
+/// One model of `GET /rullama/models`.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ModelRow {
+    /// What it is called.
+    pub name: String,
+    /// When it was last changed, as RFC 3339 has it.
+    pub modified: Option<String>,
+    /// Bytes of all its files together; 0 where its manifest cannot be read.
+    pub size: u64,
+    /// The files a browser needs; none where there is an error.
+    pub layers: Vec<LayerRow>,
+    /// Default options.
+    pub parameters: Map<String, Value>,
+    /// System prompt.
+    pub system: Option<String>,
+    /// Why it cannot be served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip)]
+    pub(crate) time: Option<SystemTime>,
+    #[serde(skip)]
+    pub(crate) tag: Option<Tag>,
+}
+
+/// A file of a model.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct LayerRow {
+    /// `model`, `projector`, `adapter` or `drafter`.
+    pub kind: &'static str,
+    /// What its bytes hash to, where that is known.
+    pub digest: Option<String>,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Where to get it.
+    pub url: String,
+}
+
+/// All models, looked up anew when somebody asks.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    stores: Vec<PathBuf>,
+    files: Vec<ServedFile>,
+    known: Mutex<Known>,
+}
+
+/// What earlier looks have found out.
+#[derive(Debug, Default)]
+struct Known {
+    /// Headers read so far, by digest: blobs never change.
+    facts: HashMap<String, Arc<Facts>>,
+    /// Blobs that may be served, by digest.
+    blobs: HashMap<String, Blob>,
+}
+
+/// A blob, and the manifest that allows it to be served.
+#[derive(Debug, Clone)]
+struct Blob {
+    path: PathBuf,
+    size: u64,
+    manifest: PathBuf,
+    stamp: Option<(u64, SystemTime)>,
+}
+
+impl Catalog {
+    pub(crate) fn new(stores: Vec<PathBuf>, files: Vec<ServedFile>) -> Self {
+        Self { stores, files, known: Mutex::default() }
+    }
+
+    /// All models: the user's files, then the store's, newest first.
+    pub(crate) fn list(&self) -> Vec<ModelRow> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: HashSet<String> =
+            self.files.iter().map(|file| file.name().to_owned()).collect();
+        known.blobs.clear();
+        let mut stored = Vec::new();
+        for store in self.stores.iter().filter_map(|root| Store::open(root).ok()) {
+            for entry in store.list().entries {
+                // Of several stores, the first that has the name is the one it means.
+                if names.insert(entry.name.to_string()) {
+                    stored.extend(known.row(&store, &entry));
+                }
+            }
+        }
+        stored.sort_by_key(|row| std::cmp::Reverse(row.time));
+        self.files.iter().map(ServedFile::row).chain(stored).collect()
+    }
+
+    /// The bytes of a blob, where a model of the list names it.
+    pub(crate) fn blob(&self, digest: &Digest) -> io::Result<Option<Content>> {
+        let Some(blob) = self.allowed(digest) else { return Ok(None) };
+        // Not even a link that appeared since the last look is followed.
+        if !fs::symlink_metadata(&blob.path)?.is_file() {
+            return Ok(None);
+        }
+        let file = File::open(&blob.path)?;
+        if file.metadata()?.len() != blob.size {
+            let problem =
+                "the blob has another length than its manifest says; pull the model again";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        let etag = format!("\"sha256-{}\"", key(digest));
+        let cache = "private, max-age=31536000, immutable";
+        Ok(Some(Content { file, len: blob.size, etag, cache }))
+    }
+
+    /// The bytes of a file the user named.
+    pub(crate) fn file(&self, name: &str, file_name: &str) -> io::Result<Option<Content>> {
+        let mut files = self.files.iter();
+        files.find(|file| file.is_called(name, file_name)).map(ServedFile::content).transpose()
+    }
+
+    /// A blob that a manifest names now. Manifests that stayed as they are need no second look.
+    fn allowed(&self, digest: &Digest) -> Option<Blob> {
+        let find = || {
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            known.blobs.get(&key(digest)).cloned()
+        };
+        if let Some(blob) = find().filter(|blob| stamp(&blob.manifest) == blob.stamp) {
+            return Some(blob);
+        }
+        self.list();
+        find()
+    }
+}
+
+impl Known {
+    /// A model of a store; nothing where it is not of our family.
+    fn row(&mut self, store: &Store, entry: &Entry) -> Option<ModelRow> {
+        let size = entry.summary.as_ref().map_or(0, |summary| summary.size);
+        let mut row = ModelRow {
+            name: entry.name.to_string(),
+            modified: entry.modified.and_then(rfc3339),
+            size,
+            layers: vec![],
+            parameters: Map::new(),
+            system: None,
+            error: None,
+            time: entry.modified,
+            tag: None,
+        };
+        let stamp = stamp(&entry.manifest);
+        match self.open(store, entry) {
+            Ok(Some((files, facts))) => {
+                self.allow(&files, stamp);
+                fill(&mut row, files, &facts);
+            }
+            Ok(None) => return None,
+            Err(problem) => row.error = Some(problem),
+        }
+        Some(row)
+    }
+
+    /// The files of a model that can be served, or in words why it cannot.
+    fn open(
+        &mut self,
+        store: &Store,
+        entry: &Entry,
+    ) -> Result<Option<(ModelFiles, Arc<Facts>)>, String> {
+        let mut files = match store.resolve(&entry.name) {
+            Ok(files) => files,
+            // Whole, but no weights of ours to serve.
+            Err(StoreError::Remote { .. } | StoreError::NotGguf { .. }) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let folder = store.root().join("blobs");
+        if let Some(outside) = files.blobs.iter().find(|blob| inside(&folder, &blob.path).is_none())
+        {
+            let (kind, path) = (outside.kind, outside.path.display());
+            return Err(format!(
+                "the file of its {kind} is a link that leads out of the store: {path}"
+            ));
+        }
+        for layer in layers_mut(&mut files) {
+            // What is served later is the file itself, wherever links in between point by then.
+            layer.path = inside(&folder, &layer.path).unwrap_or_default();
+        }
+        let facts = self
+            .facts(&files.model)
+            .map_err(|error| format!("{error}; run `ollama pull {}` again", entry.name))?;
+        Ok(facts.is_gemma().then_some((files, facts)))
+    }
+
+    fn facts(&mut self, model: &Layer) -> Result<Arc<Facts>, crate::facts::HeaderError> {
+        let digest = key(&model.digest);
+        if let Some(facts) = self.facts.get(&digest) {
+            return Ok(Arc::clone(facts));
+        }
+        let facts = Arc::new(Facts::of_file(&model.path)?);
+        self.facts.insert(digest, Arc::clone(&facts));
+        Ok(facts)
+    }
+
+    fn allow(&mut self, files: &ModelFiles, stamp: Option<(u64, SystemTime)>) {
+        for layer in layers(files) {
+            let manifest = files.manifest.clone();
+            let blob = Blob { path: layer.path.clone(), size: layer.size, manifest, stamp };
+            self.blobs.insert(key(&layer.digest), blob);
+        }
+    }
+}
+
+fn fill(row: &mut ModelRow, files: ModelFiles, facts: &Facts) {
+    row.layers = layers(&files).map(layer_row).collect();
+    row.tag = Some(Tag {
+        name: row.name.clone(),
+        model: row.name.clone(),
+        modified_at: row.modified.clone(),
+        size: row.size,
+        digest: files.id.hex().to_owned(),
+        details: Details::new(facts, &files.config),
+        capabilities: capabilities(facts, !files.projectors.is_empty()),
+    });
+    row.parameters = files.params.unwrap_or_default();
+    row.system = files.system;
+}
+
+fn layer_row(layer: &Layer) -> LayerRow {
+    let hex = key(&layer.digest);
+    LayerRow {
+        kind: match layer.kind {
+            LayerKind::Projector => "projector",
+            LayerKind::Adapter => "adapter",
+            LayerKind::Draft => "drafter",
+            _ => "model",
+        },
+        digest: Some(format!("sha256:{hex}")),
+        size: layer.size,
+        url: format!("/rullama/blobs/sha256-{hex}"),
+    }
+}
+
+/// The files a browser needs; texts are part of the list itself.
+fn layers(files: &ModelFiles) -> impl Iterator<Item = &Layer> {
+    let model = std::iter::once(&files.model);
+    model.chain(&files.projectors).chain(&files.adapters).chain(&files.draft)
+}
+
+fn layers_mut(files: &mut ModelFiles) -> impl Iterator<Item = &mut Layer> {
+    let model = std::iter::once(&mut files.model);
+    model.chain(&mut files.projectors).chain(&mut files.adapters).chain(&mut files.draft)
+}
+
+/// Where `path` really is, if that is in `folder` itself.
+fn inside(folder: &Path, path: &Path) -> Option<PathBuf> {
+    let (folder, path) = (folder.canonicalize().ok()?, path.canonicalize().ok()?);
+    (path.parent() == Some(&folder)).then_some(path)
+}
+
+/// The same digest in one way of writing.
+fn key(digest: &Digest) -> String {
+    digest.hex().to_ascii_lowercase()
+}
+
+/// What a change of a manifest changes.
+fn stamp(manifest: &Path) -> Option<(u64, SystemTime)> {
+    let metadata = regular_file(manifest).ok()?;
+    Some((metadata.len(), metadata.modified().ok()?))
+}
+
+/// A time as programs exchange it, in whole seconds; nothing for times before 1970 or after 9999.
+pub(crate) fn rfc3339(time: SystemTime) -> Option<String> {
+    use std::fmt::Write;
+    let mut text = String::new();
+    let shown = write!(text, "{}", humantime::format_rfc3339_seconds(time));
+    shown.is_ok().then_some(text)
+}
