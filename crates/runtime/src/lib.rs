@@ -1,16 +1,14 @@
-//! Models, sessions and sampling: the boundary everything else wraps.
+//! Models, sessions and answers: the boundary everything else wraps.
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
 mod error;
 pub mod generate;
 pub mod model;
-pub mod options;
-pub mod sampling;
 pub mod session;
-pub mod stop;
 pub mod vocabulary;
 
 pub use error::RuntimeError;
 pub use model::Model;
+pub use rullama_sampling::{options, sampling, stop};
 pub use session::Session;
