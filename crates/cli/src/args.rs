@@ -29,7 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk to a model, or have one prompt answered
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// List the models of Ollama's store
     #[command(visible_alias = "ls")]
     List(ListArgs),

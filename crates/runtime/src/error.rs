@@ -6,6 +6,7 @@ use rullama_gguf::GgufError;
 use rullama_models::ModelError;
 
 use crate::{
+    generate::ConstraintError,
     sampling::SamplingError,
     vocabulary::{FamilyError, VocabularyError},
 };
@@ -35,6 +36,9 @@ pub enum RuntimeError {
     /// The sampling options make no sense, or leave no token.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
+    /// The answer cannot be held to its form.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
     /// Loading was cancelled.
     #[error("loading was cancelled")]
     Cancelled,
@@ -107,6 +111,7 @@ impl RuntimeError {
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
+            Self::Constraint(_) => "bad_format",
             Self::Cancelled => "cancelled",
             Self::DoesNotFit { .. } => "out_of_memory",
             Self::EmptyPrompt | Self::NoSuchToken { .. } => "bad_prompt",

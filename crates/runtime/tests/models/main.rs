@@ -7,5 +7,7 @@ mod experts;
 mod golden;
 mod hostile;
 mod parity;
+#[cfg(feature = "json")]
+mod json;
 mod sessions;
 mod taps;
