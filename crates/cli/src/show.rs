@@ -69,13 +69,8 @@ fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
         row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
         row("metadata keys", gguf.metadata().len().to_string()),
     ];
-    if let Some(shards) =
-        gguf.get("split.count").and_then(|value| value.integer()).filter(|count| *count > 1)
-    {
-        rows.push(row(
-            "split",
-            format!("one of {shards} files; the other tensors are in the rest"),
-        ));
+    if gguf.files() > 1 {
+        rows.push(row("files", format!("{}, of which this is the first", gguf.files())));
     }
     rows
 }
@@ -176,6 +171,14 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
             })
         };
         value["tensors"] = gguf.tensors().iter().map(tensor).collect();
+    }
+    if gguf.files() > 1 {
+        value["gguf"]["files"] = gguf.files().into();
+        for (shown, tensor) in
+            value["tensors"].as_array_mut().into_iter().flatten().zip(gguf.tensors())
+        {
+            shown["file"] = tensor.part().into();
+        }
     }
     value
 }

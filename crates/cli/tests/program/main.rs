@@ -10,6 +10,7 @@ mod manners;
 mod models;
 mod perplexity;
 mod program;
+mod packed;
 mod render;
 mod run;
 mod server;

@@ -4,10 +4,11 @@ mod answers;
 mod chunks;
 mod counts;
 mod experts;
+mod files;
 mod golden;
 mod hostile;
-mod parity;
 #[cfg(feature = "json")]
 mod json;
+mod parity;
 mod sessions;
 mod taps;
