@@ -5,12 +5,14 @@
 mod bench;
 mod detokenize;
 mod eval;
+#[cfg(unix)]
+mod interrupt;
 mod list;
 mod manners;
 mod models;
+mod packed;
 mod perplexity;
 mod program;
-mod packed;
 mod render;
 mod run;
 mod server;
