@@ -11,20 +11,21 @@ use crate::{
 };
 
 /// Crates that the browser uses: they are built for it.
-const PORTABLE: [&str; 8] = [
+const PORTABLE: [&str; 9] = [
     "rullama-source",
     "rullama-gguf",
     "rullama-tokenizer",
     "rullama-chat",
     "rullama-media",
+    "rullama-sampling",
     "rullama-engine",
     "rullama-models",
     "rullama-runtime",
 ];
 
 /// Those of them without a GPU: their tests run as 32-bit wasm outside a browser.
-const WITHOUT_GPU: [&str; 4] =
-    ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat"];
+const WITHOUT_GPU: [&str; 5] =
+    ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-sampling"];
 
 /// Runs all of it; `variables` choose the GPUs that kernels run on.
 pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {

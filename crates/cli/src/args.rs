@@ -6,8 +6,8 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, ops::OpsCommand, perplexity::PerplexityArgs, run::RunArgs,
-    serve::ServeArgs,
+    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
+    run::RunArgs, serve::ServeArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Talk to a model, or have one prompt answered
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Serve the app and the models of this machine to a browser
     Serve(ServeArgs),
     /// List the models of Ollama's store
@@ -100,6 +100,12 @@ pub(crate) struct ShowArgs {
     /// Context the memory is estimated for
     #[arg(long, value_name = "TOKENS")]
     pub(crate) ctx: Option<usize>,
+    /// Estimate the memory as `run --gpu-memory` would have it
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub(crate) gpu_memory: Option<u64>,
+    /// Estimate the memory as `run --host-experts` would have it
+    #[arg(long, value_name = "LAYERS")]
+    pub(crate) host_experts: Option<usize>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -149,7 +149,7 @@ impl Loader {
 }
 
 /// A number of bytes as people write it: 1.5G, 800M, 2GiB, 123456.
-fn size(text: &str) -> Result<u64, &'static str> {
+pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
     const WRONG: &str = "give a number of bytes, such as 1500000000, 1.5G or 800MiB";
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use rullama_gguf::{Gguf, GgufError};
+use rullama_gguf::{Gguf, GgufError, Part};
 use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource};
 use rullama_store::{
     Environment, ModelFiles, ModelName, Platform, StoreError, candidates, resolve,
@@ -68,8 +68,8 @@ impl Stores {
 }
 
 impl Place {
-    /// The bytes of the model itself.
-    pub(crate) fn source(&self) -> Result<Rc<dyn ByteSource>> {
+    /// The bytes of the model itself; of a split one, those of its first part.
+    fn source(&self) -> Result<Rc<dyn ByteSource>> {
         Ok(match self {
             Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
             Self::Path(path) => Rc::new(FileSource::open(path)?),
@@ -77,15 +77,40 @@ impl Place {
         })
     }
 
-    /// The header of the model itself.
+    /// The header of the model itself, of all parts where it is split.
     pub(crate) fn open(&self) -> Result<Gguf> {
-        let source = self.source()?;
-        let name = source.name().to_owned();
-        match pollster::block_on(Gguf::open(source)) {
-            // Sources name themselves in their errors.
-            Err(error @ GgufError::Source(_)) => Err(error.into()),
-            result => result.context(name),
+        let first = header(self.source()?)?;
+        let name = first.name().to_owned();
+        let Some(part) = first.part().with_context(|| name.clone())? else { return Ok(first) };
+        if part.number != 1 {
+            return Err(GgufError::NotFirstPart { part: Some(part) }).context(name);
         }
+        let others = self.others(part)?;
+        let others = others.into_iter().map(|place| header(place.source()?));
+        let others = others.collect::<Result<Vec<_>>>().with_context(|| {
+            format!("the model has {} parts, which must lie beside each other", part.count)
+        })?;
+        first.join(others).context(name)
+    }
+
+    /// Where the other parts of a split model are.
+    fn others(&self, first: Part) -> Result<Vec<Self>> {
+        let (path, make): (&Path, fn(String) -> Self) = match self {
+            Self::Url(url) => (Path::new(url), Self::Url),
+            Self::Path(path) => (path, |name| Self::Path(name.into())),
+            Self::Store(files) => (&files.model.path, |name| Self::Path(name.into())),
+        };
+        let names = first.names(&path.to_string_lossy())?;
+        Ok(names.into_iter().skip(1).map(make).collect())
+    }
+}
+
+fn header(source: Rc<dyn ByteSource>) -> Result<Gguf> {
+    let name = source.name().to_owned();
+    match pollster::block_on(Gguf::open(source)) {
+        // Sources name themselves in their errors.
+        Err(error @ GgufError::Source(_)) => Err(error.into()),
+        result => result.context(name),
     }
 }
 

@@ -3,6 +3,7 @@
 mod answer;
 mod chat;
 mod command;
+mod format;
 mod input;
 mod sampling;
 mod saved;
@@ -24,6 +25,7 @@ use crate::{
     output::print_json,
 };
 use chat::Chat;
+use format::Format;
 use sampling::SamplingArgs;
 use screen::Screen;
 
@@ -48,6 +50,9 @@ pub(crate) struct RunArgs {
     /// Continue the prompt as it is, without the model's template
     #[arg(long, conflicts_with_all = ["system", "think"])]
     raw: bool,
+    /// Hold the answer to JSON: `json` for any object, or a JSON schema, or a file with one. Thoughts stay free
+    #[arg(long, value_name = "json|SCHEMA", value_parser = Format::parse)]
+    format: Option<Format>,
     /// Tokens that prompts and answers may have together; 4096 unless the model comes with another number
     #[arg(long, value_name = "TOKENS")]
     ctx: Option<usize>,

@@ -27,7 +27,7 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     let mut text = section("Model", &facts.rows());
     text.push_str(&section("File", &file_rows(&place, &gguf)));
     text.push_str(&section("Formats", &format_rows(&gguf)));
-    if let Some(rows) = memory::rows(&gguf, args.ctx) {
+    if let Some(rows) = memory::rows(&gguf, args) {
         text.push_str(&section("Memory it will take", &rows));
     }
     if let Place::Store(files) = &place {
@@ -69,13 +69,8 @@ fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
         row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
         row("metadata keys", gguf.metadata().len().to_string()),
     ];
-    if let Some(shards) =
-        gguf.get("split.count").and_then(|value| value.integer()).filter(|count| *count > 1)
-    {
-        rows.push(row(
-            "split",
-            format!("one of {shards} files; the other tensors are in the rest"),
-        ));
+    if gguf.files() > 1 {
+        rows.push(row("files", format!("{}, of which this is the first", gguf.files())));
     }
     rows
 }
@@ -152,7 +147,7 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
             .map(|entry| (entry.key.clone(), metadata::json(&entry.value, args.full)))
             .collect::<Map<_, _>>(),
     });
-    if let Some(memory) = memory::json(gguf, args.ctx) {
+    if let Some(memory) = memory::json(gguf, args) {
         value["memory"] = memory;
     }
     match place {
@@ -176,6 +171,14 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
             })
         };
         value["tensors"] = gguf.tensors().iter().map(tensor).collect();
+    }
+    if gguf.files() > 1 {
+        value["gguf"]["files"] = gguf.files().into();
+        for (shown, tensor) in
+            value["tensors"].as_array_mut().into_iter().flatten().zip(gguf.tensors())
+        {
+            shown["file"] = tensor.part().into();
+        }
     }
     value
 }

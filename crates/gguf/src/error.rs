@@ -4,7 +4,7 @@
 
 use rullama_source::SourceError;
 
-use crate::{dtype::DType, value::Kind};
+use crate::{dtype::DType, split::Part, value::Kind};
 
 /// Why a file could not be opened, read, decoded or written.
 #[derive(Debug, thiserror::Error)]
@@ -155,7 +155,37 @@ pub enum GgufError {
     #[error("tensors {first:?} and {second:?} overlap: the file is damaged")]
     OverlappingTensors { first: String, second: String },
 
+    // Models split over several files
+    /// A number past the last part.
+    #[error("the file says it is part {number} (from 0) of {count}: it is damaged")]
+    PartNumber { number: u16, count: u16 },
+    /// A name that does not tell what the other parts are called.
+    #[error("{name:?} is {part}, so its name should end in {wanted:?}: rename it as it was")]
+    PartName { name: String, part: Part, wanted: String },
+    /// Not the part that the others are joined to.
+    #[error("{}: open the first part of the model", not_first(part.as_ref()))]
+    NotFirstPart { part: Option<Part> },
+    /// Parts are missing, or there are too many.
+    #[error("the model has {count} parts, but {given} were given")]
+    PartCount { count: u16, given: usize },
+    /// A file that is not the part its name says.
+    #[error("{file:?} should be {wanted}, but {}: download it again", said(found.as_ref()))]
+    WrongPart { file: String, wanted: Part, found: Option<Part> },
+    /// A part of another model.
+    #[error(
+        "{file:?} is a part of another model: its {key:?} differs from the first part's; download it again"
+    )]
+    ForeignPart { file: String, key: String },
+    /// The parts have more or fewer tensors than the first one says.
+    #[error(
+        "the model should have {promised} tensors, but its parts hold {found}: they are not of one model, download them again"
+    )]
+    PartTensors { promised: u64, found: u64 },
+
     // Questions about an open file
+    /// A tensor of another model.
+    #[error("tensor {tensor:?} is not of this model")]
+    ElsewhereTensor { tensor: String },
     /// A key that is not there.
     #[error("the file has no {key:?}: it is no model of the expected kind")]
     MissingKey { key: String },
@@ -197,6 +227,17 @@ pub enum GgufError {
     /// The file could not be written.
     #[error("the file could not be written: {0}")]
     Write(#[from] std::io::Error),
+}
+
+fn not_first(part: Option<&Part>) -> String {
+    part.map_or_else(
+        || "this file is no part of a split model".into(),
+        |part| format!("this is {part}"),
+    )
+}
+
+fn said(part: Option<&Part>) -> String {
+    part.map_or_else(|| "is no part at all".into(), |part| format!("says it is {part}"))
 }
 
 /// Tells an absent key from a wrong one.

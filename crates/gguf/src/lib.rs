@@ -15,6 +15,7 @@ mod metadata;
 mod named;
 pub mod quant;
 mod reader;
+mod split;
 mod tensor;
 mod value;
 mod write;
@@ -30,13 +31,15 @@ pub use array::{Array, StringArray};
 pub use dtype::DType;
 pub use error::{GgufError, Optional};
 pub use metadata::Entry;
+pub use split::Part;
 pub use tensor::TensorInfo;
 pub use value::{Kind, Value, ValueType};
 pub use write::Writer;
 
-/// An open file: its header in memory, its tensors to be read when they are wanted.
+/// An open file, or several as one: the header in memory, tensors to be read when they are wanted.
 pub struct Gguf {
-    source: Rc<dyn ByteSource>,
+    /// The file, or the parts of a split model in order. A tensor knows its part.
+    sources: Vec<Rc<dyn ByteSource>>,
     version: u32,
     alignment: u32,
     metadata: NamedList<Entry>,
@@ -55,17 +58,22 @@ impl Gguf {
         let mut tensors =
             NamedList::new(tensors).map_err(|tensor| GgufError::DuplicateTensor { tensor })?;
         layout::place(tensors.items_mut(), reader.at(), alignment, reader.len())?;
-        Ok(Self { source, version: prologue.version, alignment, metadata, tensors })
+        Ok(Self { sources: vec![source], version: prologue.version, alignment, metadata, tensors })
     }
 
-    /// What the file is called in messages.
+    /// What the file is called in messages; the first one of a split model.
     pub fn name(&self) -> &str {
-        self.source.name()
+        self.sources.first().map_or("", |source| source.name())
     }
 
     /// The version of the format, 2 or 3.
     pub fn version(&self) -> u32 {
         self.version
+    }
+
+    /// How many files it lies in.
+    pub fn files(&self) -> usize {
+        self.sources.len()
     }
 
     /// Every tensor starts at a multiple of this many bytes from the start of the data.
@@ -90,7 +98,8 @@ impl Gguf {
         tensor.addressable(length)?;
         // No overflow: the tensor is inside the file.
         let at = tensor.offset() + range.start;
-        let bytes = self.source.read(at..at + length).await?;
+        let source = self.sources.get(tensor.part()).ok_or_else(|| tensor.elsewhere())?;
+        let bytes = source.read(at..at + length).await?;
         let got = bytes.len() as u64;
         if got != length {
             return Err(GgufError::ShortRead { at, asked: length, got });

@@ -35,6 +35,10 @@ impl<T: Named> NamedList<T> {
         &mut self.items
     }
 
+    pub(crate) fn into_items(self) -> Vec<T> {
+        self.items
+    }
+
     pub(crate) fn items(&self) -> &[T] {
         &self.items
     }

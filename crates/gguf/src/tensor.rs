@@ -16,6 +16,7 @@ pub struct TensorInfo {
     dims_used: usize,
     dtype: DType,
     nbytes: u64,
+    part: usize,
     offset: u64,
 }
 
@@ -50,11 +51,16 @@ impl TensorInfo {
         let Some(nbytes) = (elements / block).checked_mul(dtype.block_bytes() as u64) else {
             return Err(GgufError::BytesOverflow { tensor: name, elements, dtype });
         };
-        Ok(Self { name, dims: padded, dims_used: count, dtype, nbytes, offset })
+        Ok(Self { name, dims: padded, dims_used: count, dtype, nbytes, part: 0, offset })
     }
 
     pub(crate) fn move_to(&mut self, offset: u64) {
         self.offset = offset;
+    }
+
+    /// The same tensor in a part of a split model.
+    pub(crate) fn of_part(self, part: usize) -> Self {
+        Self { part, ..self }
     }
 
     /// The name in the file: "blk.0.attn_q.weight".
@@ -72,7 +78,12 @@ impl TensorInfo {
         self.dtype
     }
 
-    /// Where the tensor starts, from the start of the file.
+    /// Which file of a split model it lies in, from 0.
+    pub fn part(&self) -> usize {
+        self.part
+    }
+
+    /// Where the tensor starts, from the start of its file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -136,6 +147,10 @@ impl TensorInfo {
     pub(crate) fn addressable(&self, bytes: u64) -> Result<usize, GgufError> {
         let fits = isize::try_from(bytes).ok().and_then(|bytes| usize::try_from(bytes).ok());
         fits.ok_or_else(|| self.too_large(bytes))
+    }
+
+    pub(crate) fn elsewhere(&self) -> GgufError {
+        GgufError::ElsewhereTensor { tensor: self.name.clone() }
     }
 
     pub(crate) fn too_large(&self, bytes: u64) -> GgufError {

@@ -7,6 +7,7 @@ use rullama_media::MediaError;
 use rullama_models::ModelError;
 
 use crate::{
+    generate::ConstraintError,
     sampling::SamplingError,
     vocabulary::{FamilyError, VocabularyError},
 };
@@ -77,6 +78,9 @@ pub enum RuntimeError {
         /// How many there may be.
         most: usize,
     },
+    /// The answer cannot be held to its form.
+    #[error(transparent)]
+    Constraint(#[from] ConstraintError),
     /// Loading was cancelled.
     #[error("loading was cancelled")]
     Cancelled,
@@ -152,6 +156,7 @@ impl RuntimeError {
             Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
             Self::Placeholders { .. } => "bad_prompt",
             Self::OtherTower { .. } => "unsupported_model",
+            Self::Constraint(_) => "bad_format",
             Self::Cancelled => "cancelled",
             Self::DoesNotFit { .. } => "out_of_memory",
             Self::EmptyPrompt | Self::NoSuchToken { .. } => "bad_prompt",

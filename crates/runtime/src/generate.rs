@@ -1,18 +1,25 @@
 //! From a prompt to events: text, thinking, tool calls, and how it ended.
 
+mod constraint;
+#[cfg(feature = "json")]
+mod json;
 mod pick;
 mod request;
 
 use std::collections::VecDeque;
 
-use rullama_chat::{Event as Said, Parser};
+use rullama_chat::{Event as Said, Parser, Start};
 use rullama_tokenizer::{Render, Special, Stream, Tokenizer};
 use serde_json::{Map, Value};
 
+pub use constraint::{Constraint, ConstraintError};
+#[cfg(feature = "json")]
+pub use json::JsonFormat;
 pub use request::{ChatOptions, Prompt, prompt_of};
 
 use crate::{
     error::RuntimeError,
+    generate::constraint::{Held, Role},
     model::Model,
     options::SamplingOptions,
     sampling::{
@@ -100,6 +107,8 @@ pub struct Generation<'s, 'm> {
     session: &'s mut Session,
     tokenizer: &'m Tokenizer,
     chooser: Chooser,
+    /// What the answer is held to.
+    held: Option<Held>,
     options: SamplingOptions,
     stream: Stream<'m>,
     stops: StopStrings,
@@ -125,16 +134,41 @@ impl<'s, 'm> Generation<'s, 'm> {
         options: &SamplingOptions,
         seed: u32,
     ) -> Result<Self, RuntimeError> {
+        Self::prepared(session, model, prompt, (options, seed), None)
+    }
+
+    /// Prepares an answer that is held to a form; a thought before it is free.
+    ///
+    /// # Errors
+    /// If the prompt does not fit into the context, or the options make no sense.
+    pub fn constrained(
+        session: &'s mut Session,
+        model: &'m Model,
+        prompt: &Prompt,
+        options: &SamplingOptions,
+        seed: u32,
+        constraint: Box<dyn Constraint>,
+    ) -> Result<Self, RuntimeError> {
+        Self::prepared(session, model, prompt, (options, seed), Some(constraint))
+    }
+
+    fn prepared(
+        session: &'s mut Session,
+        model: &'m Model,
+        prompt: &Prompt,
+        (options, seed): (&SamplingOptions, u32),
+        constraint: Option<Box<dyn Constraint>>,
+    ) -> Result<Self, RuntimeError> {
         if prompt.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
         let tokenizer = model.tokenizer()?;
         let chooser = match pick::on_device(options, seed) {
-            Some(pick) => {
+            Some(pick) if constraint.is_none() => {
                 options.validate()?;
                 Chooser::Device(pick)
             }
-            None => {
+            _ => {
                 let mut sampler = Sampler::new(options, seed)?;
                 if options.dry_multiplier != 0.0 {
                     sampler = sampler.with_breakers(breakers(tokenizer, options));
@@ -143,16 +177,22 @@ impl<'s, 'm> Generation<'s, 'm> {
                 Chooser::Host(Box::new(sampler))
             }
         };
+        let parser = prompt.parser.clone();
+        let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
+        let held = constraint
+            .map(|constraint| Held::new(constraint, tokenizer, prompt.thinks, in_thought));
         let cached_tokens = session.set_tokens(&prompt.tokens)?;
         let render = if prompt.parser.is_some() { Render::Markers } else { Render::All };
         Ok(Self {
             session,
             chooser,
+            // What is held to a form is the answer and nothing else, whatever stands in it.
+            parser: parser.map(Parser::new).filter(|_| !held.as_ref().is_some_and(Held::in_answer)),
+            held,
             options: options.clone(),
             stream: tokenizer.stream(render),
             tokenizer,
             stops: StopStrings::new(options.stop.iter().cloned()),
-            parser: prompt.parser.clone().map(Parser::new),
             events: VecDeque::new(),
             prompt_tokens: prompt.tokens.len(),
             cached_tokens,
@@ -234,14 +274,29 @@ impl<'s, 'm> Generation<'s, 'm> {
             self.finish(Finish::Stop);
             return Ok(());
         }
+        let complete = self.follow(id)?;
         let text = self.stream.push(id);
         let step = self.stops.push(&text);
         self.say(&step.text);
         if step.matched.is_some() {
             self.stopped = true;
             self.finish(Finish::Stop);
+        } else if complete {
+            self.finish(Finish::Stop);
         }
         Ok(())
+    }
+
+    /// Tells the constraint which token came; true if nothing can follow it.
+    fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
+        let Some(held) = &mut self.held else { return Ok(false) };
+        let role = held.accept(id)?;
+        if role != Role::Thought && self.parser.is_some() {
+            let rest = self.stops.finish() + &self.stream.finish();
+            self.say(&rest);
+            self.end_parser();
+        }
+        Ok(role == Role::End)
     }
 
     async fn choose(&mut self) -> Result<Option<u32>, RuntimeError> {
@@ -253,7 +308,14 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(None);
         }
         let logits = self.session.logits().await?;
-        let id = sampler.sample(&logits)?.id;
+        let id = match &mut self.held {
+            None => sampler.sample(&logits)?.id,
+            Some(held) => {
+                held.prepare()?;
+                let allow = |id| held.allows(id, self.tokenizer);
+                sampler.sample_with(&logits, Some(&allow))?.id
+            }
+        };
         if self.options.logprobs {
             let top = usize::from(self.options.top_logprobs);
             self.events.push_back(Event::Logprobs(logprobs(&logits, id, top)));
@@ -269,11 +331,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             let rest = self.stops.finish() + &self.stream.finish();
             self.say(&rest);
         }
-        if let Some(mut parser) = self.parser.take() {
-            let mut said = Vec::new();
-            parser.finish(&mut said);
-            self.events.extend(said.into_iter().map(event));
-        }
+        self.end_parser();
         self.events.push_back(Event::Done(Done {
             finish,
             prompt_tokens: self.prompt_tokens,
@@ -281,6 +339,15 @@ impl<'s, 'm> Generation<'s, 'm> {
             answer_tokens: self.answer_tokens,
         }));
         self.ended = true;
+    }
+
+    /// What comes from here on is text.
+    fn end_parser(&mut self) {
+        if let Some(mut parser) = self.parser.take() {
+            let mut said = Vec::new();
+            parser.finish(&mut said);
+            self.events.extend(said.into_iter().map(event));
+        }
     }
 
     fn say(&mut self, text: &str) {

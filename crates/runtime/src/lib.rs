@@ -1,4 +1,4 @@
-//! Models, sessions and sampling: the boundary everything else wraps.
+//! Models, sessions and answers: the boundary everything else wraps.
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
@@ -6,15 +6,13 @@ mod error;
 pub mod generate;
 pub mod hearing;
 pub mod model;
-pub mod options;
-pub mod sampling;
 pub mod session;
-pub mod stop;
 mod tower;
 pub mod vision;
 pub mod vocabulary;
 
 pub use error::RuntimeError;
 pub use model::Model;
+pub use rullama_sampling::{options, sampling, stop};
 pub use session::Session;
 pub use tower::SoftTokens;

@@ -6,7 +6,7 @@ use anyhow::Result;
 use pollster::block_on;
 use rullama_runtime::{
     Model, Session,
-    generate::{Done, Event, Generation, Prompt},
+    generate::{Done, Event, Generation, JsonFormat, Prompt},
     options::{SamplingOptions, resolve_seed},
 };
 
@@ -28,11 +28,18 @@ pub(super) fn answer(
     model: &Model,
     prompt: &Prompt,
     options: &SamplingOptions,
+    format: Option<&JsonFormat>,
     screen: &mut Screen,
 ) -> Result<Answer> {
     let start = Instant::now();
     let seed = resolve_seed(options.seed, entropy());
-    let mut generation = Generation::new(session, model, prompt, options, seed)?;
+    let mut generation = match format {
+        None => Generation::new(session, model, prompt, options, seed)?,
+        Some(format) => {
+            let held_to = format.constraint();
+            Generation::constrained(session, model, prompt, options, seed, held_to)?
+        }
+    };
     block_on(generation.prefill(&mut |_| !interrupt::pressed()))?;
     let (mut text, mut thinking, mut first) = (String::new(), String::new(), None);
     loop {

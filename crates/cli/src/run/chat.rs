@@ -11,7 +11,7 @@ use pollster::block_on;
 use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
     Model, RuntimeError, Session,
-    generate::{ChatOptions, Finish, Prompt, prompt_of},
+    generate::{ChatOptions, Finish, JsonFormat, Prompt, prompt_of},
     model::CacheType,
     options::SamplingOptions,
     session::SessionOptions,
@@ -22,6 +22,7 @@ use serde_json::{Map, Value};
 use super::{
     RunArgs,
     answer::{Answer, answer},
+    format::Format,
     sampling,
     saved::Saved,
     screen::Screen,
@@ -45,6 +46,8 @@ pub(super) struct Chat {
     system: Option<String>,
     thinking: bool,
     hide_thinking: bool,
+    /// What answers are held to.
+    format: Option<JsonFormat>,
     /// Whether times are shown after each answer.
     pub(super) verbose: bool,
     /// Messages every conversation with this model starts with.
@@ -61,6 +64,7 @@ impl Chat {
         let loader = Loader::new(place, &args.device, context, CacheType::F16);
         let (model, load) = loader.load()?;
         let options = sampling::layered(model.gguf(), layers.params.as_ref(), &args.sampling)?;
+        let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
         let session = model.session(&session_options(context, loader.cache))?;
@@ -74,6 +78,7 @@ impl Chat {
             system: args.system.clone().or(layers.system),
             thinking: args.think && !args.no_think,
             hide_thinking: args.hide_thinking,
+            format,
             verbose: args.verbose,
             opening: layers.messages,
             messages: Vec::new(),
@@ -122,7 +127,8 @@ impl Chat {
     }
 
     fn answer(&mut self, screen: &mut Screen, prompt: &Prompt) -> Result<Answer> {
-        let mut answer = answer(&mut self.session, &self.model, prompt, &self.options, screen)?;
+        let (session, format) = (&mut self.session, self.format.as_ref());
+        let mut answer = answer(session, &self.model, prompt, &self.options, format, screen)?;
         answer.times.load = std::mem::take(&mut self.load);
         Ok(answer)
     }
@@ -199,6 +205,11 @@ impl Chat {
 
 fn session_options(context: Option<usize>, cache: CacheType) -> SessionOptions {
     SessionOptions { context, cache, ..SessionOptions::default() }
+}
+
+/// A form made ready for a model's vocabulary.
+fn ready(format: &Format, model: &Model) -> Result<JsonFormat> {
+    Ok(format.of_model(model.tokenizer()?)?)
 }
 
 /// Whether a new device may help.

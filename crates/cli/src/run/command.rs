@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::sampling;
+use super::{format::Format, sampling};
 
 /// What `/help` says.
 pub(super) const HELP: &str = "\
 /set system TEXT             what the model is to be; \"\"\" opens and closes text of several lines
 /set think | nothink         let the model think before it answers, or not
+/set format json | SCHEMA    hold answers to JSON, or to what a JSON schema describes; /set noformat ends it
 /set verbose | quiet         show times after each answer, or not
 /set parameter NAME VALUE    change an option, such as temperature 0.5 or num_ctx 8192
 /show info | parameters | system | template
@@ -39,6 +40,7 @@ pub(super) enum Setting {
     System(String),
     Think(bool),
     Verbose(bool),
+    Format(Option<Format>),
     Parameter(String, Value),
 }
 
@@ -77,13 +79,14 @@ fn first_word(text: &str) -> (&str, &str) {
 }
 
 fn setting(text: &str) -> Result<Setting, String> {
-    const USAGE: &str =
-        "/set takes system TEXT, think, nothink, verbose, quiet, or parameter NAME VALUE";
+    const USAGE: &str = "/set takes system TEXT, think, nothink, format json, noformat, verbose, quiet, or parameter NAME VALUE";
     let (name, rest) = first_word(text);
     match (name, rest.is_empty()) {
         ("system", _) => Ok(Setting::System(unquoted(rest).into())),
         ("think", true) => Ok(Setting::Think(true)),
         ("nothink", true) => Ok(Setting::Think(false)),
+        ("format", false) => Format::parse(rest).map(|format| Setting::Format(Some(format))),
+        ("noformat", true) => Ok(Setting::Format(None)),
         ("verbose", true) => Ok(Setting::Verbose(true)),
         ("quiet", true) => Ok(Setting::Verbose(false)),
         ("parameter", false) => {
@@ -160,6 +163,8 @@ mod tests {
             ("/set think", Command::Set(Setting::Think(true))),
             ("/set nothink", Command::Set(Setting::Think(false))),
             ("/set verbose", Command::Set(Setting::Verbose(true))),
+            ("/set format json", Command::Set(Setting::Format(Some(Format::Json)))),
+            ("/set noformat", Command::Set(Setting::Format(None))),
             ("/set quiet", Command::Set(Setting::Verbose(false))),
             ("/set parameter temperature 0.5", parameter("temperature", json!(0.5))),
             ("/set parameter top_k 7", parameter("top_k", json!(7))),
@@ -188,6 +193,8 @@ mod tests {
             ("/", "/help"),
             ("/set", "parameter NAME VALUE"),
             ("/set think deeply", "nothink"),
+            ("/set format", "format json"),
+            ("/set format yaml", "JSON schema"),
             ("/set parameter", "NAME VALUE"),
             ("/set parameter seed", "NAME VALUE"),
             ("/show", "template"),

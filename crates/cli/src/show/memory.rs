@@ -1,23 +1,27 @@
-//! What a model would take on a GPU, for models that can run here.
+//! What a model would take on a GPU and on the host, for models that can run here.
 
 use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
 use rullama_runtime::model::{LoadOptions, MemoryUse};
 use serde_json::{Value, json};
 
-use crate::output::bytes;
+use crate::{args::ShowArgs, output::bytes};
 
 /// The estimate for a context, with f16 caches; nothing for files that are no whole Gemma 4.
-fn estimate(gguf: &Gguf, context: Option<usize>) -> Option<MemoryUse> {
+fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
     let config = Config::of_file(gguf).ok()?;
     let catalog = Catalog::of_file(gguf, &config.expected()).ok()?;
-    let options =
-        LoadOptions { context: context.map(|tokens| tokens.max(1)), ..LoadOptions::default() };
+    let options = LoadOptions {
+        context: args.ctx.map(|tokens| tokens.max(1)),
+        gpu_budget: args.gpu_memory,
+        host_experts: args.host_experts,
+        ..LoadOptions::default()
+    };
     Some(MemoryUse::estimate(&config, &catalog, &options))
 }
 
-pub(super) fn rows(gguf: &Gguf, context: Option<usize>) -> Option<Vec<Vec<String>>> {
-    let memory = estimate(gguf, context)?;
+pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+    let memory = estimate(gguf, args)?;
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![row("weights", bytes(memory.weights))];
     if memory.table > 0 {
@@ -28,11 +32,18 @@ pub(super) fn rows(gguf: &Gguf, context: Option<usize>) -> Option<Vec<Vec<String
     let (all, without) = (bytes(memory.gpu(true)), bytes(memory.gpu(false)));
     let sum = if memory.table > 0 { format!("{all}, {without} without the table") } else { all };
     rows.push(row("on the GPU", sum));
+    let (all, without) = (bytes(memory.host(true)), bytes(memory.host(false)));
+    let sum = if memory.table > 0 { format!("{without}, {all} with the table") } else { without };
+    let experts = match memory.host_experts {
+        0 => String::new(),
+        layers => format!(", experts of {layers} layers"),
+    };
+    rows.push(row("on the host", sum + &experts + ", as pages of the file"));
     Some(rows)
 }
 
-pub(super) fn json(gguf: &Gguf, context: Option<usize>) -> Option<Value> {
-    let memory = estimate(gguf, context)?;
+pub(super) fn json(gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
+    let memory = estimate(gguf, args)?;
     Some(json!({
         "weights": memory.weights,
         "table": memory.table,
@@ -41,5 +52,8 @@ pub(super) fn json(gguf: &Gguf, context: Option<usize>) -> Option<Value> {
         "context": memory.context,
         "gpu": memory.gpu(true),
         "gpu_without_table": memory.gpu(false),
+        "host": memory.host(false),
+        "host_with_table": memory.host(true),
+        "host_experts": memory.host_experts,
     }))
 }

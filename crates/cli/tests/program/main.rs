@@ -5,9 +5,12 @@
 mod bench;
 mod detokenize;
 mod eval;
+#[cfg(unix)]
+mod interrupt;
 mod list;
 mod manners;
 mod models;
+mod packed;
 mod perplexity;
 mod program;
 mod render;

@@ -4,7 +4,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{
-    models::{MICRO, TINY, golden_arg},
+    models::{FileInFolder, MICRO, TINY, golden_arg},
     program::{Program, has, rullama},
     store::Store,
 };
@@ -145,6 +145,34 @@ fn a_chat_through_a_pipe() {
         .stdin(format!("/load {file}\n"))
         .run();
     has(&outcome.stderr, &["belongs to another model", "micro-e2b"]);
+}
+
+#[test]
+fn answers_held_to_json() {
+    let model = golden_arg(MICRO);
+    let schema = r#"{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9},"ok":{"type":"boolean"}},"required":["n","ok"],"additionalProperties":false}"#;
+    let file = FileInFolder::new("schema.json", schema);
+    let answer = |format: &str| {
+        rullama(["run", &model, "--device", "cpu", "-n", "200", "--ctx", "256", "--seed", "4"])
+            .and(["--format", format, "Hello"])
+            .stdout()
+    };
+    let text = answer(schema);
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!((1..=9).contains(&value["n"].as_i64().unwrap()) && value["ok"].is_boolean(), "{text}");
+    assert_eq!(answer(file.arg()), text);
+    assert!(answer("json").starts_with('{'));
+    let outcome = run(&["--chat", "--seed", "1"])
+        .stdin(format!("/set format {schema}\nHello\n/set noformat\n/set format {{}}}}\n"))
+        .run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let answered = outcome.stdout.lines().nth(1).unwrap_or_default();
+    assert!(outcome.stdout.starts_with("Answers are held to JSON.\n{"), "{answered}");
+    has(&outcome.stdout, &["Answers are free."]);
+    has(&outcome.stderr, &["no JSON"]);
+    has(&run(&["--format", "yaml", "x"]).fails(2), &["give `json`", "yaml"]);
+    let error = run(&["--format", r#"{"type":"objet"}"#, "x"]).fails(1);
+    has(&error, &["cannot be held to this JSON schema", "objet"]);
 }
 
 #[test]

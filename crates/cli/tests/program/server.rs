@@ -10,6 +10,9 @@ use std::{
     thread,
 };
 
+/// Where a server of one file has it.
+const ONLY: &str = "/folder/model.gguf";
+
 /// How a server treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
@@ -23,7 +26,7 @@ pub(crate) enum Manner {
     Missing,
 }
 
-/// A server of one file. It stops when dropped.
+/// A server of one file or several. It stops when dropped.
 pub(crate) struct Server {
     port: u16,
     shared: Arc<Shared>,
@@ -31,17 +34,22 @@ pub(crate) struct Server {
 
 struct Shared {
     manner: Manner,
-    file: Vec<u8>,
+    files: Vec<(String, Vec<u8>)>,
     sent: AtomicU64,
     stopped: AtomicBool,
 }
 
 impl Server {
     pub(crate) fn start(manner: Manner, file: Vec<u8>) -> Self {
+        Self::with_files(manner, vec![(ONLY.into(), file)])
+    }
+
+    /// A server of files under these paths.
+    pub(crate) fn with_files(manner: Manner, files: Vec<(String, Vec<u8>)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sent, stopped) = (AtomicU64::new(0), AtomicBool::new(false));
-        let shared = Arc::new(Shared { manner, file, sent, stopped });
+        let shared = Arc::new(Shared { manner, files, sent, stopped });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
@@ -56,7 +64,11 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/folder/model.gguf", self.port)
+        self.url_of(ONLY)
+    }
+
+    pub(crate) fn url_of(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     /// Bytes of content sent so far.
@@ -75,8 +87,8 @@ impl Drop for Server {
 impl Shared {
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
-        while let Some(range) = requested_range(&mut reader) {
-            let (head, body) = self.answer(range);
+        while let Some((path, range)) = requested_range(&mut reader) {
+            let (head, body) = self.answer(&path, range);
             let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
             // A client that has seen enough goes away.
             if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).is_err() {
@@ -86,30 +98,34 @@ impl Shared {
         }
     }
 
-    fn answer(&self, (first, last): (usize, usize)) -> (String, &[u8]) {
-        let len = self.file.len();
+    fn answer(&self, path: &str, (first, last): (usize, usize)) -> (String, &[u8]) {
+        let missing = ("404 Not Found".into(), &b"no such file"[..]);
+        let Some((_, file)) = self.files.iter().find(|(known, _)| known == path) else {
+            return missing;
+        };
+        let len = file.len();
         match self.manner {
             Manner::Ranges => {
                 let last = last.min(len - 1);
                 let head = format!("206 Partial\r\nContent-Range: bytes {first}-{last}/{len}");
-                (head, &self.file[first..=last])
+                (head, &file[first..=last])
             }
-            Manner::Whole => ("200 OK".into(), &self.file),
+            Manner::Whole => ("200 OK".into(), file),
             Manner::Page => ("200 OK\r\nContent-Type: text/html".into(), b"<html>Sign in</html>"),
-            Manner::Missing => ("404 Not Found".into(), b"no such file"),
+            Manner::Missing => missing,
         }
     }
 }
 
-/// First and last byte the next request asks for; nothing when the client hangs up.
-fn requested_range(reader: &mut impl BufRead) -> Option<(usize, usize)> {
+/// Path, first and last byte the next request asks for; nothing when the client hangs up.
+fn requested_range(reader: &mut impl BufRead) -> Option<(String, (usize, usize))> {
     let mut lines = reader.lines().map_while(Result::ok);
-    lines.next()?;
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
     let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
     let range = headers.iter().find_map(|line| {
         let line = line.to_ascii_lowercase();
         line.strip_prefix("range: bytes=").map(str::to_owned)
     });
     let (first, last) = range.as_deref().unwrap_or("0-").split_once('-')?;
-    Some((first.parse().ok()?, last.parse().unwrap_or(usize::MAX)))
+    Some((path, (first.parse().ok()?, last.parse().unwrap_or(usize::MAX))))
 }

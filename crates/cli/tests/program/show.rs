@@ -198,6 +198,23 @@ fn files_without_the_looks_of_a_path_are_found_too() {
 }
 
 #[test]
+fn experts_are_counted_where_they_will_be() {
+    let model = golden_arg("gguf/micro-moe-Q8_0.gguf");
+    let memory =
+        |flags: &[&str]| rullama(["show", &model, "--json"]).and(flags).json()["memory"].clone();
+    let number = |value: &Value, name: &str| value[name].as_u64().unwrap();
+    let (all, some) = (memory(&[]), memory(&["--host-experts", "1"]));
+    assert_eq!((number(&all, "host"), number(&some, "host_experts")), (0, 1));
+    let moved = number(&some, "host");
+    assert!(moved > 0 && number(&some, "weights") + moved == number(&all, "weights"));
+    let budget = (number(&all, "gpu") - 1).to_string();
+    let within = memory(&["--gpu-memory", &budget]);
+    assert!(number(&within, "host") > 0 && number(&within, "gpu") < number(&all, "gpu"));
+    let text = rullama(["show", &model, "--host-experts", "1"]).stdout();
+    has(&text, &["on the host", "experts of 1 layers"]);
+}
+
+#[test]
 fn memory_is_estimated_for_models_that_run() {
     let model = golden_arg(MICRO);
     has(&rullama(["show", &model]).stdout(), &["Memory it will take", "per-layer table"]);
@@ -212,6 +229,9 @@ fn memory_is_estimated_for_models_that_run() {
         number(&small, "gpu"),
         number(&small, "gpu_without_table") + number(&small, "table")
     );
+    assert_eq!(number(&small, "host"), 0);
+    assert_eq!(number(&small, "host_with_table"), number(&small, "table"));
+    has(&rullama(["show", &model]).stdout(), &["on the host", "as pages of the file"]);
     let broken = FileInFolder::new("m.gguf", small_file().finish().unwrap());
     assert!(rullama(["show", broken.arg(), "--json"]).json()["memory"].is_null());
 }

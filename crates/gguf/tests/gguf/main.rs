@@ -13,6 +13,7 @@ mod metadata;
 mod quant_decode;
 mod quant_encode;
 mod rows;
+mod split;
 mod support;
 mod truncation;
 mod write;

@@ -12,6 +12,8 @@ pub struct Prompt {
     pub tokens: Vec<u32>,
     /// How the answer is taken apart; `None` leaves it as it is.
     pub parser: Option<ParserOptions>,
+    /// Whether the model may think before it answers, where the answer is held to a form.
+    pub thinks: bool,
 }
 
 /// How a conversation is turned into a prompt.
@@ -30,12 +32,12 @@ impl Prompt {
         let tokenizer = model.tokenizer()?;
         let mut tokens = tokenizer.encode(text, Special::None);
         tokens.splice(0..0, tokenizer.bos());
-        Ok(Self { tokens, parser: None })
+        Ok(Self::tokens(tokens))
     }
 
     /// Tokens as they are; the answer is reported as it comes.
     pub fn tokens(tokens: Vec<u32>) -> Self {
-        Self { tokens, parser: None }
+        Self { tokens, parser: None, thinks: false }
     }
 }
 
@@ -59,5 +61,6 @@ pub fn prompt_of(
         start: rendered.end().into(),
         tools: conversation.tools.clone(),
     };
-    Ok(Prompt { tokens: model.tokenizer()?.encode_prompt(&spans), parser: Some(parser) })
+    let tokens = model.tokenizer()?.encode_prompt(&spans);
+    Ok(Prompt { tokens, parser: Some(parser), thinks: conversation.thinking })
 }

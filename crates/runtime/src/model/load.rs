@@ -178,10 +178,11 @@ fn is_table(origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if name == TABLE)
 }
 
-/// Where a weight begins in the file.
-fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> u64 {
+/// Where a weight begins: its part of the model, and the place in that file.
+fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> (usize, u64) {
     let tensors = origin.tensors(ty);
-    tensors.iter().filter_map(|(name, ..)| Some(gguf.tensor(name)?.offset())).min().unwrap_or(0)
+    let places = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
+    places.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
 }
 
 /// A tensor and where its rows begin in its weight.

@@ -120,6 +120,11 @@ impl MemoryUse {
         self.weights + self.caches + self.work + if with_table { self.table } else { 0 }
     }
 
+    /// Bytes the host keeps: experts, and the table where it is not on the GPU. They are pages of the file where that is mapped.
+    pub fn host(&self, with_table: bool) -> u64 {
+        self.host_expert_bytes + if with_table { self.table } else { 0 }
+    }
+
     /// Whether the table shall go onto the GPU.
     pub(super) fn table_wanted(
         &self,

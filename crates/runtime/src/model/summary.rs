@@ -1,6 +1,6 @@
 //! What a file says about its model, before anything is loaded.
 
-use rullama_gguf::{DType, Gguf, TensorInfo};
+use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, gemma4::Config};
 
 use super::{LoadOptions, MemoryUse};
@@ -53,7 +53,7 @@ impl Summary {
             trained_context: config.context,
             // Every template of the family has a switch for it.
             thinking: vocabulary::family(gguf).is_ok(),
-            sampling: SamplingOptions::of_file(gguf),
+            sampling: hinted(gguf),
         })
     }
 }
@@ -80,4 +80,17 @@ fn most_common(tensors: &[TensorInfo]) -> &'static str {
         }
     }
     sums.iter().max_by_key(|(_, bytes)| *bytes).map_or("none", |(dtype, _)| dtype.name())
+}
+
+/// The family's sampling values under a file's hints; hints without meaning are passed over.
+fn hinted(gguf: &Gguf) -> SamplingOptions {
+    let number = |value: &Value| match value {
+        Value::F32(x) => Some(f64::from(*x)),
+        Value::F64(x) => Some(*x),
+        other => other.integer().map(|n| n as f64),
+    };
+    let mut options = SamplingOptions::default();
+    let hints = gguf.metadata().iter();
+    options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
+    options
 }

@@ -1,10 +1,16 @@
 //! What benchmarks ask of a session beside its tokens.
 
-use rullama_engine::gpu::profile::Table;
+use rullama_engine::{gpu::profile::Table, graph::Cost};
 use rullama_models::gemma4::Want;
 
-use super::{Session, steps::step};
+use super::{
+    Pick, Session,
+    steps::{step, want},
+};
 use crate::error::RuntimeError;
+
+/// Runs that a profile of a step is the mean of.
+const PROFILED_RUNS: usize = 5;
 
 impl Session {
     /// Waits until the device has done all that was queued.
@@ -13,6 +19,41 @@ impl Session {
     /// If the device fails.
     pub async fn settle(&self) -> Result<(), RuntimeError> {
         Ok(self.model.0.weights.settle().await?)
+    }
+
+    /// What one step of the token loop costs on any device at the session's position.
+    ///
+    /// # Errors
+    /// If the device has no room for the list.
+    pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
+        let range = self.filled..self.filled + 1;
+        let ready = self.ready(want(pick), 1).await?;
+        Ok(ready.cost(&step(&range, 0)))
+    }
+
+    /// Runs one step of the token loop with a clock around every launch. The step counts for nothing. There is no profile on the
+    /// CPU, or where the host computes experts between launches.
+    ///
+    /// # Errors
+    /// If there is no token, or the device fails.
+    pub async fn profile(&mut self, pick: Pick) -> Result<Option<Table>, RuntimeError> {
+        self.drop_ahead();
+        if self.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        self.prefill(&mut |_| true).await?;
+        // The launch leaves its inputs behind, so that the profiled run reads the same.
+        self.launch(pick).await?;
+        self.drop_ahead();
+        let range = self.filled..self.filled + 1;
+        let ready = self.ready(want(pick), 1).await?;
+        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
+        let step = step(&range, 0);
+        let mut runs = Vec::with_capacity(PROFILED_RUNS);
+        for _ in 0..PROFILED_RUNS {
+            runs.push(plan.profile(&step).await?);
+        }
+        Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
     /// Runs the next `tokens` tokens of a prompt as one run with a clock around every launch. The run counts for nothing. Nothing

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rullama_engine::{
     cpu::Data,
     executor::Device,
-    gpu::{Fence, profile::Table},
-    graph::{Cost, Step},
+    gpu::Fence,
+    graph::Step,
     ops::{Draw, rope_table},
 };
 use rullama_models::gemma4::{Inputs, Kind, Want};
@@ -16,9 +16,6 @@ use crate::error::RuntimeError;
 
 /// Tokens a run of a prompt may have; the session's own limit cuts the list.
 const CHUNKS: [usize; 4] = [8, 32, 128, 512];
-
-/// Runs that a profile is the mean of.
-const PROFILED_RUNS: usize = 5;
 
 /// How the device chooses the next token.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,41 +129,6 @@ impl Session {
         Ok(Some(token))
     }
 
-    /// What one step of the token loop costs on any device at the session's position.
-    ///
-    /// # Errors
-    /// If the device has no room for the list.
-    pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
-        let range = self.filled..self.filled + 1;
-        let ready = self.ready(want(pick), 1).await?;
-        Ok(ready.cost(&step(&range, 0)))
-    }
-
-    /// Runs one step of the token loop with a clock around every launch. The step counts for nothing. There is no profile on the
-    /// CPU, or where the host computes experts between launches.
-    ///
-    /// # Errors
-    /// If there is no token, or the device fails.
-    pub async fn profile(&mut self, pick: Pick) -> Result<Option<Table>, RuntimeError> {
-        self.drop_ahead();
-        if self.tokens.is_empty() {
-            return Err(RuntimeError::EmptyPrompt);
-        }
-        self.prefill(&mut |_| true).await?;
-        // The launch leaves its inputs behind, so that the profiled run reads the same.
-        self.launch(pick).await?;
-        self.drop_ahead();
-        let range = self.filled..self.filled + 1;
-        let ready = self.ready(want(pick), 1).await?;
-        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
-        let step = step(&range, 0);
-        let mut runs = Vec::with_capacity(PROFILED_RUNS);
-        for _ in 0..PROFILED_RUNS {
-            runs.push(plan.profile(&step).await?);
-        }
-        Ok(Some(plan.profile_table(&runs, &step, None)))
-    }
-
     /// How many steps may be under way: a step that needs the host cannot be queued before its token is known.
     fn depth(&self) -> usize {
         let on_gpu = matches!(self.model.device(), Device::Gpu(_));
@@ -176,7 +138,7 @@ impl Session {
     }
 
     /// Queues one step behind those under way.
-    async fn launch(&mut self, pick: Pick) -> Result<(), RuntimeError> {
+    pub(super) async fn launch(&mut self, pick: Pick) -> Result<(), RuntimeError> {
         let seed = match pick {
             Pick::Greedy => 0,
             Pick::Drawn { seed, .. } => seed,
@@ -271,7 +233,7 @@ impl Session {
     }
 }
 
-fn want(pick: Pick) -> Want {
+pub(super) fn want(pick: Pick) -> Want {
     match pick {
         Pick::Greedy => Want::Greedy,
         Pick::Drawn { .. } => Want::Drawn,

@@ -4,10 +4,13 @@ mod answers;
 mod chunks;
 mod counts;
 mod experts;
+mod files;
 mod golden;
 mod hearing;
 mod hostile;
 mod media;
+#[cfg(feature = "json")]
+mod json;
 mod parity;
 mod sessions;
 mod taps;

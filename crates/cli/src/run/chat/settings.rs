@@ -5,7 +5,7 @@ use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
 use serde_json::{Map, Value, json};
 
-use super::{Chat, sampling, session_options};
+use super::{Chat, ready, sampling, session_options};
 use crate::{
     output::{bytes, safe, safe_lines, table},
     run::command::{Setting, Topic},
@@ -25,6 +25,14 @@ impl Chat {
                     "The model {} before it answers.\n",
                     if on { "thinks" } else { "does not think" }
                 )
+            }
+            Setting::Format(None) => {
+                self.format = None;
+                "Answers are free.\n".into()
+            }
+            Setting::Format(Some(format)) => {
+                self.format = Some(ready(&format, &self.model)?);
+                "Answers are held to JSON.\n".into()
             }
             Setting::Verbose(on) => {
                 self.verbose = on;

@@ -1,6 +1,6 @@
 //! Saving a sampler and going on.
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Sampler, SamplerState, SamplingError},
 };

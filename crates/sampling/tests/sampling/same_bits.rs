@@ -1,7 +1,7 @@
 //! The same numbers on every target, bit for bit: hashes of many results, stored once and checked natively and
 //! as wasm.
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Candidates, Sampler, logprobs::logprobs},
 };

@@ -1,20 +1,10 @@
 //! Sampling hints of a GGUF file: metadata under `general.sampling.`.
 
-use rullama_gguf::{Gguf, Value};
-
 use super::{OptionWarning, SamplingOptions};
 
 const PREFIX: &str = "general.sampling.";
 
 impl SamplingOptions {
-    /// The family's values under a file's hints; hints without meaning are passed over.
-    pub fn of_file(gguf: &Gguf) -> Self {
-        let mut options = Self::default();
-        let hints = gguf.metadata().iter();
-        options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
-        options
-    }
-
     /// Lays a file's hints over the built-in values. Keys outside `general.sampling.` are passed over silently,
     /// hints that are unknown or have no meaning with a warning: a file must not make a model unusable.
     pub fn apply_hints<'a>(
@@ -55,13 +45,5 @@ impl SamplingOptions {
             _ => return false,
         }
         true
-    }
-}
-
-fn number(value: &Value) -> Option<f64> {
-    match value {
-        Value::F32(x) => Some(f64::from(*x)),
-        Value::F64(x) => Some(*x),
-        other => other.integer().map(|n| n as f64),
     }
 }

@@ -1,6 +1,6 @@
 //! Mirostat through the sampler.
 
-use rullama_runtime::options::SamplingOptions;
+use rullama_sampling::options::SamplingOptions;
 
 use crate::{LOGITS, assert_close, off, sampler};
 

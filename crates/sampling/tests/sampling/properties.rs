@@ -1,7 +1,7 @@
 //! What holds for all logits and all valid options.
 
 use proptest::{collection::vec, option, prelude::*};
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Candidates, SamplingError, top_p},
 };

@@ -1,7 +1,7 @@
 //! Stop strings, whatever the borders between pieces.
 
 use proptest::{collection::vec, prelude::*};
-use rullama_runtime::stop::{StopStep, StopStrings};
+use rullama_sampling::stop::{StopStep, StopStrings};
 
 /// Pushes the pieces; gives what each brought and what `finish` released.
 fn run(stops: &[&str], pieces: &[&str]) -> (Vec<StopStep>, String) {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use rullama_runtime::{options::SamplingOptions, sampling::SamplingError};
+use rullama_sampling::{options::SamplingOptions, sampling::SamplingError};
 
 use crate::{LOGITS, off, sampler};
 

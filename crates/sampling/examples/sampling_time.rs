@@ -3,7 +3,7 @@
 
 use std::{hint::black_box, time::Instant};
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Sampler, SamplingError, logprobs::logprobs},
 };

@@ -1,6 +1,6 @@
 //! DRY through the sampler: window, breakers and limits.
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Sampler, SequenceBreakers},
 };

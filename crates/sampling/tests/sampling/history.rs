@@ -1,6 +1,6 @@
 //! Which tokens the penalties see.
 
-use rullama_runtime::options::SamplingOptions;
+use rullama_sampling::options::SamplingOptions;
 
 use crate::{LOGITS, off, sampler};
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{
         Candidates, SequenceBreakers,

@@ -12,7 +12,7 @@ mod same_bits;
 mod state;
 mod worked_numbers;
 
-use rullama_runtime::{
+use rullama_sampling::{
     options::SamplingOptions,
     sampling::{Candidates, Sampler},
 };

@@ -1,6 +1,6 @@
 //! Log-probabilities of raw logits.
 
-use rullama_runtime::sampling::logprobs::logprobs;
+use rullama_sampling::sampling::logprobs::logprobs;
 
 use crate::{LOGITS, assert_close, logits_of};
 

@@ -1,6 +1,6 @@
 //! Filters at the borders of their parameters.
 
-use rullama_runtime::sampling::{
+use rullama_sampling::sampling::{
     Candidates, Order, draw, min_p,
     temperature::{self, DynamicTemperature},
     top_k, top_n_sigma, top_p, typical,

@@ -1,0 +1,184 @@
+//! Answers held to JSON: random models obey too.
+
+use std::rc::Rc;
+
+use pollster::block_on;
+use rullama_chat::{Conversation, Message};
+use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    Model, RuntimeError,
+    generate::{
+        ChatOptions, ConstraintError, Event, Finish, Generation, JsonFormat, Prompt, prompt_of,
+    },
+    options::SamplingOptions,
+    session::SessionOptions,
+    vocabulary::tokenizer,
+};
+use rullama_source::MemorySource;
+use rullama_testkit::real_vocabulary;
+use rullama_tokenizer::Special;
+use serde_json::{Value, json};
+
+use crate::golden::model;
+
+/// What was thought, what was said, and how it ended.
+struct Answer {
+    thought: String,
+    text: String,
+    finish: Finish,
+    tokens: usize,
+}
+
+fn answer(model: &Model, prompt: &Prompt, format: &JsonFormat, seed: u32, limit: i32) -> Answer {
+    // As wild as it gets: everything the form leaves is as likely as its logit says.
+    let options =
+        SamplingOptions { num_predict: limit, top_k: 0, top_p: 1.0, ..Default::default() };
+    let mut session = model.session(&SessionOptions::default()).expect("a session");
+    let form = format.constraint();
+    let mut generation =
+        Generation::constrained(&mut session, model, prompt, &options, seed, form).expect("begins");
+    let (mut thought, mut text) = (String::new(), String::new());
+    while let Some(event) = block_on(generation.next()).expect("an event") {
+        match event {
+            Event::Thinking(piece) => thought += &piece,
+            Event::Text(piece) => text += &piece,
+            Event::Done(done) => {
+                return Answer { thought, text, finish: done.finish, tokens: done.answer_tokens };
+            }
+            other => panic!("{other:?} is no part of such an answer"),
+        }
+    }
+    panic!("an answer ends");
+}
+
+fn chat(model: &Model, thinking: bool) -> Prompt {
+    let messages = vec![Message::new("user", "hello")];
+    let conversation = Conversation { messages, thinking, ..Conversation::default() };
+    prompt_of(model, &conversation, ChatOptions::default()).expect("a prompt")
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "kind": { "enum": ["cat", "dog"] },
+            "age": { "type": "integer", "minimum": 0, "maximum": 30 },
+            "tame": { "$ref": "#/$defs/truth" },
+        },
+        "required": ["kind", "age", "tame"],
+        "additionalProperties": false,
+        "$defs": { "truth": { "type": "boolean" } },
+    })
+}
+
+#[test]
+fn a_schema_is_followed_to_its_end() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let format = JsonFormat::schema(model.tokenizer().expect("words"), schema()).expect("a form");
+    for (seed, prompt) in
+        (0..).zip([chat(&model, false), Prompt::text(&model, "a").expect("tokens")])
+    {
+        let answer = answer(&model, &prompt, &format, seed, 400);
+        assert_eq!(answer.finish, Finish::Stop, "{}", answer.text);
+        let value: Value = serde_json::from_str(&answer.text).expect(&answer.text);
+        assert!(["cat", "dog"].contains(&value["kind"].as_str().expect("a text")), "{value}");
+        assert!((0..=30).contains(&value["age"].as_i64().expect("a number")), "{value}");
+        assert!(value["tame"].is_boolean() && value.as_object().expect("an object").len() == 3);
+    }
+}
+
+#[test]
+fn any_object_is_json_or_cut_by_the_limit() {
+    let model = model("micro-e2b-Q8_0", &Device::Cpu);
+    let format = JsonFormat::object(model.tokenizer().expect("words")).expect("a form");
+    let prompt = chat(&model, false);
+    let mut whole = 0;
+    for seed in 0..12 {
+        let Answer { text, finish, tokens, .. } = answer(&model, &prompt, &format, seed, 60);
+        match finish {
+            Finish::Stop => {
+                whole += 1;
+                let value: Value = serde_json::from_str(&text).expect(&text);
+                assert!(value.is_object(), "{text}");
+            }
+            Finish::Length => {
+                assert_eq!(tokens, 60);
+                let error = serde_json::from_str::<Value>(&text).expect_err("unfinished");
+                assert!(error.is_eof() || text.contains('\u{FFFD}'), "{error}: {text}");
+            }
+            other => panic!("{other:?}: {text}"),
+        }
+    }
+    assert!(whole > 0, "no answer was finished");
+}
+
+#[test]
+fn a_thought_is_free_and_the_answer_is_not() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let tokenizer = model.tokenizer().expect("words");
+    let form = json!({ "enum": ["<|channel>", "<tool_call|>"] });
+    let format = JsonFormat::schema(tokenizer, form).expect("a form");
+    // The prompt opens the thought, and the model's own words are few: it has to close it to get on.
+    let mut prompt = chat(&model, true);
+    let opened = tokenizer.id_of("<|channel>").expect("a marker");
+    prompt.tokens.push(opened);
+    let mut parser = prompt.parser.clone().expect("a parser");
+    parser.start = rullama_chat::Start::Thinking;
+    prompt.parser = Some(parser);
+    let limited = answer(&model, &prompt, &format, 5, 30);
+    assert_eq!(limited.finish, Finish::Length, "a thought of noise goes on");
+    assert!(!limited.thought.is_empty() && limited.text.is_empty());
+    // As if it had closed it.
+    prompt.tokens.push(tokenizer.id_of("<channel|>").expect("a marker"));
+    prompt.parser.as_mut().expect("a parser").start = rullama_chat::Start::Content;
+    prompt.thinks = false;
+    let answer = answer(&model, &prompt, &format, 5, 60);
+    assert_eq!((answer.finish, answer.thought.as_str()), (Finish::Stop, ""));
+    // Markers that the form asks for are text.
+    assert!(["\"<|channel>\"", "\"<tool_call|>\""].contains(&&*answer.text), "{}", answer.text);
+}
+
+#[test]
+fn the_real_vocabulary_follows_json_and_ends_with_it() {
+    let source = Rc::new(MemorySource::new("vocabulary", real_vocabulary()));
+    let gguf = block_on(Gguf::open(source)).expect("the file opens");
+    let tokenizer = tokenizer(&gguf).expect("words");
+    let format = JsonFormat::schema(&tokenizer, json!({})).expect("a form");
+    let end = tokenizer.eot().expect("turns end");
+    let text = "{\"name\": \"Käse 🧀\",\n  \"parts\": [1, -2.5e3, true, null, {}]}";
+    let mut constraint = format.constraint();
+    let mut complete = false;
+    for id in tokenizer.encode(text, Special::None) {
+        assert!(!complete, "more comes");
+        constraint.prepare().expect("a mask");
+        let piece = tokenizer.token_text(id);
+        assert!(constraint.allows(id), "{piece:?}");
+        assert!(!constraint.allows(end), "the end before {piece:?}");
+        for unwanted in ["<unused1>", "<|channel>", "<bos>"] {
+            assert!(!constraint.allows(tokenizer.id_of(unwanted).expect("a token")), "{unwanted}");
+        }
+        complete = constraint.accept(id).expect("it was allowed");
+    }
+    assert!(complete, "nothing can follow the last brace");
+    constraint.prepare().expect("a mask");
+    assert!(constraint.allows(end) && !constraint.allows(tokenizer.id_of("a").expect("a letter")));
+    assert!(!constraint.allows(u32::MAX));
+}
+
+#[test]
+fn forms_that_cannot_be() {
+    let model = model("tiny-e2b-Q4_K_M", &Device::Cpu);
+    let tokenizer = model.tokenizer().expect("words");
+    for bad in [
+        json!("object"),
+        json!({ "type": "objet" }),
+        json!({ "$ref": "#/$defs/nothing" }),
+        json!({ "type": "integer", "minimum": 3, "maximum": 2 }),
+        json!({ "type": "string", "pattern": "(" }),
+    ] {
+        let error = JsonFormat::schema(tokenizer, bad.clone()).expect_err("no form");
+        assert!(matches!(error, ConstraintError::Schema { .. }), "{bad}: {error}");
+        assert_eq!(RuntimeError::from(error).code(), "bad_format");
+    }
+}
