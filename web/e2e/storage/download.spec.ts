@@ -1,16 +1,23 @@
 // Downloads that are kept: whole, read while they arrive, checked, read again without a network.
 import { PART, type Thread, SIZE, digest, expect, patternBody, test } from "./fixtures.ts";
 
-for (const thread of ["worker", "page"] satisfies Thread[]) {
-  test.describe(`in a ${thread}`, () => {
+const PLACES: { thread: Thread; pumpInWorker: boolean }[] = [
+  { thread: "worker", pumpInWorker: true },
+  { thread: "worker", pumpInWorker: false },
+  { thread: "page", pumpInWorker: true },
+  { thread: "page", pumpInWorker: false },
+];
+
+for (const { thread, pumpInWorker } of PLACES) {
+  test.describe(`in a ${thread}, the download ${pumpInWorker ? "in a worker" : "there too"}`, () => {
     test.use({ thread });
 
     test("a download is kept, and read offline the next time", async ({ server, run, context }) => {
       const file = server.file("/m.gguf", patternBody(SIZE));
       const sha256 = await file.sha256();
       const first = await run(
-        async ({ url, sha256 }) => {
-          const number = await lab.open(url, { sha256 });
+        async ({ url, sha256, pumpInWorker }) => {
+          const number = await lab.open(url, { sha256 }, { pumpInWorker });
           const digest = await lab.digest(number);
           await Promise.all([lab.model(number).verified, lab.model(number).stored]);
           const { id, name } = lab.model(number);
@@ -23,18 +30,18 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
             rising: lab.heard.every((have, i, all) => i === 0 || have >= all[i - 1]!),
           };
         },
-        { url: file.url, sha256 },
+        { url: file.url, sha256, pumpInWorker },
       );
       expect(first).toEqual({ digest: sha256, id: `sha256-${sha256}`, name: "m.gguf", last: SIZE, rising: true });
       const asked = file.requests.length;
       await context.setOffline(true);
       const again = await run(
-        async ({ url, sha256 }) => {
-          const number = await lab.open(url, { sha256 });
+        async ({ url, sha256, pumpInWorker }) => {
+          const number = await lab.open(url, { sha256 }, { pumpInWorker });
           await Promise.all([lab.model(number).verified, lab.model(number).stored]);
           return { digest: await lab.digest(number), models: (await lab.models.report()).models };
         },
-        { url: file.url, sha256 },
+        { url: file.url, sha256, pumpInWorker },
       );
       expect(again.digest).toBe(sha256);
       expect(again.models).toMatchObject([
@@ -48,10 +55,13 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
     test("weights are read while the file arrives", async ({ server, run }) => {
       const file = server.file("/m.gguf", patternBody(SIZE));
       file.hold(8 * PART + 100);
-      const early = await run(async (url) => {
-        const number = await lab.open(url);
-        return { digest: await lab.digest(number, 0, 400_000), pending: await lab.pending(lab.model(number).stored) };
-      }, file.url);
+      const early = await run(
+        async ({ url, pumpInWorker }) => {
+          const number = await lab.open(url, {}, { pumpInWorker });
+          return { digest: await lab.digest(number, 0, 400_000), pending: await lab.pending(lab.model(number).stored) };
+        },
+        { url: file.url, pumpInWorker },
+      );
       expect(early).toEqual({ digest: await digest(file.body, 0, 400_000), pending: true });
       const waits = await run(() => lab.pending(lab.digest(0, 600_000, 650_000)), undefined);
       expect(waits).toBe(true);
@@ -65,15 +75,15 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
       const sha256 = await file.sha256();
       file.corruptAt = SIZE - 5;
       const seen = await run(
-        async ({ url, sha256 }) => {
-          const number = await lab.open(url, { sha256 });
+        async ({ url, sha256, pumpInWorker }) => {
+          const number = await lab.open(url, { sha256 }, { pumpInWorker });
           const { verified, stored, source } = lab.model(number);
           await lab.digest(number, 0, 1000);
           const failures = [await lab.ends(verified), await lab.ends(stored), await lab.ends(source.read(0, 10))];
           source.close();
           return { failures, files: await lab.files(), models: (await lab.models.report()).models };
         },
-        { url: file.url, sha256 },
+        { url: file.url, sha256, pumpInWorker },
       );
       expect(seen.failures.map((failure) => failure?.code)).toEqual(["checksum", "checksum", "checksum"]);
       expect(seen.failures[0]?.fields).toMatchObject({ expected: sha256 });

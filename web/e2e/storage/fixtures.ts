@@ -33,6 +33,7 @@ export async function enter(page: Page, server: TestServer, thread: Thread = "wo
 export const test = base.extend<{ server: TestServer; thread: Thread; run: Run }>({
   shareBrowser: [true, { scope: "worker" }],
   thread: ["worker", { option: true }],
+  // oxlint-disable-next-line no-empty-pattern -- Playwright reads the names in it
   server: async ({}, use) => {
     const server = await TestServer.start({ folders: { "/": web } });
     await use(server);

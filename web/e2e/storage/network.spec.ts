@@ -34,7 +34,8 @@ for (const keep of [true, false]) {
       file.cuts = [Infinity, 5000, 0, 10_000, 200_000, 3];
       const got = await run(
         async ({ url, keep }) => {
-          const number = await lab.open(url, { keep });
+          // What arrived just before a cut may be lost with it, so that not every try makes progress.
+          const number = await lab.open(url, { keep }, { tries: 8 });
           const digest = await lab.digest(number);
           await lab.model(number).stored;
           return digest;
@@ -62,29 +63,20 @@ for (const keep of [true, false]) {
       expect(await reading).toBe(await file.sha256());
     });
 
-    test("endless trouble ends with an error, and what is here stays readable", async ({ server, run }) => {
+    test("endless trouble ends with an error", async ({ server, run }) => {
       const file = server.file("/m.gguf", patternBody(SIZE));
-      const seen = await run(
-        async ({ url, keep }) => {
-          const number = await lab.open(url, { keep });
-          return lab.digest(number, 0, 1000);
-        },
-        { url: file.url, keep },
-      );
-      expect(seen).toBe(await digest(file.body, 0, 1000));
-      await run(async (keep) => (keep ? lab.model(0).stored : undefined), keep);
-      const broken = server.file("/n.gguf", patternBody(SIZE, 2));
-      broken.cuts = [Infinity, 2 * PART, ...Array.from({ length: 100 }, () => 0)];
+      file.cuts = [Infinity, ...Array.from({ length: 100 }, () => 0)];
       const outcome = await run(
         async ({ url, keep }) => {
           const number = await lab.open(url, { keep });
           const { source, stored } = lab.model(number);
-          const read = await lab.ends(source.read(8 * 65_536, 10_000));
-          return { stored: (await lab.ends(stored))?.code, read: read?.code };
+          const reads = [0, 900_000].map(async (at) => (await lab.ends(source.read(at, 10_000)))?.code);
+          return { reads: await Promise.all(reads), stored: (await lab.ends(stored))?.code };
         },
-        { url: broken.url, keep },
+        { url: file.url, keep },
       );
-      expect(outcome).toEqual({ stored: keep ? "network" : undefined, read: "network" });
+      expect(outcome).toEqual({ reads: ["network", "network"], stored: keep ? "network" : undefined });
+      expect(file.requests.length).toBeLessThan(40);
     });
 
     test("a file that is replaced while it is read is noticed", async ({ server, run }) => {
@@ -98,16 +90,15 @@ for (const keep of [true, false]) {
         { url: file.url, keep },
       );
       file.replace(patternBody(SIZE, 9), '"two"');
-      file.cuts = [0];
+      file.breakConnections();
       file.release();
       const outcome = await run(async () => {
         const { source, stored } = lab.model(0);
         const read = await lab.ends(source.read(source.size - 5000, 5000));
         return { read: read?.code, stored: (await lab.ends(stored))?.code };
       }, undefined);
-      // The writer's request was answered by the old file's server to its end, unless it had to ask again.
-      expect(["file_changed", undefined]).toContain(outcome.read);
-      if (!keep) expect(outcome.read).toBe("file_changed");
+      expect(outcome).toEqual({ read: "file_changed", stored: keep ? "file_changed" : undefined });
+      if (keep) expect(await run(() => lab.files(), undefined)).toEqual({});
     });
   });
 }

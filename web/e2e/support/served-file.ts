@@ -31,6 +31,7 @@ export class ServedFile {
   corruptAt: number | null = null;
   /** Say `Content-Range` (which other origins only see where it is exposed). */
   sayRange = true;
+  private readonly open = new Set<ServerResponse>();
   private held = Infinity;
   private freed: () => void = () => {};
   private free: Promise<void> = Promise.resolve();
@@ -57,6 +58,11 @@ export class ServedFile {
     if (offset === Infinity) this.held = Infinity;
     else this.hold(offset);
     resume();
+  }
+
+  /** Breaks all connections on which it is being sent. */
+  breakConnections(): void {
+    for (const response of this.open) response.destroy();
   }
 
   /** Another file in its place, with another ETag. */
@@ -102,8 +108,13 @@ export class ServedFile {
     const entry = { method: request.method ?? "GET", range: request.headers.range, start, end, sent: 0 };
     this.requests.push(entry);
     response.writeHead(range === "whole" ? 200 : 206, headers);
-    if (request.method === "HEAD") response.end();
-    else await this.send(entry, response);
+    if (request.method === "HEAD") {
+      response.end();
+      return;
+    }
+    this.open.add(response);
+    response.once("close", () => this.open.delete(response));
+    await this.send(entry, response);
   }
 
   private corrupt(bytes: Uint8Array, at: number): Uint8Array {

@@ -1,16 +1,20 @@
 // Names of models: which the host offers, whether two are the same, and which one was meant.
 
-import { NetworkError, NotFoundError, RullamaError } from "../errors.js";
+import { CancelledError, NetworkError, NotFoundError, RullamaError } from "../errors.js";
 import type { ServedModel } from "../types.js";
+
+/** A host that does not list its models within this time has none for us. */
+const PATIENCE_MS = 20_000;
 
 /** Models that a `rullama serve` at `host` offers; undefined where something else answers there. */
 export async function servedModels(host: string, signal?: AbortSignal): Promise<ServedModel[] | undefined> {
   const url = new URL("/rullama/models", host).href;
   let response: Response;
   try {
-    response = await fetch(url, { cache: "no-store", ...(signal ? { signal } : {}) });
+    const limit = AbortSignal.timeout(PATIENCE_MS);
+    response = await fetch(url, { cache: "no-store", signal: signal ? AbortSignal.any([signal, limit]) : limit });
   } catch (error) {
-    if (signal?.aborted) throw new RullamaError("cancelled", "cancelled", { cause: error });
+    if (signal?.aborted) throw new CancelledError("cancelled", { cause: error });
     throw new NetworkError(`${host} could not be asked for its models; is it running?`, undefined, { cause: error });
   }
   if (!response.ok) return undefined;

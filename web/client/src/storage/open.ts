@@ -9,16 +9,7 @@ import { HttpSource, probe } from "./http.js";
 import { ifFree, share, useLock, writeLock } from "./locks.js";
 import { digestOf, modelLayer, sameName, servedModels, unknownName } from "./names.js";
 import type { StoredRecord } from "./opfs.js";
-import {
-  deleteEntry,
-  freeBytes,
-  listRecords,
-  modelFolder,
-  newRecord,
-  noRoom,
-  partLengths,
-  readRecord,
-} from "./opfs.js";
+import { deleteEntry, listRecords, modelFolder, newRecord, noRoom, roomFor, partLengths, readRecord } from "./opfs.js";
 import { writeRecord } from "./opfs.js";
 import { PartsSource } from "./parts.js";
 import { extentOf } from "./ranges.js";
@@ -42,8 +33,7 @@ export async function openModel(source: ModelSource, options: OpenOptions, tunin
   const host = options.host ?? self.location.origin;
   const address = addressOf(source, host);
   if (address === undefined) return openName(String(source), host, sha256, options, tuning);
-  const name = decodeURIComponent(address.pathname.split("/").pop() ?? "") || address.host;
-  return openRemote({ url: address.href, name, sha256 }, options, tuning);
+  return openRemote({ url: address.href, name: fileName(address), sha256 }, options, tuning);
 }
 
 /** Whether downloads can be kept here: private files need a secure context and are missing in some private windows. */
@@ -60,6 +50,15 @@ function addressOf(source: string | URL, host: string): URL | undefined {
   if (/^https?:/i.test(source)) return checkAddress(new URL(source));
   if (/^(\/|\.\.?\/)/.test(source)) return checkAddress(new URL(source, host));
   return undefined;
+}
+
+function fileName(address: URL): string {
+  const last = address.pathname.split("/").pop() ?? "";
+  try {
+    return decodeURIComponent(last) || address.host;
+  } catch {
+    return last;
+  }
 }
 
 function checkAddress(address: URL): URL {
@@ -236,8 +235,8 @@ async function deleteOldVersions({ url, sha256 }: Remote, id: string): Promise<v
 }
 
 async function checkRoom(needed: number): Promise<void> {
-  const free = await freeBytes();
-  if (free !== undefined && needed > free) throw new QuotaError(noRoom(needed, free), needed, free);
+  const free = await roomFor(needed);
+  if (free !== undefined && free < needed) throw new QuotaError(noRoom(needed, free), needed, free);
 }
 
 /** A source that gives something back when it is closed. */

@@ -4,9 +4,11 @@ import { QuotaError, RullamaError } from "../errors.js";
 import type { ServedModel } from "../types.js";
 import { partIndex, partName } from "./ranges.js";
 import { sleep } from "./request.js";
-import { openSync } from "./sync-access.js";
+import { type SyncHandle, openSync } from "./sync-access.js";
 
 const RECORD = "record.json";
+/** Beside the models: shows how long a file may become, and goes at once. */
+const ROOM = "room";
 /** Raised when records or parts change their meaning; others are not read and count as leftovers. */
 const FORMAT = 1;
 /** A tab that died, or is about to close, keeps its files for a moment. */
@@ -148,8 +150,8 @@ export async function deletePart(folder: FileSystemDirectoryHandle, index: numbe
   await folder.removeEntry(partName(index));
 }
 
-/** Room left for this origin; undefined where the browser does not tell. */
-export async function freeBytes(): Promise<number | undefined> {
+/** Room left for this origin by the browser's own word; undefined where it does not tell. */
+async function estimatedRoom(): Promise<number | undefined> {
   const { quota, usage } = await navigator.storage.estimate();
   return quota === undefined || usage === undefined ? undefined : Math.max(0, quota - usage);
 }
@@ -158,11 +160,52 @@ export async function freeBytes(): Promise<number | undefined> {
 export async function storageError(error: unknown, needed: number): Promise<RullamaError> {
   if (error instanceof RullamaError) return error;
   if (isNamed(error, "QuotaExceededError")) {
-    const free = (await freeBytes().catch(() => undefined)) ?? 0;
+    const free = (await roomFor(needed).catch(() => undefined)) ?? 0;
     return new QuotaError(noRoom(needed, free), needed, free, { cause: error });
   }
   const reason = error instanceof Error ? error.message : String(error);
   return new RullamaError("storage", `this browser's storage failed: ${reason}`, { cause: error });
+}
+
+/**
+ * How many of `needed` bytes there is room for; undefined where nobody can tell.
+ *
+ * Browsers answer `estimate()` with made-up figures so that pages cannot tell devices apart: too high for a full disk, too low
+ * for a large model. A file that is made this long (without writing it) tells the truth, where there are synchronous handles.
+ */
+export async function roomFor(needed: number): Promise<number | undefined> {
+  const root = await navigator.storage.getDirectory();
+  const own = await root.getDirectoryHandle("rullama", { create: true });
+  const access = await openSync(await own.getFileHandle(ROOM, { create: true }), "readwrite").catch(() => undefined);
+  if (!access) {
+    await own.removeEntry(ROOM).catch(() => {});
+    const room = await estimatedRoom();
+    return room === undefined ? undefined : Math.min(room, needed);
+  }
+  try {
+    if (fits(access, needed)) return needed;
+    let [least, most] = [0, needed];
+    while (most - least > needed / 256) {
+      const middle = Math.floor((least + most) / 2);
+      if (fits(access, middle)) least = middle;
+      else most = middle;
+    }
+    return least;
+  } finally {
+    access.truncate(0);
+    access.close();
+    await own.removeEntry(ROOM).catch(() => {});
+  }
+}
+
+function fits(access: SyncHandle, bytes: number): boolean {
+  try {
+    access.truncate(bytes);
+    return true;
+  } catch (error) {
+    if (isNamed(error, "QuotaExceededError")) return false;
+    throw error;
+  }
 }
 
 /** The sentence for a quota that does not do. */

@@ -11,10 +11,10 @@ export type FromPump =
 export async function runPump(job: PumpJob, report: (state: PumpReport) => void, signal: AbortSignal): Promise<void> {
   const worker = job.tuning.pumpInWorker ? await spawn() : undefined;
   if (!worker) return pump(job, report, signal);
-  if (signal.aborted) throw new CancelledError();
   const tell = (message: ToPump) => worker.postMessage(message);
   const stop = () => tell({ type: "stop" });
   try {
+    if (signal.aborted) throw new CancelledError();
     await new Promise<void>((resolve, reject) => {
       worker.onmessage = ({ data }: MessageEvent<FromPump>) => {
         if (data.type === "report") report(data.state);

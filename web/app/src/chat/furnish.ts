@@ -1,0 +1,45 @@
+// What rendered markdown gets beyond its elements: heads with a copy button on code, and room for wide tables.
+
+import { copy } from "./copy.js";
+
+function codeFrame(pre: HTMLPreElement): HTMLElement {
+  const code = pre.querySelector("code");
+  const language = code?.className.replace("language-", "") ?? "";
+  const frame = document.createElement("div");
+  frame.className = "code";
+  const head = document.createElement("div");
+  head.className = "code-head";
+  const name = document.createElement("span");
+  name.textContent = language || "text";
+  const button = document.createElement("button");
+  button.type = "button";
+  button.className = "quiet small";
+  button.textContent = "Copy";
+  button.setAttribute("aria-label", language ? `Copy the ${language} code` : "Copy the code");
+  button.addEventListener("click", () => void copy(code?.textContent ?? "", button));
+  head.append(name, button);
+  pre.replaceWith(frame);
+  frame.append(head, pre);
+  return frame;
+}
+
+/** Long lines scroll sideways; keyboards must get there too. */
+function scrollable(element: HTMLElement, label: string): void {
+  element.tabIndex = 0;
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", label);
+}
+
+export function furnish(content: DocumentFragment): void {
+  for (const pre of content.querySelectorAll("pre")) {
+    codeFrame(pre);
+    scrollable(pre, "Code");
+  }
+  for (const table of content.querySelectorAll("table")) {
+    const wide = document.createElement("div");
+    wide.className = "wide";
+    table.replaceWith(wide);
+    wide.append(table);
+    scrollable(wide, "Table");
+  }
+}

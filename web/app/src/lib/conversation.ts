@@ -1,0 +1,124 @@
+// A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
+
+import type { ErrorCode, Finish, Message, ToolCall, Usage } from "rullama";
+
+export type Role = "user" | "assistant" | "tool";
+
+export interface Turn {
+  id: string;
+  conversation: string;
+  /** The turn it answers; null for the first one. */
+  parent: string | null;
+  role: Role;
+  content: string;
+  thinking?: string;
+  toolCalls?: ToolCall[];
+  /** Calls of tools that could not be read, as they were written. */
+  badCalls?: string[];
+  toolName?: string;
+  /** Milliseconds since 1970. */
+  created: number;
+  /** Which model answered. */
+  model?: string;
+  /** Absent while the answer is being written, or where the tab was closed meanwhile. */
+  finish?: Finish | "failed";
+  failure?: ErrorCode;
+  usage?: Usage;
+  /** How many of the oldest turns the model was not shown, so that the rest fitted. */
+  leftOut?: number;
+}
+
+export interface Conversation {
+  id: string;
+  title: string;
+  created: number;
+  updated: number;
+  /** The last turn of the branch that is shown. */
+  leaf: string | null;
+  /** Its own system prompt; the default one where absent. */
+  system?: string;
+  /** When it was deleted, while that can still be undone. */
+  deleted?: number;
+}
+
+export type Turns = Readonly<Record<string, Turn>>;
+
+/** The turns from the first one to `leaf`. */
+export function branch(turns: Turns, leaf: string | null): Turn[] {
+  const path: Turn[] = [];
+  const seen = new Set<string>();
+  for (let id = leaf; id !== null && !seen.has(id); ) {
+    const turn = turns[id];
+    if (!turn) break;
+    seen.add(id);
+    path.push(turn);
+    id = turn.parent;
+  }
+  return path.reverse();
+}
+
+function byAge(a: Turn, b: Turn): number {
+  return a.created - b.created || (a.id < b.id ? -1 : 1);
+}
+
+/** A turn and its alternatives, oldest first. */
+export function alternatives(turns: Turns, turn: Turn): Turn[] {
+  return Object.values(turns)
+    .filter((other) => other.parent === turn.parent && other.role === turn.role)
+    .sort(byAge);
+}
+
+/** The end of the newest branch that goes through `id`. */
+export function newestLeaf(turns: Turns, id: string): string {
+  const children = new Map<string, Turn[]>();
+  for (const turn of Object.values(turns)) {
+    if (turn.parent !== null) children.set(turn.parent, [...(children.get(turn.parent) ?? []), turn]);
+  }
+  const seen = new Set([id]);
+  let leaf = id;
+  for (;;) {
+    const next = children.get(leaf)?.sort(byAge).at(-1);
+    if (!next || seen.has(next.id)) return leaf;
+    seen.add(next.id);
+    leaf = next.id;
+  }
+}
+
+/** A conversation's name, from what was asked first. */
+export function titleOf(text: string): string {
+  const line = text.trim().split(/\s*\n/u)[0]?.replace(/\s+/gu, " ") ?? "";
+  const letters = [...line];
+  if (letters.length <= 60) return line || "New conversation";
+  const cut = letters.slice(0, 57).join("");
+  const word = cut.lastIndexOf(" ");
+  return `${word > 30 ? cut.slice(0, word) : cut}…`;
+}
+
+/** What the model is shown. Thoughts of earlier turns are not: models were not trained to see them. */
+export function toMessages(path: readonly Turn[], system?: string): Message[] {
+  const messages: Message[] = [];
+  if (system?.trim()) messages.push({ role: "system", content: system });
+  for (const turn of path) {
+    if (turn.role === "assistant" && turn.content === "" && !turn.toolCalls?.length) continue;
+    messages.push({
+      role: turn.role,
+      content: turn.content,
+      ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
+      ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
+    });
+  }
+  return messages;
+}
+
+/** How many of the oldest turns to leave out so that the rest has at most `room` tokens: whole exchanges, never the last question. */
+export function tooOld(path: readonly Turn[], sizes: readonly number[], room: number): number {
+  let left = sizes.reduce((sum, size) => sum + size, 0);
+  let start = 0;
+  while (left > room) {
+    const next = path.findIndex((turn, index) => index > start && turn.role === "user");
+    if (next < 0) break;
+    for (let index = start; index < next; index++) left -= sizes[index] ?? 0;
+    start = next;
+  }
+  return start;
+}

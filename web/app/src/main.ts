@@ -1,0 +1,14 @@
+import { mount } from "svelte";
+import App from "./App.svelte";
+import "./ui/tokens.css";
+import "./ui/base.css";
+import { openChats } from "./state/chats.svelte.js";
+import { device } from "./state/engine.svelte.js";
+import { update } from "./state/update.svelte.js";
+
+const target = document.getElementById("app");
+if (!target) throw new Error("index.html has no #app");
+await openChats();
+mount(App, { target });
+void device.look();
+void update.watch();

@@ -1,0 +1,32 @@
+// Carries out what a failure's button promises.
+
+import type { Action } from "../lib/failures.js";
+import type { Turn } from "../lib/conversation.js";
+import { answer } from "./answer.svelte.js";
+import { model } from "./model.svelte.js";
+import { go } from "./route.svelte.js";
+
+/** `turn`: the answer that failed, where it was one; `retry`: what to do again otherwise. */
+export async function perform(action: Action, turn?: Turn, retry?: () => unknown): Promise<void> {
+  switch (action.do) {
+    case "choose_model":
+      return go("models");
+    case "open_device":
+      return go("device");
+    case "open_settings":
+      return go("settings");
+    case "open_storage":
+      return go("storage");
+    case "reload_page":
+      return location.reload();
+    case "reload_model":
+      if ((model.api !== undefined || (await model.reload())) && turn) await answer.again(turn);
+      return;
+    case "answer_without_oldest":
+      if (turn) await answer.withoutOldest(turn);
+      return;
+    case "try_again":
+      if (turn) await answer.again(turn);
+      else await (retry ?? (() => model.reload()))();
+  }
+}

@@ -1,0 +1,66 @@
+// The models there are to choose from: those a server offers and those this browser keeps.
+
+import type { ServedModel, StorageReport } from "rullama";
+import { describe, type Failure } from "../lib/failures.js";
+import { engine } from "./engine.svelte.js";
+import type { Choice } from "./model.svelte.js";
+
+/** A file or address that was picked but not loaded yet. */
+export const picked = $state<{ choice?: Choice }>({});
+
+class Catalogue {
+  served = $state.raw<ServedModel[]>();
+  storage = $state.raw<StorageReport>();
+  /** Why the server's list could not be had. */
+  offline = $state.raw<Failure>();
+  storageFailure = $state.raw<Failure>();
+
+  async look(): Promise<void> {
+    await Promise.all([this.#lookServed(), this.lookStored()]);
+  }
+
+  async #lookServed(): Promise<void> {
+    try {
+      this.served = await engine().served();
+      this.offline = undefined;
+    } catch (error) {
+      this.served = [];
+      this.offline = describe(error);
+    }
+  }
+
+  async lookStored(): Promise<void> {
+    try {
+      this.storage = await engine().storage();
+      this.storageFailure = undefined;
+    } catch (error) {
+      this.storageFailure = describe(error);
+    }
+  }
+
+  /** The demonstration model, where the server has one. */
+  get demo(): ServedModel | undefined {
+    return this.served?.find((one) => /^demo(?::|$)/u.test(one.name) && !one.error);
+  }
+
+  async remove(id: string): Promise<Failure | undefined> {
+    try {
+      await engine().remove(id);
+      return undefined;
+    } catch (error) {
+      return describe(error);
+    } finally {
+      await this.lookStored();
+    }
+  }
+
+  async persist(): Promise<boolean> {
+    const kept = await engine()
+      .persist()
+      .catch(() => false);
+    await this.lookStored();
+    return kept;
+  }
+}
+
+export const catalogue = new Catalogue();

@@ -1,0 +1,118 @@
+// The model on the GPU: one at a time. Loading, cancelling, losing and reloading it.
+
+import type { FitReport, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
+import { describe, type Failure } from "../lib/failures.js";
+import { engine } from "./engine.svelte.js";
+import { change, settings } from "./settings.svelte.js";
+
+/** A model that can be loaded, with a name for people. */
+export interface Choice {
+  source: ModelSource;
+  name: string;
+}
+
+class Model {
+  /** What is loaded, is being loaded, or was loaded last. */
+  choice = $state.raw<Choice>();
+  api = $state.raw<ModelApi>();
+  info = $state.raw<ModelInfo>();
+  progress = $state.raw<Progress>();
+  loading = $state(false);
+  failure = $state.raw<Failure>();
+  #abort: AbortController | undefined;
+
+  /** Context and caches that differ from the settings take a reload. */
+  get outdated(): boolean {
+    return this.info !== undefined && this.#loadedWith !== `${settings.context} ${settings.cache}`;
+  }
+  #loadedWith = $state("");
+
+  /** Puts a model on the GPU in place of the one that is there. True when it is ready. */
+  async load(choice: Choice): Promise<boolean> {
+    this.#abort?.abort();
+    const abort = new AbortController();
+    this.#abort = abort;
+    await this.unload();
+    this.choice = choice;
+    this.failure = undefined;
+    this.progress = undefined;
+    this.loading = true;
+    const { context, cache, keep } = settings;
+    try {
+      const api = await engine().load(choice.source, {
+        context,
+        cache,
+        keep,
+        signal: abort.signal,
+        onProgress: (progress) => {
+          if (this.#abort === abort) this.progress = progress;
+        },
+      });
+      if (this.#abort !== abort || abort.signal.aborted) {
+        void api.free();
+        return false;
+      }
+      this.#ready(api, choice);
+      this.#loadedWith = `${context} ${cache}`;
+      return true;
+    } catch (error) {
+      if (this.#abort === abort) this.#failed(error);
+      return false;
+    } finally {
+      if (this.#abort === abort) {
+        this.loading = false;
+        this.progress = undefined;
+      }
+    }
+  }
+
+  #ready(api: ModelApi, choice: Choice): void {
+    this.api = api;
+    this.info = api.info;
+    if (typeof choice.source === "string") change({ lastModel: choice.source });
+    void api.lost.then((error) => {
+      if (this.api === api) this.drop(error);
+    });
+    api.verified.catch((error: unknown) => {
+      if (this.api === api) this.drop(error);
+    });
+  }
+
+  #failed(error: unknown): void {
+    const failure = describe(error);
+    // Whoever stops a load knows that it stopped.
+    this.failure = failure.code === "cancelled" ? undefined : failure;
+  }
+
+  /** The model can no longer be used: says why, and keeps in mind which it was. */
+  drop(error: unknown): void {
+    const { api } = this;
+    this.api = undefined;
+    this.info = undefined;
+    this.failure = describe(error);
+    void api?.free().catch(() => {});
+  }
+
+  cancel(): void {
+    this.#abort?.abort();
+  }
+
+  async reload(): Promise<boolean> {
+    return this.choice ? this.load(this.choice) : false;
+  }
+
+  async unload(): Promise<void> {
+    const { api } = this;
+    this.api = undefined;
+    this.info = undefined;
+    // A device that is gone has freed everything already.
+    await api?.free().catch(() => {});
+  }
+
+  inspect(choice: Choice, signal?: AbortSignal): Promise<FitReport> {
+    const { context, cache } = settings;
+    return engine().inspect(choice.source, { context, cache, signal });
+  }
+}
+
+export const model = new Model();

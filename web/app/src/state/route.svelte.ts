@@ -1,0 +1,47 @@
+// Where the user is: the part of the address behind `#`.
+
+export type Page = "chat" | "models" | "storage" | "settings" | "device";
+
+export interface Route {
+  page: Page;
+  /** The conversation of a chat; absent for a new one. */
+  id?: string;
+}
+
+const PAGES: readonly Page[] = ["chat", "models", "storage", "settings", "device"];
+
+export function parseRoute(hash: string): Route {
+  const [, name, id] = hash.split("/");
+  const page = PAGES.find((one) => one === name) ?? "chat";
+  return page === "chat" && id ? { page, id: decodeURIComponent(id) } : { page };
+}
+
+export function href(page: Page, id?: string): string {
+  return id === undefined ? `#/${page}` : `#/${page}/${encodeURIComponent(id)}`;
+}
+
+function here(): Route {
+  try {
+    return parseRoute(location.hash);
+  } catch {
+    return { page: "chat" };
+  }
+}
+
+export const route = $state<{ current: Route }>({ current: here() });
+
+export function go(page: Page, id?: string): void {
+  location.hash = href(page, id);
+}
+
+/** Names the conversation that is shown without a step in the history. */
+export function settle(id: string): void {
+  history.replaceState(null, "", href("chat", id));
+  route.current = { page: "chat", id };
+}
+
+export function watch(): () => void {
+  const changed = () => (route.current = here());
+  addEventListener("hashchange", changed);
+  return () => removeEventListener("hashchange", changed);
+}

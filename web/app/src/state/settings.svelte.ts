@@ -1,0 +1,86 @@
+// What the user chose, kept in this browser and shared by its tabs.
+
+import { readSampling, type Sampling } from "../lib/options.js";
+
+export interface Settings {
+  theme: "system" | "light" | "dark";
+  sampling: Sampling;
+  /** System prompt of conversations that have none of their own. */
+  system: string;
+  /** Let models think first, where they can. */
+  think: boolean;
+  /** Tokens of prompt and answer together. */
+  context: number;
+  cache: "f32" | "f16" | "q8";
+  /** Keep downloads for the next time and for offline use. */
+  keep: boolean;
+  /** The model that was used last, by the name or address it can be loaded by again. */
+  lastModel?: string;
+}
+
+export const CONTEXT = { least: 256, most: 262_144, whole: true };
+const KEY = "rullama-settings";
+
+export const defaults = (): Settings => ({
+  theme: "system",
+  sampling: {},
+  system: "",
+  think: false,
+  context: 4096,
+  cache: "f16",
+  keep: true,
+});
+
+/** Settings of a stored text; what makes no sense in it is replaced by defaults. */
+export function parse(text: string | null): Settings {
+  const settings = defaults();
+  let value: unknown;
+  try {
+    value = JSON.parse(text ?? "{}");
+  } catch {
+    return settings;
+  }
+  if (typeof value !== "object" || value === null) return settings;
+  const from = value as Record<string, unknown>;
+  settings.sampling = readSampling(from.sampling);
+  if (from.theme === "light" || from.theme === "dark") settings.theme = from.theme;
+  if (typeof from.system === "string") settings.system = from.system;
+  if (typeof from.think === "boolean") settings.think = from.think;
+  if (typeof from.keep === "boolean") settings.keep = from.keep;
+  if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
+  const { context } = from;
+  if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
+    settings.context = context;
+  }
+  if (typeof from.lastModel === "string" && from.lastModel) settings.lastModel = from.lastModel;
+  return settings;
+}
+
+function stored(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+export const settings = $state<Settings>(parse(stored()));
+
+/** Changes settings, here and in other tabs. */
+export function change(fields: Partial<Settings>): void {
+  Object.assign(settings, fields);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(settings));
+  } catch {
+    // A window that keeps nothing still works with what was chosen.
+  }
+}
+
+/** Follows changes of other tabs. */
+export function watch(): () => void {
+  const changed = (event: StorageEvent) => {
+    if (event.key === KEY) Object.assign(settings, parse(event.newValue));
+  };
+  addEventListener("storage", changed);
+  return () => removeEventListener("storage", changed);
+}

@@ -1,0 +1,51 @@
+// The service worker: keeps the app for offline use, and says when a new version waits.
+
+class Update {
+  /** A new version that takes over when the user agrees. */
+  waiting = $state.raw<ServiceWorker>();
+  /** The browser's offer to install the app. */
+  installer = $state.raw<BeforeInstallPromptEvent>();
+
+  async watch(): Promise<void> {
+    window.addEventListener("beforeinstallprompt", (event) => {
+      event.preventDefault();
+      this.installer = event;
+    });
+    addEventListener("appinstalled", () => (this.installer = undefined));
+    if (!import.meta.env.PROD || !("serviceWorker" in navigator)) return;
+    try {
+      const registration = await navigator.serviceWorker.register("/sw.js", { updateViaCache: "none" });
+      this.#look(registration);
+      registration.addEventListener("updatefound", () => this.#look(registration));
+      // A tab that stays open for days still hears of new versions.
+      addEventListener("visibilitychange", () => {
+        if (document.visibilityState === "visible") void registration.update().catch(() => {});
+      });
+    } catch {
+      // Without it the app works online only; private windows and plain HTTP have none.
+    }
+  }
+
+  #look(registration: ServiceWorkerRegistration): void {
+    const found = (worker: ServiceWorker | null) => {
+      // Where no version controls the page yet, this is the first one and nothing to ask about.
+      if (worker?.state === "installed" && navigator.serviceWorker.controller) this.waiting = worker;
+    };
+    found(registration.waiting);
+    const { installing } = registration;
+    installing?.addEventListener("statechange", () => found(installing));
+  }
+
+  /** Changes over to the new version. */
+  apply(): void {
+    navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
+    this.waiting?.postMessage("take over");
+  }
+
+  async install(): Promise<void> {
+    await this.installer?.prompt();
+    this.installer = undefined;
+  }
+}
+
+export const update = new Update();

@@ -1,0 +1,231 @@
+// A made-up engine for tests of the app: the same interface, no GPU, and failures on demand. Never shipped.
+
+import type {
+  DeviceReport, EngineApi, ErrorCode, FitReport, GenerateEvent, GenerateOptions, LoadOptions, Message, ModelApi,
+  ModelInfo, ModelSource, OpResult, ServedModel, StoredModel, Usage,
+} from "rullama";
+
+/** What a test sets on `window.fake` before the page starts, and may change later. */
+export interface Fake {
+  webgpu?: boolean;
+  served?: Pick<ServedModel, "name" | "size" | "error">[];
+  servedFailure?: ErrorCode;
+  loadFailure?: ErrorCode;
+  verifyFailure?: ErrorCode;
+  verdict?: FitReport["verdict"];
+  warnings?: string[];
+  /** Milliseconds of each of a load's steps and between an answer's words. */
+  loadStep?: number;
+  word?: number;
+  answer?: string;
+  thinking?: string;
+  /** Fails after that many words of the next answer. */
+  failAfter?: { words: number; code: ErrorCode };
+  /** Tokens of the context, counted as words. */
+  context?: number;
+  toolCall?: { name: string; arguments: Record<string, unknown> };
+  badCall?: string;
+  quota?: number;
+  /** What the last answer was asked with, for tests to look at. */
+  asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
+  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep">;
+  loads?: number;
+}
+
+declare global {
+  interface Window {
+    fake?: Fake;
+  }
+}
+
+const settings = (): Fake => (window.fake ??= {});
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const STORED = "fake-stored-models";
+
+class FakeError extends Error {
+  constructor(readonly code: ErrorCode) {
+    super(`made up: ${code}`);
+  }
+}
+
+function nameOf(source: ModelSource): string {
+  if (typeof source === "string") return source;
+  if (source instanceof URL) return source.href;
+  return "name" in source && typeof source.name === "string" ? source.name : "file";
+}
+
+const stored = (): StoredModel[] => JSON.parse(localStorage.getItem(STORED) ?? "[]") as StoredModel[];
+const store = (models: StoredModel[]) => localStorage.setItem(STORED, JSON.stringify(models));
+
+function describe(source: ModelSource): FitReport {
+  const name = nameOf(source);
+  if (name.endsWith(".txt")) throw new FakeError("bad_file");
+  const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
+  return {
+    info: {
+      name, title: "Gemma Fake", architecture: "gemma4", parameters: 5_100_000_000, quantization: "Q4_K",
+      fileBytes: weights, layers: 35, vocabulary: 262_144, trainedContext: 131_072, thinking: true,
+      defaults: { temperature: 1, topK: 64, topP: 0.95 },
+    },
+    memory: { weights, caches: 64e6, work: 32e6, gpu: weights + 96e6, tableOnGpu: false },
+    verdict: settings().verdict ?? "fits",
+    warnings: settings().warnings ?? [],
+  };
+}
+
+class FakeModel implements ModelApi {
+  readonly verified: Promise<void>;
+  readonly lost: Promise<Error>;
+  #lose: (error: Error) => void = () => {};
+  #freed = false;
+  #dead = false;
+
+  constructor(readonly info: ModelInfo) {
+    this.lost = new Promise((resolve) => (this.#lose = resolve));
+    const code = settings().verifyFailure;
+    this.verified = code ? Promise.reject(new FakeError(code)) : Promise.resolve();
+    this.verified.catch(() => {});
+  }
+
+  async *chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    if (this.#freed) throw new FakeError("freed");
+    if (this.#dead) throw new FakeError("device_lost");
+    const fake = settings();
+    const { signal, ...rest } = options;
+    fake.asked = { messages: structuredClone(messages), options: structuredClone(rest) };
+    const context = fake.context ?? this.info.context;
+    const promptTokens = messages.reduce((sum, message) => sum + message.content.split(/\s+/u).length, 0);
+    if (promptTokens >= context) throw new FakeError("context_full");
+    const begun = performance.now();
+    const usage = (answerTokens: number): Usage => ({
+      promptTokens, cachedTokens: 0, answerTokens, timeToFirstToken: 40, prefillTokensPerSecond: 500,
+      decodeTokensPerSecond: answerTokens / Math.max(0.001, (performance.now() - begun) / 1000),
+      seed: options.seed ?? 7, contextUsed: Math.min(context, promptTokens + answerTokens), context,
+    });
+    yield { type: "prefill", done: promptTokens, total: promptTokens };
+    const question = messages.at(-1)?.content ?? "";
+    const answer = fake.answer ?? `You said: ${question}`;
+    let made = 0;
+    const words: GenerateEvent[] = [];
+    if (options.think) words.push(...split(fake.thinking ?? "Let me see.", "thinking"));
+    if (fake.toolCall) words.push({ type: "tool_call", index: 0, call: fake.toolCall });
+    if (fake.badCall) words.push({ type: "bad_call", raw: fake.badCall });
+    words.push(...split(answer, "text"));
+    for (const event of words) {
+      await pause(fake.word ?? 2);
+      if (signal?.aborted) return yield { type: "done", finish: "cancelled", usage: usage(made) };
+      if (fake.failAfter && made >= fake.failAfter.words) {
+        const { code } = fake.failAfter;
+        delete fake.failAfter;
+        if (code === "device_lost") {
+          this.#dead = true;
+          this.#lose(new FakeError(code));
+        }
+        throw new FakeError(code);
+      }
+      if (options.maxTokens !== undefined && made >= options.maxTokens) return yield { type: "done", finish: "length", usage: usage(made) };
+      if (promptTokens + made >= context) return yield { type: "done", finish: "context", usage: usage(made) };
+      made++;
+      yield event;
+    }
+    yield { type: "done", finish: "stop", usage: usage(made) };
+  }
+
+  complete = (text: string, options?: GenerateOptions) => this.chat([{ role: "user", content: text }], options);
+  session = () => Promise.reject(new FakeError("internal"));
+  tokenize = (text: string) => Promise.resolve(new Uint32Array(text.split(/\s+/u).length));
+  detokenize = () => Promise.resolve("");
+  memory = () => Promise.resolve({ gpu: this.info.memory.gpu, wasmHeap: 30e6, sessions: 1 });
+
+  async bench(options: { prompt?: number; answer?: number } = {}) {
+    await pause(5);
+    return {
+      device: "Fake GPU", promptTokens: options.prompt ?? 64, prefillTokensPerSecond: 1000, answerTokens: options.answer ?? 32,
+      decodeTokensPerSecond: 50, timeToFirstToken: 64, dispatchesPerToken: 400, memory: await this.memory(),
+    };
+  }
+
+  async free() {
+    this.#freed = true;
+  }
+}
+
+function split(text: string, type: "text" | "thinking"): GenerateEvent[] {
+  return (text.match(/\S+\s*|\s+/gu) ?? []).map((word) => ({ type, text: word }));
+}
+
+class FakeEngine implements EngineApi {
+  async device(): Promise<DeviceReport> {
+    if (settings().webgpu === false) {
+      return { webgpu: false, reason: "navigator.gpu is missing.", features: [], limits: {} };
+    }
+    return {
+      webgpu: true, vendor: "fake", architecture: "paper", description: "Fake GPU", fallback: false,
+      features: ["shader-f16", "subgroups"], limits: { maxBufferSize: 4294967296, maxStorageBufferBindingSize: 2147483644 },
+      subgroups: { min: 32, max: 32 },
+    };
+  }
+
+  async inspect(source: ModelSource): Promise<FitReport> {
+    await pause(5);
+    return describe(source);
+  }
+
+  async load(source: ModelSource, options: LoadOptions = {}): Promise<ModelApi> {
+    const fake = settings();
+    if (fake.webgpu === false) throw new FakeError("no_webgpu");
+    const { info, memory } = describe(source);
+    const step = fake.loadStep ?? 5;
+    fake.loads = (fake.loads ?? 0) + 1;
+    fake.loadedWith = { context: options.context, cache: options.cache, keep: options.keep };
+    options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0 });
+    for (let done = 0; done <= 10; done++) {
+      await pause(step);
+      if (options.signal?.aborted) throw new FakeError("cancelled");
+      if (done === 5 && fake.loadFailure) throw new FakeError(fake.loadFailure);
+      const loaded = (memory.weights * done) / 10;
+      options.onProgress?.({ phase: "load", loaded, total: memory.weights, downloaded: loaded, downloadTotal: info.fileBytes, speed: 90e6, eta: (memory.weights - loaded) / 90e6 });
+    }
+    if (typeof source === "string" && options.keep !== false && !stored().some((model) => model.source === source)) {
+      store([...stored(), { id: `sha256-${source}`, name: source, source, bytes: info.fileBytes, have: info.fileBytes, complete: true, added: Date.now(), used: Date.now() }]);
+    }
+    return new FakeModel({ ...info, memory, device: "Fake GPU", context: options.context ?? fake.context ?? 4096 });
+  }
+
+  async served(): Promise<ServedModel[]> {
+    const { served = [], servedFailure } = settings();
+    if (servedFailure) throw new FakeError(servedFailure);
+    return served.map((model) => ({ ...model, layers: [] }));
+  }
+
+  async storage() {
+    const models = stored();
+    const usage = models.reduce((sum, model) => sum + model.have, 0);
+    return { models, usage, quota: settings().quota ?? 10e9, persisted: localStorage.getItem("fake-persisted") === "yes" };
+  }
+
+  async persist() {
+    localStorage.setItem("fake-persisted", "yes");
+    return true;
+  }
+
+  async remove(id: string) {
+    store(stored().filter((model) => model.id !== id));
+  }
+
+  async selfTest(options: { onResult?: (result: OpResult) => void; signal?: AbortSignal } = {}) {
+    const results: OpResult[] = [];
+    for (const op of ["linear", "norm", "rope", "attention"]) {
+      await pause(5);
+      if (options.signal?.aborted) throw new FakeError("cancelled");
+      const result: OpResult = { op, name: "case 1", play: "f32", verdict: "passed", message: "" };
+      results.push(result);
+      options.onResult?.(result);
+    }
+    return results;
+  }
+
+  close() {}
+}
+
+export const openEngine = (): EngineApi => new FakeEngine();

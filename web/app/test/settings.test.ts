@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { readSampling } from "../src/lib/options.js";
+import { parseRoute } from "../src/state/route.svelte.js";
+import { defaults, parse } from "../src/state/settings.svelte.js";
+
+test("settings that make no sense are replaced by defaults, one by one", () => {
+  expect(parse(null)).toEqual(defaults());
+  expect(parse("nonsense")).toEqual(defaults());
+  expect(parse("null")).toEqual(defaults());
+  const text = JSON.stringify({ theme: "pink", context: -1, cache: "q8", keep: "yes", system: "x", sampling: { topK: 5.4, topP: 7 } });
+  expect(parse(text)).toEqual({ ...defaults(), cache: "q8", system: "x", sampling: { topK: 5 } });
+});
+
+test("sampling settings stay in their ranges", () => {
+  expect(readSampling({ temperature: 0, minP: 0.1, seed: 4_294_967_296, maxTokens: Number.NaN, other: 1 })).toEqual({ temperature: 0, minP: 0.1 });
+  expect(readSampling("x")).toEqual({});
+});
+
+test("addresses name pages and conversations", () => {
+  expect(parseRoute("#/models")).toEqual({ page: "models" });
+  expect(parseRoute("#/chat/a%20b")).toEqual({ page: "chat", id: "a b" });
+  expect(parseRoute("#/nowhere/x")).toEqual({ page: "chat", id: "x" });
+  expect(parseRoute("")).toEqual({ page: "chat" });
+});

@@ -1,0 +1,96 @@
+// Every failure says what happened and offers one thing to do.
+import type { ErrorCode } from "../../client/src/types.ts";
+import { FAILURES } from "../../app/src/lib/failures.ts";
+import { change, DEMO, expect, say, start, test } from "./fixture.ts";
+
+test.use({ fake: { served: DEMO } });
+
+test.describe("no WebGPU", () => {
+  test.use({ fake: { served: DEMO, webgpu: false } });
+  test("says so on the first screen and explains on the device page", async ({ app }) => {
+    const card = app.getByRole("group", { name: FAILURES.no_webgpu.title });
+    await expect(card).toContainText("navigator.gpu is missing.");
+    await card.getByRole("button").click();
+    await expect(app.getByRole("heading", { name: "No WebGPU here" })).toBeVisible();
+  });
+});
+
+const LOADING: ErrorCode[] = [
+  "out_of_memory", "does_not_fit", "not_found", "network", "no_ranges", "file_changed", "checksum", "quota", "storage",
+  "bad_file", "unsupported_model", "bad_options", "internal", "device_lost",
+];
+
+test("failures of loading", async ({ app }) => {
+  for (const code of LOADING) {
+    await change(app, { loadFailure: code });
+    await app.evaluate(() => (location.hash = "#/models"));
+    await app.getByRole("button", { name: "Try it now" }).click();
+    const { title, action } = FAILURES[code];
+    const card = app.getByRole("group", { name: title });
+    await expect(card.getByRole("button")).toHaveText(action.label);
+    await expect(card).toContainText(`made up: ${code}`);
+  }
+  await change(app, { loadFailure: undefined });
+  await app.getByRole("group").getByRole("button", { name: FAILURES.device_lost.action.label }).click();
+  await expect(app.getByRole("region", { name: "Loaded model" })).toContainText("demo:latest");
+});
+
+test("the device lost in the middle of an answer: what was said is kept, one click goes on", async ({ app }) => {
+  await start(app);
+  await say(app, "First question");
+  await change(app, { answer: "one two three four five", failAfter: { words: 3, code: "device_lost" } });
+  await app.getByRole("textbox", { name: "Message" }).fill("Second question");
+  await app.getByRole("textbox", { name: "Message" }).press("Enter");
+  await expect(app.getByRole("article").last()).toContainText("one two three");
+  await expect(app.getByRole("group", { name: FAILURES.device_lost.title })).toHaveCount(1);
+  await app.getByRole("button", { name: "Reload the model and go on" }).click();
+  await expect(app.getByRole("article").last()).toContainText("one two three four five");
+  await expect(app.getByText("2 of 2")).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.loads)).toBe(2);
+  await app.getByRole("button", { name: "Earlier version" }).click();
+  await expect(app.getByRole("article").last()).toContainText("one two three");
+});
+
+test("the device lost between answers is reported above the composer", async ({ app }) => {
+  await start(app);
+  await change(app, { failAfter: { words: 0, code: "device_lost" } });
+  await say(app, "Hello").catch(() => {});
+  await app.reload();
+  // After a reload the model is simply not loaded; the failed answer can be asked for again.
+  await app.getByRole("button", { name: "Reload the model and go on" }).click();
+  await expect(app.getByRole("article").last()).toContainText("You said: Hello");
+});
+
+test("other failures of an answer", async ({ app }) => {
+  await start(app);
+  for (const code of ["out_of_memory", "internal", "bad_options"] as const) {
+    await change(app, { failAfter: { words: 1, code } });
+    await say(app, `Fail with ${code}`);
+    await expect(app.getByRole("group", { name: FAILURES[code].title }).getByRole("button")).toHaveText(FAILURES[code].action.label);
+  }
+});
+
+test("a wrong checksum found later takes the model away", async ({ app }) => {
+  await change(app, { verifyFailure: "checksum" });
+  await app.getByRole("button", { name: "Try it now" }).click();
+  await expect(app.getByRole("group", { name: FAILURES.checksum.title })).toBeVisible();
+  await change(app, { verifyFailure: undefined });
+  await app.getByRole("button", { name: "Download again" }).click();
+  await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+});
+
+test("a file that is no model", async ({ app }) => {
+  await app.getByRole("link", { name: "Choose another model" }).click();
+  await app.getByLabel("Open a GGUF file").setInputFiles({ name: "notes.txt", mimeType: "", buffer: Buffer.from("hello") });
+  await expect(app.getByRole("group", { name: FAILURES.bad_file.title })).toBeVisible();
+  await app.getByRole("button", { name: "Choose another file" }).click();
+  await expect(app.getByRole("group", { name: FAILURES.bad_file.title })).toHaveCount(0);
+});
+
+test("a server that cannot be reached leaves what is stored", async ({ app }) => {
+  await start(app);
+  await change(app, { servedFailure: "network" });
+  await app.getByRole("link", { name: "Models" }).click();
+  await expect(app.getByText("The server's models cannot be listed now")).toBeVisible();
+  await expect(app.getByText("kept here, works offline")).toBeVisible();
+});

@@ -1,0 +1,136 @@
+// The app around a made-up engine, served with the headers that `rullama serve` sends; a fresh browser profile per test.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { type Browser, type BrowserContext, type Page, test as base } from "@playwright/test";
+import type { Fake } from "../../app/test/fake-engine.ts";
+import { builtApp } from "./build.ts";
+import { openBrowser } from "../support/browser.ts";
+import { TestServer } from "../support/server.ts";
+
+/** Patient: the machine may be busy with other tests. */
+export const expect = base.expect.configure({ timeout: 30_000 });
+
+const AXE = fileURLToPath(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
+
+/** The policy of `rullama serve` (crates/server, headers.rs). */
+export const POLICY =
+  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; style-src 'self'; " +
+  "img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; " +
+  "connect-src 'self' https: http://127.0.0.1:* http://localhost:*; manifest-src 'self'; base-uri 'none'; " +
+  "form-action 'none'; frame-ancestors 'none'";
+
+export const PHONE = { width: 360, height: 740 };
+export const SMALLEST = { width: 320, height: 568 };
+export const DESKTOP = { width: 1280, height: 800 };
+
+interface Fixtures {
+  /** Fields of the made-up engine, set before the app starts. */
+  fake: Fake;
+  viewport: { width: number; height: number };
+  scheme: "light" | "dark";
+  app: Page;
+}
+
+export const test = base.extend<Fixtures, { shared: BrowserContext; server: TestServer }>({
+  fake: [{}, { option: true }],
+  scheme: ["light", { option: true }],
+  viewport: [DESKTOP, { option: true }],
+  shared: [
+    // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
+    async ({}, use) => {
+      const context = await openBrowser();
+      await use(context);
+      await context.close();
+    },
+    { scope: "worker" },
+  ],
+  server: [
+    // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
+    async ({}, use) => {
+      const server = await TestServer.start({
+        folders: { "/": builtApp() },
+        headers: { "content-security-policy": POLICY, "x-content-type-options": "nosniff" },
+      });
+      await use(server);
+      await server.close();
+    },
+    // The first test may have to wait for a build.
+    { scope: "worker", timeout: 180_000 },
+  ],
+  context: async ({ shared, viewport, scheme }, use, testInfo) => {
+    testInfo.setTimeout(240_000);
+    const browser = shared.browser() as Browser;
+    const context = await browser.newContext({ viewport, colorScheme: scheme, acceptDownloads: true });
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+    context.setDefaultTimeout(30_000);
+    const errors: Error[] = [];
+    context.on("weberror", (error) => errors.push(error.error()));
+    // Whatever the policy forbids is told on the console.
+    context.on("console", (message) => {
+      if (/content security policy/iu.test(message.text())) errors.push(new Error(message.text()));
+    });
+    await use(context);
+    await context.close();
+    const [first] = errors;
+    if (first) throw first;
+  },
+  page: async ({ context }, use) => {
+    await use(await context.newPage());
+  },
+  app: async ({ context, page, server, fake }, use) => {
+    await context.addInitScript((given: Fake) => (window.fake = { ...given, ...window.fake }), fake);
+    await page.goto(server.origin);
+    await page.getByRole("main").waitFor();
+    await use(page);
+  },
+});
+
+/** Changes the made-up engine while the app runs. */
+export async function change(page: Page, fake: Fake): Promise<void> {
+  await page.evaluate((given) => Object.assign((window.fake ??= {}), given), fake);
+}
+
+/** A server's model that newcomers are offered. */
+export const DEMO = [{ name: "demo:latest", size: 3_000_000 }];
+
+/** Loads the demonstration model from the first screen. */
+export async function start(page: Page): Promise<void> {
+  await page.getByRole("button", { name: "Try it now" }).click();
+  await page.getByRole("textbox", { name: "Message" }).waitFor();
+}
+
+/** Says something and waits for the answer to end. */
+export async function say(page: Page, text: string): Promise<void> {
+  const answers = await page.getByRole("article").count();
+  const field = page.getByRole("textbox", { name: "Message", exact: true });
+  await field.fill(text);
+  await field.press("Enter");
+  await page.getByRole("article").nth(answers + 1).waitFor();
+  await page.getByRole("button", { name: "Send" }).waitFor();
+}
+
+interface AxeResult {
+  violations: { id: string; impact: string | null; nodes: { html: string; failureSummary?: string }[] }[];
+}
+
+/** Violations of accessibility rules that keep people out. */
+export async function barriers(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(AXE, "utf8"));
+  const result = await page.evaluate(() => {
+    const { axe } = window as unknown as { axe: { run(): Promise<AxeResult> } };
+    return axe.run();
+  });
+  return result.violations
+    .filter((one) => one.impact === "serious" || one.impact === "critical")
+    .map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html} ${node.failureSummary ?? ""}`).join("\n")}`);
+}
+
+/** Nothing sticks out sideways. */
+export async function overflow(page: Page): Promise<number> {
+  return page.evaluate(() => {
+    const inside = [...document.querySelectorAll("main *")].filter(
+      (one) => !one.closest("pre, .wide, .unseen, dialog") && one.getBoundingClientRect().right > innerWidth + 1,
+    );
+    return Math.max(inside.length, document.documentElement.scrollWidth - innerWidth);
+  });
+}

@@ -1,0 +1,110 @@
+// Conversations are kept: over reloads, crashes and tabs; renamed, deleted, found, exported, imported.
+import { readFile } from "node:fs/promises";
+import { change, DEMO, expect, say, start, test } from "./fixture.ts";
+
+test.use({ fake: { served: DEMO } });
+
+test("a reload keeps everything, and one click loads the model again", async ({ app }) => {
+  await start(app);
+  await say(app, "Remember this");
+  await app.getByRole("button", { name: "Answer again" }).click();
+  await expect(app.getByText("2 of 2")).toBeVisible();
+  await app.reload();
+  await expect(app.getByRole("article").last()).toContainText("You said: Remember this");
+  await expect(app.getByText("2 of 2")).toBeVisible();
+  await app.getByRole("button", { name: "Load demo:latest" }).click();
+  await expect(app.getByRole("textbox", { name: "Message" })).toHaveAttribute("placeholder", "Write a message");
+  await say(app, "And this");
+  expect(await app.evaluate(() => window.fake?.asked?.messages.length)).toBe(3);
+});
+
+test("a tab that is closed in the middle of an answer loses at most a second", async ({ app, context, server }) => {
+  await start(app);
+  await change(app, { answer: Array.from({ length: 3000 }, (_, index) => `w${index}`).join(" "), word: 20 });
+  const field = app.getByRole("textbox", { name: "Message" });
+  await field.fill("Count");
+  await field.press("Enter");
+  await expect(app.getByRole("article").last()).toContainText(/w\d+ w\d+/u);
+  await app.waitForFunction(() => Number(/w(\d+)\s*$/u.exec(document.querySelector("article:last-of-type, li:last-child article .markdown")?.textContent ?? "")?.[1] ?? 0) > 60);
+  const seen = Number(/w(\d+)\s*$/u.exec(await app.locator("article .markdown").last().innerText())?.[1]);
+  const { hash } = new URL(app.url());
+  await app.close({ runBeforeUnload: false });
+  const next = await context.newPage();
+  await next.goto(`${server.origin}/${hash}`);
+  const kept = Number(/w(\d+)\s*$/u.exec(await next.locator("article .markdown").last().innerText())?.[1]);
+  // 20 ms a word: a second is 50 words.
+  expect(kept).toBeGreaterThan(seen - 50);
+  await expect(next.getByText("Not finished")).toBeVisible();
+});
+
+test("two tabs see each other and lose nothing", async ({ app, context, server }) => {
+  await start(app);
+  await say(app, "From the first tab");
+  const { hash } = new URL(app.url());
+  const other = await context.newPage();
+  await other.goto(`${server.origin}/${hash}`);
+  await expect(other.getByRole("article")).toHaveCount(2);
+  await other.getByRole("button", { name: "Load demo:latest" }).click();
+  await say(other, "From the second tab");
+  await expect(app.getByRole("article")).toHaveCount(4);
+  await say(app, "And back");
+  await expect(other.getByRole("article")).toHaveCount(6);
+  await expect(other.getByRole("article").last()).toContainText("You said: And back");
+});
+
+test("rename, delete and undo", async ({ app }) => {
+  await start(app);
+  await say(app, "Old name");
+  await app.getByRole("button", { name: "Change “Old name”" }).click();
+  await app.getByRole("textbox", { name: "Name" }).fill("New name");
+  await app.getByRole("button", { name: "Rename" }).click();
+  await expect(app.getByRole("link", { name: "New name" })).toBeVisible();
+  await app.getByRole("button", { name: "Change “New name”" }).click();
+  await app.getByRole("button", { name: "Delete" }).click();
+  await expect(app.getByRole("link", { name: "New name" })).toHaveCount(0);
+  await expect(app.getByRole("article")).toHaveCount(0);
+  await app.getByRole("button", { name: "Undo" }).click();
+  await expect(app.getByRole("link", { name: "New name" })).toBeVisible();
+  await expect(app.getByRole("article")).toHaveCount(2);
+  await app.reload();
+  await expect(app.getByRole("article")).toHaveCount(2);
+});
+
+test("Ctrl+K finds words and starts anew", async ({ app }) => {
+  await start(app);
+  await say(app, "About whales");
+  await app.getByRole("button", { name: "New conversation" }).click();
+  await say(app, "About ants");
+  await app.keyboard.press("Control+k");
+  const field = app.getByRole("combobox", { name: "Search conversations" });
+  await expect(field).toBeFocused();
+  await field.fill("said: about WHALES");
+  await expect(app.getByRole("option")).toHaveCount(2);
+  await field.press("ArrowDown");
+  await field.press("Enter");
+  await expect(app.getByRole("article").first()).toContainText("About whales");
+  await app.keyboard.press("Control+k");
+  await field.press("Enter");
+  await expect(app.getByText("What would you like to know?")).toBeVisible();
+});
+
+test("export and import; a bad file says what is wrong", async ({ app }) => {
+  await start(app);
+  await say(app, "Take me along");
+  await app.getByRole("link", { name: "Settings" }).click();
+  const waiting = app.waitForEvent("download");
+  await app.getByRole("button", { name: "Export all as JSON" }).click();
+  const file = await waiting;
+  expect(file.suggestedFilename()).toMatch(/^rullama-conversations-[\d-]+\.json$/u);
+  const text = await readFile(await file.path(), "utf8");
+  const open = (content: string) =>
+    app.getByLabel("Import a file").setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(content) });
+  await open(text);
+  await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
+  await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
+  await open(text.replace('"role": "user"', '"role": "king"'));
+  await expect(app.getByText(/talk.json was not imported. Conversation 1, turn \d: `role` should be one of user, assistant, tool/u)).toBeVisible();
+  await open("GGUF");
+  await expect(app.getByText(/This is not JSON/u)).toBeVisible();
+  await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
+});

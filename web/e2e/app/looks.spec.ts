@@ -1,0 +1,86 @@
+// Accessibility rules, small screens, keyboard: every page, in light and dark.
+import { barriers, change, DEMO, DESKTOP, expect, overflow, PHONE, say, SMALLEST, start, test } from "./fixture.ts";
+
+const ANSWER = [
+  "# Title", "Some **bold** words, `code` and a [link](https://example.org).",
+  "```rust\nfn main() { println!(\"a line that is far too long for the screen of any telephone that there is\"); }\n```",
+  "| column one | column two | column three | column four |\n|---|---|---|---|\n| 1 | 2 | 3 | 4 |", "> quoted", "1. one\n2. two",
+  "averyveryverylongwordthatcannotbebrokenanywhereatallbecauseithasnospacesinitwhatsoeverandgoesonandon",
+].join("\n\n");
+const SERVED = [...DEMO, { name: "hub.example.org/some/very-long-name-of-a-model-GGUF:Q4_K_M", size: 3.6e9 }];
+
+for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, smallest: SMALLEST })) {
+  for (const scheme of name === "smallest" ? (["light"] as const) : (["light", "dark"] as const)) {
+    test.describe(`${name}, ${scheme}`, () => {
+      test.use({ viewport, scheme, fake: { served: SERVED, answer: ANSWER, thinking: "Hm.", warnings: ["A warning."], verdict: "tight" } });
+      test("no page keeps anybody out or sticks out", async ({ app }) => {
+        const check = async (place: string) => {
+          expect(await barriers(app), place).toEqual([]);
+          expect(await overflow(app), place).toBe(0);
+        };
+        await app.getByRole("button", { name: "Try it now" }).waitFor();
+        await check("welcome");
+        await start(app);
+        await app.getByRole("button", { name: "Think first" }).click();
+        await say(app, "A question that is long enough to need more than one line on a small screen, at least here");
+        await check("chat");
+        await change(app, { failAfter: { words: 2, code: "device_lost" } });
+        await say(app, "Fail");
+        await check("failure");
+        await app.evaluate(() => (location.hash = "#/models"));
+        await app.getByRole("button", { name: /Choose hub/u }).click();
+        await app.getByText("Might just fit this GPU").waitFor();
+        await check("models");
+        for (const page of ["Settings", "Storage", "Device"]) {
+          await app.evaluate((hash) => (location.hash = hash), `#/${page.toLowerCase()}`);
+          await expect(app.getByRole("heading", { name: page, level: 1 })).toBeFocused();
+          await check(page);
+        }
+      });
+    });
+  }
+}
+
+test.describe("phone", () => {
+  test.use({ viewport: PHONE, fake: { served: DEMO } });
+  test("conversations are in a drawer", async ({ app }) => {
+    await start(app);
+    await say(app, "Hello");
+    await app.getByRole("button", { name: "Conversations and pages" }).click();
+    const drawer = app.getByRole("dialog", { name: "Conversations and pages" });
+    await expect(drawer.getByRole("link", { name: "Hello" })).toBeVisible();
+    expect(await barriers(app)).toEqual([]);
+    await app.keyboard.press("Escape");
+    await expect(drawer).toHaveCount(0);
+    await expect(app.getByRole("button", { name: "Conversations and pages" })).toBeFocused();
+    await app.getByRole("button", { name: "Conversations and pages" }).click();
+    await drawer.getByRole("link", { name: "Settings" }).click();
+    await expect(drawer).toHaveCount(0);
+    await expect(app.getByRole("heading", { name: "Settings" })).toBeVisible();
+  });
+});
+
+test.describe("keyboard", () => {
+  test.use({ fake: { served: DEMO } });
+  test("everything is reached in order, and focus is seen", async ({ app }) => {
+    await app.getByRole("button", { name: "Try it now" }).waitFor();
+    const order: string[] = [];
+    for (let step = 0; step < 10; step++) {
+      await app.keyboard.press("Tab");
+      const focus = await app.evaluate(() => {
+        const one = document.activeElement;
+        const { outlineStyle, outlineWidth } = one ? getComputedStyle(one) : { outlineStyle: "none", outlineWidth: "0px" };
+        return { name: one?.getAttribute("aria-label") ?? one?.textContent?.trim() ?? "", seen: outlineStyle !== "none" && outlineWidth !== "0px" };
+      });
+      expect(focus.seen, focus.name).toBe(true);
+      order.push(focus.name);
+    }
+    expect(order.slice(0, 9).map((name) => name.replace(/ \(.*/u, ""))).toEqual([
+      "Skip to the conversation", "Search conversations", "New conversation", "Models", "Storage", "Settings", "Device",
+      "Try it now", "Choose another model",
+    ]);
+    await app.getByRole("button", { name: "Try it now" }).focus();
+    await app.keyboard.press("Enter");
+    await expect(app.getByRole("textbox", { name: "Message" })).toBeFocused();
+  });
+});

@@ -1,0 +1,110 @@
+// Choosing and loading models, what is stored, the device page.
+import { change, DEMO, expect, start, test } from "./fixture.ts";
+
+const SERVED = [...DEMO, { name: "gemma4:e2b", size: 3_600_000_000 }, { name: "broken:1", size: 5, error: "its blob is missing" }];
+test.use({ fake: { served: SERVED } });
+
+test("without a server there is one thing to do: choose a model", async ({ app }) => {
+  await change(app, { served: [] });
+  await app.reload();
+  await change(app, { served: [] });
+  await app.evaluate(() => (location.hash = "#/models"));
+  await app.getByRole("heading", { name: "Models" }).waitFor();
+  await app.getByLabel("Open a GGUF file").setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
+  await expect(app.getByText("Fits this GPU")).toBeVisible();
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByText("my.gguf runs on this device.")).toBeVisible();
+});
+
+test("a served model is looked at before it is loaded", async ({ app }) => {
+  await change(app, { verdict: "tight", warnings: ["The browser lets a buffer have 128 MB only."] });
+  await app.getByRole("link", { name: "Models" }).click();
+  await expect(app.getByText("its blob is missing")).toBeVisible();
+  await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
+  await expect(app.getByText("Might just fit this GPU")).toBeVisible();
+  await expect(app.getByText("The browser lets a buffer have 128 MB only.")).toBeVisible();
+  await expect(app.getByRole("row", { name: /GPU memory/u })).toContainText("3.7 GB: 3.6 GB weights, 64.0 MB for 4,096 tokens");
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.loadedWith)).toEqual({ context: 4096, cache: "f16", keep: true });
+});
+
+test("loading shows bytes, speed and time left, and can be cancelled", async ({ app }) => {
+  await change(app, { loadStep: 150 });
+  await app.getByRole("link", { name: "Models" }).click();
+  await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByText(/\d\.\d GB of 3\.6 GB · 90\.0 MB\/s · \d+ s left/u)).toBeVisible();
+  await expect(app.getByRole("progressbar", { name: "Loading gemma4:e2b" })).toBeVisible();
+  await app.getByRole("button", { name: "Cancel" }).click();
+  await expect(app.getByRole("progressbar", { name: "Loading gemma4:e2b" })).toHaveCount(0);
+  await expect(app.getByRole("button", { name: "Try it now" })).toBeEnabled();
+});
+
+test("an address is checked before anything is asked of it", async ({ app }) => {
+  await app.getByRole("link", { name: "Models" }).click();
+  const field = app.getByLabel("Address of a GGUF file");
+  await field.fill("model.gguf");
+  await field.press("Enter");
+  await expect(app.getByText(/This is not an address/u)).toBeVisible();
+  await field.fill("ftp://example.org/model.gguf");
+  await field.press("Enter");
+  await expect(app.getByText("Only https and http addresses can be loaded.")).toBeVisible();
+  await field.fill("https://example.org/model.gguf");
+  await field.press("Enter");
+  await expect(app.getByText("Fits this GPU")).toBeVisible();
+});
+
+test("a file dropped anywhere is offered", async ({ app }) => {
+  await app.evaluate(() => {
+    const files = new DataTransfer();
+    files.items.add(new File(["GGUF"], "dropped.gguf"));
+    for (const kind of ["dragenter", "dragover", "drop"]) {
+      document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+    }
+  });
+  await expect(app.getByRole("region", { name: "dropped.gguf" })).toContainText("Fits this GPU");
+});
+
+test("what is stored is listed, kept on request, and deleted after a second click", async ({ app }) => {
+  await start(app);
+  await app.getByRole("link", { name: "Storage" }).click();
+  await expect(app.getByText(/3\.0 MB in use of 10\.0 GB/u)).toBeVisible();
+  await app.getByRole("button", { name: "Ask it to keep everything" }).click();
+  await expect(app.getByText("The browser promised not to delete this by itself.")).toBeVisible();
+  await app.getByRole("button", { name: "Delete demo:latest" }).click();
+  await app.getByRole("button", { name: "Delete 3.0 MB" }).click();
+  await expect(app.getByText("No model is kept here yet.")).toBeVisible();
+});
+
+test("the device page tells of the GPU, tests it and measures", async ({ app }) => {
+  await start(app);
+  await app.getByRole("link", { name: "Device" }).click();
+  await expect(app.getByRole("row", { name: /Name/u })).toContainText("Fake GPU");
+  await app.getByText("Limits").click();
+  await expect(app.getByRole("row", { name: /maxBufferSize/u })).toContainText("4.3 GB");
+  await app.getByRole("button", { name: "Run the test" }).click();
+  await expect(app.getByText("4 cases passed.")).toBeVisible();
+  await app.getByRole("button", { name: "Measure" }).click();
+  await expect(app.getByRole("row", { name: /Writing/u })).toContainText("50.0 tokens/s");
+});
+
+test("a changed context is offered as a reload", async ({ app }) => {
+  await start(app);
+  await app.getByRole("link", { name: "Settings" }).click();
+  await app.getByLabel("Context").fill("8192");
+  await app.getByLabel("Context").blur();
+  await app.getByRole("button", { name: "Reload the model now" }).click();
+  await expect(app.getByRole("button", { name: "Reload the model now" })).toHaveCount(0);
+  expect(await app.evaluate(() => window.fake?.loadedWith?.context)).toBe(8192);
+});
+
+test("the theme follows the system until it is switched", async ({ app }) => {
+  const ground = () => app.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await expect.poll(ground).toBe("rgb(250, 249, 247)");
+  await app.getByRole("link", { name: "Settings" }).click();
+  await app.getByRole("radio", { name: "Dark" }).check();
+  await expect.poll(ground).toBe("rgb(23, 22, 20)");
+  await app.reload();
+  expect(await ground()).toBe("rgb(23, 22, 20)");
+});
