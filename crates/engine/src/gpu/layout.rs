@@ -144,12 +144,7 @@ fn gather(plane: &mut Vec<u8>, row: &[u8], block: usize, (offset, width): (usize
     }
 }
 
-fn gather_known<const WIDTH: usize>(
-    plane: &mut Vec<u8>,
-    row: &[u8],
-    block: usize,
-    offset: usize,
-) {
+fn gather_known<const WIDTH: usize>(plane: &mut Vec<u8>, row: &[u8], block: usize, offset: usize) {
     let start = plane.len();
     plane.resize(start + row.len() / block * WIDTH, 0);
     let (to, _) = plane[start..].as_chunks_mut::<WIDTH>();
