@@ -65,7 +65,7 @@ for (const keep of [true, false]) {
 
     test("endless trouble ends with an error", async ({ server, run }) => {
       const file = server.file("/m.gguf", patternBody(SIZE));
-      file.cuts = [Infinity, ...Array.from({ length: 100 }, () => 0)];
+      file.cuts = [Infinity, ...Array.from({ length: 1000 }, () => 0)];
       const outcome = await run(
         async ({ url, keep }) => {
           const number = await lab.open(url, { keep });
@@ -76,7 +76,7 @@ for (const keep of [true, false]) {
         { url: file.url, keep },
       );
       expect(outcome).toEqual({ reads: ["network", "network"], stored: keep ? "network" : undefined });
-      expect(file.requests.length).toBeLessThan(40);
+      expect(file.requests.length).toBeLessThan(200);
     });
 
     test("a file that is replaced while it is read is noticed", async ({ server, run }) => {

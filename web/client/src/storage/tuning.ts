@@ -32,7 +32,7 @@ export interface Tuning {
 
 export const TUNING: Tuning = {
   partBytes: 16 * MIB,
-  blockBytes: 4 * MIB,
+  blockBytes: 8 * MIB,
   inFlight: 4,
   smallRead: MIB / 4,
   waitAhead: 64 * MIB,

@@ -13,7 +13,7 @@ import {
   piecesOf,
 } from "../../src/storage/ranges.js";
 
-const sizes = fc.record({ size: fc.integer({ min: 1, max: 5000 }), partBytes: fc.integer({ min: 1, max: 700 }) });
+const sizes = fc.record({ size: fc.integer({ min: 1, max: 900 }), partBytes: fc.integer({ min: 1, max: 200 }) });
 /** Sizes with a stretch inside of the file. */
 const reads = sizes.chain(({ size, partBytes }) =>
   fc
@@ -58,13 +58,13 @@ test("a read's pieces cover it in order, each inside of its part", () => {
   fc.assert(
     fc.property(reads, ({ size, partBytes, start, end }) => {
       let at = start;
-      for (const piece of piecesOf(start, end - start, partBytes)) {
-        expect(piece.part * partBytes + piece.start).toBe(at);
-        expect(piece.length).toBeGreaterThan(0);
-        expect(piece.start + piece.length).toBeLessThanOrEqual(partLength(piece.part, size, partBytes));
+      const sound = piecesOf(start, end - start, partBytes).every((piece) => {
+        const follows = piece.part * partBytes + piece.start === at;
+        const inside = piece.start + piece.length <= partLength(piece.part, size, partBytes);
         at += piece.length;
-      }
-      expect(at).toBe(end);
+        return follows && inside && piece.length > 0;
+      });
+      expect({ sound, at }).toEqual({ sound: true, at: end });
     }),
   );
 });
@@ -83,7 +83,7 @@ test("a download that was cut anywhere goes on exactly there", () => {
 });
 
 test("whatever lies in the folder, only an unbroken beginning counts", () => {
-  const folders = fc.array(fc.tuple(fc.nat(12), fc.nat(900)), { maxLength: 12 });
+  const folders = fc.array(fc.tuple(fc.nat(12), fc.nat(250)), { maxLength: 12 });
   fc.assert(
     fc.property(sizes, folders, ({ size, partBytes }, entries) => {
       const lengths = new Map(entries);
@@ -92,10 +92,9 @@ test("whatever lies in the folder, only an unbroken beginning counts", () => {
       expect(written).toBeLessThanOrEqual(size);
       expect(readable % partBytes === 0 || readable === size).toBe(true);
       // All bytes counted lie in parts that stay.
-      for (const { part, start, length } of piecesOf(0, written, partBytes)) {
-        expect(useless).not.toContain(part);
-        expect(lengths.get(part)).toBeGreaterThanOrEqual(start + length);
-      }
+      const counted = piecesOf(0, written, partBytes);
+      expect(counted.some(({ part }) => useless.includes(part))).toBe(false);
+      expect(counted.every(({ part, start, length }) => (lengths.get(part) ?? 0) >= start + length)).toBe(true);
       // After the useless ones went, the same counts and nothing is left over.
       for (const index of useless) lengths.delete(index);
       expect(extentOf(lengths, size, partBytes)).toEqual({ readable, written, useless: [] });
