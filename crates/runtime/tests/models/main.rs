@@ -8,9 +8,9 @@ mod files;
 mod golden;
 mod hearing;
 mod hostile;
-mod media;
 #[cfg(feature = "json")]
 mod json;
+mod media;
 mod parity;
 mod sessions;
 mod taps;
