@@ -4,26 +4,14 @@ use anyhow::Result;
 
 use crate::{
     command::{root, say, sh, sh_with},
-    setup::{WASI, WASM, setup},
+    setup::{WASI, setup},
     shaders,
     tidy::tidy,
     web,
 };
 
-/// Crates that the browser uses: they are built for it.
-const PORTABLE: [&str; 9] = [
-    "rullama-source",
-    "rullama-gguf",
-    "rullama-tokenizer",
-    "rullama-chat",
-    "rullama-media",
-    "rullama-sampling",
-    "rullama-engine",
-    "rullama-models",
-    "rullama-runtime",
-];
-
-/// Those of them without a GPU: their tests run as 32-bit wasm outside a browser.
+/// Crates of the browser that need no GPU: their tests run as 32-bit wasm outside a browser. All crates of the browser are built for
+/// it with the package (`web::test`).
 const WITHOUT_GPU: [&str; 5] =
     ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-sampling"];
 
@@ -39,8 +27,6 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     sh_with(&root(), variables, "cargo", &["test", "--workspace", "--all-features"])?;
     shaders::check()?;
 
-    let portable: Vec<&str> = PORTABLE.iter().flat_map(|name| ["-p", name]).collect();
-    sh("cargo", &[&["build", "--target", WASM], portable.as_slice()].concat())?;
     let without_gpu: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
     sh(
         "cargo",
