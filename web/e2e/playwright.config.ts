@@ -7,6 +7,7 @@ export default defineConfig({
   // SwiftShader and the storage tests each fill a small machine.
   workers: 1,
   timeout: 60_000,
+  expect: { timeout: 20_000 },
   forbidOnly: true,
   reporter: [["list"]],
 });
