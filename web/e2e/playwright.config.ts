@@ -8,6 +8,7 @@ export default defineConfig({
   workers: 1,
   // A busy machine compiles kernels for SwiftShader for half a minute.
   timeout: 180_000,
+  expect: { timeout: 20_000 },
   forbidOnly: true,
   reporter: [["list"]],
 });

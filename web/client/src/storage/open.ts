@@ -193,7 +193,8 @@ async function openKept(remote: Remote, version: Version, options: OpenOptions, 
     const download = new Download({ record: current, version, readable, parts, hash, tuning, onDownload });
     const direct = new HttpSource(remote.url, version, tuning);
     const source = new FollowingSource(download, parts, direct, tuning);
-    const ended = download.outcome.catch(() => {});
+    // Again: a tab that was closed or reloaded may have held its old version until now.
+    const ended = download.outcome.then(() => deleteOldVersions(remote, id)).catch(() => {});
     // In use until it is closed and the writer has put its files away.
     const closing = releasing(source, () => void ended.then(release));
     options.signal?.addEventListener("abort", () => closing.close(), { once: true });
