@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::{
-    command::{root, say, sh_in},
+    command::{root, say, sh, sh_in},
     setup::setup,
     wasm,
 };
@@ -34,6 +34,8 @@ pub(crate) fn test() -> Result<()> {
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])?;
     ops()?;
+    // Debug builds serve the app from where it was just built.
+    sh("cargo", &["build", "--package", "rullama"])?;
     sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])
 }
 

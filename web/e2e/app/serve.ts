@@ -1,0 +1,55 @@
+// The real `rullama serve` with a model of the goldens, on a port of its own.
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import process from "node:process";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+const STARTS_WITHIN_MS = 60_000;
+
+/** A debug build by preference: it serves the app that was built last, a release build the one it was made with. */
+function program(): string {
+  const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
+  const places = [process.env["RULLAMA"] ?? "", join(target, "debug/rullama"), join(target, "release/rullama")];
+  const found = places.find((path) => path !== "" && existsSync(path));
+  if (!found) throw new Error("no `rullama` program: `cargo build --package rullama` makes one");
+  return found;
+}
+
+/** Reads the address that the program prints. */
+async function address(child: ChildProcess): Promise<string> {
+  if (!child.stdout) throw new Error("the program has no output");
+  const lines = createInterface({ input: child.stdout });
+  const first = once(lines, "line", { signal: AbortSignal.timeout(STARTS_WITHIN_MS) });
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`rullama serve ended with ${String(code)}`);
+  });
+  const [line] = (await Promise.race([first, ended])) as [string];
+  return (JSON.parse(line) as { url: string }).url.replace(/\/$/u, "");
+}
+
+export interface Served {
+  origin: string;
+  stop(): Promise<void>;
+}
+
+/** Serves the app and one golden model under the name `demo`. */
+export async function startServe(golden: string): Promise<Served> {
+  const model = join(ROOT, "goldens/gguf", golden);
+  const empty = join(ROOT, "goldens/text");
+  const args = ["--store", empty, "serve", "--json", "--port", "0", "--model", `demo=${model}`];
+  const child = spawn(program(), args, { stdio: ["ignore", "pipe", "inherit"] });
+  const origin = await address(child);
+  return {
+    origin,
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const ended = once(child, "exit");
+      child.kill("SIGINT");
+      await ended;
+    },
+  };
+}
