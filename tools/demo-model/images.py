@@ -129,13 +129,17 @@ def draw(picture, seed):
     rng.shuffle(members)
     for (colour, shape), (x, y, radius) in zip(members, layout(rng, len(members), width, height)):
         turn = rng.uniform(-0.2, 0.2)
-        u, v = (xs - x) / radius, (ys - y) / radius
+        rows = slice(max(0, int(y - 1.2 * radius)), int(y + 1.2 * radius) + 2)
+        columns = slice(max(0, int(x - 1.2 * radius)), int(x + 1.2 * radius) + 2)
+        u, v = (xs[rows, columns] - x) / radius, (ys[rows, columns] - y) / radius
         u, v = u * np.cos(turn) - v * np.sin(turn), u * np.sin(turn) + v * np.cos(turn)
         cover = np.clip(inside(shape, u, v) * radius + 0.5, 0, 1)[..., None]
         tint = np.array(COLOURS[colour], float) + np.array([rng.uniform(-12, 12) for _ in range(3)])
-        pixels = pixels * (1 - cover) + tint * cover
-    noise = np.random.default_rng(seed).normal(0, rng.choice([0, 0, 2, 4]), pixels.shape)
-    return np.clip(np.round(pixels + noise), 0, 255).astype(np.uint8)
+        pixels[rows, columns] = pixels[rows, columns] * (1 - cover) + tint * cover
+    grain = rng.choice([0, 0, 2, 4])
+    if grain:
+        pixels += np.random.default_rng(seed).normal(0, grain, pixels.shape)
+    return np.clip(np.round(pixels), 0, 255).astype(np.uint8)
 
 
 if __name__ == "__main__":

@@ -122,8 +122,9 @@ KINDS = [weather, weather, clock, price, timer, light, translate, multiply, mail
 
 def case(rng, held):
     """One request, its call, the tool's result and the answer; other tools may be declared beside."""
-    kind = rng.choice(KINDS)
     while True:
+        # Chosen anew each time: a tool with few arguments may have no case on one side.
+        kind = rng.choice(KINDS)
         declared, user, arguments, result, answer, value = kind(rng)
         function = declared["function"]["name"]
         if held_out("tools", kind.__name__, *sorted(map(str, arguments.values()))) == held:
