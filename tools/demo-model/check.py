@@ -20,16 +20,18 @@ import data
 from chat import pieces
 from checks import answer_right, right
 
-LONGEST = 110
+# Tokens enough for a right answer; a thought takes more.
+LONGEST = {"number": 32, "letters": 24, "contains": 48, "story": 64, "call": 48}
+LONGEST_THOUGHT = 72
 
 
-def continued(settings, prompt):
+def continued(settings, prompt, longest):
     """What the model writes after a prompt, as text with its markers."""
     model, tokenizer, binary, device = settings
     ids = data.encode(tokenizer, prompt)[0]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "ids.json").write_text(json.dumps(ids))
-        command = [binary, "eval", model, "--device", device, "--ids-file", f"{folder}/ids.json", "--greedy", str(LONGEST), "--out", f"{folder}/out.safetensors"]
+        command = [binary, "eval", model, "--device", device, "--ids-file", f"{folder}/ids.json", "--greedy", str(longest), "--out", f"{folder}/out.safetensors"]
         subprocess.run(command, check=True, capture_output=True)
         greedy = load_file(f"{folder}/out.safetensors")["greedy"].tolist()
     ends = {tokenizer.token_to_id(token) for token in ("<turn|>", "<eos>", "<|tool_response>")}
@@ -40,13 +42,14 @@ def continued(settings, prompt):
 def replay(settings, case):
     """(skill, whether it was right) for each answer a case asks for, and the outputs."""
     messages, tools, thinking = case["messages"], case.get("tools", []), case["thinking"]
-    output = continued(settings, pieces(messages, tools, thinking, generate=True))
+    longest = LONGEST[case["check"]["kind"]] + LONGEST_THOUGHT * thinking
+    output = continued(settings, pieces(messages, tools, thinking, generate=True), longest)
     results = [(case["skill"] + (", thinking" if thinking else ""), right(case["check"], thinking, output), output)]
     if case["check"]["kind"] == "call":
         call = case["check"]["value"]
         asked = {"role": "assistant", "tool_calls": [{"function": call}], **({"reasoning": f"I call {call['name']}."} if thinking else {})}
         answered = {"role": "tool", "name": call["name"], "content": case["result"]}
-        output = continued(settings, pieces([*messages, asked, answered], tools, thinking, generate=True))
+        output = continued(settings, pieces([*messages, asked, answered], tools, thinking, generate=True), longest)
         good = answer_right({"kind": "contains", "value": case["check"]["then"]}, output.split("<channel|>")[-1])
         results.append(("tool results", good, output))
     return results
@@ -61,6 +64,7 @@ def main(model, vocabulary, cases, binary, device="cpu"):
         for case, results in zip(replays, pool.map(lambda case: replay(settings, case), replays)):
             for skill, good, output in results:
                 tally.setdefault(skill, []).append(good)
+                print(".", end="", flush=True)
                 if not good:
                     print(f"wrong ({skill}): {case['messages'][-1]['content']!r} gave {output!r}")
     for skill, results in sorted(tally.items()):

@@ -41,26 +41,27 @@ def trained_parts(case):
     return parts
 
 
-def text_batches(tokenizer, seed, budget, chunk=3072):
-    """Batches of about as many tokens as the budget says, of conversations of like length; endless."""
+WIDTHS = [32, 48, 64, 96, 128, 192, 320]
+
+
+def text_batches(tokenizer, seed, budget):
+    """Batches of about as many tokens as the budget says, of conversations of like length; endless.
+
+    There are few shapes, so that each can be captured once."""
     rng = random.Random(seed)
+    waiting = {width: [] for width in WIDTHS}
     while True:
-        rows = [encode(tokenizer, trained_parts(chats.conversation(rng))) for _ in range(chunk)]
-        rows.sort(key=lambda row: len(row[0]))
-        batches, current = [], []
-        for row in rows:
-            if current and len(row[0]) * (len(current) + 1) > budget:
-                batches.append(current)
-                current = []
-            current.append(row)
-        rng.shuffle(batches)
-        # The last one is not full and waits for none.
-        yield from (padded(batch) for batch in batches)
+        row = encode(tokenizer, trained_parts(chats.conversation(rng)))
+        width = next((width for width in WIDTHS if len(row[0]) <= width), None)
+        if width:
+            waiting[width].append(row)
+            if len(waiting[width]) == budget // width:
+                yield padded(waiting[width], width)
+                waiting[width] = []
 
 
-def padded(rows):
+def padded(rows, width):
     """Ids and who wrote them, filled up on the right; causal attention never looks there."""
-    width = max(len(ids) for ids, _ in rows)
     width += -width % 8
     ids, mine = np.zeros((len(rows), width), np.int16), np.zeros((len(rows), width), bool)
     for i, (row, written) in enumerate(rows):

@@ -11,7 +11,7 @@ import features
 import voices
 from chat import pieces
 from checks import answer_right, right
-from feed import picture_batch, sound_batch, to_device
+from feed import media_arguments, picture_batch, sound_batch, to_device
 
 LONGEST = 150
 
@@ -109,4 +109,4 @@ def media(model, tokenizer, clips, per_skill, device, count):
 def continued(model, tokenizer, batch, device):
     """Answers to a media batch, whose own answers are cut off."""
     prompts = [row[: int(mine.argmax())].tolist() for row, mine in zip(batch["ids"], batch["mine"])]
-    return greedy(model, tokenizer, prompts, to_device(batch, device)["media"], device, 24)
+    return greedy(model, tokenizer, prompts, media_arguments(to_device(batch, device)), device, 24)

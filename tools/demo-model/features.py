@@ -20,15 +20,15 @@ def target_size(width, height, budget):
 
 
 def patches(pixels, size):
-    """From bytes (batch, height, width, 3) to patches in 0..1, their positions and the number of soft tokens."""
+    """From bytes (batch, height, width, 3) to patches in 0..1, their positions, and columns and rows of patches."""
     width, height = size
     scaled = F.interpolate(pixels.permute(0, 3, 1, 2).float(), (height, width), mode="bicubic", antialias=True, align_corners=False)
     scaled = scaled.round().clamp(0, 255) / 255
     columns, rows = width // PATCH, height // PATCH
     cut = scaled.reshape(-1, 3, rows, PATCH, columns, PATCH).permute(0, 2, 4, 3, 5, 1).reshape(len(pixels), rows * columns, -1)
-    ys, xs = torch.meshgrid(torch.arange(rows), torch.arange(columns), indexing="ij")
-    positions = torch.stack([xs, ys], -1).reshape(1, -1, 2).expand(len(pixels), -1, -1).to(pixels.device)
-    return cut.contiguous(), positions, rows * columns // POOL**2
+    ys, xs = torch.meshgrid(torch.arange(rows, device=pixels.device), torch.arange(columns, device=pixels.device), indexing="ij")
+    positions = torch.stack([xs, ys], -1).reshape(1, -1, 2).expand(len(pixels), -1, -1)
+    return cut.contiguous(), positions.contiguous(), (columns, rows)
 
 
 def mel_filters():
@@ -53,8 +53,8 @@ def log_mel(waves, lengths, filters):
     window = torch.hann_window(FRAME, periodic=True, device=waves.device)
     spectrum = torch.fft.rfft(windows * window, FFT).abs()
     features = torch.log(spectrum @ filters + 0.001)
-    counts = torch.tensor([frames(length)[0] for length in lengths], device=waves.device)
-    width = int(counts.max())
+    counts = torch.tensor([frames(length)[0] for length in lengths]).to(waves.device)
+    width = frames(waves.shape[1])[0]
     mask = torch.arange(width, device=waves.device)[None] < counts[:, None]
     return features[:, :width] * mask[..., None], mask
 
@@ -81,9 +81,9 @@ def augmented(samples, rng):
     return samples.clip(-1, 1).astype(np.float32)
 
 
-def spoken(clips, rng, several=0.25):
+def spoken(clips, rng, several):
     """One clip, or two or three in a row with pauses, within silence: the samples and the digits."""
-    count = rng.choice([2, 3]) if rng.random() < several else 1
+    count = rng.choice([2, 3]) if several else 1
     voice = rng.choice(clips)
     chosen = [rng.choice(voice) for _ in range(count)]
     parts = [np.zeros(rng.randint(0, 3200))]

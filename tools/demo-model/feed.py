@@ -13,6 +13,10 @@ import voices
 
 # Soft tokens a picture may take; the released models' smallest budget most often.
 BUDGETS = [70] * 6 + [140] * 2 + [280]
+# Tokens of a conversation around its soft tokens; samples of a clip.
+TEXT_BESIDE = 56
+LONGEST_SINGLE, LONGEST_SEVERAL = 25600, 64000
+FILTERS = features.mel_filters()
 
 
 def picture_batch(tokenizer, rng, count, held=False, two_kinds=0.2, budget=None):
@@ -31,40 +35,49 @@ def picture_batch(tokenizer, rng, count, held=False, two_kinds=0.2, budget=None)
         rows.append(data.encode(tokenizer, data.media_parts(rng, "image", soft, case["question"], case["answer"])))
         pixels.append(images.draw(case["scene"], rng.getrandbits(48)))
         cases.append(case)
-    ids, mine = data.padded(rows)
+    ids, mine = data.padded(rows, soft + TEXT_BESIDE)
     return {"ids": ids, "mine": mine, "pixels": np.stack(pixels), "size": size}, cases
 
 
 def sound_batch(tokenizer, rng, count, clips, held=False, several=0.25):
-    """Clips of one batch, with their conversations; held-out ones are left as they were spoken."""
-    rows, waves, cases = [], [], []
-    for _ in range(count):
+    """Clips of one batch, one digit each or several each, with their conversations; held-out ones are left as they were spoken."""
+    several = rng.random() < several
+    longest = LONGEST_SEVERAL if several else LONGEST_SINGLE
+    rows, cases, lengths = [], [], []
+    waves = np.zeros((count, longest), np.float16)
+    while len(rows) < count:
         samples, digits = features.spoken(clips, rng, several)
         samples = samples.astype(np.float32) if held else features.augmented(samples, rng)
+        if len(samples) > longest:
+            continue
         question, answer = data.clip_question(rng, digits)
         soft = features.frames(len(samples))[1]
+        waves[len(rows), : len(samples)] = samples
         rows.append(data.encode(tokenizer, data.media_parts(rng, "audio", soft, question, answer)))
-        waves.append(samples)
+        lengths.append(len(samples))
         cases.append({"answer": answer, "digits": digits})
-    ids, mine = data.padded(rows)
-    lengths = [len(wave) for wave in waves]
-    stacked = np.zeros((count, max(lengths)), np.float16)
-    for i, wave in enumerate(waves):
-        stacked[i, : len(wave)] = wave
-    return {"ids": ids, "mine": mine, "waves": stacked, "lengths": lengths}, cases
+    ids, mine = data.padded(rows, features.frames(longest)[1] + TEXT_BESIDE)
+    return {"ids": ids, "mine": mine, "waves": waves, "lengths": lengths}, cases
 
 
 def to_device(batch, device):
     """A batch as tensors, media preprocessed there."""
-    out = {"ids": torch.from_numpy(batch["ids"]).to(device).long(), "mine": torch.from_numpy(batch["mine"]).to(device)}
+    ids = torch.from_numpy(batch["ids"]).to(device, non_blocking=True).long()
+    mine = torch.from_numpy(batch["mine"]).to(device, non_blocking=True)
+    out = {"ids": ids, "labels": torch.where(mine, ids, -100)}
     if "pixels" in batch:
-        cut, positions, _ = features.patches(torch.from_numpy(batch["pixels"]).to(device), batch["size"])
-        out["media"] = {"pixel_values": cut, "image_position_ids": positions}
+        out["patches"], out["positions"], out["grid"] = features.patches(torch.from_numpy(batch["pixels"]).to(device), batch["size"])
     if "waves" in batch:
-        filters = torch.from_numpy(features.mel_filters()).to(device)
-        mel, mask = features.log_mel(torch.from_numpy(batch["waves"]).to(device).float(), batch["lengths"], filters)
-        out["media"] = {"input_features": mel, "input_features_mask": mask}
+        filters = torch.from_numpy(FILTERS).to(device)
+        out["mel"], out["frames"] = features.log_mel(torch.from_numpy(batch["waves"]).to(device).float(), batch["lengths"], filters)
     return out
+
+
+def media_arguments(batch):
+    """What transformers' own forward pass takes for a batch with media."""
+    if "patches" in batch:
+        return {"pixel_values": batch["patches"], "image_position_ids": batch["positions"]}
+    return {"input_features": batch["mel"], "input_features_mask": batch["frames"]}
 
 
 def text_worker(queue, tokenizer, seed, options):
@@ -101,9 +114,10 @@ class Feed:
                 process.start()
                 self.processes.append(process)
 
-    def step(self, device):
-        """One batch of each kind."""
-        return {kind: to_device(queue.get(), device) for kind, queue in self.queues.items()}
+    def step(self, number, device):
+        """A batch of text, and one of pictures or of sounds in turn."""
+        kinds = ["text", "picture" if number % 2 == 0 else "sound"]
+        return {kind: to_device(self.queues[kind].get(), device) for kind in kinds}
 
     def waiting(self):
         return {kind: queue.qsize() for kind, queue in self.queues.items()}

@@ -10,12 +10,9 @@ a checkpoint is written every two minutes, and --resume goes on from it.
 import argparse
 import json
 import math
-import multiprocessing
-import random
 import time
 from pathlib import Path
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
@@ -24,9 +21,11 @@ from transformers.models.gemma4 import modeling_gemma4
 
 import model as models
 from evaluate import evaluate
-from feed import Feed, to_device
+from feed import Feed, media_arguments, to_device
+from passes import Passes
 
 WARM_UP = 200
+WEIGHTS = {"text": 1.0, "picture": 0.5, "sound": 0.5}
 SHARD = 14 << 20
 
 
@@ -37,13 +36,14 @@ def arguments():
     parser.add_argument("--out", required=True)
     parser.add_argument("--checkpoint", help="where checkpoints go; the output folder unless given")
     parser.add_argument("--minutes", type=float, default=20, help="wall clock for everything, evaluation included")
-    parser.add_argument("--tokens", type=int, default=49152, help="text tokens in a step")
-    parser.add_argument("--pictures", type=int, default=64)
-    parser.add_argument("--sounds", type=int, default=64)
+    parser.add_argument("--tokens", type=int, default=32768, help="text tokens in a step")
+    parser.add_argument("--pictures", type=int, default=96)
+    parser.add_argument("--sounds", type=int, default=96)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--workers", type=int, default=14)
     parser.add_argument("--cases", type=int, default=100, help="held-out cases per skill at the end")
     parser.add_argument("--reserve", type=float, default=45, help="seconds kept for the last evaluation")
+    parser.add_argument("--least-steps", type=int, default=0, help="give up after a minute with fewer steps: something is wrong with the machine")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
@@ -54,20 +54,6 @@ def fused_norm(self, hidden):
     """The same norm in one kernel."""
     weight = self.weight.float() if self.with_scale else None
     return F.rms_norm(hidden.float(), hidden.shape[-1:], weight, self.eps).type_as(hidden)
-
-
-def loss_of(model, batch, device):
-    """Cross-entropy of what the model should write."""
-    ids, mine = batch["ids"], batch["mine"]
-    with torch.autocast(device, torch.bfloat16):
-        if "media" in batch:
-            hidden = model.model(input_ids=ids, use_cache=False, **batch["media"]).last_hidden_state
-        else:
-            hidden = model.model.language_model(input_ids=ids, use_cache=False).last_hidden_state
-        wanted = mine[:, 1:]
-        logits = model.lm_head(hidden[:, :-1][wanted])
-    cap = model.config.text_config.final_logit_softcapping
-    return F.cross_entropy(cap * torch.tanh(logits.float() / cap), ids[:, 1:][wanted])
 
 
 def optimizer_of(model, rate, device):
@@ -92,7 +78,7 @@ def set_bounds(model, batches):
     hooks = [linear.register_forward_hook(look) for linear in linears]
     with torch.no_grad():
         for batch in batches:
-            model.model(input_ids=batch["ids"], use_cache=False, **batch["media"])
+            model.model(input_ids=batch["ids"], use_cache=False, **media_arguments(batch))
     for hook in hooks:
         hook.remove()
     for linear, bounds in seen.items():
@@ -120,6 +106,7 @@ class Run:
         self.options = options
         self.model = models.build(tokenizer, options.seed).to(options.device)
         self.optimizer = optimizer_of(self.model, options.rate, options.device)
+        self.passes = Passes(self.model, options.device)
         self.step, self.done = 0, 0.0
         self.path = Path(options.checkpoint or options.out) / "checkpoint.pt"
         if options.resume and self.path.exists():
@@ -140,15 +127,13 @@ class Run:
     def train_step(self, batches, fraction):
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate(fraction)
-        losses = {}
-        for kind, weight in (("text", 1.0), ("picture", 0.5), ("sound", 0.5)):
-            if kind in batches:
-                loss = loss_of(self.model, batches[kind], self.options.device)
-                (weight * loss).backward()
-                losses[kind] = loss.detach()
+        # Capturing spoils gradients, so all of it comes first.
+        if any([self.passes.prepare(kind, batch, WEIGHTS[kind]) for kind, batch in batches.items()]):
+            self.optimizer.zero_grad(set_to_none=False)
+        losses = {kind: self.passes.add(kind, batch, WEIGHTS[kind]) for kind, batch in batches.items()}
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=False)
         self.step += 1
         return losses
 
@@ -170,16 +155,20 @@ def main():
     while (elapsed := time.monotonic() - start) < limit:
         # A resumed run goes on where the schedule stood.
         run.done = already + (1 - already) * elapsed / limit
-        losses = run.train_step(feed.step(options.device), run.done)
+        losses = run.train_step(feed.step(run.step, options.device), run.done)
         now = time.monotonic()
         if now - told > 10:
             told = now
             print(f"{now - start:.0f} s, step {run.step}, " + ", ".join(f"{kind} {loss.item():.4f}" for kind, loss in losses.items())
                   + f", queues {feed.waiting()}", flush=True)
+        if options.least_steps and now - start > 60:
+            if run.step < options.least_steps:
+                raise SystemExit(f"only {run.step} steps in a minute")
+            options.least_steps = 0
         if now - saved > 120:
             saved = now
             run.checkpoint()
-        if not halfway and elapsed > limit / 2 and options.minutes > 3:
+        if not halfway and elapsed > limit / 2 and options.minutes > 12:
             halfway = True
             print(json.dumps(evaluate(run.model, tokenizer, options.clips, 25, options.device)), flush=True)
             save(run.model, out)
