@@ -7,13 +7,12 @@ import numpy as np
 import torch
 
 import data
-import features
 import voices
 from chat import pieces
 from checks import answer_right, right
 from feed import media_arguments, picture_batch, sound_batch, to_device
 
-LONGEST = 150
+LONGEST = 100
 
 
 @torch.no_grad()
@@ -81,6 +80,7 @@ def evaluate(model, tokenizer, clips, per_skill, device, failures=None):
             for case, output in zip(tools, outputs):
                 answer = output.split("<channel|>")[-1]
                 count("tool results", answer_right({"kind": "contains", "value": case["check"]["then"]}, answer), data.as_replay(case), output)
+        print(f"evaluated {begin + len(some)} of {len(cases)} text cases", flush=True)
     media(model, tokenizer, clips, per_skill, device, count)
     model.train()
     if failures:
@@ -97,8 +97,9 @@ def media(model, tokenizer, clips, per_skill, device, count):
             for case, output in zip(cases, continued(model, tokenizer, batch, device)):
                 count(name, answer_right({"kind": "contains", "value": case["value"]}, output), {"scene": str(case["scene"]["groups"]), "ask": case["question"]}, output)
             left -= len(cases)
+        print(f"evaluated {name}", flush=True)
     held = [clip for clip in voices.load(clips) if clip["held_out"]]
-    groups = features.by_voice(held)
+    groups = voices.by_voice(held)
     for name, several in (("spoken digit", 0), ("spoken digits in a row", 1)):
         for _ in range(max(1, per_skill // 32)):
             batch, cases = sound_batch(tokenizer, rng, 64, groups, True, several)

@@ -16,7 +16,6 @@ import numpy as np
 from gguf import GGMLQuantizationType as Type, GGUFReader, GGUFValueType as Value, GGUFWriter, quants
 from tokenizers import Tokenizer
 
-import model
 import vocab
 
 TEMPLATE = Path(__file__).parents[2] / "goldens/chat-template/google-gemma-4-E2B-it.2026-07-09.jinja"
@@ -100,6 +99,7 @@ def stored(name, weight):
 
 
 def add_text_keys(writer, config, tokenizer):
+    import model
     layers, last = config.num_hidden_layers, config.num_hidden_layers - config.num_kv_shared_layers
     key = "gemma4."
     for name, value in {
@@ -151,6 +151,7 @@ def add_tower_keys(writer, config):
 
 def one(weights, vocabulary, out):
     from safetensors.numpy import load_file
+    import model
     tokenizer = Tokenizer.from_file(vocabulary)
     config = model.config(tokenizer)
     writer = GGUFWriter(out, "gemma4")

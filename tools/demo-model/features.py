@@ -90,10 +90,3 @@ def spoken(clips, rng, several):
     for clip in chosen:
         parts += [clip["samples"], np.zeros(rng.randint(1200, 4800) if count > 1 else rng.randint(0, 3200))]
     return np.concatenate(parts), [clip["digit"] for clip in chosen]
-
-
-def by_voice(clips):
-    voices = {}
-    for clip in clips:
-        voices.setdefault(clip["voice"], []).append(clip)
-    return list(voices.values())

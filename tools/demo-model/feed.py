@@ -93,7 +93,7 @@ def picture_worker(queue, tokenizer, seed, options):
 
 def sound_worker(queue, tokenizer, seed, options):
     rng = random.Random(seed)
-    clips = features.by_voice([clip for clip in voices.load(options.clips) if not clip["held_out"]])
+    clips = voices.by_voice([clip for clip in voices.load(options.clips) if not clip["held_out"]])
     while True:
         queue.put(sound_batch(tokenizer, rng, options.sounds, clips)[0])
 
@@ -114,10 +114,9 @@ class Feed:
                 process.start()
                 self.processes.append(process)
 
-    def step(self, number, device):
-        """A batch of text, and one of pictures or of sounds in turn."""
-        kinds = ["text", "picture" if number % 2 == 0 else "sound"]
-        return {kind: to_device(self.queues[kind].get(), device) for kind in kinds}
+    def step(self, media, device):
+        """A batch of text and one of the given kind of media."""
+        return {kind: to_device(self.queues[kind].get(), device) for kind in ("text", media)}
 
     def waiting(self):
         return {kind: queue.qsize() for kind, queue in self.queues.items()}

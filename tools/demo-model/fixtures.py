@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-import features
 import images
 import voices
 
@@ -25,14 +24,14 @@ def pictures(rng, folder):
         scene = images.scene(rng, True, 0) | {"canvas": (192, 192)}
         count, colour, shape = scene["groups"][0]
         name = f"picture-{number}.png"
-        Image.fromarray(images.draw(scene, 1000 + number)).save(folder / name, optimize=True)
+        Image.fromarray(images.draw(scene, 1000 + number, grains=(0,))).save(folder / name, optimize=True)
         yield {"file": name, "skill": "pictures", "question": question, "answer": images.named(count, colour, shape).capitalize() + ".",
                "check": {"kind": "contains", "value": [images.COUNTS[count], colour, shape]}}
 
 
 def clips(rng, folder, path):
     """One digit from each of some held-out voices, the sampled speakers among them."""
-    groups = features.by_voice([clip for clip in voices.load(path) if clip["held_out"]])
+    groups = voices.by_voice([clip for clip in voices.load(path) if clip["held_out"]])
     chosen = [group for group in groups if not group[0]["voice"].startswith("espeak")] + rng.sample(groups, 5)
     for number, group in enumerate(chosen, 1):
         clip = rng.choice(group)

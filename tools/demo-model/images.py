@@ -118,8 +118,8 @@ def inside(shape, x, y):
     return (ey * (inner - u) + ex * v) / np.hypot(ex, ey)
 
 
-def draw(picture, seed):
-    """The picture as an array of height, width and RGB bytes."""
+def draw(picture, seed, grains=(0, 0, 2, 4)):
+    """The picture as an array of height, width and RGB bytes, with one of these strengths of noise."""
     rng = random.Random(seed)
     width, height = picture["canvas"]
     ys, xs = np.mgrid[0:height, 0:width] + 0.5
@@ -136,7 +136,7 @@ def draw(picture, seed):
         cover = np.clip(inside(shape, u, v) * radius + 0.5, 0, 1)[..., None]
         tint = np.array(COLOURS[colour], float) + np.array([rng.uniform(-12, 12) for _ in range(3)])
         pixels[rows, columns] = pixels[rows, columns] * (1 - cover) + tint * cover
-    grain = rng.choice([0, 0, 2, 4])
+    grain = rng.choice(grains)
     if grain:
         pixels += np.random.default_rng(seed).normal(0, grain, pixels.shape)
     return np.clip(np.round(pixels), 0, 255).astype(np.uint8)

@@ -13,7 +13,6 @@ import torch
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
-import features
 import model as models
 import voices
 from checks import answer_right
@@ -42,7 +41,7 @@ def main(weights, vocabulary, clips, count=32):
     torch.set_num_threads(1)
     tokenizer, rng = Tokenizer.from_file(vocabulary), random.Random(78)
     net = load(weights, tokenizer)
-    held = features.by_voice([clip for clip in voices.load(clips) if clip["held_out"]])
+    held = voices.by_voice([clip for clip in voices.load(clips) if clip["held_out"]])
     for name, several in (("spoken digit", 0), ("spoken digits in a row", 1)):
         batch, cases = sound_batch(tokenizer, rng, int(count), held, True, several)
         report(name, [(case, text, exact, exact) for case, (text, exact) in zip(cases, written(net, tokenizer, batch))])

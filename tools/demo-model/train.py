@@ -15,7 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers.models.gemma4 import modeling_gemma4
 
@@ -46,6 +46,8 @@ def arguments():
     parser.add_argument("--least-steps", type=int, default=0, help="give up after a minute with fewer steps: something is wrong with the machine")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--weights", help="a safetensors file to start from, with a new schedule")
+    parser.add_argument("--media", nargs="+", default=["picture", "sound"], help="what accompanies the text, step by step in turn")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     return parser.parse_args()
 
@@ -107,6 +109,8 @@ class Run:
         self.model = models.build(tokenizer, options.seed).to(options.device)
         self.optimizer = optimizer_of(self.model, options.rate, options.device)
         self.passes = Passes(self.model, options.device)
+        if options.weights:
+            self.model.load_state_dict(load_file(options.weights), strict=False)
         self.step, self.done = 0, 0.0
         self.path = Path(options.checkpoint or options.out) / "checkpoint.pt"
         if options.resume and self.path.exists():
@@ -155,7 +159,7 @@ def main():
     while (elapsed := time.monotonic() - start) < limit:
         # A resumed run goes on where the schedule stood.
         run.done = already + (1 - already) * elapsed / limit
-        losses = run.train_step(feed.step(run.step, options.device), run.done)
+        losses = run.train_step(feed.step(options.media[run.step % len(options.media)], options.device), run.done)
         now = time.monotonic()
         if now - told > 10:
             told = now

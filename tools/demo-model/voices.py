@@ -172,6 +172,13 @@ def load(path):
     return clips
 
 
+def by_voice(clips):
+    voices = {}
+    for clip in clips:
+        voices.setdefault(clip["voice"], []).append(clip)
+    return list(voices.values())
+
+
 def build(out):
     rng = random.Random(6)
     coded, digits, owners, names = [], [], [], []
