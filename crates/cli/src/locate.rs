@@ -1,16 +1,33 @@
 //! From what the user typed to an open source of bytes.
 
 use std::{
+    io::Write,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
 use anyhow::{Context, Result};
 use rullama_gguf::{Gguf, GgufError, Part};
-use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource};
+use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource, MemorySource};
 use rullama_store::{
     Environment, ModelFiles, ModelName, Platform, StoreError, candidates, resolve,
 };
+use tempfile::NamedTempFile;
+
+/// The model that comes with the program, and its name.
+const DEMO: &[u8] = include_bytes!("../../../demo/demo.gguf");
+pub(crate) const DEMO_NAME: &str = "demo";
+
+/// The demo model as a file, for those who need a path; it is gone with the value.
+pub(crate) fn demo_file() -> Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix("rullama-demo-")
+        .suffix(".gguf")
+        .tempfile()
+        .context("no temporary file could be made")?;
+    file.write_all(DEMO).context("the temporary file could not be written")?;
+    Ok(file)
+}
 
 /// Folders that may hold a store.
 pub(crate) struct Stores(pub(crate) Vec<PathBuf>);
@@ -23,6 +40,8 @@ pub(crate) enum Place {
     Path(PathBuf),
     /// A URL.
     Url(String),
+    /// The model that comes with the program.
+    Demo,
 }
 
 /// The folders to search: the one the user named, or Ollama's usual places.
@@ -50,6 +69,7 @@ impl Stores {
         }
         match model.parse::<ModelName>().and_then(|name| resolve(&self.0, &name)) {
             Ok(files) => Ok(Place::Store(Box::new(files))),
+            Err(StoreError::NotFound { .. }) if model == DEMO_NAME => Ok(Place::Demo),
             Err(StoreError::NotFound { .. } | StoreError::BadName { .. })
                 if Path::new(model).is_file() =>
             {
@@ -74,6 +94,7 @@ impl Place {
             Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
             Self::Path(path) => Rc::new(FileSource::open(path)?),
             Self::Url(url) => Rc::new(HttpSource::open(url, HttpOptions::default())?),
+            Self::Demo => Rc::new(MemorySource::new(DEMO_NAME, DEMO)),
         })
     }
 
@@ -99,6 +120,7 @@ impl Place {
             Self::Url(url) => (Path::new(url), Self::Url),
             Self::Path(path) => (path, |name| Self::Path(name.into())),
             Self::Store(files) => (&files.model.path, |name| Self::Path(name.into())),
+            Self::Demo => return Ok(Vec::new()),
         };
         let names = first.names(&path.to_string_lossy())?;
         Ok(names.into_iter().skip(1).map(make).collect())

@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::{
     interrupt::{self, Interrupted},
     load::DeviceArgs,
-    locate::Stores,
+    locate::{DEMO_NAME, Stores},
     output::print_json,
 };
 use chat::Chat;
@@ -31,7 +31,8 @@ use screen::Screen;
 
 #[derive(Debug, Group)]
 pub(crate) struct RunArgs {
-    /// Name, path or URL
+    /// Name, path or URL; `demo` is the tiny model that comes with the program
+    #[arg(default_value = DEMO_NAME)]
     pub(crate) model: String,
     /// What to answer; without it, standard input is answered, or a chat begins on a terminal
     prompt: Vec<String>,

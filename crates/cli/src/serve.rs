@@ -11,7 +11,7 @@ use rullama_server::{ModelRow, Options, Origin, PlainFile, Server, Signals};
 use serde_json::json;
 
 use crate::{
-    locate::Stores,
+    locate::{DEMO_NAME, Stores, demo_file},
     output::{note, print, print_json, safe},
 };
 
@@ -56,7 +56,17 @@ pub(crate) fn serve(stores: Stores, args: ServeArgs) -> Result<()> {
     result
 }
 
-async fn serve_until_signal(stores: Stores, args: ServeArgs) -> Result<()> {
+async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
+    // Kept until the end: the server reads it.
+    let demo = match args.models.iter().any(|model| model.name == DEMO_NAME) {
+        true => None,
+        false => demo_file()
+            .map_err(|error| note(&format!("the demo model is not served: {error:#}")))
+            .ok(),
+    };
+    if let Some(demo) = &demo {
+        args.models.push(PlainFile { name: DEMO_NAME.into(), path: demo.path().into() });
+    }
     // Watched before the URL is out: who reads it may end us at once.
     let signals = Signals::watch().context("Ctrl-C cannot be watched")?;
     let server = Server::bind(Options {

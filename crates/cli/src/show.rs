@@ -64,6 +64,7 @@ fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
             Place::Path(path) => row("path", safe(&path.display().to_string())),
             // The source's own name leaves out a password.
             Place::Url(_) => row("url", safe(gguf.name())),
+            Place::Demo => row("path", "inside this program".into()),
         },
         row("format", format!("GGUF version {}", gguf.version())),
         row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
@@ -158,6 +159,7 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
         Place::Path(path) => {
             value["source"] = json!({ "kind": "file", "path": path.display().to_string(), "size": path.metadata().ok().map(|data| data.len()) });
         }
+        Place::Demo => value["source"] = json!({ "kind": "built in" }),
         Place::Url(_) => {
             value["model"] = json!(gguf.name());
             value["source"] = json!({ "kind": "url", "url": gguf.name() });

@@ -33,6 +33,7 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
             store(&files)?
         }
         Place::Path(path) => file(&path, args.sha256.as_ref())?,
+        place @ Place::Demo => vec![header(&place.open()?)],
         place @ Place::Url(_) => {
             if args.sha256.is_some() {
                 bail!(

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
 
 mod bench;
+mod demo;
 mod detokenize;
 mod eval;
 #[cfg(unix)]
@@ -15,6 +16,7 @@ mod perplexity;
 mod program;
 mod render;
 mod run;
+mod serve;
 mod server;
 mod show;
 mod store;

@@ -11,8 +11,9 @@ use crate::{
     store::Store,
 };
 
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "run",
+    "serve",
     "list",
     "show",
     "tokenize",

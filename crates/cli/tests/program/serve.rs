@@ -1,0 +1,123 @@
+//! `rullama serve`: what it prints, and how it ends.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
+    process::{Child, Command},
+};
+
+use serde_json::Value;
+
+use crate::{
+    models::{FileInFolder, MICRO, golden_arg, small_file},
+    program::{Program, has},
+    store::Store,
+};
+
+/// A running program that has said where it is.
+struct Serving {
+    child: Child,
+    first_line: String,
+    _program: Program,
+}
+
+impl Serving {
+    fn start(mut program: Program) -> Self {
+        let mut child = program.spawn();
+        let mut first_line = String::new();
+        let stdout = child.stdout.as_mut().unwrap();
+        // Byte by byte: what comes after the line is for others to read.
+        for byte in BufReader::with_capacity(1, stdout).bytes() {
+            first_line.push(byte.unwrap().into());
+            if first_line.ends_with('\n') {
+                break;
+            }
+        }
+        Self { child, first_line, _program: program }
+    }
+
+    fn get(&self, url: &str, path: &str) -> String {
+        let address = url.strip_prefix("http://").unwrap().strip_suffix('/').unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Sends a signal and waits; gives the exit code, the rest of standard output, and standard error.
+    fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
+        let (mut out, mut err) = (String::new(), String::new());
+        self.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        (self.child.wait().unwrap().code(), out, err)
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn it_says_where_it_is_and_ends_when_told() {
+    let store = Store::with("gemma4:e2b");
+    let serving = Serving::start(store.rullama(&["serve", "--port", "0"]));
+    let url = serving.first_line.strip_prefix("rullama is at ").unwrap().trim_end().to_owned();
+    let answer = serving.get(&url, "/rullama/models");
+    has(&answer, &["HTTP/1.1 200", "gemma4:e2b", "/rullama/blobs/sha256-"]);
+    has(&serving.get(&url, "/api/version"), &[env!("CARGO_PKG_VERSION")]);
+    let (code, out, err) = serving.end("TERM");
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    has(&out, &["Models: ", "gemma4:e2b", "demo", "Ctrl-C"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_for_programs() {
+    let file = format!("demo={}", golden_arg(MICRO));
+    let store = Store::empty();
+    let serving =
+        Serving::start(store.rullama(&["serve", "--port", "0", "--json", "--model", &file]));
+    let line: Value = serde_json::from_str(&serving.first_line).unwrap();
+    let answer = serving.get(line["url"].as_str().unwrap(), "/rullama/models");
+    has(&answer, &["\"demo\"", "/rullama/files/demo/micro-e2b-Q8_0.gguf"]);
+    let (code, out, err) = serving.end("INT");
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn other_machines_are_warned_about() {
+    let store = Store::empty();
+    let serving = Serving::start(store.rullama(&["serve", "--port", "0", "--host", "0.0.0.0"]));
+    has(&serving.first_line, &["rullama is at http://127.0.0.1:"]);
+    // The summary comes after the warning.
+    let mut serving = serving;
+    let mut lines = String::new();
+    BufReader::new(serving.child.stdout.as_mut().unwrap()).read_line(&mut lines).unwrap();
+    has(&lines, &["Models: demo"]);
+    let (code, _, err) = serving.end("TERM");
+    assert_eq!(code, Some(0));
+    has(&err, &["warning", "other machines"]);
+}
+
+#[test]
+fn what_cannot_be_served() {
+    let store = Store::empty();
+    let serve = |args: &[&str]| store.rullama(&["serve", "--port", "0"]).and(args);
+    has(&serve(&["--model", "./nothing.gguf"]).fails(3), &["nothing.gguf"]);
+    let text = FileInFolder::new("text.gguf", "no model");
+    has(&serve(&["--model", text.arg()]).fails(4), &["text.gguf"]);
+    let other = rullama_gguf::Writer::new().kv("general.architecture", "llama").finish().unwrap();
+    let other = FileInFolder::new("llama.gguf", other);
+    has(&serve(&["--model", other.arg()]).fails(4), &["llama", "gemma4"]);
+    let fine = FileInFolder::new("fine.gguf", small_file().finish().unwrap());
+    has(&serve(&["--model", fine.arg(), "--model", fine.arg()]).fails(1), &["fine", "NAME=PATH"]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    has(&store.rullama(&["serve", "--port", &port]).fails(1), &[&port, "--port"]);
+    has(&serve(&["--origin", "example.org"]).fails(2), &["https://example.org"]);
+    has(&serve(&["--host", "example.org"]).fails(2), &["127.0.0.1"]);
+    has(&serve(&["--model", "=x"]).fails(2), &["NAME=PATH"]);
+}
