@@ -22,12 +22,16 @@ const known = new Set(FILES.map((file) => address(file.url)));
 async function fill(): Promise<void> {
   const cache = await caches.open(CACHE);
   // Past the HTTP cache, which may hold the old version of files without a hash in their name.
-  await cache.addAll(FILES.map((file) => new Request(file.url, { cache: file.revision === null ? "default" : "reload" })));
+  await cache.addAll(
+    FILES.map((file) => new Request(file.url, { cache: file.revision === null ? "default" : "reload" })),
+  );
 }
 
 async function tidy(): Promise<void> {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)),
+  );
   await self.clients.claim();
 }
 

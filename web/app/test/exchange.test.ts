@@ -7,7 +7,14 @@ const stored = [
     conversation: conversation({ leaf: "a2", system: "be brief" }),
     turns: [
       turn("q1", null, { content: "hi" }),
-      turn("a2", "q1", { role: "assistant", content: "ho", thinking: "hm", finish: "stop", model: "m", toolCalls: [{ name: "f", arguments: { x: 1 } }] }),
+      turn("a2", "q1", {
+        role: "assistant",
+        content: "ho",
+        thinking: "hm",
+        finish: "stop",
+        model: "m",
+        toolCalls: [{ name: "f", arguments: { x: 1 } }],
+      }),
     ],
   },
 ];
@@ -47,12 +54,28 @@ const BAD: [string, (file: ReturnType<typeof sample>) => void, RegExp][] = [
   ["no title", (file) => delete file.conversations[0]!["title"], /Conversation 1: `title` should be text/u],
   ["a time that is text", (file) => (file.conversations[0]!["created"] = "now"), /`created` should be a time/u],
   ["a strange role", (file) => (file.conversations[0]!.turns[1]!["role"] = "root"), /turn 2: `role` should be one of/u],
-  ["content of another kind", (file) => (file.conversations[0]!.turns[0]!["content"] = ["x"]), /turn 1: `content` should be text/u],
-  ["a parent that is not there", (file) => (file.conversations[0]!.turns[1]!["parent"] = "x"), /turn 2: `parent` names a turn that is not there/u],
-  ["a leaf that is not there", (file) => (file.conversations[0]!["leaf"] = "x"), /`leaf` names a turn that is not there/u],
+  [
+    "content of another kind",
+    (file) => (file.conversations[0]!.turns[0]!["content"] = ["x"]),
+    /turn 1: `content` should be text/u,
+  ],
+  [
+    "a parent that is not there",
+    (file) => (file.conversations[0]!.turns[1]!["parent"] = "x"),
+    /turn 2: `parent` names a turn that is not there/u,
+  ],
+  [
+    "a leaf that is not there",
+    (file) => (file.conversations[0]!["leaf"] = "x"),
+    /`leaf` names a turn that is not there/u,
+  ],
   ["an id twice", (file) => (file.conversations[0]!.turns[1]!["id"] = "q1"), /the id `q1` appears twice/u],
   ["a circle", (file) => (file.conversations[0]!.turns[0]!["parent"] = "a2"), /in a circle/u],
-  ["bad arguments", (file) => (file.conversations[0]!.turns[1]!["toolCalls"] = [{ name: "f", arguments: 1 }]), /arguments` should be an object/u],
+  [
+    "bad arguments",
+    (file) => (file.conversations[0]!.turns[1]!["toolCalls"] = [{ name: "f", arguments: 1 }]),
+    /arguments` should be an object/u,
+  ],
 ];
 
 test.each(BAD)("refuses %s and says so", (_name, damage, message) => {

@@ -1,8 +1,21 @@
 // A made-up engine for tests of the app: the same interface, no GPU, and failures on demand. Never shipped.
 
 import type {
-  DeviceReport, EngineApi, ErrorCode, FitReport, GenerateEvent, GenerateOptions, LoadOptions, Message, ModelApi,
-  ModelInfo, ModelSource, OpResult, ServedModel, StoredModel, Usage,
+  DeviceReport,
+  EngineApi,
+  ErrorCode,
+  FitReport,
+  GenerateEvent,
+  GenerateOptions,
+  LoadOptions,
+  Message,
+  ModelApi,
+  ModelInfo,
+  ModelSource,
+  OpResult,
+  ServedModel,
+  StoredModel,
+  Usage,
 } from "rullama";
 
 /** What a test sets on `window.fake` before the page starts, and may change later. */
@@ -63,8 +76,16 @@ function describe(source: ModelSource): FitReport {
   const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
   return {
     info: {
-      name, title: "Gemma Fake", architecture: "gemma4", parameters: 5_100_000_000, quantization: "Q4_K",
-      fileBytes: weights, layers: 35, vocabulary: 262_144, trainedContext: 131_072, thinking: true,
+      name,
+      title: "Gemma Fake",
+      architecture: "gemma4",
+      parameters: 5_100_000_000,
+      quantization: "Q4_K",
+      fileBytes: weights,
+      layers: 35,
+      vocabulary: 262_144,
+      trainedContext: 131_072,
+      thinking: true,
       defaults: { temperature: 1, topK: 64, topP: 0.95 },
     },
     memory: { weights, caches: 64e6, work: 32e6, gpu: weights + 96e6, tableOnGpu: false },
@@ -98,9 +119,15 @@ class FakeModel implements ModelApi {
     if (promptTokens >= context) throw new FakeError("context_full");
     const begun = performance.now();
     const usage = (answerTokens: number): Usage => ({
-      promptTokens, cachedTokens: 0, answerTokens, timeToFirstToken: 40, prefillTokensPerSecond: 500,
+      promptTokens,
+      cachedTokens: 0,
+      answerTokens,
+      timeToFirstToken: 40,
+      prefillTokensPerSecond: 500,
       decodeTokensPerSecond: answerTokens / Math.max(0.001, (performance.now() - begun) / 1000),
-      seed: options.seed ?? 7, contextUsed: Math.min(context, promptTokens + answerTokens), context,
+      seed: options.seed ?? 7,
+      contextUsed: Math.min(context, promptTokens + answerTokens),
+      context,
     });
     yield { type: "prefill", done: promptTokens, total: promptTokens };
     const question = messages.at(-1)?.content ?? "";
@@ -123,7 +150,8 @@ class FakeModel implements ModelApi {
         }
         throw new FakeError(code);
       }
-      if (options.maxTokens !== undefined && made >= options.maxTokens) return yield { type: "done", finish: "length", usage: usage(made) };
+      if (options.maxTokens !== undefined && made >= options.maxTokens)
+        return yield { type: "done", finish: "length", usage: usage(made) };
       if (promptTokens + made >= context) return yield { type: "done", finish: "context", usage: usage(made) };
       made++;
       yield event;
@@ -140,8 +168,14 @@ class FakeModel implements ModelApi {
   async bench(options: { prompt?: number; answer?: number } = {}) {
     await pause(5);
     return {
-      device: "Fake GPU", promptTokens: options.prompt ?? 64, prefillTokensPerSecond: 1000, answerTokens: options.answer ?? 32,
-      decodeTokensPerSecond: 50, timeToFirstToken: 64, dispatchesPerToken: 400, memory: await this.memory(),
+      device: "Fake GPU",
+      promptTokens: options.prompt ?? 64,
+      prefillTokensPerSecond: 1000,
+      answerTokens: options.answer ?? 32,
+      decodeTokensPerSecond: 50,
+      timeToFirstToken: 64,
+      dispatchesPerToken: 400,
+      memory: await this.memory(),
     };
   }
 
@@ -160,8 +194,13 @@ class FakeEngine implements EngineApi {
       return { webgpu: false, reason: "navigator.gpu is missing.", features: [], limits: {} };
     }
     return {
-      webgpu: true, vendor: "fake", architecture: "paper", description: "Fake GPU", fallback: false,
-      features: ["shader-f16", "subgroups"], limits: { maxBufferSize: 4294967296, maxStorageBufferBindingSize: 2147483644 },
+      webgpu: true,
+      vendor: "fake",
+      architecture: "paper",
+      description: "Fake GPU",
+      fallback: false,
+      features: ["shader-f16", "subgroups"],
+      limits: { maxBufferSize: 4294967296, maxStorageBufferBindingSize: 2147483644 },
       subgroups: { min: 32, max: 32 },
     };
   }
@@ -184,10 +223,30 @@ class FakeEngine implements EngineApi {
       if (options.signal?.aborted) throw new FakeError("cancelled");
       if (done === 5 && fake.loadFailure) throw new FakeError(fake.loadFailure);
       const loaded = (memory.weights * done) / 10;
-      options.onProgress?.({ phase: "load", loaded, total: memory.weights, downloaded: loaded, downloadTotal: info.fileBytes, speed: 90e6, eta: (memory.weights - loaded) / 90e6 });
+      options.onProgress?.({
+        phase: "load",
+        loaded,
+        total: memory.weights,
+        downloaded: loaded,
+        downloadTotal: info.fileBytes,
+        speed: 90e6,
+        eta: (memory.weights - loaded) / 90e6,
+      });
     }
     if (typeof source === "string" && options.keep !== false && !stored().some((model) => model.source === source)) {
-      store([...stored(), { id: `sha256-${source}`, name: source, source, bytes: info.fileBytes, have: info.fileBytes, complete: true, added: Date.now(), used: Date.now() }]);
+      store([
+        ...stored(),
+        {
+          id: `sha256-${source}`,
+          name: source,
+          source,
+          bytes: info.fileBytes,
+          have: info.fileBytes,
+          complete: true,
+          added: Date.now(),
+          used: Date.now(),
+        },
+      ]);
     }
     return new FakeModel({ ...info, memory, device: "Fake GPU", context: options.context ?? fake.context ?? 4096 });
   }
@@ -201,7 +260,12 @@ class FakeEngine implements EngineApi {
   async storage() {
     const models = stored();
     const usage = models.reduce((sum, model) => sum + model.have, 0);
-    return { models, usage, quota: settings().quota ?? 10e9, persisted: localStorage.getItem("fake-persisted") === "yes" };
+    return {
+      models,
+      usage,
+      quota: settings().quota ?? 10e9,
+      persisted: localStorage.getItem("fake-persisted") === "yes",
+    };
   }
 
   async persist() {

@@ -7,12 +7,32 @@ test("settings that make no sense are replaced by defaults, one by one", () => {
   expect(parse(null)).toEqual(defaults());
   expect(parse("nonsense")).toEqual(defaults());
   expect(parse("null")).toEqual(defaults());
-  const text = JSON.stringify({ theme: "pink", context: -1, cache: "q8", keep: "yes", system: "x", sampling: { topK: 5.4, topP: 7 } });
+  const text = JSON.stringify({
+    theme: "pink",
+    context: -1,
+    cache: "q8",
+    keep: "yes",
+    system: "x",
+    sampling: { topK: 5.4, topP: 7 },
+  });
   expect(parse(text)).toEqual({ ...defaults(), cache: "q8", system: "x", sampling: { topK: 5 } });
 });
 
+test("the last model is remembered whole or not at all", () => {
+  const last = (value: unknown) => parse(JSON.stringify({ lastModel: value })).lastModel;
+  expect(last({ source: "gemma4:e2b", name: "gemma4:e2b", more: 1 })).toEqual({
+    source: "gemma4:e2b",
+    name: "gemma4:e2b",
+  });
+  expect(last("gemma4:e2b")).toBeUndefined();
+  expect(last(null)).toBeUndefined();
+});
+
 test("sampling settings stay in their ranges", () => {
-  expect(readSampling({ temperature: 0, minP: 0.1, seed: 4_294_967_296, maxTokens: Number.NaN, other: 1 })).toEqual({ temperature: 0, minP: 0.1 });
+  expect(readSampling({ temperature: 0, minP: 0.1, seed: 4_294_967_296, maxTokens: Number.NaN, other: 1 })).toEqual({
+    temperature: 0,
+    minP: 0.1,
+  });
   expect(readSampling("x")).toEqual({});
 });
 

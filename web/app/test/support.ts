@@ -2,7 +2,15 @@ import type { Conversation, Turn } from "../src/lib/conversation.js";
 import type { Channel } from "../src/state/chats.svelte.js";
 
 export function turn(id: string, parent: string | null, more: Partial<Turn> = {}): Turn {
-  return { id, conversation: "c", parent, role: "user", content: id, created: Number(id.replace(/\D/gu, "") || 0), ...more };
+  return {
+    id,
+    conversation: "c",
+    parent,
+    role: "user",
+    content: id,
+    created: Number(id.replace(/\D/gu, "") || 0),
+    ...more,
+  };
 }
 
 export function turns(...list: Turn[]): Record<string, Turn> {

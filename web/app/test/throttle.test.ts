@@ -39,6 +39,12 @@ test("numbers for people", () => {
     [0, 999, 1000, 999_999, 3_600_000_000, 128_000_000].map(format.bytes),
   );
   expect(format.bytes(Number.NaN)).toBe("?");
-  expect([0.04, 3.24, 59.7, 80, 7300].map(format.duration)).toEqual(["40 ms", "3.2 s", "1 min 0 s", "1 min 20 s", "2 h 2 min"]);
+  expect([0.04, 3.24, 59.7, 80, 7300].map(format.duration)).toEqual([
+    "40 ms",
+    "3.2 s",
+    "1 min 0 s",
+    "1 min 20 s",
+    "2 h 2 min",
+  ]);
   expect([5_100_000_000, 270_000_000, 1500, 12].map(format.count)).toEqual(["5.1 B", "270 M", "1.5 k", "12"]);
 });

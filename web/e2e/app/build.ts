@@ -21,7 +21,10 @@ export function builtApp(): string {
   const made = statSync(join(built, "sw.js"), { throwIfNoEntry: false })?.mtimeMs ?? 0;
   if (made < changed) {
     const vite = fileURLToPath(new URL("../../node_modules/vite/bin/vite.js", import.meta.url));
-    execFileSync(process.execPath, [vite, "build", "--mode", "fake", "--logLevel", "error"], { cwd: APP, stdio: "inherit" });
+    execFileSync(process.execPath, [vite, "build", "--mode", "fake", "--logLevel", "error"], {
+      cwd: APP,
+      stdio: "inherit",
+    });
   }
   return built;
 }

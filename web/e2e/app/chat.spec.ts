@@ -65,7 +65,9 @@ test("editing a message branches off from there", async ({ app }) => {
   await app.getByRole("article").first().getByRole("button", { name: "Earlier version" }).click();
   await expect(app.getByRole("article")).toHaveCount(4);
   await expect(app.getByRole("article").last()).toContainText("You said: second question");
-  expect(await app.evaluate(() => window.fake?.asked?.messages.map((one) => one.content))).toEqual(["another question"]);
+  expect(await app.evaluate(() => window.fake?.asked?.messages.map((one) => one.content))).toEqual([
+    "another question",
+  ]);
 });
 
 test("thoughts are folded and not sent back", async ({ app }) => {
@@ -105,7 +107,10 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
   await app.getByRole("button", { name: "New conversation" }).click();
   await say(app, "Hello");
   const asked = () => app.evaluate(() => window.fake?.asked);
-  expect(await asked()).toMatchObject({ options: { temperature: 0.5, seed: 42, think: false }, messages: [{ role: "system", content: "Be brief." }, {}] });
+  expect(await asked()).toMatchObject({
+    options: { temperature: 0.5, seed: 42, think: false },
+    messages: [{ role: "system", content: "Be brief." }, {}],
+  });
   expect((await asked())?.options.topP).toBeUndefined();
   await app.getByRole("button", { name: "System prompt" }).click();
   await app.getByRole("textbox", { name: "System prompt of this conversation" }).fill("Be long.");

@@ -26,7 +26,6 @@ export const DESKTOP = { width: 1280, height: 800 };
 interface Fixtures {
   /** Fields of the made-up engine, set before the app starts. */
   fake: Fake;
-  viewport: { width: number; height: number };
   scheme: "light" | "dark";
   app: Page;
 }
@@ -34,7 +33,7 @@ interface Fixtures {
 export const test = base.extend<Fixtures, { shared: BrowserContext; server: TestServer }>({
   fake: [{}, { option: true }],
   scheme: ["light", { option: true }],
-  viewport: [DESKTOP, { option: true }],
+  viewport: DESKTOP,
   shared: [
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
     async ({}, use) => {
@@ -105,7 +104,10 @@ export async function say(page: Page, text: string): Promise<void> {
   const field = page.getByRole("textbox", { name: "Message", exact: true });
   await field.fill(text);
   await field.press("Enter");
-  await page.getByRole("article").nth(answers + 1).waitFor();
+  await page
+    .getByRole("article")
+    .nth(answers + 1)
+    .waitFor();
   await page.getByRole("button", { name: "Send" }).waitFor();
 }
 

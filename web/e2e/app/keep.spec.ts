@@ -99,12 +99,18 @@ test("export and import; a bad file says what is wrong", async ({ app }) => {
   expect(file.suggestedFilename()).toMatch(/^rullama-conversations-[\d-]+\.json$/u);
   const text = await readFile(await file.path(), "utf8");
   const open = (content: string) =>
-    app.getByLabel("Import a file").setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(content) });
+    app
+      .getByLabel("Import a file")
+      .setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(content) });
   await open(text);
   await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
   await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
   await open(text.replace('"role": "user"', '"role": "king"'));
-  await expect(app.getByText(/talk.json was not imported. Conversation 1, turn \d: `role` should be one of user, assistant, tool/u)).toBeVisible();
+  await expect(
+    app.getByText(
+      /talk.json was not imported. Conversation 1, turn \d: `role` should be one of user, assistant, tool/u,
+    ),
+  ).toBeVisible();
   await open("GGUF");
   await expect(app.getByText(/This is not JSON/u)).toBeVisible();
   await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);

@@ -2,9 +2,12 @@
 import { barriers, change, DEMO, DESKTOP, expect, overflow, PHONE, say, SMALLEST, start, test } from "./fixture.ts";
 
 const ANSWER = [
-  "# Title", "Some **bold** words, `code` and a [link](https://example.org).",
-  "```rust\nfn main() { println!(\"a line that is far too long for the screen of any telephone that there is\"); }\n```",
-  "| column one | column two | column three | column four |\n|---|---|---|---|\n| 1 | 2 | 3 | 4 |", "> quoted", "1. one\n2. two",
+  "# Title",
+  "Some **bold** words, `code` and a [link](https://example.org).",
+  '```rust\nfn main() { println!("a line that is far too long for the screen of any telephone that there is"); }\n```',
+  "| column one | column two | column three | column four |\n|---|---|---|---|\n| 1 | 2 | 3 | 4 |",
+  "> quoted",
+  "1. one\n2. two",
   "averyveryverylongwordthatcannotbebrokenanywhereatallbecauseithasnospacesinitwhatsoeverandgoesonandon",
 ].join("\n\n");
 const SERVED = [...DEMO, { name: "hub.example.org/some/very-long-name-of-a-model-GGUF:Q4_K_M", size: 3.6e9 }];
@@ -12,7 +15,11 @@ const SERVED = [...DEMO, { name: "hub.example.org/some/very-long-name-of-a-model
 for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, smallest: SMALLEST })) {
   for (const scheme of name === "smallest" ? (["light"] as const) : (["light", "dark"] as const)) {
     test.describe(`${name}, ${scheme}`, () => {
-      test.use({ viewport, scheme, fake: { served: SERVED, answer: ANSWER, thinking: "Hm.", warnings: ["A warning."], verdict: "tight" } });
+      test.use({
+        viewport,
+        scheme,
+        fake: { served: SERVED, answer: ANSWER, thinking: "Hm.", warnings: ["A warning."], verdict: "tight" },
+      });
       test("no page keeps anybody out or sticks out", async ({ app }) => {
         const check = async (place: string) => {
           expect(await barriers(app), place).toEqual([]);
@@ -69,15 +76,27 @@ test.describe("keyboard", () => {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
-        const { outlineStyle, outlineWidth } = one ? getComputedStyle(one) : { outlineStyle: "none", outlineWidth: "0px" };
-        return { name: one?.getAttribute("aria-label") ?? one?.textContent?.trim() ?? "", seen: outlineStyle !== "none" && outlineWidth !== "0px" };
+        const { outlineStyle, outlineWidth } = one
+          ? getComputedStyle(one)
+          : { outlineStyle: "none", outlineWidth: "0px" };
+        return {
+          name: one?.getAttribute("aria-label") ?? one?.textContent?.trim() ?? "",
+          seen: outlineStyle !== "none" && outlineWidth !== "0px",
+        };
       });
       expect(focus.seen, focus.name).toBe(true);
       order.push(focus.name);
     }
     expect(order.slice(0, 9).map((name) => name.replace(/ \(.*/u, ""))).toEqual([
-      "Skip to the conversation", "Search conversations", "New conversation", "Models", "Storage", "Settings", "Device",
-      "Try it now", "Choose another model",
+      "Skip to the conversation",
+      "Search conversations",
+      "New conversation",
+      "Models",
+      "Storage",
+      "Settings",
+      "Device",
+      "Try it now",
+      "Choose another model",
     ]);
     await app.getByRole("button", { name: "Try it now" }).focus();
     await app.keyboard.press("Enter");

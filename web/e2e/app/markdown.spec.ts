@@ -33,6 +33,14 @@ const HOSTILE = [
   `<https://example.org/"onmouseover="window.hit=1>`,
 ];
 
+declare global {
+  interface Window {
+    /** Shows text as an answer is shown, and gives the HTML; the test's page has it. */
+    show(text: string): string;
+    blocks(text: string): { source: string }[];
+  }
+}
+
 test("hostile answers neither run nor load anything", async ({ page, server }) => {
   const requests: string[] = [];
   page.on("request", (request) => requests.push(request.url()));
@@ -46,9 +54,16 @@ test("hostile answers neither run nor load anything", async ({ page, server }) =
       };
     });
     const safe = /^(a|p|pre|code|em|strong|div|span|br|ul|ol|li)$/u;
-    expect(found.tags.filter((tag) => !safe.test(tag)), `${text}\n→ ${html}`).toEqual([]);
-    const fine = /^(href=(https?:|mailto:)|target=_blank$|rel=noopener noreferrer nofollow$|class=language-[\w+#.-]+$|title=)/u;
-    expect(found.attributes.filter((one) => !fine.test(one)), `${text}\n→ ${html}`).toEqual([]);
+    expect(
+      found.tags.filter((tag) => !safe.test(tag)),
+      `${text}\n→ ${html}`,
+    ).toEqual([]);
+    const fine =
+      /^(href=(https?:|mailto:)|target=_blank$|rel=noopener noreferrer nofollow$|class=language-[\w+#.-]+$|title=)/u;
+    expect(
+      found.attributes.filter((one) => !fine.test(one)),
+      `${text}\n→ ${html}`,
+    ).toEqual([]);
     for (const link of await page.locator("main a").all()) await link.dispatchEvent("mouseover");
   }
   expect(await page.evaluate(() => (window as { hit?: number }).hit)).toBeUndefined();
@@ -56,7 +71,8 @@ test("hostile answers neither run nor load anything", async ({ page, server }) =
 });
 
 test("markdown as models write it", async ({ page }) => {
-  const check = async (text: string, html: RegExp) => expect(await page.evaluate((given) => window.show(given), text)).toMatch(html);
+  const check = async (text: string, html: RegExp) =>
+    expect(await page.evaluate((given) => window.show(given), text)).toMatch(html);
   await check("a **b** `c`", /<p>a <strong>b<\/strong> <code>c<\/code><\/p>/u);
   await check("```rust\nlet x = 1 < 2;\n```", /<pre><code class="language-rust">let x = 1 &lt; 2;\n<\/code><\/pre>/u);
   await check("| a |\n|:-:|\n| 1 |", /<table>.*<th align="center">a<\/th>/su);

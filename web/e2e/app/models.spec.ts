@@ -1,7 +1,11 @@
 // Choosing and loading models, what is stored, the device page.
 import { change, DEMO, expect, start, test } from "./fixture.ts";
 
-const SERVED = [...DEMO, { name: "gemma4:e2b", size: 3_600_000_000 }, { name: "broken:1", size: 5, error: "its blob is missing" }];
+const SERVED = [
+  ...DEMO,
+  { name: "gemma4:e2b", size: 3_600_000_000 },
+  { name: "broken:1", size: 5, error: "its blob is missing" },
+];
 test.use({ fake: { served: SERVED } });
 
 test("without a server there is one thing to do: choose a model", async ({ app }) => {
@@ -10,7 +14,9 @@ test("without a server there is one thing to do: choose a model", async ({ app }
   await change(app, { served: [] });
   await app.evaluate(() => (location.hash = "#/models"));
   await app.getByRole("heading", { name: "Models" }).waitFor();
-  await app.getByLabel("Open a GGUF file").setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
+  await app
+    .getByLabel("Open a GGUF file")
+    .setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
   await expect(app.getByText("Fits this GPU")).toBeVisible();
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await expect(app.getByText("my.gguf runs on this device.")).toBeVisible();
@@ -23,7 +29,9 @@ test("a served model is looked at before it is loaded", async ({ app }) => {
   await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
   await expect(app.getByText("Might just fit this GPU")).toBeVisible();
   await expect(app.getByText("The browser lets a buffer have 128 MB only.")).toBeVisible();
-  await expect(app.getByRole("row", { name: /GPU memory/u })).toContainText("3.7 GB: 3.6 GB weights, 64.0 MB for 4,096 tokens");
+  await expect(app.getByRole("row", { name: /GPU memory/u })).toContainText(
+    "3.7 GB: 3.6 GB weights, 64.0 MB for 4,096 tokens",
+  );
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loadedWith)).toEqual({ context: 4096, cache: "f16", keep: true });

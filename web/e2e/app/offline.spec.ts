@@ -33,7 +33,11 @@ test("the manifest and the icons are there", async ({ app, server }) => {
     icons: { src: string; sizes: string; purpose: string }[];
   };
   expect(manifest.display).toBe("standalone");
-  expect(manifest.icons.map((icon) => `${icon.sizes} ${icon.purpose}`)).toEqual(["192x192 any", "512x512 any", "512x512 maskable"]);
+  expect(manifest.icons.map((icon) => `${icon.sizes} ${icon.purpose}`)).toEqual([
+    "192x192 any",
+    "512x512 any",
+    "512x512 maskable",
+  ]);
   for (const icon of manifest.icons) {
     expect((await app.request.get(`${server.origin}/${icon.src}`)).headers()["content-type"]).toBe("image/png");
   }

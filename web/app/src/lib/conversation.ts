@@ -47,7 +47,7 @@ export type Turns = Readonly<Record<string, Turn>>;
 export function branch(turns: Turns, leaf: string | null): Turn[] {
   const path: Turn[] = [];
   const seen = new Set<string>();
-  for (let id = leaf; id !== null && !seen.has(id); ) {
+  for (let id = leaf; id !== null && !seen.has(id);) {
     const turn = turns[id];
     if (!turn) break;
     seen.add(id);

@@ -41,9 +41,7 @@ function conversation(value: unknown, number: number, newId: () => string): Stor
   const where = `Conversation ${number}`;
   const from = fields(value, where);
   const id = newId();
-  const raw = list(from.turns, `${where}: \`turns\``).map((turn, index) =>
-    fields(turn, `${where}, turn ${index + 1}`),
-  );
+  const raw = list(from.turns, `${where}: \`turns\``).map((turn, index) => fields(turn, `${where}, turn ${index + 1}`));
   const ids = new Map<string, string>();
   raw.forEach((turn, index) => {
     const old = string(turn.id, `${where}, turn ${index + 1}: \`id\``);

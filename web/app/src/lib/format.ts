@@ -17,7 +17,11 @@ export function bytes(count: number): string {
 
 /** `5.1 B`, `270 M`: how many parameters a model has. */
 export function count(value: number): string {
-  for (const [size, name] of [[1e9, "B"], [1e6, "M"], [1e3, "k"]] as const) {
+  for (const [size, name] of [
+    [1e9, "B"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ] as const) {
     if (value >= size) return `${(value / size).toFixed(value >= 100 * size ? 0 : 1)} ${name}`;
   }
   return String(value);

@@ -39,7 +39,8 @@ purifier?.addHook("afterSanitizeAttributes", (node) => {
   }
   // Only the language of a code block is told by a class.
   const kind = node.getAttribute("class");
-  if (kind !== null && !(node.tagName === "CODE" && /^language-[\w+#.-]{1,40}$/u.test(kind))) node.removeAttribute("class");
+  if (kind !== null && !(node.tagName === "CODE" && /^language-[\w+#.-]{1,40}$/u.test(kind)))
+    node.removeAttribute("class");
 });
 
 /** Cuts an answer into blocks. Links by reference need the whole text, so such a text stays one block. */
@@ -69,5 +70,9 @@ export function render(source: string): DocumentFragment {
 
 /** The words alone, for reading aloud. */
 export function plain(source: string): string {
-  return render(source).textContent?.replace(/\n{3,}/gu, "\n\n").trim() ?? "";
+  return (
+    render(source)
+      .textContent?.replace(/\n{3,}/gu, "\n\n")
+      .trim() ?? ""
+  );
 }

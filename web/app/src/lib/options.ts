@@ -2,7 +2,8 @@
 
 import type { SamplingOptions } from "rullama";
 
-export type FieldName = "temperature" | "topK" | "topP" | "minP" | "repeatPenalty" | "presencePenalty" | "maxTokens" | "seed";
+export type FieldName =
+  "temperature" | "topK" | "topP" | "minP" | "repeatPenalty" | "presencePenalty" | "maxTokens" | "seed";
 
 export interface Field {
   name: FieldName;

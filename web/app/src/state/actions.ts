@@ -20,7 +20,9 @@ export async function perform(action: Action, turn?: Turn, retry?: () => unknown
     case "reload_page":
       return location.reload();
     case "reload_model":
-      if ((model.api !== undefined || (await model.reload())) && turn) await answer.again(turn);
+      if (model.api !== undefined || (await model.reload())) {
+        if (turn) await answer.again(turn);
+      } else if (!model.failure && !model.choice) go("models");
       return;
     case "answer_without_oldest":
       if (turn) await answer.withoutOldest(turn);

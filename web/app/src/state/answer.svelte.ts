@@ -8,6 +8,7 @@ import { throttle } from "../lib/throttle.js";
 import { chats } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
+import { route, settle } from "./route.svelte.js";
 import { settings } from "./settings.svelte.js";
 
 /** How often the page is redrawn and the answer saved: a closed tab loses at most half a second. */
@@ -23,6 +24,11 @@ class Answer {
   read = $state<{ done: number; total: number }>();
   #abort: AbortController | undefined;
 
+  constructor() {
+    // An answer would keep the old model until it ends.
+    model.leaving = () => this.stop();
+  }
+
   get busy(): boolean {
     return this.turn !== undefined;
   }
@@ -35,6 +41,9 @@ class Answer {
   async send(text: string): Promise<void> {
     if (this.busy || !model.api) return;
     const turn = await chats().add({ role: "user", content: text });
+    // A first message gives a conversation its address, if it is still the one that is shown.
+    const { page, id } = route.current;
+    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
     await this.to(turn);
   }
 
@@ -94,7 +103,9 @@ class Answer {
     } finally {
       this.turn = undefined;
       if (turn) {
-        await chats().save(turn).catch(() => notices.show("This answer could not be saved."));
+        await chats()
+          .save(turn)
+          .catch(() => notices.show("This answer could not be saved."));
         chats().writing.delete(turn.id);
       }
     }
@@ -115,7 +126,9 @@ class Answer {
     const save = throttle(SAVE_MS, () => {
       show.flush();
       // Losing one of these is no harm: the end is saved with care.
-      void chats().save(turn).catch(() => {});
+      void chats()
+        .save(turn)
+        .catch(() => {});
     });
     try {
       for await (const event of events) {

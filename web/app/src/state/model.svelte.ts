@@ -19,6 +19,8 @@ class Model {
   progress = $state.raw<Progress>();
   loading = $state(false);
   failure = $state.raw<Failure>();
+  /** Called before the model goes away: whoever uses it stops. */
+  leaving: () => void = () => {};
   #abort: AbortController | undefined;
 
   /** Context and caches that differ from the settings take a reload. */
@@ -69,7 +71,8 @@ class Model {
   #ready(api: ModelApi, choice: Choice): void {
     this.api = api;
     this.info = api.info;
-    if (typeof choice.source === "string") change({ lastModel: choice.source });
+    const { source, name } = choice;
+    if (typeof source === "string") change({ lastModel: { source, name } });
     void api.lost.then((error) => {
       if (this.api === api) this.drop(error);
     });
@@ -97,12 +100,15 @@ class Model {
     this.#abort?.abort();
   }
 
+  /** Loads the same model again: after a reload of the page, the one that was used last. */
   async reload(): Promise<boolean> {
-    return this.choice ? this.load(this.choice) : false;
+    const choice = this.choice ?? $state.snapshot(settings.lastModel);
+    return choice ? this.load(choice) : false;
   }
 
   async unload(): Promise<void> {
     const { api } = this;
+    if (api) this.leaving();
     this.api = undefined;
     this.info = undefined;
     // A device that is gone has freed everything already.

@@ -39,7 +39,10 @@ class Notices {
 
   resume(id: number): void {
     this.hold(id);
-    this.#timers.set(id, setTimeout(() => this.close(id), SHOWN_MS));
+    this.#timers.set(
+      id,
+      setTimeout(() => this.close(id), SHOWN_MS),
+    );
   }
 
   speak(text: string): void {

@@ -14,8 +14,8 @@ export interface Settings {
   cache: "f32" | "f16" | "q8";
   /** Keep downloads for the next time and for offline use. */
   keep: boolean;
-  /** The model that was used last, by the name or address it can be loaded by again. */
-  lastModel?: string;
+  /** The model that was used last: the name or address it can be loaded by again, and what to call it. */
+  lastModel?: { source: string; name: string };
 }
 
 export const CONTEXT = { least: 256, most: 262_144, whole: true };
@@ -52,7 +52,8 @@ export function parse(text: string | null): Settings {
   if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
     settings.context = context;
   }
-  if (typeof from.lastModel === "string" && from.lastModel) settings.lastModel = from.lastModel;
+  const { source, name } = (from.lastModel ?? {}) as Record<string, unknown>;
+  if (typeof source === "string" && source && typeof name === "string") settings.lastModel = { source, name };
   return settings;
 }
 
