@@ -64,8 +64,10 @@ export class Chats {
 
   /** Adds a turn behind the shown ones (or behind `parent`) and shows it; the first one makes the conversation. */
   async add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
-    const now = Date.now();
     const isNew = this.current === undefined;
+    // Turns are ordered by this, so two never share a moment.
+    const latest = isNew ? 0 : Math.max(0, ...Object.values(this.turns).map((one) => one.created));
+    const now = Math.max(Date.now(), latest + 1);
     const owner: Conversation = this.current ?? {
       id: crypto.randomUUID(),
       title: titleOf(turn.content),
