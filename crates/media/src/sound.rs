@@ -4,6 +4,7 @@
 mod decode;
 mod log_mel;
 mod resample;
+mod spectrum;
 mod wav;
 
 pub use log_mel::{BINS, Features};

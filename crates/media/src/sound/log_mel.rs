@@ -1,8 +1,9 @@
 //! Log-mel features: the magnitude of short windows' spectra, gathered into 128 bands as an ear does.
 
-use realfft::RealFftPlanner;
-
-use super::RATE;
+use super::{
+    RATE,
+    spectrum::{self, Spectrum},
+};
 
 /// Bands.
 pub const BINS: usize = 128;
@@ -11,7 +12,7 @@ const HOP: usize = 160;
 const WINDOW: usize = 320;
 /// A window as the reference counts it; its last sample is not used.
 const SPAN: usize = WINDOW + 1;
-const FFT: usize = 512;
+const FFT: usize = spectrum::LENGTH;
 /// Silence in front, half a window of it.
 const LEAD: usize = 160;
 /// Added before the logarithm.
@@ -29,22 +30,18 @@ pub struct Features {
 pub(super) fn features(piece: &[f32]) -> Features {
     let length = LEAD + piece.len();
     let frames = if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 };
-    let transform = RealFftPlanner::<f64>::new().plan_fft_forward(FFT);
-    let (mut input, mut spectrum) = (transform.make_input_vec(), transform.make_output_vec());
+    let (transform, mut input) = (Spectrum::new(), [0.0; FFT]);
     let (window, bands) = (window(), bands());
     let mut values = Vec::with_capacity(frames * BINS);
     for frame in 0..frames {
-        // The transform leaves its input in disorder.
-        input.fill(0.0);
         for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {
             let at = (frame * HOP + index).checked_sub(LEAD);
             *value = weight * at.map_or(0.0, |at| f64::from(piece[at]));
         }
-        transform.process(&mut input, &mut spectrum).expect("the lengths are the plan's own");
+        let magnitudes = transform.magnitudes(&input);
         values.extend(bands.iter().map(|band| {
-            let near = &spectrum[band.first..band.first + band.weights.len()];
-            let sum: f64 =
-                band.weights.iter().zip(near).map(|(weight, bin)| weight * bin.norm()).sum();
+            let near = &magnitudes[band.first..band.first + band.weights.len()];
+            let sum: f64 = band.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
             (sum + FLOOR).ln() as f32
         }));
     }
