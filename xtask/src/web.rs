@@ -34,8 +34,8 @@ pub(crate) fn test() -> Result<()> {
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])?;
     ops()?;
-    // Debug builds serve the app from where it was just built.
-    sh("cargo", &["build", "--package", "rullama"])?;
+    // Debug builds serve the app from where it was just built. With all features, as the tests before: nothing is compiled twice.
+    sh("cargo", &["build", "--workspace", "--all-features", "--bin", "rullama"])?;
     sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])
 }
 
