@@ -24,17 +24,23 @@ pub(crate) fn build() -> Result<()> {
 pub(crate) fn web_task() -> Result<()> {
     setup()?;
     test()?;
+    end_to_end()?;
     say("\nAll checks of the web passed.");
     Ok(())
 }
 
-/// Builds and runs every check and test of the web.
+/// What CI runs of the web: everything but the end-to-end tests that take long.
 pub(crate) fn test() -> Result<()> {
     build()?;
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])?;
     ops()?;
-    // Debug builds serve the app from where it was just built. With all features, as the tests before: nothing is compiled twice.
+    sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e", "client/greedy"])
+}
+
+/// All end-to-end tests in a browser, on what was built.
+pub(crate) fn end_to_end() -> Result<()> {
+    // Debug builds serve the app from where it was just built.
     sh("cargo", &["build", "--workspace", "--all-features", "--bin", "rullama"])?;
     sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])
 }

@@ -72,7 +72,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 10; step++) {
+    for (let step = 0; step < 9; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
@@ -87,7 +87,7 @@ test.describe("keyboard", () => {
       expect(focus.seen, focus.name).toBe(true);
       order.push(focus.name);
     }
-    expect(order.slice(0, 9).map((name) => name.replace(/ \(.*/u, ""))).toEqual([
+    expect(order.map((name) => name.replace(/ \(.*/u, ""))).toEqual([
       "Skip to the conversation",
       "Search conversations",
       "New conversation",
