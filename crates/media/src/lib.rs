@@ -6,6 +6,5 @@
 mod error;
 pub mod picture;
 pub mod sound;
-mod threads;
 
 pub use error::MediaError;

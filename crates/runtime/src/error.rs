@@ -58,6 +58,12 @@ pub enum RuntimeError {
         /// How many there must be.
         wanted: usize,
     },
+    /// Something that cannot be done where there are pictures or sounds.
+    #[error("a prompt with pictures or sounds cannot {what}")]
+    NotWithMedia {
+        /// What it cannot.
+        what: &'static str,
+    },
     /// A picture whose parts must be computed together and are too many for that.
     #[error(
         "a picture of {tokens} tokens must be read at once, but a run holds {most}: give it fewer tokens"
@@ -154,7 +160,7 @@ impl RuntimeError {
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
             Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
-            Self::Placeholders { .. } => "bad_prompt",
+            Self::Placeholders { .. } | Self::NotWithMedia { .. } => "bad_prompt",
             Self::OtherTower { .. } => "unsupported_model",
             Self::Constraint(_) => "bad_format",
             Self::Cancelled => "cancelled",

@@ -20,7 +20,7 @@ use rullama_tokenizer::Tokenizer;
 
 pub use load::{LoadOptions, Progress, TablePlace};
 pub use memory::MemoryUse;
-pub use summary::Summary;
+pub use summary::{Summary, hinted_options};
 
 pub(crate) use experts::Routed;
 

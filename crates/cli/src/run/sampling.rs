@@ -2,8 +2,11 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args as Group;
-use rullama_gguf::{Gguf, Value as Metadata};
-use rullama_runtime::options::{OptionWarning, SamplingOptions};
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    model::hinted_options,
+    options::{OptionWarning, SamplingOptions},
+};
 use serde_json::{Map, Value, json};
 
 use crate::output::note;
@@ -81,10 +84,7 @@ pub(super) fn layered(
     params: Option<&Map<String, Value>>,
     flags: &SamplingArgs,
 ) -> Result<SamplingOptions> {
-    let mut options = SamplingOptions::default();
-    let hints = gguf.metadata().iter();
-    let mut warnings =
-        options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
+    let (mut options, mut warnings) = hinted_options(gguf);
     if let Some(params) = params {
         let layer = Value::Object(params.clone());
         warnings.extend(options.apply(&layer).context("the model's parameters")?);
@@ -116,14 +116,6 @@ fn pair(text: &str) -> Result<(String, Value), &'static str> {
     let (name, given) =
         text.split_once('=').ok_or("give a name and a value, such as xtc_probability=0.5")?;
     Ok((name.trim().into(), value(given.trim())))
-}
-
-fn number(value: &Metadata) -> Option<f64> {
-    match value {
-        Metadata::F32(x) => Some(f64::from(*x)),
-        Metadata::F64(x) => Some(*x),
-        other => other.integer().map(|n| n as f64),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
 
 use super::Size;
-use crate::threads::for_rows;
 
 /// The most bits behind the point.
 const MOST_BITS: u32 = 22;
@@ -38,7 +37,7 @@ fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
     let axis = axis(from, to);
     let (line, new_line) = (from as usize * CHANNELS, to as usize * CHANNELS);
     let mut out = vec![0; rgb.len() / line * new_line];
-    for_rows(&mut out, new_line, |row, out| {
+    for (row, out) in out.chunks_exact_mut(new_line).enumerate() {
         let pixels = &rgb[row * line..(row + 1) * line];
         for (taps, out) in axis.taps.iter().zip(out.chunks_exact_mut(CHANNELS)) {
             let start = taps.first * CHANNELS;
@@ -53,14 +52,14 @@ fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
                 *out = axis.byte(sum);
             }
         }
-    });
+    }
     out
 }
 
 fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
     let line = width as usize * CHANNELS;
     let mut out = vec![0; line * to as usize];
-    for_rows(&mut out, line, |row, out| {
+    for (row, out) in out.chunks_exact_mut(line).enumerate() {
         let taps = &axis.taps[row];
         let mut sums = vec![axis.half(); line];
         for (index, weight) in taps.weights.iter().enumerate() {
@@ -72,7 +71,7 @@ fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
         for (out, sum) in out.iter_mut().zip(sums) {
             *out = axis.byte(sum);
         }
-    });
+    }
     out
 }
 

@@ -4,7 +4,11 @@ use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, gemma4::Config};
 
 use super::{LoadOptions, MemoryUse};
-use crate::{error::RuntimeError, options::SamplingOptions, vocabulary};
+use crate::{
+    error::RuntimeError,
+    options::{OptionWarning, SamplingOptions},
+    vocabulary,
+};
 
 /// A model as its file's header shows it.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,7 +57,7 @@ impl Summary {
             trained_context: config.context,
             // Every template of the family has a switch for it.
             thinking: vocabulary::family(gguf).is_ok(),
-            sampling: hinted(gguf),
+            sampling: hinted_options(gguf).0,
         })
     }
 }
@@ -82,8 +86,8 @@ fn most_common(tensors: &[TensorInfo]) -> &'static str {
     sums.iter().max_by_key(|(_, bytes)| *bytes).map_or("none", |(dtype, _)| dtype.name())
 }
 
-/// The family's sampling values under a file's hints; hints without meaning are passed over.
-fn hinted(gguf: &Gguf) -> SamplingOptions {
+/// The family's sampling values under a file's hints, and what is odd about those.
+pub fn hinted_options(gguf: &Gguf) -> (SamplingOptions, Vec<OptionWarning>) {
     let number = |value: &Value| match value {
         Value::F32(x) => Some(f64::from(*x)),
         Value::F64(x) => Some(*x),
@@ -91,6 +95,7 @@ fn hinted(gguf: &Gguf) -> SamplingOptions {
     };
     let mut options = SamplingOptions::default();
     let hints = gguf.metadata().iter();
-    options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
-    options
+    let warnings =
+        options.apply_hints(hints.filter_map(|hint| Some((&*hint.key, number(&hint.value)?))));
+    (options, warnings)
 }

@@ -24,6 +24,9 @@ impl Session {
     /// If the device fails.
     pub async fn save(&mut self) -> Result<Vec<u8>, RuntimeError> {
         self.drop_ahead();
+        if self.has_soft(0..self.tokens.len()) {
+            return Err(RuntimeError::NotWithMedia { what: "be saved yet" });
+        }
         let mut out = MAGIC.to_vec();
         out.extend(self.model.0.fingerprint);
         out.push(cache_byte(self.options.cache));

@@ -144,6 +144,10 @@ impl Session {
             Pick::Drawn { seed, .. } => seed,
         };
         let want = want(pick);
+        // The device feeds the loop with tokens; the last one of a picture is none.
+        if self.tokens.last().is_some_and(|id| is_soft(*id)) {
+            return Err(RuntimeError::NotWithMedia { what: "end in one: let text follow it" });
+        }
         let position = self.filled + self.ahead.len();
         let range = position..position + 1;
         self.write_positions(want, 1, range.clone()).await?;

@@ -33,6 +33,9 @@ impl Session {
         if count == 0 {
             return Err(RuntimeError::EmptyPrompt);
         }
+        if self.has_soft(0..count) {
+            return Err(RuntimeError::NotWithMedia { what: "be traced" });
+        }
         let model = self.model.clone();
         let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
         let mut list = decoder(&model.0.config, &model.0.catalog, &pass);

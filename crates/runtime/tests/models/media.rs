@@ -12,7 +12,7 @@ use rullama_media::{
 use rullama_runtime::{
     RuntimeError, Session, SoftTokens,
     hearing::Hearing,
-    session::{Media, Pick},
+    session::{Media, Pick, SessionOptions},
     vision::{Sight, Vision},
 };
 use rullama_source::MemorySource;
@@ -136,4 +136,35 @@ fn a_common_beginning_is_common_only_with_the_same_picture() {
         matches!(wrong, Err(RuntimeError::Placeholders { found: 20, wanted: 99 })),
         "{wrong:?}"
     );
+}
+
+/// A session whose tokens are the golden prompt with its picture.
+fn with_picture(context: usize) -> (Session, Vec<u32>) {
+    let model = model("micro-moe-BF16", &Device::Cpu);
+    let options = SessionOptions { context: Some(context), ..exact() };
+    let mut session = model.session(&options).expect("a session");
+    let prompt = ids("micro-moe-vision", "image.native.ids");
+    let rows = Rc::new(seen("micro-moe", &Device::Cpu, Sight::Native));
+    let media = Media { placeholder: placeholder(&prompt), rows, whole: true };
+    let tokens = session.soften(&prompt, &[media]).expect("as many placeholders as rows");
+    session.set_tokens(&tokens).expect("it fits");
+    (session, tokens)
+}
+
+#[test]
+fn a_short_context_is_no_obstacle() {
+    // Too short for a ring of the window and a run: the caches hold all of it instead.
+    let [short, long] = [48, 512].map(|context| block_on(with_picture(context).0.logits()));
+    assert_eq!(short.expect("it runs"), long.expect("it runs"));
+}
+
+#[test]
+fn what_cannot_be_done_with_pictures_is_said() {
+    let (mut session, tokens) = with_picture(512);
+    let refused = |error: RuntimeError| assert_eq!(error.code(), "bad_prompt", "{error}");
+    refused(block_on(session.save()).expect_err("rows are not saved"));
+    refused(block_on(session.trace()).expect_err("a trace takes tokens"));
+    let last = tokens.iter().rposition(|id| *id >= 640).expect("there is a picture");
+    session.rewind(last + 1);
+    refused(block_on(session.next(Pick::Greedy)).expect_err("text must follow"));
 }

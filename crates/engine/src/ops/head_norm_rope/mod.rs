@@ -43,9 +43,7 @@ impl Graph {
         rope: Value,
         eps: f32,
     ) -> Value {
-        let (x, width) = (x.into(), self.ty(weight).shape.len());
-        let columns = x.columns(self);
-        self.apply(HeadNormRope { width, eps, columns, axes: 1 }, &[x.value, weight, rope])
+        self.turned(x.into(), weight, rope, (eps, 1))
     }
 
     /// As [`Graph::head_norm_rope`] for positions in a plane: the first half of the table and of each head belongs to one axis.
@@ -56,9 +54,12 @@ impl Graph {
         rope: Value,
         eps: f32,
     ) -> Value {
-        let (x, width) = (x.into(), self.ty(weight).shape.len());
-        let columns = x.columns(self);
-        self.apply(HeadNormRope { width, eps, columns, axes: 2 }, &[x.value, weight, rope])
+        self.turned(x.into(), weight, rope, (eps, 2))
+    }
+
+    fn turned(&mut self, x: Slice, weight: Value, rope: Value, (eps, axes): (f32, usize)) -> Value {
+        let (width, columns) = (self.ty(weight).shape.len(), x.columns(self));
+        self.apply(HeadNormRope { width, eps, columns, axes }, &[x.value, weight, rope])
     }
 
     /// Heads of `x` `[t, h·e]`, normed without a weight and not turned: `[t, h, e]`.
