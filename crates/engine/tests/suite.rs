@@ -57,6 +57,7 @@ operations!(
     matmul,
     mul,
     mul_slice,
+    norm_sum,
     place_slice,
     ple,
     product,

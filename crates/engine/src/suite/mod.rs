@@ -43,6 +43,7 @@ pub fn cases() -> Vec<Case> {
         ops::linear_t::cases::cases,
         ops::lora::cases::cases,
         ops::matmul::cases::cases,
+        ops::norm_sum::cases::cases,
         ops::ple::cases::cases,
         ops::product::cases::cases,
         ops::rms_norm::cases::cases,
