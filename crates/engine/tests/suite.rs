@@ -65,6 +65,7 @@ operations!(
     matmul,
     mul,
     mul_slice,
+    norm_sum,
     place_slice,
     ple,
     pool,

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Branch, Finish, Slice, Start},
+    ops::{Branch, Finish, Mixture, Slice, Start},
 };
 
 use crate::{gemma4::Inputs, tensors::Catalog};
@@ -158,6 +158,12 @@ impl<'a> Build<'a> {
         (stream.or(h), y)
     }
 
+    /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
+    pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
+        let weight = self.weight(name);
+        self.graph.product_of_experts(&stream.start, weight, mixture, &Finish::Geglu).1
+    }
+
     /// The stream, and `gelu(gate · x) ⊙ long[:, slice]`.
     pub(crate) fn gated_slice(
         &mut self,
@@ -177,6 +183,9 @@ impl<'a> Build<'a> {
 
     /// Products one by one, but neighbours that are stored alike together.
     fn apart(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        if let Some(made) = self.apart_each_behind_norm(stream, names) {
+            return made;
+        }
         let (h, x) = self.rows(stream);
         let mut slices = Vec::new();
         let mut rest = names;
@@ -190,6 +199,24 @@ impl<'a> Build<'a> {
             }
         }
         (h, slices)
+    }
+
+    /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own: the
+    /// last product is apart, the others are stored alike.
+    fn apart_each_behind_norm(
+        &mut self,
+        stream: Stream,
+        names: &[&str],
+    ) -> Option<(Value, Vec<Slice>)> {
+        let Start::Branch { branch, next: Some(weight), eps } = stream.start else { return None };
+        let one = self.graph.ty(branch.residual).shape.rows() == 1;
+        let (last, others) = names.split_last().filter(|_| one)?;
+        let (last, _) = self.stack(&[last])?;
+        self.stack(others)?;
+        let (h, mut slices) = self.products(stream, others);
+        let start = Start::Norm { h, weight, eps };
+        slices.push(self.graph.product(&start, last, &Finish::Plain).1.into());
+        Some((h, slices))
     }
 
     /// Several weights as one, with the rows of each; `None` if they are stored differently or have scales of their own.

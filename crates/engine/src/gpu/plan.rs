@@ -221,6 +221,11 @@ impl GpuPlan {
         }
     }
 
+    /// Labels of its pipelines, launch by launch.
+    pub fn kernels(&self) -> Vec<String> {
+        self.launches.iter().map(|launch| launch.pipeline.label.clone()).collect()
+    }
+
     /// What a run costs on any device.
     pub fn cost(&self, step: &Step) -> Cost {
         Cost { dispatches: self.launches.len() as u64, ..self.graph.cost(step) }

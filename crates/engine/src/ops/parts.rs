@@ -85,6 +85,11 @@ pub(crate) fn is_packed(dtype: DType) -> bool {
     )
 }
 
+/// Whether units of a format have their scales in common, two by two.
+pub(crate) fn is_paired(dtype: DType) -> bool {
+    matches!(dtype, DType::Q4_K | DType::Q5_K)
+}
+
 /// How columns of this length are read.
 pub(crate) fn columns(width: usize) -> &'static Part {
     if width.is_multiple_of(32) { part!("columns", "quads") } else { part!("columns", "scalars") }

@@ -64,8 +64,16 @@ pub async fn bench(
     for (_, name, ty) in named(plan.graph()) {
         plan.write_data(name, ty, &case.data(name, ty));
     }
-    let runs = time(&plan, &case.step, results[0], clock).await?;
-    Ok(summary(case, &plan, &runs))
+    match case.links {
+        None => {
+            let runs = time(&plan, &case.step, results[0], clock).await?;
+            Ok(summary(case, &plan, &runs))
+        }
+        Some(links) => {
+            let times = time_chain(&plan, &case.step, results[0], clock).await?;
+            Ok(vec![one_link(case, &plan, links, times)])
+        }
+    }
 }
 
 /// Weights on the device; large ones repeat a few rows, because quantising all of them would take minutes.
@@ -112,6 +120,50 @@ pub(super) async fn time(
         }
     }
     Ok(runs)
+}
+
+/// Runs a plan as a whole until it has been watched long enough: nanoseconds of each run.
+async fn time_chain(
+    plan: &GpuPlan,
+    step: &Step,
+    result: Value,
+    clock: &Clock<'_>,
+) -> Result<Vec<f64>, EngineError> {
+    let start = clock();
+    while clock() - start < WARM_UP {
+        plan.run(step)?;
+        plan.read(result).await?;
+    }
+    let mut times = Vec::new();
+    let start = clock();
+    while times.len() < 3 || (times.len() < MOST_RUNS && clock() - start < PATIENCE) {
+        let before = clock();
+        let on_device = plan.time(step).await?;
+        plan.read(result).await?;
+        times.push(on_device.unwrap_or_else(|| (clock() - before).as_nanos() as f64));
+    }
+    Ok(times)
+}
+
+/// An even share of a chain.
+fn one_link(case: &Case, plan: &GpuPlan, links: usize, times: Vec<f64>) -> Measured {
+    let cost = plan.cost(&case.step);
+    let share = |whole: u64| whole / links as u64;
+    let mut kernels = plan.kernels();
+    kernels.dedup();
+    kernels.truncate(share(cost.dispatches) as usize);
+    Measured {
+        op: case.op,
+        kernels,
+        launches: share(cost.dispatches) as usize,
+        nanoseconds: median(times) / links as f64,
+        cost: Cost {
+            dispatches: share(cost.dispatches),
+            bytes_read: share(cost.bytes_read),
+            bytes_written: share(cost.bytes_written),
+            operations: share(cost.operations),
+        },
+    }
 }
 
 /// Medians by operation.

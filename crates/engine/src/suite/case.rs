@@ -25,6 +25,8 @@ pub struct Case {
     pub(super) tolerance: Tolerance,
     /// Worth timing: a shape of a real model.
     pub bench: bool,
+    /// Where the list is a chain, how many links it has.
+    pub(super) links: Option<usize>,
 }
 
 impl Case {
@@ -44,6 +46,7 @@ impl Case {
             gradient: false,
             tolerance: Tolerance::ARITHMETIC,
             bench: false,
+            links: None,
         }
     }
 
@@ -94,5 +97,12 @@ impl Case {
     pub fn bench(mut self) -> Self {
         self.bench = true;
         self
+    }
+
+    /// Timed as one link of a chain of `links`: the whole list in one pass, as a model runs it. Links differ in their weights, which
+    /// together must be larger than a device's caches.
+    #[must_use]
+    pub fn chain(self, links: usize) -> Self {
+        Self { links: Some(links), ..self.bench() }
     }
 }

@@ -47,6 +47,7 @@ pub fn cases() -> Vec<Case> {
         ops::local_attention::cases::cases,
         ops::lora::cases::cases,
         ops::matmul::cases::cases,
+        ops::norm_sum::cases::cases,
         ops::ple::cases::cases,
         ops::pool::cases::cases,
         ops::product::cases::cases,

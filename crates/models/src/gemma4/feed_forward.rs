@@ -1,6 +1,9 @@
 //! The feed-forward branch of a layer: dense, or dense and a mixture of experts side by side.
 
-use rullama_engine::graph::Value;
+use rullama_engine::{
+    graph::Value,
+    ops::{Finish, Mixture, Start},
+};
 
 use super::{Experts, HostExperts, Layer, decoder::Around, segment::cut};
 use crate::build::{Build, Stream};
@@ -23,25 +26,23 @@ pub(super) fn dense_and_experts(
 ) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let (h, m) = dense(b, stream, layer);
-    let norm = b.spelled(&["post_ffw_norm_1", "ffn_post_norm_1"]);
-    let m = b.norm(m, norm);
-
     let (ids, weights) = router(b, h, layer, experts);
     b.tap(ids, name("topk_index"));
     b.tap(weights, name("topk_weights"));
 
     let norm = b.spelled(&["pre_ffw_norm_2", "ffn_pre_norm_2"]);
-    let x = b.norm(h, norm);
     let [h, m, y] = if around.experts_on_host(layer) {
-        let layer = layer.index;
+        let (layer, x) = (layer.index, b.norm(h, norm));
         cut(b, around, HostExperts { layer, x, ids, weights }, [h, m])
     } else {
-        [h, m, mixture(b, x, ids, weights, experts)]
+        let stream = b.behind_norm(h, norm);
+        [h, m, mixture(b, stream, ids, weights, experts)]
     };
     b.tap(y, name("experts_out"));
-    let norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
-    let y = b.norm(y, norm);
-    (h, b.graph.add(m, y))
+    let m_norm = b.spelled(&["post_ffw_norm_1", "ffn_post_norm_1"]);
+    let y_norm = b.spelled(&["post_ffw_norm_2", "ffn_post_norm_2"]);
+    let (m_norm, y_norm, eps) = (b.weight(m_norm), b.weight(y_norm), b.eps());
+    (h, b.graph.norm_sum((m, m_norm), (y, y_norm), eps))
 }
 
 /// Which experts each token goes to, and how much each of them counts.
@@ -59,26 +60,26 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     b.graph.router(logits, per_expert, experts.used, factor)
 }
 
-/// The weighted sum of each token's experts.
+/// The weighted sum of what each token's experts make of the stream.
 pub(super) fn mixture(
     b: &mut Build<'_>,
-    x: Value,
+    stream: Stream,
     ids: Value,
     weights: Value,
     experts: Experts,
 ) -> Value {
     let routes = b.graph.routes(ids, experts.count);
+    let each = Mixture { routes, shares: None };
     let both = if b.has("ffn_gate_up_exps.weight") {
-        let gate_up = b.weight("ffn_gate_up_exps");
-        let gate_up = b.graph.linear_experts(x, &routes, gate_up);
-        b.graph.geglu_halves(gate_up)
+        b.gated_experts(stream, "ffn_gate_up_exps", &each)
     } else {
+        let (_, x) = b.rows(stream);
         let (gate, up) = (b.weight("ffn_gate_exps"), b.weight("ffn_up_exps"));
         let gate = b.graph.linear_experts(x, &routes, gate);
         let up = b.graph.linear_experts(x, &routes, up);
         b.graph.geglu(gate, up)
     };
     let down = b.weight("ffn_down_exps");
-    let z = b.graph.linear_experts(both, &routes, down);
-    b.graph.experts_combine(z, weights)
+    let sum = Mixture { routes, shares: Some(weights) };
+    b.graph.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1
 }

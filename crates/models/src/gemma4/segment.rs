@@ -3,7 +3,10 @@
 use rullama_engine::graph::{Graph, Origin, Type, Value};
 
 use super::{Config, Inputs, decoder::Around, feed_forward};
-use crate::{build::Build, tensors::Catalog};
+use crate::{
+    build::{Build, Stream},
+    tensors::Catalog,
+};
 
 /// A part of a list that runs in one go.
 #[derive(Debug)]
@@ -59,7 +62,7 @@ pub fn expert_list(
     let x = b.input(Inputs::X, Type::f32([tokens, config.width]));
     let ids = b.input(Inputs::EXPERT_IDS, Type::u32([tokens, experts.used]));
     let weights = b.input(Inputs::EXPERT_WEIGHTS, Type::f32([tokens, experts.used]));
-    let result = feed_forward::mixture(&mut b, x, ids, weights, experts);
+    let result = feed_forward::mixture(&mut b, Stream::made(x, x), ids, weights, experts);
     b.graph.keep(result);
     Some(ExpertList { graph: b.graph, result })
 }

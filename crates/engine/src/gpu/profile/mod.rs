@@ -1,8 +1,11 @@
-//! How long each launch of a plan takes on the device, by timestamps around passes of one launch each.
+//! How long each launch of a plan takes on the device, by timestamps around passes of one launch each; or all of them, by timestamps
+//! around one pass.
 
 mod table;
 
 pub use table::{Row, Table, table};
+
+use std::ops::Range;
 
 use super::{GpuPlan, readback};
 use crate::{error::EngineError, graph::Step};
@@ -36,17 +39,29 @@ impl GpuPlan {
         let mut timings = Vec::with_capacity(self.launches().len());
         for start in (0..self.launches().len()).step_by(LAUNCHES_PER_SET) {
             let end = (start + LAUNCHES_PER_SET).min(self.launches().len());
-            let ticks = self.timed(start..end).await?;
-            let period = f64::from(self.gpu().queue.get_timestamp_period());
-            for (launch, pair) in self.launches()[start..end].iter().zip(ticks.chunks_exact(2)) {
-                timings.push(Timing {
-                    node: launch.node,
-                    label: launch.pipeline.label.clone(),
-                    nanoseconds: pair[1].saturating_sub(pair[0]) as f64 * period,
-                });
+            let passes: Vec<_> = (start..end).map(|launch| launch..launch + 1).collect();
+            let times = self.timed(&passes).await?;
+            for (launch, nanoseconds) in self.launches()[start..end].iter().zip(times) {
+                let label = launch.pipeline.label.clone();
+                timings.push(Timing { node: launch.node, label, nanoseconds });
             }
         }
         Ok(timings)
+    }
+
+    /// Runs the list once as [`Self::run`] does and returns the nanoseconds between two timestamps around it; `None` where the device
+    /// has no timestamps.
+    ///
+    /// # Errors
+    /// If the device is gone or does not answer.
+    pub async fn time(&self, step: &Step) -> Result<Option<f64>, EngineError> {
+        if !self.times_launches() {
+            self.run(step)?;
+            return Ok(None);
+        }
+        self.write_step(step)?;
+        let all = 0..self.launches().len();
+        Ok(self.timed(&[all]).await?.first().copied())
     }
 
     /// Adds up profiles of some runs by kernel, beside the best bandwidth of the device where that was measured
@@ -69,10 +84,10 @@ impl GpuPlan {
         self.gpu().facts().timestamps
     }
 
-    /// Runs some launches and returns the ticks before and after each.
-    async fn timed(&self, range: std::ops::Range<usize>) -> Result<Vec<u64>, EngineError> {
+    /// Runs some launches, pass by pass, and returns the nanoseconds of each pass.
+    async fn timed(&self, passes: &[Range<usize>]) -> Result<Vec<f64>, EngineError> {
         let gpu = self.gpu();
-        let count = 2 * u32::try_from(range.len()).expect("a query set is small");
+        let count = 2 * u32::try_from(passes.len()).expect("a query set is small");
         let queries = gpu.device.create_query_set(&wgpu::QuerySetDescriptor {
             label: Some("profile"),
             ty: wgpu::QueryType::Timestamp,
@@ -83,20 +98,24 @@ impl GpuPlan {
         let ticks = gpu.buffer("profile", bytes, usage).await?;
         let mut encoder =
             gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        for (i, launch) in (0u32..).zip(&self.launches()[range]) {
+        for (i, launches) in (0u32..).zip(passes) {
+            let launches = &self.launches()[launches.clone()];
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: Some(&launch.pipeline.label),
+                label: launches.first().map(|launch| launch.pipeline.label.as_str()),
                 timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
                     query_set: &queries,
                     beginning_of_pass_write_index: Some(2 * i),
                     end_of_pass_write_index: Some(2 * i + 1),
                 }),
             });
-            launch.encode(&mut pass);
+            launches.iter().for_each(|launch| launch.encode(&mut pass));
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         gpu.queue.submit([encoder.finish()]);
         let bytes = readback::read(gpu, &ticks, bytes).await?;
-        Ok(bytemuck::pod_collect_to_vec(&bytes))
+        let ticks: Vec<u64> = bytemuck::pod_collect_to_vec(&bytes);
+        let period = f64::from(gpu.queue.get_timestamp_period());
+        let nanoseconds = |pair: &[u64]| pair[1].saturating_sub(pair[0]) as f64 * period;
+        Ok(ticks.chunks_exact(2).map(nanoseconds).collect())
     }
 }

@@ -90,7 +90,32 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         cases.push(product(dtype, t, rows, width).bench());
     }
+    for (up, down, inner) in [
+        (DType::Q4_K, DType::Q4_K, 12_288),
+        (DType::Q4_K, DType::Q6_K, 12_288),
+        (DType::Q4_K, DType::Q4_K, 6144),
+    ] {
+        cases.push(chain(up, down, inner));
+    }
     cases
+}
+
+/// Feed-forward products one after the other, as in a model: there and back with weights of their own each time.
+fn chain(up: DType, down: DType, inner: usize) -> Case {
+    const LINKS: usize = 16;
+    const WIDTH: usize = 1536;
+    let build = move |g: &mut Graph| {
+        let mut x = g.input("x", Type::f32([1, WIDTH]));
+        for i in 0..LINKS {
+            let there = g.weight(format!("up{i}"), Type::weight(up, [inner, WIDTH]));
+            let back = g.weight(format!("down{i}"), Type::weight(down, [WIDTH, inner]));
+            let y = g.linear(x, there);
+            x = g.linear(y, back);
+        }
+        vec![x]
+    };
+    let name = format!("{} to {inner} and {} back, in a chain", up.name(), down.name());
+    Case::new("linear", name, build).chain(LINKS)
 }
 
 fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {

@@ -56,6 +56,7 @@ impl Op for LinearExpertsGrad {
     }
 
     fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
-        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs, step)
+        let all = inputs.iter().map(|ty| ty.bytes()).sum();
+        Sizes::new(inputs[1], inputs[2]).bytes_read(all, inputs[1], step)
     }
 }

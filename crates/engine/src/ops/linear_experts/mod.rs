@@ -33,23 +33,23 @@ impl Graph {
 
 /// Sizes of a product over experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sizes {
+pub(crate) struct Sizes {
     /// Tokens times experts of a token.
-    slots: usize,
+    pub(crate) slots: usize,
     /// Experts of a token.
-    chosen: usize,
+    pub(crate) chosen: usize,
     /// All experts.
-    experts: usize,
+    pub(crate) experts: usize,
     /// Rows of one expert.
-    rows: usize,
+    pub(crate) rows: usize,
     /// Length of a row.
-    width: usize,
+    pub(crate) width: usize,
 }
 
 impl Sizes {
     /// # Panics
     /// If the weight has not three dimensions, or the ids not two.
-    fn new(weight: &Type, ids: &Type) -> Self {
+    pub(crate) fn new(weight: &Type, ids: &Type) -> Self {
         let [experts, rows, width] = *weight.shape.dims() else {
             panic!("linear_experts: {weight} is no [experts, rows, width]")
         };
@@ -64,15 +64,15 @@ impl Sizes {
         if shared { self.chosen } else { 1 }
     }
 
-    fn operations(&self) -> u64 {
+    /// Multiplications and additions.
+    pub(crate) fn operations(&self) -> u64 {
         2 * self.slots as u64 * self.rows as u64 * self.width as u64
     }
 
-    /// Bytes of the inputs, where each live slot chooses another expert as long as there are any.
-    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+    /// What is read of `all` bytes of inputs, where each live slot chooses another expert as long as there are any.
+    pub(crate) fn bytes_read(&self, all: u64, weight: &Type, step: &Step) -> u64 {
         let live = self.slots.min((step.count as usize).saturating_mul(self.chosen));
-        let weight = inputs[1].bytes();
-        let all: u64 = inputs.iter().map(|ty| ty.bytes()).sum();
+        let weight = weight.bytes();
         all - weight + weight / (self.experts as u64).max(1) * live.min(self.experts) as u64
     }
 }
@@ -120,7 +120,8 @@ impl Op for LinearExperts {
     }
 
     fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
-        Sizes::new(inputs[1], inputs[2]).bytes_read(inputs, step)
+        let all = inputs.iter().map(|ty| ty.bytes()).sum();
+        Sizes::new(inputs[1], inputs[2]).bytes_read(all, inputs[1], step)
     }
 
     fn grad(

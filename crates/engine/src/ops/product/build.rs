@@ -1,9 +1,9 @@
 //! Products as models write them.
 
-use super::{Begin, End, Product};
+use super::{Begin, End, Experts, Product, Taken};
 use crate::{
     graph::{Graph, Value},
-    ops::{AddNorm, Branch},
+    ops::{AddNorm, Branch, Routes},
 };
 
 /// What a product takes.
@@ -47,6 +47,15 @@ pub enum Finish {
     },
 }
 
+/// Experts whose weights a product takes.
+#[derive(Debug, Clone, Copy)]
+pub struct Mixture {
+    /// Which experts each token goes to.
+    pub routes: Routes,
+    /// How much each of them counts, `[t, k]`, where their results are summed.
+    pub shares: Option<Value>,
+}
+
 impl Graph {
     /// The product of what `start` makes with the weight `[r, k]`, finished: `(h1, y)`, where `h1` is the residual stream if
     /// `start` makes a new one.
@@ -54,6 +63,28 @@ impl Graph {
         &mut self,
         start: &Start,
         weight: Value,
+        finish: &Finish,
+    ) -> (Option<Value>, Value) {
+        self.any_product(start, weight, None, finish)
+    }
+
+    /// The product of what `start` makes with the weights `[experts, r, k]` of each token's experts, finished: `[t, k, r]`, or
+    /// `[t, r]` where they are summed. `(h1, y)` as for [`Self::product`].
+    pub fn product_of_experts(
+        &mut self,
+        start: &Start,
+        weight: Value,
+        mixture: &Mixture,
+        finish: &Finish,
+    ) -> (Option<Value>, Value) {
+        self.any_product(start, weight, Some(mixture), finish)
+    }
+
+    fn any_product(
+        &mut self,
+        start: &Start,
+        weight: Value,
+        mixture: Option<&Mixture>,
         finish: &Finish,
     ) -> (Option<Value>, Value) {
         let (begin, mut inputs) = match start {
@@ -66,6 +97,18 @@ impl Graph {
             }
         };
         inputs.push(weight);
+        let taken = match mixture {
+            None => Taken::All,
+            Some(Mixture { routes, shares }) => {
+                let groups =
+                    routes.groups.into_iter().flat_map(|(order, offsets)| [order, offsets]);
+                inputs.extend(std::iter::once(routes.ids).chain(*shares).chain(groups));
+                Taken::Experts(Experts {
+                    summed: shares.is_some(),
+                    grouped: routes.groups.is_some(),
+                })
+            }
+        };
         let end = match finish {
             Finish::Plain => End::Plain,
             Finish::Geglu => End::Geglu,
@@ -74,7 +117,7 @@ impl Graph {
                 End::GeluMul { slice: *slice }
             }
         };
-        match self.apply_all(Product { begin, end }, &inputs).as_slice() {
+        match self.apply_all(Product { begin, taken, end }, &inputs).as_slice() {
             [h1, y] => (Some(*h1), *y),
             results => (None, results[0]),
         }

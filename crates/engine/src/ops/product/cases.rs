@@ -1,3 +1,5 @@
+mod experts;
+
 use rullama_gguf::DType;
 
 use super::{Finish, Start};
@@ -60,6 +62,11 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         cases.push(product(front, back, dtype, [1, rows, width]));
     }
+    // Rows enough for teams that take pairs of units.
+    for dtype in [DType::Q4_K, DType::Q5_K] {
+        let case = product(Front::Norm, Back::Plain, dtype, [1, 261, 768]);
+        cases.push(case.given("w", random_bits(dtype, [261, 768])));
+    }
     for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_K, DType::Q2_K, DType::Q3_K] {
         let case = product(branch, Back::Geglu, dtype, [1, 8, 1536]);
         cases.push(
@@ -67,6 +74,7 @@ pub(crate) fn cases() -> Vec<Case> {
                 .given("up", random_bits(dtype, [4, 1536])),
         );
     }
+    cases.extend(experts::cases());
     cases.extend(benches());
     cases
 }
@@ -85,7 +93,32 @@ fn benches() -> Vec<Case> {
     ];
     let bench =
         |(front, back, dtype, rows, width)| product(front, back, dtype, [1, rows, width]).bench();
-    shapes.map(bench).into()
+    shapes.map(bench).into_iter().chain([6144, 12_288].map(chain)).collect()
+}
+
+/// The feed-forward part of layers one after the other: behind residual and norms, gate and up with GeGLU, and back.
+fn chain(inner: usize) -> Case {
+    const LINKS: usize = 16;
+    const WIDTH: usize = 1536;
+    let build = move |g: &mut Graph| {
+        let rows = Type::f32([1, WIDTH]);
+        let (mut h, mut a) = (g.input("h", rows.clone()), g.input("a", rows));
+        for i in 0..LINKS {
+            let norm = Type::weight(DType::F32, [WIDTH]);
+            let weight = g.weight(format!("post{i}"), norm.clone());
+            let next = Some(g.weight(format!("next{i}"), norm));
+            let branch = Branch { residual: h, branch: a, weight, scale: None };
+            let half = |name: &str| Member::new(format!("{name}{i}"), inner);
+            let gate_up = g.weight_rows(&[half("gate"), half("up")], DType::Q4_K, WIDTH);
+            let start = Start::Branch { branch, next, eps: EPS };
+            let (h1, both) = g.product(&start, gate_up, &Finish::Geglu);
+            let down = g.weight(format!("down{i}"), Type::weight(DType::Q4_K, [WIDTH, inner]));
+            (h, a) = (h1.unwrap_or(h), g.linear(both, down));
+        }
+        vec![h, a]
+    };
+    Case::new("product", format!("Q4_K gated {WIDTH} to {inner} and back, in a chain"), build)
+        .chain(LINKS)
 }
 
 fn product(front: Front, back: Back, dtype: DType, [t, rows, width]: [usize; 3]) -> Case {

@@ -10,8 +10,10 @@ const MAKES_X: usize = 4;
 const SHARED_LANES: usize = 256;
 /// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
 const MANY_LANES: usize = 1024;
+/// The same where pieces are pairs of units, which take more registers than so many lanes would leave.
+const MANY_PAIR_LANES: usize = 512;
 /// Workgroups whose x lies in their memory have at most this many times the lanes of a busy device; then they take turns.
-const SHARED_TIMES: usize = 4;
+const SHARED_TIMES: usize = 2;
 
 /// How the rows of a slab are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub(super) enum Column {
     Floats,
     /// In workgroup memory, as whole numbers, for products of packed bytes.
     Packed,
+    /// The same, for two units at a time.
+    Pairs,
+}
+
+impl Column {
+    /// Units in a piece: what a lane takes of a row at a time.
+    pub(super) fn piece_units(self) -> usize {
+        if self == Self::Pairs { 2 } else { 1 }
+    }
 }
 
 /// What a product asks of its cut.
@@ -46,7 +57,7 @@ pub(super) enum Column {
 pub(super) struct Wants {
     /// Rows of the slab.
     pub(super) rows: usize,
-    /// Units in a row.
+    /// Units that are summed for a row.
     pub(super) row_units: usize,
     /// Rows a result is made of.
     pub(super) rows_each: usize,
@@ -54,6 +65,8 @@ pub(super) struct Wants {
     pub(super) makes_x: bool,
     /// Weights are whole numbers, each in a byte or less.
     pub(super) bytes: bool,
+    /// Units have their scales in common, two by two.
+    pub(super) pairs: bool,
 }
 
 impl Cut {
@@ -69,7 +82,19 @@ impl Cut {
 
     /// Many rows: no team need be split, and bringing x to workgroup memory pays. `None` if there are fewer.
     fn many(wants: &Wants, facts: &DeviceFacts) -> Option<Self> {
-        let team = Team::new(wants.rows, wants.row_units, 0, facts);
+        let column = match wants.bytes && facts.packed_dot {
+            true => Column::Packed,
+            false => Column::Floats,
+        };
+        // Taking pairs makes teams smaller, so it takes more rows.
+        let pairs = column == Column::Packed && wants.pairs && wants.row_units.is_multiple_of(2);
+        let pairs = pairs.then(|| Self::busy(wants, Column::Pairs, facts)).flatten();
+        pairs.filter(|cut| cut.rows == TEAM_ROWS[0]).or_else(|| Self::busy(wants, column, facts))
+    }
+
+    /// As many rows a team as keep the device busy.
+    fn busy(wants: &Wants, column: Column, facts: &DeviceFacts) -> Option<Self> {
+        let team = Team::new(wants.rows, wants.row_units / column.piece_units(), 0, facts);
         let busy = |rows: &usize| {
             *rows > 1
                 && rows.is_multiple_of(wants.rows_each)
@@ -78,17 +103,14 @@ impl Cut {
         let rows = TEAM_ROWS.into_iter().find(busy)?;
         let most = facts.busy_lanes as usize * SHARED_TIMES;
         let cut = |lanes: usize| {
-            let column = match wants.bytes && facts.packed_dot {
-                true => Column::Packed,
-                false => Column::Floats,
-            };
             let lanes = team.most(lanes);
             let turns = wants.rows.div_ceil(lanes / team.size() * rows);
             Self { team, rows, lanes, column, turns, groups: turns.min((most / lanes).max(1)) }
         };
-        let wide = MANY_LANES <= facts.invocations as usize
-            && shared_bytes(wants.row_units, MANY_LANES) <= facts.workgroup_bytes as usize;
-        let wide = wide.then(|| cut(MANY_LANES)).filter(|cut| cut.turns >= 2 * cut.groups);
+        let many = if column == Column::Pairs { MANY_PAIR_LANES } else { MANY_LANES };
+        let wide = many <= facts.invocations as usize
+            && shared_bytes(wants.row_units, many) <= facts.workgroup_bytes as usize;
+        let wide = wide.then(|| cut(many)).filter(|cut| cut.turns >= 2 * cut.groups);
         Some(wide.unwrap_or_else(|| cut(SHARED_LANES)))
     }
 
@@ -134,8 +156,8 @@ mod tests {
         let (direct, floats, packed) = (Column::Direct, Column::Floats, Column::Packed);
         for (rows, row_units, [rows_each, makes_x], facts, cut) in [
             // E2B's products: head, gate and up, a product like them, down, query.
-            (262_144, 48, [1, 0], &large, (16, 1, 4, 1024, packed, 1024, 256)),
-            (262_144, 48, [1, 0], &wide32, (16, 1, 4, 256, floats, 4096, 1024)),
+            (262_144, 48, [1, 0], &large, (16, 1, 4, 1024, packed, 1024, 128)),
+            (262_144, 48, [1, 0], &wide32, (16, 1, 4, 256, floats, 4096, 512)),
             (24_576, 48, [2, 1], &large, (16, 1, 4, 256, packed, 384, 384)),
             (12_288, 48, [2, 1], &large, (16, 1, 2, 256, packed, 384, 384)),
             (12_288, 48, [1, 0], &large, (16, 1, 2, 256, packed, 384, 384)),
@@ -152,7 +174,14 @@ mod tests {
             // No more lanes than units.
             (3, 1, [1, 0], &floor, (1, 1, 1, 64, direct, 1, 1)),
         ] {
-            let wants = Wants { rows, row_units, rows_each, makes_x: makes_x == 1, bytes: true };
+            let wants = Wants {
+                rows,
+                row_units,
+                rows_each,
+                makes_x: makes_x == 1,
+                bytes: true,
+                pairs: false,
+            };
             let (lanes, split, rows, group, column, turns, groups) = cut;
             let team = Team { lanes, split };
             let wanted = Cut { team, rows, lanes: group, column, turns, groups };
@@ -161,8 +190,40 @@ mod tests {
     }
 
     #[test]
+    fn pairs_are_taken_where_rows_are_many() {
+        let large = DeviceFacts {
+            invocations: 1024,
+            workgroup_bytes: 48 << 10,
+            packed_dot: true,
+            subgroups: Some((32, 32)),
+            ..DeviceFacts::floor()
+        };
+        let small = DeviceFacts { invocations: 256, ..large.clone() };
+        for (rows, row_units, facts, wanted) in [
+            // Lanes of a team, rows, lanes of a workgroup, column, workgroups.
+            (262_144, 48, &large, (8, 4, 512, Column::Pairs, 256)),
+            (262_144, 48, &small, (8, 4, 256, Column::Pairs, 512)),
+            (262_144, 88, &large, (16, 4, 512, Column::Pairs, 256)),
+            (12_288, 48, &large, (16, 2, 256, Column::Packed, 384)),
+        ] {
+            let wants =
+                Wants { rows, row_units, rows_each: 1, makes_x: false, bytes: true, pairs: true };
+            let made = Cut::new(&wants, facts)
+                .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
+            assert_eq!(made, Some(wanted), "{wants:?}");
+        }
+    }
+
+    #[test]
     fn a_row_that_is_made_must_fit() {
-        let wants = Wants { rows: 8, row_units: 160, rows_each: 1, makes_x: true, bytes: true };
+        let wants = Wants {
+            rows: 8,
+            row_units: 160,
+            rows_each: 1,
+            makes_x: true,
+            bytes: true,
+            pairs: false,
+        };
         assert_eq!(Cut::new(&wants, &DeviceFacts::floor()), None);
     }
 }

@@ -1,16 +1,16 @@
-//! The launches of a product of one column: one per slab.
+//! The launches of a product of one token: one per slab.
 
 use bytemuck::NoUninit;
 
 use super::{
-    Begin, End, Product,
+    Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
     ops::{
+        linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, quant},
-        slab::SlabParams,
     },
 };
 
@@ -31,69 +31,137 @@ macro_rules! part {
 static SHARED: Part =
     Part { kind: "shared", name: "shared", source: include_str!("begin/shared.wgsl") };
 
+static DIGITS: Part =
+    Part { kind: "digits", name: "digits", source: include_str!("held/digits.wgsl") };
+
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct Params {
-    slab: SlabParams,
+    planes: [u32; 4],
+    width: u32,
+    row_pieces: u32,
+    pieces: u32,
+    rows: u32,
+    first_row: u32,
     turns: u32,
     groups: u32,
     eps: f32,
     scaled: u32,
     offset: u32,
+    expert_rows: u32,
+    part_rows: u32,
+    band_rows: u32,
 }
 
-/// The launches of a product of one column; `None` if it must be made by the operations it stands for.
+/// The launches of a product of one token; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
-    let (x, weight, slabs) = (&call.input(0).shape, &call.input(at).shape, call.slabs(at));
-    let makes_x = op.begin != Begin::Plain;
-    let halves_apart = op.end == End::Geglu && slabs.rows.len() > 1;
+    let slabs = call.slabs(at);
+    let whole = slabs.rows.len() == 1;
+    let halves_apart = op.end == End::Geglu && !whole;
     // Norms read four columns at a time.
-    let odd = makes_x && !x.width().is_multiple_of(32);
-    if x.rows() != 1 || halves_apart || odd || extra(op).is_none() {
+    let odd = op.begin != Begin::Plain && !call.input(0).shape.width().is_multiple_of(32);
+    if halves_apart || odd || extra(op).is_none() {
         return None;
     }
-    let launch = |slab: usize| {
-        let cut = Cut::new(
-            &Wants {
-                rows: slabs.rows[slab].len(),
-                row_units: slabs.row_units(),
-                rows_each: if op.end == End::Geglu { 2 } else { 1 },
-                makes_x,
-                bytes: parts::is_packed(slabs.dtype),
-            },
-            call.facts,
-        )?;
-        let (eps, scaled) = match &op.begin {
-            Begin::Plain => (0.0, false),
-            Begin::Norm { eps } => (*eps, false),
-            Begin::Added(op) => (op.eps, op.scaled),
+    let met = Met::new(op, call)?;
+    if op.taken != Taken::All && !whole {
+        return None;
+    }
+    (0..slabs.rows.len()).map(|slab| launch(op, call, &met, slab)).collect()
+}
+
+/// How many rows there are, and how long they are, where a token meets some of a weight.
+struct Met {
+    /// Rows of results, or twice as many; `None` if they are those of a slab.
+    rows: Option<usize>,
+    /// How often a row of the weight fits the row of x.
+    times: usize,
+    /// Rows of one expert.
+    expert_rows: usize,
+}
+
+impl Met {
+    /// `None` if there are several tokens, or no kernel has the combination.
+    fn new(op: &Product, call: &GpuCall<'_>) -> Option<Self> {
+        let (at, x) = (op.weight_input(), &call.input(0).shape);
+        let Taken::Experts(experts) = op.taken else {
+            return (x.rows() == 1).then_some(Self { rows: None, times: 1, expert_rows: 0 });
         };
-        let offset = if let End::GeluMul { slice } = op.end { slice * weight.rows() } else { 0 };
-        let params = Params {
-            slab: SlabParams::new(&slabs, slab, weight, 1),
-            turns: cut.turns as u32,
-            groups: cut.groups as u32,
-            eps,
-            scaled: u32::from(scaled),
-            offset: offset as u32,
-        };
-        let dispatch = Dispatch::new(&VECTOR)
-            .part(&WEIGHTS)
-            .part(quant(slabs.dtype))
-            .part(&UNIT)
-            .part(parts::team(call.facts))
-            .part(parts::columns(x.width()))
-            .constant("WG", cut.lanes as u32)
-            .constant("LANES", cut.team.lanes as u32)
-            .constant("SPLIT", cut.team.split as u32)
-            .constant("ROWS", cut.rows as u32)
-            .params(&params)
-            .grid_over(cut.groups);
-        let dispatch = composed(op, &cut, slabs.row_units(), dispatch);
-        Some(bound(op, slab, call, dispatch))
+        let sizes = Sizes::new(call.input(at), call.input(at + 1));
+        let one = sizes.slots == sizes.chosen && sizes.width.is_multiple_of(32);
+        let expert_rows = sizes.rows;
+        match (&op.begin, experts.summed, op.end) {
+            (Begin::Norm { .. }, false, End::Plain | End::Geglu) if one => {
+                Some(Self { rows: Some(sizes.chosen * sizes.rows), times: 1, expert_rows })
+            }
+            (Begin::Plain, true, End::Plain) if one && x.rows() == sizes.chosen => {
+                Some(Self { rows: Some(sizes.rows), times: sizes.chosen, expert_rows })
+            }
+            _ => None,
+        }
+    }
+}
+
+fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Dispatch> {
+    let at = op.weight_input();
+    let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
+    let rows = met.rows.unwrap_or(slabs.rows[slab].len());
+    let rows_each = if op.end == End::Geglu { 2 } else { 1 };
+    let wants = Wants {
+        rows,
+        row_units: slabs.row_units() * met.times,
+        rows_each,
+        makes_x: op.begin != Begin::Plain,
+        bytes: parts::is_packed(slabs.dtype),
+        pairs: parts::is_paired(slabs.dtype),
     };
-    (0..slabs.rows.len()).map(launch).collect()
+    let cut = Cut::new(&wants, call.facts)?;
+    let (eps, scaled) = match &op.begin {
+        Begin::Plain => (0.0, false),
+        Begin::Norm { eps } => (*eps, false),
+        Begin::Added(op) => (op.eps, op.scaled),
+    };
+    let offset = if let End::GeluMul { slice } = op.end { slice * weight.rows() } else { 0 };
+    let row_pieces = slabs.row_units() / cut.column.piece_units();
+    let word = |n: usize| u32::try_from(n).expect("sizes of one weight fit 32 bits");
+    let params = Params {
+        planes: slabs.planes(slab),
+        width: word(weight.width()),
+        row_pieces: word(row_pieces),
+        pieces: word(row_pieces * met.times),
+        rows: word(rows),
+        first_row: word(slabs.rows[slab].start),
+        turns: word(cut.turns),
+        groups: word(cut.groups),
+        eps,
+        scaled: u32::from(scaled),
+        offset: word(offset),
+        expert_rows: word(met.expert_rows),
+        part_rows: word(met.expert_rows / rows_each),
+        band_rows: word(rows / rows_each),
+    };
+    let dispatch = Dispatch::new(&VECTOR)
+        .part(&WEIGHTS)
+        .part(quant(slabs.dtype))
+        .part(&UNIT)
+        .part(parts::team(call.facts))
+        .part(parts::columns(weight.width()))
+        .constant("WG", cut.lanes as u32)
+        .constant("LANES", cut.team.lanes as u32)
+        .constant("SPLIT", cut.team.split as u32)
+        .constant("ROWS", cut.rows as u32)
+        .params(&params)
+        .grid_over(cut.groups);
+    let dispatch = match op.taken {
+        Taken::All => dispatch.part(part!("taken", "all")),
+        Taken::Experts(experts) if experts.summed => {
+            dispatch.part(part!("taken", "summed")).constant("ROW_PIECES", row_pieces as u32)
+        }
+        Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
+    };
+    let dispatch = composed(op, &cut, wants.row_units, dispatch);
+    Some(bound(op, slab, call, dispatch))
 }
 
 /// With the parts of begin and end.
@@ -103,6 +171,10 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
         End::Geglu => dispatch.part(part!("finish", "geglu")).part(&ACTIVATION),
         End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
     };
+    let dispatch = dispatch.part(match cut.column {
+        Column::Pairs => part!("sums", "pairs"),
+        _ => part!("sums", "units"),
+    });
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
         Begin::Plain if cut.column == Column::Direct => {
@@ -112,18 +184,20 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
         Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
         Begin::Added(op) => dispatch.part(part!("begin", "added")).part(next(op.next)),
     };
-    let held = match cut.column {
-        Column::Packed => part!("held", "packed"),
-        Column::Floats | Column::Direct => part!("held", "floats"),
+    let dispatch = match cut.column {
+        Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
+        Column::Pairs => dispatch.part(part!("held", "digits")),
+        Column::Floats | Column::Direct => dispatch.part(part!("held", "floats")),
     };
+    let piece_units = cut.column.piece_units();
     dispatch
         .part(&SHARED)
-        .part(held)
-        .constant("UNITS", row_units as u32)
+        .constant("PIECES", (row_units / piece_units) as u32)
+        .constant("GROUPS", (piece_units * 8) as u32)
         .constant("QUADS", row_units as u32 * 8)
 }
 
-/// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what makes the residual stream.
+/// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.
 fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> Dispatch {
     let y = if matches!(op.begin, Begin::Added(_)) { 1 } else { 0 };
     let mut dispatch = dispatch
@@ -132,6 +206,11 @@ fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> D
         .write(Place::Output(y));
     if let Some(Some(extra)) = extra(op) {
         dispatch = dispatch.read(Place::Input(extra));
+    }
+    if let Taken::Experts(experts) = op.taken {
+        let ids = op.weight_input() + 1;
+        dispatch = dispatch.read(Place::Input(ids));
+        return if experts.summed { dispatch.read(Place::Input(ids + 1)) } else { dispatch };
     }
     let Begin::Added(add) = &op.begin else { return dispatch };
     debug_assert!(call.inputs() > 3, "a branch and a weight");

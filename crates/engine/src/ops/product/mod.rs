@@ -1,26 +1,32 @@
 //! A product with a weight, with what comes before and after it where that saves launches: norms and the residual sum in front,
-//! GELU and GeGLU behind. One column is one launch; else it is what it stands for.
+//! GELU and GeGLU behind. The weight may be those of experts, and their results may be summed. One token is one launch; else it is
+//! what it stands for.
 
 mod build;
 pub(crate) mod cases;
 mod choice;
 mod gpu;
+mod taken;
 
-pub use build::{Finish, Start};
+pub use build::{Finish, Mixture, Start};
 pub(crate) use gpu::vector;
+pub use taken::{Experts, Taken};
 
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Graph, NodeValues, Op, Type, Value},
-    ops::{AddNorm, fused},
+    graph::{Graph, NodeValues, Op, Step, Type, Value},
+    ops::{AddNorm, fused, linear_experts::Sizes},
 };
 
-/// A product. Inputs: those of its begin, the weight, those of its end. Results: `h1` where the begin makes it, then `y`.
+/// A product. Inputs: those of its begin, the weight, what tells which of its rows are taken, those of its end. Results: `h1` where
+/// the begin makes it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// What makes the rows it takes.
     pub begin: Begin,
+    /// Which rows of the weight they meet.
+    pub taken: Taken,
     /// What is made of the rows it gives.
     pub end: End,
 }
@@ -81,11 +87,20 @@ impl Product {
                 (Some(made[0]), made[made.len() - 1])
             }
         };
-        let y = graph.linear(x, inputs[at]);
-        let y = match self.end {
-            End::Plain => y,
-            End::Geglu => graph.geglu_halves(y),
-            End::GeluMul { slice } => graph.gelu_mul_slice(y, inputs[at + 1], slice),
+        let end = at + 1 + self.taken.inputs();
+        let (taken, end) = (&inputs[at + 1..end], inputs.get(end));
+        let y = match &self.taken {
+            Taken::All => graph.linear(x, inputs[at]),
+            Taken::Experts(experts) => graph.linear_experts(x, &experts.routes(taken), inputs[at]),
+        };
+        let y = match (self.end, end) {
+            (End::Geglu, _) => graph.geglu_halves(y),
+            (End::GeluMul { slice }, Some(long)) => graph.gelu_mul_slice(y, *long, slice),
+            (End::Plain | End::GeluMul { .. }, _) => y,
+        };
+        let y = match self.taken.shares(taken) {
+            Some(shares) => graph.experts_combine(y, shares),
+            None => y,
         };
         h1.into_iter().chain([y]).collect()
     }
@@ -118,7 +133,22 @@ impl Op for Product {
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
-        2 * inputs[0].shape.rows() as u64 * inputs[self.weight_input()].shape.len() as u64
+        let at = self.weight_input();
+        match self.taken {
+            Taken::All => 2 * inputs[0].shape.rows() as u64 * inputs[at].shape.len() as u64,
+            Taken::Experts(_) => Sizes::new(inputs[at], inputs[at + 1]).operations(),
+        }
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let at = self.weight_input();
+        let all = inputs.iter().map(|ty| ty.bytes()).sum();
+        match self.taken {
+            Taken::All => all,
+            Taken::Experts(_) => {
+                Sizes::new(inputs[at], inputs[at + 1]).bytes_read(all, inputs[at], step)
+            }
+        }
     }
 
     fn grad(

@@ -3,23 +3,26 @@
 //#use quant
 //#use unit
 //#use team
+//#use taken
 //#use begin
+//#use sums
 //#use finish
 
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
 
+// A piece is what a lane takes of a row at a time: a unit, or two of them.
 struct Params {
     plane0: u32,
     plane1: u32,
     plane2: u32,
     plane3: u32,
     width: u32,
-    row_units: u32,
+    // Of a row, and of all that is summed for a result.
+    row_pieces: u32,
+    pieces: u32,
     rows: u32,
     first_row: u32,
-    all_rows: u32,
-    count: u32,
     // Workgroups take turns: how many turns there are in all, and how many workgroups.
     turns: u32,
     groups: u32,
@@ -28,6 +31,10 @@ struct Params {
     scaled: u32,
     // Where the slice behind the product starts.
     offset: u32,
+    // Of experts: rows of one, rows of it that lie together in the result, and rows of the result before the next such part.
+    expert_rows: u32,
+    part_rows: u32,
+    band_rows: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -39,19 +46,11 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     for (var turn = grid_index(group); turn < p.turns; turn += p.groups) {
         let first = (turn * (WG / lanes) + lane.team) * results();
         // Rows behind the end are read as the last one and not written.
-        let rows = vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u));
-        let starts = min(rows, vec4(p.rows - 1u)) * p.row_units;
+        let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+        let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
         var sums = vec4(0.0);
-        for (var unit = lane.index; unit < p.row_units; unit += lanes) {
-            let column = column_at(unit);
-            sums.x += unit_sum(starts.x + unit, column);
-            if ROWS > 1u {
-                sums.y += unit_sum(starts.y + unit, column);
-            }
-            if ROWS > 2u {
-                sums.z += unit_sum(starts.z + unit, column);
-                sums.w += unit_sum(starts.w + unit, column);
-            }
+        for (var piece = lane.index; piece < p.pieces; piece += lanes) {
+            sums += sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {

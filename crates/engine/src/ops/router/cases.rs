@@ -23,6 +23,8 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(given(2, &[1.0, f32::INFINITY, nan, f32::INFINITY, 3.0]).gives(&[1.0, 1.0]));
     let apart = [0.3, -0.9, 0.8, 0.1, -0.2, 0.4, -0.6, 0.0, 0.7, -0.1];
     cases.push(route(2, 5, 2).given("logits", Data::F32(apart.into())).gradient());
+    cases.push(route(2, 96, 4));
+    cases.push(route(1, 128, 8).bench());
     cases.push(route(512, 128, 8).bench());
     cases
 }

@@ -1,11 +1,15 @@
 // T = the largest logits[t, :]; ids[t, :] = T, weights[t, j] = softmax(factor * logits[t, T])_j * scale[T_j]
-// One workgroup per token. Each lane counts the logits that come before its own: that is its place.
+// One workgroup per token, EXPERTS lanes for each share of the counting: how many logits come before an expert's own is its place.
 //#use shares
 
 @group(0) @binding(4) var<storage, read_write> ids: array<u32>;
 @group(0) @binding(5) var<storage, read_write> weights: array<f32>;
 
-var<workgroup> sh_keys: array<u32, WG>;
+// Lanes of a share, a multiple of four; no fewer than there are experts.
+override EXPERTS: u32 = 256u;
+
+var<workgroup> sh_keys: array<u32, EXPERTS>;
+var<workgroup> sh_places: array<atomic<u32>, EXPERTS>;
 
 // Whole numbers in the order of the logits: NaN first, both zeros equal.
 fn key(x: f32) -> u32 {
@@ -20,32 +24,45 @@ fn key(x: f32) -> u32 {
 }
 
 @compute @workgroup_size(WG)
-fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) expert: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let token = grid_index(group);
     if token >= p.tokens {
         return;
     }
+    let expert = lane % EXPERTS;
     let logit = logits[token * p.experts + min(expert, p.experts - 1u)];
-    let mine = key(logit);
-    sh_keys[expert] = mine;
+    // Lanes beyond the experts come after all of them.
+    let mine = select(0u, key(logit), expert < p.experts);
+    if lane < EXPERTS {
+        sh_keys[expert] = mine;
+        atomicStore(&sh_places[expert], 0u);
+    }
     workgroupBarrier();
-    if expert < p.experts {
-        var place = 0u;
-        for (var other = 0u; other < p.experts; other++) {
-            let theirs = sh_keys[other];
-            if theirs > mine || (theirs == mine && other < expert) {
-                place++;
-            }
-        }
+    let count = EXPERTS * EXPERTS / WG;
+    let first = lane / EXPERTS * count;
+    var before = 0u;
+    for (var other = first; other < first + count; other += 4u) {
+        before += comes_before(other, mine, expert) + comes_before(other + 1u, mine, expert)
+            + comes_before(other + 2u, mine, expert) + comes_before(other + 3u, mine, expert);
+    }
+    atomicAdd(&sh_places[expert], before);
+    workgroupBarrier();
+    if lane < p.experts {
+        let place = atomicLoad(&sh_places[expert]);
         if place < p.chosen {
             sh_chosen[place] = expert;
             sh_scaled[place] = scaled(logit);
         }
     }
     workgroupBarrier();
-    if expert < p.chosen {
-        let id = sh_chosen[expert];
-        ids[token * p.chosen + expert] = id;
-        weights[token * p.chosen + expert] = power(expert) / power_sum() * scale[id];
+    if lane < p.chosen {
+        let id = sh_chosen[lane];
+        ids[token * p.chosen + lane] = id;
+        weights[token * p.chosen + lane] = power(lane) / power_sum() * scale[id];
     }
+}
+
+fn comes_before(other: u32, mine: u32, expert: u32) -> u32 {
+    let theirs = sh_keys[other];
+    return select(0u, 1u, theirs > mine || (theirs == mine && other < expert));
 }

@@ -1,10 +1,10 @@
-//! One workgroup per token, one lane per expert.
+//! One workgroup per token; one lane per expert, or several that share the counting.
 
 use bytemuck::NoUninit;
 
 use super::{Router, RouterGrad};
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
     graph::Shape,
 };
 
@@ -22,8 +22,12 @@ struct Params {
 }
 
 pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let logits = &call.input(0).shape;
+    let experts = lanes(logits.width());
     vec![
-        launch(&FORWARD, &call.input(0).shape, op.chosen, op.factor)
+        launch(&FORWARD, logits, op.chosen, op.factor)
+            .constant("EXPERTS", experts as u32)
+            .constant("WG", (experts * sharing(experts, call.facts)) as u32)
             .read(Place::Input(0))
             .read(Place::Input(1))
             .write(Place::Output(0))
@@ -34,6 +38,7 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
 pub(super) fn backward(op: &RouterGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![
         launch(&BACKWARD, &call.input(0).shape, call.input(2).shape.width(), op.factor)
+            .constant("WG", lanes(call.input(0).shape.width()) as u32)
             .read(Place::Input(0))
             .read(Place::Input(1))
             .read(Place::Input(2))
@@ -46,7 +51,6 @@ fn launch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32) -
     let (tokens, experts) = (logits.rows(), logits.width());
     Dispatch::new(kernel)
         .part(&SHARES)
-        .constant("WG", lanes(experts) as u32)
         .params(&Params {
             experts: experts as u32,
             chosen: chosen as u32,
@@ -61,9 +65,28 @@ fn lanes(experts: usize) -> usize {
     experts.next_multiple_of(32)
 }
 
+/// Lanes that share the counting for an expert: each has at least four others to look at.
+fn sharing(experts: usize, facts: &DeviceFacts) -> usize {
+    let most = (facts.invocations as usize / experts).min(experts / 4).max(1);
+    // The others are dealt out evenly.
+    1 << most.ilog2()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::lanes;
+    use super::{lanes, sharing};
+    use crate::gpu::DeviceFacts;
+
+    #[test]
+    fn lanes_share_the_counting_where_there_are_enough() {
+        let floor = DeviceFacts::floor();
+        let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
+        for (experts, facts, wanted) in
+            [(32, &floor, 8), (96, &large, 8), (128, &floor, 2), (128, &large, 8), (256, &floor, 1)]
+        {
+            assert_eq!(sharing(experts, facts), wanted, "{experts} experts");
+        }
+    }
 
     #[test]
     fn every_expert_has_a_lane() {

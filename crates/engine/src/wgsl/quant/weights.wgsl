@@ -15,7 +15,8 @@ struct Unit {
 }
 
 // Formats of whole numbers also define packed_at(unit): signed bytes, four neighbours to a word. Weights of the first four groups are
-// (byte - bias) * scale.x - offset.x, the others go with y.
+// (byte - bias) * scale.x - offset.x, the others go with y. Where units 2i and 2i + 1 have all but the bytes in common and no bias, the
+// format also defines levels_at(unit), the bytes, and pair_scales(i), scales (xy) and offsets (zw).
 struct Packed {
     levels: array<u32, 8>,
     bias: f32,

@@ -1,21 +1,23 @@
-// x lies in workgroup memory, group by group, so that lanes that read neighbouring units read neighbouring words. First as floats, then as
-// the products want it.
+// x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words. First as floats, then
+// as the products want it.
 //#use held
-override UNITS: u32 = 48u;
+override PIECES: u32 = 48u;
+// Groups of four in a piece.
+override GROUPS: u32 = 8u;
 override QUADS: u32 = 384u;
 
 var<workgroup> sh_x: array<vec4<u32>, QUADS>;
-// What the products want to know of a unit.
-var<workgroup> sh_units: array<vec4<f32>, UNITS>;
+// What the products want to know of a piece.
+var<workgroup> sh_pieces: array<vec4<f32>, PIECES>;
 
 // A lane's number in the workgroup.
 fn number(lane: Lane) -> u32 {
     return lane.part * LANES + lane.in_part;
 }
 
-// Quads are counted through the units: where quad i lies, and its first column.
+// Quads are counted through the pieces: where quad i lies, and its first column.
 fn place(i: u32) -> u32 {
-    return i % 8u * UNITS + i / 8u;
+    return i % GROUPS * PIECES + i / GROUPS;
 }
 
 fn set_quad(i: u32, quad: vec4<f32>) {
@@ -30,24 +32,17 @@ fn quad_column(i: u32) -> u32 {
     return unit_column(i / 8u, i % 8u);
 }
 
-// Behind the last write to x.
-fn hold(lane: Lane) {
-    workgroupBarrier();
-    for (var unit = number(lane); unit < UNITS; unit += WG) {
-        hold_unit(unit);
-    }
-    workgroupBarrier();
-}
-
-fn shared_words(unit: u32) -> array<vec4<u32>, 8> {
+// Eight groups of a piece.
+fn shared_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
+    let at = first * PIECES + piece;
     return array<vec4<u32>, 8>(
-        sh_x[unit], sh_x[UNITS + unit], sh_x[UNITS * 2u + unit], sh_x[UNITS * 3u + unit],
-        sh_x[UNITS * 4u + unit], sh_x[UNITS * 5u + unit], sh_x[UNITS * 6u + unit], sh_x[UNITS * 7u + unit],
+        sh_x[at], sh_x[at + PIECES], sh_x[at + PIECES * 2u], sh_x[at + PIECES * 3u],
+        sh_x[at + PIECES * 4u], sh_x[at + PIECES * 5u], sh_x[at + PIECES * 6u], sh_x[at + PIECES * 7u],
     );
 }
 
-fn shared_floats(unit: u32) -> array<vec4<f32>, 8> {
-    let words = shared_words(unit);
+fn shared_floats(piece: u32, first: u32) -> array<vec4<f32>, 8> {
+    let words = shared_words(piece, first);
     return array<vec4<f32>, 8>(
         bitcast<vec4<f32>>(words[0]), bitcast<vec4<f32>>(words[1]), bitcast<vec4<f32>>(words[2]), bitcast<vec4<f32>>(words[3]),
         bitcast<vec4<f32>>(words[4]), bitcast<vec4<f32>>(words[5]), bitcast<vec4<f32>>(words[6]), bitcast<vec4<f32>>(words[7]),

@@ -1,0 +1,18 @@
+// A row of each of a token's experts, as one long row: x has as much for each of them.
+@group(0) @binding(5) var<storage, read> ids: array<u32>;
+@group(0) @binding(6) var<storage, read> shares: array<f32>;
+
+// As in the parameters; divided by, so known beforehand.
+override ROW_PIECES: u32 = 22u;
+
+fn row_start(row: u32) -> u32 {
+    return row * ROW_PIECES;
+}
+
+fn place_of(piece: u32) -> u32 {
+    return ids[piece / ROW_PIECES] * p.expert_rows * ROW_PIECES + piece % ROW_PIECES;
+}
+
+fn share_of(piece: u32) -> f32 {
+    return shares[piece / ROW_PIECES];
+}
