@@ -15,6 +15,9 @@ const MANY_PAIR_LANES: usize = 512;
 /// Workgroups whose x lies in their memory have at most this many times the lanes of a busy device; then they take turns.
 const SHARED_TIMES: usize = 2;
 
+/// Pieces that a lane asks for at once.
+const MOST_AHEAD: usize = 3;
+
 /// How the rows of a slab are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -78,6 +81,14 @@ impl Cut {
             None if wants.makes_x && !fits => None,
             None => Some(Self::few(wants, facts)),
         }
+    }
+
+    /// How many of a row's pieces a lane takes in a turn: all of them, if they are few and as many for each lane.
+    pub(super) fn ahead(&self, pieces: usize) -> usize {
+        let each = pieces / self.team.size();
+        let alike = pieces.is_multiple_of(self.team.size()) && (1..=MOST_AHEAD).contains(&each);
+        // Pairs take so many registers that lanes would be missing.
+        if alike && self.column != Column::Pairs { each } else { 1 }
     }
 
     /// Many rows: no team need be split, and bringing x to workgroup memory pays. `None` if there are fewer.
@@ -211,6 +222,22 @@ mod tests {
             let made = Cut::new(&wants, facts)
                 .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_ask_ahead_where_all_have_as_many_pieces() {
+        let team = |lanes, split| Team { lanes, split };
+        for (team, column, pieces, ahead) in [
+            (team(32, 6), Column::Direct, 384, 2),
+            (team(16, 1), Column::Packed, 48, 3),
+            (team(8, 1), Column::Pairs, 24, 1),
+            (team(32, 6), Column::Direct, 200, 1),
+            (team(16, 3), Column::Direct, 48, 1),
+            (team(16, 1), Column::Floats, 64, 1),
+        ] {
+            let cut = Cut { team, rows: 4, lanes: 64, column, turns: 1, groups: 1 };
+            assert_eq!(cut.ahead(pieces), ahead, "{team:?} {pieces}");
         }
     }
 

@@ -151,6 +151,7 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         .constant("LANES", cut.team.lanes as u32)
         .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
+        .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
         .grid_over(cut.groups);
     let dispatch = match op.taken {
