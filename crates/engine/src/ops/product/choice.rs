@@ -87,8 +87,9 @@ impl Cut {
     pub(super) fn ahead(&self, pieces: usize) -> usize {
         let each = pieces / self.team.size();
         let alike = pieces.is_multiple_of(self.team.size()) && (1..=MOST_AHEAD).contains(&each);
-        // Pairs take so many registers that lanes would be missing.
-        if alike && self.column != Column::Pairs { each } else { 1 }
+        // Where workgroups take turns, or pieces are pairs, registers are scarcer than time.
+        let roomy = self.column != Column::Pairs && self.turns == self.groups;
+        if alike && roomy { each } else { 1 }
     }
 
     /// Many rows: no team need be split, and bringing x to workgroup memory pays. `None` if there are fewer.
@@ -228,15 +229,16 @@ mod tests {
     #[test]
     fn lanes_ask_ahead_where_all_have_as_many_pieces() {
         let team = |lanes, split| Team { lanes, split };
-        for (team, column, pieces, ahead) in [
-            (team(32, 6), Column::Direct, 384, 2),
-            (team(16, 1), Column::Packed, 48, 3),
-            (team(8, 1), Column::Pairs, 24, 1),
-            (team(32, 6), Column::Direct, 200, 1),
-            (team(16, 3), Column::Direct, 48, 1),
-            (team(16, 1), Column::Floats, 64, 1),
+        for (team, column, turns, pieces, ahead) in [
+            (team(32, 6), Column::Direct, 1, 384, 2),
+            (team(16, 1), Column::Packed, 1, 48, 3),
+            (team(16, 1), Column::Packed, 8, 48, 1),
+            (team(8, 1), Column::Pairs, 1, 24, 1),
+            (team(32, 6), Column::Direct, 1, 200, 1),
+            (team(16, 3), Column::Direct, 1, 48, 1),
+            (team(16, 1), Column::Floats, 1, 64, 1),
         ] {
-            let cut = Cut { team, rows: 4, lanes: 64, column, turns: 1, groups: 1 };
+            let cut = Cut { team, rows: 4, lanes: 64, column, turns, groups: 1 };
             assert_eq!(cut.ahead(pieces), ahead, "{team:?} {pieces}");
         }
     }
