@@ -8,7 +8,6 @@ test.use({ fake: { served: DEMO } });
 
 /** Waits until a service worker has everything and controls the page. */
 async function controlled(page: import("@playwright/test").Page) {
-  await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
 }
 
