@@ -7,7 +7,7 @@ use rullama_store::Digest;
 
 use crate::{
     bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs,
+    run::RunArgs, serve::ServeArgs, towers::TowersArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Measure how fast a model reads and writes on this machine
     Bench(BenchArgs),
+    /// Measure how fast pictures and sounds are perceived on this machine
+    BenchTowers(TowersArgs),
     /// Write a model's logits for given tokens to a file
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
@@ -70,6 +72,7 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Serve(args) => args.json(),
             Self::Bench(args) => args.json,
+            Self::BenchTowers(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
             Self::Ops(command) => command.json(),

@@ -9,8 +9,10 @@ use anyhow::{Context, Result};
 use clap::Args as Group;
 use pollster::block_on;
 use rullama_runtime::{
-    Model, Session,
+    Model, RuntimeError, Senses, Session,
+    hearing::REACH,
     model::CacheType,
+    senses::Perceived,
     session::{Pick, SessionOptions, Tap},
 };
 use serde_json::json;
@@ -18,6 +20,7 @@ use serde_json::json;
 use crate::{
     load::{DeviceArgs, Loader},
     locate::Stores,
+    media::MediaArgs,
     output::{print, print_json},
 };
 use tensors::{Declared, Kind, TensorFile};
@@ -26,7 +29,7 @@ use tensors::{Declared, Kind, TensorFile};
 pub(crate) struct EvalArgs {
     /// Name, path or URL
     model: String,
-    /// A JSON list of token ids
+    /// A JSON list of token ids; pictures and sounds have their placeholder id there, once for each soft token
     #[arg(long, value_name = "FILE")]
     ids_file: PathBuf,
     /// Also continue with this many most likely tokens; an end of sequence does not end it
@@ -42,7 +45,17 @@ pub(crate) struct EvalArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    media: MediaArgs,
+    /// How many rows before it a row of a sound hears
+    #[arg(long, value_name = "ROWS", default_value_t = REACH, value_parser = reach, help_heading = "Pictures and sounds")]
+    audio_reach: usize,
+    #[command(flatten)]
     device: DeviceArgs,
+}
+
+/// More rows than any tower has heard.
+fn reach(text: &str) -> Result<usize, &'static str> {
+    text.parse().ok().filter(|reach| *reach <= 64).ok_or("give a number from 0 to 64")
 }
 
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
@@ -51,16 +64,22 @@ pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let context = (ids.len() + args.greedy).max(1);
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
+    let perceived = perceive(args, args.media.senses(stores, &loader.place, &model)?)?;
+    let block = perceived.iter().map(Perceived::longest).max().unwrap_or(0);
+    let cache = loader.cache;
     let options =
-        SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
+        SessionOptions { context: Some(context), cache, block, ..SessionOptions::default() };
     let taps = if args.taps { trace(&model, &options, &ids)? } else { Vec::new() };
     let mut session = model.session(&options)?;
-    session.extend(&ids)?;
-    let greedy = write(&mut session, args, &taps)?;
+    let soft = soften(&mut session, &ids, &perceived)?;
+    session.extend(&soft)?;
+    let greedy = write(&mut session, args, &perceived, &taps)?;
+    let soft_tokens: usize = perceived.iter().map(Perceived::tokens).sum();
     if args.json {
         return print_json(&json!({
             "device": model.device().name(),
             "tokens": ids.len(),
+            "soft_tokens": soft_tokens,
             "vocabulary": model.config().vocabulary,
             "greedy": greedy,
             "taps": taps.iter().map(|tap| &tap.name).collect::<Vec<_>>(),
@@ -68,8 +87,10 @@ pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     }
     let (tokens, taps) = (ids.len(), taps.len());
     let (name, out) = (model.device().name(), args.out.display());
+    let soft =
+        if soft_tokens > 0 { format!(", {soft_tokens} of them soft") } else { String::new() };
     print(&format!(
-        "{out}: logits of {tokens} tokens, {} greedy, {taps} taps, by {name}\n",
+        "{out}: logits of {tokens} tokens{soft}, {} greedy, {taps} taps, by {name}\n",
         greedy.len()
     ))
 }
@@ -81,6 +102,35 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
         .with_context(|| format!("{} is no JSON list of token ids", name()))
 }
 
+/// What the towers make of the files, in order.
+fn perceive(args: &EvalArgs, mut senses: Senses) -> Result<Vec<Perceived>> {
+    senses.reach = args.audio_reach;
+    let files = args.media.files.iter();
+    files.map(|file| Ok(block_on(senses.perceive(&file.open(args.media.sight)?))?)).collect()
+}
+
+/// The tokens with what was perceived in place of placeholders, of which none may be left over.
+fn soften(session: &mut Session, ids: &[u32], perceived: &[Perceived]) -> Result<Vec<u32>> {
+    if perceived.is_empty() {
+        return Ok(ids.to_vec());
+    }
+    let model = session.model().clone();
+    let mut media = Vec::new();
+    for perceived in perceived {
+        media.extend(perceived.media(perceived.kind.placeholder(model.tokenizer()?)?));
+    }
+    let soft = session.soften(ids, &media)?;
+    for placeholder in media.iter().map(|media| media.placeholder) {
+        let same = media.iter().filter(|media| media.placeholder == placeholder);
+        let wanted = same.map(|media| media.rows.count).sum();
+        let found = ids.iter().filter(|id| **id == placeholder).count();
+        if found != wanted {
+            return Err(RuntimeError::Placeholders { found, wanted }.into());
+        }
+    }
+    Ok(soft)
+}
+
 /// Intermediate values, from a session of their own: they are made by one run over all tokens.
 fn trace(model: &Model, options: &SessionOptions, ids: &[u32]) -> Result<Vec<Tap>> {
     let mut session = model.session(options)?;
@@ -89,9 +139,20 @@ fn trace(model: &Model, options: &SessionOptions, ids: &[u32]) -> Result<Vec<Tap
 }
 
 /// Logits go to the file as they are made: those of a long text would not fit into memory.
-fn write(session: &mut Session, args: &EvalArgs, taps: &[Tap]) -> Result<Vec<u32>> {
+fn write(
+    session: &mut Session,
+    args: &EvalArgs,
+    perceived: &[Perceived],
+    taps: &[Tap],
+) -> Result<Vec<u32>> {
     let (rows, width) = (session.tokens().len(), session.model().config().vocabulary);
-    let mut declared = vec![Declared::new("logits", Kind::F32, &[rows, width])];
+    let mut declared = Vec::new();
+    if !perceived.is_empty() {
+        let soft = perceived.iter().map(Perceived::tokens).sum();
+        let shape = [soft, session.model().config().width];
+        declared.push(Declared::new("embeddings", Kind::F32, &shape));
+    }
+    declared.push(Declared::new("logits", Kind::F32, &[rows, width]));
     if args.greedy > 0 {
         declared.push(Declared::new("greedy", Kind::I32, &[args.greedy]));
     }
@@ -99,6 +160,9 @@ fn write(session: &mut Session, args: &EvalArgs, taps: &[Tap]) -> Result<Vec<u32
         declared.push(Declared::new(&format!("mid.{}", tap.name), Kind::F32, &tap.shape));
     }
     let mut file = TensorFile::create(&args.out, &declared)?;
+    for piece in perceived.iter().flat_map(|perceived| &perceived.pieces) {
+        file.numbers(&piece.rows.values)?;
+    }
     let mut written = Ok(());
     block_on(session.all_logits(&mut |rows| {
         if written.is_ok() {

@@ -105,7 +105,7 @@ impl Loader {
     pub(crate) fn load(&self) -> Result<(Model, Duration)> {
         let start = Instant::now();
         let gguf = self.place.open()?;
-        let device = self.device()?;
+        let device = open_device(self.args.device, self.exact)?;
         let options = LoadOptions {
             table: match self.args.table {
                 TableArg::Auto => TablePlace::Auto,
@@ -130,21 +130,22 @@ impl Loader {
         bar.finish_and_clear();
         Ok((loaded?, start.elapsed()))
     }
+}
 
-    fn device(&self) -> Result<Device> {
-        if self.args.device == DeviceArg::Cpu {
-            return Ok(Device::Cpu);
+/// Opens where to compute; `exact` leaves out kernels that round more than f32 sums do.
+pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
+    if wanted == DeviceArg::Cpu {
+        return Ok(Device::Cpu);
+    }
+    match block_on(Gpu::open()) {
+        Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),
+        Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
+            if wanted == DeviceArg::Auto =>
+        {
+            note("no GPU was found, so the CPU computes; that is slow");
+            Ok(Device::Cpu)
         }
-        match block_on(Gpu::open()) {
-            Ok(gpu) => Ok(Device::Gpu(if self.exact { gpu.exact() } else { gpu })),
-            Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
-                if self.args.device == DeviceArg::Auto =>
-            {
-                note("no GPU was found, so the CPU computes; that is slow");
-                Ok(Device::Cpu)
-            }
-            Err(error) => Err(RuntimeError::from(error).into()),
-        }
+        Err(error) => Err(RuntimeError::from(error).into()),
     }
 }
 

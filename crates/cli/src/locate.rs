@@ -89,7 +89,7 @@ impl Stores {
 
 impl Place {
     /// The bytes of the model itself; of a split one, those of its first part.
-    fn source(&self) -> Result<Rc<dyn ByteSource>> {
+    pub(crate) fn source(&self) -> Result<Rc<dyn ByteSource>> {
         Ok(match self {
             Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
             Self::Path(path) => Rc::new(FileSource::open(path)?),

@@ -8,6 +8,7 @@ mod interrupt;
 mod list;
 mod load;
 mod locate;
+mod media;
 mod memory;
 mod ops;
 mod output;
@@ -17,6 +18,7 @@ mod run;
 mod serve;
 mod show;
 mod tokens;
+mod towers;
 mod verify;
 
 use std::process::ExitCode;
@@ -47,6 +49,7 @@ fn run(args: Args) -> Result<()> {
         Command::Run(args) => run::run(&stores, &args),
         Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
+        Command::BenchTowers(args) => towers::towers(&args),
         Command::Eval(args) => eval::eval(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
         Command::Ops(command) => ops::ops(&command),

@@ -3,6 +3,7 @@
 mod answer;
 mod chat;
 mod command;
+mod dropped;
 mod format;
 mod input;
 mod sampling;
@@ -22,6 +23,7 @@ use crate::{
     interrupt::{self, Interrupted},
     load::DeviceArgs,
     locate::{DEMO_NAME, Stores},
+    media::MediaArgs,
     output::print_json,
 };
 use chat::Chat;
@@ -49,7 +51,7 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     hide_thinking: bool,
     /// Continue the prompt as it is, without the model's template
-    #[arg(long, conflicts_with_all = ["system", "think"])]
+    #[arg(long, conflicts_with_all = ["system", "think", "image", "audio", "video"])]
     raw: bool,
     /// Hold the answer to JSON: `json` for any object, or a JSON schema, or a file with one. Thoughts stay free
     #[arg(long, value_name = "json|SCHEMA", value_parser = Format::parse)]
@@ -69,6 +71,8 @@ pub(crate) struct RunArgs {
     /// Print the answer as JSON when it is complete
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    media: MediaArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
@@ -102,14 +106,17 @@ fn prompt(args: &RunArgs) -> Result<Option<String>> {
         return Ok(None);
     }
     let prompt = parts.join(" ");
-    if prompt.trim().is_empty() { Err(RuntimeError::EmptyPrompt.into()) } else { Ok(Some(prompt)) }
+    let nothing = prompt.trim().is_empty() && args.media.files.is_empty();
+    if nothing { Err(RuntimeError::EmptyPrompt.into()) } else { Ok(Some(prompt)) }
 }
 
 /// Answers one prompt.
 fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
     let mut screen = if args.json { Screen::silent() } else { Screen::new(args.hide_thinking) };
-    let answer =
-        if args.raw { chat.complete(prompt, &mut screen)? } else { chat.say(prompt, &mut screen)? };
+    let answer = match args.raw {
+        true => chat.complete(prompt, &mut screen)?,
+        false => chat.say(prompt, &[], &mut screen)?,
+    };
     screen.end()?;
     if args.json {
         let (done, times) = (answer.done, answer.times);
@@ -122,6 +129,7 @@ fn once(chat: &mut Chat, prompt: &str, args: &RunArgs) -> Result<()> {
             "cached_tokens": done.cached_tokens,
             "answer_tokens": done.answer_tokens,
             "load_seconds": times.load.as_secs_f64(),
+            "media_seconds": times.media.as_secs_f64(),
             "prompt_seconds": times.prompt.as_secs_f64(),
             "answer_seconds": times.answer.as_secs_f64(),
             "gpu_bytes": chat.gpu_bytes(),

@@ -50,6 +50,30 @@ pub enum RuntimeError {
         /// The model's.
         model: usize,
     },
+    /// A model that cannot see, or cannot hear.
+    #[error(
+        "the model cannot {verb}: neither its own file nor a projector file has a tower for that; give the projector file (mmproj) that belongs to it"
+    )]
+    NoTower {
+        /// What it cannot.
+        verb: &'static str,
+    },
+    /// A conversation with more or fewer pictures or sounds than were given with it.
+    #[error("the conversation has {places} {what}, but {given} were given with it")]
+    NotGiven {
+        /// Pictures, sounds or videos.
+        what: &'static str,
+        /// How many the messages have.
+        places: usize,
+        /// How many came with them.
+        given: usize,
+    },
+    /// A vocabulary without the token that stands for pictures or sounds.
+    #[error("the model's vocabulary has no token {marker}: it was not made for this")]
+    NoMarker {
+        /// The token.
+        marker: &'static str,
+    },
     /// A prompt whose placeholders are not those of its pictures and sounds.
     #[error("the prompt has {found} placeholders in a row where a picture or sound needs {wanted}")]
     Placeholders {
@@ -160,8 +184,11 @@ impl RuntimeError {
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
             Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
-            Self::Placeholders { .. } | Self::NotWithMedia { .. } => "bad_prompt",
-            Self::OtherTower { .. } => "unsupported_model",
+            Self::Placeholders { .. } | Self::NotWithMedia { .. } | Self::NotGiven { .. } => {
+                "bad_prompt"
+            }
+            Self::OtherTower { .. } | Self::NoMarker { .. } => "unsupported_model",
+            Self::NoTower { .. } => "no_tower",
             Self::Constraint(_) => "bad_format",
             Self::Cancelled => "cancelled",
             Self::DoesNotFit { .. } => "out_of_memory",

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 pub use constraint::{Constraint, ConstraintError};
 #[cfg(feature = "json")]
 pub use json::JsonFormat;
-pub use request::{ChatOptions, Prompt, prompt_of};
+pub use request::{ChatOptions, Prompt, prompt_of, prompt_with};
 
 use crate::{
     error::RuntimeError,
@@ -173,7 +173,10 @@ impl<'s, 'm> Generation<'s, 'm> {
                 if options.dry_multiplier != 0.0 {
                     sampler = sampler.with_breakers(breakers(tokenizer, options));
                 }
-                sampler.accept_prompt(&prompt.tokens);
+                // Placeholders are no text that could be repeated.
+                let soft = |id: &u32| prompt.media.iter().any(|media| media.placeholder == *id);
+                let text = prompt.tokens.iter().copied().filter(|id| !soft(id));
+                sampler.accept_prompt(&text.collect::<Vec<_>>());
                 Chooser::Host(Box::new(sampler))
             }
         };
@@ -181,7 +184,8 @@ impl<'s, 'm> Generation<'s, 'm> {
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
         let held = constraint
             .map(|constraint| Held::new(constraint, tokenizer, prompt.thinks, in_thought));
-        let cached_tokens = session.set_tokens(&prompt.tokens)?;
+        let tokens = session.soften(&prompt.tokens, &prompt.media)?;
+        let cached_tokens = session.set_tokens(&tokens)?;
         let render = if prompt.parser.is_some() { Render::Markers } else { Render::All };
         Ok(Self {
             session,

@@ -1,70 +1,82 @@
-//! Ears: an audio tower on a device. Sounds in, rows in the decoder's space out.
+//! Ears: an audio tower on a device, or a model's way without one. Sounds in, rows in the decoder's space out.
 
 use std::rc::Rc;
 
 use rullama_engine::{
-    cpu::Data,
     executor::{Device, Weights},
-    graph::Value,
+    gpu::profile::Table,
+    graph::Cost,
 };
 use rullama_gguf::Gguf;
-use rullama_media::sound::{Sound, features};
+use rullama_media::{
+    MediaError,
+    sound::{PIECE, Sound, features},
+};
 use rullama_models::{
-    Catalog,
+    Catalog, Expected,
     gemma4::{
         Clamps,
-        audio::{AudioConfig, AudioInputs, AudioTower, distance_rows, tower},
+        audio::{AudioConfig, AudioInputs, AudioTower, DirectAudio, direct, distance_rows, tower},
     },
 };
 
 use crate::{
     error::RuntimeError,
     session::{Tap, keep_tapped, tap},
-    tower::{Inputs, SoftTokens, clamps, run, weights},
+    tower::{Inputs, Last, Ready, SoftTokens, clamps, weights},
 };
 
 /// How many rows before it a row hears, as the weights were trained; some programs stop one short.
 pub const REACH: usize = 12;
 
-/// An audio tower whose weights are on a device.
+/// How a model hears.
+#[derive(Debug)]
+enum Form {
+    Tower(Box<AudioConfig>, Clamps),
+    Direct(DirectAudio),
+}
+
+/// What can hear, its weights on a device.
 #[derive(Debug)]
 pub struct Hearing {
     device: Device,
-    config: AudioConfig,
+    form: Form,
     catalog: Catalog,
-    clamps: Clamps,
     weights: Weights,
+    last: Last<(usize, usize)>,
 }
 
 impl Hearing {
-    /// Loads the tower of a projector file, or of a model with its towers inside; `None` if there is none.
+    /// Loads what hears in a projector file, or in a model with its towers inside; `None` if there is nothing.
     ///
     /// # Errors
-    /// If the tower is broken, makes rows of another width than the decoder reads, or does not fit the device.
+    /// If it is broken, makes rows of another width than the decoder reads, or does not fit the device.
     pub async fn load(
         gguf: Rc<Gguf>,
         device: Device,
         width: usize,
     ) -> Result<Option<Self>, RuntimeError> {
-        let Some(config) = AudioConfig::of_file(&gguf)? else { return Ok(None) };
-        if config.out != width {
-            return Err(RuntimeError::OtherTower { tower: config.out, model: width });
+        let form = match DirectAudio::of_file(&gguf)? {
+            Some(direct) => Form::Direct(direct),
+            None => match AudioConfig::of_file(&gguf)? {
+                Some(config) => {
+                    let clamps = clamps(&gguf, &config.products(), None).await?;
+                    Form::Tower(Box::new(config), clamps)
+                }
+                None => return Ok(None),
+            },
+        };
+        if form.out() != width {
+            return Err(RuntimeError::OtherTower { tower: form.out(), model: width });
         }
-        let catalog = Catalog::of_file(&gguf, &config.expected())?;
-        let clamps = clamps(&gguf, &config.products(), None).await?;
-        let list = tower(&config, &catalog, &clamps, 1, REACH).graph;
-        let weights = weights(&gguf, &device, &list).await?;
-        Ok(Some(Self { device, config, catalog, clamps, weights }))
-    }
-
-    /// What the file says.
-    pub fn config(&self) -> &AudioConfig {
-        &self.config
+        let catalog = Catalog::of_file(&gguf, &form.expected())?;
+        let weights = weights(&gguf, &device, &form.list(&catalog, 1, REACH).graph).await?;
+        Ok(Some(Self { device, form, catalog, weights, last: Last::default() }))
     }
 
     /// Bytes on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        self.weights.gpu_bytes()
+        self.weights.gpu_bytes() + self.last.gpu_bytes()
     }
 
     /// The soft tokens of a sound, those of all its pieces in a row.
@@ -72,15 +84,12 @@ impl Hearing {
     /// # Errors
     /// If the sound is too short, or the device fails.
     pub async fn hear(&self, sound: &Sound, reach: usize) -> Result<SoftTokens, RuntimeError> {
-        let mut all = SoftTokens { count: 0, values: Vec::new() };
-        for piece in sound.pieces()? {
-            let (list, inputs, frames) = self.prepare(piece, reach);
-            let result = list.result;
-            let mut data = self.run(list, inputs, (frames, &[result])).await?;
-            all.values.extend(data.pop().map_or(Vec::new(), |data| data.f32().to_vec()));
+        let mut values = Vec::new();
+        for piece in self.form.pieces(sound)? {
+            let (rows, inputs) = self.form.inputs(piece, reach);
+            values.extend(self.ready(rows, reach).await?.run(inputs, rows).await?);
         }
-        all.count = all.values.len() / self.config.out;
-        Ok(all)
+        Ok(SoftTokens { count: values.len() / self.form.out(), values })
     }
 
     /// Every named value on the way to the soft tokens of a sound's first piece.
@@ -88,30 +97,92 @@ impl Hearing {
     /// # Errors
     /// As [`Self::hear`].
     pub async fn trace(&self, sound: &Sound, reach: usize) -> Result<Vec<Tap>, RuntimeError> {
-        let (mut list, inputs, frames) = self.prepare(sound.pieces()?[0], reach);
-        let values = keep_tapped(&mut list.graph);
-        let names: Vec<_> = values.iter().map(|value| list.graph.info(*value).clone()).collect();
-        let data = self.run(list, inputs, (frames, &values)).await?;
+        let (rows, inputs) = self.form.inputs(self.form.pieces(sound)?[0], reach);
+        let AudioTower { mut graph, result } = self.form.list(&self.catalog, rows, reach);
+        let values = keep_tapped(&mut graph);
+        let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
+        let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
+        let data = ready.run_reading(inputs, rows, &values).await?;
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
-    /// The list for a piece, what the host writes, and how many frames there are.
-    fn prepare(&self, piece: &[f32], reach: usize) -> (AudioTower, Inputs, usize) {
-        let features = features(piece);
-        let list = tower(&self.config, &self.catalog, &self.clamps, features.frames, reach);
-        let inputs = vec![
-            (AudioInputs::FEATURES, features.values),
-            (AudioInputs::DISTANCES, distance_rows(reach, self.config.width)),
-        ];
-        (list, inputs, features.frames)
+    /// What the first piece of a sound costs, and how long its launches take where the device has clocks.
+    ///
+    /// # Errors
+    /// As [`Self::hear`].
+    pub async fn profile(&self, sound: &Sound) -> Result<(Cost, Option<Table>), RuntimeError> {
+        let (rows, _) = self.form.inputs(self.form.pieces(sound)?[0], REACH);
+        let ready = self.ready(rows, REACH).await?;
+        Ok((ready.cost(rows), ready.profile(rows).await?))
     }
 
-    async fn run(
-        &self,
-        list: AudioTower,
-        inputs: Inputs,
-        wanted: (usize, &[Value]),
-    ) -> Result<Vec<Data>, RuntimeError> {
-        run(list.graph, &self.weights, &self.device, inputs, wanted).await
+    /// The list for so many rows, made ready if it is not.
+    async fn ready(&self, rows: usize, reach: usize) -> Result<Rc<Ready>, RuntimeError> {
+        if let Some(ready) = self.last.get(&(rows, reach)) {
+            return Ok(ready);
+        }
+        let AudioTower { graph, result } = self.form.list(&self.catalog, rows, reach);
+        let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
+        self.last.put((rows, reach), ready.clone());
+        Ok(ready)
+    }
+}
+
+impl Form {
+    fn out(&self) -> usize {
+        match self {
+            Self::Tower(config, _) => config.out,
+            Self::Direct(config) => config.out,
+        }
+    }
+
+    fn expected(&self) -> Vec<Expected> {
+        match self {
+            Self::Tower(config, _) => config.expected(),
+            Self::Direct(config) => config.expected(),
+        }
+    }
+
+    /// The list for so many rows of features or samples.
+    fn list(&self, catalog: &Catalog, rows: usize, reach: usize) -> AudioTower {
+        match self {
+            Self::Tower(config, clamps) => tower(config, catalog, clamps, rows, reach),
+            Self::Direct(config) => direct(config, catalog, rows),
+        }
+    }
+
+    /// What is heard at once. Frames without a tower know nothing of each other: any sound has some.
+    fn pieces<'a>(&self, sound: &'a Sound) -> Result<Vec<&'a [f32]>, MediaError> {
+        match self {
+            Self::Tower(..) => sound.pieces(),
+            Self::Direct(_) if sound.samples().is_empty() => {
+                Err(MediaError::TooShort { samples: 0 })
+            }
+            Self::Direct(config) => {
+                let whole = (PIECE / config.frame).max(1) * config.frame;
+                Ok(sound.samples().chunks(whole).collect())
+            }
+        }
+    }
+
+    /// Rows of a piece, and what the host writes.
+    fn inputs(&self, piece: &[f32], reach: usize) -> (usize, Inputs) {
+        match self {
+            Self::Tower(config, _) => {
+                let features = features(piece);
+                let distances = distance_rows(reach, config.width);
+                let inputs = vec![
+                    (AudioInputs::FEATURES, features.values),
+                    (AudioInputs::DISTANCES, distances),
+                ];
+                (features.frames, inputs)
+            }
+            Self::Direct(config) => {
+                let rows = piece.len().div_ceil(config.frame);
+                let mut samples = piece.to_vec();
+                samples.resize(rows * config.frame, 0.0);
+                (rows, vec![(AudioInputs::FEATURES, samples)])
+            }
+        }
     }
 }

@@ -6,6 +6,7 @@ mod error;
 pub mod generate;
 pub mod hearing;
 pub mod model;
+pub mod senses;
 pub mod session;
 mod tower;
 pub mod vision;
@@ -13,6 +14,8 @@ pub mod vocabulary;
 
 pub use error::RuntimeError;
 pub use model::Model;
+pub use rullama_media::{picture, sound};
 pub use rullama_sampling::{options, sampling, stop};
+pub use senses::Senses;
 pub use session::Session;
 pub use tower::SoftTokens;

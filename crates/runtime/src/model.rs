@@ -35,7 +35,7 @@ pub struct Model(pub(crate) Rc<Inner>);
 
 #[derive(Debug)]
 pub(crate) struct Inner {
-    pub(crate) gguf: Gguf,
+    pub(crate) gguf: Rc<Gguf>,
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     pub(crate) device: Device,

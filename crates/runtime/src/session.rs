@@ -43,6 +43,8 @@ pub struct SessionOptions {
     pub cache: CacheType,
     /// Most tokens of a run.
     pub chunk: usize,
+    /// Most soft tokens of a picture, where a model must read them at once; more than [`Self::chunk`] take more memory.
+    pub block: usize,
     /// Tokens that are never chosen, beside those the file names.
     pub suppress: Vec<u32>,
     /// Steps of the token loop that may be queued ahead on a GPU.
@@ -55,6 +57,7 @@ impl Default for SessionOptions {
             context: None,
             cache: CacheType::default(),
             chunk: MOST_TOKENS,
+            block: 0,
             suppress: Vec::new(),
             ahead: 3,
         }
@@ -88,6 +91,11 @@ pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize
     context.min(config.window + chunk)
 }
 
+/// Whether the soft tokens of a picture see each other in this model: where there are no per-layer inputs.
+fn sees_blocks(config: &Config) -> bool {
+    config.per_layer.is_none()
+}
+
 impl Session {
     pub(crate) fn new(model: &Model, options: &SessionOptions) -> Result<Self, RuntimeError> {
         let trained = model.config().context;
@@ -97,7 +105,9 @@ impl Session {
         }
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
-        let ring = ring_slots(model.config(), context, options.chunk.max(options.ahead));
+        let block = if sees_blocks(model.config()) { options.block } else { 0 };
+        let room = options.chunk.max(options.ahead).max(block);
+        let ring = ring_slots(model.config(), context, room);
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
         }

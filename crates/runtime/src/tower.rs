@@ -1,11 +1,12 @@
 //! What all towers share: their weights, their limits, and a run.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use rullama_engine::{
     cpu::Data,
     executor::{Device, Memory, Plan, Weights},
-    graph::{Element, Graph, Origin, Step, Type, Value},
+    gpu::profile::Table,
+    graph::{Cost, Element, Graph, Origin, Step, Type, Value},
 };
 use rullama_gguf::{DType, Gguf};
 use rullama_models::gemma4::Clamps;
@@ -80,19 +81,89 @@ async fn load(
     Ok(())
 }
 
-/// One run of a list of its own over so many rows, and some of its values.
-pub(crate) async fn run(
-    list: Graph,
-    weights: &Weights,
-    device: &Device,
-    inputs: Inputs,
-    (count, values): (usize, &[Value]),
-) -> Result<Vec<Data>, RuntimeError> {
-    let mut memory = Memory::new(device);
-    let plan = Plan::new(list, weights, &mut memory).await?;
-    for (name, numbers) in inputs {
-        plan.write_numbers(name, numbers);
+/// A list made ready, and the value it is run for.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    plan: Plan,
+    result: Value,
+}
+
+impl Ready {
+    pub(crate) async fn new(
+        list: Graph,
+        result: Value,
+        weights: &Weights,
+        device: &Device,
+    ) -> Result<Self, RuntimeError> {
+        let plan = Plan::new(list, weights, &mut Memory::new(device)).await?;
+        Ok(Self { plan, result })
     }
-    let step = Step { position: 0, count: count as u32, ..Step::default() };
-    Ok(plan.run_reading(&step, values).await?.wait().await?)
+
+    /// One run over so many rows, and its result.
+    pub(crate) async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
+        let mut data = self.run_reading(inputs, rows, &[self.result]).await?;
+        Ok(data.pop().map_or(Vec::new(), |data| data.f32().to_vec()))
+    }
+
+    /// One run over so many rows, and some of its values.
+    pub(crate) async fn run_reading(
+        &self,
+        inputs: Inputs,
+        rows: usize,
+        values: &[Value],
+    ) -> Result<Vec<Data>, RuntimeError> {
+        for (name, numbers) in inputs {
+            self.plan.write_numbers(name, numbers);
+        }
+        Ok(self.plan.run_reading(&step(rows), values).await?.wait().await?)
+    }
+
+    /// What a run over so many rows costs.
+    pub(crate) fn cost(&self, rows: usize) -> Cost {
+        self.plan.cost(&step(rows))
+    }
+
+    /// A clock around every launch of a run over so many rows; nothing on the CPU.
+    pub(crate) async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
+        let Plan::Gpu(plan) = &self.plan else { return Ok(None) };
+        // The first run makes the clocks warm.
+        plan.profile(&step(rows)).await?;
+        let run = plan.profile(&step(rows)).await?;
+        Ok(Some(plan.profile_table(&[run], &step(rows), None)))
+    }
+
+    pub(crate) fn gpu_bytes(&self) -> u64 {
+        self.plan.gpu_bytes()
+    }
+}
+
+/// The list that was run last, and what it was made for: pictures often come in one size, and so do long sounds' pieces.
+#[derive(Debug)]
+pub(crate) struct Last<K>(RefCell<Option<(K, Rc<Ready>)>>);
+
+impl<K> Default for Last<K> {
+    fn default() -> Self {
+        Self(RefCell::new(None))
+    }
+}
+
+impl<K: PartialEq> Last<K> {
+    /// The list if it is for this; one for something else makes room.
+    pub(crate) fn get(&self, key: &K) -> Option<Rc<Ready>> {
+        let mut last = self.0.borrow_mut();
+        last.take_if(|(known, _)| known != key);
+        last.as_ref().map(|(_, ready)| ready.clone())
+    }
+
+    pub(crate) fn put(&self, key: K, ready: Rc<Ready>) {
+        *self.0.borrow_mut() = Some((key, ready));
+    }
+
+    pub(crate) fn gpu_bytes(&self) -> u64 {
+        self.0.borrow().as_ref().map_or(0, |(_, ready)| ready.gpu_bytes())
+    }
+}
+
+fn step(rows: usize) -> Step {
+    Step { position: 0, count: rows as u32, ..Step::default() }
 }

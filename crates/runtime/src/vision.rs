@@ -1,11 +1,11 @@
-//! Eyes: a vision tower on a device. Pictures in, rows in the decoder's space out.
+//! Eyes: a vision tower on a device, or a model's way without one. Pictures in, rows in the decoder's space out.
 
 use std::rc::Rc;
 
 use rullama_engine::{
-    cpu::Data,
     executor::{Device, Weights},
-    graph::Value,
+    gpu::profile::Table,
+    graph::Cost,
 };
 use rullama_gguf::Gguf;
 use rullama_media::{
@@ -13,17 +13,17 @@ use rullama_media::{
     picture::{Budget, Picture},
 };
 use rullama_models::{
-    Catalog, ModelError,
+    Catalog, Expected, ModelError,
     gemma4::{
         Clamps,
-        vision::{Grid, Tower, VisionConfig, VisionInputs, rope, tower},
+        vision::{DirectVision, Grid, Tower, VisionConfig, VisionInputs, direct, rope, tower},
     },
 };
 
 use crate::{
     error::RuntimeError,
     session::{Tap, keep_tapped, tap},
-    tower::{Inputs, SoftTokens, clamps, run, weights},
+    tower::{Inputs, Last, Ready, SoftTokens, clamps, weights},
 };
 
 /// The learned numbers of positions; rows of them are fetched as pictures need them.
@@ -46,47 +46,57 @@ impl Default for Sight {
     }
 }
 
-/// A vision tower whose weights are on a device.
+/// How a model sees.
+#[derive(Debug)]
+enum Form {
+    Tower(Box<VisionConfig>, Clamps),
+    Direct(DirectVision),
+}
+
+/// What can see, its weights on a device.
 #[derive(Debug)]
 pub struct Vision {
     gguf: Rc<Gguf>,
     device: Device,
-    config: VisionConfig,
+    form: Form,
     catalog: Catalog,
-    clamps: Clamps,
     weights: Weights,
+    last: Last<Grid>,
 }
 
 impl Vision {
-    /// Loads the tower of a projector file, or of a model with its towers inside; `None` if there is none.
+    /// Loads what sees in a projector file, or in a model with its towers inside; `None` if there is nothing.
     ///
     /// # Errors
-    /// If the tower is broken, makes rows of another width than the decoder reads, or does not fit the device.
+    /// If it is broken, makes rows of another width than the decoder reads, or does not fit the device.
     pub async fn load(
         gguf: Rc<Gguf>,
         device: Device,
         width: usize,
     ) -> Result<Option<Self>, RuntimeError> {
-        let Some(config) = VisionConfig::of_file(&gguf)? else { return Ok(None) };
-        if config.out != width {
-            return Err(RuntimeError::OtherTower { tower: config.out, model: width });
+        let form = match DirectVision::of_file(&gguf)? {
+            Some(direct) => Form::Direct(direct),
+            None => match VisionConfig::of_file(&gguf)? {
+                Some(config) => {
+                    let clamps = clamps(&gguf, &config.products(), Some(PACKED)).await?;
+                    Form::Tower(Box::new(config), clamps)
+                }
+                None => return Ok(None),
+            },
+        };
+        let Shape { pool, out, .. } = form.shape();
+        if out != width {
+            return Err(RuntimeError::OtherTower { tower: out, model: width });
         }
-        let catalog = Catalog::of_file(&gguf, &config.expected())?;
-        let clamps = clamps(&gguf, &config.products(), Some(PACKED)).await?;
-        let grid = Grid { columns: config.pool, rows: config.pool };
-        let list = tower(&config, &catalog, &clamps, grid).graph;
+        let catalog = Catalog::of_file(&gguf, &form.expected())?;
+        let list = form.list(&catalog, Grid { columns: pool, rows: pool }).graph;
         let weights = weights(&gguf, &device, &list).await?;
-        Ok(Some(Self { gguf, device, config, catalog, clamps, weights }))
-    }
-
-    /// What the file says.
-    pub fn config(&self) -> &VisionConfig {
-        &self.config
+        Ok(Some(Self { gguf, device, form, catalog, weights, last: Last::default() }))
     }
 
     /// Bytes on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        self.weights.gpu_bytes()
+        self.weights.gpu_bytes() + self.last.gpu_bytes()
     }
 
     /// The soft tokens of a picture.
@@ -94,11 +104,9 @@ impl Vision {
     /// # Errors
     /// If the picture is too long for the tower, or the device fails.
     pub async fn see(&self, picture: &Picture, sight: Sight) -> Result<SoftTokens, RuntimeError> {
-        let (list, inputs) = self.prepare(picture, sight).await?;
-        let result = list.result;
-        let mut data = self.run(list, inputs, &[result]).await?;
-        let values = data.pop().map_or(Vec::new(), |data| data.f32().to_vec());
-        Ok(SoftTokens { count: values.len() / self.config.out, values })
+        let (grid, inputs) = self.prepare(picture, sight).await?;
+        let values = self.ready(grid).await?.run(inputs, grid.patches()).await?;
+        Ok(SoftTokens { count: values.len() / self.form.shape().out, values })
     }
 
     /// Every named value on the way to the soft tokens.
@@ -106,52 +114,80 @@ impl Vision {
     /// # Errors
     /// As [`Self::see`].
     pub async fn trace(&self, picture: &Picture, sight: Sight) -> Result<Vec<Tap>, RuntimeError> {
-        let (mut list, inputs) = self.prepare(picture, sight).await?;
-        let values = keep_tapped(&mut list.graph);
-        let names: Vec<_> = values.iter().map(|value| list.graph.info(*value).clone()).collect();
-        let data = self.run(list, inputs, &values).await?;
+        let (grid, inputs) = self.prepare(picture, sight).await?;
+        let Tower { mut graph, result } = self.form.list(&self.catalog, grid);
+        let values = keep_tapped(&mut graph);
+        let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
+        let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
+        let data = ready.run_reading(inputs, grid.patches(), &values).await?;
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
-    /// The list for a picture, and what the host writes.
+    /// What a picture costs, and how long its launches take where the device has clocks.
+    ///
+    /// # Errors
+    /// As [`Self::see`].
+    pub async fn profile(
+        &self,
+        picture: &Picture,
+        sight: Sight,
+    ) -> Result<(Cost, Option<Table>), RuntimeError> {
+        let (grid, _) = self.prepare(picture, sight).await?;
+        let ready = self.ready(grid).await?;
+        Ok((ready.cost(grid.patches()), ready.profile(grid.patches()).await?))
+    }
+
+    /// The list for a grid, made ready if it is not.
+    async fn ready(&self, grid: Grid) -> Result<Rc<Ready>, RuntimeError> {
+        if let Some(ready) = self.last.get(&grid) {
+            return Ok(ready);
+        }
+        let Tower { graph, result } = self.form.list(&self.catalog, grid);
+        let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
+        self.last.put(grid, ready.clone());
+        Ok(ready)
+    }
+
+    /// A picture cut into patches, and what the host writes.
     async fn prepare(
         &self,
         picture: &Picture,
         sight: Sight,
-    ) -> Result<(Tower, Inputs), RuntimeError> {
-        let picture = match sight {
-            Sight::Fill(budget) => picture.fill(budget),
-            Sight::Native => picture.clone(),
+    ) -> Result<(Grid, Inputs), RuntimeError> {
+        let filled = match sight {
+            Sight::Fill(budget) => Some(picture.fill(budget)),
+            Sight::Native => None,
         };
-        let side = self.config.patch;
-        let cell = (side * self.config.pool) as u32;
+        let picture = filled.as_ref().unwrap_or(picture);
+        let Shape { side, pool, positions, .. } = self.form.shape();
+        let cell = (side * pool) as u32;
         let size = picture.size();
         if !size.width.is_multiple_of(cell) || !size.height.is_multiple_of(cell) {
             let (width, height) = (size.width, size.height);
             return Err(MediaError::NotWhole { width, height, side: cell }.into());
         }
-        let patches = picture.patches(side as u32)?;
-        let grid = Grid { columns: patches.columns as usize, rows: patches.rows as usize };
+        let grid = Grid { columns: size.width as usize / side, rows: size.height as usize / side };
         let longest = grid.columns.max(grid.rows);
-        if longest > self.config.positions {
-            return Err(RuntimeError::PictureTooLong {
-                patches: longest,
-                most: self.config.positions,
-            });
+        if longest > positions {
+            return Err(RuntimeError::PictureTooLong { patches: longest, most: positions });
         }
-        let inputs = vec![
-            (VisionInputs::PATCHES, by_channel(&patches.values, side)),
+        let patches = picture.patches(side as u32)?;
+        let mut inputs = vec![
+            (VisionInputs::PATCHES, by_channel(&patches.values, side, self.form.range())),
             (VisionInputs::POSITIONS, self.positions(grid).await?),
-            (VisionInputs::ROPE, rope(grid, self.config.head())),
         ];
-        Ok((tower(&self.config, &self.catalog, &self.clamps, grid), inputs))
+        if let Form::Tower(config, _) = &self.form {
+            inputs.push((VisionInputs::ROPE, rope(grid, config.head())));
+        }
+        Ok((grid, inputs))
     }
 
     /// The learned numbers of each patch's column and row, added up.
     async fn positions(&self, grid: Grid) -> Result<Vec<f32>, RuntimeError> {
         let missing = || ModelError::MissingTensors { names: vec![POSITIONS.into()] };
         let tensor = self.gguf.tensor(POSITIONS).ok_or_else(missing)?;
-        let (width, rows) = (self.config.width, self.config.positions as u64);
+        let Shape { width, positions, .. } = self.form.shape();
+        let rows = positions as u64;
         if tensor.dims() != [width as u64, rows, 2] {
             let (found, wanted) = (format!("{:?}", tensor.dims()), format!("[{width}, {rows}, 2]"));
             let (name, keys) = (POSITIONS.into(), "embedding_length");
@@ -159,30 +195,72 @@ impl Vision {
         }
         let columns = self.gguf.rows_f32(tensor, 0..grid.columns as u64).await?;
         let rows = self.gguf.rows_f32(tensor, rows..rows + grid.rows as u64).await?;
-        let patch = |index: usize| {
-            let column = &columns[index % grid.columns * width..][..width];
-            let row = &rows[index / grid.columns * width..][..width];
-            column.iter().zip(row).map(|(a, b)| a + b).collect::<Vec<_>>()
-        };
-        Ok((0..grid.patches()).flat_map(patch).collect())
-    }
-
-    async fn run(
-        &self,
-        list: Tower,
-        inputs: Inputs,
-        values: &[Value],
-    ) -> Result<Vec<Data>, RuntimeError> {
-        let count = inputs[0].1.len() / self.config.patch_numbers();
-        run(list.graph, &self.weights, &self.device, inputs, (count, values)).await
+        let mut sums = Vec::with_capacity(grid.patches() * width);
+        for row in rows.chunks_exact(width) {
+            for column in columns.chunks_exact(width) {
+                sums.extend(column.iter().zip(row).map(|(a, b)| a + b));
+            }
+        }
+        Ok(sums)
     }
 }
 
-/// Patches from −1 to 1, each in the order channel, row, column, as files keep the first product.
-fn by_channel(values: &[f32], side: usize) -> Vec<f32> {
-    let pixels = side * side;
-    let turned = values.chunks_exact(pixels * 3).flat_map(|patch| {
-        (0..pixels * 3).map(move |i| 2.0 * (patch[i % pixels * 3 + i / pixels] - 0.5))
-    });
-    turned.collect()
+/// Sizes that both forms have.
+struct Shape {
+    /// Pixels of a patch's side.
+    side: usize,
+    /// Patches of a soft token's side.
+    pool: usize,
+    positions: usize,
+    width: usize,
+    out: usize,
+}
+
+impl Form {
+    fn shape(&self) -> Shape {
+        match self {
+            Self::Tower(config, _) => {
+                let VisionConfig { patch: side, pool, positions, width, out, .. } = **config;
+                Shape { side, pool, positions, width, out }
+            }
+            Self::Direct(config) => {
+                let DirectVision { cell: side, positions, width, out, .. } = *config;
+                Shape { side, pool: 1, positions, width, out }
+            }
+        }
+    }
+
+    /// What pixels from 0 to 1 become: towers want them from −1 to 1.
+    fn range(&self) -> (f32, f32) {
+        match self {
+            Self::Tower(..) => (2.0, 0.5),
+            Self::Direct(_) => (1.0, 0.0),
+        }
+    }
+
+    fn expected(&self) -> Vec<Expected> {
+        match self {
+            Self::Tower(config, _) => config.expected(),
+            Self::Direct(config) => config.expected(),
+        }
+    }
+
+    fn list(&self, catalog: &Catalog, grid: Grid) -> Tower {
+        match self {
+            Self::Tower(config, clamps) => tower(config, catalog, clamps, grid),
+            Self::Direct(config) => direct(config, catalog, grid),
+        }
+    }
+}
+
+/// Patches, each in the order channel, row, column, as files keep the first product; less `middle` and times `scale`.
+fn by_channel(values: &[f32], side: usize, (scale, middle): (f32, f32)) -> Vec<f32> {
+    let mut turned = Vec::with_capacity(values.len());
+    for patch in values.chunks_exact(side * side * 3) {
+        for channel in 0..3 {
+            let pixels = patch.as_chunks::<3>().0.iter();
+            turned.extend(pixels.map(|pixel| scale * (pixel[channel] - middle)));
+        }
+    }
+    turned
 }

@@ -5,17 +5,29 @@
 
 mod chat;
 mod gguf;
+#[cfg(feature = "media")]
+mod media;
 mod tokenizer;
 
 pub use chat::chat;
 pub use gguf::gguf;
+#[cfg(feature = "media")]
+pub use media::{picture, sound};
 pub use tokenizer::tokenizer;
 
 /// A target's name and function.
 pub type Entry = (&'static str, fn(&[u8]));
 
 /// All entry points, by the names of their fuzz targets.
-pub const ALL: [Entry; 3] = [("gguf", gguf), ("tokenizer", tokenizer), ("chat", chat)];
+pub const ALL: &[Entry] = &[
+    ("gguf", gguf),
+    ("tokenizer", tokenizer),
+    ("chat", chat),
+    #[cfg(feature = "media")]
+    ("picture", picture),
+    #[cfg(feature = "media")]
+    ("sound", sound),
+];
 
 /// The bytes as text, and not more of it than an invocation should take.
 fn text(data: &[u8]) -> String {

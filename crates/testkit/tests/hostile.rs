@@ -136,3 +136,18 @@ proptest! {
         entry::chat(&data);
     }
 }
+
+#[cfg(feature = "media")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
+
+    #[test]
+    fn picture(data in input("picture")) {
+        entry::picture(&data);
+    }
+
+    #[test]
+    fn sound(data in input("sound")) {
+        entry::sound(&data);
+    }
+}

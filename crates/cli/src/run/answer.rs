@@ -67,7 +67,7 @@ pub(super) fn answer(
 /// A prompt is read when the first token is there: before that, a GPU has only been told to read it.
 fn times(total: Duration, first: Option<Duration>) -> Times {
     let prompt = first.unwrap_or(total);
-    Times { load: Duration::ZERO, prompt, answer: total - prompt }
+    Times { load: Duration::ZERO, media: Duration::ZERO, prompt, answer: total - prompt }
 }
 
 /// A number that differs from run to run.

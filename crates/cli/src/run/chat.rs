@@ -1,20 +1,22 @@
 //! A conversation with a model. Messages live on the host, so that they outlive a lost device.
 
+mod message;
 mod settings;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Error, Result};
 use pollster::block_on;
 use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
-    Model, RuntimeError, Session,
-    generate::{ChatOptions, Finish, JsonFormat, Prompt, prompt_of},
+    Model, RuntimeError, Senses, Session,
+    generate::{ChatOptions, Finish, JsonFormat, Prompt, prompt_with},
     model::CacheType,
     options::SamplingOptions,
-    session::SessionOptions,
+    senses::{Medium, Perceived},
+    session::{MOST_TOKENS, SessionOptions},
 };
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value};
@@ -31,6 +33,7 @@ use super::{
 use crate::{
     load::Loader,
     locate::{Place, Stores},
+    media::{MediaArgs, MediaFile, Projectors},
     output::{note, note_block},
 };
 
@@ -40,6 +43,18 @@ pub(super) struct Chat {
     loader: Loader,
     model: Model,
     session: Session,
+    senses: Senses,
+    /// Files that may have the towers.
+    projectors: Projectors,
+    media: MediaArgs,
+    /// Files named on the command line, for the first message.
+    waiting: Vec<MediaFile>,
+    /// What was perceived of the messages' media, in order.
+    perceived: Vec<Perceived>,
+    /// Most soft tokens of a picture that the session has room for.
+    block: usize,
+    /// Time the towers took, until an answer has reported it.
+    perceiving: Duration,
     /// Time the model took to load, until an answer has reported it.
     load: Duration,
     options: SamplingOptions,
@@ -60,6 +75,7 @@ impl Chat {
     pub(super) fn start(stores: &Stores, args: &RunArgs) -> Result<Self> {
         let place = stores.find(&args.model)?;
         let layers = Layers::of(&place)?;
+        let projectors = args.media.projectors(stores, &place)?;
         let context = args.ctx.or(layers.context());
         let loader = Loader::new(place, &args.device, context, CacheType::F16);
         let (model, load) = loader.load()?;
@@ -67,8 +83,15 @@ impl Chat {
         let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
-        let session = model.session(&session_options(context, loader.cache))?;
+        let session = model.session(&session_options(context, loader.cache, 0))?;
         Ok(Self {
+            senses: Senses::new(&model, projectors.clone()),
+            projectors,
+            waiting: args.media.files.clone(),
+            media: args.media.clone(),
+            perceived: Vec::new(),
+            block: 0,
+            perceiving: Duration::ZERO,
             name: args.model.clone(),
             loader,
             model,
@@ -85,10 +108,25 @@ impl Chat {
         })
     }
 
-    /// Says something and shows the answer. After an error the conversation is as before.
-    pub(super) fn say(&mut self, text: &str, screen: &mut Screen) -> Result<Answer> {
-        self.messages.push(Message::new("user", text));
-        let answered = self.surely(screen, Self::prompt);
+    /// Says something, with pictures and sounds before it, and shows the answer. After an error the conversation is as before.
+    pub(super) fn say(
+        &mut self,
+        text: &str,
+        files: &[MediaFile],
+        screen: &mut Screen,
+    ) -> Result<Answer> {
+        let mut all = std::mem::take(&mut self.waiting);
+        all.extend_from_slice(files);
+        let media: Result<Vec<Medium>> =
+            all.iter().map(|file| file.open(self.media.sight)).collect();
+        let media = media?;
+        let (messages, perceived) = (self.messages.len(), self.perceived.len());
+        self.messages.push(message::of(text, &all));
+        let answered = self.surely(screen, |chat| {
+            chat.perceived.truncate(perceived);
+            chat.perceive(&media)?;
+            chat.prompt()
+        });
         match &answered {
             Ok(answer) => {
                 let mut message = Message::new("assistant", answer.text.clone());
@@ -96,7 +134,8 @@ impl Chat {
                 self.messages.push(message);
             }
             Err(_) => {
-                self.messages.pop();
+                self.messages.truncate(messages);
+                self.perceived.truncate(perceived);
             }
         }
         answered
@@ -111,25 +150,50 @@ impl Chat {
     fn surely(
         &mut self,
         screen: &mut Screen,
-        prompt: impl Fn(&Self) -> Result<Prompt>,
+        prompt: impl Fn(&mut Self) -> Result<Prompt>,
     ) -> Result<Answer> {
-        match self.answer(screen, &prompt(self)?) {
+        let attempt = |chat: &mut Self, screen: &mut Screen| {
+            let prompt = prompt(chat)?;
+            chat.answer(screen, &prompt)
+        };
+        match attempt(self, screen) {
             Err(error) if is_lost(&error) => {
                 screen.end()?;
                 note(
                     "the GPU device was lost; opening it again, loading the model and answering anew",
                 );
                 self.reload()?;
-                self.answer(screen, &prompt(self)?)
+                attempt(self, screen)
             }
             result => result,
         }
+    }
+
+    /// Sees and hears what belongs to the newest message, and makes room for it.
+    fn perceive(&mut self, media: &[Medium]) -> Result<()> {
+        let start = Instant::now();
+        for medium in media {
+            self.perceived.push(block_on(self.senses.perceive(medium))?);
+        }
+        self.perceiving = if media.is_empty() { Duration::ZERO } else { start.elapsed() };
+        let longest = self.perceived.iter().map(Perceived::longest).max().unwrap_or(0);
+        if longest > self.block.max(MOST_TOKENS) {
+            self.block = longest;
+            self.session = self.new_session(Some(self.session.context()))?;
+        }
+        Ok(())
+    }
+
+    /// A session with nothing in it.
+    fn new_session(&self, context: Option<usize>) -> Result<Session> {
+        Ok(self.model.session(&session_options(context, self.loader.cache, self.block))?)
     }
 
     fn answer(&mut self, screen: &mut Screen, prompt: &Prompt) -> Result<Answer> {
         let (session, format) = (&mut self.session, self.format.as_ref());
         let mut answer = answer(session, &self.model, prompt, &self.options, format, screen)?;
         answer.times.load = std::mem::take(&mut self.load);
+        answer.times.media = std::mem::take(&mut self.perceiving);
         Ok(answer)
     }
 
@@ -141,7 +205,7 @@ impl Chat {
             ..Conversation::default()
         };
         let options = ChatOptions { hide_thinking: self.hide_thinking };
-        Ok(prompt_of(&self.model, &conversation, options)?)
+        Ok(prompt_with(&self.model, &conversation, &self.perceived, options)?)
     }
 
     fn all_messages(&self) -> Vec<Message> {
@@ -152,9 +216,9 @@ impl Chat {
     /// A new device, the model on it, and a session that has to read the conversation again.
     fn reload(&mut self) -> Result<()> {
         let context = Some(self.session.context());
-        let (model, load) = self.loader.load()?;
-        self.session = model.session(&session_options(context, self.loader.cache))?;
-        (self.model, self.load) = (model, load);
+        (self.model, self.load) = self.loader.load()?;
+        self.senses = Senses::new(&self.model, self.projectors.clone());
+        self.session = self.new_session(context)?;
         Ok(())
     }
 
@@ -172,14 +236,16 @@ impl Chat {
         }
     }
 
-    /// Bytes of weights, caches and activations on the GPU.
+    /// Bytes of weights, towers, caches and activations on the GPU.
     pub(super) fn gpu_bytes(&self) -> u64 {
-        self.model.gpu_bytes() + self.session.gpu_bytes()
+        self.model.gpu_bytes() + self.senses.gpu_bytes() + self.session.gpu_bytes()
     }
 
-    /// Forgets what was said.
+    /// Forgets what was said, and the towers until something is seen or heard again.
     pub(super) fn clear(&mut self) {
         self.messages.clear();
+        self.perceived.clear();
+        self.senses.forget();
     }
 
     /// The conversation with all the model has computed of it.
@@ -189,6 +255,7 @@ impl Chat {
             system: self.system.clone(),
             thinking: self.thinking,
             messages: self.messages.clone(),
+            perceived: self.perceived.clone(),
             session: block_on(self.session.save())?,
         })
     }
@@ -198,13 +265,15 @@ impl Chat {
         let restored = block_on(self.model.restore(&saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
-        self.messages = saved.messages;
+        (self.messages, self.perceived) = (saved.messages, saved.perceived);
+        // The session has the room it was saved with.
+        self.block = 0;
         Ok(())
     }
 }
 
-fn session_options(context: Option<usize>, cache: CacheType) -> SessionOptions {
-    SessionOptions { context, cache, ..SessionOptions::default() }
+fn session_options(context: Option<usize>, cache: CacheType, block: usize) -> SessionOptions {
+    SessionOptions { context, cache, block, ..SessionOptions::default() }
 }
 
 /// A form made ready for a model's vocabulary.

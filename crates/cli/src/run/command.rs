@@ -20,6 +20,7 @@ pub(super) const HELP: &str = "\
 /bye                         leave (so does Ctrl-D)
 
 \"\"\" begins a message of several lines and ends it. Ctrl-C stops an answer.
+Paths of pictures and sounds in a message (drop the files here) are seen and heard.
 ";
 
 /// A line that is not for the model.

@@ -1,19 +1,25 @@
-//! Kept conversations: a line of JSON with the messages, then the session's own bytes.
+//! Kept conversations: a line of JSON with the messages, then the session's own bytes, then the rows of pictures and sounds.
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, BufWriter, Read, Write},
     path::Path,
+    rc::Rc,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use rullama_chat::Message;
+use rullama_runtime::{
+    SoftTokens,
+    senses::{Kind, Perceived, Piece},
+};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "rullama conversation";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// No conversation that fits a context comes near this.
 const LONGEST_HEADER: u64 = 64 << 20;
+const CUT: &str = "the file is cut short";
 
 /// A conversation that can be kept in a file.
 #[derive(Debug, PartialEq)]
@@ -23,6 +29,8 @@ pub(super) struct Saved {
     pub(super) system: Option<String>,
     pub(super) thinking: bool,
     pub(super) messages: Vec<Message>,
+    /// What was perceived of the messages' media, in order.
+    pub(super) perceived: Vec<Perceived>,
     /// Tokens and caches.
     pub(super) session: Vec<u8>,
 }
@@ -35,7 +43,53 @@ struct Header {
     system: Option<String>,
     thinking: bool,
     messages: Vec<Message>,
+    media: Vec<KeptMedium>,
     session_bytes: u64,
+}
+
+/// A medium whose rows stand behind the session.
+#[derive(Serialize, Deserialize)]
+struct KeptMedium {
+    /// The marker of its kind.
+    kind: String,
+    pieces: Vec<KeptPiece>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptPiece {
+    seconds: Option<u64>,
+    rows: usize,
+    width: usize,
+}
+
+impl KeptMedium {
+    fn of(perceived: &Perceived) -> Self {
+        let piece = |piece: &Piece| KeptPiece {
+            seconds: piece.seconds,
+            rows: piece.rows.count,
+            width: piece.rows.values.len() / piece.rows.count.max(1),
+        };
+        let pieces = perceived.pieces.iter().map(piece).collect();
+        Self { kind: perceived.kind.marker().into(), pieces }
+    }
+
+    fn read(self, file: &mut impl Read) -> Result<Perceived> {
+        let kinds = [Kind::Picture, Kind::Sound, Kind::Video];
+        let kind = kinds.into_iter().find(|kind| kind.marker() == self.kind);
+        let kind =
+            kind.with_context(|| format!("it has a medium of an unknown kind {}", self.kind))?;
+        let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
+            let length = rows.checked_mul(width).and_then(|count| count.checked_mul(4));
+            let length = length.context(CUT)?;
+            let mut bytes = Vec::new();
+            file.take(length as u64).read_to_end(&mut bytes)?;
+            ensure!(bytes.len() == length, CUT);
+            let values = bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
+            let rows = SoftTokens { count: rows, values: values.collect() };
+            Ok(Piece { seconds, rows: Rc::new(rows) })
+        });
+        Ok(Perceived { kind, pieces: pieces.collect::<Result<_>>()? })
+    }
 }
 
 impl Saved {
@@ -49,13 +103,19 @@ impl Saved {
             system: self.system.clone(),
             thinking: self.thinking,
             messages: self.messages.clone(),
+            media: self.perceived.iter().map(KeptMedium::of).collect(),
             session_bytes: self.session.len() as u64,
         };
         let mut draft = path.as_os_str().to_owned();
         draft.push(".partial");
         let written = File::create(&draft).and_then(|mut file| {
             file.write_all((serde_json::to_string(&header)? + "\n").as_bytes())?;
-            file.write_all(&self.session)
+            file.write_all(&self.session)?;
+            let mut file = BufWriter::new(file);
+            for piece in self.perceived.iter().flat_map(|perceived| &perceived.pieces) {
+                piece.rows.values.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
+            }
+            file.flush()
         });
         let written = written.and_then(|()| std::fs::rename(&draft, path));
         if written.is_err() {
@@ -81,15 +141,23 @@ fn read(path: &Path) -> Result<Saved> {
         bail!("version {} is not known to this rullama; use the one that saved it", header.version);
     }
     let mut session = Vec::new();
-    file.take(header.session_bytes).read_to_end(&mut session)?;
-    ensure!(session.len() as u64 == header.session_bytes, "the file is cut short");
-    let Header { model, system, thinking, messages, .. } = header;
-    Ok(Saved { model, system, thinking, messages, session })
+    file.by_ref().take(header.session_bytes).read_to_end(&mut session)?;
+    ensure!(session.len() as u64 == header.session_bytes, CUT);
+    let Header { model, system, thinking, messages, media, .. } = header;
+    let perceived = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_>>()?;
+    Ok(Saved { model, system, thinking, messages, perceived, session })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn perceived(kind: Kind, times: &[Option<u64>]) -> Perceived {
+        let rows = SoftTokens { count: 2, values: vec![0.5, -1.0, 3.0, 0.0] };
+        let piece =
+            |seconds: &Option<u64>| Piece { seconds: *seconds, rows: Rc::new(rows.clone()) };
+        Perceived { kind, pieces: times.iter().map(piece).collect() }
+    }
 
     fn saved() -> Saved {
         Saved {
@@ -97,6 +165,10 @@ mod tests {
             system: Some("Be\nbrief.".into()),
             thinking: true,
             messages: vec![Message::new("user", "Hi\n"), Message::new("assistant", "Hello")],
+            perceived: vec![
+                perceived(Kind::Picture, &[None]),
+                perceived(Kind::Video, &[Some(0), Some(7)]),
+            ],
             session: vec![0, 10, 255],
         }
     }
@@ -126,7 +198,7 @@ mod tests {
         check(b"", "no conversation");
         check(b"{}\n", "no conversation");
         let text = String::from_utf8_lossy(&whole).into_owned();
-        check(text.replace("\"version\":1", "\"version\":2").as_bytes(), "version 2");
+        check(text.replace("\"version\":2", "\"version\":3").as_bytes(), "version 3");
         check(text.replace("rullama conv", "another conv").as_bytes(), "no conversation");
     }
 }

@@ -8,6 +8,7 @@ use rullama_runtime::generate::Finish;
 use super::{
     chat::Chat,
     command::{self, Command, HELP},
+    dropped::{Dropped, begins_with_file, dropped},
     input::{self, Input, Lines},
     saved::Saved,
     screen::Screen,
@@ -43,7 +44,9 @@ pub(super) fn talk(chat: &mut Chat, lines: &mut dyn Lines, screen: &mut Screen) 
 
 /// Does what a message says; false if it says to leave. What fails is told, and the chat goes on.
 fn turn(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<bool> {
-    let done = match command::parse(text) {
+    // A dropped path may begin as commands do.
+    let command = if begins_with_file(text) { None } else { command::parse(text) };
+    let done = match command {
         None if text.trim().is_empty() => Ok(()),
         None => say(chat, text, screen),
         Some(Err(explanation)) => {
@@ -61,7 +64,11 @@ fn turn(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<bool> {
 }
 
 fn say(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<()> {
-    let answer = chat.say(text, screen)?;
+    let Dropped { text, files, missing } = dropped(text);
+    for path in missing {
+        note(&format!("there is no file {path}, so the model gets its name only"));
+    }
+    let answer = chat.say(&text, &files, screen)?;
     screen.end()?;
     if answer.done.finish == Finish::Cancelled {
         note("stopped");

@@ -11,6 +11,8 @@ use crate::{memory, output::bytes};
 pub(super) struct Times {
     /// Loading the model; nothing but in the first answer.
     pub(super) load: Duration,
+    /// Seeing and hearing.
+    pub(super) media: Duration,
     /// To the first token.
     pub(super) prompt: Duration,
     /// The other tokens.
@@ -28,9 +30,12 @@ pub(super) fn block(done: &Done, times: &Times, gpu_bytes: u64) -> String {
         format!("{:.2} tokens/s", if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 })
     };
     let host = memory::own().map_or_else(|| "unknown".into(), bytes);
-    let rows = [
-        ("total duration", duration(times.load + times.prompt + times.answer)),
+    let media = (!times.media.is_zero()).then(|| ("media duration", duration(times.media)));
+    let start = [
+        ("total duration", duration(times.load + times.media + times.prompt + times.answer)),
         ("load duration", duration(times.load)),
+    ];
+    let rows = [
         ("prompt eval count", format!("{read} token(s), {} cached", done.cached_tokens)),
         ("prompt eval duration", duration(times.prompt)),
         ("prompt eval rate", rate(read, times.prompt)),
@@ -41,7 +46,7 @@ pub(super) fn block(done: &Done, times: &Times, gpu_bytes: u64) -> String {
         ("host memory", host),
     ];
     let line = |(name, value): (&str, String)| format!("{:<21} {value}\n", format!("{name}:"));
-    rows.into_iter().map(line).collect()
+    start.into_iter().chain(media).chain(rows).map(line).collect()
 }
 
 #[cfg(test)]
@@ -56,12 +61,14 @@ mod tests {
             Done { finish: Finish::Stop, prompt_tokens: 30, cached_tokens: 10, answer_tokens: 11 };
         let times = Times {
             load: Duration::from_millis(1500),
+            media: Duration::from_millis(250),
             prompt: Duration::from_millis(500),
             answer: Duration::from_secs(2),
         };
         let text = block(&done, &times, 7_200_000_000);
         for line in [
-            "total duration:       4.000s",
+            "total duration:       4.250s",
+            "media duration:       250.000ms",
             "load duration:        1.500s",
             "prompt eval count:    20 token(s), 10 cached",
             "prompt eval duration: 500.000ms",

@@ -69,3 +69,13 @@ fn a_table_for_people() {
     let error = rullama(["bench", &model, "--device", "cpu", "-d", "99999999"]).fails(1);
     has(&error, &["not possible"]);
 }
+
+#[test]
+fn towers_are_measured() {
+    let flags = ["--size", "tiny", "--device", "cpu", "-r", "1", "--seconds", "1"];
+    let bench = || rullama(["bench-towers"]).and(flags).and(["--image-budget", "70"]);
+    has(&bench().stdout(), &["12-megapixel photo", "picture of 63 tokens", "1 s of sound", "CPU"]);
+    let measured = bench().and(["--json"]).json();
+    assert_eq!(measured["tests"].as_array().unwrap().len(), 4);
+    assert!(measured["tests"][1]["dispatches"].as_u64().unwrap() > 10);
+}

@@ -12,17 +12,17 @@ use crate::{
 /// What the references allow for f32 activations.
 const TOLERANCE: f32 = 1e-3;
 
-fn f32s(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
+pub(crate) fn f32s(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
     let bytes = file.tensor(name).unwrap_or_else(|e| panic!("{name}: {e}")).data();
     bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
 }
 
-fn ids(file: &SafeTensors<'_>, name: &str) -> Vec<u32> {
+pub(crate) fn ids(file: &SafeTensors<'_>, name: &str) -> Vec<u32> {
     f32s(file, name).into_iter().map(f32::to_bits).collect()
 }
 
 #[track_caller]
-fn near(made: &[f32], wanted: &[f32], what: &str) {
+pub(crate) fn near(made: &[f32], wanted: &[f32], what: &str) {
     assert_eq!(made.len(), wanted.len(), "{what}");
     let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(worst < TOLERANCE, "{what} is off by {worst}");

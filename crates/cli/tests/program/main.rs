@@ -6,6 +6,7 @@ mod bench;
 mod demo;
 mod detokenize;
 mod eval;
+mod eval_media;
 #[cfg(unix)]
 mod interrupt;
 mod list;
@@ -16,6 +17,7 @@ mod perplexity;
 mod program;
 mod render;
 mod run;
+mod run_media;
 mod serve;
 mod server;
 mod show;

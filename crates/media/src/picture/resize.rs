@@ -9,6 +9,9 @@ const MOST_BITS: u32 = 22;
 /// Weights fit into so much.
 const LARGEST_WEIGHT: f64 = 32768.0;
 const CHANNELS: usize = 3;
+/// Bytes from which on threads are worth their start.
+const WORTH_THREADS: usize = 1 << 20;
+const MOST_THREADS: usize = 16;
 
 /// What one output element is made of: where its taps begin, and their weights.
 struct Taps {
@@ -37,42 +40,63 @@ fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
     let axis = axis(from, to);
     let (line, new_line) = (from as usize * CHANNELS, to as usize * CHANNELS);
     let mut out = vec![0; rgb.len() / line * new_line];
-    for (row, out) in out.chunks_exact_mut(new_line).enumerate() {
-        let pixels = &rgb[row * line..(row + 1) * line];
-        for (taps, out) in axis.taps.iter().zip(out.chunks_exact_mut(CHANNELS)) {
-            let start = taps.first * CHANNELS;
-            let near = &pixels[start..start + taps.weights.len() * CHANNELS];
-            let mut sums = [axis.half(); CHANNELS];
-            for (weight, pixel) in taps.weights.iter().zip(near.chunks_exact(CHANNELS)) {
-                for (sum, value) in sums.iter_mut().zip(pixel) {
-                    *sum += weight * i32::from(*value);
+    in_bands(&mut out, new_line, rgb.len(), |first, band| {
+        for (row, out) in band.chunks_exact_mut(new_line).enumerate() {
+            let pixels = &rgb[(first + row) * line..][..line];
+            for (taps, out) in axis.taps.iter().zip(out.chunks_exact_mut(CHANNELS)) {
+                let near = &pixels[taps.first * CHANNELS..][..taps.weights.len() * CHANNELS];
+                let mut sums = [axis.half(); CHANNELS];
+                for (weight, pixel) in taps.weights.iter().zip(near.chunks_exact(CHANNELS)) {
+                    for (sum, value) in sums.iter_mut().zip(pixel) {
+                        *sum += weight * i32::from(*value);
+                    }
+                }
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    *out = axis.byte(sum);
                 }
             }
-            for (out, sum) in out.iter_mut().zip(sums) {
-                *out = axis.byte(sum);
-            }
         }
-    }
+    });
     out
 }
 
 fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
     let line = width as usize * CHANNELS;
     let mut out = vec![0; line * to as usize];
-    for (row, out) in out.chunks_exact_mut(line).enumerate() {
-        let taps = &axis.taps[row];
-        let mut sums = vec![axis.half(); line];
-        for (index, weight) in taps.weights.iter().enumerate() {
-            let start = (taps.first + index) * line;
-            for (sum, value) in sums.iter_mut().zip(&rgb[start..start + line]) {
-                *sum += weight * i32::from(*value);
+    in_bands(&mut out, line, rgb.len(), |first, band| {
+        let mut sums = vec![0; line];
+        for (row, out) in band.chunks_exact_mut(line).enumerate() {
+            let taps = &axis.taps[first + row];
+            sums.fill(axis.half());
+            for (index, weight) in taps.weights.iter().enumerate() {
+                let values = &rgb[(taps.first + index) * line..][..line];
+                for (sum, value) in sums.iter_mut().zip(values) {
+                    *sum += weight * i32::from(*value);
+                }
+            }
+            for (out, sum) in out.iter_mut().zip(&sums) {
+                *out = axis.byte(*sum);
             }
         }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = axis.byte(sum);
-        }
-    }
+    });
     out
+}
+
+/// Fills rows of `line` bytes band by band, each on a thread of its own where there are cores and `work` is worth it.
+fn in_bands(out: &mut [u8], line: usize, work: usize, fill: impl Fn(usize, &mut [u8]) + Sync) {
+    // Browsers have one thread for us and say so by an error.
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let bands = if work < WORTH_THREADS { 1 } else { cores.min(MOST_THREADS) };
+    let rows = (out.len() / line).div_ceil(bands).max(1);
+    if bands == 1 {
+        return fill(0, out);
+    }
+    std::thread::scope(|scope| {
+        for (index, band) in out.chunks_mut(rows * line).enumerate() {
+            let fill = &fill;
+            scope.spawn(move || fill(index * rows, band));
+        }
+    });
 }
 
 impl Axis {

@@ -1,5 +1,7 @@
 //! The tensors a configuration asks for.
 
+use rullama_gguf::{Gguf, TensorInfo};
+
 use super::{Config, Experts, Layer};
 use crate::{error::ModelError, tensors::Expected};
 
@@ -10,6 +12,14 @@ const KEYS: &str = "embedding_length, attention.head_count_kv and attention.key_
 const FFN: &str = "embedding_length and feed_forward_length";
 const PER_LAYER: &str = "block_count and embedding_length_per_layer_input";
 const EXPERTS: &str = "embedding_length, expert_count and expert_feed_forward_length";
+
+/// A size of a tensor that no key tells.
+pub(super) fn size(gguf: &Gguf, name: &str, dim: usize) -> Result<usize, ModelError> {
+    let dims = gguf.tensor(name).map(TensorInfo::dims);
+    let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
+    let size = size.filter(|size| (1..1 << 20).contains(size));
+    size.ok_or_else(|| ModelError::MissingTensors { names: vec![name.into()] })
+}
 
 impl Config {
     /// All tensors the decoder may use.

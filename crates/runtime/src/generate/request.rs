@@ -3,13 +3,20 @@
 use rullama_chat::{Conversation, ParserOptions, RenderOptions, Thinking, render};
 use rullama_tokenizer::{Span, Special};
 
-use crate::{error::RuntimeError, model::Model};
+use crate::{
+    error::RuntimeError,
+    model::Model,
+    senses::{Perceived, spread},
+    session::Media,
+};
 
 /// Tokens to continue, and how to read what comes.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The tokens.
+    /// The tokens; pictures and sounds have placeholders among them.
     pub tokens: Vec<u32>,
+    /// What stands in place of the placeholders, in order.
+    pub media: Vec<Media>,
     /// How the answer is taken apart; `None` leaves it as it is.
     pub parser: Option<ParserOptions>,
     /// Whether the model may think before it answers, where the answer is held to a form.
@@ -37,22 +44,36 @@ impl Prompt {
 
     /// Tokens as they are; the answer is reported as it comes.
     pub fn tokens(tokens: Vec<u32>) -> Self {
-        Self { tokens, parser: None, thinks: false }
+        Self { tokens, media: Vec::new(), parser: None, thinks: false }
     }
 }
 
-/// A conversation as the model wants it.
+/// A conversation of text as the model wants it.
 ///
 /// # Errors
-/// If the conversation cannot be rendered, or the model's template is not known.
+/// If the conversation cannot be rendered or has pictures or sounds, or the model's template is not known.
 pub fn prompt_of(
     model: &Model,
     conversation: &Conversation,
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
+    prompt_with(model, conversation, &[], options)
+}
+
+/// A conversation as the model wants it, with what was perceived of its pictures, sounds and videos, in order.
+///
+/// # Errors
+/// If the conversation cannot be rendered, has other media than were given, or the model's template is not known.
+pub fn prompt_with(
+    model: &Model,
+    conversation: &Conversation,
+    media: &[Perceived],
+    options: ChatOptions,
+) -> Result<Prompt, RuntimeError> {
     let rendered = render(conversation, RenderOptions::for_model(model.family()?))?;
-    let spans: Vec<Span<'_>> = rendered
-        .spans()
+    let tokenizer = model.tokenizer()?;
+    let (spans, media) = spread(&rendered, media, tokenizer)?;
+    let spans: Vec<Span<'_>> = spans
         .iter()
         .map(|span| if span.trusted { Span::Template(&span.text) } else { Span::Text(&span.text) })
         .collect();
@@ -61,6 +82,6 @@ pub fn prompt_of(
         start: rendered.end().into(),
         tools: conversation.tools.clone(),
     };
-    let tokens = model.tokenizer()?.encode_prompt(&spans);
-    Ok(Prompt { tokens, parser: Some(parser), thinks: conversation.thinking })
+    let tokens = tokenizer.encode_prompt(&spans);
+    Ok(Prompt { tokens, media, parser: Some(parser), thinks: conversation.thinking })
 }

@@ -125,7 +125,7 @@ pub(super) async fn load(
     let fingerprint = loader.hash.finalize().into();
     weights.settle().await?;
     Ok(Inner {
-        gguf,
+        gguf: gguf.into(),
         config,
         catalog,
         device,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
 
-use super::{Session, ready::Ready};
+use super::{Session, ready::Ready, sees_blocks};
 use crate::error::RuntimeError;
 
 /// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
@@ -64,7 +64,7 @@ impl Session {
         if !self.plans.0.contains_key(&key) {
             let mut pass = self.pass(want, tokens);
             if soft {
-                pass = Pass { feed: Feed::Rows, blocks: self.sees_blocks(), ..pass };
+                pass = Pass { feed: Feed::Rows, blocks: sees_blocks(self.model.config()), ..pass };
             }
             let ready = prepare(self, &pass).await?;
             self.plans.0.insert(key, ready);

@@ -1,7 +1,9 @@
 //! Sessions as bytes.
 //!
-//! Magic, version, the model's fingerprint, the session's sizes, its tokens, then every state with its length. All numbers
-//! are little-endian.
+//! Magic, version, the model's fingerprint, the session's sizes, its tokens, the soft tokens among them, then every state with its
+//! length. All numbers are little-endian.
+
+use std::rc::Rc;
 
 use rullama_engine::{
     executor::state_bytes,
@@ -9,13 +11,15 @@ use rullama_engine::{
 };
 use rullama_models::gemma4::{Want, crosses_cut, decoder};
 
-use super::{Session, SessionOptions};
+use super::{Media, Session, SessionOptions};
 use crate::{
     error::RuntimeError,
     model::{CacheType, Model},
+    tower::SoftTokens,
 };
 
-const MAGIC: &[u8; 8] = b"rullama\x01";
+const MAGIC: &[u8; 8] = b"rullama\x02";
+const DAMAGED: RuntimeError = RuntimeError::Saved { why: "is damaged" };
 
 impl Session {
     /// The session as bytes: tokens and caches.
@@ -24,24 +28,26 @@ impl Session {
     /// If the device fails.
     pub async fn save(&mut self) -> Result<Vec<u8>, RuntimeError> {
         self.drop_ahead();
-        if self.has_soft(0..self.tokens.len()) {
-            return Err(RuntimeError::NotWithMedia { what: "be saved yet" });
-        }
         let mut out = MAGIC.to_vec();
         out.extend(self.model.0.fingerprint);
         out.push(cache_byte(self.options.cache));
-        let sizes =
-            [self.context, self.options.chunk, self.options.ahead, self.filled, self.written];
-        for number in sizes.into_iter().chain([self.tokens.len()]) {
-            out.extend((number as u64).to_le_bytes());
+        let SessionOptions { chunk, block, ahead, .. } = self.options;
+        for number in [self.context, chunk, block, ahead, self.filled, self.written] {
+            put_number(&mut out, number);
         }
-        self.tokens.iter().for_each(|id| out.extend(id.to_le_bytes()));
-        out.extend((self.options.suppress.len() as u64).to_le_bytes());
-        self.options.suppress.iter().for_each(|id| out.extend(id.to_le_bytes()));
+        put_ids(&mut out, &self.tokens);
+        put_ids(&mut out, &self.options.suppress);
+        let media = self.soft.among(&self.tokens);
+        put_number(&mut out, media.len());
+        for (first, media) in media {
+            put_ids(&mut out, &[first, media.placeholder, media.whole.into()]);
+            put_number(&mut out, media.rows.count);
+            media.rows.values.iter().for_each(|value| out.extend(value.to_le_bytes()));
+        }
         for (name, ty) in self.cache_types() {
             // A session that has not run yet has no caches.
             let bytes = self.memory.read(&name, &ty).await?.unwrap_or_default();
-            out.extend((bytes.len() as u64).to_le_bytes());
+            put_number(&mut out, bytes.len());
             out.extend(bytes);
         }
         Ok(out)
@@ -56,28 +62,30 @@ impl Session {
             return Err(RuntimeError::Saved { why: "belongs to another model" });
         }
         let cache = cache_of(reader.take(1)?[0])?;
-        let [context, chunk, ahead, filled, written] = [(); 5].map(|()| reader.number());
+        let [context, chunk, block, ahead, filled, written] = [(); 6].map(|()| reader.number());
         let (filled, written) = (filled?, written?);
         let tokens = reader.ids()?;
         let suppress = reader.ids()?;
-        let options = SessionOptions {
-            context: Some(context?),
-            cache,
-            chunk: chunk?,
-            suppress,
-            ahead: ahead?,
-        };
+        let (chunk, block, ahead) = (chunk?, block?, ahead?);
+        let options =
+            SessionOptions { context: Some(context?), cache, chunk, block, suppress, ahead };
         let mut session = Self::new(model, &options)?;
+        for _ in 0..reader.number()? {
+            let (first, media) = reader.media(model.config().width)?;
+            if !session.soft.put(first, media) {
+                return Err(DAMAGED);
+            }
+        }
         session.extend(&tokens)?;
         if filled > tokens.len() || written < filled || written > session.context {
-            return Err(RuntimeError::Saved { why: "is damaged" });
+            return Err(DAMAGED);
         }
         let parts: Vec<(String, Type)> = session.cache_types();
         let mut caches = Vec::with_capacity(parts.len());
         for (name, ty) in parts {
             let length = reader.number()?;
             if length != 0 && length != state_bytes(&ty) {
-                return Err(RuntimeError::Saved { why: "is damaged" });
+                return Err(DAMAGED);
             }
             caches.push((name, ty, reader.take(length)?));
         }
@@ -111,6 +119,15 @@ impl Session {
     }
 }
 
+fn put_number(out: &mut Vec<u8>, number: usize) {
+    out.extend((number as u64).to_le_bytes());
+}
+
+fn put_ids(out: &mut Vec<u8>, ids: &[u32]) {
+    put_number(out, ids.len());
+    ids.iter().for_each(|id| out.extend(id.to_le_bytes()));
+}
+
 fn cache_byte(cache: CacheType) -> u8 {
     match cache {
         CacheType::F32 => 0,
@@ -124,7 +141,7 @@ fn cache_of(byte: u8) -> Result<CacheType, RuntimeError> {
         0 => Ok(CacheType::F32),
         1 => Ok(CacheType::F16),
         2 => Ok(CacheType::Q8),
-        _ => Err(RuntimeError::Saved { why: "is damaged" }),
+        _ => Err(DAMAGED),
     }
 }
 
@@ -141,13 +158,24 @@ impl<'a> Reader<'a> {
 
     fn number(&mut self) -> Result<usize, RuntimeError> {
         let bytes = self.take(8)?.try_into().expect("eight bytes were taken");
-        usize::try_from(u64::from_le_bytes(bytes))
-            .map_err(|_| RuntimeError::Saved { why: "is damaged" })
+        usize::try_from(u64::from_le_bytes(bytes)).map_err(|_| DAMAGED)
+    }
+
+    /// A medium and its first id.
+    fn media(&mut self, width: usize) -> Result<(u32, Media), RuntimeError> {
+        let Ok([first, placeholder, whole]) = <[u32; 3]>::try_from(self.ids()?) else {
+            return Err(DAMAGED);
+        };
+        let count = self.number()?;
+        let bytes = count.checked_mul(width * 4).ok_or(DAMAGED)?;
+        let values = self.take(bytes)?.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
+        let rows = SoftTokens { count, values: values.collect() };
+        Ok((first, Media { placeholder, rows: Rc::new(rows), whole: whole != 0 }))
     }
 
     fn ids(&mut self) -> Result<Vec<u32>, RuntimeError> {
         let count = self.number()?;
-        let bytes = count.checked_mul(4).ok_or(RuntimeError::Saved { why: "is damaged" })?;
+        let bytes = count.checked_mul(4).ok_or(DAMAGED)?;
         let ids = self.take(bytes)?.chunks_exact(4);
         Ok(ids.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect())
     }

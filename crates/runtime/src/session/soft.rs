@@ -9,7 +9,7 @@ use std::{collections::HashMap, ops::Range, rc::Rc};
 use rullama_models::gemma4::{Inputs, Want};
 use sha2::{Digest, Sha256};
 
-use super::Session;
+use super::{Session, sees_blocks};
 use crate::{error::RuntimeError, model::Inner, tower::SoftTokens};
 
 /// Ids with this bit are no tokens.
@@ -49,6 +49,39 @@ impl Known {
         }
         self.0.insert(first, media.clone());
         first..first + count
+    }
+
+    /// Takes a medium back under the ids it had; false if others have some of them.
+    pub(super) fn put(&mut self, first: u32, media: Media) -> bool {
+        let Ok(count) = u32::try_from(media.rows.count) else { return false };
+        let Some(end) = first.checked_add(count) else { return false };
+        let free = self
+            .0
+            .iter()
+            .all(|(other, known)| end <= *other || first >= *other + known.rows.count as u32);
+        let fits = free && is_soft(first) && count > 0;
+        if fits {
+            self.0.insert(first, media);
+        }
+        fits
+    }
+
+    /// The media among some tokens, each once, with the first id of each.
+    pub(super) fn among(&self, tokens: &[u32]) -> Vec<(u32, &Media)> {
+        let mut found: Vec<(u32, &Media)> = Vec::new();
+        for id in tokens.iter().filter(|id| is_soft(**id)) {
+            if found.last().is_some_and(|(first, media)| {
+                (*first..first + media.rows.count as u32).contains(id)
+            }) {
+                continue;
+            }
+            if let Some((media, ids, _)) = self.find(*id)
+                && !found.iter().any(|(first, _)| *first == ids.start)
+            {
+                found.push((ids.start, media));
+            }
+        }
+        found
     }
 
     /// The medium that an id belongs to, and which of its rows.
@@ -108,17 +141,12 @@ impl Session {
         self.tokens[range].iter().any(|id| is_soft(*id))
     }
 
-    /// Whether the soft tokens of pictures see each other in this model: where there are no per-layer inputs.
-    pub(super) fn sees_blocks(&self) -> bool {
-        self.model.config().per_layer.is_none()
-    }
-
     /// The positions of the block that a position lies in, if it does.
     fn block(&self, position: usize) -> Option<Range<usize>> {
         let id = *self.tokens.get(position)?;
         let (media, _, row) = self.soft.find(id)?;
         let first = position - row;
-        (media.whole && self.sees_blocks()).then(|| first..first + media.rows.count)
+        (media.whole && sees_blocks(self.model.config())).then(|| first..first + media.rows.count)
     }
 
     /// How many of the next tokens to take at once, at most `most`: blocks are not cut.

@@ -3,15 +3,18 @@
 mod answers;
 mod chunks;
 mod counts;
+mod direct;
 mod experts;
 mod files;
 mod golden;
 mod hearing;
 mod hostile;
+mod inside;
 #[cfg(feature = "json")]
 mod json;
 mod media;
 mod parity;
+mod senses;
 mod sessions;
 mod taps;
 mod vision;

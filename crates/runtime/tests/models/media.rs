@@ -162,7 +162,6 @@ fn a_short_context_is_no_obstacle() {
 fn what_cannot_be_done_with_pictures_is_said() {
     let (mut session, tokens) = with_picture(512);
     let refused = |error: RuntimeError| assert_eq!(error.code(), "bad_prompt", "{error}");
-    refused(block_on(session.save()).expect_err("rows are not saved"));
     refused(block_on(session.trace()).expect_err("a trace takes tokens"));
     let last = tokens.iter().rposition(|id| *id >= 640).expect("there is a picture");
     session.rewind(last + 1);

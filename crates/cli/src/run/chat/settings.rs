@@ -5,7 +5,7 @@ use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
 use serde_json::{Map, Value, json};
 
-use super::{Chat, ready, sampling, session_options};
+use super::{Chat, ready, sampling};
 use crate::{
     output::{bytes, safe, safe_lines, table},
     run::command::{Setting, Topic},
@@ -41,8 +41,7 @@ impl Chat {
             Setting::Parameter(name, value) if name == "num_ctx" => {
                 let context = value.as_u64().and_then(|n| usize::try_from(n).ok());
                 let context = context.context("num_ctx is a number of tokens")?;
-                let options = session_options(Some(context), self.loader.cache);
-                self.session = self.model.session(&options)?;
+                self.session = self.new_session(Some(context))?;
                 self.loader.context = Some(context);
                 format!("The context has {context} tokens.\n")
             }

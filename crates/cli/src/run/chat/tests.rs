@@ -28,7 +28,7 @@ fn chat(flags: &[&str]) -> Chat {
 }
 
 fn say(chat: &mut Chat, text: &str) -> String {
-    chat.say(text, &mut Screen::silent()).expect("an answer").text
+    chat.say(text, &[], &mut Screen::silent()).expect("an answer").text
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn what_was_said_is_read_once() {
     let mut chat = chat(&["--device", "cpu", "--system", "Be brief."]);
     say(&mut chat, "one");
     assert_eq!(chat.all_messages().len(), 3, "system, user, assistant");
-    let answer = chat.say("two", &mut Screen::silent()).expect("an answer");
+    let answer = chat.say("two", &[], &mut Screen::silent()).expect("an answer");
     assert!(answer.done.cached_tokens > 5, "{:?}", answer.done);
     chat.clear();
     assert_eq!(chat.all_messages().len(), 1);
@@ -50,7 +50,7 @@ fn a_kept_conversation_goes_on_as_if_never_left() {
     let mut two = chat(&["--device", "cpu"]);
     two.load(saved).expect("loaded");
     assert_eq!(two.all_messages(), one.all_messages());
-    let (first, second) = (say(&mut one, "two"), two.say("two", &mut Screen::silent()));
+    let (first, second) = (say(&mut one, "two"), two.say("two", &[], &mut Screen::silent()));
     let second = second.expect("an answer");
     assert_eq!(second.text, first);
     assert!(second.done.cached_tokens > 5, "{:?}", second.done);
@@ -83,7 +83,7 @@ fn a_lost_device_costs_no_conversation() {
 fn a_message_that_does_not_fit_is_not_kept() {
     let mut chat = chat(&["--device", "cpu"]);
     say(&mut chat, "one");
-    let error = chat.say(&"word ".repeat(300), &mut Screen::silent()).expect_err("too long");
+    let error = chat.say(&"word ".repeat(300), &[], &mut Screen::silent()).expect_err("too long");
     assert!(error.to_string().contains("the context holds 256"), "{error}");
     assert_eq!(chat.all_messages().len(), 2);
     say(&mut chat, "two");

@@ -5,7 +5,10 @@
 
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{config::Keys, expected::List};
+use super::super::{
+    config::Keys,
+    expected::{List, size},
+};
 use crate::{error::ModelError, tensors::Expected};
 
 /// Places of the first axis' kernel, and of the second's.
@@ -98,12 +101,7 @@ impl AudioConfig {
             Some(_) => INSIDE,
             None => PROJECTOR_FILE,
         };
-        let size = |name: &str, dim: usize| {
-            let dims = gguf.tensor(name).map(rullama_gguf::TensorInfo::dims);
-            let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
-            let size = size.filter(|size| (1..1 << 20).contains(size));
-            size.ok_or_else(|| ModelError::MissingTensors { names: vec![name.into()] })
-        };
+        let size = |name: &str, dim: usize| size(gguf, name, dim);
         let config = Self {
             layers,
             width: keys.positive("embedding_length")?,

@@ -1,7 +1,9 @@
-//! The audio tower: log-mel features of a sound become soft tokens in the decoder's space.
+//! Audio: a sound becomes soft tokens in the decoder's space, through a tower or directly.
 
 mod config;
+mod direct;
 mod tower;
 
 pub use config::{AudioConfig, Names};
+pub use direct::{DirectAudio, direct};
 pub use tower::{AudioInputs, AudioTower, distance_rows, tower};

@@ -2,11 +2,14 @@
 
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{config::Keys, expected::List};
+use super::super::{
+    config::Keys,
+    expected::{List, size},
+};
 use crate::{error::ModelError, tensors::Expected};
 
 /// Channels of a pixel.
-const CHANNELS: usize = 3;
+pub(super) const CHANNELS: usize = 3;
 /// The projector's weight, which every tower has.
 pub(super) const PROJECTOR: &str = "mm.input_projection.weight";
 const POSITIONS: &str = "v.position_embd.weight";
@@ -53,11 +56,6 @@ impl VisionConfig {
         if kind != "gemma4v" {
             return Err(keys.bad("projector_type", &kind, "only towers of gemma4v can be run"));
         }
-        let size = |name: &str, dim: usize| {
-            let dims = gguf.tensor(name).map(rullama_gguf::TensorInfo::dims);
-            let size = dims.and_then(|dims| usize::try_from(*dims.get(dim)?).ok());
-            size.ok_or_else(|| ModelError::MissingTensors { names: vec![name.into()] })
-        };
         let config = Self {
             layers,
             width: keys.positive("embedding_length")?,
@@ -66,8 +64,8 @@ impl VisionConfig {
             eps: keys.float("attention.layer_norm_epsilon", Some(1e-6))?,
             patch: keys.positive("patch_size")?,
             pool: keys.optional("projector.scale_factor")?.unwrap_or(3),
-            positions: size(POSITIONS, 1)?,
-            out: size(PROJECTOR, 1)?,
+            positions: size(gguf, POSITIONS, 1)?,
+            out: size(gguf, PROJECTOR, 1)?,
         };
         config.check(&keys)?;
         Ok(Some(config))

@@ -1,7 +1,9 @@
-//! The vision tower: patches of a picture become soft tokens in the decoder's space.
+//! Vision: patches of a picture become soft tokens in the decoder's space, through a tower or directly.
 
 mod config;
+mod direct;
 mod tower;
 
 pub use config::VisionConfig;
+pub use direct::{DirectVision, direct};
 pub use tower::{Grid, Tower, VisionInputs, rope, tower};

@@ -1,0 +1,175 @@
+//! Pictures, sounds and videos of the command line: flags, files, and the towers that perceive them.
+
+mod frames;
+
+use std::{
+    fs::File,
+    io::Read,
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use anyhow::{Context, Result, ensure};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, builder::PathBufValueParser,
+};
+use rullama_runtime::{
+    Model, RuntimeError, Senses,
+    picture::{Budget, Picture},
+    senses::{Kind, Medium},
+    sound::Sound,
+    vision::Sight,
+};
+use rullama_source::{ByteSource, FileSource};
+
+use crate::locate::{Place, Stores};
+
+/// No picture or sound that decodes within our limits is a larger file.
+const MOST_BYTES: u64 = 1 << 30;
+/// How names of pictures and sounds end.
+const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
+const SOUNDS: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
+const HEADING: &str = "Pictures and sounds";
+
+/// Files that may have towers.
+pub(crate) type Projectors = Vec<Rc<dyn ByteSource>>;
+
+/// A file that was named, and what it is said to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MediaFile {
+    pub(crate) kind: Kind,
+    pub(crate) path: PathBuf,
+}
+
+/// The media of a command, in the order in which they were named.
+#[derive(Debug, Clone)]
+pub(crate) struct MediaArgs {
+    pub(crate) files: Vec<MediaFile>,
+    /// Where the towers are, if not where the model says.
+    pub(crate) mmproj: Option<String>,
+    /// How large pictures are seen.
+    pub(crate) sight: Sight,
+}
+
+/// Flags of media and their help.
+const FLAGS: [(Kind, &str, &str); 3] = [
+    (Kind::Picture, "image", "A picture: PNG, JPEG, WebP or GIF; may be given several times"),
+    (Kind::Sound, "audio", "A sound: WAV, MP3, FLAC or OGG Vorbis; may be given several times"),
+    (
+        Kind::Video,
+        "video",
+        "A video as a folder of pictures, a second apart unless their names end in a time such as 12.5s",
+    ),
+];
+
+/// By hand, since derived flags forget in which order different ones came.
+impl FromArgMatches for MediaArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let mut files = Vec::new();
+        for (kind, flag, _) in FLAGS {
+            let places = matches.indices_of(flag).into_iter().flatten();
+            let paths = matches.get_many::<PathBuf>(flag).into_iter().flatten();
+            files.extend(places.zip(paths).map(|(place, path)| (place, kind, path.clone())));
+        }
+        files.sort_by_key(|(place, ..)| *place);
+        Ok(Self {
+            files: files.into_iter().map(|(_, kind, path)| MediaFile { kind, path }).collect(),
+            mmproj: matches.get_one::<String>("mmproj").cloned(),
+            sight: matches.get_one("image-budget").copied().unwrap_or_default(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl Args for MediaArgs {
+    fn augment_args(command: Command) -> Command {
+        let media = FLAGS.map(|(_, flag, help)| {
+            let arg = Arg::new(flag).long(flag).value_name("FILE").help(help);
+            arg.action(ArgAction::Append).value_parser(PathBufValueParser::new())
+        });
+        let mmproj = Arg::new("mmproj").long("mmproj").value_name("FILE").help(
+            "The projector file that goes with the model: path or URL; without it, the store's, or the towers inside the model",
+        );
+        let budget = Arg::new("image-budget").long("image-budget").value_name("N|native").help(
+            "Most tokens of a picture: 70, 140, 280 (the default), 560 or 1120; `native` leaves its size as it is",
+        );
+        let all = media.into_iter().chain([mmproj, budget.value_parser(sight)]);
+        command.args(all.map(|arg| arg.help_heading(HEADING)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+fn sight(text: &str) -> Result<Sight, String> {
+    if text == "native" {
+        return Ok(Sight::Native);
+    }
+    let tokens: u32 = text.parse().map_err(|_| "give a number of tokens, or `native`")?;
+    Budget::try_from(tokens).map(Sight::Fill).map_err(|error| error.to_string())
+}
+
+impl MediaArgs {
+    /// Where the towers of a model may be, beside its own file.
+    pub(crate) fn projectors(&self, stores: &Stores, place: &Place) -> Result<Projectors> {
+        if let Some(name) = &self.mmproj {
+            return Ok(vec![stores.find(name)?.source()?]);
+        }
+        let Place::Store(files) = place else { return Ok(Vec::new()) };
+        let open = |layer: &rullama_store::Layer| {
+            Ok(Rc::new(FileSource::open(&layer.path)?) as Rc<dyn ByteSource>)
+        };
+        files.projectors.iter().map(open).collect()
+    }
+
+    /// The senses of a model.
+    pub(crate) fn senses(&self, stores: &Stores, place: &Place, model: &Model) -> Result<Senses> {
+        Ok(Senses::new(model, self.projectors(stores, place)?))
+    }
+}
+
+impl MediaFile {
+    /// Reads and decodes it.
+    pub(crate) fn open(&self, sight: Sight) -> Result<Medium> {
+        let medium = match self.kind {
+            Kind::Picture => picture(&self.path).map(|picture| Medium::Picture(picture, sight)),
+            Kind::Sound => bytes(&self.path).and_then(|bytes| {
+                Ok(Medium::Sound(Sound::decode(&bytes).map_err(RuntimeError::from)?))
+            }),
+            Kind::Video => frames::frames(&self.path).map(Medium::Video),
+        };
+        medium.with_context(|| self.path.display().to_string())
+    }
+}
+
+/// What a file is by its name.
+pub(crate) fn kind_of(path: &Path) -> Option<Kind> {
+    let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
+    let among = |known: &[&str]| known.contains(&suffix.as_str());
+    match () {
+        () if among(&PICTURES) => Some(Kind::Picture),
+        () if among(&SOUNDS) => Some(Kind::Sound),
+        () => None,
+    }
+}
+
+fn picture(path: &Path) -> Result<Picture> {
+    Ok(Picture::decode(&bytes(path)?).map_err(RuntimeError::from)?)
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path)?;
+    ensure!(!file.metadata()?.is_dir(), "this is a folder; only --video takes one");
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    ensure!(
+        bytes.len() as u64 <= MOST_BYTES,
+        "the file is larger than 1 GiB: make it smaller first"
+    );
+    Ok(bytes)
+}

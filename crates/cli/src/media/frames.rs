@@ -1,0 +1,68 @@
+//! A video as a folder of its pictures.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use rullama_runtime::senses::{Frame, Kind};
+
+use super::{kind_of, picture};
+
+/// The most pictures of a video that a model sees.
+const MOST_FRAMES: usize = 32;
+
+/// The pictures of a folder by their names, of many an even choice.
+pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        paths.push(entry?.path());
+    }
+    paths.retain(|path| kind_of(path) == Some(Kind::Picture));
+    ensure!(!paths.is_empty(), "there is no picture in this folder (PNG, JPEG, WebP or GIF)");
+    paths.sort();
+    chosen(paths.len())
+        .map(|index| {
+            let path = &paths[index];
+            let picture = picture(path).with_context(|| path.display().to_string())?;
+            Ok(Frame { seconds: time(path).unwrap_or(index as f64), picture })
+        })
+        .collect()
+}
+
+/// Which of so many pictures are seen.
+fn chosen(total: usize) -> impl Iterator<Item = usize> {
+    let count = total.min(MOST_FRAMES);
+    (0..count).map(move |index| index * total / count)
+}
+
+/// The time a name ends in: `frame-12.5s.png`.
+fn time(path: &Path) -> Option<f64> {
+    let stem = path.file_stem()?.to_str()?.strip_suffix('s')?;
+    let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    stem[digits..].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_in_names() {
+        for (name, wanted) in [
+            ("frame-12.5s.png", Some(12.5)),
+            ("7s.jpg", Some(7.0)),
+            ("a0.s.png", Some(0.0)),
+            ("frame-12.png", None),
+            ("glass.png", None),
+            ("1.2.3s.png", None),
+        ] {
+            assert_eq!(time(&std::path::PathBuf::from(name)), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn of_many_pictures_an_even_choice() {
+        assert_eq!(chosen(3).collect::<Vec<_>>(), [0, 1, 2]);
+        let some: Vec<usize> = chosen(64).collect();
+        assert_eq!((some.len(), some[0], some[1], some[31]), (32, 0, 2, 62));
+    }
+}

@@ -1,0 +1,214 @@
+//! `rullama bench-towers`: how fast pictures and sounds are made into soft tokens on this machine.
+
+mod synthetic;
+
+use std::{
+    path::PathBuf,
+    rc::Rc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, bail};
+use clap::Args as Group;
+use pollster::block_on;
+use rullama_engine::{gpu::profile::Table, graph::Cost};
+use rullama_gguf::Gguf;
+use rullama_models::gemma4::{audio::AudioConfig, vision::VisionConfig};
+use rullama_runtime::{
+    RuntimeError,
+    hearing::{Hearing, REACH},
+    picture::{Budget, Picture},
+    sound::{RATE, Sound, features},
+    vision::{Sight, Vision},
+};
+use rullama_source::{ByteSource, FileSource, MemorySource};
+use serde_json::{Value, json};
+
+use crate::{
+    load::{DeviceArg, open_device},
+    output::{bytes, print, print_json, table},
+};
+use synthetic::Size;
+
+/// A photograph of twelve megapixels.
+const PHOTO: (u32, u32) = (4000, 3000);
+/// Pixels of a patch of every tower we know.
+const PATCH: u32 = 16;
+
+#[derive(Debug, Group)]
+pub(crate) struct TowersArgs {
+    /// The towers of this projector file; without it, made-up ones
+    mmproj: Option<PathBuf>,
+    /// The size of made-up towers
+    #[arg(long, value_enum, default_value_t)]
+    size: Size,
+    /// Write the made-up towers to a file and measure nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "mmproj")]
+    write: Option<PathBuf>,
+    /// Most tokens of the picture
+    #[arg(long, value_name = "N", default_value_t = 280)]
+    image_budget: u32,
+    /// Seconds of the sound
+    #[arg(long, value_name = "S", default_value_t = 30)]
+    seconds: u32,
+    /// Measured repetitions; one more goes before them
+    #[arg(short = 'r', long, value_name = "N", default_value_t = 10)]
+    repetitions: usize,
+    /// Also print how long each kernel takes, where the GPU has timestamps
+    #[arg(long)]
+    profile: bool,
+    /// Where to compute
+    #[arg(long, value_enum, default_value_t)]
+    device: DeviceArg,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Something measured: when nothing was ready yet, and again and again.
+struct Measured {
+    what: String,
+    cold: Duration,
+    warm: Vec<Duration>,
+    /// Of the device.
+    cost: Option<Cost>,
+    profile: Option<Table>,
+}
+
+pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
+    if let Some(path) = &args.write {
+        std::fs::write(path, synthetic::file(args.size)?)?;
+        return print(&format!("Wrote {}.\n", path.display()));
+    }
+    if args.repetitions == 0 || args.seconds == 0 {
+        bail!("there is nothing to measure; give -r and --seconds more than 0");
+    }
+    let source: Rc<dyn ByteSource> = match &args.mmproj {
+        Some(path) => Rc::new(FileSource::open(path)?),
+        None => Rc::new(MemorySource::new("made up", synthetic::file(args.size)?)),
+    };
+    let gguf = Rc::new(block_on(Gguf::open(source))?);
+    let device = open_device(args.device, false)?;
+    let mut measured = Vec::new();
+    let mut gpu_bytes = 0;
+    if let Some(config) = VisionConfig::of_file(&gguf)?
+        && let Some(eyes) = block_on(Vision::load(gguf.clone(), device.clone(), config.out))?
+    {
+        measured.extend(see(args, &eyes)?);
+        gpu_bytes += eyes.gpu_bytes();
+    }
+    if let Some(config) = AudioConfig::of_file(&gguf)?
+        && let Some(ears) = block_on(Hearing::load(gguf.clone(), device.clone(), config.out))?
+    {
+        measured.extend(hear(args, &ears)?);
+        gpu_bytes += ears.gpu_bytes();
+    }
+    if args.json {
+        return print_json(&json!({
+            "adapter": device.name(),
+            "gpu_bytes": gpu_bytes,
+            "tests": measured.iter().map(Measured::json).collect::<Vec<_>>(),
+        }));
+    }
+    print(&text(device.name(), gpu_bytes, &measured))
+}
+
+/// A picture, first made small and cut, then looked at.
+fn see(args: &TowersArgs, eyes: &Vision) -> Result<[Measured; 2]> {
+    let budget = Budget::try_from(args.image_budget).map_err(RuntimeError::from)?;
+    let (width, height) = PHOTO;
+    let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
+    let photo = Picture::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?;
+    let small = photo.fill(budget);
+    let cut = measure(args.repetitions, || {
+        let patches = photo.fill(budget).patches(PATCH).map_err(RuntimeError::from)?;
+        std::hint::black_box(patches);
+        Ok(())
+    })?;
+    let tokens = small.size().tokens();
+    let mut seen = measure(args.repetitions, || {
+        block_on(eyes.see(&small, Sight::Native))?;
+        Ok(())
+    })?;
+    let (cost, profile) = block_on(eyes.profile(&small, Sight::Native))?;
+    (seen.cost, seen.profile) = (Some(cost), profile.filter(|_| args.profile));
+    seen.what = format!("picture of {tokens} tokens, tower");
+    Ok([Measured { what: "12-megapixel photo, resized and cut".into(), ..cut }, seen])
+}
+
+/// A sound, first its features, then what is heard.
+fn hear(args: &TowersArgs, ears: &Hearing) -> Result<[Measured; 2]> {
+    let sample = |i: u32| ((u64::from(i) * u64::from(i) % 7919) as f64 / 7919.0 - 0.5) as f32;
+    let samples: Vec<f32> = (0..args.seconds * RATE).map(sample).collect();
+    let sound = Sound::new(&samples, 1, RATE).map_err(RuntimeError::from)?;
+    let made = measure(args.repetitions, || {
+        for piece in sound.pieces().map_err(RuntimeError::from)? {
+            std::hint::black_box(features(piece));
+        }
+        Ok(())
+    })?;
+    let mut heard = measure(args.repetitions, || {
+        block_on(ears.hear(&sound, REACH))?;
+        Ok(())
+    })?;
+    let (cost, profile) = block_on(ears.profile(&sound))?;
+    (heard.cost, heard.profile) = (Some(cost), profile.filter(|_| args.profile));
+    heard.what = format!("{} s of sound, features and tower", args.seconds);
+    Ok([Measured { what: format!("{} s of sound, features", args.seconds), ..made }, heard])
+}
+
+fn measure(repetitions: usize, mut work: impl FnMut() -> Result<()>) -> Result<Measured> {
+    let mut times = Vec::new();
+    for _ in 0..=repetitions {
+        let start = Instant::now();
+        work()?;
+        times.push(start.elapsed());
+    }
+    let cold = times.remove(0);
+    Ok(Measured { what: String::new(), cold, warm: times, cost: None, profile: None })
+}
+
+impl Measured {
+    /// Mean and best, in milliseconds.
+    fn milliseconds(&self) -> (f64, f64) {
+        let each = self.warm.iter().map(|time| time.as_secs_f64() * 1e3);
+        let mean = each.clone().sum::<f64>() / self.warm.len() as f64;
+        (mean, each.fold(f64::INFINITY, f64::min))
+    }
+
+    fn json(&self) -> Value {
+        let (mean, best) = self.milliseconds();
+        json!({
+            "test": self.what,
+            "cold_ms": self.cold.as_secs_f64() * 1e3,
+            "mean_ms": mean,
+            "best_ms": best,
+            "dispatches": self.cost.as_ref().map(|cost| cost.dispatches),
+            "operations": self.cost.as_ref().map(|cost| cost.operations),
+        })
+    }
+}
+
+fn text(device: &str, gpu_bytes: u64, measured: &[Measured]) -> String {
+    let mut rows = vec![["TEST", "COLD MS", "MEAN MS", "BEST MS", ""].map(String::from).to_vec()];
+    for one in measured {
+        let (mean, best) = one.milliseconds();
+        let of = one.cost.as_ref().map(|cost| {
+            format!("{} dispatches, {:.1} GFLOP", cost.dispatches, cost.operations as f64 / 1e9)
+        });
+        rows.push(vec![
+            one.what.clone(),
+            format!("{:.2}", one.cold.as_secs_f64() * 1e3),
+            format!("{mean:.2}"),
+            format!("{best:.2}"),
+            of.unwrap_or_default(),
+        ]);
+    }
+    let mut text = format!("{device}, {} on the GPU\n\n{}", bytes(gpu_bytes), table(&rows));
+    for one in measured {
+        if let Some(profile) = &one.profile {
+            text.push_str(&format!("\n{}\n{profile}", one.what));
+        }
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! `eval` with pictures and sounds against the references: soft tokens and logits.
+
+use rullama_testkit::golden;
+use safetensors::SafeTensors;
+use tempfile::TempDir;
+
+use crate::{
+    eval::{f32s, ids, near},
+    models::{FileInFolder, golden_arg},
+    program::{Program, has, rullama},
+};
+
+/// The program, told to evaluate golden ids with a medium.
+struct Case {
+    model: &'static str,
+    /// Of the tensors in the golden file.
+    prefix: &'static str,
+    flags: Vec<String>,
+}
+
+impl Case {
+    fn picture(model: &'static str, prefix: &'static str, budget: &str) -> Self {
+        let picture = golden_arg(&format!("media/{model}-image.png"));
+        let flags = ["--image", &picture, "--image-budget", budget].map(String::from);
+        Self { model, prefix, flags: flags.to_vec() }
+    }
+
+    fn sound() -> Self {
+        let sound = golden_arg("media/micro-e2b-audio.wav");
+        let flags = ["--audio", &sound, "--audio-reach", "11"].map(String::from);
+        Self { model: "micro-e2b", prefix: "audio", flags: flags.to_vec() }
+    }
+
+    fn reference(&self) -> Vec<u8> {
+        let kind = if self.prefix == "audio" { "audio" } else { "vision" };
+        golden(&format!("media/{}-{kind}.safetensors", self.model))
+    }
+
+    fn program(&self, ids: &[u32], device: &str) -> (Program, FileInFolder, TempDir) {
+        let file = FileInFolder::new("ids.json", format!("{ids:?}"));
+        let folder = TempDir::new().unwrap();
+        let out = folder.path().join("x.safetensors");
+        let model = golden_arg(&format!("gguf/{}-BF16.gguf", self.model));
+        let mmproj = golden_arg(&format!("gguf/{}-mmproj-F16.gguf", self.model));
+        let program = rullama(["eval", &model, "--mmproj", &mmproj, "--ids-file", file.arg()])
+            .and(["--out", out.to_str().unwrap(), "--device", device])
+            .and(&self.flags);
+        (program, file, folder)
+    }
+
+    fn check(&self, device: &str) {
+        let reference = self.reference();
+        let reference = SafeTensors::deserialize(&reference).unwrap();
+        let wanted = |name: &str| f32s(&reference, &format!("{}.{name}", self.prefix));
+        let prompt = ids(&reference, &format!("{}.ids", self.prefix));
+        let (program, _file, folder) = self.program(&prompt, device);
+        let said = program.and(["--greedy", "8", "--json"]).json();
+        let made = std::fs::read(folder.path().join("x.safetensors")).unwrap();
+        let made = SafeTensors::deserialize(&made).unwrap();
+        let what = format!("{} {} on {device}", self.model, self.prefix);
+        assert_eq!(
+            made.tensor("embeddings").unwrap().shape(),
+            [said["soft_tokens"].as_u64().unwrap() as usize, 64]
+        );
+        assert_eq!(made.tensor("logits").unwrap().shape(), [prompt.len(), 640]);
+        near(&f32s(&made, "embeddings"), &wanted("embeddings"), &what);
+        let (logits, tail) = (f32s(&made, "logits"), wanted("logits_tail"));
+        near(&logits[logits.len() - tail.len()..], &tail, &what);
+        if let Ok(greedy) = reference.tensor(&format!("{}.greedy", self.prefix)) {
+            assert!(greedy.shape()[0] >= 8);
+            assert_eq!(
+                ids(&made, "greedy"),
+                ids(&reference, &format!("{}.greedy", self.prefix))[..8]
+            );
+        }
+    }
+}
+
+#[test]
+fn pictures_equal_the_references() {
+    Case::picture("micro-e2b", "image.native", "native").check("cpu");
+    Case::picture("micro-moe", "image.native", "native").check("cpu");
+    Case::picture("micro-e2b", "image.resized70", "70").check("cpu");
+    Case::picture("micro-moe", "image.resized70", "70").check("gpu");
+}
+
+#[test]
+fn sounds_equal_the_references() {
+    Case::sound().check("cpu");
+}
+
+#[test]
+fn placeholders_must_be_as_many_as_soft_tokens() {
+    let case = Case::sound();
+    let reference = case.reference();
+    let prompt = ids(&SafeTensors::deserialize(&reference).unwrap(), "audio.ids");
+    let place = prompt.iter().position(|id| *id == prompt[prompt.len() / 2]).unwrap();
+    let (mut fewer, mut more) = (prompt.clone(), prompt.clone());
+    fewer.remove(place);
+    more.insert(place, prompt[place]);
+    for (ids, found) in [(fewer, "74"), (more, "76")] {
+        let (program, _file, folder) = case.program(&ids, "cpu");
+        has(&program.fails(1), &[found, "75", "placeholders"]);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_is_said() {
+    let check = |flags: [&str; 2], code: i32, parts: &[&str]| {
+        let flags = flags.map(String::from).to_vec();
+        let case = Case { model: "micro-moe", prefix: "", flags };
+        let (program, _file, _folder) = case.program(&[2], "cpu");
+        has(&program.fails(code), parts);
+    };
+    check(["--audio", &golden_arg("media/micro-e2b-audio.wav")], 1, &["cannot hear", "mmproj"]);
+    check(["--image", "no/such.png"], 1, &["no/such.png"]);
+    check(["--image", &golden_arg("README.md")], 1, &["README.md", "PNG, JPEG, WebP or GIF"]);
+    check(["--image-budget", "71"], 2, &["71", "280"]);
+}

@@ -1,0 +1,167 @@
+//! Answers about pictures and sounds: flags, the store's projector, dropped paths, files that are none.
+
+use std::path::Path;
+
+use rullama_testkit::golden;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::{
+    models::golden_arg,
+    program::{Program, has, rullama},
+    store::Store,
+};
+
+const MODEL: &str = "gguf/micro-e2b-BF16.gguf";
+const TOWERS: &str = "gguf/micro-e2b-mmproj-F16.gguf";
+const FIXED: [&str; 8] = ["--device", "cpu", "-n", "8", "--ctx", "1024", "--seed", "3"];
+
+fn run(flags: &[&str]) -> Program {
+    let mmproj = golden_arg(TOWERS);
+    rullama(["run", &golden_arg(MODEL), "--mmproj", &mmproj]).and(FIXED).and(flags)
+}
+
+fn picture() -> String {
+    golden_arg("media/micro-e2b-image.png")
+}
+
+fn sound() -> String {
+    golden_arg("media/micro-e2b-audio.wav")
+}
+
+/// Tokens of the prompt of one answer.
+fn prompt_tokens(flags: &[&str]) -> u64 {
+    run(flags).and(["--json"]).json()["prompt_tokens"].as_u64().expect("a number")
+}
+
+#[test]
+fn media_stand_in_the_prompt() {
+    let (picture, sound) = (picture(), sound());
+    let bare = prompt_tokens(&["What?"]);
+    // 30 and 75 soft tokens, each between two markers.
+    let seen = prompt_tokens(&["--image", &picture, "--image-budget", "native", "What?"]);
+    let both = ["--image", &picture, "--image-budget", "native", "--audio", &sound, "What?"];
+    assert_eq!((seen - bare, prompt_tokens(&both) - seen), (soft_tokens() + 2, 77));
+    let twice = ["--audio", &sound, "--audio", &sound, "What?"];
+    assert_eq!(prompt_tokens(&twice) - bare, 2 * 77);
+    assert_ne!(run(&["What?"]).stdout(), run(&both).stdout());
+    let other_order = ["--audio", &sound, "--image", &picture, "--image-budget", "native", "What?"];
+    assert_ne!(run(&both).stdout(), run(&other_order).stdout(), "the order counts");
+    run(&["--image", &picture, "--image-budget", "70"]).stdout();
+    has(&run(&["--verbose", "--audio", &sound, "What?"]).run().stderr, &["media duration"]);
+}
+
+/// Soft tokens of the golden picture.
+fn soft_tokens() -> u64 {
+    let bytes = golden("media/micro-e2b-vision.safetensors");
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    file.tensor("image.native.embeddings").unwrap().shape()[0] as u64
+}
+
+#[test]
+fn the_stores_projector_and_none() {
+    let store = Store::empty();
+    let layers = [store.blob("model", golden(MODEL)), store.blob("projector", golden(TOWERS))];
+    let config = store.blob("config", r#"{"model_format":"gguf"}"#);
+    store.manifest("seeing", &json!({ "config": config, "layers": layers }));
+    store.manifest("blind", &json!({ "config": config, "layers": [layers[0]] }));
+    let flags = ["--audio", &sound(), "What?"];
+    let said = store.rullama(&["run", "seeing"]).and(FIXED).and(flags).stdout();
+    assert_eq!(said, run(&flags).stdout());
+    let error = store.rullama(&["run", "blind"]).and(FIXED).and(flags).fails(1);
+    has(&error, &["cannot hear sounds", "mmproj"]);
+    let missing = rullama(["run", &golden_arg(MODEL), "--mmproj", "./none.gguf", "Hi"]).fails(3);
+    has(&missing, &["none.gguf"]);
+}
+
+/// A chat whose lines are given; standard output and the notes.
+fn chat(folder: &Path, lines: &[&str]) -> (String, String) {
+    let outcome = run(&["--chat", "--image-budget", "70"])
+        .folder(folder)
+        .stdin(lines.join("\n") + "\n")
+        .run();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    (outcome.stdout, outcome.stderr)
+}
+
+#[test]
+fn paths_dropped_into_a_chat() {
+    let folder = TempDir::new().unwrap();
+    for (name, from) in [("a picture.png", picture()), ("sound.wav", sound())] {
+        std::fs::copy(from, folder.path().join(name)).unwrap();
+    }
+    let used = |lines: &[&str]| {
+        let (shown, notes) = chat(folder.path(), &[lines, &["/show info"]].concat());
+        assert_eq!(notes, "");
+        let line = shown.lines().find(|line| line.starts_with("context")).unwrap().to_owned();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words[3].parse::<usize>().unwrap()
+    };
+    let bare = used(&["What?"]);
+    assert!(used(&["What? ./sound.wav"]) > bare + 70);
+    assert!(used(&["'./a picture.png' What?"]) > bare + 40);
+    assert!(used(&["./a\\ picture.png What?", "and ./sound.wav"]) > bare + 110);
+    let absolute = format!("{}/sound.wav What?", folder.path().display());
+    assert!(used(&[&absolute]) > bare + 70, "a path is no command");
+    let (_, notes) = chat(folder.path(), &["What is ./none.png?"]);
+    has(&notes, &["no file ./none.png"]);
+}
+
+#[test]
+fn files_that_are_none_leave_the_conversation_as_it_was() {
+    let folder = TempDir::new().unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let png = golden("media/micro-e2b-image.png");
+    write("empty.png", b"");
+    write("cut.png", &png[..png.len() / 2]);
+    write("text.jpg", b"no picture");
+    write("short.wav", &golden("media/micro-e2b-audio.wav")[..46]);
+    // A header that claims 60,000 × 60,000 pixels.
+    let mut huge = png.clone();
+    huge[16..24].copy_from_slice(&[0, 0, 0xea, 0x60, 0, 0, 0xea, 0x60]);
+    write("huge.png", &huge);
+    write("noise.mp3", &png[..400]);
+    let lines = [
+        "Hello",
+        "./empty.png What?",
+        "./cut.png What?",
+        "./text.jpg What?",
+        "./short.wav What?",
+        "./huge.png What?",
+        "./noise.mp3 What?",
+        "/show info",
+    ];
+    let (shown, notes) = chat(folder.path(), &lines);
+    for name in ["empty.png", "cut.png", "text.jpg", "short.wav", "huge.png", "noise.mp3"] {
+        let told = notes.lines().filter(|line| line.contains(name)).count();
+        assert_eq!(told, 1, "{name}:\n{notes}");
+    }
+    has(&shown, &["messages       2"]);
+}
+
+#[test]
+fn a_conversation_with_pictures_is_kept() {
+    let folder = TempDir::new().unwrap();
+    std::fs::copy(picture(), folder.path().join("a.png")).unwrap();
+    let cold = ["/set parameter temperature 0", "./a.png What?", "And?"];
+    let (whole, _) = chat(folder.path(), &cold);
+    let (first, _) = chat(folder.path(), &[cold[0], cold[1], "/save talk"]);
+    let (second, notes) = chat(folder.path(), &[cold[0], "/load talk", "And?"]);
+    assert_eq!(notes, "");
+    let last = |text: &str| text.lines().last().unwrap().to_owned();
+    assert_eq!(last(&second), last(&whole), "{first}\n{second}");
+}
+
+#[test]
+fn a_folder_of_pictures_is_a_video() {
+    let folder = TempDir::new().unwrap();
+    for name in ["frame-0s.png", "frame-65.5s.png", "notes.txt"] {
+        std::fs::copy(picture(), folder.path().join(name)).unwrap();
+    }
+    let path = folder.path().to_str().unwrap();
+    let bare = prompt_tokens(&["What?"]);
+    assert!(prompt_tokens(&["--video", path, "What?"]) > bare + 80);
+    let empty = TempDir::new().unwrap();
+    let error = run(&["--video", empty.path().to_str().unwrap(), "What?"]).fails(1);
+    has(&error, &["no picture in this folder"]);
+}

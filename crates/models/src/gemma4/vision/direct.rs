@@ -1,0 +1,124 @@
+//! Seeing without a tower, as the 12B model does: squares of pixels go through norms and one product, and are soft tokens.
+
+use rullama_engine::graph::{Type, Value};
+use rullama_gguf::{Gguf, Optional};
+
+use super::{
+    super::{
+        config::Keys,
+        expected::{List, size},
+    },
+    Grid, Tower, VisionInputs,
+    config::{CHANNELS, PROJECTOR},
+};
+use crate::{
+    build::Build,
+    error::ModelError,
+    tensors::{Catalog, Expected},
+};
+
+const KIND: &str = "gemma4uv";
+const PIXELS: &str = "v.patch_embd";
+const SHAPE: &str = "patch_size and the other tensors";
+/// Added inside the norms around means, and inside the last one.
+const LAYER_EPS: f32 = 1e-5;
+const RMS_EPS: f32 = 1e-6;
+
+/// What a file says about seeing without a tower.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectVision {
+    /// Pixels of a square's side.
+    pub cell: usize,
+    /// Numbers that a square becomes.
+    pub width: usize,
+    /// Positions along each axis that there are numbers for.
+    pub positions: usize,
+    /// Numbers of a soft token.
+    pub out: usize,
+    /// Whether the file keeps the product as a convolution.
+    square: bool,
+}
+
+impl DirectVision {
+    /// Reads and checks the keys of a file; `None` if it sees in another way or not at all.
+    ///
+    /// # Errors
+    /// If keys or tensors are missing or impossible.
+    pub fn of_file(gguf: &Gguf) -> Result<Option<Self>, ModelError> {
+        let prefix = match gguf.str("general.architecture")? {
+            "clip" => "clip.vision",
+            _ => "gemma4.vision",
+        };
+        let keys = Keys { gguf, prefix };
+        let said = gguf.str("clip.vision.projector_type").optional()? == Some(KIND);
+        if !said && gguf.tensor("v.patch_norm.1.weight").is_none() {
+            return Ok(None);
+        }
+        let patch = keys.positive("patch_size")?;
+        let cell = patch * keys.optional("projector.scale_factor")?.unwrap_or(3);
+        if !(1..=256).contains(&cell) {
+            return Err(keys.bad("patch_size", &patch, "no model cuts pictures that way"));
+        }
+        let pixels = format!("{PIXELS}.weight");
+        Ok(Some(Self {
+            cell,
+            width: size(gguf, "v.patch_norm.2.weight", 0)?,
+            positions: size(gguf, "v.position_embd.weight", 1)?,
+            out: size(gguf, PROJECTOR, 1)?,
+            square: gguf.tensor(&pixels).is_some_and(|tensor| tensor.dims().len() == 4),
+        }))
+    }
+
+    /// Numbers in a square.
+    pub fn cell_numbers(&self) -> usize {
+        self.cell * self.cell * CHANNELS
+    }
+
+    /// All tensors that are used.
+    pub fn expected(&self) -> Vec<Expected> {
+        let mut list = List(Vec::new());
+        let (numbers, width) = (self.cell_numbers(), self.width);
+        let pixels = format!("{PIXELS}.weight");
+        match self.square {
+            true => list.add(&pixels, &[width, CHANNELS, self.cell, self.cell], SHAPE),
+            false => list.add(&pixels, &[width, numbers], SHAPE),
+        }
+        list.add(&format!("{PIXELS}.bias"), &[width], SHAPE);
+        for (norm, length) in [(1, numbers), (2, width), (3, width)] {
+            list.add(&format!("v.patch_norm.{norm}.weight"), &[length], SHAPE);
+            list.add(&format!("v.patch_norm.{norm}.bias"), &[length], SHAPE);
+        }
+        list.add(PROJECTOR, &[self.out, width], SHAPE);
+        list.0
+    }
+}
+
+/// Writes the list for pictures of one grid of squares. Their numbers are from 0 to 1, in the order channel, row, column.
+///
+/// # Panics
+/// If the catalogue is not of this configuration.
+pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> Tower {
+    let n = grid.patches();
+    let mut b = Build::new(catalog, RMS_EPS, false);
+    let cells = b.input(VisionInputs::PATCHES, Type::f32([n, config.cell_numbers()]));
+    let positions = b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
+    let x = norm(&mut b, cells, 1);
+    let x = b.linear(x, PIXELS);
+    let bias = b.tensor(&format!("{PIXELS}.bias"));
+    let x = b.graph.add_row(x, bias);
+    let x = norm(&mut b, x, 2);
+    let x = b.graph.add(x, positions);
+    let x = norm(&mut b, x, 3);
+    b.tap(x, "patch_embed");
+    let x = b.graph.rms_norm(x, None, RMS_EPS);
+    let result = b.linear(x, "mm.input_projection");
+    b.tap(result, "embeddings");
+    b.graph.keep(result);
+    Tower { graph: b.graph, result }
+}
+
+fn norm(b: &mut Build<'_>, x: Value, number: usize) -> Value {
+    let weight = b.tensor(&format!("v.patch_norm.{number}.weight"));
+    let bias = b.tensor(&format!("v.patch_norm.{number}.bias"));
+    b.graph.layer_norm(x, weight, Some(bias), LAYER_EPS)
+}

@@ -1,0 +1,111 @@
+//! Places of pictures and sounds in a rendered conversation, spread out to as many placeholders as they have soft tokens.
+
+use rullama_chat::{Prompt, Span};
+use rullama_tokenizer::Tokenizer;
+
+use super::{Kind, Perceived, Piece};
+use crate::{error::RuntimeError, session::Media};
+
+const KINDS: [Kind; 3] = [Kind::Picture, Kind::Sound, Kind::Video];
+
+impl Kind {
+    /// The token that stands in a prompt, once for each soft token; templates write one for the whole.
+    pub fn marker(self) -> &'static str {
+        match self {
+            Self::Picture => "<|image|>",
+            Self::Sound => "<|audio|>",
+            Self::Video => "<|video|>",
+        }
+    }
+
+    /// The id of [`Self::marker`].
+    ///
+    /// # Errors
+    /// If the vocabulary has none.
+    pub fn placeholder(self, tokenizer: &Tokenizer) -> Result<u32, RuntimeError> {
+        let marker = self.marker();
+        tokenizer.id_of(marker).ok_or(RuntimeError::NoMarker { marker })
+    }
+
+    /// What stands before and behind the soft tokens.
+    fn ends(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Picture | Self::Video => ("<|image>", "<image|>"),
+            Self::Sound => ("<|audio>", "<audio|>"),
+        }
+    }
+
+    /// Whether soft tokens see each other: those of a picture lie beside each other, those of a sound follow each other.
+    pub fn is_whole(self) -> bool {
+        self != Self::Sound
+    }
+
+    fn plural(self) -> &'static str {
+        match self {
+            Self::Picture => "pictures",
+            Self::Sound => "sounds",
+            Self::Video => "videos",
+        }
+    }
+}
+
+impl Perceived {
+    /// What stands in the prompt.
+    fn text(&self) -> String {
+        let (opening, closing) = self.kind.ends();
+        let piece = |piece: &Piece| {
+            let time = piece.seconds.map_or_else(String::new, |seconds| {
+                format!("{:02}:{:02} ", seconds / 60, seconds % 60)
+            });
+            time + opening + &self.kind.marker().repeat(piece.rows.count) + closing
+        };
+        self.pieces.iter().map(piece).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What stands in place of its placeholders.
+    pub fn media(&self, placeholder: u32) -> impl Iterator<Item = Media> {
+        let whole = self.kind.is_whole();
+        self.pieces.iter().map(move |piece| Media { placeholder, rows: piece.rows.clone(), whole })
+    }
+}
+
+/// The spans of a prompt with room for what was perceived, and what goes there; both in the prompt's order. Media of a kind are
+/// given in the order of their places.
+pub(crate) fn spread(
+    prompt: &Prompt,
+    perceived: &[Perceived],
+    tokenizer: &Tokenizer,
+) -> Result<(Vec<Span>, Vec<Media>), RuntimeError> {
+    let mut waiting = KINDS.map(|kind| perceived.iter().filter(move |other| other.kind == kind));
+    let mut places = [0; KINDS.len()];
+    let (mut spans, mut media) = (Vec::new(), Vec::new());
+    for span in prompt.spans() {
+        let mut text = String::new();
+        let mut rest = span.text.as_str();
+        // Only the template's own markers are places; what a user writes is text.
+        while let Some((at, kind)) = next_place(rest).filter(|_| span.trusted) {
+            places[kind] += 1;
+            text.push_str(&rest[..at]);
+            if let Some(perceived) = waiting[kind].next() {
+                text.push_str(&perceived.text());
+                media.extend(perceived.media(KINDS[kind].placeholder(tokenizer)?));
+            }
+            rest = &rest[at + KINDS[kind].marker().len()..];
+        }
+        text.push_str(rest);
+        spans.push(Span { text, trusted: span.trusted });
+    }
+    for (kind, places) in KINDS.into_iter().zip(places) {
+        let given = perceived.iter().filter(|other| other.kind == kind).count();
+        if places != given {
+            return Err(RuntimeError::NotGiven { what: kind.plural(), places, given });
+        }
+    }
+    Ok((spans, media))
+}
+
+/// The first place in a text, and the index of its kind.
+fn next_place(text: &str) -> Option<(usize, usize)> {
+    let places = KINDS.iter().enumerate();
+    places.filter_map(|(kind, known)| Some((text.find(known.marker())?, kind))).min()
+}

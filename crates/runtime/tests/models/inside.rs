@@ -1,0 +1,117 @@
+//! Towers inside the model's own file, under the names and keys such files have: the same soft tokens as from a projector file.
+
+use std::{collections::HashMap, ops::ControlFlow, rc::Rc};
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_gguf::{DType, Gguf, Writer, quant::quantize};
+use rullama_runtime::{
+    Model, Senses,
+    model::LoadOptions,
+    picture::Picture,
+    senses::{Medium, Perceived},
+    sound::Sound,
+    vision::Sight,
+};
+use rullama_source::{ByteSource, MemorySource};
+use rullama_testkit::golden;
+
+/// The names of a projector file and of files with towers inside, where they differ. The order matters: one name is on both sides.
+const NAMES: [(&str, &str); 6] = [
+    ("a.pre_encode.out.", "mm.a.fc."),
+    ("a.input_projection.", "a.pre_encode.out."),
+    (".ln2.", ".layer_pre_norm."),
+    (".attn_pre_norm.", ".ln1."),
+    (".attn_post_norm.", ".ln2."),
+    (".attn_k_rel.", ".linear_pos."),
+];
+const LINEARS: [&str; 7] =
+    ["attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"];
+
+fn source(name: &str) -> Rc<dyn ByteSource> {
+    let name = format!("gguf/{name}.gguf");
+    Rc::new(MemorySource::new(&name, golden(&name)))
+}
+
+fn open(source: Rc<dyn ByteSource>) -> Gguf {
+    block_on(Gguf::open(source)).expect("the file opens")
+}
+
+fn inside_name(name: &str) -> String {
+    if !name.starts_with("a.") {
+        return name.into();
+    }
+    let renamed = NAMES.iter().find(|(theirs, _)| name.contains(theirs));
+    renamed.map_or_else(|| name.into(), |(theirs, ours)| name.replace(theirs, ours))
+}
+
+/// The model with its towers, the limits of vision either scattered or in one tensor.
+fn single_file(packed: bool) -> Gguf {
+    let (text, towers) = (open(source("micro-e2b-BF16")), open(source("micro-e2b-mmproj-F16")));
+    let mut file = Writer::new();
+    for entry in text.metadata() {
+        file = file.kv(entry.key.as_str(), entry.value.clone());
+    }
+    for entry in towers.metadata() {
+        if let Some(rest) = entry.key.strip_prefix("clip.").filter(|rest| rest.contains('.')) {
+            file = file.kv(format!("gemma4.{rest}"), entry.value.clone());
+        }
+    }
+    let mut limits = HashMap::new();
+    for (gguf, tensor) in text
+        .tensors()
+        .iter()
+        .map(|tensor| (&text, tensor))
+        .chain(towers.tensors().iter().map(|tensor| (&towers, tensor)))
+    {
+        let bytes = block_on(gguf.read(tensor, 0..tensor.nbytes())).expect("its bytes");
+        let limit = tensor.name().ends_with("_min") || tensor.name().ends_with("_max");
+        if packed && limit && tensor.name().starts_with("v.") {
+            let number = block_on(gguf.rows_f32(tensor, 0..1)).expect("a number")[0];
+            limits.insert(tensor.name().to_owned(), number);
+        } else {
+            file = file.tensor(inside_name(tensor.name()), tensor.dims(), tensor.dtype(), bytes);
+        }
+    }
+    if packed {
+        let layers =
+            (0..).take_while(|l| limits.contains_key(&format!("v.blk.{l}.attn_q.input_min")));
+        let mut all: Vec<f32> = layers
+            .flat_map(|layer| LINEARS.map(|linear| format!("v.blk.{layer}.{linear}")))
+            .flat_map(|name| {
+                ["input_min", "input_max", "output_min", "output_max"]
+                    .map(|end| limits[&format!("{name}.{end}")])
+            })
+            .collect();
+        assert!(all.len() >= 28, "the tower has limits");
+        // Those of the projector: none.
+        all.extend([0.0; 4]);
+        let bytes = quantize(DType::F32, &all).expect("numbers");
+        file = file.tensor("v.clamp_data", &[all.len() as u64], DType::F32, bytes);
+    }
+    let bytes = file.finish().expect("a file");
+    open(Rc::new(MemorySource::new("single", bytes)))
+}
+
+fn load(gguf: Gguf) -> Model {
+    let mut go_on = |_| ControlFlow::Continue(());
+    let loaded = block_on(Model::load(gguf, Device::Cpu, &LoadOptions::default(), &mut go_on));
+    loaded.expect("the model loads")
+}
+
+fn perceived(mut senses: Senses) -> [Perceived; 2] {
+    let picture = Picture::decode(&golden("media/micro-e2b-image.png")).expect("a PNG file");
+    let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
+    [Medium::Picture(picture, Sight::Native), Medium::Sound(sound)]
+        .map(|medium| block_on(senses.perceive(&medium)).expect("it is perceived"))
+}
+
+#[test]
+fn towers_inside_perceive_as_those_beside() {
+    let beside = load(open(source("micro-e2b-BF16")));
+    let beside = perceived(Senses::new(&beside, vec![source("micro-e2b-mmproj-F16")]));
+    for packed in [false, true] {
+        let inside = load(single_file(packed));
+        assert!(perceived(Senses::new(&inside, Vec::new())) == beside, "packed limits: {packed}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Senses: towers that load when they are needed, places in prompts, conversations that keep what was seen.
+
+use std::{cell::Cell, ops::Range, rc::Rc};
+
+use pollster::block_on;
+use rullama_chat::{Content, Conversation, Message, Part};
+use rullama_engine::executor::Device;
+use rullama_runtime::{
+    Model, RuntimeError, Senses, SoftTokens,
+    generate::{ChatOptions, Event, Generation, Prompt, prompt_of, prompt_with},
+    options::SamplingOptions,
+    picture::{Budget, Picture},
+    senses::{Frame, Kind, Medium, Perceived, Piece},
+    session::SessionOptions,
+    sound::Sound,
+    vision::Sight,
+};
+use rullama_source::{ByteSource, Bytes, Local, MemorySource, SourceError};
+use rullama_testkit::golden;
+
+use super::golden::{devices, exact, model};
+
+/// Bytes that count how many of them are read.
+struct Counted {
+    inner: MemorySource,
+    read: Cell<u64>,
+}
+
+impl ByteSource for Counted {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
+        self.read.set(self.read.get() + range.end - range.start);
+        self.inner.read(range)
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+}
+
+fn towers(model: &str) -> Rc<Counted> {
+    let name = format!("gguf/{model}-mmproj-F16.gguf");
+    Rc::new(Counted { inner: MemorySource::new(&name, golden(&name)), read: Cell::new(0) })
+}
+
+fn picture(model: &str) -> Medium {
+    let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
+    Medium::Picture(picture, Sight::Native)
+}
+
+fn sound() -> Medium {
+    Medium::Sound(Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file"))
+}
+
+#[test]
+fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
+    for device in devices() {
+        let (model, source) = (model("micro-e2b-BF16", &device), towers("micro-e2b"));
+        let mut senses = Senses::new(&model, vec![source.clone()]);
+        let mut session = model.session(&exact()).expect("a session");
+        session.extend(&[2, 435]).expect("they fit");
+        block_on(session.logits()).expect("it runs");
+        assert_eq!((source.read.get(), senses.gpu_bytes()), (0, 0), "text needs no tower");
+        let first = block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees");
+        let eyes = source.read.get();
+        assert!(eyes > 0 && eyes < source.len(), "ears are not read: {eyes}");
+        let on_gpu = matches!(device, Device::Gpu(_));
+        assert_eq!(senses.gpu_bytes() > 0, on_gpu);
+        block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees");
+        assert!(source.read.get() < eyes + eyes / 2, "weights are read once");
+        senses.forget();
+        assert_eq!(senses.gpu_bytes(), 0);
+        let again = block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees again");
+        assert_eq!(again, first);
+        let heard = block_on(senses.perceive(&sound())).expect("it hears");
+        assert_eq!((heard.kind, heard.tokens()), (Kind::Sound, 75));
+    }
+}
+
+#[test]
+fn what_has_no_tower_is_said() {
+    let model = model("micro-moe-BF16", &Device::Cpu);
+    let mut blind = Senses::new(&model, Vec::new());
+    let error = block_on(blind.perceive(&picture("micro-moe"))).expect_err("no tower");
+    assert!(matches!(error, RuntimeError::NoTower { verb: "see pictures" }), "{error}");
+    let mut deaf = Senses::new(&model, vec![towers("micro-moe")]);
+    let error = block_on(deaf.perceive(&sound())).expect_err("no tower");
+    assert_eq!(error.code(), "no_tower");
+    let mut broken =
+        Senses::new(&model, vec![Rc::new(MemorySource::new("x", b"not a file".to_vec()))]);
+    assert!(matches!(block_on(broken.perceive(&picture("micro-moe"))), Err(RuntimeError::File(_))));
+}
+
+fn part(kind: &str, text: Option<&str>) -> Part {
+    Part { kind: kind.into(), text: text.map(Into::into), ..Part::default() }
+}
+
+fn said(parts: Vec<Part>) -> Conversation {
+    let message =
+        Message { role: "user".into(), content: Content::Parts(parts), ..Message::default() };
+    Conversation { messages: vec![message], ..Conversation::default() }
+}
+
+fn rows(count: usize) -> Rc<SoftTokens> {
+    Rc::new(SoftTokens { count, values: vec![0.25; count * 64] })
+}
+
+fn seen(kind: Kind, pieces: &[(Option<u64>, usize)]) -> Perceived {
+    let piece =
+        |(seconds, count): &(Option<u64>, usize)| Piece { seconds: *seconds, rows: rows(*count) };
+    Perceived { kind, pieces: pieces.iter().map(piece).collect() }
+}
+
+/// The prompt as text with its markers.
+fn text(model: &Model, prompt: &Prompt) -> String {
+    let tokenizer = model.tokenizer().expect("a vocabulary");
+    tokenizer.decode(&prompt.tokens, rullama_tokenizer::Render::All)
+}
+
+#[test]
+fn places_are_spread_as_the_templates_say() {
+    let model = model("micro-e2b-BF16", &Device::Cpu);
+    let conversation = said(vec![
+        part("text", Some("Look at <|image|>")),
+        part("image", None),
+        part("audio", None),
+        part("image", None),
+        part("text", Some("now")),
+    ]);
+    let media = [
+        seen(Kind::Picture, &[(None, 2)]),
+        seen(Kind::Picture, &[(None, 1)]),
+        seen(Kind::Sound, &[(None, 3)]),
+    ];
+    let prompt =
+        prompt_with(&model, &conversation, &media, ChatOptions::default()).expect("it fits");
+    assert_eq!(
+        text(&model, &prompt),
+        "<bos><|turn>user\nLook at <|image|><|image><|image|><|image|><image|><|audio><|audio|><|audio|><|audio|><audio|><|image><|image|><image|>now<turn|>\n<|turn>model\n"
+    );
+    let id = |marker| model.tokenizer().expect("a vocabulary").id_of(marker).expect("a marker");
+    let count = |marker| prompt.tokens.iter().filter(|token| **token == id(marker)).count();
+    assert_eq!((count("<|image|>"), count("<|audio|>")), (3, 3), "typed markers are text");
+    let order: Vec<_> = prompt.media.iter().map(|m| (m.rows.count, m.whole)).collect();
+    assert_eq!(order, [(2, true), (3, false), (1, true)]);
+}
+
+#[test]
+fn frames_of_videos_have_times() {
+    let model = model("micro-e2b-BF16", &Device::Cpu);
+    let media = [seen(Kind::Video, &[(Some(0), 1), (Some(75), 2)])];
+    let prompt =
+        prompt_with(&model, &said(vec![part("video", None)]), &media, ChatOptions::default());
+    let prompt = prompt.expect("it fits");
+    assert_eq!(
+        text(&model, &prompt),
+        "<bos><|turn>user\n00:00 <|image><|video|><image|> 01:15 <|image><|video|><|video|><image|><turn|>\n<|turn>model\n"
+    );
+    let frame = |seconds| {
+        let picture = Picture::from_rgb(60, 20, vec![90; 3600]).expect("a picture");
+        Frame { seconds, picture }
+    };
+    let mut senses = Senses::new(&model, vec![towers("micro-e2b")]);
+    let video = Medium::Video(vec![frame(0.0), frame(1.9), frame(f64::NAN)]);
+    let seen = block_on(senses.perceive(&video)).expect("it sees");
+    assert_eq!(
+        seen.pieces.iter().map(|piece| piece.seconds).collect::<Vec<_>>(),
+        [Some(0), Some(1), Some(0)]
+    );
+    assert!(seen.longest() <= Budget::Tiny.tokens() as usize);
+}
+
+#[test]
+fn what_was_not_given_is_said() {
+    let model = model("micro-e2b-BF16", &Device::Cpu);
+    let two = said(vec![part("image", None), part("image", None)]);
+    let one = [seen(Kind::Picture, &[(None, 2)])];
+    let options = ChatOptions::default();
+    for wrong in [
+        prompt_with(&model, &two, &one, options),
+        prompt_of(&model, &two, options),
+        prompt_with(&model, &said(vec![part("text", Some("Hi"))]), &one, options),
+    ] {
+        assert!(matches!(wrong, Err(RuntimeError::NotGiven { what: "pictures", .. })), "{wrong:?}");
+    }
+}
+
+/// The answer to a prompt, and how many of its tokens were known.
+fn answer(
+    model: &Model,
+    session: &mut rullama_runtime::Session,
+    prompt: &Prompt,
+) -> (String, usize) {
+    let options =
+        SamplingOptions { temperature: 0.0, num_predict: 6, ..SamplingOptions::default() };
+    let mut generation = Generation::new(session, model, prompt, &options, 1).expect("it fits");
+    let mut said = String::new();
+    while let Some(event) = block_on(generation.next()).expect("it runs") {
+        match event {
+            Event::Text(piece) => said += &piece,
+            Event::Done(done) => return (said, done.cached_tokens),
+            _ => {}
+        }
+    }
+    panic!("every answer ends")
+}
+
+#[test]
+fn a_conversation_keeps_what_was_seen() {
+    for device in devices() {
+        let model = model("micro-moe-BF16", &device);
+        let mut senses = Senses::new(&model, vec![towers("micro-moe")]);
+        let media = [block_on(senses.perceive(&picture("micro-moe"))).expect("it sees")];
+        let mut conversation = said(vec![part("image", None), part("text", Some("What?"))]);
+        let mut session = model.session(&exact()).expect("a session");
+        let make = |conversation: &Conversation| {
+            prompt_with(&model, conversation, &media, ChatOptions::default()).expect("it fits")
+        };
+        let first = make(&conversation);
+        let (text, cached) = answer(&model, &mut session, &first);
+        assert_eq!(cached, 0);
+        conversation.messages.push(Message::new("assistant", text));
+        conversation.messages.push(Message::new("user", "And?"));
+        let second = make(&conversation);
+        let saved = block_on(session.save()).expect("it is saved");
+        let mut restored = block_on(model.restore(&saved)).expect("it is restored");
+        assert_eq!(restored.tokens(), session.tokens());
+        let [here, there] = [&mut session, &mut restored].map(|s| answer(&model, s, &second));
+        assert_eq!(here, there);
+        // Behind the question, the second prompt goes on in another way.
+        let last = first.tokens.iter().rposition(|id| *id == first.media[0].placeholder);
+        assert!(here.1 > last.expect("a picture"), "{} of {}", here.1, first.tokens.len());
+        let mut cold = model.session(&exact()).expect("a session");
+        assert_eq!(answer(&model, &mut cold, &second).0, here.0);
+        for length in [saved.len() / 2, 200, 60, 9] {
+            assert!(block_on(model.restore(&saved[..length])).is_err(), "cut to {length} bytes");
+        }
+    }
+}
+
+#[test]
+fn long_pictures_are_read_at_once_where_there_is_room() {
+    let model = model("micro-moe-BF16", &Device::Cpu);
+    let media = [seen(Kind::Picture, &[(None, 40)])];
+    let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
+    let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
+    let prompt = prompt.expect("it fits");
+    let logits = |chunk, block| {
+        let options = SessionOptions { chunk, block, ..exact() };
+        let mut session = model.session(&options).expect("a session");
+        let tokens = session.soften(&prompt.tokens, &prompt.media).expect("places");
+        session.set_tokens(&tokens).expect("it fits");
+        block_on(session.logits())
+    };
+    assert!(matches!(logits(8, 0), Err(RuntimeError::BlockTooLong { tokens: 40, .. })));
+    let (whole, cut) = (logits(512, 0).expect("it runs"), logits(8, 40).expect("it runs"));
+    let worst = whole.iter().zip(&cut).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(worst < 1e-4, "{worst}");
+}
