@@ -21,6 +21,7 @@ use rullama_source::ByteSource;
 pub use combine::{Weighted, combine};
 pub use error::AdapterError;
 pub use fit::{Fit, Misfit, Target};
+pub use names::module;
 pub use peft::PeftFiles;
 
 /// The tensor whose pair changes the lookup of tokens, before it is scaled.

@@ -53,7 +53,7 @@ fn ends_with<'a>(module: &'a str, end: &str) -> Option<&'a str> {
 }
 
 /// The module of a tensor, as multimodal checkpoints name it.
-pub(crate) fn module(tensor: &str) -> Option<String> {
+pub fn module(tensor: &str) -> Option<String> {
     if tensor == HEAD {
         return Some("lm_head".into());
     }

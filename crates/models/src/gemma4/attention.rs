@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{Inputs, Kind, Layer, Pass, decoder::Around};
+use super::{Inputs, Kind, Layer, Pass, TrainPass, decoder::Around};
 use crate::build::{Build, Stream};
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.
@@ -54,7 +54,8 @@ fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<
     }
     let known = b.training.as_ref().and_then(|training| training.keys.get(&layer.donor));
     let (k, v) = *known.expect("a donor comes before the layers that share its keys");
-    b.graph.attention_train(q, k, v, around.window(layer))
+    let starts = b.input(TrainPass::STARTS, Type::u32([around.pass.tokens]));
+    b.graph.attention_train(q, (k, v), starts, around.window(layer))
 }
 
 /// Attention where tokens of a block see all of it: the keys and values of the whole block come first.

@@ -55,6 +55,9 @@ impl TrainPass {
     /// The gradient of the summed loss, an input `[1]`: one over the number of targets of all runs of a step.
     pub const SEED: &'static str = "seed";
 
+    /// For each token the first one it sees, an input, ids `[t]`: where its own sequence begins, if several are packed together.
+    pub const STARTS: &'static str = "starts";
+
     /// The parts of the supervised rows whose logits are made at a time.
     pub fn parts(&self) -> impl Iterator<Item = Range<usize>> {
         let (all, each) = (self.supervised, self.logit_rows.max(1));
