@@ -6,8 +6,14 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs,
+    bench::BenchArgs,
+    eval::EvalArgs,
+    load::size,
+    ops::OpsCommand,
+    perplexity::PerplexityArgs,
+    run::RunArgs,
+    serve::ServeArgs,
+    train::{CompareArgs, TrainArgs},
 };
 
 const AFTER_HELP: &str = "\
@@ -52,6 +58,10 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Train an adapter on your own data
+    Train(Box<TrainArgs>),
+    /// Compare how well a model predicts data with an adapter and without
+    EvalAdapter(CompareArgs),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -72,6 +82,8 @@ impl Command {
             Self::Bench(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
+            Self::Train(args) => args.json,
+            Self::EvalAdapter(args) => args.json,
             Self::Ops(command) => command.json(),
         }
     }

@@ -17,6 +17,7 @@ mod run;
 mod serve;
 mod show;
 mod tokens;
+mod train;
 mod verify;
 
 use std::process::ExitCode;
@@ -48,6 +49,8 @@ fn run(args: Args) -> Result<()> {
         Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
+        Command::Train(args) => train::train(&stores, &args),
+        Command::EvalAdapter(args) => train::compare(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
         Command::Ops(command) => ops::ops(&command),
     }

@@ -154,6 +154,11 @@ impl Run {
         &self.trainer
     }
 
+    /// Its rates.
+    pub fn schedule(&self) -> Schedule {
+        self.options.schedule
+    }
+
     /// Sequences that are learned from.
     pub fn sequences(&self) -> &[Example] {
         &self.train

@@ -212,6 +212,22 @@ impl Trainer {
         run(&self.model, ready, &pass, &mut self.memory, batch, 0).await
     }
 
+    /// The mean loss of some sequences as the model predicts them without the adapter.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn base_loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
+        let mut kept = Vec::new();
+        for pair in self.pairs.clone() {
+            let [_, b] = states(&pair);
+            kept.push((b.clone(), self.read_state(&b, pair.b.len()).await?));
+            self.write_state(&b, &vec![0.0; pair.b.len()]);
+        }
+        let loss = self.loss_of(batch).await;
+        kept.iter().for_each(|(b, numbers)| self.write_state(b, numbers));
+        loss
+    }
+
     /// The gradients since the last update, by name: `layers.0.self_attn.q_proj.lora_A`, with their shapes.
     ///
     /// # Errors

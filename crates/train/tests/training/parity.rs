@@ -36,13 +36,7 @@ fn trainer(name: &str, start: &str, device: &Device, memory: Option<u64>) -> (Tr
     (trainer.expect("a trainer"), golden)
 }
 
-fn check(
-    name: &str,
-    start: &str,
-    device: &Device,
-    memory: Option<u64>,
-    steps: usize,
-) -> Vec<f64> {
+fn check(name: &str, start: &str, device: &Device, memory: Option<u64>, steps: usize) -> Vec<f64> {
     let what = format!("{name} {start} on {}", device.name());
     let (mut trainer, golden) = trainer(name, start, device, memory);
     let example = golden.example();
