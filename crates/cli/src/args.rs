@@ -6,8 +6,15 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs, towers::TowersArgs,
+    bench::BenchArgs,
+    eval::EvalArgs,
+    load::size,
+    ops::OpsCommand,
+    perplexity::PerplexityArgs,
+    run::RunArgs,
+    serve::ServeArgs,
+    towers::TowersArgs,
+    train::{CompareArgs, TrainArgs},
 };
 
 const AFTER_HELP: &str = "\
@@ -54,6 +61,10 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Train an adapter on your own data
+    Train(Box<TrainArgs>),
+    /// Compare how well a model predicts data with an adapter and without
+    EvalAdapter(CompareArgs),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -75,6 +86,8 @@ impl Command {
             Self::BenchTowers(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
+            Self::Train(args) => args.json,
+            Self::EvalAdapter(args) => args.json,
             Self::Ops(command) => command.json(),
         }
     }

@@ -9,9 +9,10 @@ use clap::Args as Group;
 use rullama_runtime::{model::CacheType, session::SessionOptions};
 
 use crate::{
-    load::{DeviceArgs, Loader},
+    load::{DeviceArgs, Loader, size},
     locate::Stores,
     output::{print, print_json},
+    train::{self, bench::TrainBench},
 };
 use measure::{Bench, Test};
 
@@ -31,6 +32,15 @@ pub(crate) struct BenchArgs {
     /// Measured repetitions of each test; one more goes before them and is not counted
     #[arg(short = 'r', long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
+    /// Measure how fast an adapter learns instead: pairs on all projections, sequences of -p tokens
+    #[arg(long)]
+    train: bool,
+    /// The inner size of the pairs that learn
+    #[arg(long, default_value_t = 16, requires = "train")]
+    rank: usize,
+    /// GPU memory for training: as many layers are computed twice as that asks for
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB", requires = "train")]
+    memory: u64,
     /// Also print how long each kernel takes, where the GPU has timestamps
     #[arg(long)]
     profile: bool,
@@ -42,6 +52,17 @@ pub(crate) struct BenchArgs {
 }
 
 pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
+    if args.train {
+        let test = TrainBench {
+            model: &args.model,
+            tokens: args.prompt.first().copied().unwrap_or(0).max(2),
+            rank: args.rank,
+            memory: args.memory,
+            repetitions: args.repetitions,
+            json: args.json,
+        };
+        return train::bench::bench(stores, &test, &args.device);
+    }
     let tests = tests(args);
     if tests.is_empty() || args.repetitions == 0 {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");

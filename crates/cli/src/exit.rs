@@ -14,6 +14,7 @@ use rullama_server::ServerError;
 use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
+use rullama_train::TrainError;
 
 use crate::{interrupt, output::safe};
 
@@ -82,6 +83,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<RuntimeError>() {
         return Some(runtime_failure(error));
     }
+    if let Some(error) = cause.downcast_ref::<TrainError>() {
+        return train_failure(error);
+    }
     if let Some(error) = cause.downcast_ref::<VocabularyError>() {
         return Some(vocabulary_failure(error));
     }
@@ -143,6 +147,21 @@ fn runtime_failure(error: &RuntimeError) -> Failure {
             "unsupported_format" => Failure::BadFile,
             _ => Failure::Other,
         },
+    }
+}
+
+/// Nothing where its causes say more.
+fn train_failure(error: &TrainError) -> Option<Failure> {
+    match error {
+        TrainError::Runtime(error) => Some(runtime_failure(error)),
+        TrainError::DoesNotFit { .. } | TrainError::HostExperts { .. } => {
+            Some(Failure::Gpu("out_of_memory"))
+        }
+        TrainError::Line { .. }
+        | TrainError::NoTargets
+        | TrainError::Checkpoint { .. }
+        | TrainError::Adapter(_) => Some(Failure::BadFile),
+        _ => None,
     }
 }
 

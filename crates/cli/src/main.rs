@@ -19,6 +19,7 @@ mod serve;
 mod show;
 mod tokens;
 mod towers;
+mod train;
 mod verify;
 
 use std::process::ExitCode;
@@ -51,6 +52,8 @@ fn run(args: Args) -> Result<()> {
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
         Command::Eval(args) => eval::eval(&stores, &args),
+        Command::Train(args) => train::train(&stores, &args),
+        Command::EvalAdapter(args) => train::compare(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
         Command::Ops(command) => ops::ops(&command),
     }

@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{Branch, Finish, Mixture, Slice, Start},
 };
 
-use crate::{gemma4::Inputs, tensors::Catalog};
+use crate::{gemma4::Inputs, tensors::Catalog, training::Training};
 
 /// A graph whose weights are named relative to a scope: inside `blk.3`, `attn_norm` means `blk.3.attn_norm.weight`.
 pub(crate) struct Build<'a> {
@@ -15,6 +15,8 @@ pub(crate) struct Build<'a> {
     eps: f32,
     /// Every named value is made, at the price of speed.
     traced: bool,
+    /// Where adapters learn.
+    pub(crate) training: Option<Training>,
 }
 
 /// The residual stream on its way into products.
@@ -33,7 +35,7 @@ impl Stream {
     }
 
     /// The stream itself, if a product has not made a new one.
-    fn or(&self, made: Option<Value>) -> Value {
+    pub(crate) fn or(&self, made: Option<Value>) -> Value {
         made.or(self.h).unwrap_or(match self.start {
             Start::Rows(h) | Start::Norm { h, .. } => h,
             Start::Branch { branch, .. } => branch.residual,
@@ -43,7 +45,7 @@ impl Stream {
 
 impl<'a> Build<'a> {
     pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced }
+        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced, training: None }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -88,6 +90,12 @@ impl<'a> Build<'a> {
 
     /// Product with a weight, times its scale where the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
+        let y = self.frozen_linear(x, name);
+        self.adapted(y, x, name)
+    }
+
+    /// The same without adapters.
+    pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
         let weight = self.weight(name);
         let y = self.graph.linear(x, weight);
         let scale = format!("{name}.scale");
@@ -115,6 +123,15 @@ impl<'a> Build<'a> {
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
         let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale };
+        if self.trains() {
+            // One value crosses from a layer to the next.
+            let h = self.graph.add_norm(&branch, self.eps);
+            let start = match next {
+                Some(weight) => Start::Norm { h, weight, eps: self.eps },
+                None => Start::Rows(h),
+            };
+            return Stream { h: None, start };
+        }
         Stream { h: None, start: Start::Branch { branch, next, eps: self.eps } }
     }
 
@@ -135,6 +152,9 @@ impl<'a> Build<'a> {
 
     /// The stream, and its products with several weights, which are one product where they are stored alike.
     pub(crate) fn products(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        if self.trains() {
+            return self.trained_products(stream, names);
+        }
         let Some((weight, rows)) = self.stack(names) else {
             return self.apart(stream, names);
         };
@@ -149,6 +169,10 @@ impl<'a> Build<'a> {
 
     /// The stream, and `gelu(gate · x) ⊙ (up · x)`.
     pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
+        if self.trains() {
+            let (h, both) = self.trained_products(stream, &[gate, up]);
+            return (h, self.graph.geglu(both[0].value, both[1].value));
+        }
         let Some((weight, _)) = self.stack(&[gate, up]) else {
             let (h, x) = self.rows(stream);
             let (gate, up) = (self.linear(x, gate), self.linear(x, up));
@@ -161,6 +185,12 @@ impl<'a> Build<'a> {
     /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
     pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
         let weight = self.weight(name);
+        if self.trains() {
+            // The fused form would be computed again for its gradient.
+            let (_, x) = self.rows(stream);
+            let both = self.graph.linear_experts(x, &mixture.routes, weight);
+            return self.graph.geglu_halves(both);
+        }
         self.graph.product_of_experts(&stream.start, weight, mixture, &Finish::Geglu).1
     }
 
@@ -172,7 +202,7 @@ impl<'a> Build<'a> {
         long: Value,
         slice: usize,
     ) -> (Value, Value) {
-        let Some((weight, _)) = self.stack(&[gate]) else {
+        let Some((weight, _)) = self.stack(&[gate]).filter(|_| !self.trains()) else {
             let (h, x) = self.rows(stream);
             let gate = self.linear(x, gate);
             return (h, self.graph.gelu_mul_slice(gate, long, slice));
@@ -220,7 +250,7 @@ impl<'a> Build<'a> {
     }
 
     /// Several weights as one, with the rows of each; `None` if they are stored differently or have scales of their own.
-    fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
+    pub(crate) fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
         let types: Vec<&Type> = names
             .iter()
             .map(|name| self.catalog.get(&self.full(&format!("{name}.weight"))))

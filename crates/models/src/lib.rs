@@ -7,6 +7,8 @@ mod build;
 mod error;
 pub mod gemma4;
 mod tensors;
+mod training;
 
 pub use error::ModelError;
 pub use tensors::{Catalog, Expected};
+pub use training::{Adapted, Parameter};

@@ -3,6 +3,7 @@
 mod experts;
 mod load;
 mod memory;
+mod parts;
 mod rows;
 mod summary;
 mod warm;

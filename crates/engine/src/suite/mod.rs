@@ -27,18 +27,23 @@ use crate::{gpu::DeviceFacts, ops};
 /// All cases of all operations.
 pub fn cases() -> Vec<Case> {
     let folders = [
+        ops::accumulate::cases::cases,
         ops::adamw::cases::cases,
         ops::add::cases::cases,
         ops::add_norm::cases::cases,
         ops::argmax::cases::cases,
         ops::attention::cases::cases,
         ops::attention::everyone_cases::cases,
+        ops::columns::cases::cases,
         ops::convolution::cases::cases,
         ops::cross_entropy::cases::cases,
+        ops::dropout::cases::cases,
         ops::elementwise::cases::cases,
         ops::embed::cases::cases,
         ops::expert_groups::cases::cases,
         ops::experts_combine::cases::cases,
+        ops::gather_rows::cases::cases,
+        ops::gradient_norm::cases::cases,
         ops::head_norm_rope::cases::cases,
         ops::layer_norm::cases::cases,
         ops::linear::cases::cases,

@@ -1,5 +1,7 @@
 //! The decoder as a list.
 
+use std::ops::Range;
+
 use rullama_engine::{
     graph::{Element, Type, Value},
     ops::TopK,
@@ -113,6 +115,39 @@ pub struct Decoder {
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced);
+    let (mut around, mut stream) = begin(&mut b, config, pass);
+    for layer in &config.layers {
+        b.enter(&format!("blk.{}", layer.index));
+        let last_writer = layer.index + 1 == config.owners();
+        if pass.want == Want::Caches && last_writer {
+            attention::keys_and_values(&mut b, stream, layer, &around);
+            return around.end(b, None);
+        }
+        stream = one_layer(&mut b, stream, layer, &mut around);
+    }
+    let result = choose(&mut b, stream, config, pass);
+    around.end(b, Some(result))
+}
+
+/// The stream behind the last layer, before the last norm, and the operations of each layer.
+pub(super) fn layers(
+    b: &mut Build<'_>,
+    config: &Config,
+    pass: &Pass,
+) -> (Value, Vec<Range<usize>>) {
+    let (mut around, mut stream) = begin(b, config, pass);
+    let mut ranges = Vec::new();
+    for layer in &config.layers {
+        let first = b.graph.nodes().len();
+        b.enter(&format!("blk.{}", layer.index));
+        stream = one_layer(b, stream, layer, &mut around);
+        ranges.push(first..b.graph.nodes().len());
+    }
+    (stream.or(None), ranges)
+}
+
+/// The stream on its way into the first layer.
+fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'a>, Stream) {
     let ids = match pass.feed {
         Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
         Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
@@ -125,22 +160,10 @@ pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
         }
     };
     b.tap(h, "embed_scaled");
-    let extra = per_layer::inputs(&mut b, config, pass, ids, h);
-    let mut around = Around { config, pass, extra, segments: Vec::new() };
-
+    let extra = per_layer::inputs(b, config, pass, ids, h);
     b.enter("blk.0");
-    let mut stream = b.behind_norm(h, "attn_norm");
-    for layer in &config.layers {
-        b.enter(&format!("blk.{}", layer.index));
-        let last_writer = layer.index + 1 == config.owners();
-        if pass.want == Want::Caches && last_writer {
-            attention::keys_and_values(&mut b, stream, layer, &around);
-            return around.end(b, None);
-        }
-        stream = one_layer(&mut b, stream, layer, &mut around);
-    }
-    let result = choose(&mut b, stream, config, pass);
-    around.end(b, Some(result))
+    let stream = b.behind_norm(h, "attn_norm");
+    (Around { config, pass, extra, segments: Vec::new() }, stream)
 }
 
 /// What all layers share.
@@ -161,6 +184,14 @@ impl Around<'_> {
             Kind::Global => Inputs::ROPE_GLOBAL,
         };
         b.input(name, Type::f32([self.pass.tokens, layer.head / 2, 2]))
+    }
+
+    /// How many positions a query of a layer sees, itself included; all if there is no window.
+    pub(super) fn window(&self, layer: &Layer) -> Option<u32> {
+        match layer.kind {
+            Kind::Sliding => u32::try_from(self.config.window).ok(),
+            Kind::Global => None,
+        }
     }
 
     /// Whether the host computes a layer's experts.

@@ -2,14 +2,8 @@
 
 use std::ops::Range;
 
-use rullama_engine::{
-    cpu::Data,
-    executor::Device,
-    gpu::Fence,
-    graph::Step,
-    ops::{Draw, rope_table},
-};
-use rullama_models::gemma4::{Inputs, Kind, Want};
+use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
+use rullama_models::gemma4::{Inputs, Want};
 
 use super::{Session, ready::Ready, soft::is_soft};
 use crate::error::RuntimeError;
@@ -248,17 +242,9 @@ pub(super) fn want(pick: Pick) -> Want {
 const LOGIT_ROWS: usize = 32;
 
 fn write_rope(ready: &Ready, model: &crate::model::Inner, size: usize, first: usize) {
-    let config = &model.config;
     // Positions fit: a context has fewer than 2^24 tokens.
-    let positions = first as u32..(first + size) as u32;
-    if let Some(head) = config.head(Kind::Sliding) {
-        let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);
-        ready.write_numbers(Inputs::ROPE_SLIDING, &table);
-    }
-    if let Some(head) = config.head(Kind::Global) {
-        let factors = Some(model.rope_factors.as_slice());
-        let table = rope_table(positions, config.rope.global.into(), head, factors);
-        ready.write_numbers(Inputs::ROPE_GLOBAL, &table);
+    for (input, table) in model.rope_tables(first as u32..(first + size) as u32) {
+        ready.write_numbers(input, &table);
     }
 }
 

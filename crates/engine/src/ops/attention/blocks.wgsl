@@ -24,3 +24,8 @@ fn last_end(first: u32, last: u32) -> u32 {
     }
     return end;
 }
+
+// The first position a token sees.
+fn first_seen(token: u32) -> u32 {
+    return first_key(first_position() + token);
+}

@@ -18,3 +18,8 @@ fn seen_end(token: u32) -> u32 {
 fn last_end(first: u32, last: u32) -> u32 {
     return run.count;
 }
+
+// The first position a token sees.
+fn first_seen(token: u32) -> u32 {
+    return first_key(first_position() + token);
+}

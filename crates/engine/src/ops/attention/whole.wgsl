@@ -1,5 +1,6 @@
 // All tokens of a sequence are there, whatever the run says; each row's log of the sum of exponentials is kept.
 @group(0) @binding(6) var<storage, read_write> log_sums: array<f32>;
+@group(0) @binding(7) var<storage, read> starts: array<u32>;
 
 fn first_position() -> u32 {
     return 0u;
@@ -20,4 +21,9 @@ fn seen_end(token: u32) -> u32 {
 
 fn last_end(first: u32, last: u32) -> u32 {
     return seen_end(last);
+}
+
+// The first position a token sees.
+fn first_seen(token: u32) -> u32 {
+    return max(first_key(token), starts[token]);
 }
