@@ -6,8 +6,8 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs,
+    adapter::AdapterCommand, bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand,
+    perplexity::PerplexityArgs, run::RunArgs, serve::ServeArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -52,6 +52,9 @@ pub(crate) enum Command {
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Look at LoRA adapters, merge them into a model, or change their format
+    #[command(subcommand)]
+    Adapter(AdapterCommand),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -72,6 +75,7 @@ impl Command {
             Self::Bench(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
+            Self::Adapter(command) => command.json(),
             Self::Ops(command) => command.json(),
         }
     }

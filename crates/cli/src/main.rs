@@ -1,5 +1,7 @@
 //! The `rullama` program.
 
+mod adapter;
+mod adapters;
 mod args;
 mod bench;
 mod eval;
@@ -49,6 +51,7 @@ fn run(args: Args) -> Result<()> {
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
+        Command::Adapter(command) => adapter::adapter(&stores, &command),
         Command::Ops(command) => ops::ops(&command),
     }
 }
