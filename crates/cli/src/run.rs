@@ -20,6 +20,7 @@ use rullama_runtime::{RuntimeError, generate::Finish};
 use serde_json::json;
 
 use crate::{
+    adapters::AdapterArgs,
     interrupt::{self, Interrupted},
     load::DeviceArgs,
     locate::{DEMO_NAME, Stores},
@@ -73,6 +74,8 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     media: MediaArgs,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]

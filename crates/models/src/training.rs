@@ -12,7 +12,7 @@ use crate::build::{Build, Stream};
 
 /// A weight that gets an adapter, by its name without `.weight`: `blk.0.attn_q`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Adapted {
+pub struct Learner {
     /// The weight's name.
     pub name: String,
     /// Rows of `A`, columns of `B`.
@@ -33,7 +33,7 @@ pub struct Parameter {
 /// What a list under training knows beside its weights.
 #[derive(Debug)]
 pub(crate) struct Training {
-    adapters: BTreeMap<String, Adapted>,
+    adapters: BTreeMap<String, Learner>,
     dropout: f32,
     /// Parameters so far, in the order products use them.
     pub(crate) parameters: Vec<(Parameter, Value)>,
@@ -42,7 +42,7 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    pub(crate) fn new(adapters: &[Adapted], dropout: f32) -> Self {
+    pub(crate) fn new(adapters: &[Learner], dropout: f32) -> Self {
         let adapters = adapters.iter().map(|adapted| (adapted.name.clone(), adapted.clone()));
         Self { adapters: adapters.collect(), dropout, parameters: Vec::new(), keys: HashMap::new() }
     }
@@ -78,7 +78,7 @@ impl Build<'_> {
     pub(crate) fn adapted(&mut self, base: Value, x: Value, name: &str) -> Value {
         let full = self.full(name);
         let Some(training) = &self.training else { return base };
-        let Some(Adapted { rank, scale, .. }) = training.adapters.get(&full).cloned() else {
+        let Some(Learner { rank, scale, .. }) = training.adapters.get(&full).cloned() else {
             return base;
         };
         let dropout = training.dropout;

@@ -1,5 +1,6 @@
 //! What can go wrong with a model or a session.
 
+use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_engine::EngineError;
 use rullama_gguf::GgufError;
@@ -40,6 +41,12 @@ pub enum RuntimeError {
     /// A picture or a sound cannot be used.
     #[error(transparent)]
     Media(#[from] MediaError),
+    /// An adapter cannot be used.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+    /// Adapters of another model's session.
+    #[error("these adapters were made ready for another model; attach them to this one")]
+    OtherModelsAdapters,
     /// A tower of another model.
     #[error(
         "the tower makes rows of {tower} numbers, but the model reads {model}: it belongs to another model"
@@ -187,6 +194,7 @@ impl RuntimeError {
             Self::Placeholders { .. } | Self::NotWithMedia { .. } | Self::NotGiven { .. } => {
                 "bad_prompt"
             }
+            Self::Adapter(_) | Self::OtherModelsAdapters => "bad_adapter",
             Self::OtherTower { .. } | Self::NoMarker { .. } => "unsupported_model",
             Self::NoTower { .. } => "no_tower",
             Self::Constraint(_) => "bad_format",

@@ -31,6 +31,7 @@ use super::{
     timing,
 };
 use crate::{
+    adapters::Chosen,
     load::Loader,
     locate::{Place, Stores},
     media::{MediaArgs, MediaFile, Projectors},
@@ -41,6 +42,8 @@ use crate::{
 pub(super) struct Chat {
     name: String,
     loader: Loader,
+    /// What its answers are changed by.
+    adapters: Chosen,
     model: Model,
     session: Session,
     senses: Senses,
@@ -76,6 +79,7 @@ impl Chat {
         let place = stores.find(&args.model)?;
         let layers = Layers::of(&place)?;
         let projectors = args.media.projectors(stores, &place)?;
+        let adapters = Chosen::new(&place, &args.adapters)?;
         let context = args.ctx.or(layers.context());
         let loader = Loader::new(place, &args.device, context, CacheType::F16);
         let (model, load) = loader.load()?;
@@ -83,7 +87,8 @@ impl Chat {
         let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
-        let session = model.session(&session_options(context, loader.cache, 0))?;
+        let wanted = session_options(context, loader.cache, 0);
+        let session = adapters.session(&model, &wanted, &loader)?;
         Ok(Self {
             senses: Senses::new(&model, projectors.clone()),
             projectors,
@@ -94,6 +99,7 @@ impl Chat {
             perceiving: Duration::ZERO,
             name: args.model.clone(),
             loader,
+            adapters,
             model,
             session,
             load,
@@ -186,7 +192,8 @@ impl Chat {
 
     /// A session with nothing in it.
     fn new_session(&self, context: Option<usize>) -> Result<Session> {
-        Ok(self.model.session(&session_options(context, self.loader.cache, self.block))?)
+        let options = session_options(context, self.loader.cache, self.block);
+        self.adapters.session(&self.model, &options, &self.loader)
     }
 
     fn answer(&mut self, screen: &mut Screen, prompt: &Prompt) -> Result<Answer> {
@@ -262,7 +269,8 @@ impl Chat {
 
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
-        let restored = block_on(self.model.restore(&saved.session));
+        let adapters = self.session.adapters();
+        let restored = block_on(self.model.restore_with(adapters, &saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         (self.messages, self.perceived) = (saved.messages, saved.perceived);
@@ -297,10 +305,7 @@ struct Layers {
 impl Layers {
     fn of(place: &Place) -> Result<Self> {
         let Place::Store(files) = place else { return Ok(Self::default()) };
-        let ModelFiles { system, params, messages, adapters, .. } = &**files;
-        if !adapters.is_empty() {
-            note("this model's adapter is not applied yet: it answers as the model below it");
-        }
+        let ModelFiles { system, params, messages, .. } = &**files;
         let read = |message: &Value| serde_json::from_value(message.clone());
         let messages: Result<Vec<Message>, _> = messages.iter().flatten().map(read).collect();
         Ok(Self {
