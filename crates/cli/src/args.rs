@@ -6,8 +6,8 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs,
+    bench::BenchArgs, embed::EmbedArgs, eval::EvalArgs, load::size, ops::OpsCommand,
+    perplexity::PerplexityArgs, run::RunArgs, serve::ServeArgs,
 };
 
 const AFTER_HELP: &str = "\
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Verify(VerifyArgs),
     /// Measure how fast a model reads and writes on this machine
     Bench(BenchArgs),
+    /// Turn texts into vectors
+    Embed(EmbedArgs),
     /// Write a model's logits for given tokens to a file
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
@@ -70,6 +72,7 @@ impl Command {
             Self::Run(args) => args.json,
             Self::Serve(args) => args.json(),
             Self::Bench(args) => args.json,
+            Self::Embed(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
             Self::Ops(command) => command.json(),

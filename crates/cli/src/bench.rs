@@ -6,9 +6,13 @@ mod report;
 
 use anyhow::{Result, bail};
 use clap::Args as Group;
-use rullama_runtime::{model::CacheType, session::SessionOptions};
+use rullama_runtime::{
+    model::CacheType,
+    session::{DraftOptions, SessionOptions},
+};
 
 use crate::{
+    draft::DraftArgs,
     load::{DeviceArgs, Loader},
     locate::Stores,
     output::{print, print_json},
@@ -31,6 +35,11 @@ pub(crate) struct BenchArgs {
     /// Measured repetitions of each test; one more goes before them and is not counted
     #[arg(short = 'r', long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
+    /// Count this share of drafts as accepted, whatever the model says: for weights that mean nothing. Needs --draft
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    accept: Option<f32>,
+    #[command(flatten)]
+    draft: DraftArgs,
     /// Also print how long each kernel takes, where the GPU has timestamps
     #[arg(long)]
     profile: bool,
@@ -52,11 +61,22 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let (model, load) = loader.load()?;
     let options =
         SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
+    if args.accept.is_some() && !args.draft.asked() {
+        bail!("--accept needs --draft FILE or --draft ngram");
+    }
+    let draft = match args.draft.asked() {
+        true => args.draft.options(stores, &loader.place, &model)?,
+        false => None,
+    };
     let mut bench = Bench::new(model.session(&options)?, context);
     let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
     let mut measured = Vec::new();
     for test in tests {
         measured.push(bench.test(test, args.repetitions)?);
+        if let Some(draft) = draft.clone().filter(|_| !test.reads) {
+            let draft = DraftOptions { pretend: args.accept, ..draft };
+            measured.push(bench.drafted(test, args.repetitions, draft)?);
+        }
     }
     let profile = if args.profile { profile::profile(&mut bench)? } else { Vec::new() };
     let facts = report::Facts {
@@ -73,6 +93,11 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         return print_json(&report::as_json(&facts, &measured, &profile));
     }
     print(&report::as_text(&facts, &measured, &profile))
+}
+
+fn share(text: &str) -> Result<f32, &'static str> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or("give a number from 0 to 1")
 }
 
 /// Reading and writing at every depth.

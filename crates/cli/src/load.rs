@@ -132,19 +132,24 @@ impl Loader {
     }
 
     fn device(&self) -> Result<Device> {
-        if self.args.device == DeviceArg::Cpu {
-            return Ok(Device::Cpu);
+        open_device(self.args.device, self.exact)
+    }
+}
+
+/// Opens a device; an exact one has only kernels that round no more than f32 sums do.
+pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
+    if wanted == DeviceArg::Cpu {
+        return Ok(Device::Cpu);
+    }
+    match block_on(Gpu::open()) {
+        Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),
+        Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
+            if wanted == DeviceArg::Auto =>
+        {
+            note("no GPU was found, so the CPU computes; that is slow");
+            Ok(Device::Cpu)
         }
-        match block_on(Gpu::open()) {
-            Ok(gpu) => Ok(Device::Gpu(if self.exact { gpu.exact() } else { gpu })),
-            Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
-                if self.args.device == DeviceArg::Auto =>
-            {
-                note("no GPU was found, so the CPU computes; that is slow");
-                Ok(Device::Cpu)
-            }
-            Err(error) => Err(RuntimeError::from(error).into()),
-        }
+        Err(error) => Err(RuntimeError::from(error).into()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod args;
 mod bench;
+mod draft;
+mod embed;
 mod eval;
 mod exit;
 mod interrupt;
@@ -47,6 +49,7 @@ fn run(args: Args) -> Result<()> {
         Command::Run(args) => run::run(&stores, &args),
         Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
+        Command::Embed(args) => embed::embed(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
         Command::Ops(command) => ops::ops(&command),

@@ -19,6 +19,7 @@ use rullama_runtime::{RuntimeError, generate::Finish};
 use serde_json::json;
 
 use crate::{
+    draft::DraftArgs,
     interrupt::{self, Interrupted},
     load::DeviceArgs,
     locate::{DEMO_NAME, Stores},
@@ -71,6 +72,8 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    draft: DraftArgs,
     #[command(flatten)]
     device: DeviceArgs,
 }

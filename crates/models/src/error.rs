@@ -45,6 +45,34 @@ pub enum ModelError {
         /// The keys.
         keys: &'static str,
     },
+    /// A file that should hold a drafter holds something else.
+    #[error("{file} holds a `{found}` model, not a drafter (`gemma4-assistant`)")]
+    NoDrafter {
+        /// The file.
+        file: String,
+        /// What it says it is.
+        found: String,
+    },
+    /// A file that should hold an encoder of texts holds something else.
+    #[error(
+        "{file} holds a `{found}` model, which makes no vectors of texts; give an EmbeddingGemma"
+    )]
+    NoEmbedding {
+        /// The file.
+        file: String,
+        /// What it says it is.
+        found: String,
+    },
+    /// A drafter was made for another model.
+    #[error("this drafter belongs to another model: its {what} {drafter}, the model's {model}")]
+    OtherDrafter {
+        /// What does not fit, with a verb.
+        what: &'static str,
+        /// The drafter's.
+        drafter: usize,
+        /// The model's.
+        model: usize,
+    },
     /// A tensor is stored in a way no kernel reads.
     #[error(
         "tensor {name} is stored as {format}, which cannot be run; convert the model to another format"

@@ -4,6 +4,7 @@
 //! knows a device, a token loop or a file's bytes.
 
 mod build;
+pub mod embedding;
 mod error;
 pub mod gemma4;
 mod tensors;

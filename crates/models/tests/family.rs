@@ -160,6 +160,7 @@ impl Variant {
             traced: false,
             host_experts: 0,
             blocks: false,
+            hidden: false,
         };
         let mut segments = decoder(&config, &catalog, &pass).segments;
         assert_eq!(segments.len(), 1);

@@ -2,6 +2,8 @@
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
+pub mod drafter;
+pub mod embedder;
 mod error;
 pub mod generate;
 pub mod hearing;
@@ -11,6 +13,8 @@ mod tower;
 pub mod vision;
 pub mod vocabulary;
 
+pub use drafter::Drafter;
+pub use embedder::Embedder;
 pub use error::RuntimeError;
 pub use model::Model;
 pub use rullama_sampling::{options, sampling, stop};

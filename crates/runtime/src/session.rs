@@ -5,6 +5,9 @@
 //!
 //! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
 
+mod draft;
+mod gain;
+mod lookup;
 mod measure;
 mod plans;
 mod ready;
@@ -18,6 +21,7 @@ use std::collections::VecDeque;
 use rullama_engine::executor::{Memory, Results};
 use rullama_models::gemma4::Config;
 
+pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub use soft::Media;
 pub use steps::Pick;
 pub use trace::Tap;
@@ -26,7 +30,7 @@ pub(crate) use trace::{keep_tapped, tap};
 use crate::{
     error::RuntimeError,
     model::{CacheType, Model},
-    session::{plans::Plans, soft::Known},
+    session::{draft::Drafting, plans::Plans, soft::Known},
 };
 
 /// Context of a session that does not ask for another.
@@ -81,6 +85,10 @@ pub struct Session {
     ahead_pick: Option<Pick>,
     /// Pictures and sounds among the tokens.
     soft: Known,
+    /// Where the next tokens are guessed.
+    drafting: Option<Drafting>,
+    /// Whether runs that check drafts keep hidden states for a drafter.
+    keeps_hidden: bool,
 }
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
@@ -97,7 +105,11 @@ impl Session {
         }
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
-        let ring = ring_slots(model.config(), context, options.chunk.max(options.ahead));
+        let ring = ring_slots(
+            model.config(),
+            context,
+            options.chunk.max(options.ahead).max(MOST_DRAFTS + 1),
+        );
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
         }
@@ -116,6 +128,8 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: Known::default(),
+            drafting: None,
+            keeps_hidden: false,
         })
     }
 
@@ -210,6 +224,8 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: self.soft.clone(),
+            drafting: self.drafting.as_ref().map(Drafting::again),
+            keeps_hidden: self.keeps_hidden,
         })
     }
 
@@ -233,5 +249,8 @@ impl Session {
     fn drop_ahead(&mut self) {
         self.ahead.clear();
         self.ahead_pick = None;
+        if let Some(drafting) = &mut self.drafting {
+            drafting.forget();
+        }
     }
 }

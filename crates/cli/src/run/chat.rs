@@ -14,7 +14,7 @@ use rullama_runtime::{
     generate::{ChatOptions, Finish, JsonFormat, Prompt, prompt_of},
     model::CacheType,
     options::SamplingOptions,
-    session::SessionOptions,
+    session::{DraftOptions, DraftSource, SessionOptions},
 };
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value};
@@ -40,6 +40,8 @@ pub(super) struct Chat {
     loader: Loader,
     model: Model,
     session: Session,
+    /// How answers are drafted.
+    draft: Option<DraftOptions>,
     /// Time the model took to load, until an answer has reported it.
     load: Duration,
     options: SamplingOptions,
@@ -67,12 +69,15 @@ impl Chat {
         let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
-        let session = model.session(&session_options(context, loader.cache))?;
+        let mut session = model.session(&session_options(context, loader.cache))?;
+        let draft = args.draft.options(stores, &loader.place, &model)?;
+        session.draft(draft.clone())?;
         Ok(Self {
             name: args.model.clone(),
             loader,
             model,
             session,
+            draft,
             load,
             options,
             system: args.system.clone().or(layers.system),
@@ -154,6 +159,9 @@ impl Chat {
         let context = Some(self.session.context());
         let (model, load) = self.loader.load()?;
         self.session = model.session(&session_options(context, self.loader.cache))?;
+        // A drafter was lost with the device; answers are the same without it.
+        self.draft = self.draft.take().filter(|draft| matches!(draft.source, DraftSource::Text));
+        self.session.draft(self.draft.clone())?;
         (self.model, self.load) = (model, load);
         Ok(())
     }
@@ -168,7 +176,11 @@ impl Chat {
             ));
         }
         if verbose {
-            note_block(&timing::block(&answer.done, &answer.times, self.gpu_bytes()));
+            let mut block = timing::block(&answer.done, &answer.times, self.gpu_bytes());
+            if let Some(told) = crate::draft::told(&self.session) {
+                block.push_str(&format!("{:<21} {told}\n", "drafts:"));
+            }
+            note_block(&block);
         }
     }
 
@@ -197,6 +209,7 @@ impl Chat {
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
         let restored = block_on(self.model.restore(&saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
+        self.session.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         self.messages = saved.messages;
         Ok(())

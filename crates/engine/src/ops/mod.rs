@@ -20,6 +20,7 @@ pub(crate) mod linear_t;
 pub(crate) mod local_attention;
 pub(crate) mod lora;
 pub(crate) mod matmul;
+pub(crate) mod member;
 pub(crate) mod norm_sum;
 mod order;
 mod parts;
@@ -43,8 +44,8 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues,
-    QueryValues,
+    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionSpans, AttentionTrain,
+    OwnValues, QueryValues,
 };
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
@@ -60,6 +61,7 @@ pub use linear_t::LinearT;
 pub use local_attention::LocalAttention;
 pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
+pub use member::Member;
 pub use norm_sum::NormSum;
 pub use ple::Ple;
 pub use pool::Pool;

@@ -1,7 +1,7 @@
 //! The decoder as a list.
 
 use rullama_engine::{
-    graph::{Element, Type, Value},
+    graph::{Element, Graph, Type, Value},
     ops::TopK,
 };
 
@@ -36,6 +36,8 @@ pub struct Pass {
     pub host_experts: usize,
     /// Whether tokens of a block (those of a picture) see all of it on sliding layers; where blocks end is an input then.
     pub blocks: bool,
+    /// Whether the rows that enter the head are kept for a drafter, in the state [`Inputs::HIDDEN`].
+    pub hidden: bool,
 }
 
 /// Where tokens come from.
@@ -45,6 +47,8 @@ pub enum Feed {
     Ids,
     /// The token that the last run chose: it stays on the device.
     Token,
+    /// The last token and drafts of what follows, in the state [`Inputs::DRAFTS`].
+    Drafts,
     /// The host writes ids, for the table of per-layer inputs, and the rows that stand for the tokens: some are no tokens but
     /// parts of pictures and sounds.
     Rows,
@@ -61,6 +65,19 @@ pub enum Want {
     Greedy,
     /// A drawn next token, of one token.
     Drawn,
+    /// The most likely next token of each of a few tokens, which are computed apart.
+    GreedyEach,
+    /// A drawn next token of each of a few tokens, which are computed apart.
+    DrawnEach,
+    /// Logits of a few tokens, which are computed apart.
+    LogitsEach,
+}
+
+impl Want {
+    /// Whether tokens are computed apart, as in runs of one.
+    pub fn apart(self) -> bool {
+        matches!(self, Self::GreedyEach | Self::DrawnEach | Self::LogitsEach)
+    }
 }
 
 /// Names of inputs and states that the host writes.
@@ -76,6 +93,10 @@ impl Inputs {
     pub const BLOCKS: &'static str = "blocks";
     /// The last chosen token, a state `u32[1]`.
     pub const TOKEN: &'static str = "token";
+    /// The last chosen token and drafts of what follows, a state `u32[t]`.
+    pub const DRAFTS: &'static str = "drafts";
+    /// Rows that entered the head, a state `[t, d]`.
+    pub const HIDDEN: &'static str = "hidden";
     /// Rows of the table of per-layer inputs `[t, layers · p]`.
     pub const PER_LAYER: &'static str = "per_layer";
     /// Cosines and sines of sliding layers `[t, e/2, 2]`.
@@ -113,13 +134,17 @@ pub struct Decoder {
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced);
+    if pass.want.apart() {
+        b.graph = Graph::of_tokens_apart();
+    }
     let ids = match pass.feed {
+        Feed::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
         Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
         Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
     let h = match pass.feed {
         Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
-        Feed::Ids | Feed::Token => {
+        Feed::Ids | Feed::Token | Feed::Drafts => {
             let table = b.weight("token_embd");
             b.graph.embed(ids, table, (config.width as f64).sqrt() as f32)
         }
@@ -237,6 +262,10 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
     let (h, x) = b.rows(stream);
     b.tap(h, format!("layer.{}.out", config.layers.len() - 1));
     b.tap(x, "final_norm");
+    if pass.hidden {
+        let hidden = b.graph.state(Inputs::HIDDEN, Type::f32([pass.tokens, config.width]));
+        b.graph.store(hidden, x);
+    }
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
     let logits = b.linear(x, head);
     let mut logits = b.graph.softcap(logits, config.softcap);
@@ -244,18 +273,39 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
-    let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
     match pass.want {
-        Want::Caches | Want::Logits => {
+        Want::Caches | Want::Logits | Want::LogitsEach => {
             b.graph.keep(logits);
-            return logits;
+            logits
         }
-        Want::Greedy => b.graph.argmax_into(token, logits),
+        Want::Greedy => {
+            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+            b.graph.argmax_into(token, logits);
+            token
+        }
         Want::Drawn => {
-            let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
-            let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
+            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+            let (ids, largest, draw) = drawing(b, logits, config);
             b.graph.sample_into(token, ids, largest, draw);
+            token
+        }
+        Want::GreedyEach => {
+            let tokens = b.graph.argmax(logits);
+            b.graph.keep(tokens);
+            tokens
+        }
+        Want::DrawnEach => {
+            let (ids, largest, draw) = drawing(b, logits, config);
+            let tokens = b.graph.sample(ids, largest, draw);
+            b.graph.keep(tokens);
+            tokens
         }
     }
-    token
+}
+
+/// What a draw takes: ids, their logits, and how to draw.
+fn drawing(b: &mut Build<'_>, logits: Value, config: &Config) -> (Value, Value, Value) {
+    let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
+    let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
+    (ids, largest, draw)
 }

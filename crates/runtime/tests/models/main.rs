@@ -3,6 +3,8 @@
 mod answers;
 mod chunks;
 mod counts;
+mod drafts;
+mod embeddings;
 mod experts;
 mod files;
 mod golden;

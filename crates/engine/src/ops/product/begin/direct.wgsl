@@ -1,9 +1,9 @@
 // x is read from memory by every team.
 //#use columns
-fn begin(group: vec3<u32>, lane: Lane) {}
+fn begin(first_turn: u32, lane: Lane) {}
 
 fn column_at(unit: u32) -> Column {
-    return column_of(x_unit(0u, unit));
+    return column_of(x_unit(token * p.x_columns, unit));
 }
 
 fn unit_sum(unit: u32, column: Column) -> f32 {
