@@ -2,10 +2,12 @@
 
 mod measure;
 mod profile;
+mod relatives;
 mod report;
 
 use anyhow::{Result, bail};
 use clap::Args as Group;
+use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
     model::CacheType,
     session::{DraftOptions, SessionOptions},
@@ -51,6 +53,14 @@ pub(crate) struct BenchArgs {
 }
 
 pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
+    let (_, gguf) = stores.open(&args.model)?;
+    if EmbeddingConfig::is_embedding(&gguf) {
+        return relatives::embeddings(&gguf, args);
+    }
+    if DiffusionConfig::is_diffusion(&gguf) {
+        return relatives::diffusion(gguf, args);
+    }
+    drop(gguf);
     let tests = tests(args);
     if tests.is_empty() || args.repetitions == 0 {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");

@@ -10,7 +10,7 @@ pub enum ModelError {
     #[error(transparent)]
     Key(#[from] GgufError),
     /// The file holds another kind of model.
-    #[error("{file} holds a `{found}` model; this program runs gemma4 models")]
+    #[error("{file} holds a `{found}` model; {}", hint(found))]
     Architecture {
         /// The file.
         file: String,
@@ -91,6 +91,18 @@ pub enum ModelError {
         /// The tensor.
         name: String,
     },
+}
+
+/// What can be done with another kind of model.
+fn hint(architecture: &str) -> &'static str {
+    match architecture {
+        "gemma4-assistant" => "it drafts for another model: give it as that model's drafter",
+        "gemma-embedding" | "gemma-embedding2" => {
+            "it makes vectors of texts and writes none: embed texts with it"
+        }
+        "diffusion-gemma" => "it writes blocks of text, which only some commands can do",
+        _ => "this program runs gemma4 models",
+    }
 }
 
 fn list(names: &[String]) -> String {

@@ -2,6 +2,7 @@
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
+pub mod denoise;
 pub mod drafter;
 pub mod embedder;
 mod error;
@@ -13,6 +14,7 @@ mod tower;
 pub mod vision;
 pub mod vocabulary;
 
+pub use denoise::Denoiser;
 pub use drafter::Drafter;
 pub use embedder::Embedder;
 pub use error::RuntimeError;

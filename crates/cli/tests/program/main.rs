@@ -6,6 +6,7 @@ mod bench;
 mod demo;
 mod detokenize;
 mod eval;
+mod family;
 #[cfg(unix)]
 mod interrupt;
 mod list;

@@ -7,6 +7,7 @@ pub(crate) mod argmax;
 pub(crate) mod attention;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
+pub(crate) mod denoise;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
 pub(crate) mod expert_groups;
@@ -49,6 +50,7 @@ pub use attention::{
 };
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
+pub use denoise::{Chances, Places, Settle};
 pub use elementwise::Elementwise;
 pub use embed::Embed;
 pub use expert_groups::{ExpertGroups, Routes};

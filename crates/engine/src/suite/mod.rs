@@ -36,6 +36,7 @@ pub fn cases() -> Vec<Case> {
         ops::attention::spans_cases::cases,
         ops::convolution::cases::cases,
         ops::cross_entropy::cases::cases,
+        ops::denoise::cases::cases,
         ops::elementwise::cases::cases,
         ops::embed::cases::cases,
         ops::expert_groups::cases::cases,

@@ -31,6 +31,8 @@ pub struct Config {
     pub experts: Option<Experts>,
     /// From the first to the last.
     pub layers: Vec<Layer>,
+    /// The tensor that scales a layer's result, where there is one.
+    pub layer_scale: &'static str,
 }
 
 /// How positions turn heads.
@@ -106,7 +108,12 @@ impl Config {
                 found: architecture.into(),
             });
         }
-        let keys = Keys { gguf, prefix: "gemma4" };
+        Self::of_keys(&Keys { gguf, prefix: "gemma4" })
+    }
+
+    /// The same for relatives, whose keys have another prefix.
+    pub(super) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
+        let gguf = keys.gguf;
         let count = keys.positive("block_count")?;
         let kinds = keys.kinds(count)?;
         let shared = keys.optional("attention.shared_kv_layers")?.unwrap_or(0);
@@ -134,8 +141,9 @@ impl Config {
             per_layer,
             experts,
             layers: keys.layers(&kinds, shared)?,
+            layer_scale: "layer_output_scale",
         };
-        config.check(&keys)?;
+        config.check(keys)?;
         Ok(config)
     }
 

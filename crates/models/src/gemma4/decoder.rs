@@ -151,7 +151,7 @@ pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     };
     b.tap(h, "embed_scaled");
     let extra = per_layer::inputs(&mut b, config, pass, ids, h);
-    let mut around = Around { config, pass, extra, segments: Vec::new() };
+    let mut around = Around { config, pass, extra, segments: Vec::new(), canvas: false };
 
     b.enter("blk.0");
     let mut stream = b.behind_norm(h, "attn_norm");
@@ -176,9 +176,16 @@ pub(super) struct Around<'a> {
     pub(super) extra: Option<Value>,
     /// Segments that have ended.
     pub(super) segments: Vec<Segment>,
+    /// Whether tokens are places of a canvas, which see each other and a prompt.
+    pub(super) canvas: bool,
 }
 
-impl Around<'_> {
+impl<'a> Around<'a> {
+    /// Around the layers of a canvas.
+    pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
+        Self { config, pass, extra: None, segments: Vec::new(), canvas: true }
+    }
+
     /// Positions as a layer's heads see them.
     pub(super) fn positions(&self, b: &mut Build<'_>, layer: &Layer) -> Value {
         let name = match layer.kind {
@@ -200,7 +207,12 @@ impl Around<'_> {
 }
 
 /// Takes the residual stream on its way into a layer and gives it on its way into what follows.
-fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &mut Around<'_>) -> Stream {
+pub(super) fn one_layer(
+    b: &mut Build<'_>,
+    stream: Stream,
+    layer: &Layer,
+    around: &mut Around<'_>,
+) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
     let (h, a) = attention::attention(b, stream, layer, around);
@@ -220,7 +232,8 @@ fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &mut Arou
             (h, a, "post_norm")
         }
     };
-    let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
+    let scale = around.config.layer_scale;
+    let scale = b.has(&format!("{scale}.weight")).then(|| b.weight(scale));
     let next = following_norm(b, layer, around.config);
     b.joined(&Join { h, a, name: norm, scale }, Some(next))
 }

@@ -6,6 +6,7 @@ pub mod audio;
 mod clamps;
 pub(crate) mod config;
 mod decoder;
+pub mod diffusion;
 pub(crate) mod expected;
 mod feed_forward;
 mod per_layer;

@@ -41,6 +41,8 @@ pub struct DraftOptions {
     pub source: DraftSource,
     /// Drafts of a round, at most.
     pub most: usize,
+    /// Whether there are fewer or none where that is faster.
+    pub adapt: bool,
     /// The share of drafts that count as accepted, whatever the model says: to measure speed with weights that mean nothing. The answer
     /// is not the model's then.
     pub pretend: Option<f32>,
@@ -49,7 +51,7 @@ pub struct DraftOptions {
 impl DraftOptions {
     /// The usual way.
     pub fn new(source: DraftSource) -> Self {
-        Self { source, most: USUAL_DRAFTS, pretend: None }
+        Self { source, most: USUAL_DRAFTS, adapt: true, pretend: None }
     }
 }
 
@@ -92,7 +94,7 @@ pub(super) struct Drafting {
 
 impl Drafting {
     fn new(options: DraftOptions, cost: f64) -> Self {
-        let gain = Gain::new(options.most, cost, options.pretend.is_some());
+        let gain = Gain::new(options.most, cost, !options.adapt || options.pretend.is_some());
         Self {
             options,
             gain,
@@ -178,9 +180,13 @@ impl Session {
 
     /// Whether the next token shall come from a round with drafts.
     pub(super) fn drafts_now(&self) -> bool {
-        self.drafting
-            .as_ref()
-            .is_some_and(|drafting| !drafting.chosen.is_empty() || drafting.gain.length() > 0)
+        let Some(drafting) = &self.drafting else { return false };
+        let length = drafting.gain.length();
+        let found = match drafting.options.source {
+            DraftSource::Drafter(_) => length > 0,
+            DraftSource::Text => !look_up(&self.tokens, length).is_empty(),
+        };
+        found || !drafting.chosen.is_empty()
     }
 
     /// The next token, from a round with drafts if none is left of the last one; `None` at the end of the context.

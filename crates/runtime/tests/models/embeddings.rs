@@ -106,7 +106,8 @@ fn texts_get_their_words_and_ends() {
     assert!(cut && ids.len() == 2048 && ids.last() == Some(&1), "{} tokens", ids.len());
     let query = EmbedOptions { prompt: EmbeddingPrompt::Query, ..EmbedOptions::default() };
     let asked = block_on(embedder.embed(&["Hello"], query)).expect("a vector");
-    let spelled = block_on(embedder.embed(&["task: search result | query: Hello"], EmbedOptions::default()));
+    let spelled =
+        block_on(embedder.embed(&["task: search result | query: Hello"], EmbedOptions::default()));
     assert_eq!(asked, spelled.expect("a vector"));
 }
 

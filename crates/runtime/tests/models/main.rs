@@ -3,6 +3,7 @@
 mod answers;
 mod chunks;
 mod counts;
+mod denoise;
 mod drafts;
 mod embeddings;
 mod experts;
