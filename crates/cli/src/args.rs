@@ -8,6 +8,7 @@ use rullama_store::Digest;
 use crate::{
     adapter::AdapterCommand,
     bench::BenchArgs,
+    embed::EmbedArgs,
     eval::EvalArgs,
     load::size,
     ops::OpsCommand,
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Measure how fast pictures and sounds are perceived on this machine
     BenchTowers(TowersArgs),
+    /// Turn texts into vectors
+    Embed(EmbedArgs),
     /// Write a model's logits for given tokens to a file
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
@@ -88,6 +91,7 @@ impl Command {
             Self::Serve(args) => args.json(),
             Self::Bench(args) => args.json,
             Self::BenchTowers(args) => args.json,
+            Self::Embed(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
             Self::Train(args) => args.json,

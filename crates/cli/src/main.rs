@@ -4,6 +4,8 @@ mod adapter;
 mod adapters;
 mod args;
 mod bench;
+mod draft;
+mod embed;
 mod eval;
 mod exit;
 mod interrupt;
@@ -53,6 +55,7 @@ fn run(args: Args) -> Result<()> {
         Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
+        Command::Embed(args) => embed::embed(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
         Command::Train(args) => train::train(&stores, &args),
         Command::EvalAdapter(args) => train::compare(&stores, &args),

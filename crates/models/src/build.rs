@@ -339,7 +339,7 @@ impl<'a> Build<'a> {
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
         let Start::Branch { branch, next: Some(weight), eps } = stream.start else { return None };
-        let one = self.graph.ty(branch.residual).shape.rows() == 1;
+        let one = self.graph.ty(branch.residual).shape.rows() == 1 || self.graph.tokens_apart();
         let (last, others) = names.split_last().filter(|_| one)?;
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;

@@ -5,6 +5,7 @@
 
 mod adapted;
 mod build;
+pub mod embedding;
 mod error;
 pub mod gemma4;
 mod tensors;

@@ -132,6 +132,7 @@ impl Model {
             traced: false,
             host_experts: self.host_experts(),
             blocks: false,
+            hidden: false,
         };
         let list = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
         let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();

@@ -170,6 +170,17 @@ pub enum RuntimeError {
         /// Tokens the model was trained for.
         trained: usize,
     },
+    /// The file has no usable vocabulary, and texts were given.
+    #[error("the file has no vocabulary, so it cannot read texts; give the model itself")]
+    NoVocabulary,
+    /// A vector cannot have so many numbers.
+    #[error("a vector of {asked} numbers is not possible: choose 1 to {most}")]
+    Dimensions {
+        /// What was asked for.
+        asked: usize,
+        /// What the model makes.
+        most: usize,
+    },
     /// A saved session does not belong here.
     #[error("the saved session {why}")]
     Saved {
@@ -186,7 +197,8 @@ impl RuntimeError {
             Self::Model(ModelError::MissingTensors { .. }) => "missing_tensor",
             Self::Model(ModelError::UnsupportedFormat { .. }) => "unsupported_format",
             Self::Model(_) => "unsupported_model",
-            Self::Vocabulary(_) | Self::Family(_) => "bad_vocabulary",
+            Self::Vocabulary(_) | Self::Family(_) | Self::NoVocabulary => "bad_vocabulary",
+            Self::Dimensions { .. } => "bad_options",
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",

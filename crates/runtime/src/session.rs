@@ -5,6 +5,9 @@
 //!
 //! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
 
+mod draft;
+mod gain;
+mod lookup;
 mod measure;
 mod plans;
 mod ready;
@@ -18,6 +21,7 @@ use std::collections::VecDeque;
 use rullama_engine::executor::{Memory, Results};
 use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
+pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub use soft::Media;
 pub use steps::Pick;
 pub use trace::Tap;
@@ -27,7 +31,7 @@ use crate::{
     adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
-    session::{plans::Plans, soft::Known},
+    session::{draft::Drafting, plans::Plans, soft::Known},
 };
 
 /// Context of a session that does not ask for another.
@@ -87,6 +91,10 @@ pub struct Session {
     soft: Known,
     /// What changes the model's answers.
     adapters: Option<Adapters>,
+    /// Where the next tokens are guessed.
+    drafting: Option<Drafting>,
+    /// Whether runs that check drafts keep hidden states for a drafter.
+    keeps_hidden: bool,
 }
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
@@ -109,7 +117,7 @@ impl Session {
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
         let block = if sees_blocks(model.config()) { options.block } else { 0 };
-        let room = options.chunk.max(options.ahead).max(block);
+        let room = options.chunk.max(options.ahead).max(block).max(MOST_DRAFTS + 1);
         let ring = ring_slots(model.config(), context, room);
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
@@ -130,6 +138,8 @@ impl Session {
             ahead_pick: None,
             soft: Known::default(),
             adapters: None,
+            drafting: None,
+            keeps_hidden: false,
         })
     }
 
@@ -252,6 +262,8 @@ impl Session {
             ahead_pick: None,
             soft: self.soft.clone(),
             adapters: self.adapters.clone(),
+            drafting: self.drafting.as_ref().map(Drafting::again),
+            keeps_hidden: self.keeps_hidden,
         })
     }
 
@@ -275,5 +287,8 @@ impl Session {
     fn drop_ahead(&mut self) {
         self.ahead.clear();
         self.ahead_pick = None;
+        if let Some(drafting) = &mut self.drafting {
+            drafting.forget();
+        }
     }
 }

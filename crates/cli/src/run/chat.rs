@@ -16,7 +16,7 @@ use rullama_runtime::{
     model::CacheType,
     options::SamplingOptions,
     senses::{Medium, Perceived},
-    session::{MOST_TOKENS, SessionOptions},
+    session::{DraftOptions, DraftSource, MOST_TOKENS, SessionOptions},
 };
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value};
@@ -58,6 +58,8 @@ pub(super) struct Chat {
     block: usize,
     /// Time the towers took, until an answer has reported it.
     perceiving: Duration,
+    /// How answers are drafted.
+    draft: Option<DraftOptions>,
     /// Time the model took to load, until an answer has reported it.
     load: Duration,
     options: SamplingOptions,
@@ -88,7 +90,9 @@ impl Chat {
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
         let wanted = session_options(context, loader.cache, 0);
-        let session = adapters.session(&model, &wanted, &loader)?;
+        let mut session = adapters.session(&model, &wanted, &loader)?;
+        let draft = args.draft.options(stores, &loader.place, &model)?;
+        session.draft(draft.clone())?;
         Ok(Self {
             senses: Senses::new(&model, projectors.clone()),
             projectors,
@@ -102,6 +106,7 @@ impl Chat {
             adapters,
             model,
             session,
+            draft,
             load,
             options,
             system: args.system.clone().or(layers.system),
@@ -193,7 +198,9 @@ impl Chat {
     /// A session with nothing in it.
     fn new_session(&self, context: Option<usize>) -> Result<Session> {
         let options = session_options(context, self.loader.cache, self.block);
-        self.adapters.session(&self.model, &options, &self.loader)
+        let mut session = self.adapters.session(&self.model, &options, &self.loader)?;
+        session.draft(self.draft.clone())?;
+        Ok(session)
     }
 
     fn answer(&mut self, screen: &mut Screen, prompt: &Prompt) -> Result<Answer> {
@@ -225,6 +232,8 @@ impl Chat {
         let context = Some(self.session.context());
         (self.model, self.load) = self.loader.load()?;
         self.senses = Senses::new(&self.model, self.projectors.clone());
+        // A drafter was lost with the device; answers are the same without it.
+        self.draft = self.draft.take().filter(|draft| matches!(draft.source, DraftSource::Text));
         self.session = self.new_session(context)?;
         Ok(())
     }
@@ -239,7 +248,11 @@ impl Chat {
             ));
         }
         if verbose {
-            note_block(&timing::block(&answer.done, &answer.times, self.gpu_bytes()));
+            let mut block = timing::block(&answer.done, &answer.times, self.gpu_bytes());
+            if let Some(told) = crate::draft::told(&self.session) {
+                block.push_str(&format!("{:<21} {told}\n", "drafts:"));
+            }
+            note_block(&block);
         }
     }
 
@@ -272,6 +285,7 @@ impl Chat {
         let adapters = self.session.adapters();
         let restored = block_on(self.model.restore_with(adapters, &saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
+        self.session.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         (self.messages, self.perceived) = (saved.messages, saved.perceived);
         // The session has the room it was saved with.

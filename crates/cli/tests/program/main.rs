@@ -8,6 +8,7 @@ mod demo;
 mod detokenize;
 mod eval;
 mod eval_media;
+mod family;
 #[cfg(unix)]
 mod interrupt;
 mod list;

@@ -30,6 +30,21 @@ impl Weights {
         }
     }
 
+    /// These and others of the same executor, which stay shared.
+    ///
+    /// # Panics
+    /// If the others are on another executor.
+    #[must_use]
+    pub fn joined(&self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Cpu(these), Self::Cpu(others)) => {
+                Self::Cpu(these.clone().into_iter().chain(others.clone()).collect())
+            }
+            (Self::Gpu(these), Self::Gpu(others)) => Self::Gpu(these.joined(others)),
+            _ => panic!("weights are on different executors"),
+        }
+    }
+
     /// Makes room for a weight of a list; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ pub struct Weights {
 }
 
 /// A weight's slabs and their buffers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Resident {
     pub(crate) slabs: Slabs,
     pub(crate) buffers: Vec<Buffer>,
@@ -35,6 +35,14 @@ impl Weights {
     /// The device they are on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
+    }
+
+    /// These and others of the same device, whose buffers are shared.
+    #[must_use]
+    pub fn joined(&self, others: &Self) -> Self {
+        let mut known = self.known.clone();
+        known.extend(others.known.iter().map(|(name, weight)| (name.clone(), weight.clone())));
+        Self { gpu: self.gpu.clone(), known }
     }
 
     /// Makes room for a weight under the name its list has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));

@@ -63,12 +63,24 @@ pub struct ValueInfo {
 pub struct Graph {
     values: Vec<ValueInfo>,
     nodes: Vec<Node>,
+    apart: bool,
 }
 
 impl Graph {
     /// An empty list.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty list whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
+    /// side. Rows behind the live ones are not made.
+    pub fn of_tokens_apart() -> Self {
+        Self { apart: true, ..Self::default() }
+    }
+
+    /// Whether tokens are computed apart.
+    pub fn tokens_apart(&self) -> bool {
+        self.apart
     }
 
     /// A value the host writes before each run.

@@ -9,6 +9,7 @@ pub(crate) mod attention;
 pub(crate) mod columns;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
+pub(crate) mod denoise;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
@@ -25,6 +26,7 @@ pub(crate) mod linear_t;
 pub(crate) mod local_attention;
 pub(crate) mod lora;
 pub(crate) mod matmul;
+pub(crate) mod member;
 pub(crate) mod norm_sum;
 mod order;
 mod parts;
@@ -49,12 +51,13 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues,
-    QueryValues,
+    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionSpans, AttentionTrain,
+    OwnValues, QueryValues,
 };
 pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
+pub use denoise::{Chances, Places, Settle};
 pub use dropout::Dropout;
 pub use elementwise::Elementwise;
 pub use embed::Embed;
@@ -70,6 +73,7 @@ pub use linear_t::LinearT;
 pub use local_attention::LocalAttention;
 pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
+pub use member::Member;
 pub use norm_sum::NormSum;
 pub use ple::Ple;
 pub use pool::Pool;

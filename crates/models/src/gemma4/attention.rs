@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{Inputs, Kind, Layer, Pass, TrainPass, decoder::Around};
+use super::{Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
 use crate::build::{Build, Stream};
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.
@@ -35,6 +35,7 @@ pub(super) fn attention(
     let window = around.window(layer);
     let eps = b.eps();
     let heads = match window.filter(|_| around.pass.blocks) {
+        _ if around.canvas => on_canvas(b, &queries, own, (layer.kind, around.pass.tokens)),
         Some(window) => in_blocks(b, &queries, own, window, around.pass.tokens),
         None => b.graph.attention_qkv(queries, own, window, eps),
     };
@@ -73,6 +74,22 @@ fn in_blocks(
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
     b.graph.attention_blocks(q, (k_cache, v_cache), window, blocks)
+}
+
+/// Attention of the places of a canvas: its keys and values stand behind the prompt's for the time of a run.
+fn on_canvas(
+    b: &mut Build<'_>,
+    queries: &QueryValues,
+    own: Option<OwnValues>,
+    (kind, tokens): (Kind, usize),
+) -> Value {
+    let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    if let Some(OwnValues { k, v, k_norm }) = own {
+        b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+    }
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
+    let spans = b.input(spans_name(kind), Type::u32([tokens, 2]));
+    b.graph.attention_spans(q, k_cache, v_cache, spans)
 }
 
 /// Heads behind their norms, before they are turned: made only to be seen, since attention makes both at once.

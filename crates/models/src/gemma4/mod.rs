@@ -1,11 +1,13 @@
 //! The Gemma 4 text decoder: E2B, E4B, 12B, 31B and the mixture of experts 26B-A4B, from one definition.
 
+pub mod assistant;
 mod attention;
 pub mod audio;
 mod clamps;
-mod config;
+pub(crate) mod config;
 mod decoder;
-mod expected;
+pub mod diffusion;
+pub(crate) mod expected;
 mod feed_forward;
 mod per_layer;
 mod segment;

@@ -90,6 +90,7 @@ impl TrainPass {
             traced: false,
             host_experts: 0,
             blocks: false,
+            hidden: false,
         }
     }
 }

@@ -153,6 +153,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         traced: false,
         host_experts: 0,
         blocks: false,
+        hidden: false,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a list has a segment").graph

@@ -24,6 +24,11 @@ impl Plans {
         self.0.clear();
     }
 
+    /// Lists that check drafts are made anew: others are checked from here on.
+    pub(super) fn forget_drafts(&mut self) {
+        self.0.retain(|(want, ..), _| !want.apart());
+    }
+
     pub(super) fn gpu_bytes(&self) -> u64 {
         self.0.values().map(|ready| ready.gpu_bytes()).sum()
     }
@@ -32,10 +37,14 @@ impl Plans {
 impl Session {
     /// What a list of this kind looks like in this session.
     pub(super) fn pass(&self, want: Want, tokens: usize) -> Pass {
-        let chosen = matches!(want, Want::Greedy | Want::Drawn);
+        let feed = match want {
+            Want::Caches | Want::Logits | Want::LogitsEach => Feed::Ids,
+            Want::Greedy | Want::Drawn => Feed::Token,
+            Want::GreedyEach | Want::DrawnEach => Feed::Drafts,
+        };
         Pass {
             tokens,
-            feed: if chosen { Feed::Token } else { Feed::Ids },
+            feed,
             table: self.model.0.table_resident,
             want,
             context: self.context,
@@ -45,6 +54,7 @@ impl Session {
             traced: false,
             host_experts: self.model.0.host_experts,
             blocks: false,
+            hidden: feed == Feed::Drafts && self.keeps_hidden,
         }
     }
 

@@ -27,6 +27,7 @@ static RUNNING: Part =
 static BLOCKS: Part = Part { kind: "tokens", name: "blocks", source: include_str!("blocks.wgsl") };
 static EVERYONE: Part =
     Part { kind: "tokens", name: "everyone", source: include_str!("everyone.wgsl") };
+static SPANS: Part = Part { kind: "tokens", name: "spans", source: include_str!("spans.wgsl") };
 static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!("whole.wgsl") };
 
 /// Rows of the tile kernel's blocks.
@@ -53,6 +54,14 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
         }
         Choice::Tile { stage } => vec![tile(&sizes, cache, stage).part(&RUNNING)],
     }
+}
+
+/// Each token over its span.
+pub(super) fn spans(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let (sizes, params) = sizes(None, call);
+    let stage = stage(sizes.width, call.facts);
+    let tile = tile(&sizes, (params, call.input(1).element), stage).part(&SPANS);
+    vec![tile.read(Place::Input(3))]
 }
 
 /// All tokens of a run over each other.

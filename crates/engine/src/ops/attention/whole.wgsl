@@ -14,6 +14,11 @@ fn keep_row(place: u32, largest: f32, sum: f32) {
     log_sums[place] = largest + log(sum);
 }
 
+// The first position a token sees.
+fn seen_first(token: u32) -> u32 {
+    return max(first_key(token), starts[token]);
+}
+
 // One past the last position a token sees, and the largest of that among some tokens.
 fn seen_end(token: u32) -> u32 {
     return first_position() + token + 1u;
@@ -21,9 +26,4 @@ fn seen_end(token: u32) -> u32 {
 
 fn last_end(first: u32, last: u32) -> u32 {
     return seen_end(last);
-}
-
-// The first position a token sees.
-fn first_seen(token: u32) -> u32 {
-    return max(first_key(token), starts[token]);
 }

@@ -1,4 +1,4 @@
-//! The launches of a product of one token: one per slab.
+//! The launches of a product of one token, or of several that are computed apart: one per slab.
 
 use bytemuck::NoUninit;
 
@@ -54,9 +54,14 @@ struct Params {
     band_rows: u32,
     low_quads: u32,
     low_stride: u32,
+    tokens: u32,
+    x_columns: u32,
+    y_width: u32,
+    long_width: u32,
+    chosen: u32,
 }
 
-/// The launches of a product of one token; `None` if it must be made by the operations it stands for.
+/// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
     let slabs = call.slabs(at);
@@ -82,24 +87,34 @@ struct Met {
     times: usize,
     /// Rows of one expert.
     expert_rows: usize,
+    /// Experts of a token; 0 if there are none.
+    chosen: usize,
+    /// How many tokens there are.
+    tokens: usize,
 }
 
 impl Met {
-    /// `None` if there are several tokens, or no kernel has the combination.
+    /// `None` if several tokens are computed together, or no kernel has the combination.
     fn new(op: &Product, call: &GpuCall<'_>) -> Option<Self> {
         let (at, x) = (op.weight_input(), &call.input(0).shape);
         let Taken::Experts(experts) = op.taken else {
-            return (x.rows() == 1).then_some(Self { rows: None, times: 1, expert_rows: 0 });
+            let tokens = x.rows();
+            let apart = tokens == 1 || call.tokens_apart();
+            let met = Self { rows: None, times: 1, expert_rows: 0, chosen: 0, tokens };
+            return apart.then_some(met);
         };
         let sizes = Sizes::new(call.input(at), call.input(at + 1));
-        let one = sizes.slots == sizes.chosen && sizes.width.is_multiple_of(32);
+        let (chosen, tokens) = (sizes.chosen, sizes.slots / sizes.chosen);
+        let apart = tokens == 1 || call.tokens_apart();
+        let one = apart && sizes.width.is_multiple_of(32);
         let expert_rows = sizes.rows;
+        let met = Self { rows: Some(sizes.rows), times: 1, expert_rows, chosen, tokens };
         match (&op.begin, experts.summed, op.end) {
             (Begin::Norm { .. }, false, End::Plain | End::Geglu) if one => {
-                Some(Self { rows: Some(sizes.chosen * sizes.rows), times: 1, expert_rows })
+                Some(Self { rows: Some(chosen * sizes.rows), ..met })
             }
-            (Begin::Plain, true, End::Plain) if one && x.rows() == sizes.chosen => {
-                Some(Self { rows: Some(sizes.rows), times: sizes.chosen, expert_rows })
+            (Begin::Plain, true, End::Plain) if one && x.rows() == sizes.slots => {
+                Some(Self { times: chosen, ..met })
             }
             _ => None,
         }
@@ -154,6 +169,11 @@ fn launch(
         band_rows: word(rows / rows_each),
         low_quads: word(added.quads),
         low_stride: word(added.stride),
+        tokens: word(met.tokens),
+        x_columns: word(met.times),
+        y_width: word(met.rows.unwrap_or(weight.rows()) / rows_each),
+        long_width: word(long_width(op, call)),
+        chosen: word(met.chosen),
     };
     let dispatch = Dispatch::new(&VECTOR)
         .part(&WEIGHTS)
@@ -167,7 +187,7 @@ fn launch(
         .constant("ROWS", cut.rows as u32)
         .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
-        .grid_over(cut.groups);
+        .grid_over(cut.groups * met.tokens);
     let dispatch = match op.taken {
         Taken::All => dispatch.part(part!("taken", "all")),
         Taken::Experts(experts) if experts.summed => {
@@ -178,6 +198,14 @@ fn launch(
     let dispatch = composed(op, &cut, wants.row_units, dispatch);
     let dispatch = added.composed(bound(op, slab, call, dispatch));
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
+}
+
+/// Numbers of a token in what the end reads besides.
+fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
+    match op.end {
+        End::GeluMul { .. } => call.input(op.weight_input() + 1).shape.width(),
+        End::Plain | End::Geglu => 0,
+    }
 }
 
 /// With the parts of begin and end.

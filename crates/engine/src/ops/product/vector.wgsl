@@ -1,4 +1,5 @@
 // y[r] = sum over k of W[r, k] * x[k]     a team of lanes makes ROWS rows at a time, which share what it reads of x
+// Several tokens are computed apart: workgroups that take the same rows of the weight for different tokens are neighbours.
 //#use weights
 //#use quant
 //#use unit
@@ -41,15 +42,31 @@ struct Params {
     // Of what is added: quads of the inner size, and of a row of B in memory.
     low_quads: u32,
     low_stride: u32,
+    // Of several tokens: how many, columns of x of each, numbers of the result and of the longer row, experts.
+    tokens: u32,
+    x_columns: u32,
+    y_width: u32,
+    long_width: u32,
+    chosen: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
+// Which token this workgroup is for.
+var<private> token: u32;
+
 fn kernel(group: vec3<u32>, lane: Lane) {
-    begin(group, lane);
+    // What a private variable holds does not count as the same for all lanes.
+    let mine = grid_index(group) % p.tokens;
+    token = mine;
+    let first_turn = grid_index(group) / p.tokens;
+    if p.tokens > 1u && mine >= run.count {
+        return;
+    }
+    begin(first_turn, lane);
     let lanes = LANES * SPLIT;
-    for (var turn = grid_index(group); turn < p.turns; turn += p.groups) {
+    for (var turn = first_turn; turn < p.turns; turn += p.groups) {
         let first = (turn * (WG / lanes) + lane.team) * results();
         // Rows behind the end are read as the last one and not written.
         let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));

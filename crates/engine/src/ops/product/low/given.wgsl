@@ -6,7 +6,7 @@ alias LowFirst = vec4<f32>;
 fn make_low(lane: Lane) {}
 
 fn low_z(i: u32) -> vec4<f32> {
-    return low_first[i];
+    return low_first[token * p.low_quads + i];
 }
 
 //#use low_rows
