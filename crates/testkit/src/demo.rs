@@ -44,7 +44,7 @@ pub struct DemoAnswer {
 /// # Panics
 /// If the file in `goldens/` is broken, as all functions here.
 pub fn demo_cases() -> Vec<DemoCase> {
-    lines("demo/cases.jsonl").map(text_case).collect()
+    lines("demo/cases.jsonl").map(|line| text_case(&line)).collect()
 }
 
 /// Pictures and clips: many small ones, for the evaluation.
@@ -116,7 +116,7 @@ fn kind(name: &str) -> FileKind {
     }
 }
 
-fn text_case(line: Value) -> DemoCase {
+fn text_case(line: &Value) -> DemoCase {
     let conversation = Conversation::from_json(&line.to_string()).expect("a conversation");
     let thinking = if conversation.thinking { ", thinking" } else { "" };
     DemoCase {
