@@ -30,21 +30,29 @@ pub struct Features {
 pub(super) fn features(piece: &[f32]) -> Features {
     let length = LEAD + piece.len();
     let frames = if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 };
-    let (transform, mut input) = (Spectrum::new(), [0.0; FFT]);
+    let transform = Spectrum::new();
     let (window, bands) = (window(), bands());
-    let mut values = Vec::with_capacity(frames * BINS);
-    for frame in 0..frames {
+    let windowed = |frame: usize| {
+        let mut input = [0.0; FFT];
         for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {
             let at = (frame * HOP + index).checked_sub(LEAD);
-            *value = weight * at.map_or(0.0, |at| f64::from(piece[at]));
+            *value = weight * at.and_then(|at| piece.get(at)).map_or(0.0, |x| f64::from(*x));
         }
-        let magnitudes = transform.magnitudes(&input);
-        values.extend(bands.iter().map(|band| {
-            let near = &magnitudes[band.first..band.first + band.weights.len()];
-            let sum: f64 = band.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
-            (sum + FLOOR).ln() as f32
-        }));
+        input
+    };
+    let mut values = Vec::with_capacity((frames + 1) * BINS);
+    for frame in (0..frames).step_by(2) {
+        for magnitudes in transform.magnitudes(&windowed(frame), &windowed(frame + 1)) {
+            values.extend(bands.iter().map(|band| {
+                let near = &magnitudes[band.first..band.first + band.weights.len()];
+                let sum: f64 =
+                    band.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
+                (sum + FLOOR).ln() as f32
+            }));
+        }
     }
+    // Frames are made two by two.
+    values.truncate(frames * BINS);
     Features { frames, values }
 }
 

@@ -87,8 +87,9 @@ impl Cut {
     pub(super) fn ahead(&self, pieces: usize) -> usize {
         let each = pieces / self.team.size();
         let alike = pieces.is_multiple_of(self.team.size()) && (1..=MOST_AHEAD).contains(&each);
-        // Where workgroups take turns, or pieces are pairs, registers are scarcer than time.
-        let roomy = self.column != Column::Pairs && self.turns == self.groups;
+        // Where workgroups take turns, or a piece is many floats or a pair, registers are scarcer than time.
+        let roomy =
+            matches!(self.column, Column::Direct | Column::Packed) && self.turns == self.groups;
         if alike && roomy { each } else { 1 }
     }
 
@@ -244,7 +245,7 @@ mod tests {
             (team(8, 1), Column::Pairs, 1, 24, 1),
             (team(32, 6), Column::Direct, 1, 200, 1),
             (team(16, 3), Column::Direct, 1, 48, 1),
-            (team(16, 1), Column::Floats, 1, 64, 1),
+            (team(16, 1), Column::Floats, 1, 48, 1),
         ] {
             let cut = Cut { team, rows: 4, lanes: 64, column, turns, groups: 1 };
             assert_eq!(cut.ahead(pieces), ahead, "{team:?} {pieces}");

@@ -54,7 +54,6 @@ struct Params {
     band_rows: u32,
     low_quads: u32,
     low_stride: u32,
-    tokens: u32,
     x_columns: u32,
     y_width: u32,
     long_width: u32,
@@ -169,7 +168,6 @@ fn launch(
         band_rows: word(rows / rows_each),
         low_quads: word(added.quads),
         low_stride: word(added.stride),
-        tokens: word(met.tokens),
         x_columns: word(met.times),
         y_width: word(met.rows.unwrap_or(weight.rows()) / rows_each),
         long_width: word(long_width(op, call)),
@@ -185,6 +183,7 @@ fn launch(
         .constant("LANES", cut.team.lanes as u32)
         .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
+        .constant("TOKENS", met.tokens as u32)
         .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
         .grid_over(cut.groups * met.tokens);

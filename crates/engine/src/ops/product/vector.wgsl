@@ -10,6 +10,8 @@
 //#use finish
 //#use low
 
+// Tokens; a constant, so that one token costs nothing for there being others.
+override TOKENS: u32 = 1u;
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
 // Pieces a lane asks for before it uses the first: compilers do not take loops apart that are bounded, and each turn waits for memory.
@@ -42,8 +44,7 @@ struct Params {
     // Of what is added: quads of the inner size, and of a row of B in memory.
     low_quads: u32,
     low_stride: u32,
-    // Of several tokens: how many, columns of x of each, numbers of the result and of the longer row, experts.
-    tokens: u32,
+    // Of several tokens: columns of x of each, numbers of the result and of the longer row, experts.
     x_columns: u32,
     y_width: u32,
     long_width: u32,
@@ -57,12 +58,15 @@ struct Params {
 var<private> token: u32;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    // What a private variable holds does not count as the same for all lanes.
-    let mine = grid_index(group) % p.tokens;
-    token = mine;
-    let first_turn = grid_index(group) / p.tokens;
-    if p.tokens > 1u && mine >= run.count {
-        return;
+    var first_turn = grid_index(group);
+    if TOKENS > 1u {
+        // What a private variable holds does not count as the same for all lanes.
+        let mine = first_turn % TOKENS;
+        token = mine;
+        first_turn = first_turn / TOKENS;
+        if mine >= run.count {
+            return;
+        }
     }
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
