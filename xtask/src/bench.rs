@@ -14,6 +14,7 @@ pub(crate) fn bench(name: &str) -> Result<()> {
 
 /// Every held-out case of the demo model; minutes on a CPU.
 pub(crate) fn demo_eval(options: &[&str]) -> Result<()> {
-    let run = ["run", "--release", "--package", "rullama-runtime", "--example", "demo_eval", "--"];
+    // The build that tests use, so that nothing is compiled twice.
+    let run = ["run", "--workspace", "--all-features", "--example", "demo_eval", "--"];
     sh("cargo", &[&run, options].concat())
 }
