@@ -3,9 +3,10 @@ import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: ".",
+  globalSetup: "./global-setup.ts",
   outputDir: "results",
-  // SwiftShader and the storage tests each fill a small machine.
-  workers: 1,
+  // SwiftShader fills a core or two while it compiles, and most tests wait most of the time.
+  workers: 2,
   // A busy machine compiles kernels for SwiftShader for half a minute.
   timeout: 180_000,
   expect: { timeout: 20_000 },

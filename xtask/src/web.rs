@@ -24,22 +24,21 @@ pub(crate) fn build() -> Result<()> {
 pub(crate) fn web_task() -> Result<()> {
     setup()?;
     test()?;
-    end_to_end()?;
     say("\nAll checks of the web passed.");
     Ok(())
 }
 
-/// What CI runs of the web: everything but the end-to-end tests that take long.
+/// Builds, checks and tests it all; CI runs this.
 pub(crate) fn test() -> Result<()> {
     build()?;
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])?;
     ops()?;
-    sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e", "client/greedy"])
+    end_to_end()
 }
 
 /// All end-to-end tests in a browser, on what was built.
-pub(crate) fn end_to_end() -> Result<()> {
+fn end_to_end() -> Result<()> {
     // Debug builds serve the app from where it was just built.
     sh("cargo", &["build", "--workspace", "--all-features", "--bin", "rullama"])?;
     sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])

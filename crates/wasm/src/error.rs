@@ -17,6 +17,8 @@ pub(crate) enum Failure {
     Script(JsValue),
     /// The session is answering.
     Busy,
+    /// A picture or sound of that number is not known (any more).
+    Forgotten(u32),
 }
 
 impl<E: Into<RuntimeError>> From<E> for Failure {
@@ -34,6 +36,9 @@ impl From<Failure> for JsValue {
             }
             Failure::Script(error) => error,
             Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
+            Failure::Forgotten(number) => {
+                thrown("internal", &format!("there is no picture or sound of number {number}"))
+            }
         }
     }
 }
@@ -51,6 +56,7 @@ fn client_code(error: &RuntimeError) -> &'static str {
             "device_lost" | "timeout" => "device_lost",
             "out_of_memory" => "out_of_memory",
             "context_full" => "context_full",
+            "bad_media" | "no_tower" => "bad_media",
             "cancelled" => "cancelled",
             "bad_conversation" | "bad_options" | "bad_prompt" | "bad_session" => "bad_options",
             _ => "internal",

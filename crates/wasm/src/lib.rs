@@ -8,6 +8,7 @@ mod hash;
 mod model;
 mod options;
 mod panic;
+mod senses;
 mod session;
 mod source;
 mod suite;

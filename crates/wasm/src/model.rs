@@ -9,7 +9,11 @@ use rullama_runtime::{
     RuntimeError,
     model::{CacheType, LoadOptions, MemoryUse, Progress, Summary},
     options::SamplingOptions,
+    picture::{Budget, Picture},
+    senses::Medium,
     session::DEFAULT_CONTEXT,
+    sound::Sound,
+    vision::Sight,
 };
 use rullama_tokenizer::{Render, Special};
 use serde_json::{Value, json};
@@ -19,6 +23,7 @@ use crate::{
     device::Device,
     error::Failure,
     options::{Conversing, Load, parse},
+    senses::Memory,
     session::Session,
     source::{BytesOf, ScriptSource, Thrown},
 };
@@ -31,6 +36,7 @@ pub struct Model {
     context: usize,
     cache: CacheType,
     thrown: Thrown,
+    memory: Memory,
 }
 
 /// What a header and the model's name say.
@@ -148,7 +154,9 @@ impl Model {
             let inner = loaded.map_err(|error| {
                 threw.take().map_or_else(|| Failure::from(error), Failure::Script)
             })?;
-            Ok(Self { inner, facts, context, cache: options.cache, thrown: thrown.clone() })
+            let memory = Memory::new(&inner);
+            let (cache, thrown) = (options.cache, thrown.clone());
+            Ok(Self { inner, facts, context, cache, thrown, memory })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -167,7 +175,41 @@ impl Model {
         let wishes: Conversing = parse(options)?;
         let options = wishes.options(self.context, self.cache);
         let session = self.inner.session(&options).map_err(Failure::from)?;
-        Ok(Session::new(session, self.facts.defaults.clone(), self.thrown.clone()))
+        let remembered = (self.thrown.clone(), self.memory.clone());
+        Ok(Session::new(session, self.facts.defaults.clone(), remembered))
+    }
+
+    /// Looks at a picture of straight RGBA pixels with at most `tokens` soft tokens (70, 140, 280, 560 or 1120). The number that
+    /// comes back stands for it in requests.
+    pub async fn see(
+        &self,
+        width: u32,
+        height: u32,
+        rgba: Vec<u8>,
+        tokens: u32,
+    ) -> Result<u32, JsValue> {
+        let medium = Budget::try_from(tokens)
+            .and_then(|budget| Ok((Picture::from_rgba(width, height, &rgba)?, Sight::Fill(budget))))
+            .map(|(picture, sight)| Medium::Picture(picture, sight));
+        drop(rgba);
+        self.perceive(medium.map_err(Into::into)).await
+    }
+
+    /// Listens to samples of so many channels, one after the other, as `see` looks.
+    pub async fn hear(
+        &self,
+        samples: Vec<f32>,
+        channels: usize,
+        rate: u32,
+    ) -> Result<u32, JsValue> {
+        let medium = Sound::new(&samples, channels, rate).map(Medium::Sound);
+        drop(samples);
+        self.perceive(medium.map_err(Into::into)).await
+    }
+
+    /// Forgets what a number stands for.
+    pub fn forget(&self, number: u32) {
+        self.memory.forget(number);
     }
 
     /// Text as tokens; `special` recognises written markers, `bos` puts the beginning in front.
@@ -186,9 +228,16 @@ impl Model {
         Ok(tokenizer.decode(ids, Render::All))
     }
 
-    /// Bytes of weights on the GPU.
+    /// Bytes of weights on the GPU, those of towers included.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
-        self.inner.gpu_bytes() as f64
+        (self.inner.gpu_bytes() + self.memory.gpu_bytes()) as f64
+    }
+}
+
+impl Model {
+    async fn perceive(&self, medium: Result<Medium, RuntimeError>) -> Result<u32, JsValue> {
+        let perceived = self.memory.perceive(medium).await;
+        Ok(perceived.map_err(|failure| self.thrown.or(failure))?)
     }
 }

@@ -6,7 +6,7 @@ use js_sys::Function;
 use rullama_chat::{Conversation, Message, Tool};
 use rullama_runtime::{
     Model,
-    generate::{ChatOptions, Done, Generation, Prompt, prompt_of},
+    generate::{ChatOptions, Done, Generation, Prompt, prompt_with},
     options::{SamplingOptions, resolve_seed},
     sampling::SamplingError,
 };
@@ -18,6 +18,7 @@ use crate::{
     error::Failure,
     events::{self, Times},
     options::parse,
+    senses::Memory,
     source::Thrown,
 };
 
@@ -36,6 +37,7 @@ pub struct Session {
     model: Model,
     defaults: SamplingOptions,
     thrown: Thrown,
+    memory: Memory,
 }
 
 /// What to answer. One of `messages`, `text` and `ids` is given.
@@ -48,13 +50,16 @@ struct Request {
     think: bool,
     text: Option<String>,
     ids: Option<Vec<u32>>,
+    /// Numbers of what was perceived of the messages' pictures and sounds, in their order.
+    #[serde(default)]
+    media: Vec<u32>,
     /// In Ollama's words.
     #[serde(default)]
     options: Value,
 }
 
 impl Request {
-    fn prompt(&mut self, model: &Model) -> Result<Prompt, Failure> {
+    fn prompt(&mut self, model: &Model, memory: &Memory) -> Result<Prompt, Failure> {
         if let Some(text) = &self.text {
             return Ok(Prompt::text(model, text)?);
         }
@@ -67,7 +72,8 @@ impl Request {
             thinking: self.think,
             ..Conversation::default()
         };
-        Ok(prompt_of(model, &conversation, ChatOptions::default())?)
+        let media = memory.recall(&self.media)?;
+        Ok(prompt_with(model, &conversation, &media, ChatOptions::default())?)
     }
 }
 
@@ -75,10 +81,10 @@ impl Session {
     pub(crate) fn new(
         session: rullama_runtime::Session,
         defaults: SamplingOptions,
-        thrown: Thrown,
+        (thrown, memory): (Thrown, Memory),
     ) -> Self {
         let model = session.model().clone();
-        Self { inner: RefCell::new(Some(session)), model, defaults, thrown }
+        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory }
     }
 
     /// The session, for one call.
@@ -156,7 +162,7 @@ impl Session {
         let start = now();
         let mut request: Request = parse(request)?;
         let (options, seed) = self.sampling(&request.options)?;
-        let prompt = request.prompt(&self.model)?;
+        let prompt = request.prompt(&self.model, &self.memory)?;
         let mut script = Script { each, thrown: None };
         let context = session.context();
         let mut times = Times { start, first: None, end: start };

@@ -55,6 +55,12 @@ const settings = (): Fake => (window.fake ??= {});
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const STORED = "fake-stored-models";
 
+/** A message's words, with what is attached in brackets. */
+function said({ content }: Message): string {
+  if (typeof content === "string") return content;
+  return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join(" ");
+}
+
 class FakeError extends Error {
   constructor(readonly code: ErrorCode) {
     super(`made up: ${code}`);
@@ -115,7 +121,7 @@ class FakeModel implements ModelApi {
     const { signal, ...rest } = options;
     fake.asked = { messages: structuredClone(messages), options: structuredClone(rest) };
     const context = fake.context ?? this.info.context;
-    const promptTokens = messages.reduce((sum, message) => sum + message.content.split(/\s+/u).length, 0);
+    const promptTokens = messages.reduce((sum, message) => sum + said(message).split(/\s+/u).length, 0);
     if (promptTokens >= context) throw new FakeError("context_full");
     const begun = performance.now();
     const usage = (answerTokens: number): Usage => ({
@@ -130,7 +136,8 @@ class FakeModel implements ModelApi {
       context,
     });
     yield { type: "prefill", done: promptTokens, total: promptTokens };
-    const question = messages.at(-1)?.content ?? "";
+    const last = messages.at(-1);
+    const question = last ? said(last) : "";
     const answer = fake.answer ?? `You said: ${question}`;
     let made = 0;
     const words: GenerateEvent[] = [];

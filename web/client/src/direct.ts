@@ -66,6 +66,8 @@ export class Direct implements Transport {
     session: ({ model, options }) => this.find(model).session(options),
     answer: ({ model, session, request }, { onEvent, signal }) =>
       this.find(model).answer(session, request, onEvent ?? (() => {}), signal),
+    perceive: ({ model, medium }, { signal }) => this.find(model).perceive(medium, signal),
+    forget: async ({ model, medium }) => this.models.get(model)?.forget(medium),
     tokens: ({ model, session }) => this.find(model).tokens(session),
     save: ({ model, session }) => this.find(model).save(session),
     restore: ({ model, session, saved }) => this.find(model).restore(session, saved),

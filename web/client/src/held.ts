@@ -2,7 +2,7 @@
 
 import type { OpenDevice } from "./device.js";
 import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./errors.js";
-import type { AnswerRequest, BenchRequest } from "./protocol.js";
+import type { AnswerRequest, BenchRequest, PlainMedium } from "./protocol.js";
 import { Queue } from "./queue.js";
 import type { BenchResult, GenerateEvent, MemoryReport, ModelInfo, SessionOptions } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
@@ -77,6 +77,18 @@ export class HeldModel {
       return signal?.aborted ?? false;
     };
     return this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
+  }
+
+  /** Looks at a picture or listens to a sound; its number stands for it in requests. */
+  perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
+    return this.work(async () => {
+      if (medium.kind === "sound") return this.model.hear(medium.samples, medium.channels, medium.rate);
+      return this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
+    }, signal);
+  }
+
+  forget(medium: number): void {
+    if (!this.gone) this.model.forget(medium);
   }
 
   tokens(session: number): Promise<Uint32Array> {

@@ -2,6 +2,7 @@
 
 import type { ModelApi } from "./api.js";
 import { unpack } from "./errors.js";
+import { type Medium, Perceptions, mediaOf } from "./media.js";
 import { OpenAi } from "./openai.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
@@ -22,6 +23,7 @@ export class Model implements ModelApi {
   readonly lost: Promise<Error>;
   /** The same model in the shape of OpenAI's interface. */
   readonly openai: OpenAi;
+  private readonly perceptions: Perceptions;
 
   constructor(
     private readonly transport: Transport,
@@ -34,15 +36,16 @@ export class Model implements ModelApi {
     // When the engine itself is closed there is nothing to tell.
     this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
     this.openai = new OpenAi(this);
+    this.perceptions = new Perceptions(transport, id);
   }
 
   async session(options: SessionOptions = {}): Promise<Session> {
     const session = await this.transport.call("session", { model: this.id, options });
-    return new Session(this.transport, { model: this.id, session }, this.info.system);
+    return new Session(this.transport, { model: this.id, session }, this.perceptions, this.info.system);
   }
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(chatRequest(messages, options, this.info.system), options.signal);
+    return this.answer(chatRequest(messages, options, this.info.system), options.signal, () => mediaOf(messages));
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
@@ -50,8 +53,13 @@ export class Model implements ModelApi {
   }
 
   /** @internal An answer to a request in the engine's own words. */
-  answer(request: AnswerRequest, signal?: AbortSignal): AsyncIterableIterator<GenerateEvent> {
-    return answerEvents(this.transport, { model: this.id, request }, signal);
+  answer(
+    request: AnswerRequest,
+    signal?: AbortSignal,
+    media: () => Medium[] = () => [],
+  ): AsyncIterableIterator<GenerateEvent> {
+    const filled = async () => this.perceptions.fill(request, media(), signal);
+    return answerEvents(this.transport, async () => ({ model: this.id, request: await filled() }), signal);
   }
 
   tokenize(text: string, options: { special?: boolean; bos?: boolean } = {}): Promise<Uint32Array> {

@@ -10,7 +10,8 @@ export interface OllamaMessage {
   role: string;
   content: string;
   thinking?: string;
-  images?: unknown[];
+  /** Files: bytes, or base64 of them. */
+  images?: (Uint8Array<ArrayBuffer> | string)[];
   tool_calls?: OllamaToolCall[];
   tool_name?: string;
 }
@@ -33,7 +34,8 @@ export interface OllamaGenerateRequest {
   raw?: boolean;
   stream?: boolean;
   think?: boolean | "high" | "medium" | "low";
-  images?: unknown[];
+  /** Files: bytes, or base64 of them. */
+  images?: (Uint8Array<ArrayBuffer> | string)[];
   options?: Record<string, unknown>;
 }
 

@@ -2,6 +2,8 @@
 
 import type { Engine } from "./engine.js";
 import { RullamaError } from "./errors.js";
+import { fromBase64 } from "./fetched.js";
+import type { Medium } from "./media.js";
 import type { Model } from "./model.js";
 import type {
   OllamaChatRequest,
@@ -32,11 +34,17 @@ export class Ollama {
   chat(request: OllamaChatRequest & { stream: true }): Promise<OllamaStream<OllamaChatResponse>>;
   chat(request: OllamaChatRequest & { stream?: false }): Promise<OllamaChatResponse>;
   async chat(request: OllamaChatRequest): Promise<OllamaChatResponse | OllamaStream<OllamaChatResponse>> {
+    const given = request.messages ?? [];
     const parts = (controller: AbortController) =>
-      this.parts(request.model, controller, ({ info }) => {
-        const messages = withSystem(request.messages ?? [], info.system).map(engineMessage);
-        return answerRequest({ messages, ...(request.tools ? { tools: request.tools } : {}) }, request);
-      });
+      this.parts(
+        request.model,
+        controller,
+        () => given.flatMap(picturesOf),
+        ({ info }) => {
+          const messages = withSystem(given, info.system).map(engineMessage);
+          return answerRequest({ messages, ...(request.tools ? { tools: request.tools } : {}) }, request);
+        },
+      );
     const response = ({ text, thinking, calls, figures }: Part): OllamaChatResponse => ({
       model: request.model,
       created_at: new Date(),
@@ -56,14 +64,21 @@ export class Ollama {
   async generate(
     request: OllamaGenerateRequest,
   ): Promise<OllamaGenerateResponse | OllamaStream<OllamaGenerateResponse>> {
-    const { prompt, system, raw } = request;
+    const { prompt, system, raw, images } = request;
+    if (raw && images?.length) throw new RullamaError("bad_options", "raw prompts cannot have images");
+    const question: OllamaMessage = { role: "user", content: prompt, ...(images ? { images } : {}) };
     const parts = (controller: AbortController) =>
-      this.parts(request.model, controller, ({ info }) => {
-        if (raw) return answerRequest({ text: prompt }, request);
-        const own: OllamaMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
-        const messages = withSystem([...own, { role: "user", content: prompt }], info.system).map(engineMessage);
-        return answerRequest({ messages }, request);
-      });
+      this.parts(
+        request.model,
+        controller,
+        () => picturesOf(question),
+        ({ info }) => {
+          if (raw) return answerRequest({ text: prompt }, request);
+          const own: OllamaMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
+          const messages = withSystem([...own, question], info.system).map(engineMessage);
+          return answerRequest({ messages }, request);
+        },
+      );
     const response = ({ text, thinking, figures }: Part): OllamaGenerateResponse => ({
       model: request.model,
       created_at: new Date(),
@@ -133,12 +148,13 @@ export class Ollama {
   private async *parts(
     name: string,
     controller: AbortController,
+    media: () => Medium[],
     request: (model: Model) => AnswerRequest,
   ): AsyncGenerator<Part, void, void> {
     const start = performance.now();
     const model = await this.model(name);
     const loadMs = performance.now() - start;
-    for await (const event of model.answer(request(model), controller.signal)) {
+    for await (const event of model.answer(request(model), controller.signal, media)) {
       const part = partOf(event, loadMs);
       if (part) yield part;
     }
@@ -225,9 +241,8 @@ function stream<T>(
 
 function answerRequest(
   request: Omit<AnswerRequest, "options">,
-  { think, options, images }: Pick<OllamaGenerateRequest, "think" | "options" | "images">,
+  { think, options }: Pick<OllamaGenerateRequest, "think" | "options">,
 ): AnswerRequest {
-  if (images !== undefined && images.length > 0) refuseImages();
   return { ...request, ...(think === undefined ? {} : { think: think !== false }), options: options ?? {} };
 }
 
@@ -237,18 +252,23 @@ function withSystem(messages: OllamaMessage[], system: string | undefined): Olla
 }
 
 function engineMessage({ role, content, thinking, images, tool_calls, tool_name }: OllamaMessage): EngineMessage {
-  if (images !== undefined && images.length > 0) refuseImages();
+  // As Ollama does: pictures stand before the text.
+  const pictures = (images ?? []).map(() => ({ type: "image" as const }));
   return {
     role,
-    content,
+    content: pictures.length === 0 ? content : [...pictures, { type: "text", text: content }],
     ...(thinking === undefined ? {} : { thinking }),
     ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(({ function: call }) => call) }),
     ...(tool_name === undefined ? {} : { tool_name }),
   };
 }
 
-function refuseImages(): never {
-  throw new RullamaError("bad_options", "images are not supported yet: send text");
+/** Ollama's images are files: bytes, or base64 of them. */
+function picturesOf({ images = [] }: OllamaMessage): Medium[] {
+  return images.map((image) => {
+    const source = typeof image === "string" ? fromBase64(image) : image;
+    return { kind: "picture", source, tokens: 280 };
+  });
 }
 
 function entry(name: string, size: number, modified: Date, digest: string): OllamaModelResponse {

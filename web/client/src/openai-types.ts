@@ -1,6 +1,6 @@
 // Shapes of OpenAI's chat completions, as far as they are served here.
 
-import type { Tool } from "./types.js";
+import type { ContentPart, Tool } from "./types.js";
 
 export interface ChatCompletionToolCall {
   id: string;
@@ -10,7 +10,7 @@ export interface ChatCompletionToolCall {
 
 export interface ChatCompletionMessageParam {
   role: "system" | "developer" | "user" | "assistant" | "tool";
-  content?: string | { type: string; text?: string }[] | null;
+  content?: string | ContentPart[] | null;
   tool_calls?: ChatCompletionToolCall[];
   tool_call_id?: string;
   name?: string;

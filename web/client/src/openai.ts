@@ -189,23 +189,22 @@ export function messagesOf(messages: ChatCompletionMessageParam[]): Message[] {
     const toolName = message.name ?? names.get(message.tool_call_id ?? "");
     return {
       role: message.role === "developer" ? "system" : message.role,
-      content: textOf(message.content),
+      content: contentOf(message.content),
       ...(calls.length === 0 ? {} : { toolCalls: calls.map(givenCall) }),
       ...(message.role !== "tool" || toolName === undefined ? {} : { toolName }),
     };
   });
 }
 
-function textOf(content: ChatCompletionMessageParam["content"]): string {
+function contentOf(content: ChatCompletionMessageParam["content"]): Message["content"] {
   if (content === undefined || content === null) return "";
   if (typeof content === "string") return content;
-  return content
-    .map(({ type, text }) => {
-      if (type !== "text" || text === undefined)
-        throw new RullamaError("bad_options", `parts of type ${type} are not supported yet`);
-      return text;
-    })
-    .join("");
+  const known = new Set(["text", "image", "image_url", "audio", "input_audio"]);
+  const strange = content.find(({ type }) => !known.has(type));
+  if (strange) throw new RullamaError("bad_options", `parts of type ${strange.type} are not known`);
+  // Servers that take text alone join it without anything between; so do we.
+  if (content.every((part) => part.type === "text")) return content.map(({ text }) => text).join("");
+  return content;
 }
 
 function givenCall({ function: { name, arguments: text } }: ChatCompletionToolCall): ToolCall {

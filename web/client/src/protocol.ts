@@ -29,16 +29,26 @@ export interface AnswerRequest {
   think?: boolean;
   text?: string;
   ids?: number[];
+  /** Numbers of what was perceived of the messages' pictures and sounds, in order. */
+  media?: number[];
   options: Record<string, unknown>;
 }
 
+/** A part of a message without what it shows, which was perceived before. */
+export type EnginePart = { type: "text"; text: string } | { type: "image" } | { type: "audio" };
+
 export interface EngineMessage {
   role: string;
-  content: string;
+  content: string | EnginePart[];
   thinking?: string;
   tool_calls?: { name: string; arguments: Record<string, unknown> }[];
   tool_name?: string;
 }
+
+/** A decoded picture or sound. */
+export type PlainMedium =
+  | { kind: "picture"; width: number; height: number; pixels: Uint8Array<ArrayBuffer>; tokens: number }
+  | { kind: "sound"; samples: Float32Array<ArrayBuffer>; channels: number; rate: number };
 
 export interface BenchRequest {
   prompt: number;
@@ -68,6 +78,9 @@ export interface Requests {
   session: { params: { model: number; options: SessionOptions }; result: number; event: never };
   /** `session` is missing for the conversation that a model keeps for itself. */
   answer: { params: { model: number; session?: number; request: AnswerRequest }; result: void; event: GenerateEvent };
+  /** Looks or listens; the number stands for it in requests until it is forgotten. */
+  perceive: { params: { model: number; medium: PlainMedium }; result: number; event: never };
+  forget: { params: { model: number; medium: number }; result: void; event: never };
   tokens: { params: { model: number; session: number }; result: Uint32Array; event: never };
   save: { params: { model: number; session: number }; result: Uint8Array; event: never };
   restore: { params: { model: number; session: number; saved: Uint8Array }; result: void; event: never };

@@ -1,7 +1,7 @@
 // From this package's words to the engine's, which are Ollama's.
 
-import type { AnswerRequest, EngineMessage } from "./protocol.js";
-import type { GenerateOptions, Message, SamplingOptions } from "./types.js";
+import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
+import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
 
 const WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string> = {
   temperature: "temperature",
@@ -39,13 +39,19 @@ function engineMessage(message: Message): EngineMessage {
   const { role, content, thinking, toolCalls, toolName } = message;
   return {
     role,
-    content,
+    content: typeof content === "string" ? content : content.map(enginePart),
     ...(thinking === undefined ? {} : { thinking }),
     ...(toolCalls === undefined
       ? {}
       : { tool_calls: toolCalls.map(({ name, arguments: given }) => ({ name, arguments: given })) }),
     ...(toolName === undefined ? {} : { tool_name: toolName }),
   };
+}
+
+/** What a part shows travels apart. */
+function enginePart(part: ContentPart): EnginePart {
+  if (part.type === "text") return part;
+  return { type: part.type === "image" || part.type === "image_url" ? "image" : "audio" };
 }
 
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */

@@ -1,6 +1,7 @@
 // A conversation, as pages see it.
 
 import type { SessionApi } from "./api.js";
+import { type Perceptions, mediaOf } from "./media.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, idsRequest, textRequest } from "./sampling.js";
 import { answerEvents } from "./stream.js";
@@ -10,11 +11,12 @@ export class Session implements SessionApi {
   constructor(
     private readonly transport: Transport,
     private readonly at: { model: number; session: number },
+    private readonly perceptions: Perceptions,
     private readonly system?: string,
   ) {}
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(chatRequest(messages, options, this.system), options);
+    return this.answer(chatRequest(messages, options, this.system), options, messages);
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
@@ -41,7 +43,12 @@ export class Session implements SessionApi {
     return this.transport.call("freeSession", this.at);
   }
 
-  private answer(request: AnswerRequest, { signal }: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
-    return answerEvents(this.transport, { ...this.at, request }, signal);
+  private answer(
+    request: AnswerRequest,
+    { signal }: GenerateOptions,
+    messages: Message[] = [],
+  ): AsyncIterableIterator<GenerateEvent> {
+    const filled = async () => this.perceptions.fill(request, mediaOf(messages), signal);
+    return answerEvents(this.transport, async () => ({ ...this.at, request: await filled() }), signal);
   }
 }

@@ -10,7 +10,8 @@ import type { GenerateEvent, Usage } from "./types.js";
  */
 export async function* answerEvents(
   transport: Transport,
-  params: Requests["answer"]["params"],
+  /** What to ask for, once it is known. */
+  params: () => Promise<Requests["answer"]["params"]>,
   signal?: AbortSignal,
 ): AsyncGenerator<GenerateEvent, void, void> {
   const stop = new AbortController();
@@ -24,7 +25,8 @@ export async function* answerEvents(
     events.push(event);
     wake();
   };
-  const finished = transport.call("answer", params, { signal: stop.signal, onEvent }).finally(() => {
+  const ask = async () => transport.call("answer", await params(), { signal: stop.signal, onEvent });
+  const finished = ask().finally(() => {
     ended = true;
     wake();
   });

@@ -127,10 +127,34 @@ export interface ToolCall {
   arguments: Record<string, unknown>;
 }
 
-/** A message of a conversation. Further kinds of parts (images, sound) join `content` as they are built. */
+/** A picture: a file, its bytes, its address (`data:` and `blob:` too), or pixels. */
+export type ImageSource = Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | URL | string | ImageBitmap | ImageData;
+
+/** A sound: a file, its bytes, its address, what Web Audio decoded, or samples (channels one beside the other). */
+export type AudioSource =
+  | Blob
+  | ArrayBuffer
+  | Uint8Array<ArrayBuffer>
+  | URL
+  | string
+  | AudioBuffer
+  | { samples: Float32Array<ArrayBuffer>; sampleRate: number; channels?: number };
+
+/** The most tokens a picture may take: more of them see finer. */
+export type PictureTokens = 70 | 140 | 280 | 560 | 1120;
+
+/** A piece of a message. The last two are OpenAI's. What was perceived is remembered for the same object or address. */
+export type ContentPart =
+  | { type: "text"; text: string }
+  | { type: "image"; image: ImageSource; tokens?: PictureTokens }
+  | { type: "audio"; audio: AudioSource }
+  | { type: "image_url"; image_url: string | { url: string; detail?: "low" | "high" | "auto" } }
+  | { type: "input_audio"; input_audio: { data: string; format?: string } };
+
+/** A message of a conversation. */
 export interface Message {
   role: "system" | "user" | "assistant" | "tool";
-  content: string;
+  content: string | ContentPart[];
   /** What the model thought before this answer. */
   thinking?: string;
   toolCalls?: ToolCall[];
@@ -285,6 +309,7 @@ export type ErrorCode =
   | "unsupported_model"
   | "context_full"
   | "bad_options"
+  | "bad_media"
   | "cancelled"
   | "freed"
   | "internal";

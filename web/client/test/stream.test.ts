@@ -16,7 +16,7 @@ function engine(script: (options: CallOptions<"answer">) => Promise<void>): Tran
   } as unknown as Transport;
 }
 
-const params = { model: 1, request: { options: {} } };
+const params = async () => ({ model: 1, request: { options: {} } });
 
 async function all(events: AsyncIterable<GenerateEvent>): Promise<GenerateEvent[]> {
   const list: GenerateEvent[] = [];

@@ -37,7 +37,9 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
   shared: [
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
     async ({}, use) => {
-      const context = await openBrowser();
+      // A microphone that beeps, and nobody to ask for it.
+      const args = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"];
+      const context = await openBrowser({ args });
       await use(context);
       await context.close();
     },
@@ -77,7 +79,9 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     await use(await context.newPage());
   },
   app: async ({ context, page, server, fake }, use) => {
-    await context.addInitScript((given: Fake) => (window.fake = { ...given, ...window.fake }), fake);
+    // As text: what messages may hold is more than Playwright's types can pass on.
+    const given = JSON.stringify(fake);
+    await context.addInitScript((text) => (window.fake = { ...(JSON.parse(text) as Fake), ...window.fake }), given);
     await page.goto(server.origin);
     await page.getByRole("main").waitFor();
     await use(page);
@@ -86,7 +90,7 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
 
 /** Changes the made-up engine while the app runs. */
 export async function change(page: Page, fake: Fake): Promise<void> {
-  await page.evaluate((given) => Object.assign((window.fake ??= {}), given), fake);
+  await page.evaluate((text) => void Object.assign((window.fake ??= {}), JSON.parse(text)), JSON.stringify(fake));
 }
 
 /** A server's model that newcomers are offered. */

@@ -1,4 +1,4 @@
-// The real `rullama serve` with a model of the goldens, on a port of its own.
+// The real `rullama serve` with the demo model that it brings, on a port of its own.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -36,11 +36,9 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-/** Serves the app and one golden model under the name `demo`. */
-export async function startServe(golden: string): Promise<Served> {
-  const model = join(ROOT, "goldens/gguf", golden);
-  const empty = join(ROOT, "goldens/text");
-  const args = ["--store", empty, "serve", "--json", "--port", "0", "--model", `demo=${model}`];
+/** Serves the app and the demo model, and nothing of this machine's own. */
+export async function startServe(): Promise<Served> {
+  const args = ["--store", join(ROOT, "goldens/text"), "serve", "--json", "--port", "0"];
   const child = spawn(program(), args, { stdio: ["ignore", "pipe", "inherit"] });
   const origin = await address(child);
   return {

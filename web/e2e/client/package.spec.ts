@@ -104,12 +104,12 @@ test("a plain page without a bundler", async ({ page }) => {
 });
 
 test("a page that imports the package from another origin, and keeps the model", async ({ page }) => {
-  const cdn = await TestServer.start({ folders: { "/rullama@0.1.0/dist/": CLIENT }, isolated: false, cors: true });
+  const cdn = await TestServer.start({ folders: { "/rullama@0.6.0/dist/": CLIENT }, isolated: false, cors: true });
   const server = await TestServer.start({ isolated: false });
   server.file("/tiny.gguf", await model());
   server.html(
     "/",
-    `${HEAD}<script type="module">${script(`${cdn.origin}/rullama@0.1.0/dist/index.js`, true)}</script>`,
+    `${HEAD}<script type="module">${script(`${cdn.origin}/rullama@0.6.0/dist/index.js`, true)}</script>`,
   );
   await answers(page, server.origin);
   await Promise.all([server.close(), cdn.close()]);

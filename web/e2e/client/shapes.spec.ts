@@ -66,7 +66,7 @@ test("OpenAI's shape", async ({ client }) => {
   const made = await client.evaluate(async (url) => {
     const model = await rullama.load(url, { keep: false, context: 256 });
     const { completions } = model.openai.chat;
-    const messages = [{ role: "user" as const, content: [{ type: "text", text: "Hello" }] }];
+    const messages = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
     const params = { messages, temperature: 0, max_tokens: 6, logprobs: true, top_logprobs: 2 };
     const whole = await completions.create(params);
     const chunks = [];
@@ -81,7 +81,7 @@ test("OpenAI's shape", async ({ client }) => {
     controller.abort();
     const cancelled = await completions.create(params, { signal: controller.signal }).catch((error) => error.code);
     const image = await completions
-      .create({ messages: [{ role: "user", content: [{ type: "image_url" }] }] })
+      .create({ messages: [{ role: "user", content: [{ type: "image_url" } as never] }] })
       .catch((error) => error.code);
     await model.free();
     return { whole, chunks, cancelled, image };

@@ -1,6 +1,7 @@
 // A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
 
 import type { ErrorCode, Finish, Message, ToolCall, Usage } from "rullama";
+import { partsOf, type Attachment } from "./attachments.js";
 
 export type Role = "user" | "assistant" | "tool";
 
@@ -11,6 +12,7 @@ export interface Turn {
   parent: string | null;
   role: Role;
   content: string;
+  attachments?: Attachment[];
   thinking?: string;
   toolCalls?: ToolCall[];
   /** Calls of tools that could not be read, as they were written. */
@@ -102,7 +104,7 @@ export function toMessages(path: readonly Turn[], system?: string): Message[] {
     if (turn.role === "assistant" && turn.content === "" && !turn.toolCalls?.length) continue;
     messages.push({
       role: turn.role,
-      content: turn.content,
+      content: turn.attachments?.length ? partsOf(turn.attachments, turn.content) : turn.content,
       ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
       ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
     });

@@ -1,5 +1,6 @@
 // Conversations as JSON files: written whole, read with suspicion.
 
+import type { Attachment } from "./attachments.js";
 import type { Conversation, Turn } from "./conversation.js";
 import type { Stored } from "./database.js";
 
@@ -79,6 +80,9 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
     content: string(from.content, `${where}: \`content\``),
     created: time(from.created, `${where}: \`created\``),
   };
+  if (from.attachments !== undefined) {
+    turn.attachments = list(from.attachments, `${where}: \`attachments\``).map((value) => attachment(value, where));
+  }
   const thinking = optional(from.thinking, string, `${where}: \`thinking\``);
   if (thinking !== undefined) turn.thinking = thinking;
   const toolName = optional(from.toolName, string, `${where}: \`toolName\``);
@@ -102,6 +106,17 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
     turn.finish = from.finish === undefined ? "cancelled" : oneOf(from.finish, finishes, `${where}: \`finish\``);
   }
   return turn;
+}
+
+/** Only what is inside the file: an address elsewhere would tell others that it was opened. */
+function attachment(value: unknown, where: string): Attachment {
+  const from = fields(value, `${where}: an attachment`);
+  const kind = oneOf(from.kind, ["image", "audio"], `${where}: an attachment's \`kind\``);
+  const data = string(from.data, `${where}: an attachment's \`data\``);
+  if (!/^data:(image|audio)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
+    throw new ImportError(`${where}: an attachment's \`data\` should be a picture or a sound in base64.`);
+  }
+  return { kind, name: string(from.name, `${where}: an attachment's \`name\``), data };
 }
 
 function refuseLoops(turns: readonly Turn[], where: string): void {

@@ -102,6 +102,11 @@ export const FAILURES: Record<ErrorCode, Entry> = {
     text: "The engine refused one of the settings.",
     action: { do: "open_settings", label: "Open the settings" },
   },
+  bad_media: {
+    title: "A picture or sound cannot be used",
+    text: "It cannot be decoded, is too long, or this model has no eyes or ears for it. The message can be edited, or sent again without it.",
+    action: { do: "choose_model", label: "Choose another model" },
+  },
   cancelled: {
     title: "Stopped",
     text: "It was stopped before it was done.",

@@ -1,6 +1,7 @@
 // The answer that is being written: asks the model, shows and saves what comes, and says how it ended.
 
 import type { GenerateEvent, GenerateOptions } from "rullama";
+import type { Attachment } from "../lib/attachments.js";
 import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
@@ -16,6 +17,8 @@ const SHOW_MS = 50;
 const SAVE_MS = 500;
 /** Tokens around each message that are not its text. */
 const TURN_TOKENS = 8;
+/** What a picture takes at most; a sound of eleven seconds takes as many. */
+const ATTACHMENT_TOKENS = 280;
 
 class Answer {
   /** The turn that is being written, while there is one. */
@@ -38,9 +41,9 @@ class Answer {
   }
 
   /** Says something and waits for the answer. */
-  async send(text: string): Promise<void> {
+  async send(text: string, attachments: Attachment[] = []): Promise<void> {
     if (this.busy || !model.api) return;
-    const turn = await chats().add({ role: "user", content: text });
+    const turn = await chats().add({ role: "user", content: text, ...(attachments.length ? { attachments } : {}) });
     // A first message gives a conversation its address, if it is still the one that is shown.
     const { page, id } = route.current;
     if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
@@ -50,7 +53,8 @@ class Answer {
   /** Says something else in a turn's place; what was said before stays as a branch. */
   async edit(turn: Turn, text: string): Promise<void> {
     if (this.busy || !model.api) return;
-    const edited = await chats().add({ role: "user", content: text }, turn.parent);
+    const kept = turn.attachments ? { attachments: turn.attachments } : {};
+    const edited = await chats().add({ role: "user", content: text, ...kept }, turn.parent);
     await this.to(edited);
   }
 
@@ -67,7 +71,10 @@ class Answer {
     if (!asked || !api || !info || this.busy) return;
     const path = branch(chats().turns, asked.id);
     const sizes: number[] = [];
-    for (const one of path) sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS);
+    for (const one of path) {
+      const shown = (one.attachments?.length ?? 0) * ATTACHMENT_TOKENS;
+      sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS + shown);
+    }
     // Half of the context, or whatever leaves out one exchange more.
     const all = sizes.reduce((sum, size) => sum + size, 0);
     await this.to(asked, tooOld(path, sizes, Math.min(info.context / 2, all - 1)));

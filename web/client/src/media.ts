@@ -1,0 +1,112 @@
+// Pictures and sounds of messages: fetched and decoded where the page is, perceived by the model once.
+
+import { RullamaError, rullamaError } from "./errors.js";
+import { fromBase64 } from "./fetched.js";
+import { pictureOf } from "./picture.js";
+import type { AnswerRequest, CallOptions, PlainMedium, Transport } from "./protocol.js";
+import { soundOf } from "./sound.js";
+import type { AudioSource, ContentPart, ImageSource, Message, PictureTokens } from "./types.js";
+
+/** A picture or a sound that a request needs. */
+export type Medium =
+  { kind: "picture"; source: ImageSource; tokens: PictureTokens } | { kind: "sound"; source: AudioSource };
+
+const DETAIL: Record<string, PictureTokens> = { low: 70, auto: 280, high: 1120 };
+/** What is remembered of conversations besides the one that is answered; a picture takes a megabyte or two. */
+const REMEMBERED = 32;
+
+/** The media of messages, in order. */
+export function mediaOf(messages: Message[]): Medium[] {
+  return messages.flatMap(({ content }) => (typeof content === "string" ? [] : content.flatMap(mediumOf)));
+}
+
+function mediumOf(part: ContentPart): Medium[] {
+  switch (part.type) {
+    case "text":
+      return [];
+    case "image":
+      return [{ kind: "picture", source: part.image, tokens: part.tokens ?? 280 }];
+    case "image_url": {
+      const given = typeof part.image_url === "string" ? { url: part.image_url } : part.image_url;
+      const { url, detail = "auto" } = given ?? {};
+      if (typeof url !== "string") throw incomplete("image_url", "url");
+      return [{ kind: "picture", source: url, tokens: DETAIL[detail] ?? 280 }];
+    }
+    case "audio":
+      return [{ kind: "sound", source: part.audio }];
+    case "input_audio":
+      if (typeof part.input_audio?.data !== "string") throw incomplete("input_audio", "data");
+      return [{ kind: "sound", source: fromBase64(part.input_audio.data) }];
+    default:
+      throw new RullamaError("bad_options", `parts of type ${(part as { type: string }).type} are not known`);
+  }
+}
+
+function incomplete(type: string, field: string): RullamaError {
+  return new RullamaError("bad_options", `a part of type ${type} has no ${field}`);
+}
+
+interface Known {
+  number: Promise<number>;
+  tokens: number;
+}
+
+/** What a model perceived so far, by the object (or address) it came as. */
+export class Perceptions {
+  private readonly known = new Map<unknown, Known>();
+
+  constructor(
+    private readonly transport: Transport,
+    private readonly model: number,
+  ) {}
+
+  /** The request with the numbers of its media. */
+  async fill(request: AnswerRequest, media: Medium[], signal?: AbortSignal): Promise<AnswerRequest> {
+    if (media.length === 0) return request;
+    const numbers: number[] = [];
+    // One after the other: each may need much memory.
+    for (const medium of media) numbers.push(await this.numberOf(medium, signal));
+    this.trim(new Set(media.map(({ source }) => source)));
+    return { ...request, media: numbers };
+  }
+
+  private numberOf(medium: Medium, signal?: AbortSignal): Promise<number> {
+    const { source } = medium;
+    const tokens = medium.kind === "picture" ? medium.tokens : 0;
+    const before = this.known.get(source);
+    this.known.delete(source);
+    if (before?.tokens === tokens) {
+      this.known.set(source, before);
+      return before.number;
+    }
+    const number = this.perceive(medium, signal ? { signal } : {});
+    const entry = { number, tokens };
+    this.known.set(source, entry);
+    // What failed is tried anew the next time.
+    number.catch(() => this.known.get(source) === entry && this.known.delete(source));
+    return number;
+  }
+
+  private async perceive(medium: Medium, options: CallOptions<"perceive">): Promise<number> {
+    const plain = await decode(medium);
+    return this.transport.call("perceive", { model: this.model, medium: plain }, options);
+  }
+
+  private trim(inUse: Set<unknown>): void {
+    for (const [source, { number }] of this.known) {
+      if (this.known.size <= REMEMBERED) return;
+      if (inUse.has(source)) continue;
+      this.known.delete(source);
+      void number.then((old) => this.transport.call("forget", { model: this.model, medium: old })).catch(() => {});
+    }
+  }
+}
+
+async function decode(medium: Medium): Promise<PlainMedium> {
+  try {
+    if (medium.kind === "picture") return await pictureOf(medium.source, medium.tokens);
+    return await soundOf(medium.source);
+  } catch (error) {
+    throw rullamaError(error);
+  }
+}

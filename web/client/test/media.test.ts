@@ -1,0 +1,104 @@
+import { describe, expect, it } from "vitest";
+import { RullamaError } from "../src/errors.js";
+import { fromBase64 } from "../src/fetched.js";
+import { Perceptions, mediaOf } from "../src/media.js";
+import { messagesOf } from "../src/openai.js";
+import type { Transport } from "../src/protocol.js";
+import { chatRequest } from "../src/sampling.js";
+import { wavRate } from "../src/sound.js";
+import type { ContentPart, Message } from "../src/types.js";
+
+const samples = { samples: new Float32Array(4), sampleRate: 16_000 };
+const asked = (...content: ContentPart[]): Message[] => [{ role: "user", content }];
+
+describe("parts of messages", () => {
+  it("leave places behind, and what they show in order", () => {
+    const messages = asked(
+      { type: "image", image: "a.png" },
+      { type: "text", text: "and" },
+      { type: "input_audio", input_audio: { data: "AAEC" } },
+      { type: "image_url", image_url: { url: "b.png", detail: "low" } },
+    );
+    expect(chatRequest(messages, {}).messages).toEqual([
+      {
+        role: "user",
+        content: [{ type: "image" }, { type: "text", text: "and" }, { type: "audio" }, { type: "image" }],
+      },
+    ]);
+    expect(mediaOf(messages)).toEqual([
+      { kind: "picture", source: "a.png", tokens: 280 },
+      { kind: "sound", source: new Uint8Array([0, 1, 2]) },
+      { kind: "picture", source: "b.png", tokens: 70 },
+    ]);
+  });
+
+  it("of text alone are one text in OpenAI's shape, and unknown ones are refused", () => {
+    const text = (said: string) => ({ type: "text" as const, text: said });
+    expect(messagesOf([{ role: "user", content: [text("a"), text("b")] }])).toEqual([{ role: "user", content: "ab" }]);
+    const strange = [{ type: "file" }] as unknown as ContentPart[];
+    expect(() => messagesOf([{ role: "user", content: strange }])).toThrow("file");
+  });
+
+  it("are not believed to be base64", () => {
+    expect(fromBase64("data:audio/wav;base64,AAEC")).toEqual(new Uint8Array([0, 1, 2]));
+    expect(() => fromBase64("no base64!")).toThrow(RullamaError);
+  });
+});
+
+describe("what was perceived", () => {
+  /** An engine that numbers what it is shown. */
+  function engine() {
+    const calls: string[] = [];
+    let next = 1;
+    const call = async (kind: string, params: { medium: unknown }) => {
+      calls.push(kind === "perceive" ? kind : `${kind} ${String(params.medium)}`);
+      return kind === "perceive" ? next++ : undefined;
+    };
+    return { calls, transport: { call } as unknown as Transport };
+  }
+
+  it("is remembered by what it came as, and the oldest is forgotten", async () => {
+    const { calls, transport } = engine();
+    const perceptions = new Perceptions(transport, 1);
+    const show = async (...shown: (typeof samples)[]) => {
+      const media = shown.map((source) => ({ kind: "sound" as const, source }));
+      return (await perceptions.fill({ options: {} }, media)).media;
+    };
+    const other = { ...samples };
+    expect(await show(samples, other, samples)).toEqual([1, 2, 1]);
+    expect(await show(other)).toEqual([2]);
+    expect(calls).toEqual(["perceive", "perceive"]);
+    for (let i = 0; i < 31; i++) await show({ ...samples });
+    expect(calls.at(-1)).toBe("forget 1");
+    expect(await show(samples)).toEqual([34]);
+  });
+
+  it("is asked for anew after a failure", async () => {
+    let broken = true;
+    const call = async () => {
+      if (broken) throw new RullamaError("bad_media", "broken");
+      return 7;
+    };
+    const perceptions = new Perceptions({ call } as unknown as Transport, 1);
+    const fill = () => perceptions.fill({ options: {} }, [{ kind: "sound", source: samples }]);
+    await expect(fill()).rejects.toThrow("broken");
+    broken = false;
+    expect((await fill()).media).toEqual([7]);
+  });
+});
+
+describe("the rate of a WAV file", () => {
+  const wav = (rate: number, before: number[] = []) => {
+    const text = (word: string) => [...word].map((letter) => letter.charCodeAt(0));
+    const format = [...text("fmt "), 16, 0, 0, 0, 1, 0, 1, 0, ...new Uint8Array(new Uint32Array([rate]).buffer)];
+    return new Uint8Array([...text("RIFF"), 0, 0, 0, 0, ...text("WAVE"), ...before, ...format]).buffer;
+  };
+
+  it("is read behind other chunks, and not believed when absurd", () => {
+    expect(wavRate(wav(16_000))).toBe(16_000);
+    const odd = [..."LIST"].map((letter) => letter.charCodeAt(0));
+    expect(wavRate(wav(44_100, [...odd, 3, 0, 0, 0, 1, 2, 3, 0]))).toBe(44_100);
+    expect(wavRate(wav(1))).toBeUndefined();
+    expect(wavRate(new ArrayBuffer(3))).toBeUndefined();
+  });
+});

@@ -1,0 +1,72 @@
+// Pictures and sounds in the app: picked, dropped, pasted and recorded; shown, kept, and given to the model.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { GOLDENS } from "../client/goldens.ts";
+import { barriers, DEMO, expect, say, start, test } from "./fixture.ts";
+
+const PICTURE = join(GOLDENS, "demo/picture-1.png");
+const SPEECH = join(GOLDENS, "demo/digit-1.wav");
+test.use({ fake: { served: DEMO } });
+
+test("a picked picture and a sound are shown, sent, kept and exported", async ({ app }) => {
+  await start(app);
+  await app.getByLabel("Pictures and sounds").setInputFiles([PICTURE, SPEECH]);
+  await expect(app.getByRole("img", { name: "picture-1.png" })).toBeVisible();
+  await expect(app.getByLabel("digit-1.wav", { exact: true })).toBeVisible();
+  expect(await barriers(app)).toEqual([]);
+  await say(app, "What is this?");
+  const article = app.getByRole("article").first();
+  await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
+  await expect(app.getByRole("article").last()).toContainText("[image] [audio] What is this?");
+  const asked = await app.evaluate(() => window.fake?.asked?.messages.at(-1)?.content);
+  const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
+  expect(asked).toMatchObject([{ type: "image", image: data }, { type: "audio" }, { type: "text" }]);
+  await app.reload();
+  await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
+  const playable = article.locator("audio");
+  await expect.poll(() => playable.evaluate((audio: HTMLAudioElement) => audio.duration)).toBeGreaterThan(0.1);
+});
+
+test("a dropped and a pasted picture are attached, and can be removed", async ({ app }) => {
+  await start(app);
+  const bytes = [...readFileSync(PICTURE)];
+  await app.evaluate((numbers) => {
+    const files = new DataTransfer();
+    files.items.add(new File([new Uint8Array(numbers)], "dropped.png", { type: "image/png" }));
+    for (const kind of ["dragenter", "dragover", "drop"]) {
+      document.body.dispatchEvent(new DragEvent(kind, { dataTransfer: files, bubbles: true, cancelable: true }));
+    }
+    const pasted = new DataTransfer();
+    pasted.items.add(new File([new Uint8Array(numbers)], "pasted.png", { type: "image/png" }));
+    const field = document.querySelector("textarea");
+    field?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: pasted, bubbles: true, cancelable: true }));
+  }, bytes);
+  await expect(app.getByRole("img", { name: "dropped.png" })).toBeVisible();
+  await expect(app.getByRole("img", { name: "pasted.png" })).toBeVisible();
+  await app.getByRole("button", { name: "Remove dropped.png" }).click();
+  await expect(app.getByRole("img", { name: "dropped.png" })).toHaveCount(0);
+  // A picture needs no words.
+  await app.getByRole("button", { name: "Send" }).click();
+  await expect(app.getByRole("article").last()).toContainText("[image]");
+});
+
+test("a recording shows its level and is attached", async ({ app, context }) => {
+  await context.grantPermissions(["microphone"]);
+  await start(app);
+  await app.getByRole("button", { name: "Record sound" }).click();
+  const level = app.getByRole("meter", { name: "Level of the microphone" });
+  await expect.poll(() => level.evaluate((meter: HTMLMeterElement) => meter.value)).toBeGreaterThan(0);
+  await app.getByRole("button", { name: "End the recording" }).click();
+  await expect(app.getByLabel("recording", { exact: true })).toBeVisible();
+  await say(app, "What do you hear?");
+  await expect(app.getByRole("article").last()).toContainText("[audio] What do you hear?");
+});
+
+test("without a microphone it is said what to do", async ({ app }) => {
+  await start(app);
+  await app.evaluate(() => {
+    navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("no", "NotAllowedError"));
+  });
+  await app.getByRole("button", { name: "Record sound" }).click();
+  await expect(app.getByText(/The microphone cannot be used/u)).toBeVisible();
+});
