@@ -155,7 +155,8 @@ impl Session {
 
     /// Bytes of caches and activations on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        self.memory.gpu_bytes() + self.plans.gpu_bytes()
+        let drafting = self.drafting.as_ref().map_or(0, Drafting::gpu_bytes);
+        self.memory.gpu_bytes() + self.plans.gpu_bytes() + drafting
     }
 
     /// Appends tokens; nothing is computed yet.

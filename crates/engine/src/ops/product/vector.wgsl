@@ -51,11 +51,12 @@ struct Params {
 var<private> token: u32;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    token = grid_index(group) % p.tokens;
+    let mine = grid_index(group) % p.tokens;
     let first_turn = grid_index(group) / p.tokens;
-    if p.tokens > 1u && token >= run.count {
+    if p.tokens > 1u && mine >= run.count {
         return;
     }
+    token = mine;
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
     for (var turn = first_turn; turn < p.turns; turn += p.groups) {
