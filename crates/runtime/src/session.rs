@@ -166,7 +166,8 @@ impl Session {
     /// Bytes of caches, activations and adapters on the GPU; sessions share adapters.
     pub fn gpu_bytes(&self) -> u64 {
         let adapters = self.adapters.as_ref().map_or(0, Adapters::gpu_bytes);
-        self.memory.gpu_bytes() + self.plans.gpu_bytes() + adapters
+        let drafting = self.drafting.as_ref().map_or(0, Drafting::gpu_bytes);
+        self.memory.gpu_bytes() + self.plans.gpu_bytes() + adapters + drafting
     }
 
     /// The adapters it answers with.

@@ -1,10 +1,12 @@
 //! The decoder's relatives: drafters, encoders of texts, models that denoise.
 
-use serde_json::Value;
+use rullama_testkit::golden;
+use serde_json::{Value, json};
 
 use crate::{
     models::golden_arg,
     program::{has, rullama},
+    store::Store,
 };
 
 const TARGET: &str = "gguf/micro-e2b-BF16.gguf";
@@ -37,6 +39,18 @@ fn drafts_change_no_answer() {
     for draft in [&drafter[..], "ngram", "off"] {
         assert_eq!(answer(&["--draft", draft])["text"], plain["text"], "{draft}");
     }
+}
+
+#[test]
+fn a_model_of_the_store_uses_its_drafter() {
+    let store = Store::empty();
+    let layers = [store.blob("model", golden(TARGET)), store.blob("draft", golden(DRAFTER))];
+    let config = store.blob("config", r#"{"model_format":"gguf","model_family":"gemma4"}"#);
+    store.manifest("drafted", &json!({ "schemaVersion": 2, "config": config, "layers": layers }));
+    let run =
+        ["run", "drafted", "Hello there", "--device", "cpu", "--temperature", "0", "-n", "16"];
+    let text = store.rullama(&run).and(["--json"]).json()["text"].clone();
+    assert_eq!(text, answer(&[])["text"]);
 }
 
 #[test]

@@ -332,18 +332,18 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
+    // Lists that choose nothing have it too: a saved session is the same whichever list made it.
+    let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
     match pass.want {
         Want::Caches | Want::Logits | Want::LogitsEach => {
             b.graph.keep(logits);
             logits
         }
         Want::Greedy => {
-            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
             b.graph.argmax_into(token, logits);
             token
         }
         Want::Drawn => {
-            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
             let (ids, largest, draw) = drawing(b, logits, config);
             b.graph.sample_into(token, ids, largest, draw);
             token

@@ -114,6 +114,15 @@ impl Drafting {
         self.hidden = None;
     }
 
+    /// Bytes of the drafter and its lists on the GPU.
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        let weights = match &self.options.source {
+            DraftSource::Drafter(drafter) => drafter.gpu_bytes(),
+            DraftSource::Text => 0,
+        };
+        weights + self.plans.values().map(Plan::gpu_bytes).sum::<u64>()
+    }
+
     /// The same for another session.
     pub(super) fn again(&self) -> Self {
         Self { gain: self.gain.clone(), ..Self::new(self.options.clone(), 0.0) }

@@ -16,6 +16,8 @@ use rullama_testkit::golden;
 use crate::golden::{Golden, all_devices, devices, exact, model, model_with};
 
 const TARGET: &str = "micro-e2b-BF16";
+/// Tokens of an answer.
+const TOKENS: usize = 20;
 
 fn open(bytes: Vec<u8>) -> Gguf {
     let source = Rc::new(MemorySource::new("drafter.gguf", bytes));
@@ -64,12 +66,13 @@ fn written(
 
 /// The same tokens with drafts as without.
 fn check_same(model: &Model, draft: DraftOptions, prompt: &[u32], pick: Pick) -> DraftCounts {
-    let options = SessionOptions { context: Some(prompt.len() + 40), ..SessionOptions::default() };
+    let options =
+        SessionOptions { context: Some(prompt.len() + TOKENS), ..SessionOptions::default() };
     let mut session = model.session(&options).expect("a session");
-    let (alone, _) = written(&mut session, prompt, (40, pick));
+    let (alone, _) = written(&mut session, prompt, (TOKENS, pick));
     let mut session = model.session(&options).expect("a session");
     session.draft(Some(draft)).expect("it fits");
-    let (drafted, counts) = written(&mut session, prompt, (40, pick));
+    let (drafted, counts) = written(&mut session, prompt, (TOKENS, pick));
     assert_eq!(drafted, alone, "{pick:?} on {}", model.device().name());
     assert!(block_on(session.next(pick)).expect("no failure").is_none(), "the context is full");
     counts.expect("something was drafted")
@@ -154,7 +157,7 @@ fn answers_are_the_same_with_a_drafter() {
     for device in devices() {
         let model = model(TARGET, &device);
         for (file, pick) in [(plain_file(), Pick::Greedy), (clustered_file(), drawn(7))] {
-            let counts = check_same(&model, stubborn(drafter(&file, &model), 7), &prompt, pick);
+            let counts = check_same(&model, stubborn(drafter(&file, &model), 3), &prompt, pick);
             assert!(counts.drafted > 0, "{counts:?}");
         }
     }
@@ -164,12 +167,10 @@ fn answers_are_the_same_with_a_drafter() {
 fn answers_are_the_same_with_drafts_from_the_text() {
     for device in devices() {
         let mut accepted = 0;
-        for name in ["micro-e2b-Q4_0", "tiny-moe-Q4_K_M"] {
+        for name in ["micro-moe-Q8_0", "micro-dense-BF16"] {
             let model = model(name, &device);
-            let golden = Golden::of(name);
-            // The answer stands in the prompt, so that some drafts are right.
-            let ids = golden.ids("short.ids");
-            let prompt = [&ids[..], &golden.ids("short.greedy")[..30], &ids[..]].concat();
+            // These answers repeat themselves.
+            let prompt = Golden::of(name).ids("medium.ids");
             for pick in [Pick::Greedy, drawn(3)] {
                 accepted +=
                     check_same(&model, stubborn(DraftSource::Text, 4), &prompt, pick).accepted;
@@ -209,7 +210,7 @@ fn drawn_tokens_follow_the_models_chances() {
     let weights: Vec<f64> =
         best[..8].iter().map(|(x, _)| (f64::from(x - best[0].0) / 2.0).exp()).collect();
     let sum: f64 = weights.iter().sum();
-    const DRAWS: u32 = 1500;
+    const DRAWS: u32 = 600;
     let mut shares = [0.0; 8];
     for seed in 0..DRAWS {
         session.set_tokens(&behind).expect("it fits");
@@ -218,8 +219,8 @@ fn drawn_tokens_follow_the_models_chances() {
         shares[place] += 1.0 / f64::from(DRAWS);
     }
     for (share, weight) in shares.iter().zip(&weights) {
-        // Four deviations of a share of 1,500 draws are at most 0.052.
-        assert!((share - weight / sum).abs() < 0.052, "{shares:?} and not {weights:?} / {sum}");
+        // Four deviations of a share of 600 draws are at most 0.082.
+        assert!((share - weight / sum).abs() < 0.082, "{shares:?} and not {weights:?} / {sum}");
     }
 }
 

@@ -1,0 +1,198 @@
+//! A model that denoises: weights that never change, shared by its texts.
+
+use std::{ops::ControlFlow, rc::Rc};
+
+use rullama_chat::Family;
+use rullama_engine::{
+    executor::{Device, Memory, Weights, state_bytes},
+    gpu::work_bytes,
+    graph::{Element, Graph, Origin},
+};
+use rullama_gguf::Gguf;
+use rullama_models::{
+    Catalog,
+    gemma4::{
+        Feed, Pass, Want, decoder,
+        diffusion::{CanvasPass, DiffusionConfig, canvas},
+    },
+};
+use rullama_tokenizer::Tokenizer;
+
+use super::{DenoiseOptions, Denoising};
+use crate::{
+    error::RuntimeError,
+    model::{CacheType, Progress},
+    session::DEFAULT_CONTEXT,
+    tower::load,
+    vocabulary,
+};
+
+/// A model that denoises, on a device; cloning it is cheap and shares the weights.
+#[derive(Debug, Clone)]
+pub struct Denoiser(pub(super) Rc<Inner>);
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    gguf: Gguf,
+    device: Device,
+    pub(super) config: DiffusionConfig,
+    pub(super) catalog: Catalog,
+    pub(super) weights: Weights,
+    tokenizer: Option<Tokenizer>,
+}
+
+impl Denoiser {
+    /// Loads a model onto a device; `progress` may cancel.
+    ///
+    /// # Errors
+    /// If the file is no such model, does not fit, or the device fails.
+    pub async fn load(
+        gguf: Gguf,
+        device: Device,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Self, RuntimeError> {
+        let config = DiffusionConfig::of_file(&gguf)?;
+        let catalog = Catalog::of_file(&gguf, &config.expected())?;
+        let shape = Shape { context: config.canvas, ring: config.canvas, cache: Element::F32 };
+        let lists = [
+            canvas(&config, &catalog, &shape.canvas(true, false)).graph,
+            reading(&config, &catalog, &shape),
+        ];
+        let mut weights = Weights::new(&device);
+        let mut known: Vec<Origin> = Vec::new();
+        let bytes = |name: &str| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
+        let total = catalog.iter().map(|(name, _)| bytes(name)).sum();
+        let mut done = 0;
+        for (_, info) in lists.iter().flat_map(Graph::values) {
+            if info.origin.weight_name().is_none() || known.contains(&info.origin) {
+                continue;
+            }
+            load(&gguf, &mut weights, &info.origin, &info.ty, "").await?;
+            weights.settle().await?;
+            let tensors = info.origin.tensors(&info.ty);
+            done += tensors.iter().map(|(name, ..)| bytes(name)).sum::<u64>();
+            known.push(info.origin.clone());
+            if progress(Progress { done, total }).is_break() {
+                return Err(RuntimeError::Cancelled);
+            }
+        }
+        let tokenizer = vocabulary::tokenizer(&gguf).ok();
+        Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
+    }
+
+    /// Bytes of weights, of caches for this context, and to work with, before anything is loaded.
+    ///
+    /// # Errors
+    /// If the file is no such model.
+    pub fn memory_of_file(gguf: &Gguf, context: Option<usize>) -> Result<[u64; 3], RuntimeError> {
+        let config = DiffusionConfig::of_file(gguf)?;
+        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        let context = context.unwrap_or(DEFAULT_CONTEXT).min(config.decoder.context);
+        let shape = Shape::new(&config, context, CacheType::default());
+        let list = canvas(&config, &catalog, &shape.canvas(true, false)).graph;
+        let states = list.values().filter_map(|(_, info)| match &info.origin {
+            Origin::State(name) => Some((name.as_str(), state_bytes(&info.ty) as u64)),
+            _ => None,
+        });
+        let (caches, work): (Vec<_>, Vec<_>) =
+            states.partition(|(name, _)| name.starts_with("k.") || name.starts_with("v."));
+        let sum = |states: Vec<(&str, u64)>| states.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        let bytes = |(name, _): (&str, _)| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
+        let weights = catalog.iter().map(bytes).sum();
+        Ok([weights, sum(caches), sum(work) + work_bytes(&list)])
+    }
+
+    /// What the file's keys say.
+    pub fn config(&self) -> &DiffusionConfig {
+        &self.0.config
+    }
+
+    /// Text to tokens and back.
+    ///
+    /// # Errors
+    /// If the file's vocabulary is missing or broken.
+    pub fn tokenizer(&self) -> Result<&Tokenizer, RuntimeError> {
+        self.0.tokenizer.as_ref().ok_or(RuntimeError::NoVocabulary)
+    }
+
+    /// Which prompt template it wants.
+    ///
+    /// # Errors
+    /// If the file has another model's template.
+    pub fn family(&self) -> Result<Family, RuntimeError> {
+        Ok(vocabulary::family(&self.0.gguf)?)
+    }
+
+    /// Where it runs.
+    pub fn device(&self) -> &Device {
+        &self.0.device
+    }
+
+    /// Bytes of weights on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.0.weights.gpu_bytes()
+    }
+
+    /// The file's way of settling, from this seed.
+    pub fn options(&self, seed: u64) -> DenoiseOptions {
+        DenoiseOptions { settle: self.0.config.defaults, seed, watch: false }
+    }
+
+    /// A new text.
+    ///
+    /// # Errors
+    /// If the context is impossible.
+    pub fn session(
+        &self,
+        context: Option<usize>,
+        cache: CacheType,
+    ) -> Result<Denoising, RuntimeError> {
+        let trained = self.0.config.decoder.context;
+        let context = context.unwrap_or(DEFAULT_CONTEXT.min(trained));
+        if context <= self.0.config.canvas || context > trained {
+            return Err(RuntimeError::BadContext { asked: context, trained });
+        }
+        let shape = Shape::new(&self.0.config, context, cache);
+        Ok(Denoising::new(self.clone(), shape, Memory::new(&self.0.device)))
+    }
+}
+
+/// Sizes of caches.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shape {
+    pub(super) context: usize,
+    ring: usize,
+    cache: Element,
+}
+
+impl Shape {
+    fn new(config: &DiffusionConfig, context: usize, cache: CacheType) -> Self {
+        let ring = context.min(config.decoder.window + config.canvas);
+        Self { context, ring, cache: cache.into() }
+    }
+
+    pub(super) fn canvas(&self, conditioned: bool, traced: bool) -> CanvasPass {
+        let Self { context, ring, cache } = *self;
+        CanvasPass { conditioned, context, ring, cache, traced }
+    }
+}
+
+/// The list that reads a canvas' length of a prompt.
+pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape) -> Graph {
+    let pass = Pass {
+        tokens: config.canvas,
+        feed: Feed::Ids,
+        table: false,
+        want: Want::Caches,
+        context: shape.context,
+        ring: shape.ring,
+        cache: shape.cache,
+        suppressed: 0,
+        traced: false,
+        host_experts: 0,
+        blocks: false,
+        hidden: false,
+    };
+    let mut segments = decoder(&config.encoder, catalog, &pass).segments;
+    segments.pop().expect("a list has a segment").graph
+}
