@@ -6,8 +6,8 @@ use rullama_engine::{
 };
 use rullama_gguf::DType;
 use rullama_models::{
-    Catalog, Expected,
-    gemma4::{Config, Experts, Feed, Kind, Layer, Pass, PerLayer, Rope, Want, decoder},
+    Adapted, Catalog, Expected,
+    gemma4::{Config, Experts, Feed, Kind, Layer, Pass, PerLayer, Rope, Want, adapted_decoder},
 };
 
 struct Variant {
@@ -122,6 +122,11 @@ impl Variant {
 
     /// The list of one token, in Ollama's usual mix of formats.
     fn step(&self) -> Graph {
+        self.adapted_step(None)
+    }
+
+    /// The same with an adapter.
+    fn adapted_step(&self, adapted: Option<&Adapted>) -> Graph {
         let config = self.config();
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
@@ -163,7 +168,7 @@ impl Variant {
             blocks: false,
             hidden: false,
         };
-        let mut segments = decoder(&config, &catalog, &pass).segments;
+        let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
         assert_eq!(segments.len(), 1);
         segments.remove(0).graph
     }
@@ -208,6 +213,19 @@ fn launches_per_layer() {
             variant.name
         );
     }
+}
+
+#[test]
+fn an_adapter_of_rank_16_takes_one_more_launch_per_layer() {
+    let projections =
+        ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
+    let tensors = (0..E2B.layers)
+        .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
+    let adapted = Adapted { ranks: tensors.map(|name| (name, 16)).collect(), dtype: DType::F16 };
+    let plain = launches(&E2B.step(), &large());
+    let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
+    // What goes down is too wide for every workgroup to make its thin product for itself.
+    assert!(with <= plain + E2B.layers, "{plain} launches, {with} with an adapter");
 }
 
 #[test]

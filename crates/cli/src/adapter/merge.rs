@@ -48,8 +48,10 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
         pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
     }
     let pairs = combine(&pairs);
-    let pairs = pairs.iter().map(|pair| (pair.tensor.as_str(), pair)).collect();
-    let merger = Merger { gguf: &gguf, pairs, wanted: args.dtype, others: BTreeMap::new() };
+    let merged: BTreeMap<&str, &Pair> =
+        pairs.iter().map(|pair| (pair.tensor.as_str(), pair)).collect();
+    let merger =
+        Merger { gguf: &gguf, pairs: merged.clone(), wanted: args.dtype, others: BTreeMap::new() };
     let (writer, others) = merger.all()?;
     let name = || args.out.display().to_string();
     let mut file = BufWriter::new(File::create(&args.out).with_context(name)?);
@@ -62,7 +64,8 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
     for (name, to) in &others {
         note(&format!("{name} is stored as {} now", to.name()));
     }
-    print(&format!("{}: {} with {} adapters merged in\n", name(), args.model, chosen.all().len()))
+    let changed = merged.len();
+    print(&format!("{}: {} with {changed} tensors changed\n", name(), args.model))
 }
 
 struct Merger<'a> {
