@@ -111,7 +111,12 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
 fn perceive(args: &EvalArgs, mut senses: Senses) -> Result<Vec<Perceived>> {
     senses.reach = args.audio_reach;
     let files = args.media.files.iter();
-    files.map(|file| Ok(block_on(senses.perceive(&file.open(args.media.sight)?))?)).collect()
+    files
+        .map(|file| {
+            let medium = file.open(args.media.sight)?;
+            block_on(senses.perceive(&medium)).with_context(|| file.name())
+        })
+        .collect()
 }
 
 /// The tokens with what was perceived in place of placeholders, of which none may be left over.

@@ -143,7 +143,12 @@ impl MediaFile {
             }),
             Kind::Video => frames::frames(&self.path).map(Medium::Video),
         };
-        medium.with_context(|| self.path.display().to_string())
+        medium.with_context(|| self.name())
+    }
+
+    /// What it is called in messages.
+    pub(crate) fn name(&self) -> String {
+        self.path.display().to_string()
     }
 }
 

@@ -3,6 +3,7 @@
 //! No model and no GPU here: pixels and samples in, patches and log-mel features out, to the last bit as the reference makes
 //! them where it says how.
 
+mod bands;
 mod error;
 pub mod picture;
 pub mod sound;

@@ -128,9 +128,8 @@ impl Chat {
     ) -> Result<Answer> {
         let mut all = std::mem::take(&mut self.waiting);
         all.extend_from_slice(files);
-        let media: Result<Vec<Medium>> =
-            all.iter().map(|file| file.open(self.media.sight)).collect();
-        let media = media?;
+        let opened = |file: &MediaFile| Ok((file.name(), file.open(self.media.sight)?));
+        let media: Vec<(String, Medium)> = all.iter().map(opened).collect::<Result<_>>()?;
         let (messages, perceived) = (self.messages.len(), self.perceived.len());
         self.messages.push(message::of(text, &all));
         let answered = self.surely(screen, |chat| {
@@ -181,10 +180,11 @@ impl Chat {
     }
 
     /// Sees and hears what belongs to the newest message, and makes room for it.
-    fn perceive(&mut self, media: &[Medium]) -> Result<()> {
+    fn perceive(&mut self, media: &[(String, Medium)]) -> Result<()> {
         let start = Instant::now();
-        for medium in media {
-            self.perceived.push(block_on(self.senses.perceive(medium))?);
+        for (name, medium) in media {
+            let perceived = block_on(self.senses.perceive(medium));
+            self.perceived.push(perceived.with_context(|| name.clone())?);
         }
         self.perceiving = if media.is_empty() { Duration::ZERO } else { start.elapsed() };
         let longest = self.perceived.iter().map(Perceived::longest).max().unwrap_or(0);

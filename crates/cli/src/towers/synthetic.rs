@@ -126,6 +126,7 @@ pub(super) fn file(size: Size) -> Result<Vec<u8>> {
         4 * shape.audio_width * shape.audio_width,
         4 * shape.width * shape.width,
         768 * shape.width,
+        1024 * shape.audio_width,
         shape.made * shape.out,
         128 * 32 * 9,
     ];

@@ -3,15 +3,13 @@
 //! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
 
 use super::Size;
+use crate::bands::in_bands;
 
 /// The most bits behind the point.
 const MOST_BITS: u32 = 22;
 /// Weights fit into so much.
 const LARGEST_WEIGHT: f64 = 32768.0;
 const CHANNELS: usize = 3;
-/// Bytes from which on threads are worth their start.
-const WORTH_THREADS: usize = 1 << 20;
-const MOST_THREADS: usize = 16;
 
 /// What one output element is made of: where its taps begin, and their weights.
 struct Taps {
@@ -80,23 +78,6 @@ fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
         }
     });
     out
-}
-
-/// Fills rows of `line` bytes band by band, each on a thread of its own where there are cores and `work` is worth it.
-fn in_bands(out: &mut [u8], line: usize, work: usize, fill: impl Fn(usize, &mut [u8]) + Sync) {
-    // Browsers have one thread for us and say so by an error.
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let bands = if work < WORTH_THREADS { 1 } else { cores.min(MOST_THREADS) };
-    let rows = (out.len() / line).div_ceil(bands).max(1);
-    if bands == 1 {
-        return fill(0, out);
-    }
-    std::thread::scope(|scope| {
-        for (index, band) in out.chunks_mut(rows * line).enumerate() {
-            let fill = &fill;
-            scope.spawn(move || fill(index * rows, band));
-        }
-    });
 }
 
 impl Axis {

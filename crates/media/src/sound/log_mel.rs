@@ -4,6 +4,7 @@ use super::{
     RATE,
     spectrum::{self, Spectrum},
 };
+use crate::bands::in_bands;
 
 /// Bands.
 pub const BINS: usize = 128;
@@ -15,6 +16,8 @@ const SPAN: usize = WINDOW + 1;
 const FFT: usize = spectrum::LENGTH;
 /// Silence in front, half a window of it.
 const LEAD: usize = 160;
+/// Steps of work of a frame, about.
+const STEPS: usize = 1 << 13;
 /// Added before the logarithm.
 const FLOOR: f64 = 0.001;
 
@@ -30,29 +33,28 @@ pub struct Features {
 pub(super) fn features(piece: &[f32]) -> Features {
     let length = LEAD + piece.len();
     let frames = if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 };
-    let transform = Spectrum::new();
-    let (window, bands) = (window(), bands());
-    let windowed = |frame: usize| {
-        let mut input = [0.0; FFT];
+    let (transform, window, bands) = (Spectrum::new(), window(), bands());
+    let fill = |frame: usize, input: &mut [f64; FFT]| {
         for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {
             let at = (frame * HOP + index).checked_sub(LEAD);
             *value = weight * at.and_then(|at| piece.get(at)).map_or(0.0, |x| f64::from(*x));
         }
-        input
     };
-    let mut values = Vec::with_capacity((frames + 1) * BINS);
-    for frame in (0..frames).step_by(2) {
-        for magnitudes in transform.magnitudes(&windowed(frame), &windowed(frame + 1)) {
-            values.extend(bands.iter().map(|band| {
-                let near = &magnitudes[band.first..band.first + band.weights.len()];
-                let sum: f64 =
-                    band.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
-                (sum + FLOOR).ln() as f32
-            }));
+    let mut values = vec![0.0; frames * BINS];
+    in_bands(&mut values, 2 * BINS, frames * STEPS, |first, band| {
+        let mut inputs = [[0.0; FFT]; 2];
+        for (pair, out) in band.chunks_mut(2 * BINS).enumerate() {
+            for (index, input) in inputs.iter_mut().enumerate() {
+                fill(2 * (first + pair) + index, input);
+            }
+            let spectra = transform.magnitudes([&inputs[0], &inputs[1]]);
+            for (out, magnitudes) in out.chunks_mut(BINS).zip(&spectra) {
+                for (out, band) in out.iter_mut().zip(&bands) {
+                    *out = band.level(magnitudes);
+                }
+            }
         }
-    }
-    // Frames are made two by two.
-    values.truncate(frames * BINS);
+    });
     Features { frames, values }
 }
 
@@ -66,6 +68,14 @@ fn window() -> Vec<f64> {
 struct Band {
     first: usize,
     weights: Vec<f64>,
+}
+
+impl Band {
+    fn level(&self, magnitudes: &[f64]) -> f32 {
+        let near = &magnitudes[self.first..self.first + self.weights.len()];
+        let sum: f64 = self.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
+        (sum + FLOOR).ln() as f32
+    }
 }
 
 fn bands() -> Vec<Band> {
