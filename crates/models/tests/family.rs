@@ -216,7 +216,7 @@ fn launches_per_layer() {
 }
 
 #[test]
-fn an_adapter_of_rank_16_takes_one_more_launch_per_layer() {
+fn an_adapter_of_rank_16_takes_four_more_launches_per_layer() {
     let projections =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
     let tensors = (0..E2B.layers)
@@ -224,8 +224,8 @@ fn an_adapter_of_rank_16_takes_one_more_launch_per_layer() {
     let adapted = Adapted { ranks: tensors.map(|name| (name, 16)).collect(), dtype: DType::F16 };
     let plain = launches(&E2B.step(), &large());
     let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
-    // What goes down is too wide for every workgroup to make its thin product for itself.
-    assert!(with <= plain + E2B.layers, "{plain} launches, {with} with an adapter");
+    // One for each input of products: too much for every workgroup to make for itself.
+    assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
 }
 
 #[test]
