@@ -3,7 +3,8 @@
 
     images.py sheet OUT.png      a page of samples (needs Pillow)
 
-Held out are whole combinations of shape, colour and count.
+Held out are whole combinations of shape, colour, count and background. Without the background, what is held out could be learnt from the
+answers alone: a word that never follows two others.
 """
 
 import random
@@ -44,7 +45,7 @@ def scene(rng, held, two_kinds=0.2):
         background = rng.choice(list(BACKGROUNDS))
         if any((colour, background) in TOO_CLOSE for _, colour, _ in groups):
             continue
-        apart = [held_out("image", *group) for group in groups]
+        apart = [held_out("image", *group, background) for group in groups]
         if all(apart) if held else not any(apart):
             return {"groups": groups, "background": background, "canvas": rng.choice(CANVASES)}
 

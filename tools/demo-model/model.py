@@ -60,3 +60,10 @@ def parameters(model):
 def clipped_linears(model):
     """The tower's linears with bounds."""
     return [module for module in model.modules() if getattr(module, "use_clipped_linears", False) and hasattr(module, "linear")]
+
+
+def open_bounds(model):
+    """No clamps, as before training: new ones follow from what the trained linears see."""
+    for linear in clipped_linears(model):
+        for name, side in (("input_min", -1), ("input_max", 1), ("output_min", -1), ("output_max", 1)):
+            getattr(linear, name).fill_(side * float("inf"))

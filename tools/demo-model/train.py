@@ -25,7 +25,7 @@ from feed import Feed, media_arguments, to_device
 from passes import Passes
 
 WARM_UP = 200
-WEIGHTS = {"text": 1.0, "picture": 0.5, "sound": 0.5}
+WEIGHTS = {"text": 1.0, "picture": 1.0, "sound": 0.5}
 SHARD = 14 << 20
 
 
@@ -111,6 +111,7 @@ class Run:
         self.passes = Passes(self.model, options.device)
         if options.weights:
             self.model.load_state_dict(load_file(options.weights), strict=False)
+            models.open_bounds(self.model)
         self.step, self.done = 0, 0.0
         self.path = Path(options.checkpoint or options.out) / "checkpoint.pt"
         if options.resume and self.path.exists():

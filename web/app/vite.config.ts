@@ -40,7 +40,8 @@ export default defineConfig(({ mode }) => {
         injectRegister: false,
         includeManifestIcons: false,
         injectManifest: {
-          globPatterns: ["**/*.{html,js,css,wasm,svg,png,webmanifest}"],
+          // The plugin adds the manifest itself; the same file twice would fail the whole installation.
+          globPatterns: ["**/*.{html,js,css,wasm,svg,png}"],
           globIgnores: ["test/**"],
           maximumFileSizeToCacheInBytes: 32 << 20,
         },

@@ -1,8 +1,8 @@
-//! Benchmarks that need more than CI should build.
+//! Benchmarks that need more than CI should build, or longer than it should run.
 
 use anyhow::{Result, bail};
 
-use crate::command::{root, sh_in};
+use crate::command::{root, sh, sh_in};
 
 pub(crate) fn bench(name: &str) -> Result<()> {
     let dir = root().join("bench").join(name);
@@ -10,4 +10,10 @@ pub(crate) fn bench(name: &str) -> Result<()> {
         bail!("there is no benchmark `{name}`; see the folders of `bench/`");
     }
     sh_in(&dir, "cargo", &["run", "--release"])
+}
+
+/// Every held-out case of the demo model; minutes on a CPU.
+pub(crate) fn demo_eval(options: &[&str]) -> Result<()> {
+    let run = ["run", "--release", "--package", "rullama-runtime", "--example", "demo_eval", "--"];
+    sh("cargo", &[&run, options].concat())
 }

@@ -25,6 +25,7 @@ cargo xtask <task>
   ops     run the op suite in headless Chromium, on what `web` built
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
+  demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
   help    this text
 ";
@@ -42,6 +43,7 @@ fn main() -> Result<()> {
         ["ops"] => web::ops(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
+        ["demo-eval", options @ ..] => bench::demo_eval(options),
         ["bench", name] => bench::bench(name),
         [] | ["help" | "--help" | "-h"] => {
             command::say(HELP);

@@ -12,8 +12,14 @@ use crate::{
 
 /// Crates of the browser that need no GPU: their tests run as 32-bit wasm outside a browser. All crates of the browser are built for
 /// it with the package (`web::test`).
-const WITHOUT_GPU: [&str; 5] =
-    ["rullama-source", "rullama-gguf", "rullama-tokenizer", "rullama-chat", "rullama-sampling"];
+const WITHOUT_GPU: [&str; 6] = [
+    "rullama-source",
+    "rullama-gguf",
+    "rullama-adapter",
+    "rullama-tokenizer",
+    "rullama-chat",
+    "rullama-sampling",
+];
 
 /// Runs all of it; `variables` choose the GPUs that kernels run on.
 pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {

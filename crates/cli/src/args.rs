@@ -6,8 +6,17 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
-    bench::BenchArgs, eval::EvalArgs, load::size, ops::OpsCommand, perplexity::PerplexityArgs,
-    run::RunArgs, serve::ServeArgs, towers::TowersArgs,
+    adapter::AdapterCommand,
+    bench::BenchArgs,
+    embed::EmbedArgs,
+    eval::EvalArgs,
+    load::size,
+    ops::OpsCommand,
+    perplexity::PerplexityArgs,
+    run::RunArgs,
+    serve::ServeArgs,
+    towers::TowersArgs,
+    train::{CompareArgs, TrainArgs},
 };
 
 const AFTER_HELP: &str = "\
@@ -50,10 +59,19 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Measure how fast pictures and sounds are perceived on this machine
     BenchTowers(TowersArgs),
+    /// Turn texts into vectors
+    Embed(EmbedArgs),
     /// Write a model's logits for given tokens to a file
     Eval(EvalArgs),
     /// Measure how well a model predicts a text
     Perplexity(PerplexityArgs),
+    /// Train an adapter on your own data
+    Train(Box<TrainArgs>),
+    /// Compare how well a model predicts data with an adapter and without
+    EvalAdapter(CompareArgs),
+    /// Look at LoRA adapters, merge them into a model, or change their format
+    #[command(subcommand)]
+    Adapter(AdapterCommand),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -73,8 +91,12 @@ impl Command {
             Self::Serve(args) => args.json(),
             Self::Bench(args) => args.json,
             Self::BenchTowers(args) => args.json,
+            Self::Embed(args) => args.json,
             Self::Eval(args) => args.json,
             Self::Perplexity(args) => args.json,
+            Self::Train(args) => args.json,
+            Self::EvalAdapter(args) => args.json,
+            Self::Adapter(command) => command.json(),
             Self::Ops(command) => command.json(),
         }
     }

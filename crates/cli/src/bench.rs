@@ -2,16 +2,25 @@
 
 mod measure;
 mod profile;
+mod random;
+mod relatives;
 mod report;
 
 use anyhow::{Result, bail};
 use clap::Args as Group;
-use rullama_runtime::{model::CacheType, session::SessionOptions};
+use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
+use rullama_runtime::{
+    model::CacheType,
+    session::{DraftOptions, SessionOptions},
+};
 
 use crate::{
-    load::{DeviceArgs, Loader},
+    adapters::{AdapterArgs, Chosen},
+    draft::DraftArgs,
+    load::{DeviceArgs, Loader, size},
     locate::Stores,
     output::{print, print_json},
+    train::{self, bench::TrainBench},
 };
 use measure::{Bench, Test};
 
@@ -31,6 +40,20 @@ pub(crate) struct BenchArgs {
     /// Measured repetitions of each test; one more goes before them and is not counted
     #[arg(short = 'r', long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
+    /// Measure how fast an adapter learns instead: pairs on all projections, sequences of -p tokens
+    #[arg(long)]
+    train: bool,
+    /// The inner size of the pairs that learn
+    #[arg(long, default_value_t = 16, requires = "train")]
+    rank: usize,
+    /// GPU memory for training: as many layers are computed twice as that asks for
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB", requires = "train")]
+    memory: u64,
+    /// Count this share of drafts as accepted, whatever the model says: for weights that mean nothing. Needs --draft
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    accept: Option<f32>,
+    #[command(flatten)]
+    draft: DraftArgs,
     /// Also print how long each kernel takes, where the GPU has timestamps
     #[arg(long)]
     profile: bool,
@@ -38,25 +61,62 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    adapters: AdapterArgs,
+    /// Measure with an adapter of random numbers and this rank beside all projections of all layers
+    #[arg(long, value_name = "RANK")]
+    lora_rank: Option<usize>,
+    #[command(flatten)]
     device: DeviceArgs,
 }
 
 pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
+    if args.train {
+        let test = TrainBench {
+            model: &args.model,
+            tokens: args.prompt.first().copied().unwrap_or(0).max(2),
+            rank: args.rank,
+            memory: args.memory,
+            repetitions: args.repetitions,
+            json: args.json,
+        };
+        return train::bench::bench(stores, &test, &args.device);
+    }
+    let (_, gguf) = stores.open(&args.model)?;
+    if EmbeddingConfig::is_embedding(&gguf) {
+        return relatives::embeddings(&gguf, args);
+    }
+    if DiffusionConfig::is_diffusion(&gguf) {
+        return relatives::diffusion(gguf, args);
+    }
+    drop(gguf);
     let tests = tests(args);
     if tests.is_empty() || args.repetitions == 0 {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");
     }
     let context = tests.iter().map(Test::context).max().unwrap_or(1);
-    let loader =
-        Loader::new(stores.find(&args.model)?, &args.device, Some(context), CacheType::F16);
+    let place = stores.find(&args.model)?;
+    let adapters = Chosen::new(&place, &args.adapters)?;
+    let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
     let (model, load) = loader.load()?;
+    let adapters = adapters.and(args.lora_rank.map(|rank| random::adapter(&model, rank)));
     let options =
         SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
-    let mut bench = Bench::new(model.session(&options)?, context);
+    if args.accept.is_some() && !args.draft.asked() {
+        bail!("--accept needs --draft FILE or --draft ngram");
+    }
+    let draft = match args.draft.asked() {
+        true => args.draft.options(stores, &loader.place, &model)?,
+        false => None,
+    };
+    let mut bench = Bench::new(adapters.session(&model, &options, &loader)?, context);
     let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
     let mut measured = Vec::new();
     for test in tests {
         measured.push(bench.test(test, args.repetitions)?);
+        if let Some(draft) = draft.clone().filter(|_| !test.reads) {
+            let draft = DraftOptions { pretend: args.accept, ..draft };
+            measured.push(bench.drafted(test, args.repetitions, draft)?);
+        }
     }
     let profile = if args.profile { profile::profile(&mut bench)? } else { Vec::new() };
     let facts = report::Facts {
@@ -73,6 +133,11 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         return print_json(&report::as_json(&facts, &measured, &profile));
     }
     print(&report::as_text(&facts, &measured, &profile))
+}
+
+fn share(text: &str) -> Result<f32, &'static str> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or("give a number from 0 to 1")
 }
 
 /// Reading and writing at every depth.

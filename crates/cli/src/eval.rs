@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use clap::Args as Group;
 use pollster::block_on;
 use rullama_runtime::{
-    Model, RuntimeError, Senses, Session,
+    RuntimeError, Senses, Session,
     hearing::REACH,
     model::CacheType,
     senses::Perceived,
@@ -18,6 +18,7 @@ use rullama_runtime::{
 use serde_json::json;
 
 use crate::{
+    adapters::{AdapterArgs, Chosen},
     load::{DeviceArgs, Loader},
     locate::Stores,
     media::MediaArgs,
@@ -50,6 +51,8 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "ROWS", default_value_t = REACH, value_parser = reach, help_heading = "Pictures and sounds")]
     audio_reach: usize,
     #[command(flatten)]
+    adapters: AdapterArgs,
+    #[command(flatten)]
     device: DeviceArgs,
 }
 
@@ -61,6 +64,7 @@ fn reach(text: &str) -> Result<usize, &'static str> {
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let ids = ids(args)?;
     let place = stores.find(&args.model)?;
+    let adapters = Chosen::new(&place, &args.adapters)?;
     let context = (ids.len() + args.greedy).max(1);
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
@@ -69,8 +73,9 @@ pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let cache = loader.cache;
     let options =
         SessionOptions { context: Some(context), cache, block, ..SessionOptions::default() };
-    let taps = if args.taps { trace(&model, &options, &ids)? } else { Vec::new() };
-    let mut session = model.session(&options)?;
+    let session = || adapters.session(&model, &options, &loader);
+    let taps = if args.taps { trace(session()?, &ids)? } else { Vec::new() };
+    let mut session = session()?;
     let soft = soften(&mut session, &ids, &perceived)?;
     session.extend(&soft)?;
     let greedy = write(&mut session, args, &perceived, &taps)?;
@@ -137,8 +142,7 @@ fn soften(session: &mut Session, ids: &[u32], perceived: &[Perceived]) -> Result
 }
 
 /// Intermediate values, from a session of their own: they are made by one run over all tokens.
-fn trace(model: &Model, options: &SessionOptions, ids: &[u32]) -> Result<Vec<Tap>> {
-    let mut session = model.session(options)?;
+fn trace(mut session: Session, ids: &[u32]) -> Result<Vec<Tap>> {
     session.extend(ids)?;
     Ok(block_on(session.trace())?)
 }

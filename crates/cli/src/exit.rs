@@ -3,6 +3,7 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Error;
+use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_gguf::GgufError;
 use rullama_models::ModelError;
@@ -14,6 +15,7 @@ use rullama_server::ServerError;
 use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_tokenizer::TokenizerError;
+use rullama_train::TrainError;
 
 use crate::{interrupt, output::safe};
 
@@ -79,8 +81,14 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<GgufError>() {
         return Some(gguf_failure(error));
     }
+    if let Some(error) = cause.downcast_ref::<AdapterError>() {
+        return Some(adapter_failure(error));
+    }
     if let Some(error) = cause.downcast_ref::<RuntimeError>() {
         return Some(runtime_failure(error));
+    }
+    if let Some(error) = cause.downcast_ref::<TrainError>() {
+        return train_failure(error);
     }
     if let Some(error) = cause.downcast_ref::<VocabularyError>() {
         return Some(vocabulary_failure(error));
@@ -117,6 +125,14 @@ fn gguf_failure(error: &GgufError) -> Failure {
     }
 }
 
+fn adapter_failure(error: &AdapterError) -> Failure {
+    match error {
+        AdapterError::Source(source) => source_failure(source),
+        AdapterError::Gguf(error) => gguf_failure(error),
+        _ => Failure::BadFile,
+    }
+}
+
 fn vocabulary_failure(error: &VocabularyError) -> Failure {
     match error {
         VocabularyError::Gguf(error) => gguf_failure(error),
@@ -136,6 +152,7 @@ fn runtime_failure(error: &RuntimeError) -> Failure {
         RuntimeError::File(error) => gguf_failure(error),
         RuntimeError::Vocabulary(error) => vocabulary_failure(error),
         RuntimeError::Family(error) => family_failure(error),
+        RuntimeError::Adapter(error) => adapter_failure(error),
         RuntimeError::Model(_) => Failure::BadFile,
         RuntimeError::Cancelled => Failure::Interrupted,
         _ => match error.code() {
@@ -143,6 +160,21 @@ fn runtime_failure(error: &RuntimeError) -> Failure {
             "unsupported_format" => Failure::BadFile,
             _ => Failure::Other,
         },
+    }
+}
+
+/// Nothing where its causes say more.
+fn train_failure(error: &TrainError) -> Option<Failure> {
+    match error {
+        TrainError::Runtime(error) => Some(runtime_failure(error)),
+        TrainError::DoesNotFit { .. } | TrainError::HostExperts { .. } => {
+            Some(Failure::Gpu("out_of_memory"))
+        }
+        TrainError::Line { .. }
+        | TrainError::NoTargets
+        | TrainError::Checkpoint { .. }
+        | TrainError::Adapter(_) => Some(Failure::BadFile),
+        _ => None,
     }
 }
 

@@ -1,7 +1,11 @@
 //! The `rullama` program.
 
+mod adapter;
+mod adapters;
 mod args;
 mod bench;
+mod draft;
+mod embed;
 mod eval;
 mod exit;
 mod interrupt;
@@ -19,6 +23,7 @@ mod serve;
 mod show;
 mod tokens;
 mod towers;
+mod train;
 mod verify;
 
 use std::process::ExitCode;
@@ -50,8 +55,12 @@ fn run(args: Args) -> Result<()> {
         Command::Serve(args) => serve::serve(stores, args),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
+        Command::Embed(args) => embed::embed(&stores, &args),
         Command::Eval(args) => eval::eval(&stores, &args),
+        Command::Train(args) => train::train(&stores, &args),
+        Command::EvalAdapter(args) => train::compare(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
+        Command::Adapter(command) => adapter::adapter(&stores, &command),
         Command::Ops(command) => ops::ops(&command),
     }
 }

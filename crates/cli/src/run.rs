@@ -3,6 +3,7 @@
 mod answer;
 mod chat;
 mod command;
+mod diffuse;
 mod dropped;
 mod format;
 mod input;
@@ -14,12 +15,15 @@ mod timing;
 
 use std::io::{IsTerminal, Read};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args as Group;
+use rullama_models::gemma4::diffusion::DiffusionConfig;
 use rullama_runtime::{RuntimeError, generate::Finish};
 use serde_json::json;
 
 use crate::{
+    adapters::AdapterArgs,
+    draft::DraftArgs,
     interrupt::{self, Interrupted},
     load::DeviceArgs,
     locate::{DEMO_NAME, Stores},
@@ -27,6 +31,7 @@ use crate::{
     output::print_json,
 };
 use chat::Chat;
+use diffuse::CanvasArgs;
 use format::Format;
 use sampling::SamplingArgs;
 use screen::Screen;
@@ -74,7 +79,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     media: MediaArgs,
     #[command(flatten)]
+    adapters: AdapterArgs,
+    #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    draft: DraftArgs,
+    #[command(flatten)]
+    canvas: CanvasArgs,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -82,6 +93,12 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
     let prompt = if args.chat { None } else { prompt(args)? };
     interrupt::watch()?;
+    let (_, gguf) = stores.open(&args.model)?;
+    if DiffusionConfig::is_diffusion(&gguf) {
+        let Some(prompt) = prompt else { bail!("give a prompt: this model answers one at a time") };
+        return diffuse::once(gguf, &prompt, args);
+    }
+    drop(gguf);
     let mut chat = Chat::start(stores, args)?;
     match prompt {
         Some(prompt) => once(&mut chat, &prompt, args),

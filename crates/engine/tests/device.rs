@@ -1,11 +1,11 @@
 //! What happens when the device goes away, or has no room.
 
-use std::collections::HashMap;
+use std::{any::Any, cell::RefCell, collections::HashMap, rc::Rc};
 
 use rullama_engine::{
     EngineError,
     cpu::{CpuCall, Data},
-    gpu::{Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Weights},
+    gpu::{Ahead, Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Weights},
     graph::{Element, Graph, Op, Step, Type, Value},
 };
 use rullama_gguf::DType;
@@ -212,5 +212,29 @@ fn a_refused_command_is_an_error_of_what_follows() {
         plan.write("a", &[0; 4096]);
         assert!(matches!(plan.run(&STEP), Err(EngineError::Refused { .. })));
         assert!(matches!(plan.read(y).await, Err(EngineError::Refused { .. })));
+    });
+}
+
+/// Somebody who compiles ahead is asked once for each kernel, before wgpu is, in the words of WebGPU.
+#[test]
+fn kernels_are_compiled_ahead() {
+    on_each_gpu(async |gpu| {
+        let asked = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&asked);
+        gpu.compile_ahead(Ahead::new(move |source| {
+            seen.borrow_mut().push(source);
+            Box::pin(std::future::ready(Box::new(()) as Box<dyn Any>))
+        }));
+        for _ in 0..2 {
+            let (plan, y) = sum(&gpu).await.expect("the device works");
+            assert_eq!(result(&plan, y).await.expect("it does"), [1.5, 0.0, 4.0]);
+        }
+        let asked = asked.borrow();
+        let [kernel] = asked.as_slice() else { panic!("{} kernels", asked.len()) };
+        assert!(kernel.text.contains("fn main("), "{}", kernel.text);
+        assert_eq!(gpu.pipeline_labels(), [kernel.label.as_str()]);
+        let (uniforms, storage) = kernel.bindings.split_at(2);
+        assert_eq!(uniforms, ["uniform"; 2]);
+        assert!(storage.contains(&"storage"), "{storage:?}");
     });
 }

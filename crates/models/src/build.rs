@@ -2,10 +2,15 @@
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Branch, Finish, Mixture, Slice, Start},
+    ops::{Branch, Factors, Finish, Mixture, Slice, Start},
 };
 
-use crate::{gemma4::Inputs, tensors::Catalog};
+use crate::{
+    adapted::{Adapted, FactorGroup},
+    gemma4::Inputs,
+    tensors::Catalog,
+    training::Training,
+};
 
 /// A graph whose weights are named relative to a scope: inside `blk.3`, `attn_norm` means `blk.3.attn_norm.weight`.
 pub(crate) struct Build<'a> {
@@ -15,6 +20,12 @@ pub(crate) struct Build<'a> {
     eps: f32,
     /// Every named value is made, at the price of speed.
     traced: bool,
+    /// Where adapters learn.
+    pub(crate) training: Option<Training>,
+    /// What an adapter changes.
+    adapted: Option<&'a Adapted>,
+    /// Its factors that the list asks for.
+    pub(crate) factors: Vec<FactorGroup>,
 }
 
 /// The residual stream on its way into products.
@@ -33,7 +44,7 @@ impl Stream {
     }
 
     /// The stream itself, if a product has not made a new one.
-    fn or(&self, made: Option<Value>) -> Value {
+    pub(crate) fn or(&self, made: Option<Value>) -> Value {
         made.or(self.h).unwrap_or(match self.start {
             Start::Rows(h) | Start::Norm { h, .. } => h,
             Start::Branch { branch, .. } => branch.residual,
@@ -43,7 +54,21 @@ impl Stream {
 
 impl<'a> Build<'a> {
     pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced }
+        Self {
+            graph: Graph::new(),
+            catalog,
+            scope: String::new(),
+            eps,
+            traced,
+            training: None,
+            adapted: None,
+            factors: Vec::new(),
+        }
+    }
+
+    /// The same with an adapter.
+    pub(crate) fn with_adapter(self, adapted: Option<&'a Adapted>) -> Self {
+        Self { adapted, ..self }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -88,14 +113,91 @@ impl<'a> Build<'a> {
 
     /// Product with a weight, times its scale where the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
+        let factors = self.factors(&[name]);
+        let y = self.linear_with(x, name, factors);
+        self.adapted(y, x, name)
+    }
+
+    /// The same without adapters.
+    pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
+        self.linear_with(x, name, None)
+    }
+
+    /// The same with the factors of a tensor that goes by another name.
+    pub(crate) fn linear_as(&mut self, x: Value, name: &str, tensor: &str) -> Value {
+        let width = self.graph.ty(x).shape.width();
+        let rows = self.rows_of(name);
+        let factors = self.factors_of(&[(tensor.into(), rows)], width, false);
+        self.linear_with(x, name, factors)
+    }
+
+    fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
         let weight = self.weight(name);
-        let y = self.graph.linear(x, weight);
         let scale = format!("{name}.scale");
-        if !self.has(&scale) {
-            return y;
+        match (self.has(&scale), factors) {
+            (false, None) => self.graph.linear(x, weight),
+            (false, factors) => {
+                let start = Start::Rows(x);
+                self.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1
+            }
+            (true, factors) => {
+                let y = self.graph.linear(x, weight);
+                let scale = self.tensor(&scale);
+                let y = self.graph.scale_by(y, scale);
+                let Some(Factors { a, b }) = factors else { return y };
+                let z = self.graph.linear(x, a);
+                let more = self.graph.linear(z, b);
+                self.graph.add(y, more)
+            }
         }
-        let scale = self.tensor(&scale);
-        self.graph.scale_by(y, scale)
+    }
+
+    /// Rows of a table by number, times a constant.
+    pub(crate) fn lookup(&mut self, ids: Value, name: &str, scale: f32) -> Value {
+        let table = self.weight(name);
+        let h = self.graph.embed(ids, table, scale);
+        let (rows, width) = (self.rows_of(name), self.graph.ty(h).shape.width());
+        let tensor = self.full(&format!("{name}.weight"));
+        let Some(Factors { a, b }) = self.factors_of(&[(tensor, rows)], width, true) else {
+            return h;
+        };
+        let z = self.graph.embed(ids, b, scale);
+        let more = self.graph.linear(z, a);
+        self.graph.add(h, more)
+    }
+
+    fn rows_of(&self, name: &str) -> usize {
+        let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
+        ty.map_or(0, |ty| ty.shape.rows())
+    }
+
+    /// The factors beside some weights that are stored as one, or one of them.
+    fn factors(&mut self, names: &[&str]) -> Option<Factors> {
+        self.adapted?;
+        let tensors: Vec<(String, usize)> = names
+            .iter()
+            .map(|name| (self.full(&format!("{name}.weight")), self.rows_of(name)))
+            .collect();
+        let (first, _) = tensors.first()?;
+        let columns = self.catalog.get(first)?.shape.width();
+        self.factors_of(&tensors, columns, false)
+    }
+
+    fn factors_of(
+        &mut self,
+        tensors: &[(String, usize)],
+        columns: usize,
+        lookup: bool,
+    ) -> Option<Factors> {
+        let adapted = self.adapted?;
+        let group = adapted.group(tensors, columns, lookup)?;
+        let rows: usize = tensors.iter().map(|(_, rows)| rows).sum();
+        let a = if lookup { [columns, group.rank] } else { [group.rank, columns] };
+        let a = self.graph.weight(group.a.clone(), Type::weight(adapted.dtype, a));
+        let b = Type::weight(adapted.dtype, [rows, group.rank]);
+        let b = self.graph.weight(group.b.clone(), b);
+        self.factors.push(group);
+        Some(Factors { a, b })
     }
 
     /// Norm with a weight.
@@ -115,6 +217,15 @@ impl<'a> Build<'a> {
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
         let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale };
+        if self.trains() {
+            // One value crosses from a layer to the next.
+            let h = self.graph.add_norm(&branch, self.eps);
+            let start = match next {
+                Some(weight) => Start::Norm { h, weight, eps: self.eps },
+                None => Start::Rows(h),
+            };
+            return Stream { h: None, start };
+        }
         Stream { h: None, start: Start::Branch { branch, next, eps: self.eps } }
     }
 
@@ -135,10 +246,15 @@ impl<'a> Build<'a> {
 
     /// The stream, and its products with several weights, which are one product where they are stored alike.
     pub(crate) fn products(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
+        if self.trains() {
+            return self.trained_products(stream, names);
+        }
         let Some((weight, rows)) = self.stack(names) else {
             return self.apart(stream, names);
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Plain);
+        let factors = self.factors(names);
+        let start = &stream.start;
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Plain);
         let mut first = 0;
         let slice = |rows: &usize| {
             first += rows;
@@ -149,18 +265,30 @@ impl<'a> Build<'a> {
 
     /// The stream, and `gelu(gate · x) ⊙ (up · x)`.
     pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
+        if self.trains() {
+            let (h, both) = self.trained_products(stream, &[gate, up]);
+            return (h, self.graph.geglu(both[0].value, both[1].value));
+        }
         let Some((weight, _)) = self.stack(&[gate, up]) else {
             let (h, x) = self.rows(stream);
             let (gate, up) = (self.linear(x, gate), self.linear(x, up));
             return (h, self.graph.geglu(gate, up));
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Geglu);
+        let factors = self.factors(&[gate, up]);
+        let start = &stream.start;
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Geglu);
         (stream.or(h), y)
     }
 
     /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
     pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
         let weight = self.weight(name);
+        if self.trains() {
+            // The fused form would be computed again for its gradient.
+            let (_, x) = self.rows(stream);
+            let both = self.graph.linear_experts(x, &mixture.routes, weight);
+            return self.graph.geglu_halves(both);
+        }
         self.graph.product_of_experts(&stream.start, weight, mixture, &Finish::Geglu).1
     }
 
@@ -172,12 +300,14 @@ impl<'a> Build<'a> {
         long: Value,
         slice: usize,
     ) -> (Value, Value) {
-        let Some((weight, _)) = self.stack(&[gate]) else {
+        let Some((weight, _)) = self.stack(&[gate]).filter(|_| !self.trains()) else {
             let (h, x) = self.rows(stream);
             let gate = self.linear(x, gate);
             return (h, self.graph.gelu_mul_slice(gate, long, slice));
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::GeluMul { long, slice });
+        let factors = self.factors(&[gate]);
+        let (start, finish) = (&stream.start, Finish::GeluMul { long, slice });
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &finish);
         (stream.or(h), y)
     }
 
@@ -209,18 +339,20 @@ impl<'a> Build<'a> {
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
         let Start::Branch { branch, next: Some(weight), eps } = stream.start else { return None };
-        let one = self.graph.ty(branch.residual).shape.rows() == 1;
+        let one = self.graph.ty(branch.residual).shape.rows() == 1 || self.graph.tokens_apart();
         let (last, others) = names.split_last().filter(|_| one)?;
-        let (last, _) = self.stack(&[last])?;
+        let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
         let (h, mut slices) = self.products(stream, others);
         let start = Start::Norm { h, weight, eps };
-        slices.push(self.graph.product(&start, last, &Finish::Plain).1.into());
+        let factors = self.factors(&[last]);
+        let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;
+        slices.push(y.into());
         Some((h, slices))
     }
 
     /// Several weights as one, with the rows of each; `None` if they are stored differently or have scales of their own.
-    fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
+    pub(crate) fn stack(&mut self, names: &[&str]) -> Option<(Value, Vec<usize>)> {
         let types: Vec<&Type> = names
             .iter()
             .map(|name| self.catalog.get(&self.full(&format!("{name}.weight"))))

@@ -10,7 +10,7 @@ pub enum ModelError {
     #[error(transparent)]
     Key(#[from] GgufError),
     /// The file holds another kind of model.
-    #[error("{file} holds a `{found}` model; this program runs gemma4 models")]
+    #[error("{file} holds a `{found}` model; {}", hint(found))]
     Architecture {
         /// The file.
         file: String,
@@ -45,6 +45,34 @@ pub enum ModelError {
         /// The keys.
         keys: &'static str,
     },
+    /// A file that should hold a drafter holds something else.
+    #[error("{file} holds a `{found}` model, not a drafter (`gemma4-assistant`)")]
+    NoDrafter {
+        /// The file.
+        file: String,
+        /// What it says it is.
+        found: String,
+    },
+    /// A file that should hold an encoder of texts holds something else.
+    #[error(
+        "{file} holds a `{found}` model, which makes no vectors of texts; give an EmbeddingGemma"
+    )]
+    NoEmbedding {
+        /// The file.
+        file: String,
+        /// What it says it is.
+        found: String,
+    },
+    /// A drafter was made for another model.
+    #[error("this drafter belongs to another model: its {what} {drafter}, the model's {model}")]
+    OtherDrafter {
+        /// What does not fit, with a verb.
+        what: &'static str,
+        /// The drafter's.
+        drafter: usize,
+        /// The model's.
+        model: usize,
+    },
     /// A tensor is stored in a way no kernel reads.
     #[error(
         "tensor {name} is stored as {format}, which cannot be run; convert the model to another format"
@@ -63,6 +91,18 @@ pub enum ModelError {
         /// The tensor.
         name: String,
     },
+}
+
+/// What can be done with another kind of model.
+fn hint(architecture: &str) -> &'static str {
+    match architecture {
+        "gemma4-assistant" => "it drafts for another model: give it as that model's drafter",
+        "gemma-embedding" | "gemma-embedding2" => {
+            "it makes vectors of texts and writes none: embed texts with it"
+        }
+        "diffusion-gemma" => "it writes blocks of text, which only some commands can do",
+        _ => "this program runs gemma4 models",
+    }
 }
 
 fn list(names: &[String]) -> String {

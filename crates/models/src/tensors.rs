@@ -59,6 +59,17 @@ impl Catalog {
         Self(known.collect())
     }
 
+    /// The same tensors under names with `prefix` in front, for lists that take weights of two files.
+    #[must_use]
+    pub fn prefixed(self, prefix: &str) -> Self {
+        Self(self.0.into_iter().map(|(name, ty)| (format!("{prefix}{name}"), ty)).collect())
+    }
+
+    /// Adds a tensor.
+    pub fn add(&mut self, name: impl Into<String>, ty: Type) {
+        self.0.insert(name.into(), ty);
+    }
+
     /// The type of a tensor.
     pub fn get(&self, name: &str) -> Option<&Type> {
         self.0.get(name)

@@ -112,6 +112,7 @@ impl Variant {
             per_layer: (self.per_layer > 0).then_some(PerLayer { width: self.per_layer }),
             experts: self.experts,
             layers: (0..self.layers).map(layer).collect(),
+            layer_scale: "layer_output_scale",
         }
     }
 
@@ -160,6 +161,7 @@ impl Variant {
             traced: false,
             host_experts: 0,
             blocks: false,
+            hidden: false,
         };
         let mut segments = decoder(&config, &catalog, &pass).segments;
         assert_eq!(segments.len(), 1);

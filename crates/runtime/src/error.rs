@@ -1,5 +1,6 @@
 //! What can go wrong with a model or a session.
 
+use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_engine::EngineError;
 use rullama_gguf::GgufError;
@@ -40,6 +41,12 @@ pub enum RuntimeError {
     /// A picture or a sound cannot be used.
     #[error(transparent)]
     Media(#[from] MediaError),
+    /// An adapter cannot be used.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+    /// Adapters of another model's session.
+    #[error("these adapters were made ready for another model; attach them to this one")]
+    OtherModelsAdapters,
     /// A tower of another model.
     #[error(
         "the tower makes rows of {tower} numbers, but the model reads {model}: it belongs to another model"
@@ -163,6 +170,17 @@ pub enum RuntimeError {
         /// Tokens the model was trained for.
         trained: usize,
     },
+    /// The file has no usable vocabulary, and texts were given.
+    #[error("the file has no vocabulary, so it cannot read texts; give the model itself")]
+    NoVocabulary,
+    /// A vector cannot have so many numbers.
+    #[error("a vector of {asked} numbers is not possible: choose 1 to {most}")]
+    Dimensions {
+        /// What was asked for.
+        asked: usize,
+        /// What the model makes.
+        most: usize,
+    },
     /// A saved session does not belong here.
     #[error("the saved session {why}")]
     Saved {
@@ -179,7 +197,8 @@ impl RuntimeError {
             Self::Model(ModelError::MissingTensors { .. }) => "missing_tensor",
             Self::Model(ModelError::UnsupportedFormat { .. }) => "unsupported_format",
             Self::Model(_) => "unsupported_model",
-            Self::Vocabulary(_) | Self::Family(_) => "bad_vocabulary",
+            Self::Vocabulary(_) | Self::Family(_) | Self::NoVocabulary => "bad_vocabulary",
+            Self::Dimensions { .. } => "bad_options",
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
@@ -187,6 +206,7 @@ impl RuntimeError {
             Self::Placeholders { .. } | Self::NotWithMedia { .. } | Self::NotGiven { .. } => {
                 "bad_prompt"
             }
+            Self::Adapter(_) | Self::OtherModelsAdapters => "bad_adapter",
             Self::OtherTower { .. } | Self::NoMarker { .. } => "unsupported_model",
             Self::NoTower { .. } => "no_tower",
             Self::Constraint(_) => "bad_format",

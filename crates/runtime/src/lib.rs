@@ -2,6 +2,10 @@
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
+pub mod adapters;
+pub mod denoise;
+pub mod drafter;
+pub mod embedder;
 mod error;
 pub mod generate;
 pub mod hearing;
@@ -12,6 +16,9 @@ mod tower;
 pub mod vision;
 pub mod vocabulary;
 
+pub use denoise::Denoiser;
+pub use drafter::Drafter;
+pub use embedder::Embedder;
 pub use error::RuntimeError;
 pub use model::Model;
 pub use rullama_media::{picture, sound};

@@ -5,6 +5,9 @@
 //!
 //! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
 
+mod draft;
+mod gain;
+mod lookup;
 mod measure;
 mod plans;
 mod ready;
@@ -16,17 +19,19 @@ mod trace;
 use std::collections::VecDeque;
 
 use rullama_engine::executor::{Memory, Results};
-use rullama_models::gemma4::Config;
+use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
+pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub use soft::Media;
 pub use steps::Pick;
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
 
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
-    session::{plans::Plans, soft::Known},
+    session::{draft::Drafting, plans::Plans, soft::Known},
 };
 
 /// Context of a session that does not ask for another.
@@ -84,6 +89,12 @@ pub struct Session {
     ahead_pick: Option<Pick>,
     /// Pictures and sounds among the tokens.
     soft: Known,
+    /// What changes the model's answers.
+    adapters: Option<Adapters>,
+    /// Where the next tokens are guessed.
+    drafting: Option<Drafting>,
+    /// Whether runs that check drafts keep hidden states for a drafter.
+    keeps_hidden: bool,
 }
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
@@ -106,7 +117,7 @@ impl Session {
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
         let block = if sees_blocks(model.config()) { options.block } else { 0 };
-        let room = options.chunk.max(options.ahead).max(block);
+        let room = options.chunk.max(options.ahead).max(block).max(MOST_DRAFTS + 1);
         let ring = ring_slots(model.config(), context, room);
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
@@ -126,6 +137,9 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: Known::default(),
+            adapters: None,
+            drafting: None,
+            keeps_hidden: false,
         })
     }
 
@@ -149,9 +163,36 @@ impl Session {
         self.filled
     }
 
-    /// Bytes of caches and activations on the GPU.
+    /// Bytes of caches, activations and adapters on the GPU; sessions share adapters.
     pub fn gpu_bytes(&self) -> u64 {
-        self.memory.gpu_bytes() + self.plans.gpu_bytes()
+        let adapters = self.adapters.as_ref().map_or(0, Adapters::gpu_bytes);
+        self.memory.gpu_bytes() + self.plans.gpu_bytes() + adapters
+    }
+
+    /// The adapters it answers with.
+    pub fn adapters(&self) -> Option<&Adapters> {
+        self.adapters.as_ref()
+    }
+
+    /// Answers with these adapters from now on, or with none. The tokens stay; what was computed of them does not.
+    ///
+    /// # Errors
+    /// If they were made ready for another model.
+    pub fn set_adapters(&mut self, adapters: Option<&Adapters>) -> Result<(), RuntimeError> {
+        if let Some(adapters) = adapters {
+            adapters.check(&self.model)?;
+        }
+        self.drop_ahead();
+        self.plans.clear();
+        self.adapters = adapters.cloned();
+        (self.filled, self.written) = (0, 0);
+        Ok(())
+    }
+
+    /// The list of a pass, with the adapters.
+    fn list(&self, pass: &Pass) -> Decoder {
+        let adapted = self.adapters.as_ref().map(Adapters::adapted);
+        adapted_decoder(&self.model.0.config, &self.model.0.catalog, pass, adapted)
     }
 
     /// Appends tokens; nothing is computed yet.
@@ -220,6 +261,9 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: self.soft.clone(),
+            adapters: self.adapters.clone(),
+            drafting: self.drafting.as_ref().map(Drafting::again),
+            keeps_hidden: self.keeps_hidden,
         })
     }
 
@@ -243,5 +287,8 @@ impl Session {
     fn drop_ahead(&mut self) {
         self.ahead.clear();
         self.ahead_pick = None;
+        if let Some(drafting) = &mut self.drafting {
+            drafting.forget();
+        }
     }
 }

@@ -53,22 +53,25 @@ pub(crate) async fn weights(
     let mut weights = Weights::new(device);
     let wanted = list.values().filter(|(_, info)| info.origin.weight_name().is_some());
     for (_, info) in wanted {
-        load(gguf, &mut weights, &info.origin, &info.ty).await?;
+        load(gguf, &mut weights, &info.origin, &info.ty, "").await?;
     }
     weights.settle().await?;
     Ok(weights)
 }
 
-/// Brings a weight to the device. Towers are small: a tensor at a time.
-async fn load(
+/// Brings a weight to the device, whose name in the list has `prefix` in front. Such models are small: a tensor at a time.
+pub(crate) async fn load(
     gguf: &Gguf,
     weights: &mut Weights,
     origin: &Origin,
     ty: &Type,
+    prefix: &str,
 ) -> Result<(), RuntimeError> {
     weights.reserve(origin, ty).await?;
     for (name, first, ty) in origin.tensors(ty) {
-        let tensor = gguf.tensor(name).expect("the catalogue was made from this file");
+        let tensor = gguf
+            .tensor(name.strip_prefix(prefix).unwrap_or(name))
+            .expect("the catalogue was made from this file");
         let rows = 0..tensor.rows();
         let bytes = if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
             let numbers = gguf.rows_f32(tensor, rows).await?;

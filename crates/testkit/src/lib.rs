@@ -3,9 +3,11 @@
 //! A dev-dependency only. Everything panics on failure: a fixture that cannot be read is a broken checkout, and an entry
 //! point whose promise does not hold has found a bug.
 
+mod demo;
 pub mod entry;
 mod golden;
 mod store;
 
+pub use demo::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_fixtures, demo_media};
 pub use golden::{golden, golden_path, real_vocabulary};
 pub use store::StoreFolder;

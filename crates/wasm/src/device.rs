@@ -1,9 +1,13 @@
 //! The browser's GPU.
 
-use rullama_engine::gpu::{DeviceFacts, Gpu, OpenOptions};
+use std::any::Any;
+
+use js_sys::{Function, Promise};
+use rullama_engine::gpu::{Ahead, DeviceFacts, Gpu, KernelSource, OpenOptions};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+use wasm_bindgen_futures::JsFuture;
 
 use crate::{error::Failure, options::parse};
 
@@ -28,11 +32,24 @@ struct Request {
 #[wasm_bindgen]
 impl Device {
     /// Opens a device. The page says what wgpu does not ask browsers for:
-    /// `{ lowPower, name, software, subgroups: [min, max] | null, f16 }`.
-    pub async fn open(request: String) -> Result<Self, JsValue> {
+    /// `{ lowPower, name, software, subgroups: [min, max] | null, f16 }`. It also begins to compile kernels on the same device when
+    /// `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a promise.
+    pub async fn open(request: String, compile: Function) -> Result<Self, JsValue> {
         let Request { low_power, name, software, subgroups, f16 } = parse(&request)?;
         let wishes = OpenOptions { low_power, subgroups, name: Some(name), software };
         let gpu = Gpu::open_with(wishes).await.map_err(Failure::from)?;
+        gpu.compile_ahead(Ahead::new(move |source| {
+            let begun = compile.call1(&JsValue::NULL, &kernel(source).into());
+            let done = begun.map(|promise| JsFuture::from(Promise::resolve(&promise)));
+            Box::pin(async move {
+                // Should it have failed, wgpu is going to say why.
+                let made = match done {
+                    Ok(done) => done.await,
+                    Err(error) => Err(error),
+                };
+                Box::new(made) as Box<dyn Any>
+            })
+        }));
         let facts = gpu.facts().clone();
         Ok(Self { gpu: gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts }) })
     }
@@ -51,4 +68,13 @@ impl Device {
     pub fn destroy(&self) {
         self.gpu.destroy();
     }
+}
+
+/// A kernel as the page wants it.
+fn kernel(source: KernelSource) -> String {
+    let KernelSource { label, text, constants, bindings } = source;
+    let constants: Map<_, _> =
+        constants.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+    json!({ "label": label, "text": text, "constants": constants, "bindings": bindings })
+        .to_string()
 }

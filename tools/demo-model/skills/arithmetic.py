@@ -37,8 +37,9 @@ def case(rng, held):
     """A sum or difference from the wanted side of the split."""
     while True:
         plus = rng.random() < 0.5
-        low = 10 if held or rng.random() < 0.9 else 0
-        a, b = rng.randint(low, 99), rng.randint(low, 99)
+        # Numbers of one digit are few among those up to 99, and the first that people try.
+        kind = 1 if held else rng.random()
+        a, b = (rng.randint(0, 9), rng.randint(0, 9)) if kind < 0.1 else (rng.randint(0, 99), rng.randint(0, 99)) if kind < 0.25 else (rng.randint(10, 99), rng.randint(10, 99))
         if not plus and a < b and rng.random() < 0.6:
             a, b = b, a
         # Neither the swapped sum nor the opposite difference may give a held-out case away.

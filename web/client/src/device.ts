@@ -9,6 +9,8 @@ type DeviceClass = typeof Device;
 
 /** wgpu's name for the devices it asks for, by which we know ours from others of the page. */
 const LABEL = "rullama";
+/** `GPUShaderStage.COMPUTE`, which the library's types leave out. */
+const COMPUTE = 0x4;
 const LIMITS = [
   "maxBufferSize",
   "maxStorageBufferBindingSize",
@@ -98,12 +100,34 @@ async function openNow(
   });
   const watched = watchRequests(subgroups ? ["subgroups"] : []);
   try {
-    const engine = await wasm.open(request);
+    const engine = await wasm.open(request, (kernel: string) =>
+      watched.device === undefined ? undefined : compileAhead(watched.device, JSON.parse(kernel) as Kernel),
+    );
     if (!watched.device) throw new RullamaError("internal", "wgpu opened no device");
     return { engine, browser: watched.device };
   } finally {
     watched.stop();
   }
+}
+
+/** A kernel, as the engine describes it. */
+interface Kernel {
+  label: string;
+  text: string;
+  constants: Record<string, number>;
+  bindings: GPUBufferBindingType[];
+}
+
+/**
+ * Compiles a kernel beside everything else: wgpu knows only the call behind which the whole device waits. Browsers know what they
+ * have compiled by its content, so wgpu's own call is answered at once, as long as what is given here is held.
+ */
+async function compileAhead(device: GPUDevice, { label, text, constants, bindings }: Kernel): Promise<unknown> {
+  const module = device.createShaderModule({ label, code: text });
+  const entries = bindings.map((type, binding) => ({ binding, visibility: COMPUTE, buffer: { type } }));
+  const layout = device.createPipelineLayout({ bindGroupLayouts: [device.createBindGroupLayout({ entries })] });
+  const compute = { module, entryPoint: "main", constants };
+  return [module, await device.createComputePipelineAsync({ label, layout, compute })];
 }
 
 /** wgpu does not ask browsers for subgroups, so its requests get them added here on their way; and we see what comes back. */

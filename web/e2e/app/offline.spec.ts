@@ -8,7 +8,6 @@ test.use({ fake: { served: DEMO } });
 
 /** Waits until a service worker has everything and controls the page. */
 async function controlled(page: import("@playwright/test").Page) {
-  await page.evaluate(() => navigator.serviceWorker.ready);
   await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
 }
 
@@ -43,12 +42,10 @@ test("the manifest and the icons are there", async ({ app, server }) => {
   }
 });
 
-test("a new version waits for the user", async ({ app, context, server }) => {
+test("a new version waits for the user", async ({ app, server }) => {
   await controlled(app);
   const script = await readFile(join(builtApp(), "sw.js"), "utf8");
-  await context.route(`${server.origin}/sw.js`, (route) =>
-    route.fulfill({ body: `${script}\n// newer`, contentType: "text/javascript" }),
-  );
+  server.script("/sw.js", `${script}\n// newer`);
   await app.evaluate(async () => (await navigator.serviceWorker.ready).update());
   await expect(app.getByText("A new version of rullama is ready.")).toBeVisible();
   const reloaded = app.waitForEvent("load");

@@ -34,7 +34,6 @@ test("load over ranges, answer, reload offline from this browser's storage, answ
     const online = await ask("Why is the sky blue?");
     expect(online.length).toBeGreaterThan(0);
 
-    await page.evaluate(() => navigator.serviceWorker.ready);
     await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
     await serve.stop();
     await page.reload();

@@ -10,6 +10,7 @@ const QUICK: Tuning = {
   ...TUNING,
   partBytes: 1 << 16,
   blockBytes: 1 << 14,
+  streamBytes: 1 << 16,
   smallRead: 1 << 10,
   waitAhead: 1 << 18,
   stallMs: 15_000,

@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use pollster::block_on;
 use rullama_engine::graph::Cost;
-use rullama_runtime::{Session, session::Pick};
+use rullama_runtime::{
+    Session,
+    session::{DraftCounts, DraftOptions, Pick},
+};
 
 /// One thing to measure.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +47,8 @@ pub(super) struct Measured {
     pub(super) times: Vec<Duration>,
     /// Of one token written, at the end of the test.
     pub(super) cost: Option<Cost>,
+    /// What became of drafts, where there were any, and how many times faster it went than without.
+    pub(super) drafts: Option<(DraftCounts, f64)>,
 }
 
 impl Measured {
@@ -105,7 +110,24 @@ impl Bench {
         times.remove(0);
         let cost =
             if test.reads { None } else { Some(block_on(self.session.step_cost(Pick::Greedy))?) };
-        Ok(Measured { test, times, cost })
+        Ok(Measured { test, times, cost, drafts: None })
+    }
+
+    /// Measures a test of writing with drafts, right behind the same test without.
+    pub(super) fn drafted(
+        &mut self,
+        test: Test,
+        repetitions: usize,
+        draft: DraftOptions,
+    ) -> Result<Measured> {
+        let plain = self.test(test, repetitions)?.speed().0;
+        self.session.draft(Some(draft))?;
+        let measured = self.test(test, repetitions);
+        let counts = self.session.draft_counts().unwrap_or_default();
+        self.session.draft(None)?;
+        let mut measured = measured?;
+        measured.drafts = Some((counts, measured.speed().0 / plain));
+        Ok(measured)
     }
 
     /// Makes the session hold the first tokens, all but the last computed.
@@ -156,10 +178,10 @@ mod tests {
     fn speeds() {
         let test = Test { reads: true, tokens: 10, depth: 0 };
         let times = [1, 2].map(Duration::from_secs).to_vec();
-        let (mean, deviation) = Measured { test, times, cost: None }.speed();
+        let (mean, deviation) = Measured { test, times, cost: None, drafts: None }.speed();
         assert!((mean - 7.5).abs() < 1e-9 && (deviation - 12.5_f64.sqrt()).abs() < 1e-9);
         let times = vec![Duration::from_secs(1)];
-        let (mean, deviation) = Measured { test, times, cost: None }.speed();
+        let (mean, deviation) = Measured { test, times, cost: None, drafts: None }.speed();
         assert_eq!((mean, deviation), (10.0, 0.0));
     }
 

@@ -57,6 +57,9 @@ fn test_json(measured: &Measured) -> Value {
         "deviation": deviation,
         "seconds": measured.times.iter().map(Duration::as_secs_f64).collect::<Vec<_>>(),
         "step": measured.cost.as_ref().map(step_json),
+        "drafts": measured.drafts.as_ref().map(|(counts, gain)| json!({
+            "drafted": counts.drafted, "accepted": counts.accepted, "rounds": counts.rounds, "gain": gain,
+        })),
     })
 }
 
@@ -115,7 +118,18 @@ fn test_table(measured: &[Measured]) -> String {
     let mut rows = vec![["TEST", "TOKENS/S", "OF A TOKEN"].map(String::from).to_vec()];
     for measured in measured {
         let (mean, deviation) = measured.speed();
-        let mut row = vec![measured.test.name(), format!("{mean:.2} ± {deviation:.2}")];
+        let name = measured.test.name();
+        let mut row = vec![name.clone(), format!("{mean:.2} ± {deviation:.2}")];
+        if let Some((counts, gain)) = &measured.drafts {
+            let share = 100.0 * counts.accepted as f64 / counts.drafted.max(1) as f64;
+            let each = counts.drafted as f64 / counts.rounds.max(1) as f64;
+            row[0] = format!("{name} drafted");
+            row.push(format!(
+                "{gain:.2} × as fast, {share:.0} % accepted of {each:.1} drafts a run"
+            ));
+            rows.push(row);
+            continue;
+        }
         row.extend(measured.cost.as_ref().map(|cost| {
             let read = bytes(cost.bytes_read);
             format!("{} dispatches, {read} read, {BYTES_BACK} bytes back", cost.dispatches)

@@ -71,7 +71,7 @@ fn times(total: Duration, first: Option<Duration>) -> Times {
 }
 
 /// A number that differs from run to run.
-fn entropy() -> u32 {
+pub(super) fn entropy() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(0) & u64::from(u32::MAX)) as u32
 }

@@ -16,7 +16,7 @@ use rullama_runtime::{
     model::CacheType,
     options::SamplingOptions,
     senses::{Medium, Perceived},
-    session::{MOST_TOKENS, SessionOptions},
+    session::{DraftOptions, DraftSource, MOST_TOKENS, SessionOptions},
 };
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value};
@@ -31,6 +31,7 @@ use super::{
     timing,
 };
 use crate::{
+    adapters::Chosen,
     load::Loader,
     locate::{Place, Stores},
     media::{MediaArgs, MediaFile, Projectors},
@@ -41,6 +42,8 @@ use crate::{
 pub(super) struct Chat {
     name: String,
     loader: Loader,
+    /// What its answers are changed by.
+    adapters: Chosen,
     model: Model,
     session: Session,
     senses: Senses,
@@ -55,6 +58,8 @@ pub(super) struct Chat {
     block: usize,
     /// Time the towers took, until an answer has reported it.
     perceiving: Duration,
+    /// How answers are drafted.
+    draft: Option<DraftOptions>,
     /// Time the model took to load, until an answer has reported it.
     load: Duration,
     options: SamplingOptions,
@@ -76,6 +81,7 @@ impl Chat {
         let place = stores.find(&args.model)?;
         let layers = Layers::of(&place)?;
         let projectors = args.media.projectors(stores, &place)?;
+        let adapters = Chosen::new(&place, &args.adapters)?;
         let context = args.ctx.or(layers.context());
         let loader = Loader::new(place, &args.device, context, CacheType::F16);
         let (model, load) = loader.load()?;
@@ -83,7 +89,10 @@ impl Chat {
         let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
-        let session = model.session(&session_options(context, loader.cache, 0))?;
+        let wanted = session_options(context, loader.cache, 0);
+        let mut session = adapters.session(&model, &wanted, &loader)?;
+        let draft = args.draft.options(stores, &loader.place, &model)?;
+        session.draft(draft.clone())?;
         Ok(Self {
             senses: Senses::new(&model, projectors.clone()),
             projectors,
@@ -94,8 +103,10 @@ impl Chat {
             perceiving: Duration::ZERO,
             name: args.model.clone(),
             loader,
+            adapters,
             model,
             session,
+            draft,
             load,
             options,
             system: args.system.clone().or(layers.system),
@@ -186,7 +197,10 @@ impl Chat {
 
     /// A session with nothing in it.
     fn new_session(&self, context: Option<usize>) -> Result<Session> {
-        Ok(self.model.session(&session_options(context, self.loader.cache, self.block))?)
+        let options = session_options(context, self.loader.cache, self.block);
+        let mut session = self.adapters.session(&self.model, &options, &self.loader)?;
+        session.draft(self.draft.clone())?;
+        Ok(session)
     }
 
     fn answer(&mut self, screen: &mut Screen, prompt: &Prompt) -> Result<Answer> {
@@ -218,6 +232,8 @@ impl Chat {
         let context = Some(self.session.context());
         (self.model, self.load) = self.loader.load()?;
         self.senses = Senses::new(&self.model, self.projectors.clone());
+        // A drafter was lost with the device; answers are the same without it.
+        self.draft = self.draft.take().filter(|draft| matches!(draft.source, DraftSource::Text));
         self.session = self.new_session(context)?;
         Ok(())
     }
@@ -232,7 +248,11 @@ impl Chat {
             ));
         }
         if verbose {
-            note_block(&timing::block(&answer.done, &answer.times, self.gpu_bytes()));
+            let mut block = timing::block(&answer.done, &answer.times, self.gpu_bytes());
+            if let Some(told) = crate::draft::told(&self.session) {
+                block.push_str(&format!("{:<21} {told}\n", "drafts:"));
+            }
+            note_block(&block);
         }
     }
 
@@ -262,8 +282,10 @@ impl Chat {
 
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
-        let restored = block_on(self.model.restore(&saved.session));
+        let adapters = self.session.adapters();
+        let restored = block_on(self.model.restore_with(adapters, &saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
+        self.session.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         (self.messages, self.perceived) = (saved.messages, saved.perceived);
         // The session has the room it was saved with.
@@ -297,10 +319,7 @@ struct Layers {
 impl Layers {
     fn of(place: &Place) -> Result<Self> {
         let Place::Store(files) = place else { return Ok(Self::default()) };
-        let ModelFiles { system, params, messages, adapters, .. } = &**files;
-        if !adapters.is_empty() {
-            note("this model's adapter is not applied yet: it answers as the model below it");
-        }
+        let ModelFiles { system, params, messages, .. } = &**files;
         let read = |message: &Value| serde_json::from_value(message.clone());
         let messages: Result<Vec<Message>, _> = messages.iter().flatten().map(read).collect();
         Ok(Self {

@@ -1,8 +1,14 @@
 //! What a model would take on a GPU and on the host, for models that can run here.
 
 use rullama_gguf::Gguf;
-use rullama_models::{Catalog, gemma4::Config};
-use rullama_runtime::model::{LoadOptions, MemoryUse};
+use rullama_models::{
+    Catalog,
+    gemma4::{Config, assistant::DraftConfig},
+};
+use rullama_runtime::{
+    Denoiser, Embedder,
+    model::{LoadOptions, MemoryUse},
+};
 use serde_json::{Value, json};
 
 use crate::{args::ShowArgs, output::bytes};
@@ -20,7 +26,36 @@ fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
     Some(MemoryUse::estimate(&config, &catalog, &options))
 }
 
+/// Bytes of the decoder's relatives: weights, caches with their context, and to work with.
+fn relative(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
+    if let Ok((weights, work)) = Embedder::memory_of_file(gguf) {
+        return Some((weights, None, work));
+    }
+    if DraftConfig::is_drafter(gguf) {
+        // A drafter has no caches of its own, and its model's embeddings.
+        let config = DraftConfig::of_file(gguf).ok()?;
+        let catalog = Catalog::of_file(gguf, &config.expected()).ok()?;
+        let bytes = |(name, _): (&str, _)| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
+        return Some((catalog.iter().map(bytes).sum(), None, 0));
+    }
+    let [weights, caches, work] = Denoiser::memory_of_file(gguf, args.ctx).ok()?;
+    Some((weights, Some(caches), work))
+}
+
+fn relative_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+    let (weights, caches, work) = relative(gguf, args)?;
+    let row = |name: &str, value: u64| vec![name.to_owned(), bytes(value)];
+    let mut rows = vec![row("weights", weights)];
+    rows.extend(caches.map(|caches| row("caches", caches)));
+    rows.push(row("to work with", work));
+    rows.push(row("on the GPU", weights + caches.unwrap_or(0) + work));
+    Some(rows)
+}
+
 pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+    if let Some(rows) = relative_rows(gguf, args) {
+        return Some(rows);
+    }
     let memory = estimate(gguf, args)?;
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![row("weights", bytes(memory.weights))];
@@ -43,6 +78,10 @@ pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
 }
 
 pub(super) fn json(gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
+    if let Some((weights, caches, work)) = relative(gguf, args) {
+        let gpu = weights + caches.unwrap_or(0) + work;
+        return Some(json!({ "weights": weights, "caches": caches, "work": work, "gpu": gpu }));
+    }
     let memory = estimate(gguf, args)?;
     Some(json!({
         "weights": memory.weights,

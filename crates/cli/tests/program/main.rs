@@ -2,11 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
 
+mod adapter;
 mod bench;
 mod demo;
 mod detokenize;
 mod eval;
 mod eval_media;
+mod family;
 #[cfg(unix)]
 mod interrupt;
 mod list;

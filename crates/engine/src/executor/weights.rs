@@ -30,6 +30,21 @@ impl Weights {
         }
     }
 
+    /// These and others of the same executor, which stay shared.
+    ///
+    /// # Panics
+    /// If the others are on another executor.
+    #[must_use]
+    pub fn joined(&self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Cpu(these), Self::Cpu(others)) => {
+                Self::Cpu(these.clone().into_iter().chain(others.clone()).collect())
+            }
+            (Self::Gpu(these), Self::Gpu(others)) => Self::Gpu(these.joined(others)),
+            _ => panic!("weights are on different executors"),
+        }
+    }
+
     /// Makes room for a weight of a list; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors
@@ -74,6 +89,22 @@ impl Weights {
                 known.get_mut(tensor).ok_or_else(missing)?.parts.push(bytes);
                 Ok(())
             }
+        }
+    }
+
+    /// These weights and others of the same device, without copying any.
+    ///
+    /// # Panics
+    /// If they are on different executors.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Cpu(known), Self::Cpu(more)) => {
+                let all = known.iter().chain(more);
+                Self::Cpu(all.map(|(name, weight)| (name.clone(), weight.clone())).collect())
+            }
+            (Self::Gpu(known), Self::Gpu(more)) => Self::Gpu(known.with(more)),
+            _ => panic!("weights are on different executors"),
         }
     }
 

@@ -30,6 +30,11 @@ impl<'a> GpuCall<'a> {
         })
     }
 
+    /// Whether each token is computed as in a run of its own.
+    pub fn tokens_apart(&self) -> bool {
+        self.graph.tokens_apart()
+    }
+
     /// Type of input `i`.
     pub fn input(&self, i: usize) -> &'a Type {
         self.graph.ty(self.node.inputs[i])

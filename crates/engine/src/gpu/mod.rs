@@ -1,6 +1,7 @@
 //! Runs a list on a WebGPU device: kernels composed from parts, memory by lifetimes, one pass and one submit per run.
 //! The only module of the workspace that knows wgpu.
 
+mod ahead;
 mod buffer;
 mod call;
 mod compose;
@@ -15,6 +16,7 @@ pub mod profile;
 mod readback;
 mod weights;
 
+pub use ahead::{Ahead, Compiling, KernelSource};
 pub use buffer::Buffer;
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};

@@ -1,11 +1,16 @@
-//! (kernel, parts, constants, bindings) → pipeline, made once per device; many at a time where there are threads.
+//! (kernel, parts, constants, bindings) → pipeline, made once per device; many at a time where there are threads, or somebody
+//! compiles ahead of us.
 
-use std::{borrow::Cow, cell::RefCell, pin::Pin, rc::Rc};
+use std::{borrow::Cow, cell::RefCell, fmt, pin::Pin, rc::Rc};
 
 use async_channel::Receiver;
 use rustc_hash::FxHashMap;
 
-use super::{Bind, Dialect, Dispatch, Gpu, GpuCall, compose};
+use super::{
+    Bind, Dialect, Dispatch, Gpu, GpuCall,
+    ahead::{Ahead, Compiling, KernelSource},
+    compose,
+};
 use crate::{error::EngineError, graph::Graph, threads::spawn};
 
 /// A compiled kernel.
@@ -20,7 +25,25 @@ pub(crate) struct Pipeline {
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
-    started: RefCell<FxHashMap<String, Receiver<Compiled>>>,
+    started: RefCell<FxHashMap<String, Started>>,
+    ahead: RefCell<Option<Ahead>>,
+}
+
+/// A pipeline on its way.
+enum Started {
+    /// Through wgpu, perhaps on another thread.
+    Here(Receiver<Compiled>),
+    /// Elsewhere; wgpu is asked behind it.
+    Ahead(Compiling),
+}
+
+impl fmt::Debug for Started {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Here(_) => "Here",
+            Self::Ahead(_) => "Ahead",
+        })
+    }
 }
 
 /// What a compiler leaves: whether the pipeline is any good is known later, in a browser.
@@ -47,8 +70,13 @@ impl Pipelines {
         if self.known.borrow().contains_key(&key) || started.contains_key(&key) {
             return;
         }
+        if let Some(ahead) = &*self.ahead.borrow() {
+            let source = KernelSource::new(key.clone(), text(dispatch), dispatch);
+            started.insert(key, Started::Ahead(ahead.begin(source)));
+            return;
+        }
         let (done, compiled) = async_channel::bounded(1);
-        started.insert(key.clone(), compiled);
+        started.insert(key.clone(), Started::Here(compiled));
         let (device, dispatch) = (gpu.device.clone(), dispatch.clone());
         spawn(move || {
             // Nobody may be waiting any more.
@@ -70,8 +98,20 @@ impl Pipelines {
         self.start(gpu, dispatch);
         let started = self.started.borrow_mut().remove(&key).expect("it was just started");
         let refused = |message| EngineError::Kernel { kernel: key.clone(), message };
-        let compiled =
-            started.recv().await.map_err(|_| refused("the compiler crashed".to_owned()))?;
+        let compiled = match started {
+            Started::Here(compiled) => {
+                let crashed = |_| refused("the compiler crashed".to_owned());
+                compiled.recv().await.map_err(crashed)?
+            }
+            Started::Ahead(done) => {
+                let held = done.await;
+                gpu.check()?;
+                let compiled = compile(&gpu.device, dispatch, key.clone());
+                // Until here the device knew the kernel by this alone.
+                drop(held);
+                compiled
+            }
+        };
         if let Some(error) = compiled.problem.await {
             gpu.check()?;
             return Err(refused(error.to_string()));
@@ -83,6 +123,11 @@ impl Pipelines {
 }
 
 impl Gpu {
+    /// Has kernels compiled ahead of wgpu from now on.
+    pub fn compile_ahead(&self, ahead: Ahead) {
+        *self.pipelines.ahead.borrow_mut() = Some(ahead);
+    }
+
     /// Starts compiling the kernels of a list at once, on other threads where there are any: weights can be loaded meanwhile,
     /// and a plan of the list then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
     ///
@@ -101,13 +146,16 @@ impl Gpu {
     }
 }
 
+fn text(dispatch: &Dispatch) -> String {
+    compose(dispatch.kernel, &dispatch.parts, Dialect::of_this_build())
+}
+
 fn compile(device: &wgpu::Device, dispatch: &Dispatch, key: String) -> Compiled {
-    let text = compose(dispatch.kernel, &dispatch.parts, Dialect::of_this_build());
     let label = Some(key.as_str());
     let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
     let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
         label,
-        source: wgpu::ShaderSource::Wgsl(Cow::Owned(text)),
+        source: wgpu::ShaderSource::Wgsl(Cow::Owned(text(dispatch))),
     });
     let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label,

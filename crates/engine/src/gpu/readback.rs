@@ -7,6 +7,8 @@ use crate::error::EngineError;
 
 /// How long a device may take to answer before we call it stuck.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The same for a program that plays a device, on a machine that may do other things.
+const SOFTWARE_PATIENCE: Duration = Duration::from_secs(1200);
 /// Landing buffers that are kept for the next read; a token loop with several steps in flight needs a few small ones.
 const KEPT: usize = 16;
 /// Larger landing buffers are not kept.
@@ -81,7 +83,7 @@ impl Arriving {
         // Natively this blocks until the callback has run; a browser calls it from its event loop.
         let poll = self.gpu.device.poll(wgpu::PollType::Wait {
             submission_index: Some(self.submission),
-            timeout: Some(PATIENCE),
+            timeout: Some(patience(&self.gpu)),
         });
         if matches!(poll, Err(wgpu::PollError::Timeout)) {
             return Err(EngineError::Timeout);
@@ -101,6 +103,10 @@ impl Arriving {
         self.gpu.landing.give_back(self.landing);
         Ok(parts)
     }
+}
+
+fn patience(gpu: &Gpu) -> Duration {
+    if gpu.is_software() { SOFTWARE_PATIENCE } else { PATIENCE }
 }
 
 /// Copies the first `bytes` of a buffer to the host, after all that was queued before.
@@ -142,7 +148,7 @@ impl Fence {
     pub async fn wait(self) -> Result<(), EngineError> {
         let poll = self.gpu.device.poll(wgpu::PollType::Wait {
             submission_index: Some(self.submission),
-            timeout: Some(PATIENCE),
+            timeout: Some(patience(&self.gpu)),
         });
         if matches!(poll, Err(wgpu::PollError::Timeout)) {
             return Err(EngineError::Timeout);

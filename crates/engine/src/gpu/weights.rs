@@ -1,5 +1,7 @@
 //! Weights on the device: written in pieces of whole rows, cut into planes, never whole in host memory.
 
+use std::rc::Rc;
+
 use rullama_gguf::DType;
 use rustc_hash::FxHashMap;
 
@@ -14,11 +16,11 @@ use crate::{error::EngineError, graph::Shape};
 #[derive(Debug)]
 pub struct Weights {
     gpu: Gpu,
-    known: FxHashMap<String, Resident>,
+    known: FxHashMap<String, Rc<Resident>>,
 }
 
 /// A weight's slabs and their buffers.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Resident {
     pub(crate) slabs: Slabs,
     pub(crate) buffers: Vec<Buffer>,
@@ -33,6 +35,14 @@ impl Weights {
     /// The device they are on.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
+    }
+
+    /// These and others of the same device, whose buffers are shared.
+    #[must_use]
+    pub fn joined(&self, others: &Self) -> Self {
+        let mut known = self.known.clone();
+        known.extend(others.known.iter().map(|(name, weight)| (name.clone(), weight.clone())));
+        Self { gpu: self.gpu.clone(), known }
     }
 
     /// Makes room for a weight under the name its list has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
@@ -55,7 +65,7 @@ impl Weights {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
             buffers.push(self.gpu.buffer(name, slabs.bytes(slab).max(16) as u64, usage).await?);
         }
-        self.known.insert(name.into(), Resident { slabs, buffers });
+        self.known.insert(name.into(), Rc::new(Resident { slabs, buffers }));
         Ok(())
     }
 
@@ -65,7 +75,7 @@ impl Weights {
     /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
     pub fn write(&self, name: &str, first: usize, bytes: &[u8]) -> Result<(), EngineError> {
         let missing = || EngineError::MissingWeight { name: name.into() };
-        let Resident { slabs, buffers } = self.known.get(name).ok_or_else(missing)?;
+        let Resident { slabs, buffers } = &**self.known.get(name).ok_or_else(missing)?;
         let row_bytes = slabs.file_blocks * slabs.dtype.block_bytes();
         let rows = bytes.len() / row_bytes;
         let all = slabs.rows.last().map_or(0, |range| range.end);
@@ -104,7 +114,15 @@ impl Weights {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Resident> {
-        self.known.get(name)
+        self.known.get(name).map(|resident| &**resident)
+    }
+
+    /// These weights and others, without copying any.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        let all = self.known.iter().chain(&others.known);
+        let known = all.map(|(name, resident)| (name.clone(), resident.clone())).collect();
+        Self { gpu: self.gpu.clone(), known }
     }
 
     /// Bytes on the device.

@@ -1,6 +1,10 @@
 //! Gradients as more operations: the list is walked from its end, and each operation appends its rule.
 
-use std::{collections::HashMap, ops::Range, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    rc::Rc,
+};
 
 use super::{Graph, Origin, Value, op::NodeValues};
 
@@ -17,37 +21,83 @@ pub fn backward(graph: &mut Graph, loss: Value, seed: Value, wrt: &[Value]) -> V
 pub(crate) fn walk(
     graph: &mut Graph,
     nodes: Range<usize>,
-    mut gradients: HashMap<Value, Value>,
+    gradients: HashMap<Value, Value>,
     wrt: &[Value],
 ) -> Vec<Option<Value>> {
-    let leads = leads_to(graph, wrt);
-    for index in nodes.rev() {
-        let node = &graph.nodes()[index];
-        if !node.inputs.iter().any(|input| leads[input.index()]) {
-            continue;
-        }
-        let dy: Vec<Option<Value>> =
-            node.outputs.iter().map(|v| gradients.get(v).copied()).collect();
-        if dy.iter().all(Option::is_none) {
-            continue;
-        }
-        let (op, values) = (Rc::clone(&node.op), NodeValues::from(node));
-        let flows = op.grad(graph, &values, &dy);
-        assert_eq!(flows.len(), values.inputs.len(), "{}: one gradient per input", op.name());
-        for (input, flow) in values.inputs.iter().zip(flows) {
-            let Some(flow) = flow.filter(|_| leads[input.index()]) else { continue };
-            let sum = match gradients.get(input) {
-                Some(earlier) => graph.add(*earlier, flow),
-                None => flow,
-            };
-            gradients.insert(*input, sum);
+    let mut walk = Gradients { known: gradients, wrt: wrt.iter().copied().collect() };
+    walk.back_over(graph, nodes);
+    wrt.iter().map(|value| walk.of(*value)).collect()
+}
+
+/// A walk back over a list, part by part, from the last one to the first: gradients of values so far.
+#[derive(Debug)]
+pub struct Gradients {
+    known: HashMap<Value, Value>,
+    wrt: HashSet<Value>,
+}
+
+impl Gradients {
+    /// A walk towards `wrt`, from values whose gradients are known.
+    pub fn new(known: impl IntoIterator<Item = (Value, Value)>, wrt: &[Value]) -> Self {
+        Self { known: known.into_iter().collect(), wrt: wrt.iter().copied().collect() }
+    }
+
+    /// The gradient of a value, as far as it has been walked to.
+    pub fn of(&self, value: Value) -> Option<Value> {
+        self.known.get(&value).copied()
+    }
+
+    /// Appends the gradients of what these operations read to the list.
+    pub fn back_over(&mut self, graph: &mut Graph, nodes: Range<usize>) {
+        let leads = leads_to(graph, &self.wrt);
+        for index in nodes.rev() {
+            let node = &graph.nodes()[index];
+            if !node.inputs.iter().any(|input| leads[input.index()]) {
+                continue;
+            }
+            let dy: Vec<Option<Value>> = node.outputs.iter().map(|v| self.of(*v)).collect();
+            if dy.iter().all(Option::is_none) {
+                continue;
+            }
+            let (op, values) = (Rc::clone(&node.op), NodeValues::from(node));
+            let flows = op.grad(graph, &values, &dy);
+            assert_eq!(flows.len(), values.inputs.len(), "{}: one gradient per input", op.name());
+            for (input, flow) in values.inputs.iter().zip(flows) {
+                let Some(flow) = flow.filter(|_| leads[input.index()]) else { continue };
+                let sum = match self.of(*input) {
+                    Some(earlier) => graph.add(earlier, flow),
+                    None => flow,
+                };
+                self.known.insert(*input, sum);
+            }
         }
     }
-    wrt.iter().map(|value| gradients.get(value).copied()).collect()
+
+    /// The same for operations whose results are not kept until here: they are computed again first, from what they read.
+    ///
+    /// # Panics
+    /// If one of the operations writes a state, which it would then do twice.
+    pub fn back_over_again(&mut self, graph: &mut Graph, nodes: Range<usize>) {
+        let first = graph.nodes().len();
+        let mut again: HashMap<Value, Value> = HashMap::new();
+        for index in nodes {
+            let node = &graph.nodes()[index];
+            assert!(node.op.writes().is_empty(), "{} cannot be computed again", node.op.name());
+            let (op, outputs) = (Rc::clone(&node.op), node.outputs.clone());
+            let inputs: Vec<Value> =
+                node.inputs.iter().map(|v| again.get(v).copied().unwrap_or(*v)).collect();
+            again.extend(outputs.into_iter().zip(graph.apply_shared(op, &inputs)));
+        }
+        let known = again.iter().filter_map(|(old, new)| Some((*new, self.of(*old)?)));
+        let known: Vec<(Value, Value)> = known.collect();
+        self.known.extend(known);
+        let nodes = first..graph.nodes().len();
+        self.back_over(graph, nodes);
+    }
 }
 
 /// For each value of the list so far, whether a wanted value flows into it.
-fn leads_to(graph: &Graph, wrt: &[Value]) -> Vec<bool> {
+fn leads_to(graph: &Graph, wrt: &HashSet<Value>) -> Vec<bool> {
     let mut leads = vec![false; graph.values().count()];
     for (value, info) in graph.values() {
         leads[value.index()] = wrt.contains(&value)

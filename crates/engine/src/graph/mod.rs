@@ -13,8 +13,8 @@ mod step;
 
 use std::rc::Rc;
 
-pub use backward::backward;
 pub(crate) use backward::walk;
+pub use backward::{Gradients, backward};
 pub use cost::Cost;
 pub use op::{NodeValues, Op};
 pub use origin::{Member, Origin};
@@ -63,12 +63,24 @@ pub struct ValueInfo {
 pub struct Graph {
     values: Vec<ValueInfo>,
     nodes: Vec<Node>,
+    apart: bool,
 }
 
 impl Graph {
     /// An empty list.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty list whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
+    /// side. Rows behind the live ones are not made.
+    pub fn of_tokens_apart() -> Self {
+        Self { apart: true, ..Self::default() }
+    }
+
+    /// Whether tokens are computed apart.
+    pub fn tokens_apart(&self) -> bool {
+        self.apart
     }
 
     /// A value the host writes before each run.
@@ -123,6 +135,12 @@ impl Graph {
     /// If the operation does not accept the inputs' shapes.
     #[track_caller]
     pub fn apply_all(&mut self, op: impl Op, inputs: &[Value]) -> Vec<Value> {
+        self.apply_shared(Rc::new(op), inputs)
+    }
+
+    /// Appends an operation that may be in the list already.
+    #[track_caller]
+    fn apply_shared(&mut self, op: Rc<dyn Op>, inputs: &[Value]) -> Vec<Value> {
         let types: Vec<&Type> = inputs.iter().map(|v| self.ty(*v)).collect();
         let results = op.infer(&types);
         for written in op.writes() {
@@ -136,7 +154,7 @@ impl Graph {
         let node = self.nodes.len();
         let outputs: Vec<Value> =
             results.into_iter().map(|ty| self.value(ty, Origin::Node(node))).collect();
-        self.nodes.push(Node { op: Rc::new(op), inputs: inputs.into(), outputs: outputs.clone() });
+        self.nodes.push(Node { op, inputs: inputs.into(), outputs: outputs.clone() });
         outputs
     }
 

@@ -19,8 +19,11 @@ struct Others {
 }
 
 impl Others {
-    fn new<'a>(types: impl Iterator<Item = &'a Type>, expand: Expand<'_>) -> Self {
-        let mut graph = Graph::new();
+    fn new<'a>(
+        mut graph: Graph,
+        types: impl Iterator<Item = &'a Type>,
+        expand: Expand<'_>,
+    ) -> Self {
         let input = |(i, ty): (usize, &Type)| match ty.element {
             Element::Weight(_) => graph.weight(i.to_string(), ty.clone()),
             _ => graph.input(i.to_string(), ty.clone()),
@@ -34,7 +37,7 @@ impl Others {
 /// What the others compute.
 pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
     let Others { graph, inputs, results } =
-        Others::new((0..call.inputs()).map(|i| call.input(i)), expand);
+        Others::new(Graph::new(), (0..call.inputs()).map(|i| call.input(i)), expand);
     let number = |name: &str| name.parse::<usize>().expect("inputs are named by their numbers");
     let weights = |name: &str, _: &Type| Some(call.weight(number(name)).clone());
     let plan = CpuPlan::new(graph, weights).expect("the weights of the outer list fit");
@@ -53,7 +56,8 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
 
 /// The others' launches; what they hand on lies in scratch memory, behind their own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
-    let others = Others::new((0..call.inputs()).map(|i| call.input(i)), expand);
+    let graph = if call.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
+    let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
     let graph = &others.graph;
     let launches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
         .flat_map(|node| {

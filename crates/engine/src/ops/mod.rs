@@ -1,17 +1,23 @@
 //! One folder per operation: definition, CPU twin, kernels, gradient, tests.
 
+pub(crate) mod accumulate;
 pub(crate) mod adamw;
 pub(crate) mod add;
 pub(crate) mod add_norm;
 pub(crate) mod argmax;
 pub(crate) mod attention;
+pub(crate) mod columns;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
+pub(crate) mod denoise;
+pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
 pub(crate) mod expert_groups;
 pub(crate) mod experts_combine;
 mod fused;
+pub(crate) mod gather_rows;
+pub(crate) mod gradient_norm;
 pub(crate) mod head_norm_rope;
 pub(crate) mod layer_norm;
 pub(crate) mod linear;
@@ -20,6 +26,7 @@ pub(crate) mod linear_t;
 pub(crate) mod local_attention;
 pub(crate) mod lora;
 pub(crate) mod matmul;
+pub(crate) mod member;
 pub(crate) mod norm_sum;
 mod order;
 mod parts;
@@ -38,20 +45,26 @@ pub(crate) mod suppress;
 pub(crate) mod tile;
 pub(crate) mod top_k;
 
+pub use accumulate::{Accumulate, Clear};
 pub use adamw::{AdamW, AdamWStep, Trained};
 pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionTrain, OwnValues,
-    QueryValues,
+    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionSpans, AttentionTrain,
+    OwnValues, QueryValues,
 };
+pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
+pub use denoise::{Chances, Places, Settle};
+pub use dropout::Dropout;
 pub use elementwise::Elementwise;
 pub use embed::Embed;
 pub use expert_groups::{ExpertGroups, Routes};
 pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
+pub use gather_rows::{GatherRows, ScatterRows};
+pub use gradient_norm::{ClipSettings, SquareSum};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
@@ -60,10 +73,11 @@ pub use linear_t::LinearT;
 pub use local_attention::LocalAttention;
 pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
+pub use member::Member;
 pub use norm_sum::NormSum;
 pub use ple::Ple;
 pub use pool::Pool;
-pub use product::{Begin, End, Experts, Finish, Mixture, Product, Start, Taken};
+pub use product::{Begin, End, Experts, Factors, Finish, Low, Mixture, Product, Start, Taken};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;
 pub use router::{Router, RouterGrad};

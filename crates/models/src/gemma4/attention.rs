@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{Inputs, Kind, Layer, Pass, decoder::Around};
+use super::{Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
 use crate::build::{Build, Stream};
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.
@@ -16,6 +16,10 @@ pub(super) fn attention(
     around: &Around<'_>,
 ) -> (Value, Value) {
     let (h, raw) = products(b, stream, layer);
+    if b.trains() {
+        let heads = over_itself(b, &raw, layer, around);
+        return (h, b.linear(heads, "attn_output"));
+    }
     let (k_cache, v_cache) = caches(b, layer, around.pass);
     let queries = QueryValues {
         q: raw[0],
@@ -28,17 +32,31 @@ pub(super) fn attention(
     if b.traced() {
         heads_before_turning(b, &queries, own.as_ref(), layer, around.pass.tokens);
     }
-    let window = match layer.kind {
-        Kind::Sliding => u32::try_from(around.config.window).ok(),
-        Kind::Global => None,
-    };
+    let window = around.window(layer);
     let eps = b.eps();
     let heads = match window.filter(|_| around.pass.blocks) {
+        _ if around.canvas => on_canvas(b, &queries, own, (layer.kind, around.pass.tokens)),
         Some(window) => in_blocks(b, &queries, own, window, around.pass.tokens),
         None => b.graph.attention_qkv(queries, own, window, eps),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     (h, b.linear(heads, "attn_output"))
+}
+
+/// Attention of a whole sequence over itself, where gradients are wanted: without caches.
+fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<'_>) -> Value {
+    let (eps, rope, q_norm) = (b.eps(), around.positions(b, layer), b.weight("attn_q_norm"));
+    let q = b.graph.head_norm_rope(raw[0], q_norm, rope, eps);
+    if layer.owns_cache() {
+        let OwnValues { k, v, k_norm } = own(b, raw);
+        let k = b.graph.head_norm_rope(k, k_norm, rope, eps);
+        let v = b.graph.head_norm(v, layer.head, eps);
+        b.training.as_mut().map(|training| training.keys.insert(layer.index, (k, v)));
+    }
+    let known = b.training.as_ref().and_then(|training| training.keys.get(&layer.donor));
+    let (k, v) = *known.expect("a donor comes before the layers that share its keys");
+    let starts = b.input(TrainPass::STARTS, Type::u32([around.pass.tokens]));
+    b.graph.attention_train(q, (k, v), starts, around.window(layer))
 }
 
 /// Attention where tokens of a block see all of it: the keys and values of the whole block come first.
@@ -56,6 +74,22 @@ fn in_blocks(
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
     b.graph.attention_blocks(q, (k_cache, v_cache), window, blocks)
+}
+
+/// Attention of the places of a canvas: its keys and values stand behind the prompt's for the time of a run.
+fn on_canvas(
+    b: &mut Build<'_>,
+    queries: &QueryValues,
+    own: Option<OwnValues>,
+    (kind, tokens): (Kind, usize),
+) -> Value {
+    let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    if let Some(OwnValues { k, v, k_norm }) = own {
+        b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+    }
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
+    let spans = b.input(spans_name(kind), Type::u32([tokens, 2]));
+    b.graph.attention_spans(q, k_cache, v_cache, spans)
 }
 
 /// Heads behind their norms, before they are turned: made only to be seen, since attention makes both at once.

@@ -31,6 +31,8 @@ pub struct Config {
     pub experts: Option<Experts>,
     /// From the first to the last.
     pub layers: Vec<Layer>,
+    /// The tensor that scales a layer's result, where there is one.
+    pub layer_scale: &'static str,
 }
 
 /// How positions turn heads.
@@ -106,7 +108,12 @@ impl Config {
                 found: architecture.into(),
             });
         }
-        let keys = Keys { gguf, prefix: "gemma4" };
+        Self::of_keys(&Keys { gguf, prefix: "gemma4" })
+    }
+
+    /// The same for relatives, whose keys have another prefix.
+    pub(super) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
+        let gguf = keys.gguf;
         let count = keys.positive("block_count")?;
         let kinds = keys.kinds(count)?;
         let shared = keys.optional("attention.shared_kv_layers")?.unwrap_or(0);
@@ -134,8 +141,9 @@ impl Config {
             per_layer,
             experts,
             layers: keys.layers(&kinds, shared)?,
+            layer_scale: "layer_output_scale",
         };
-        config.check(&keys)?;
+        config.check(keys)?;
         Ok(config)
     }
 
@@ -176,9 +184,9 @@ impl Config {
 }
 
 /// The keys of one architecture.
-pub(super) struct Keys<'a> {
-    pub(super) gguf: &'a Gguf,
-    pub(super) prefix: &'a str,
+pub(crate) struct Keys<'a> {
+    pub(crate) gguf: &'a Gguf,
+    pub(crate) prefix: &'a str,
 }
 
 /// Far above any model, far below what would overflow: files lie.
@@ -191,7 +199,7 @@ impl Keys<'_> {
         format!("{}.{name}", self.prefix)
     }
 
-    pub(super) fn bad(
+    pub(crate) fn bad(
         &self,
         name: &str,
         value: &dyn fmt::Display,
@@ -205,17 +213,17 @@ impl Keys<'_> {
         size.ok_or_else(|| self.bad(name, &value, "no model has that many"))
     }
 
-    pub(super) fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
+    pub(crate) fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
         let value = self.gguf.u32(&self.key(name)).optional()?;
         value.map(|value| self.size(name, value.into())).transpose()
     }
 
-    pub(super) fn positive(&self, name: &str) -> Result<usize, ModelError> {
+    pub(crate) fn positive(&self, name: &str) -> Result<usize, ModelError> {
         let value = self.size(name, self.gguf.u32(&self.key(name))?.into())?;
         if value == 0 { Err(self.bad(name, &0, "it must be at least 1")) } else { Ok(value) }
     }
 
-    pub(super) fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
+    pub(crate) fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
         let value = self.gguf.f32(&self.key(name));
         let value = match default {
             None => value?,
@@ -226,7 +234,7 @@ impl Keys<'_> {
     }
 
     /// One number per layer: an array of them, or one for all.
-    fn per_layer(&self, name: &str, layers: usize) -> Result<Vec<usize>, ModelError> {
+    pub(crate) fn per_layer(&self, name: &str, layers: usize) -> Result<Vec<usize>, ModelError> {
         let values = self.gguf.integers(&self.key(name))?;
         let values = if values.len() == 1 { vec![values[0]; layers] } else { values };
         if values.len() != layers {
@@ -245,7 +253,7 @@ impl Keys<'_> {
             .collect()
     }
 
-    fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
+    pub(crate) fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
         let name = "attention.sliding_window_pattern";
         if layers > MOST_LAYERS {
             return Err(self.bad("block_count", &layers, "no model has that many"));

@@ -1,12 +1,15 @@
 //! The decoder as a list.
 
+use std::ops::Range;
+
 use rullama_engine::{
-    graph::{Element, Type, Value},
+    graph::{Element, Graph, Type, Value},
     ops::TopK,
 };
 
 use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
+    adapted::{Adapted, FactorGroup, HEAD},
     build::{Build, Join, Stream},
     tensors::Catalog,
 };
@@ -36,6 +39,8 @@ pub struct Pass {
     pub host_experts: usize,
     /// Whether tokens of a block (those of a picture) see all of it on sliding layers; where blocks end is an input then.
     pub blocks: bool,
+    /// Whether the rows that enter the head are kept for a drafter, in the state [`Inputs::HIDDEN`].
+    pub hidden: bool,
 }
 
 /// Where tokens come from.
@@ -45,6 +50,8 @@ pub enum Feed {
     Ids,
     /// The token that the last run chose: it stays on the device.
     Token,
+    /// The last token and drafts of what follows, in the state [`Inputs::DRAFTS`].
+    Drafts,
     /// The host writes ids, for the table of per-layer inputs, and the rows that stand for the tokens: some are no tokens but
     /// parts of pictures and sounds.
     Rows,
@@ -61,6 +68,19 @@ pub enum Want {
     Greedy,
     /// A drawn next token, of one token.
     Drawn,
+    /// The most likely next token of each of a few tokens, which are computed apart.
+    GreedyEach,
+    /// A drawn next token of each of a few tokens, which are computed apart.
+    DrawnEach,
+    /// Logits of a few tokens, which are computed apart.
+    LogitsEach,
+}
+
+impl Want {
+    /// Whether tokens are computed apart, as in runs of one.
+    pub fn apart(self) -> bool {
+        matches!(self, Self::GreedyEach | Self::DrawnEach | Self::LogitsEach)
+    }
 }
 
 /// Names of inputs and states that the host writes.
@@ -76,6 +96,10 @@ impl Inputs {
     pub const BLOCKS: &'static str = "blocks";
     /// The last chosen token, a state `u32[1]`.
     pub const TOKEN: &'static str = "token";
+    /// The last chosen token and drafts of what follows, a state `u32[t]`.
+    pub const DRAFTS: &'static str = "drafts";
+    /// Rows that entered the head, a state `[t, d]`.
+    pub const HIDDEN: &'static str = "hidden";
     /// Rows of the table of per-layer inputs `[t, layers · p]`.
     pub const PER_LAYER: &'static str = "per_layer";
     /// Cosines and sines of sliding layers `[t, e/2, 2]`.
@@ -105,6 +129,8 @@ pub struct Decoder {
     pub segments: Vec<Segment>,
     /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
     pub result: Option<Value>,
+    /// The factors of an adapter that the list asks for, as weights.
+    pub factors: Vec<FactorGroup>,
 }
 
 /// Writes the list of one pass.
@@ -112,24 +138,24 @@ pub struct Decoder {
 /// # Panics
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
-    let mut b = Build::new(catalog, config.eps, pass.traced);
-    let ids = match pass.feed {
-        Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
-        Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
-    };
-    let h = match pass.feed {
-        Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
-        Feed::Ids | Feed::Token => {
-            let table = b.weight("token_embd");
-            b.graph.embed(ids, table, (config.width as f64).sqrt() as f32)
-        }
-    };
-    b.tap(h, "embed_scaled");
-    let extra = per_layer::inputs(&mut b, config, pass, ids, h);
-    let mut around = Around { config, pass, extra, segments: Vec::new() };
+    adapted_decoder(config, catalog, pass, None)
+}
 
-    b.enter("blk.0");
-    let mut stream = b.behind_norm(h, "attn_norm");
+/// The same with the factors of an adapter beside the weights it changes.
+///
+/// # Panics
+/// As [`decoder`] does.
+pub fn adapted_decoder(
+    config: &Config,
+    catalog: &Catalog,
+    pass: &Pass,
+    adapted: Option<&Adapted>,
+) -> Decoder {
+    let mut b = Build::new(catalog, config.eps, pass.traced).with_adapter(adapted);
+    if pass.want.apart() {
+        b.graph = Graph::of_tokens_apart();
+    }
+    let (mut around, mut stream) = begin(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
         let last_writer = layer.index + 1 == config.owners();
@@ -143,6 +169,43 @@ pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
     around.end(b, Some(result))
 }
 
+/// The stream behind the last layer, before the last norm, and the operations of each layer.
+pub(super) fn layers(
+    b: &mut Build<'_>,
+    config: &Config,
+    pass: &Pass,
+) -> (Value, Vec<Range<usize>>) {
+    let (mut around, mut stream) = begin(b, config, pass);
+    let mut ranges = Vec::new();
+    for layer in &config.layers {
+        let first = b.graph.nodes().len();
+        b.enter(&format!("blk.{}", layer.index));
+        stream = one_layer(b, stream, layer, &mut around);
+        ranges.push(first..b.graph.nodes().len());
+    }
+    (stream.or(None), ranges)
+}
+
+/// The stream on its way into the first layer.
+fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'a>, Stream) {
+    let ids = match pass.feed {
+        Feed::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
+        Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
+        Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
+    };
+    let h = match pass.feed {
+        Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
+        Feed::Ids | Feed::Token | Feed::Drafts => {
+            b.lookup(ids, "token_embd", (config.width as f64).sqrt() as f32)
+        }
+    };
+    b.tap(h, "embed_scaled");
+    let extra = per_layer::inputs(b, config, pass, ids, h);
+    b.enter("blk.0");
+    let stream = b.behind_norm(h, "attn_norm");
+    (Around { config, pass, extra, segments: Vec::new(), canvas: false }, stream)
+}
+
 /// What all layers share.
 pub(super) struct Around<'a> {
     pub(super) config: &'a Config,
@@ -151,9 +214,16 @@ pub(super) struct Around<'a> {
     pub(super) extra: Option<Value>,
     /// Segments that have ended.
     pub(super) segments: Vec<Segment>,
+    /// Whether tokens are places of a canvas, which see each other and a prompt.
+    pub(super) canvas: bool,
 }
 
-impl Around<'_> {
+impl<'a> Around<'a> {
+    /// Around the layers of a canvas.
+    pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
+        Self { config, pass, extra: None, segments: Vec::new(), canvas: true }
+    }
+
     /// Positions as a layer's heads see them.
     pub(super) fn positions(&self, b: &mut Build<'_>, layer: &Layer) -> Value {
         let name = match layer.kind {
@@ -163,6 +233,14 @@ impl Around<'_> {
         b.input(name, Type::f32([self.pass.tokens, layer.head / 2, 2]))
     }
 
+    /// How many positions a query of a layer sees, itself included; all if there is no window.
+    pub(super) fn window(&self, layer: &Layer) -> Option<u32> {
+        match layer.kind {
+            Kind::Sliding => u32::try_from(self.config.window).ok(),
+            Kind::Global => None,
+        }
+    }
+
     /// Whether the host computes a layer's experts.
     pub(super) fn experts_on_host(&self, layer: &Layer) -> bool {
         layer.index >= self.config.layers.len().saturating_sub(self.pass.host_experts)
@@ -170,12 +248,17 @@ impl Around<'_> {
 
     fn end(mut self, b: Build<'_>, result: Option<Value>) -> Decoder {
         self.segments.push(Segment { graph: b.graph, experts: None });
-        Decoder { segments: self.segments, result }
+        Decoder { segments: self.segments, result, factors: b.factors }
     }
 }
 
 /// Takes the residual stream on its way into a layer and gives it on its way into what follows.
-fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &mut Around<'_>) -> Stream {
+pub(super) fn one_layer(
+    b: &mut Build<'_>,
+    stream: Stream,
+    layer: &Layer,
+    around: &mut Around<'_>,
+) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
     let (h, a) = attention::attention(b, stream, layer, around);
@@ -195,7 +278,8 @@ fn one_layer(b: &mut Build<'_>, stream: Stream, layer: &Layer, around: &mut Arou
             (h, a, "post_norm")
         }
     };
-    let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
+    let scale = around.config.layer_scale;
+    let scale = b.has(&format!("{scale}.weight")).then(|| b.weight(scale));
     let next = following_norm(b, layer, around.config);
     b.joined(&Join { h, a, name: norm, scale }, Some(next))
 }
@@ -237,25 +321,50 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
     let (h, x) = b.rows(stream);
     b.tap(h, format!("layer.{}.out", config.layers.len() - 1));
     b.tap(x, "final_norm");
+    if pass.hidden {
+        let hidden = b.graph.state(Inputs::HIDDEN, Type::f32([pass.tokens, config.width]));
+        b.graph.store(hidden, x);
+    }
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
-    let logits = b.linear(x, head);
+    let logits = b.linear_as(x, head, HEAD);
     let mut logits = b.graph.softcap(logits, config.softcap);
     if pass.suppressed > 0 {
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
-    let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
     match pass.want {
-        Want::Caches | Want::Logits => {
+        Want::Caches | Want::Logits | Want::LogitsEach => {
             b.graph.keep(logits);
-            return logits;
+            logits
         }
-        Want::Greedy => b.graph.argmax_into(token, logits),
+        Want::Greedy => {
+            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+            b.graph.argmax_into(token, logits);
+            token
+        }
         Want::Drawn => {
-            let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
-            let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
+            let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
+            let (ids, largest, draw) = drawing(b, logits, config);
             b.graph.sample_into(token, ids, largest, draw);
+            token
+        }
+        Want::GreedyEach => {
+            let tokens = b.graph.argmax(logits);
+            b.graph.keep(tokens);
+            tokens
+        }
+        Want::DrawnEach => {
+            let (ids, largest, draw) = drawing(b, logits, config);
+            let tokens = b.graph.sample(ids, largest, draw);
+            b.graph.keep(tokens);
+            tokens
         }
     }
-    token
+}
+
+/// What a draw takes: ids, their logits, and how to draw.
+fn drawing(b: &mut Build<'_>, logits: Value, config: &Config) -> (Value, Value, Value) {
+    let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
+    let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
+    (ids, largest, draw)
 }

@@ -138,10 +138,10 @@ impl Config {
 }
 
 /// A list being written.
-pub(super) struct List(pub(super) Vec<Expected>);
+pub(crate) struct List(pub(crate) Vec<Expected>);
 
 impl List {
-    pub(super) fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+    pub(crate) fn add(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         self.0.push(Expected {
             name: name.into(),
             dims: dims.into(),
@@ -151,7 +151,7 @@ impl List {
         });
     }
 
-    pub(super) fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+    pub(crate) fn may(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         self.0.push(Expected {
             name: name.into(),
             dims: dims.into(),
@@ -162,7 +162,7 @@ impl List {
     }
 
     /// A convolution.
-    pub(super) fn flat(&mut self, name: &str, dims: &[usize], keys: &'static str) {
+    pub(crate) fn flat(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         let (name, dims) = (name.into(), dims.into());
         self.0.push(Expected { name, dims, keys, optional: false, flat: true });
     }

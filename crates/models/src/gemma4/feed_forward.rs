@@ -80,6 +80,10 @@ pub(super) fn mixture(
         b.graph.geglu(gate, up)
     };
     let down = b.weight("ffn_down_exps");
+    if b.trains() {
+        let each = b.graph.linear_experts(both, &routes, down);
+        return b.graph.experts_combine(each, weights);
+    }
     let sum = Mixture { routes, shares: Some(weights) };
     b.graph.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1
 }

@@ -1,17 +1,21 @@
 //! The Gemma 4 text decoder: E2B, E4B, 12B, 31B and the mixture of experts 26B-A4B, from one definition.
 
+pub mod assistant;
 mod attention;
 pub mod audio;
 mod clamps;
-mod config;
+pub(crate) mod config;
 mod decoder;
-mod expected;
+pub mod diffusion;
+pub(crate) mod expected;
 mod feed_forward;
 mod per_layer;
 mod segment;
+mod train;
 pub mod vision;
 
 pub use clamps::Clamps;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
-pub use decoder::{Decoder, Feed, Inputs, Pass, Want, decoder};
+pub use decoder::{Decoder, Feed, Inputs, Pass, Want, adapted_decoder, decoder};
 pub use segment::{ExpertList, HostExperts, Segment, crosses_cut, expert_list};
+pub use train::{TrainList, TrainPass, gradient_of, train_list, trainable};

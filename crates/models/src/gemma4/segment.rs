@@ -79,7 +79,8 @@ pub(super) fn cut(
     let mut carried = vec![carry(b, "h", h, tokens), carry(b, "m", m, tokens)];
     carried.extend(around.extra.map(|extra| carry(b, "extra", extra, tokens)));
     [experts.x, experts.ids, experts.weights].into_iter().for_each(|value| b.graph.keep(value));
-    let graph = std::mem::take(&mut b.graph);
+    let next = if b.graph.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
+    let graph = std::mem::replace(&mut b.graph, next);
     around.segments.push(Segment { graph, experts: Some(experts) });
 
     let mut again = carried.into_iter().map(|(name, ty)| b.graph.state(name, ty));

@@ -5,6 +5,7 @@ use std::{collections::HashSet, ops::ControlFlow};
 use rullama_engine::{
     EngineError,
     executor::{Device, Weights},
+    gpu::Fence,
     graph::{Element, Graph, Origin, Type},
 };
 use rullama_gguf::{DType, Gguf, TensorInfo};
@@ -23,8 +24,9 @@ pub(super) const TABLE: &str = "per_layer_token_embd.weight";
 const ROPE_FACTORS: &str = "rope_freqs.weight";
 /// Pieces start at multiples of this many rows.
 const ROW_STEP: u64 = 4;
-/// Bytes queued for the device before we wait for it, so that host memory stays small.
-const QUEUED: u64 = 64 << 20;
+/// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
+/// has work while we wait.
+const QUEUED: u64 = 32 << 20;
 /// How much of each tensor goes into the fingerprint.
 const FINGERPRINT_BYTES: usize = 4096;
 
@@ -113,7 +115,7 @@ pub(super) async fn load(
     let bytes = |name: &str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
     let total = tensors.map(|(name, ..)| bytes(name)).sum();
     let hash = Sha256::new();
-    let mut loader = Loader { gguf: &gguf, progress, done: 0, total, hash, queued: 0 };
+    let mut loader = Loader { gguf: &gguf, progress, done: 0, total, hash, queued: 0, mark: None };
     for (origin, ty) in wants {
         let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
         for (name, first, ty) in origin.tensors(ty) {
@@ -151,6 +153,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         traced: false,
         host_experts: 0,
         blocks: false,
+        hidden: false,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a list has a segment").graph
@@ -199,6 +202,8 @@ struct Loader<'a> {
     total: u64,
     hash: Sha256,
     queued: u64,
+    /// Behind all but the last bytes that were queued.
+    mark: Option<Fence>,
 }
 
 impl Loader<'_> {
@@ -236,7 +241,10 @@ impl Loader<'_> {
             weights.write(origin, name, row, bytes)?;
             self.queued += length;
             if self.queued >= QUEUED {
-                weights.settle().await?;
+                let before = std::mem::replace(&mut self.mark, weights.fence()?);
+                if let Some(mark) = before {
+                    mark.wait().await?;
+                }
                 self.queued = 0;
             }
             self.report(length)?;

@@ -81,6 +81,7 @@ impl MemoryUse {
             traced: false,
             host_experts,
             blocks: false,
+            hidden: false,
         };
         let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).segments;
         let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).segments;

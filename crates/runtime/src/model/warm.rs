@@ -38,6 +38,7 @@ pub(super) fn warm(
             traced: false,
             host_experts,
             blocks: false,
+            hidden: false,
         };
         // Errors come again when a plan asks for the kernel.
         decoder(config, catalog, &pass)

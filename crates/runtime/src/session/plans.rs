@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
+use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
 
 use super::{Session, ready::Ready, sees_blocks};
-use crate::error::RuntimeError;
+use crate::{adapters::Adapters, error::RuntimeError};
 
 /// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
 #[derive(Debug, Default)]
@@ -20,6 +20,15 @@ impl Plans {
         self.0.remove(&(want, tokens, false));
     }
 
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Lists that check drafts are made anew: others are checked from here on.
+    pub(super) fn forget_drafts(&mut self) {
+        self.0.retain(|(want, ..), _| !want.apart());
+    }
+
     pub(super) fn gpu_bytes(&self) -> u64 {
         self.0.values().map(|ready| ready.gpu_bytes()).sum()
     }
@@ -28,10 +37,14 @@ impl Plans {
 impl Session {
     /// What a list of this kind looks like in this session.
     pub(super) fn pass(&self, want: Want, tokens: usize) -> Pass {
-        let chosen = matches!(want, Want::Greedy | Want::Drawn);
+        let feed = match want {
+            Want::Caches | Want::Logits | Want::LogitsEach => Feed::Ids,
+            Want::Greedy | Want::Drawn => Feed::Token,
+            Want::GreedyEach | Want::DrawnEach => Feed::Drafts,
+        };
         Pass {
             tokens,
-            feed: if chosen { Feed::Token } else { Feed::Ids },
+            feed,
             table: self.model.0.table_resident,
             want,
             context: self.context,
@@ -41,6 +54,7 @@ impl Session {
             traced: false,
             host_experts: self.model.0.host_experts,
             blocks: false,
+            hidden: feed == Feed::Drafts && self.keeps_hidden,
         }
     }
 
@@ -75,8 +89,9 @@ impl Session {
 
 async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
     let model = session.model.clone();
-    let list = decoder(&model.0.config, &model.0.catalog, pass);
-    let ready = Ready::new(list, &model.0, &mut session.memory).await?;
+    let list = session.list(pass);
+    let weights = session.adapters.as_ref().map_or(&model.0.weights, Adapters::weights);
+    let ready = Ready::new(list, weights, &mut session.memory).await?;
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }

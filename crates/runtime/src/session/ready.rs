@@ -2,9 +2,9 @@
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Memory, Plan, Results},
+    executor::{Memory, Plan, Results, Weights},
     gpu::GpuPlan,
-    graph::{Cost, Graph, Step, Value},
+    graph::{Cost, Graph, Origin, Step, Value},
 };
 use rullama_models::gemma4::{Decoder, HostExperts, Inputs};
 
@@ -26,12 +26,12 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) async fn new(
         list: Decoder,
-        model: &Inner,
+        weights: &Weights,
         memory: &mut Memory,
     ) -> Result<Self, RuntimeError> {
         let (mut front, mut last) = (Vec::new(), None);
         for segment in list.segments {
-            let plan = Plan::new(segment.graph, &model.weights, memory).await?;
+            let plan = Plan::new(segment.graph, weights, memory).await?;
             match segment.experts {
                 Some(experts) => front.push((plan, experts)),
                 None => last = Some(plan),
@@ -39,6 +39,14 @@ impl Ready {
         }
         let last = last.expect("no experts are behind the last segment");
         Ok(Self { front, last, result: list.result })
+    }
+
+    /// The last token and drafts behind it, where the last segment has them.
+    pub(super) fn drafts(&self) -> Option<Value> {
+        let named =
+            |origin: &Origin| matches!(origin, Origin::State(name) if name == Inputs::DRAFTS);
+        let mut values = self.last.graph().values();
+        values.find(|(_, info)| named(&info.origin)).map(|(value, _)| value)
     }
 
     /// Writes ids into the input or state of this name, where segments have it.

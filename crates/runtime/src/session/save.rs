@@ -11,8 +11,11 @@ use rullama_engine::{
 };
 use rullama_models::gemma4::{Want, crosses_cut, decoder};
 
+use sha2::{Digest, Sha256};
+
 use super::{Media, Session, SessionOptions};
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
     tower::SoftTokens,
@@ -29,7 +32,7 @@ impl Session {
     pub async fn save(&mut self) -> Result<Vec<u8>, RuntimeError> {
         self.drop_ahead();
         let mut out = MAGIC.to_vec();
-        out.extend(self.model.0.fingerprint);
+        out.extend(fingerprint(&self.model, self.adapters.as_ref()));
         out.push(cache_byte(self.options.cache));
         let SessionOptions { chunk, block, ahead, .. } = self.options;
         for number in [self.context, chunk, block, ahead, self.filled, self.written] {
@@ -53,13 +56,17 @@ impl Session {
         Ok(out)
     }
 
-    pub(crate) async fn restore(model: &Model, saved: &[u8]) -> Result<Self, RuntimeError> {
+    pub(crate) async fn restore(
+        model: &Model,
+        adapters: Option<&Adapters>,
+        saved: &[u8],
+    ) -> Result<Self, RuntimeError> {
         let mut reader = Reader(saved);
         if reader.take(MAGIC.len())? != MAGIC {
             return Err(RuntimeError::Saved { why: "is of another program or version" });
         }
-        if reader.take(32)? != model.0.fingerprint {
-            return Err(RuntimeError::Saved { why: "belongs to another model" });
+        if reader.take(32)? != fingerprint(model, adapters) {
+            return Err(RuntimeError::Saved { why: "belongs to another model or adapter" });
         }
         let cache = cache_of(reader.take(1)?[0])?;
         let [context, chunk, block, ahead, filled, written] = [(); 6].map(|()| reader.number());
@@ -70,6 +77,7 @@ impl Session {
         let options =
             SessionOptions { context: Some(context?), cache, chunk, block, suppress, ahead };
         let mut session = Self::new(model, &options)?;
+        session.set_adapters(adapters)?;
         for _ in 0..reader.number()? {
             let (first, media) = reader.media(model.config().width)?;
             if !session.soft.put(first, media) {
@@ -126,6 +134,13 @@ fn put_number(out: &mut Vec<u8>, number: usize) {
 fn put_ids(out: &mut Vec<u8>, ids: &[u32]) {
     put_number(out, ids.len());
     ids.iter().for_each(|id| out.extend(id.to_le_bytes()));
+}
+
+/// What tells the weights that made the caches from others.
+fn fingerprint(model: &Model, adapters: Option<&Adapters>) -> [u8; 32] {
+    let Some(adapters) = adapters else { return model.0.fingerprint };
+    let hash = Sha256::new_with_prefix(model.0.fingerprint);
+    hash.chain_update(adapters.fingerprint()).finalize().into()
 }
 
 fn cache_byte(cache: CacheType) -> u8 {

@@ -2,16 +2,10 @@
 
 use std::ops::Range;
 
-use rullama_engine::{
-    cpu::Data,
-    executor::Device,
-    gpu::Fence,
-    graph::Step,
-    ops::{Draw, rope_table},
-};
-use rullama_models::gemma4::{Inputs, Kind, Want};
+use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
+use rullama_models::gemma4::{Inputs, Want};
 
-use super::{Session, ready::Ready, soft::is_soft};
+use super::{MOST_DRAFTS, Session, ready::Ready, soft::is_soft};
 use crate::error::RuntimeError;
 
 /// Tokens a run of a prompt may have; the session's own limit cuts the list.
@@ -97,6 +91,20 @@ impl Session {
         Ok(())
     }
 
+    /// As [`Self::all_logits`], but each token is computed to the last bit as in a run of its own, as drafts are checked.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn logits_apart(&mut self, rows: &mut dyn FnMut(&[f32])) -> Result<(), RuntimeError> {
+        self.drop_ahead();
+        while self.filled < self.tokens.len() {
+            let count = (self.tokens.len() - self.filled).min(MOST_DRAFTS + 1);
+            let logits = self.logits_with(Want::LogitsEach, count, MOST_DRAFTS + 1).await?;
+            rows(&logits);
+        }
+        Ok(())
+    }
+
     /// The next token, chosen on the device and appended; `None` at the end of the context.
     ///
     /// # Errors
@@ -108,9 +116,13 @@ impl Session {
         if self.tokens.len() >= self.context {
             return Ok(None);
         }
+        if self.drafts_now() && !is_soft(self.tokens[self.tokens.len() - 1]) {
+            return self.next_drafted(pick).await;
+        }
         if self.ahead_pick != Some(pick) {
             self.drop_ahead();
         }
+        self.undrafted();
         if self.ahead.is_empty() {
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
@@ -175,11 +187,21 @@ impl Session {
     /// Logits of the next `count` tokens.
     async fn logits_of(&mut self, count: usize) -> Result<Vec<f32>, RuntimeError> {
         let size = if count == 1 { 1 } else { count.max(self.options.chunk.min(LOGIT_ROWS)) };
+        self.logits_with(Want::Logits, count, size).await
+    }
+
+    /// The same, by a list for `size` tokens.
+    async fn logits_with(
+        &mut self,
+        want: Want,
+        count: usize,
+        size: usize,
+    ) -> Result<Vec<f32>, RuntimeError> {
         let range = self.filled..self.filled + count;
-        self.write_tokens(Want::Logits, size, range.clone()).await?;
+        self.write_tokens(want, size, range.clone()).await?;
         let model = self.model.clone();
         let soft = self.has_soft(range.clone());
-        let ready = self.ready_for(Want::Logits, size, soft).await?;
+        let ready = self.ready_for(want, size, soft).await?;
         let logits = ready.result.expect("a list of logits has a result");
         let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
@@ -224,7 +246,7 @@ impl Session {
         Ok(())
     }
 
-    async fn write_positions(
+    pub(super) async fn write_positions(
         &mut self,
         want: Want,
         size: usize,
@@ -248,17 +270,9 @@ pub(super) fn want(pick: Pick) -> Want {
 const LOGIT_ROWS: usize = 32;
 
 fn write_rope(ready: &Ready, model: &crate::model::Inner, size: usize, first: usize) {
-    let config = &model.config;
     // Positions fit: a context has fewer than 2^24 tokens.
-    let positions = first as u32..(first + size) as u32;
-    if let Some(head) = config.head(Kind::Sliding) {
-        let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);
-        ready.write_numbers(Inputs::ROPE_SLIDING, &table);
-    }
-    if let Some(head) = config.head(Kind::Global) {
-        let factors = Some(model.rope_factors.as_slice());
-        let table = rope_table(positions, config.rope.global.into(), head, factors);
-        ready.write_numbers(Inputs::ROPE_GLOBAL, &table);
+    for (input, table) in model.rope_tables(first as u32..(first + size) as u32) {
+        ready.write_numbers(input, &table);
     }
 }
 

@@ -68,6 +68,16 @@ impl Golden {
         Self(golden(&format!("text/{model}.safetensors")))
     }
 
+    /// With its adapter.
+    pub(crate) fn lora(model: &str) -> Self {
+        Self(golden(&format!("lora/{model}-lora.safetensors")))
+    }
+
+    /// A file by its path.
+    pub(crate) fn at(path: &str) -> Self {
+        Self(golden(path))
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.file().names().into_iter().map(String::from).collect()
     }
@@ -86,7 +96,7 @@ impl Golden {
         SafeTensors::deserialize(&self.0).expect("a safetensors file")
     }
 
-    fn bytes(&self, name: &str) -> Vec<u8> {
+    pub(crate) fn bytes(&self, name: &str) -> Vec<u8> {
         let file = self.file();
         file.tensor(name).unwrap_or_else(|e| panic!("{name}: {e}")).data().to_vec()
     }

@@ -1,9 +1,13 @@
 //! Whole models against reference outputs of independent implementations, on the CPU and on every GPU.
 
+mod adapters;
 mod answers;
 mod chunks;
 mod counts;
+mod denoise;
 mod direct;
+mod drafts;
+mod embeddings;
 mod experts;
 mod files;
 mod golden;

@@ -1,6 +1,7 @@
-// A file on a server, read by ranges and not kept: blocks are fetched a few at a time and ahead of sequential readers.
+// A file on a server, read by ranges and not kept: blocks come out of long requests, ahead of those who read forwards.
 
 import { CancelledError } from "../errors.js";
+import { BlockStream } from "./block-stream.js";
 import { checkRead } from "./ranges.js";
 import { type Version, requestRange, withRetries } from "./request.js";
 import type { Tuning } from "./tuning.js";
@@ -26,8 +27,11 @@ export class HttpSource implements ByteSource {
   readonly size: number;
   /** Blocks that are here or on their way, the longest unused first. */
   private readonly blocks = new Map<number, Promise<Bytes>>();
+  private stream: BlockStream | undefined;
   /** Where a sequential reader would go on. */
   private expected = 0;
+  /** Sequential reads so far: whoever looks at a header alone shall not fetch what is behind it. */
+  private sequence = 0;
   private running = 0;
   private readonly queue: (() => void)[] = [];
   private readonly controller = new AbortController();
@@ -48,6 +52,7 @@ export class HttpSource implements ByteSource {
     const { smallRead, blockBytes } = this.tuning;
     const sequential = offset === this.expected || this.blocks.has(Math.floor(offset / blockBytes));
     this.expected = offset + length;
+    this.sequence = sequential ? this.sequence + 1 : 0;
     if (length === 0) return new Uint8Array(0);
     if (!sequential && length < smallRead) return this.fetch(offset, offset + length);
     return this.readBlocks(offset, length);
@@ -66,7 +71,8 @@ export class HttpSource implements ByteSource {
     const wanted: Promise<Bytes>[] = [];
     for (let index = first; index <= last; index++) wanted.push(this.block(index));
     // The following blocks come while the caller works on these.
-    for (let index = last + 1; index <= last + inFlight && index * blockBytes < this.size; index++) {
+    const ahead = last + Math.min(this.sequence, inFlight);
+    for (let index = last + 1; index <= ahead && index * blockBytes < this.size; index++) {
       this.block(index).catch(() => {});
     }
     this.trim(Math.max(2 * inFlight, last - first + 1 + inFlight));
@@ -83,15 +89,37 @@ export class HttpSource implements ByteSource {
   }
 
   private block(index: number): Promise<Bytes> {
-    const { blockBytes } = this.tuning;
     const known = this.blocks.get(index);
-    const start = index * blockBytes;
-    const block = known ?? this.fetch(start, Math.min(start + blockBytes, this.size));
+    if (known) {
+      this.blocks.delete(index);
+      this.blocks.set(index, known);
+      return known;
+    }
+    const stream = this.streamTo(index);
+    if (!stream) {
+      const start = index * this.tuning.blockBytes;
+      return this.remember(index, this.fetch(start, Math.min(start + this.tuning.blockBytes, this.size)));
+    }
+    while (stream.next < index) this.remember(stream.next, stream.take()).catch(() => {});
+    return this.remember(index, stream.take());
+  }
+
+  private remember(index: number, block: Promise<Bytes>): Promise<Bytes> {
     // A block that failed is asked for anew the next time.
-    if (!known) block.catch(() => this.blocks.get(index) === block && this.blocks.delete(index));
-    this.blocks.delete(index);
+    block.catch(() => this.blocks.get(index) === block && this.blocks.delete(index));
     this.blocks.set(index, block);
     return block;
+  }
+
+  /** A stream that will come to a block soon; undefined for one a little behind, which is fetched alone. */
+  private streamTo(index: number): BlockStream | undefined {
+    const { stream } = this;
+    const { inFlight } = this.tuning;
+    if (this.controller.signal.aborted) return undefined;
+    if (stream && index < stream.next && stream.next - index <= 4 * inFlight) return undefined;
+    if (stream?.alive && index >= stream.next && index < stream.end && index - stream.next <= inFlight) return stream;
+    stream?.leave();
+    return (this.stream = new BlockStream(this.url, this.version, this.tuning, index, this.controller.signal));
   }
 
   private trim(most: number): void {

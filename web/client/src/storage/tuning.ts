@@ -5,9 +5,11 @@ const MIB = 1 << 20;
 export interface Tuning {
   /** Bytes of a part file. A part can be read when it is full; in a page (not a worker) a crash loses the unfinished one. */
   partBytes: number;
-  /** Bytes of a range request of a source that is not kept. */
+  /** Bytes that a source that is not kept holds in one piece. */
   blockBytes: number;
-  /** Range requests at the same time. */
+  /** Bytes of its requests while it is read forwards. */
+  streamBytes: number;
+  /** Blocks that are asked for ahead of who reads, and single requests at the same time. */
   inFlight: number;
   /** Reads that are not sequential and shorter than this get a request of exactly their bytes. */
   smallRead: number;
@@ -33,6 +35,7 @@ export interface Tuning {
 export const TUNING: Tuning = {
   partBytes: 16 * MIB,
   blockBytes: 8 * MIB,
+  streamBytes: 256 * MIB,
   inFlight: 4,
   smallRead: MIB / 4,
   waitAhead: 64 * MIB,

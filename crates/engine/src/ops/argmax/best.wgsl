@@ -1,4 +1,4 @@
-// The best of `each` candidates     one workgroup for each stretch of them
+// The best of `each` candidates     one workgroup for each stretch of them (x) of each row (y)
 //#use key
 //#use candidates
 
@@ -18,6 +18,7 @@ var<workgroup> sh_ids: array<u32, WG>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    row_start = group.y * p.candidates;
     let first = group.x * p.each;
     let end = min(first + p.each, p.candidates);
     var key = 0u;
@@ -44,7 +45,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     if lane == 0u {
-        best_keys[group.x] = sh_keys[0];
-        best_ids[group.x] = sh_ids[0];
+        let place = group.y * ((p.candidates + p.each - 1u) / p.each) + group.x;
+        best_keys[place] = sh_keys[0];
+        best_ids[place] = sh_ids[0];
     }
 }

@@ -18,6 +18,10 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(largest(logits.len()).given("logits", Data::F32(logits)).gives(&[id]));
     }
     cases.push(equals());
+    cases.push(rows(3, 5));
+    cases.push(rows(5, 2500));
+    let three = Data::F32(vec![1.0, 3.0, 2.0, 9.0, 1.0, 0.0]);
+    cases.push(rows(2, 3).given("logits", three).gives(&[1.0, 0.0]));
     for v in [17, 5000] {
         cases.push(into_state(v).given("token", Data::U32(vec![7])));
     }
@@ -34,6 +38,13 @@ fn equals() -> Case {
         logits[id] = 7.0;
     }
     largest(logits.len()).given("logits", Data::F32(logits)).gives(&[2049.0])
+}
+
+fn rows(t: usize, v: usize) -> Case {
+    Case::new("argmax", format!("{t} rows of {v}"), move |g: &mut Graph| {
+        let logits = g.input("logits", Type::f32([t, v]));
+        vec![g.argmax(logits)]
+    })
 }
 
 fn into_state(v: usize) -> Case {

@@ -24,24 +24,25 @@ struct Params {
 
 pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let id = if op.into { Place::Input(1) } else { Place::Output(0) };
-    let len = call.input(0).shape.len();
+    let (len, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
     let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
-    let list = |number: usize| Place::Scratch(number, groups as u64 * 4);
+    let list = |number: usize| Place::Scratch(number, (groups * rows) as u64 * 4);
     let launch = |source: &'static Part, candidates: usize, each: usize| {
         Dispatch::new(&BEST)
             .part(&KEY)
             .part(source)
             .params(&Params { candidates: candidates as u32, each: each as u32 })
     };
-    let first = launch(&LOGITS, len, each).grid(groups, 1, 1);
+    let first = launch(&LOGITS, len, each).grid(groups, rows, 1);
     if groups == 1 {
         return vec![first.write(list(0)).write(id).read(Place::Input(0))];
     }
     vec![
         first.write(list(0)).write(list(1)).read(Place::Input(0)),
         launch(&SURVIVORS, groups, groups)
-            .write(Place::Scratch(2, 4))
+            .grid(1, rows, 1)
+            .write(Place::Scratch(2, rows as u64 * 4))
             .write(id)
             .read(list(0))
             .read(list(1)),

@@ -3,14 +3,14 @@
 pub(crate) mod cases;
 mod gpu;
 
-use super::order::key;
+use super::order::largest_ids;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Graph, Op, Type, Value},
 };
 
-/// Id of the largest of `[1, v]`. Inputs: the logits, and the state where the id goes.
+/// Id of the largest of each row of `[t, v]`. Inputs: the logits, and the state where the id goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argmax {
     /// The id goes into a state rather than to a result.
@@ -18,12 +18,12 @@ pub struct Argmax {
 }
 
 impl Graph {
-    /// The id of the largest logit of `[1, v]`: ids `[1]`.
+    /// The id of the largest logit of each row of `[t, v]`: ids `[t]`.
     pub fn argmax(&mut self, logits: Value) -> Value {
         self.apply(Argmax { into: false }, &[logits])
     }
 
-    /// Writes the id of the largest logit of `[1, v]` into the state `[1]`, from which the next run reads it.
+    /// Writes the id of the largest logit of each row of `[t, v]` into the state `[t]`, from which the next run reads it.
     pub fn argmax_into(&mut self, state: Value, logits: Value) {
         self.apply_all(Argmax { into: true }, &[logits, state]);
     }
@@ -36,11 +36,11 @@ impl Op for Argmax {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let shape = &inputs[0].shape;
-        assert!(shape.rows() == 1 && shape.width() > 0, "argmax takes one row, not {shape}");
+        assert!(shape.rows() > 0 && shape.width() > 0, "argmax takes rows, not {shape}");
         if !self.into {
-            return vec![Type::u32([1])];
+            return vec![Type::u32([shape.rows()])];
         }
-        assert_eq!(inputs[1], &Type::u32([1]), "argmax: a state for one id");
+        assert_eq!(inputs[1], &Type::u32([shape.rows()]), "argmax: a state for an id of each row");
         vec![]
     }
 
@@ -50,17 +50,14 @@ impl Op for Argmax {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let logits = call.f32(0);
-        let mut best = 0;
-        for id in 1..logits.len() {
-            if key(logits[id]) > key(logits[best]) {
-                best = id;
-            }
-        }
-        let best = u32::try_from(best).expect("a vocabulary has fewer than 2^32 ids");
+        let best: Vec<u32> = logits
+            .chunks_exact(call.input(0).shape.width())
+            .map(|row| largest_ids(row, 1)[0])
+            .collect();
         if self.into {
-            call.state_u32(1)[0] = best;
+            call.state_u32(1).copy_from_slice(&best);
         } else {
-            call.out_u32(0)[0] = best;
+            call.out_u32(0).copy_from_slice(&best);
         }
     }
 

@@ -26,6 +26,7 @@ const MOST_SUMS: u32 = 16u;
 @group(0) @binding(6) var<storage, read> log_sums: array<f32>;
 @group(0) @binding(7) var<storage, read> delta: array<f32>;
 @group(0) @binding(8) var<storage, read_write> result: array<vec4<f32>>;
+@group(0) @binding(9) var<storage, read> starts: array<u32>;
 
 var<workgroup> sh_product: array<vec4<f32>, ROWS * OTHER_QUADS>;
 var<workgroup> sh_own: array<vec4<f32>, ROWS * STAGE>;

@@ -12,6 +12,11 @@ fn live_tokens() -> u32 {
 fn keep_row(place: u32, largest: f32, sum: f32) {
 }
 
+// The first position a token sees.
+fn seen_first(token: u32) -> u32 {
+    return first_key(first_position() + token);
+}
+
 // One past the last position a token sees, and the largest of that among some tokens.
 fn seen_end(token: u32) -> u32 {
     return max(run.position + token + 1u, min(blocks[token], run.position + run.count));

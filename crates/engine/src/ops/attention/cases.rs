@@ -221,7 +221,24 @@ fn training() -> Vec<Case> {
         cases.push(train(t, heads, width, window));
         cases.push(train_back(t, heads, width, window));
     }
+    // Several sequences one behind the other.
+    let packed = |case: Case, t: usize, each: usize| {
+        let mut case = case.given("starts", starts(t, each));
+        case.name = format!("{} by {each}", case.name);
+        case
+    };
+    cases.push(packed(train(9, (2, 1), 16, Some(3)), 9, 4).gradient());
+    for (t, each, window) in [(65, 20, None), (130, 50, Some(40))] {
+        cases.push(packed(train(t, (4, 1), 64, window), t, each));
+        cases.push(packed(train_back(t, (4, 1), 64, window), t, each));
+    }
     cases
+}
+
+/// Where sequences of `each` tokens begin; one of them all if that is 0.
+fn starts(t: usize, each: usize) -> Data {
+    let first = |token: usize| token.checked_div(each).map_or(0, |before| before * each);
+    Data::U32((0..t).map(|token| first(token) as u32).collect())
 }
 
 fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Option<u32>) -> Case {
@@ -229,11 +246,13 @@ fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Opti
         let q = g.input("q", Type::f32([t, heads, width]));
         let k = g.input("k", Type::f32([t, kv_heads, width]));
         let v = g.input("v", Type::f32([t, kv_heads, width]));
-        g.apply_all(AttentionTrain { window }, &[q, k, v])
+        let starts = g.input("starts", Type::u32([t]));
+        g.apply_all(AttentionTrain { window }, &[q, k, v, starts])
     };
     Case::new("attention", format!("train {t}x{heads}/{kv_heads}x{width} {window:?}"), build)
         // A sequence is whole whatever the step says.
         .step(11, 1)
+        .given("starts", starts(t, 0))
         .tolerance(Tolerance::EXPONENTIAL.terms(width))
 }
 
@@ -244,13 +263,15 @@ fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>
         let k = g.input("k", Type::f32([t, heads.1, width]));
         let v = g.input("v", Type::f32([t, heads.1, width]));
         let dy = g.input("dy", Type::f32([t, heads.0 * width]));
-        let made = g.apply_all(AttentionTrain { window }, &[q, k, v]);
-        g.apply_all(AttentionGrad { window }, &[q, k, v, made[0], made[1], dy])
+        let starts = g.input("starts", Type::u32([t]));
+        let made = g.apply_all(AttentionTrain { window }, &[q, k, v, starts]);
+        g.apply_all(AttentionGrad { window }, &[q, k, v, starts, made[0], made[1], dy])
     };
     // Small scores: where one weight is nearly 1, the gradient of its score is a difference of nearly equal numbers.
     let q = (0..t * heads.0 * width).map(|i| ((i * 37 + i / 5) % 1009) as f32 / 4036.0 - 0.125);
     Case::new("attention", format!("back {t}x{heads:?}x{width} {window:?}"), build)
         .step(11, 1)
+        .given("starts", starts(t, 0))
         .given("q", Data::F32(q.collect()))
         .tolerance(Tolerance::EXPONENTIAL.terms(width.max(t)))
 }

@@ -19,7 +19,7 @@ var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
-    let live = live_stretches();
+    let live = live_stretches(place / p.heads);
     let first = place * p.splits;
     let rows = p.tokens * p.heads * p.splits * QUADS + first;
     let quad = group.y * SLICE + lane.index % SLICE;

@@ -43,7 +43,7 @@ impl Op for AttentionEveryone {
         let step = Step { position: 0, count: call.step.count.min(tokens as u32), ..*call.step };
         let blocks = vec![u32::MAX; tokens];
         let (cache, blocks) = (call.input(1), Some(blocks.as_slice()));
-        let twin = Twin { q: &q, heads, k: &k, v: &v, cache, blocks, step: &step };
+        let twin = Twin { q: &q, heads, k: &k, v: &v, cache, blocks, spans: None, step: &step };
         twin.attend(&Attention { window: None }, &mut call.out(0));
     }
 

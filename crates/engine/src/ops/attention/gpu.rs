@@ -27,6 +27,7 @@ static RUNNING: Part =
 static BLOCKS: Part = Part { kind: "tokens", name: "blocks", source: include_str!("blocks.wgsl") };
 static EVERYONE: Part =
     Part { kind: "tokens", name: "everyone", source: include_str!("everyone.wgsl") };
+static SPANS: Part = Part { kind: "tokens", name: "spans", source: include_str!("spans.wgsl") };
 static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!("whole.wgsl") };
 
 /// Rows of the tile kernel's blocks.
@@ -55,6 +56,14 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
     }
 }
 
+/// Each token over its span.
+pub(super) fn spans(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let (sizes, params) = sizes(None, call);
+    let stage = stage(sizes.width, call.facts);
+    let tile = tile(&sizes, (params, call.input(1).element), stage).part(&SPANS);
+    vec![tile.read(Place::Input(3))]
+}
+
 /// All tokens of a run over each other.
 pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
@@ -67,7 +76,7 @@ pub(super) fn train(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(window, call);
     let stage = stage(sizes.width, call.facts);
     let tile = tile(&sizes, (params, Element::F32), stage);
-    vec![tile.part(&WHOLE).write(Place::Output(1))]
+    vec![tile.part(&WHOLE).write(Place::Output(1)).read(Place::Input(3))]
 }
 
 /// `dy · y` of each row, then the three gradients.
@@ -80,8 +89,8 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
         .constant("WIDTH", sizes.width as u32)
         .constant("WG", 64u32)
         .params(&DeltaParams { places: places as u32 })
-        .read(Place::Input(3))
-        .read(Place::Input(5))
+        .read(Place::Input(4))
+        .read(Place::Input(6))
         .write(delta)
         .grid_over(places);
     let gradient = |side: &'static Part, plain: u32, output: usize| {
@@ -93,12 +102,9 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
             .constant("STAGE", stage(sizes.width, call.facts) as u32)
             .constant("PLAIN", plain)
             .params(&params);
-        let inputs = [0, 1, 2, 5, 4].into_iter().map(Place::Input).chain([delta]);
-        inputs.fold(dispatch, Dispatch::read).write(Place::Output(output)).grid(
-            own.div_ceil(TILE_ROWS),
-            sizes.kv_heads,
-            1,
-        )
+        let inputs = [0, 1, 2, 6, 5].into_iter().map(Place::Input).chain([delta]);
+        let bound = inputs.fold(dispatch, Dispatch::read).write(Place::Output(output));
+        bound.read(Place::Input(3)).grid(own.div_ceil(TILE_ROWS), sizes.kv_heads, 1)
     };
     vec![deltas, gradient(&QUERY_SIDE, 0, 0), gradient(&KEY_SIDE, 0, 1), gradient(&KEY_SIDE, 1, 2)]
 }

@@ -27,7 +27,9 @@ fn summand(row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
 
 fn seen4(key: u32, rows: vec4<u32>) -> vec4<bool> {
     let positions = rows / heads_of_group();
-    return (positions >= vec4(key)) & (positions - vec4(key) < vec4(p.window));
+    let firsts =
+        vec4(starts[positions.x], starts[positions.y], starts[positions.z], starts[positions.w]);
+    return (positions >= vec4(key)) & (positions - vec4(key) < vec4(p.window)) & (firsts <= vec4(key));
 }
 
 fn log_sum4(key: u32, rows: vec4<u32>, kv_head: u32) -> vec4<f32> {

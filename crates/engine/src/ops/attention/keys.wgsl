@@ -17,6 +17,10 @@ struct Params {
     k_stride: u32,
     v_first: u32,
     v_stride: u32,
+    // Tokens are computed apart: blocks of rows of each of them, or 0.
+    token_blocks: u32,
+    // What a launch does where the run's own tokens stand apart: everything, only store them, or all but that.
+    phase: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

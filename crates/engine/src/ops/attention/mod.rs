@@ -12,12 +12,15 @@ mod gpu;
 mod params;
 mod qkv;
 mod qkv_cases;
+mod spans;
+pub(crate) mod spans_cases;
 mod split;
 mod train;
 mod twin;
 
 pub use everyone::AttentionEveryone;
 pub use qkv::{AttentionQkv, OwnValues, QueryValues};
+pub use spans::AttentionSpans;
 pub use train::{AttentionGrad, AttentionTrain};
 
 use self::twin::Twin;
@@ -107,6 +110,7 @@ impl Op for Attention {
             v: &v,
             cache: call.input(1),
             blocks: blocks.as_deref(),
+            spans: None,
             step: call.step,
         };
         twin.attend(self, &mut call.out(0));

@@ -31,6 +31,8 @@ pub(super) struct Params {
     pub(super) k_stride: u32,
     pub(super) v_first: u32,
     pub(super) v_stride: u32,
+    pub(super) token_blocks: u32,
+    pub(super) phase: u32,
 }
 
 /// Sizes and parameters of queries over caches, or over keys and values of the same sequence.

@@ -5,7 +5,7 @@ use super::{
     Attention,
     choice::{Cut, FEW_TOKENS},
     params::{Params, sizes_of, word},
-    split::{Source, split},
+    split::{Source, split, split_apart},
     twin::Twin,
 };
 use crate::{
@@ -157,6 +157,7 @@ impl Op for AttentionQkv {
             v: &v,
             cache: call.input(input::K_CACHE),
             blocks: None,
+            spans: None,
             step: call.step,
         };
         twin.attend(&Attention { window: self.window }, &mut call.out(0));
@@ -178,16 +179,24 @@ impl Op for AttentionQkv {
             v_stride,
             ..params
         };
-        let cut = Cut::new(&sizes, call.facts);
+        let apart = call.tokens_apart() && t > 1;
+        let cut = match apart {
+            true => Cut::new(&sizes_of((1, heads), cache, self.window).0, call.facts),
+            false => Cut::new(&sizes, call.facts),
+        };
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
         let cache = (params, cache.element);
-        let shared = || split(&sizes, &cut, cache, Source::Shared { q, caches }, call.facts);
+        let split = |source| match apart {
+            true => split_apart((&sizes, &cut), cache, source, call.facts),
+            false => split(&sizes, &cut, cache, source, call.facts),
+        };
+        let shared = || split(Source::Shared { q, caches });
         match self.storing(width) {
             None => shared(),
             Some(_) if fuses(call.facts) => {
                 let kv = [input::K, input::V, input::K_NORM];
-                split(&sizes, &cut, cache, Source::Own { q, caches, kv }, call.facts)
+                split(Source::Own { q, caches, kv })
             }
             Some(storing) => [store(&storing, STORED, call)].into_iter().chain(shared()).collect(),
         }

@@ -9,7 +9,8 @@ fn own_place(row: u32, kv_head: u32) -> u32 {
 
 // The keys that some of these rows see.
 fn others_of(first: u32, last: u32) -> vec2<u32> {
-    return vec2(first_key(token_of(first)), token_of(last) + 1u);
+    let token = token_of(first);
+    return vec2(max(first_key(token), starts[token]), token_of(last) + 1u);
 }
 
 fn own4(second: bool, row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
@@ -26,7 +27,7 @@ fn summand(key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
 
 fn seen4(row: u32, keys: vec4<u32>) -> vec4<bool> {
     let position = vec4(token_of(row));
-    return (keys <= position) & (position - keys < vec4(p.window));
+    return (keys <= position) & (position - keys < vec4(p.window)) & (keys >= vec4(starts[position.x]));
 }
 
 fn log_sum4(row: u32, keys: vec4<u32>, kv_head: u32) -> vec4<f32> {

@@ -35,6 +35,35 @@ pub(super) enum Source {
     Own { q: [usize; 3], caches: [usize; 2], kv: [usize; 3] },
 }
 
+/// What a launch does where the caches are written on the way, as in `split.wgsl`.
+const STORE: u32 = 1;
+const ATTEND: u32 = 2;
+
+/// The launches of several tokens that are computed apart: those of one token side by side, behind one that stores the keys and values
+/// of all, if they are to be stored on the way.
+pub(super) fn split_apart(
+    (sizes, cut): (&Sizes, &Cut),
+    cache: (Params, Element),
+    source: Source,
+    facts: &DeviceFacts,
+) -> Vec<Dispatch> {
+    let blocks = (sizes.heads / sizes.kv_heads).div_ceil(cut.rows);
+    let (params, element) = cache;
+    let params = Params { token_blocks: word(blocks), ..params };
+    let Source::Own { .. } = source else {
+        return split(sizes, cut, (params, element), source, facts);
+    };
+    let attend = (Params { phase: ATTEND, ..params }, element);
+    let launches = split(sizes, cut, attend, source, facts);
+    // All tokens by one workgroup for each kv head, whatever their blocks.
+    let apart = u32::from(cut.splits > 1);
+    let store = Params { phase: STORE, token_blocks: 0, apart, ..params };
+    let mut storing =
+        launches[0].clone().params(&Params { splits: word(cut.splits) + apart, ..store });
+    storing.grid = [1, 1, word(sizes.kv_heads)];
+    [storing].into_iter().chain(launches).collect()
+}
+
 /// One launch, or two where the keys are split.
 pub(super) fn split(
     sizes: &Sizes,
@@ -49,7 +78,10 @@ pub(super) fn split(
     // One workgroup stores its tokens and then finds them in the caches like all others.
     let apart = own && cut.splits > 1;
     let splits = cut.splits + usize::from(apart);
-    let blocks = sizes.rows().div_ceil(cut.rows);
+    let blocks = match params.token_blocks {
+        0 => sizes.rows().div_ceil(cut.rows),
+        each => each as usize * sizes.tokens,
+    };
     let params =
         Params { splits: word(splits), apart: apart.into(), row_blocks: word(blocks), ..params };
     let parts = Place::Scratch(0, (places * splits * (quads + 1) * 16) as u64);
@@ -63,7 +95,7 @@ pub(super) fn split(
         .constant("PARTS", (Cut::GROUP / quads).min(cut.teams()) as u32)
         .constant("ROWS", cut.rows as u32);
     let into = if splits == 1 { Place::Output(0) } else { parts };
-    let alone = own && splits == 1;
+    let alone = own && splits == 1 && params.phase != ATTEND;
     let split = bind(dispatch, source, cache, into).grid(
         splits,
         if alone { 1 } else { blocks },

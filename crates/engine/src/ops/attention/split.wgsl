@@ -26,35 +26,51 @@ var<workgroup> sh_rescale: array<f32, ROWS>;
 var<workgroup> sh_row: array<vec2<f32>, ROWS>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    let here = stretch(group.x);
-    if here.first >= here.end {
+    let token = token_of_block(group.y);
+    let here = stretch(group.x, token);
+    if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
         return;
     }
     var block = group.y;
     var end = group.y + 1u;
-    if OWN && group.x == 0u {
+    if OWN && group.x == 0u && p.phase != ATTEND {
         // Who writes the caches attends for all rows: nobody else may read what is written here.
         if group.y > 0u {
             return;
         }
         bring_keys(group.z, lane);
-        end = p.row_blocks;
+        end = select(p.row_blocks, 0u, p.phase == STORE);
     }
     for (; block < end; block++) {
-        attend(Rows(block * ROWS, group.z), here, group.x, lane);
+        attend(rows_of_block(block, group.z), here, group.x, lane);
     }
 }
 
-// A block of rows of one kv head.
+const STORE: u32 = 1u;
+const ATTEND: u32 = 2u;
+
+// A block of rows of one kv head, and where the rows end that may be in it.
 struct Rows {
     first: u32,
+    end: u32,
     kv_head: u32,
+}
+
+fn token_of_block(block: u32) -> u32 {
+    return select(0u, block / max(p.token_blocks, 1u), p.token_blocks > 0u);
+}
+
+fn rows_of_block(block: u32, kv_head: u32) -> Rows {
+    if p.token_blocks > 0u {
+        let first = token_of_block(block) * heads_of_group();
+        return Rows(first + block % p.token_blocks * ROWS, first + heads_of_group(), kv_head);
+    }
+    return Rows(block * ROWS, p.tokens * heads_of_group(), kv_head);
 }
 
 // Rows behind the last one repeat it and are not written.
 fn row_place(rows: Rows, r: u32) -> u32 {
-    let last = p.tokens * heads_of_group() - 1u;
-    return place_of(min(rows.first + r, last), rows.kv_head);
+    return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
 fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
@@ -274,7 +290,7 @@ fn write16(rows: Rows, first: u32, number: u32, quad: u32, sums: mat4x4<f32>) {
 }
 
 fn write(rows: Rows, r: u32, number: u32, quad: u32, part: vec4<f32>) {
-    if r >= ROWS || rows.first + r >= p.tokens * heads_of_group() {
+    if r >= ROWS || rows.first + r >= rows.end {
         return;
     }
     var sum = part;

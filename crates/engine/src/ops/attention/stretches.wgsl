@@ -1,13 +1,22 @@
 // How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The list is
 // made for the longest cache; how much of it lives is known only now. Where the run's own tokens stand apart, they are the
-// first stretch, and the others hold what was in the caches before.
+// first stretch, and the others hold what was in the caches before. Where tokens are computed apart, each is a run of its own.
 struct Stretch {
     first: u32,
     end: u32,
 }
 
-fn all_keys() -> Stretch {
-    return Stretch(first_key(run.position), run.position + select(run.count, 0u, p.apart == 1u));
+// The tokens that are computed together with this one.
+fn own_tokens(token: u32) -> Stretch {
+    if p.token_blocks > 0u {
+        return Stretch(run.position + token, run.position + token + 1u);
+    }
+    return Stretch(run.position, run.position + run.count);
+}
+
+fn all_keys(token: u32) -> Stretch {
+    let own = own_tokens(token);
+    return Stretch(first_key(own.first), select(own.end, own.first, p.apart == 1u));
 }
 
 fn stretch_length(keys: u32) -> u32 {
@@ -17,18 +26,18 @@ fn stretch_length(keys: u32) -> u32 {
 }
 
 // Empty where there is none of this number.
-fn stretch(number: u32) -> Stretch {
+fn stretch(number: u32, token: u32) -> Stretch {
     if number < p.apart {
-        return Stretch(run.position, run.position + run.count);
+        return own_tokens(token);
     }
-    let all = all_keys();
+    let all = all_keys(token);
     let length = stretch_length(all.end - all.first);
     let first = all.first + (number - p.apart) * length;
     return Stretch(first, min(first + length, all.end));
 }
 
-fn live_stretches() -> u32 {
-    let all = all_keys();
+fn live_stretches(token: u32) -> u32 {
+    let all = all_keys(token);
     let length = stretch_length(all.end - all.first);
     return p.apart + (all.end - all.first + length - 1u) / length;
 }

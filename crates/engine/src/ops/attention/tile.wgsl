@@ -36,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let all_rows = p.tokens * heads_of_group();
     let first_token = token_of(first_row);
     let last_token = min(token_of(min(first_row + ROWS, all_rows) - 1u), live_tokens() - 1u);
-    let first = first_key(first_position() + first_token);
+    let first = seen_first(first_token);
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
@@ -49,7 +49,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sums_12 = mat4x4<f32>();
     // What this lane weighs: some keys of one row, which sees those from x to y.
     let token = token_of(min(first_row + id / LANES, all_rows - 1u));
-    let sees = vec2(first_key(first_position() + token), seen_end(token));
+    let sees = vec2(seen_first(token), seen_end(token));
     var largest = HIDDEN;
     var weights = 0.0;
 

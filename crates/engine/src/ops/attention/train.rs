@@ -11,15 +11,15 @@ use crate::{
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
-/// Attention of a sequence over itself, without a cache: takes `q` `[t, h, e]`, `k` and `v` `[t, k, e]`; makes `[t, h·e]` and
-/// the logarithm of each row's sum of exponentials `[t, h]`.
+/// Attention of a sequence over itself, without a cache: takes `q` `[t, h, e]`, `k` and `v` `[t, k, e]`, and `starts` `u32[t]`,
+/// before which tokens see nothing; makes `[t, h·e]` and the logarithm of each row's sum of exponentials `[t, h]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionTrain {
     /// How many positions a token sees, itself included; all if there is no window.
     pub window: Option<u32>,
 }
 
-/// Gradient of [`AttentionTrain`]: takes `q`, `k`, `v`, its two results and `dy`; makes `dq`, `dk` and `dv`.
+/// Gradient of [`AttentionTrain`]: takes `q`, `k`, `v`, `starts`, its two results and `dy`; makes `dq`, `dk` and `dv`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttentionGrad {
     /// As in the operation it belongs to.
@@ -27,9 +27,16 @@ pub struct AttentionGrad {
 }
 
 impl Graph {
-    /// Attention of a whole sequence from position 0 over itself, with a gradient: `[t, h·e]`.
-    pub fn attention_train(&mut self, q: Value, k: Value, v: Value, window: Option<u32>) -> Value {
-        self.apply_all(AttentionTrain { window }, &[q, k, v])[0]
+    /// Attention of a whole sequence from position 0 over itself, with a gradient: `[t, h·e]`. Several sequences may lie one behind
+    /// the other: `starts` `u32[t]` says where each token's own begins; starts never fall.
+    pub fn attention_train(
+        &mut self,
+        q: Value,
+        (k, v): (Value, Value),
+        starts: Value,
+        window: Option<u32>,
+    ) -> Value {
+        self.apply_all(AttentionTrain { window }, &[q, k, v, starts])[0]
     }
 }
 
@@ -39,7 +46,7 @@ impl Op for AttentionTrain {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let made = Attention { window: self.window }.infer(inputs);
+        let made = Attention { window: self.window }.infer(&inputs[..3]);
         let [t, heads, _] = inputs[0].shape.dims() else { unreachable!("infer has checked it") };
         assert_eq!(
             inputs[1].shape.dims()[0],
@@ -48,13 +55,15 @@ impl Op for AttentionTrain {
             inputs[0],
             inputs[1]
         );
+        assert_eq!(inputs[3], &Type::u32([*t]), "attention_train: starts of {}", inputs[0]);
         made.into_iter().chain([Type::f32([*t, *heads])]).collect()
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
         let (mut out, mut log_sums) = (call.out(0), call.out(1));
-        let layout = Layout::new(call, self.window);
+        let starts = call.u32(3);
+        let layout = Layout::new(call, self.window, &starts);
         out.fill(0.0);
         for (place, log_sum) in log_sums.iter_mut().enumerate() {
             let scores = layout
@@ -85,10 +94,10 @@ impl Op for AttentionTrain {
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
         assert!(dy[1].is_none(), "the rows' sums are kept for the gradient and have none");
-        let Some(dy) = dy[0] else { return vec![None; 3] };
+        let Some(dy) = dy[0] else { return vec![None; 4] };
         let inputs = [node.inputs.as_slice(), &node.outputs, &[dy]].concat();
         let made = graph.apply_all(AttentionGrad { window: self.window }, &inputs);
-        made.into_iter().map(Some).collect()
+        made.into_iter().map(Some).chain([None]).collect()
     }
 }
 
@@ -98,16 +107,17 @@ impl Op for AttentionGrad {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [q, k, v, y, _, dy] = inputs else { panic!("attention_grad takes six values") };
+        let [q, k, v, _, y, _, dy] = inputs else { panic!("attention_grad takes seven values") };
         assert_eq!(y.shape.len(), dy.shape.len(), "attention_grad: {y} and {dy}");
         vec![(*q).clone(), (*k).clone(), (*v).clone()]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
-        let (y, log_sums, dy) = (call.f32(3), call.f32(4), call.f32(5));
+        let (y, log_sums, dy) = (call.f32(4), call.f32(5), call.f32(6));
         let (mut dq, mut dk, mut dv) = (call.out(0), call.out(1), call.out(2));
-        let layout = Layout::new(call, self.window);
+        let starts = call.u32(3);
+        let layout = Layout::new(call, self.window, &starts);
         [&mut dq, &mut dk, &mut dv].into_iter().for_each(|gradient| gradient.fill(0.0));
         for place in 0..log_sums.len() {
             let (q, dy) = (layout.head(&q, place), layout.head(&dy, place));
@@ -134,23 +144,25 @@ impl Op for AttentionGrad {
 }
 
 /// Where heads lie in values of a sequence.
-struct Layout {
+struct Layout<'a> {
     window: Option<u32>,
+    starts: &'a [u32],
     heads: usize,
     kv_heads: usize,
     width: usize,
 }
 
-impl Layout {
-    fn new(call: &CpuCall<'_>, window: Option<u32>) -> Self {
+impl<'s> Layout<'s> {
+    fn new(call: &CpuCall<'_>, window: Option<u32>, starts: &'s [u32]) -> Self {
         let (q, k) = (call.input(0).shape.dims(), call.input(1).shape.dims());
-        Self { window, heads: q[1], kv_heads: k[1], width: q[2] }
+        Self { window, starts, heads: q[1], kv_heads: k[1], width: q[2] }
     }
 
     /// What the query at this token and head sees.
     fn keys(&self, place: usize) -> std::ops::RangeInclusive<usize> {
         let position = place / self.heads;
-        Attention { window: self.window }.first_key(position)..=position
+        let first = Attention { window: self.window }.first_key(position);
+        first.max(self.starts[position] as usize)..=position
     }
 
     fn head<'a>(&self, numbers: &'a [f32], place: usize) -> &'a [f32] {

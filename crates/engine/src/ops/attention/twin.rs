@@ -17,6 +17,8 @@ pub(super) struct Twin<'a> {
     pub(super) cache: &'a Type,
     /// Where blocks end, per token.
     pub(super) blocks: Option<&'a [u32]>,
+    /// What each token sees, where it is told.
+    pub(super) spans: Option<&'a [u32]>,
     pub(super) step: &'a Step,
 }
 
@@ -46,6 +48,9 @@ impl Twin<'_> {
 
     /// What a token sees.
     fn keys(&self, op: &Attention, token: usize) -> std::ops::Range<usize> {
+        if let Some(spans) = self.spans {
+            return spans[token * 2] as usize..spans[token * 2 + 1] as usize;
+        }
         let first = self.step.position as usize;
         let position = first + token;
         let block = self.blocks.map_or(0, |blocks| blocks[token] as usize);

@@ -1,5 +1,6 @@
 // All tokens of a sequence are there, whatever the run says; each row's log of the sum of exponentials is kept.
 @group(0) @binding(6) var<storage, read_write> log_sums: array<f32>;
+@group(0) @binding(7) var<storage, read> starts: array<u32>;
 
 fn first_position() -> u32 {
     return 0u;
@@ -11,6 +12,11 @@ fn live_tokens() -> u32 {
 
 fn keep_row(place: u32, largest: f32, sum: f32) {
     log_sums[place] = largest + log(sum);
+}
+
+// The first position a token sees.
+fn seen_first(token: u32) -> u32 {
+    return max(first_key(token), starts[token]);
 }
 
 // One past the last position a token sees, and the largest of that among some tokens.

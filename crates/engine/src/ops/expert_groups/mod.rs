@@ -33,7 +33,8 @@ impl Graph {
     /// Routes from ids `u32[t, k]`, sorted by expert where that pays.
     pub fn routes(&mut self, ids: Value, experts: usize) -> Routes {
         let slots = self.ty(ids).shape.len();
-        let groups = sorting_pays(slots, experts).then(|| self.expert_groups(ids, experts));
+        let sorts = !self.tokens_apart() && sorting_pays(slots, experts);
+        let groups = sorts.then(|| self.expert_groups(ids, experts));
         Routes { ids, groups }
     }
 

@@ -15,6 +15,9 @@ const MANY_PAIR_LANES: usize = 512;
 /// Workgroups whose x lies in their memory have at most this many times the lanes of a busy device; then they take turns.
 const SHARED_TIMES: usize = 2;
 
+/// Pieces that a lane asks for at once.
+const MOST_AHEAD: usize = 3;
+
 /// How the rows of a slab are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
@@ -77,6 +80,24 @@ impl Cut {
             Some(cut) => Some(cut),
             None if wants.makes_x && !fits => None,
             None => Some(Self::few(wants, facts)),
+        }
+    }
+
+    /// How many of a row's pieces a lane takes in a turn: all of them, if they are few and as many for each lane.
+    pub(super) fn ahead(&self, pieces: usize) -> usize {
+        let each = pieces / self.team.size();
+        let alike = pieces.is_multiple_of(self.team.size()) && (1..=MOST_AHEAD).contains(&each);
+        // Where workgroups take turns, or a piece is many floats or a pair, registers are scarcer than time.
+        let roomy =
+            matches!(self.column, Column::Direct | Column::Packed) && self.turns == self.groups;
+        if alike && roomy { each } else { 1 }
+    }
+
+    /// Workgroup memory it takes.
+    pub(super) fn shared_bytes(&self, row_units: usize) -> usize {
+        match self.column {
+            Column::Direct => self.lanes * 16,
+            _ => shared_bytes(row_units, self.lanes),
         }
     }
 
@@ -211,6 +232,23 @@ mod tests {
             let made = Cut::new(&wants, facts)
                 .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");
+        }
+    }
+
+    #[test]
+    fn lanes_ask_ahead_where_all_have_as_many_pieces() {
+        let team = |lanes, split| Team { lanes, split };
+        for (team, column, turns, pieces, ahead) in [
+            (team(32, 6), Column::Direct, 1, 384, 2),
+            (team(16, 1), Column::Packed, 1, 48, 3),
+            (team(16, 1), Column::Packed, 8, 48, 1),
+            (team(8, 1), Column::Pairs, 1, 24, 1),
+            (team(32, 6), Column::Direct, 1, 200, 1),
+            (team(16, 3), Column::Direct, 1, 48, 1),
+            (team(16, 1), Column::Floats, 1, 48, 1),
+        ] {
+            let cut = Cut { team, rows: 4, lanes: 64, column, turns, groups: 1 };
+            assert_eq!(cut.ahead(pieces), ahead, "{team:?} {pieces}");
         }
     }
 

@@ -1,10 +1,11 @@
-//! The launches of a product of one token: one per slab.
+//! The launches of a product of one token, or of several that are computed apart: one per slab.
 
 use bytemuck::NoUninit;
 
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
+    low::Added,
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
@@ -51,9 +52,15 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
+    low_quads: u32,
+    low_stride: u32,
+    x_columns: u32,
+    y_width: u32,
+    long_width: u32,
+    chosen: u32,
 }
 
-/// The launches of a product of one token; `None` if it must be made by the operations it stands for.
+/// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
     let slabs = call.slabs(at);
@@ -64,11 +71,11 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
     if halves_apart || odd || extra(op).is_none() {
         return None;
     }
-    let met = Met::new(op, call)?;
+    let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
     if op.taken != Taken::All && !whole {
         return None;
     }
-    (0..slabs.rows.len()).map(|slab| launch(op, call, &met, slab)).collect()
+    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), slab)).collect()
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -79,31 +86,46 @@ struct Met {
     times: usize,
     /// Rows of one expert.
     expert_rows: usize,
+    /// Experts of a token; 0 if there are none.
+    chosen: usize,
+    /// How many tokens there are.
+    tokens: usize,
 }
 
 impl Met {
-    /// `None` if there are several tokens, or no kernel has the combination.
+    /// `None` if several tokens are computed together, or no kernel has the combination.
     fn new(op: &Product, call: &GpuCall<'_>) -> Option<Self> {
         let (at, x) = (op.weight_input(), &call.input(0).shape);
         let Taken::Experts(experts) = op.taken else {
-            return (x.rows() == 1).then_some(Self { rows: None, times: 1, expert_rows: 0 });
+            let tokens = x.rows();
+            let apart = tokens == 1 || call.tokens_apart();
+            let met = Self { rows: None, times: 1, expert_rows: 0, chosen: 0, tokens };
+            return apart.then_some(met);
         };
         let sizes = Sizes::new(call.input(at), call.input(at + 1));
-        let one = sizes.slots == sizes.chosen && sizes.width.is_multiple_of(32);
+        let (chosen, tokens) = (sizes.chosen, sizes.slots / sizes.chosen);
+        let apart = tokens == 1 || call.tokens_apart();
+        let one = apart && sizes.width.is_multiple_of(32);
         let expert_rows = sizes.rows;
+        let met = Self { rows: Some(sizes.rows), times: 1, expert_rows, chosen, tokens };
         match (&op.begin, experts.summed, op.end) {
             (Begin::Norm { .. }, false, End::Plain | End::Geglu) if one => {
-                Some(Self { rows: Some(sizes.chosen * sizes.rows), times: 1, expert_rows })
+                Some(Self { rows: Some(chosen * sizes.rows), ..met })
             }
-            (Begin::Plain, true, End::Plain) if one && x.rows() == sizes.chosen => {
-                Some(Self { rows: Some(sizes.rows), times: sizes.chosen, expert_rows })
+            (Begin::Plain, true, End::Plain) if one && x.rows() == sizes.slots => {
+                Some(Self { times: chosen, ..met })
             }
             _ => None,
         }
     }
 }
 
-fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Dispatch> {
+fn launch(
+    op: &Product,
+    call: &GpuCall<'_>,
+    (met, added): (&Met, &Added),
+    slab: usize,
+) -> Option<Dispatch> {
     let at = op.weight_input();
     let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
     let rows = met.rows.unwrap_or(slabs.rows[slab].len());
@@ -117,6 +139,10 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         pairs: parts::is_paired(slabs.dtype),
     };
     let cut = Cut::new(&wants, call.facts)?;
+    let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes);
+    if !added.enough(cut.lanes) || shared > call.facts.workgroup_bytes as usize {
+        return None;
+    }
     let (eps, scaled) = match &op.begin {
         Begin::Plain => (0.0, false),
         Begin::Norm { eps } => (*eps, false),
@@ -140,6 +166,12 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         expert_rows: word(met.expert_rows),
         part_rows: word(met.expert_rows / rows_each),
         band_rows: word(rows / rows_each),
+        low_quads: word(added.quads),
+        low_stride: word(added.stride),
+        x_columns: word(met.times),
+        y_width: word(met.rows.unwrap_or(weight.rows()) / rows_each),
+        long_width: word(long_width(op, call)),
+        chosen: word(met.chosen),
     };
     let dispatch = Dispatch::new(&VECTOR)
         .part(&WEIGHTS)
@@ -151,8 +183,10 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         .constant("LANES", cut.team.lanes as u32)
         .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
+        .constant("TOKENS", met.tokens as u32)
+        .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
-        .grid_over(cut.groups);
+        .grid_over(cut.groups * met.tokens);
     let dispatch = match op.taken {
         Taken::All => dispatch.part(part!("taken", "all")),
         Taken::Experts(experts) if experts.summed => {
@@ -161,7 +195,16 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
     let dispatch = composed(op, &cut, wants.row_units, dispatch);
-    Some(bound(op, slab, call, dispatch))
+    let dispatch = added.composed(bound(op, slab, call, dispatch));
+    (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
+}
+
+/// Numbers of a token in what the end reads besides.
+fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
+    match op.end {
+        End::GeluMul { .. } => call.input(op.weight_input() + 1).shape.width(),
+        End::Plain | End::Geglu => 0,
+    }
 }
 
 /// With the parts of begin and end.

@@ -1,4 +1,5 @@
 // y[r] = sum over k of W[r, k] * x[k]     a team of lanes makes ROWS rows at a time, which share what it reads of x
+// Several tokens are computed apart: workgroups that take the same rows of the weight for different tokens are neighbours.
 //#use weights
 //#use quant
 //#use unit
@@ -7,9 +8,14 @@
 //#use begin
 //#use sums
 //#use finish
+//#use low
 
+// Tokens; a constant, so that one token costs nothing for there being others.
+override TOKENS: u32 = 1u;
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
+// Pieces a lane asks for before it uses the first: compilers do not take loops apart that are bounded, and each turn waits for memory.
+override AHEAD: u32 = 1u;
 
 // A piece is what a lane takes of a row at a time: a unit, or two of them.
 struct Params {
@@ -35,26 +41,57 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
+    // Of what is added: quads of the inner size, and of a row of B in memory.
+    low_quads: u32,
+    low_stride: u32,
+    // Of several tokens: columns of x of each, numbers of the result and of the longer row, experts.
+    x_columns: u32,
+    y_width: u32,
+    long_width: u32,
+    chosen: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
+// Which token this workgroup is for.
+var<private> token: u32;
+
 fn kernel(group: vec3<u32>, lane: Lane) {
-    begin(group, lane);
+    var first_turn = grid_index(group);
+    if TOKENS > 1u {
+        // What a private variable holds does not count as the same for all lanes.
+        let mine = first_turn % TOKENS;
+        token = mine;
+        first_turn = first_turn / TOKENS;
+        if mine >= run.count {
+            return;
+        }
+    }
+    begin(first_turn, lane);
     let lanes = LANES * SPLIT;
-    for (var turn = grid_index(group); turn < p.turns; turn += p.groups) {
+    for (var turn = first_turn; turn < p.turns; turn += p.groups) {
         let first = (turn * (WG / lanes) + lane.team) * results();
         // Rows behind the end are read as the last one and not written.
         let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
         let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
-        var sums = vec4(0.0);
-        for (var piece = lane.index; piece < p.pieces; piece += lanes) {
-            sums += sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
+        var sums = low_sums(rows, lane);
+        for (var piece = lane.index; piece < p.pieces; piece += lanes * AHEAD) {
+            sums += sums_of(starts, piece);
+            if AHEAD > 1u {
+                sums += sums_of(starts, piece + lanes);
+            }
+            if AHEAD > 2u {
+                sums += sums_of(starts, piece + 2u * lanes);
+            }
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {
             finish(first + i, i, made);
         }
     }
+}
+
+fn sums_of(starts: vec4<u32>, piece: u32) -> vec4<f32> {
+    return sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
 }

@@ -31,7 +31,23 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(sample(&[3.0, 2.9], Draw { temperature: 0.0, ..PLAIN }).gives(&[1000.0]));
     cases.push(sample(&[3.0, 2.5, 1.0, 0.0], Draw { top_p: 0.5, ..PLAIN }).gives(&[1000.0]));
     cases.push(into_state());
+    cases.push(lists());
     cases
+}
+
+/// The lists of three tokens.
+fn lists() -> Case {
+    Case::new("sample", "three lists", |g: &mut Graph| {
+        let (ids, logits) =
+            (g.input("ids", Type::u32([3, 4])), g.input("logits", Type::f32([3, 4])));
+        let draw = g.input("draw", Type::f32([4]));
+        vec![g.sample(ids, logits, draw)]
+    })
+    .given("ids", Data::U32((0..12).collect()))
+    .given("logits", Data::F32([2.0, 1.5, 1.0, 0.5].repeat(3)))
+    .given("draw", Data::F32(<[f32; 4]>::from(PLAIN).into()))
+    .seed(11)
+    .step(40, 2)
 }
 
 fn into_state() -> Case {

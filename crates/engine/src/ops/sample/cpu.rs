@@ -59,9 +59,11 @@ fn weights(logits: &[f32], temperature: f32) -> Vec<f32> {
     logits.iter().map(weight).collect()
 }
 
-/// The random number of a run, in [0, 1): 24 bits of a hash of its seed and of the position of its last token.
-pub(super) fn uniform(step: &Step) -> f32 {
-    let position = step.position.wrapping_add(step.count).wrapping_sub(1);
+/// The random number of a list, in [0, 1): 24 bits of a hash of the run's seed and of the position of its token, which is the run's last
+/// one where there is one list.
+pub(super) fn uniform(step: &Step, row: usize, rows: usize) -> f32 {
+    let token = if rows == 1 { step.count.wrapping_sub(1) } else { row as u32 };
+    let position = step.position.wrapping_add(token);
     (mix(mix(step.seed).wrapping_add(position)) >> 8) as f32 / (1 << 24) as f32
 }
 

@@ -1,6 +1,7 @@
-// A token from a sorted list: top-k, top-p and min-p keep its beginning, temperature, draw     one workgroup
+// A token from a sorted list: top-k, top-p and min-p keep its beginning, temperature, draw     one workgroup for each list
 struct Params {
     k: u32,
+    rows: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -16,27 +17,28 @@ var<workgroup> sh_plain: array<f32, WG>;
 var<workgroup> sh_tempered: array<f32, WG>;
 
 @compute @workgroup_size(WG)
-fn main(@builtin(local_invocation_index) lane: u32) {
+fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let temperature = draw[0];
+    let first = group.x * p.k;
     if lane < p.k {
-        let difference = max(logits[lane] - logits[0], -1.0e30);
+        let difference = max(logits[first + lane] - logits[first], -1.0e30);
         sh_plain[lane] = weight(difference);
         sh_tempered[lane] = weight(difference / max(temperature, 1.0e-6));
     }
     workgroupBarrier();
     // One lane walks the list, so that sums run in its order.
     if lane == 0u {
-        let fixed = temperature <= 0.0 || logits[0] < -3.0e38;
-        token[0] = ids[select(choose(kept()), 0u, fixed)];
+        let fixed = temperature <= 0.0 || logits[first] < -3.0e38;
+        token[group.x] = ids[first + select(choose(kept(), group.x), 0u, fixed)];
     }
 }
 
-fn choose(kept: u32) -> u32 {
+fn choose(kept: u32, row: u32) -> u32 {
     var total = 0.0;
     for (var i = 0u; i < kept; i++) {
         total += sh_tempered[i];
     }
-    let goal = uniform_number() * total;
+    let goal = uniform_number(row) * total;
     var sum = 0.0;
     var chosen = 0u;
     for (var i = 0u; i < kept; i++) {
@@ -74,8 +76,8 @@ fn weight(exponent: f32) -> f32 {
     return select(exp(max(exponent, -87.0)), 0.0, exponent < -87.0);
 }
 
-fn uniform_number() -> f32 {
-    let position = run.position + run.count - 1u;
+fn uniform_number(row: u32) -> f32 {
+    let position = run.position + select(row, run.count - 1u, p.rows == 1u);
     return f32(mix_bits(mix_bits(run.seed) + position) >> 8u) / 16777216.0;
 }
 

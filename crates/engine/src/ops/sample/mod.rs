@@ -1,7 +1,8 @@
 //! Draws a token from a list of the largest logits: top-k, top-p, min-p, then temperature, then the draw.
 //!
 //! `u` comes from a hash of the run's seed and the position of its last token, so a run can be repeated, and no state is
-//! kept. Sums run in the order of the list, on the CPU and on the GPU.
+//! kept. Several lists are those of a run's tokens, each drawn as if its token were the last. Sums run in the order of the list, on
+//! the CPU and on the GPU.
 
 pub(crate) mod cases;
 mod cpu;
@@ -46,12 +47,13 @@ impl From<Draw> for [f32; 4] {
 }
 
 impl Graph {
-    /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`].
+    /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`]. From lists `[t, k]`, ids
+    /// `[t]`.
     pub fn sample(&mut self, ids: Value, logits: Value, draw: Value) -> Value {
         self.apply(Sample { into: false }, &[ids, logits, draw])
     }
 
-    /// Writes the token into the state `[1]`, from which the next run reads it.
+    /// Writes the tokens into the state `[t]`, from which the next run reads them.
     pub fn sample_into(&mut self, state: Value, ids: Value, logits: Value, draw: Value) {
         self.apply_all(Sample { into: true }, &[ids, logits, draw, state]);
     }
@@ -66,13 +68,13 @@ impl Op for Sample {
         let [ids, logits, draw, state @ ..] = inputs else { panic!("sample takes three inputs") };
         let fits = ids.element == Element::U32
             && ids.shape == logits.shape
-            && (1..=TopK::MOST).contains(&ids.shape.len());
+            && (1..=TopK::MOST).contains(&ids.shape.width());
         assert!(fits, "sample: {ids} with logits {logits}");
         assert_eq!(draw.shape.len(), 4, "sample: numbers of the draw {draw}");
         if !self.into {
-            return vec![Type::u32([1])];
+            return vec![Type::u32([ids.shape.rows()])];
         }
-        assert_eq!(state, [&Type::u32([1])], "sample: a state for one token");
+        assert_eq!(state, [&Type::u32([ids.shape.rows()])], "sample: a state for the tokens");
         vec![]
     }
 
@@ -83,24 +85,32 @@ impl Op for Sample {
     fn cpu(&self, call: &CpuCall<'_>) {
         let draw = call.f32(2);
         let draw = Draw { temperature: draw[0], top_p: draw[1], min_p: draw[2], top_k: draw[3] };
-        let at = cpu::choose(&call.f32(1), &draw, cpu::uniform(call.step));
-        let token = call.u32(0)[at];
+        let (ids, logits) = (call.u32(0), call.f32(1));
+        let (k, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
+        let token = |row: usize| {
+            let at =
+                cpu::choose(&logits[row * k..][..k], &draw, cpu::uniform(call.step, row, rows));
+            ids[row * k + at]
+        };
+        let tokens: Vec<u32> = (0..rows).map(token).collect();
         if self.into {
-            call.state_u32(3)[0] = token;
+            call.state_u32(3).copy_from_slice(&tokens);
         } else {
-            call.out_u32(0)[0] = token;
+            call.out_u32(0).copy_from_slice(&tokens);
         }
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let params = Params { k: call.input(0).shape.len() as u32 };
+        let (k, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
+        let params = Params { k: k as u32, rows: rows as u32 };
         vec![
             Dispatch::new(&DRAW)
                 .params(&params)
                 .read(Place::Input(0))
                 .read(Place::Input(1))
                 .read(Place::Input(2))
-                .write(if self.into { Place::Input(3) } else { Place::Output(0) }),
+                .write(if self.into { Place::Input(3) } else { Place::Output(0) })
+                .grid(rows, 1, 1),
         ]
     }
 }
@@ -109,4 +119,5 @@ impl Op for Sample {
 #[repr(C)]
 struct Params {
     k: u32,
+    rows: u32,
 }

@@ -18,7 +18,7 @@ fn shares(draw: Draw) -> [f64; 6] {
     const DRAWS: u32 = 40_000;
     let mut shares = [0.0; 6];
     for step in steps(DRAWS) {
-        shares[choose(&LOGITS, &draw, uniform(&step))] += 1.0 / f64::from(DRAWS);
+        shares[choose(&LOGITS, &draw, uniform(&step, 0, 1))] += 1.0 / f64::from(DRAWS);
     }
     shares
 }
@@ -51,12 +51,14 @@ fn shares_follow_the_filters() {
 
 #[test]
 fn uniforms_are_below_one_and_differ_by_seed_and_position() {
-    let of = |seed, position| uniform(&Step { position, count: 1, seed, reserved: 0 });
+    let of = |seed, position| uniform(&Step { position, count: 1, seed, reserved: 0 }, 0, 1);
     assert_ne!(of(1, 5), of(2, 5));
     assert_ne!(of(1, 5), of(1, 6));
     // Only the last token's position counts, not how the prompt was cut.
-    assert_eq!(of(1, 5), uniform(&Step { position: 2, count: 4, seed: 1, reserved: 0 }));
-    let mean = steps(10_000).map(|step| f64::from(uniform(&step))).sum::<f64>() / 1e4;
+    assert_eq!(of(1, 5), uniform(&Step { position: 2, count: 4, seed: 1, reserved: 0 }, 0, 1));
+    // Of several lists each is drawn at its own token's position.
+    assert_eq!(of(1, 5), uniform(&Step { position: 3, count: 4, seed: 1, reserved: 0 }, 2, 4));
+    let mean = steps(10_000).map(|step| f64::from(uniform(&step, 0, 1))).sum::<f64>() / 1e4;
     assert!((mean - 0.5).abs() < 0.02, "{mean}");
-    assert!(steps(10_000).all(|step| (0.0..1.0).contains(&uniform(&step))));
+    assert!(steps(10_000).all(|step| (0.0..1.0).contains(&uniform(&step, 0, 1))));
 }

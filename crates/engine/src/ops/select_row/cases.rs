@@ -10,6 +10,15 @@ pub(crate) fn cases() -> Vec<Case> {
         .into();
     let x = Data::F32(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     cases.push(select(3, 2, 2).given("x", x).gives(&[3.0, 4.0]));
+    for (row, x) in [(0, 1.0), (1, 3.0), (2, 5.0), (9, 5.0)] {
+        let case = Case::new("select_row", format!("row {row}"), |g: &mut Graph| {
+            let (x, row) = (g.input("x", Type::f32([3, 2])), g.input("row", Type::u32([1])));
+            vec![g.select_row_at(x, row)]
+        });
+        let rows = Data::F32(vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        let case = case.given("x", rows).given("row", Data::U32(vec![row]));
+        cases.push(case.gives(&[x, x + 1.0]));
+    }
     cases
 }
 

@@ -1,4 +1,5 @@
-// y[0, j] = x[count - 1, j]     one lane per element
+// y[0, j] = x[which, j]     one lane per element
+//#use which
 struct Params {
     width: u32,
     rows: u32,
@@ -12,6 +13,6 @@ struct Params {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let j = grid_index(group) * 256u + index;
     if j < p.width {
-        y[j] = x[(clamp(run.count, 1u, p.rows) - 1u) * p.width + j];
+        y[j] = x[min(which(), p.rows - 1u) * p.width + j];
     }
 }

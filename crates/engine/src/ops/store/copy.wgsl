@@ -1,6 +1,7 @@
-// state[i] = value[i]     one lane per word
+// state[first + i] = value[i]     one lane per word
 struct Params {
     len: u32,
+    first: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -11,6 +12,6 @@ struct Params {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let i = grid_index(group) * 256u + index;
     if i < p.len {
-        state[i] = value[i];
+        state[p.first + i] = value[i];
     }
 }

@@ -14,12 +14,21 @@ static COPY: Kernel = Kernel { name: "store/copy", source: include_str!("copy.wg
 
 /// Copies its second input into its first, a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Store;
+pub struct Store {
+    /// Where in the state it begins.
+    pub first: usize,
+}
 
 impl Graph {
     /// Writes `value` into `state`; both f32 or both ids, of one shape.
     pub fn store(&mut self, state: Value, value: Value) {
-        self.apply_all(Store, &[state, value]);
+        assert_eq!(self.ty(state), self.ty(value), "store: state and value must have one type");
+        self.store_at(state, 0, value);
+    }
+
+    /// Writes `value` into `state` from its number `first` on; both f32 or both ids.
+    pub fn store_at(&mut self, state: Value, first: usize, value: Value) {
+        self.apply_all(Store { first }, &[state, value]);
     }
 }
 
@@ -29,7 +38,9 @@ impl Op for Store {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        assert_eq!(inputs[0], inputs[1], "store: state and value must have one type");
+        let fits = inputs[0].element == inputs[1].element
+            && self.first + inputs[1].shape.len() <= inputs[0].shape.len();
+        assert!(fits, "store: {} at {} of {}", inputs[1], self.first, inputs[0]);
         let words = matches!(inputs[0].element, Element::F32 | Element::U32);
         assert!(words, "store copies f32 or ids, not {}", inputs[0]);
         vec![]
@@ -40,18 +51,19 @@ impl Op for Store {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
+        let place = self.first..self.first + call.input(1).shape.len();
         if call.input(0).element == Element::U32 {
-            call.state_u32(0).copy_from_slice(&call.u32(1));
+            call.state_u32(0)[place].copy_from_slice(&call.u32(1));
         } else {
-            call.state(0).copy_from_slice(&call.f32(1));
+            call.state(0)[place].copy_from_slice(&call.f32(1));
         }
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let len = call.input(0).shape.len();
+        let len = call.input(1).shape.len();
         vec![
             Dispatch::new(&COPY)
-                .params(&Params { len: len as u32 })
+                .params(&Params { len: len as u32, first: self.first as u32 })
                 .read(Place::Input(1))
                 .write(Place::Input(0))
                 .grid_over(len.div_ceil(256)),
@@ -63,4 +75,5 @@ impl Op for Store {
 #[repr(C)]
 struct Params {
     len: u32,
+    first: u32,
 }

@@ -21,12 +21,14 @@ struct Params {
 }
 
 pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
-    let counts = passes(call.input(0).shape.len(), op.k);
+    let (width, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
+    let counts = passes(width, op.k);
     let last = counts.len() - 1;
     let left = |pass: usize| counts[pass].div_ceil(CHUNK) * op.k;
     // Two pairs of lists take turns.
-    let list =
-        |pass: usize, which: usize| Place::Scratch(pass % 2 * 2 + which, left(pass) as u64 * 4);
+    let list = |pass: usize, which: usize| {
+        Place::Scratch(pass % 2 * 2 + which, (left(pass) * rows) as u64 * 4)
+    };
     (0..counts.len())
         .map(|pass| {
             let dispatch = Dispatch::new(&SORT)
@@ -36,7 +38,7 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 .constant("WG", lanes(chunk(counts[pass]), call.facts) as u32)
                 .constant("LAST", u32::from(pass == last))
                 .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
-                .grid_over(counts[pass].div_ceil(CHUNK));
+                .grid(counts[pass].div_ceil(CHUNK), rows, 1);
             let dispatch = if pass == last {
                 dispatch.write(Place::Output(1)).write(Place::Output(0))
             } else {

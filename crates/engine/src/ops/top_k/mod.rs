@@ -7,10 +7,10 @@ use super::order::largest_ids;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
-    graph::{Graph, Op, Type, Value},
+    graph::{Graph, Op, Shape, Type, Value},
 };
 
-/// The largest of `[1, v]`.
+/// The largest of each row of `[t, v]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopK {
     /// How many, up to [`TopK::MOST`].
@@ -23,7 +23,7 @@ impl TopK {
 }
 
 impl Graph {
-    /// Ids `[k]` and logits `[k]` of the `k` largest of `[1, v]`.
+    /// Ids and logits of the `k` largest of each row of `[t, v]`: `[k]` of one row, else `[t, k]`.
     pub fn top_k(&mut self, logits: Value, k: usize) -> (Value, Value) {
         let results = self.apply_all(TopK { k }, &[logits]);
         (results[0], results[1])
@@ -37,16 +37,21 @@ impl Op for TopK {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let shape = &inputs[0].shape;
-        assert_eq!(shape.rows(), 1, "top_k takes one row, not {shape}");
         let most = Self::MOST.min(shape.width());
         assert!((1..=most).contains(&self.k), "top_k: {} of {shape}, at most {most}", self.k);
-        vec![Type::u32([self.k]), Type::f32([self.k])]
+        let shape: Shape = match shape.rows() {
+            1 => [self.k].into(),
+            rows => [rows, self.k].into(),
+        };
+        vec![Type::u32(shape.clone()), Type::f32(shape)]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (logits, mut ids, mut largest) = (call.f32(0), call.out_u32(0), call.out(1));
-        for (i, id) in largest_ids(&logits, self.k).into_iter().enumerate() {
-            let logit = logits[id as usize];
+        let rows = logits.chunks_exact(call.input(0).shape.width());
+        let chosen = rows
+            .flat_map(|row| largest_ids(row, self.k).into_iter().map(|id| (id, row[id as usize])));
+        for (i, (id, logit)) in chosen.enumerate() {
             ids[i] = id;
             largest[i] = if logit.is_nan() { f32::NEG_INFINITY } else { logit };
         }

@@ -1,4 +1,4 @@
-// The k best of each CHUNK candidates, in order     one workgroup per chunk sorts it in its memory
+// The k best of each CHUNK candidates, in order     one workgroup per chunk (x) of each row (y) sorts it in its memory
 //#use key
 //#use candidates
 
@@ -22,8 +22,8 @@ var<workgroup> sh_ids: array<u32, CHUNK>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let chunk = grid_index(group);
-    let first = chunk * CHUNK;
+    row_start = group.y * p.candidates;
+    let first = group.x * CHUNK;
     if first >= p.candidates {
         return;
     }
@@ -40,6 +40,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     sort(lane);
+    let chunk = group.y * ((p.candidates + CHUNK - 1u) / CHUNK) + group.x;
     for (var i = lane; i < p.k; i += WG) {
         best[chunk * p.k + i] = select(sh_keys[i], bits_of(sh_keys[i]), LAST != 0u);
         best_ids[chunk * p.k + i] = sh_ids[i];

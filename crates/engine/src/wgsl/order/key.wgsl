@@ -1,3 +1,6 @@
+// Where the candidates of this workgroup's row begin.
+var<private> row_start: u32 = 0u;
+
 // Logits as integers that sort like them. NaN is 0, below everything; both zeros are one number.
 fn key_of(bits: u32) -> u32 {
     let size = bits & 0x7fffffffu;

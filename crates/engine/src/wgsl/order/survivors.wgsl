@@ -3,9 +3,9 @@
 @group(0) @binding(5) var<storage, read> ids: array<u32>;
 
 fn candidate_key(i: u32) -> u32 {
-    return keys[i];
+    return keys[row_start + i];
 }
 
 fn candidate_id(i: u32) -> u32 {
-    return ids[i];
+    return ids[row_start + i];
 }

@@ -8,10 +8,15 @@
 @group(0) @binding(8) var<storage, read> s: array<f32>;
 @group(0) @binding(9) var<storage, read_write> h1: array<vec4<f32>>;
 
-fn begin(group: vec3<u32>, lane: Lane) {
+// Where a column of this token lies.
+fn row_quad(column: u32) -> u32 {
+    return (token * p.width + column) / 4u;
+}
+
+fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
-        let branch = a[quad_column(i) / 4u];
+        let branch = a[row_quad(quad_column(i))];
         set_quad(i, branch);
         squares += dot(branch, branch);
     }
@@ -20,13 +25,14 @@ fn begin(group: vec3<u32>, lane: Lane) {
     squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
         let column = quad_column(i);
-        let sum = (x4(0u, column) + get_quad(i) * rho * w1[column / 4u]) * scale;
-        if grid_index(group) == 0u {
-            h1[column / 4u] = sum;
+        let sum = (x4(token * p.x_columns, column) + get_quad(i) * rho * w1[column / 4u]) * scale;
+        if first_turn == 0u {
+            h1[row_quad(column)] = sum;
         }
         set_quad(i, sum);
         squares += dot(sum, sum);
     }
     next_norm(squares, lane);
+    make_low(lane);
     hold(lane);
 }

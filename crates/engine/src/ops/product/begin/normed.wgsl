@@ -2,13 +2,14 @@
 //#use columns
 //#use shared
 //#use next
-fn begin(group: vec3<u32>, lane: Lane) {
+fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
-        let h = x4(0u, quad_column(i));
+        let h = x4(token * p.x_columns, quad_column(i));
         set_quad(i, h);
         squares += dot(h, h);
     }
     next_norm(squares, lane);
+    make_low(lane);
     hold(lane);
 }

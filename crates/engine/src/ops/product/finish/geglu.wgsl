@@ -10,6 +10,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows / 2u {
-        y[row] = gelu(sums[i]) * sums[i + results()];
+        y[token * p.y_width + row] = gelu(sums[i]) * sums[i + results()];
     }
 }

@@ -12,6 +12,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows {
-        y[p.first_row + row] = gelu(sums[i]) * long[p.offset + p.first_row + row];
+        y[token * p.y_width + p.first_row + row] = gelu(sums[i]) * long[token * p.long_width + p.offset + p.first_row + row];
     }
 }

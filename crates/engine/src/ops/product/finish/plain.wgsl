@@ -9,6 +9,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows {
-        y[p.first_row + row] = sums[i];
+        y[token * p.y_width + p.first_row + row] = sums[i];
     }
 }

@@ -4,7 +4,7 @@
 fn row_start(row: u32) -> u32 {
     let slot = row % p.band_rows / p.part_rows;
     let inside = row / p.band_rows * p.part_rows + row % p.part_rows;
-    return (ids[slot] * p.expert_rows + inside) * p.row_pieces;
+    return (ids[token * p.chosen + slot] * p.expert_rows + inside) * p.row_pieces;
 }
 
 fn place_of(piece: u32) -> u32 {

@@ -10,9 +10,9 @@ fn row_start(row: u32) -> u32 {
 }
 
 fn place_of(piece: u32) -> u32 {
-    return ids[piece / ROW_PIECES] * p.expert_rows * ROW_PIECES + piece % ROW_PIECES;
+    return ids[token * p.chosen + piece / ROW_PIECES] * p.expert_rows * ROW_PIECES + piece % ROW_PIECES;
 }
 
 fn share_of(piece: u32) -> f32 {
-    return shares[piece / ROW_PIECES];
+    return shares[token * p.chosen + piece / ROW_PIECES];
 }

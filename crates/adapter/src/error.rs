@@ -1,0 +1,94 @@
+//! What can be wrong with an adapter.
+//!
+//! Names from files are shown escaped: they may hold anything.
+
+use rullama_gguf::GgufError;
+use rullama_source::SourceError;
+
+use crate::fit::Misfit;
+
+/// Why an adapter cannot be read, written or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the message of each variant explains its fields")]
+pub enum AdapterError {
+    // Reading
+    /// The source could not be read.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The GGUF file is broken.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// The file is neither GGUF nor safetensors, or is broken.
+    #[error("{name:?} is no adapter: neither GGUF nor safetensors ({why})")]
+    NotAnAdapter { name: String, why: String },
+    /// The file is larger than memory can be.
+    #[error("the adapter has {bytes} bytes, more than this program can hold")]
+    TooLarge { bytes: u64 },
+    /// A GGUF file of another type.
+    #[error("{name:?} is a GGUF file of type {found:?}, not an adapter; give a model as MODEL")]
+    WrongType { name: String, found: String },
+
+    // Configuration
+    /// A PEFT file alone.
+    #[error(
+        "{name:?} does not say its alpha: put the adapter_config.json that belongs to it into the same folder"
+    )]
+    NoConfig { name: String },
+    /// The configuration is no JSON, or a field has the wrong type.
+    #[error("adapter_config.json cannot be read: {why}")]
+    BadConfig { why: String },
+    /// A pattern of the configuration is no regular expression.
+    #[error("adapter_config.json has a pattern that cannot be read: {pattern:?}: {why}")]
+    BadPattern { pattern: String, why: String },
+    /// Something that would change answers and is not done.
+    #[error("the adapter uses {what}, which is not supported: train or export it without")]
+    Unsupported { what: &'static str },
+    /// A number that cannot be used.
+    #[error("{key} of the adapter is {value:?}: it must be {wanted}")]
+    BadNumber { key: &'static str, value: String, wanted: &'static str },
+
+    // Tensors
+    /// Names that mean nothing here.
+    #[error("the adapter has tensors that are not known: {}", crate::names::list(names))]
+    UnknownTensors { names: Vec<String> },
+    /// Two tensors for the same half of a pair.
+    #[error(
+        "the adapter has {half} of {tensor:?} twice: a file with several adapters must be split"
+    )]
+    Twice { tensor: String, half: &'static str },
+    /// Half of a pair.
+    #[error("the adapter has no {half} of {tensor:?}: the file is incomplete")]
+    Missing { tensor: String, half: &'static str },
+    /// A tensor that is no matrix.
+    #[error("{tensor:?} of the adapter has {shape:?} numbers: a matrix is needed")]
+    NotAMatrix { tensor: String, shape: Vec<u64> },
+    /// The halves do not belong together.
+    #[error("A of {tensor:?} has rank {a}, its B has rank {b}: the file contradicts itself")]
+    Ranks { tensor: String, a: usize, b: usize },
+    /// The rank is not that of the configuration.
+    #[error("{tensor:?} has rank {found}, but the adapter's configuration says {wanted}")]
+    WrongRank { tensor: String, found: usize, wanted: usize },
+    /// A storage type without a reader.
+    #[error("{tensor:?} of the adapter is stored as {dtype}: only F32, F16 and BF16 are read")]
+    DType { tensor: String, dtype: String },
+    /// NaN or infinity.
+    #[error(
+        "{tensor:?} of the adapter holds a number that is not finite: the training failed or the file is damaged"
+    )]
+    NotFinite { tensor: String },
+    /// Nothing in it.
+    #[error("{name:?} holds no pair of factors for the language model")]
+    Empty { name: String },
+
+    // Use
+    /// It was made for another model.
+    #[error("the adapter {name:?} does not fit the model: {}", crate::fit::list(misfits))]
+    DoesNotFit { name: String, misfits: Vec<Misfit> },
+    /// A tensor has no name in the other format.
+    #[error("{tensor:?} has no name in PEFT's format")]
+    NoPeftName { tensor: String },
+    /// The file could not be put together.
+    #[error("the safetensors file cannot be written: {why}")]
+    Write { why: String },
+}

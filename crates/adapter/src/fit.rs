@@ -1,0 +1,113 @@
+//! Whether an adapter was made for a model.
+
+use crate::{Adapter, Pair, error::AdapterError};
+
+/// What a model has under a tensor's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// A matrix that may be adapted.
+    Matrix {
+        /// Numbers that come out of it.
+        rows: usize,
+        /// Numbers that go in.
+        columns: usize,
+    },
+    /// Nothing that is computed: keys and values of a layer that uses another one's.
+    Unused,
+    /// Nothing.
+    Absent,
+}
+
+/// The pairs of an adapter that change a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit<'a> {
+    /// They change something.
+    pub pairs: Vec<&'a Pair>,
+    /// They would change what the model does not compute.
+    pub without_effect: Vec<&'a str>,
+}
+
+/// Why an adapter is not one of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Misfit {
+    /// Made for another kind of model.
+    Architecture {
+        /// The adapter's.
+        found: String,
+        /// The model's.
+        wanted: String,
+    },
+    /// The model has no such tensor.
+    Absent {
+        /// Its name.
+        tensor: String,
+    },
+    /// The tensor has another shape.
+    Shape {
+        /// Its name.
+        tensor: String,
+        /// Rows and columns by the adapter.
+        found: [usize; 2],
+        /// Rows and columns in the model.
+        wanted: [usize; 2],
+    },
+}
+
+impl Adapter {
+    /// The pairs that change a model of `architecture`, which has under a tensor's name what `target` says.
+    ///
+    /// # Errors
+    /// If any does not fit; the error names all of them.
+    pub fn fit(
+        &self,
+        architecture: &str,
+        target: impl Fn(&str) -> Target,
+    ) -> Result<Fit<'_>, AdapterError> {
+        let mut fit = Fit { pairs: Vec::new(), without_effect: Vec::new() };
+        let mut misfits = Vec::new();
+        if let Some(found) = self.architecture.as_ref().filter(|found| *found != architecture) {
+            let (found, wanted) = (found.clone(), architecture.into());
+            misfits.push(Misfit::Architecture { found, wanted });
+        }
+        for pair in &self.pairs {
+            let (tensor, found) = (pair.tensor.clone(), [pair.rows, pair.columns]);
+            match target(&pair.tensor) {
+                Target::Unused => fit.without_effect.push(&pair.tensor),
+                Target::Absent => misfits.push(Misfit::Absent { tensor }),
+                Target::Matrix { rows, columns } if found == [rows, columns] => {
+                    fit.pairs.push(pair);
+                }
+                Target::Matrix { rows, columns } => {
+                    misfits.push(Misfit::Shape { tensor, found, wanted: [rows, columns] });
+                }
+            }
+        }
+        if misfits.is_empty() {
+            return Ok(fit);
+        }
+        Err(AdapterError::DoesNotFit { name: self.name.clone(), misfits })
+    }
+}
+
+impl std::fmt::Display for Misfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Architecture { found, wanted } => {
+                write!(f, "it was made for {found:?}, the model is {wanted:?}")
+            }
+            Self::Absent { tensor } => write!(f, "the model has no {tensor:?}"),
+            Self::Shape { tensor, found: [r, c], wanted: [rows, columns] } => {
+                write!(f, "{tensor:?} is {rows} × {columns} in the model, {r} × {c} in the adapter")
+            }
+        }
+    }
+}
+
+/// All of them, for a message; of very many the first.
+pub(crate) fn list(misfits: &[Misfit]) -> String {
+    const SHOWN: usize = 24;
+    let shown: Vec<String> = misfits.iter().take(SHOWN).map(ToString::to_string).collect();
+    let more = misfits.len().saturating_sub(SHOWN);
+    let rest = if more > 0 { format!("; and {more} others") } else { String::new() };
+    shown.join("; ") + &rest
+}

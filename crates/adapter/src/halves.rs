@@ -1,0 +1,87 @@
+//! Pairs put together from halves that come in any order.
+
+use std::collections::BTreeMap;
+
+use crate::{Pair, error::AdapterError};
+
+/// A matrix of a file, row by row.
+#[derive(Debug, Clone)]
+pub(crate) struct Matrix {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) numbers: Vec<f32>,
+}
+
+impl Matrix {
+    /// Rows become columns.
+    pub(crate) fn transposed(&self) -> Self {
+        let Self { rows, columns, .. } = *self;
+        let numbers = transposed(&self.numbers, rows, columns);
+        Self { rows: columns, columns: rows, numbers }
+    }
+}
+
+/// `numbers` of `rows × columns` as `columns × rows`.
+pub(crate) fn transposed(numbers: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(numbers.len());
+    for column in 0..columns {
+        out.extend((0..rows).map(|row| numbers[row * columns + column]));
+    }
+    out
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    A,
+    B,
+}
+
+impl Half {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+}
+
+/// Halves by tensor.
+#[derive(Default)]
+pub(crate) struct Halves(BTreeMap<String, [Option<Matrix>; 2]>);
+
+impl Halves {
+    pub(crate) fn add(
+        &mut self,
+        tensor: &str,
+        half: Half,
+        matrix: Matrix,
+    ) -> Result<(), AdapterError> {
+        if !matrix.numbers.iter().all(|number| number.is_finite()) {
+            return Err(AdapterError::NotFinite { tensor: tensor.into() });
+        }
+        let slot = &mut self.0.entry(tensor.into()).or_default()[half as usize];
+        if slot.replace(matrix).is_some() {
+            return Err(AdapterError::Twice { tensor: tensor.into(), half: half.name() });
+        }
+        Ok(())
+    }
+
+    /// The pairs, each scaled as `scale` says of its tensor and rank.
+    pub(crate) fn pairs(
+        self,
+        scale: impl Fn(&str, usize) -> Result<f32, AdapterError>,
+    ) -> Result<Vec<Pair>, AdapterError> {
+        let pair = |(tensor, [a, b]): (String, [Option<Matrix>; 2])| {
+            let missing =
+                |half: Half| AdapterError::Missing { tensor: tensor.clone(), half: half.name() };
+            let (a, b) = (a.ok_or_else(|| missing(Half::A))?, b.ok_or_else(|| missing(Half::B))?);
+            if a.rows != b.columns {
+                return Err(AdapterError::Ranks { tensor, a: a.rows, b: b.columns });
+            }
+            let scale = scale(&tensor, a.rows)?;
+            let (rank, rows, columns) = (a.rows, b.rows, a.columns);
+            Ok(Pair { tensor, rank, rows, columns, a: a.numbers, b: b.numbers, scale })
+        };
+        self.0.into_iter().map(pair).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Names of tensors in PEFT's files: `base_model.model.<module>.lora_A[.<adapter>].weight`.
+
+use crate::{error::AdapterError, halves::Half};
+
+/// What a name means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Key<'a> {
+    /// A factor of a module; of a lookup of rows, or of a product.
+    Factor { module: &'a str, half: Half, lookup: bool },
+    /// A weight of the base model, stored beside the factors of a lookup. It changes nothing.
+    Base,
+    /// Something else.
+    Unknown,
+}
+
+/// Markers of factors: half, whether of a lookup.
+const FACTORS: [(&str, Half, bool); 4] = [
+    ("lora_A", Half::A, false),
+    ("lora_B", Half::B, false),
+    ("lora_embedding_A", Half::A, true),
+    ("lora_embedding_B", Half::B, true),
+];
+
+impl<'a> Key<'a> {
+    /// # Errors
+    /// If the name tells of something that is not done.
+    pub(super) fn parse(name: &'a str) -> Result<Self, AdapterError> {
+        if name.contains(".lora_magnitude_vector") {
+            return Err(AdapterError::Unsupported { what: "magnitudes (DoRA)" });
+        }
+        if name.contains(".modules_to_save.") {
+            return Err(AdapterError::Unsupported {
+                what: "whole trained modules (modules_to_save)",
+            });
+        }
+        let path = name.strip_prefix("base_model.model.").unwrap_or(name);
+        for (marker, half, lookup) in FACTORS {
+            let Some((module, rest)) = split_at_part(path, marker) else { continue };
+            if module.contains(".experts") {
+                return Err(AdapterError::Unsupported { what: "factors for experts" });
+            }
+            return match rest.rsplit('.').next() {
+                Some("bias") => {
+                    Err(AdapterError::Unsupported { what: "biases of factors (lora_bias)" })
+                }
+                Some("weight") => Ok(Self::Factor { module, half, lookup }),
+                // Factors of lookups are no modules: their name, and that of the adapter, is all there is.
+                _ if lookup => Ok(Self::Factor { module, half, lookup }),
+                _ => Ok(Self::Unknown),
+            };
+        }
+        if path.ends_with(".base_layer.weight") {
+            return Ok(Self::Base);
+        }
+        let whole = path.ends_with("embed_tokens.weight") || path.ends_with("lm_head.weight");
+        if whole {
+            return Err(AdapterError::Unsupported {
+                what: "a whole table of tokens (new tokens?)",
+            });
+        }
+        Ok(Self::Unknown)
+    }
+}
+
+/// What stands in front of a part and behind it.
+fn split_at_part<'a>(path: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
+    let (front, rest) = path.split_once(&format!(".{part}"))?;
+    if rest.is_empty() { Some((front, rest)) } else { Some((front, rest.strip_prefix('.')?)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_taken_apart() {
+        let factor = |module, half, lookup| Key::Factor { module, half, lookup };
+        for (name, wanted) in [
+            ("base_model.model.m.q_proj.lora_A.weight", factor("m.q_proj", Half::A, false)),
+            ("base_model.model.m.q_proj.lora_B.default.weight", factor("m.q_proj", Half::B, false)),
+            ("m.q_proj.lora_B.weight", factor("m.q_proj", Half::B, false)),
+            (
+                "base_model.model.embed_tokens.lora_embedding_A",
+                factor("embed_tokens", Half::A, true),
+            ),
+            (
+                "base_model.model.embed_tokens.lora_embedding_B.default",
+                factor("embed_tokens", Half::B, true),
+            ),
+            ("base_model.model.embed_tokens.base_layer.weight", Key::Base),
+            ("base_model.model.m.q_proj.weight", Key::Unknown),
+            ("base_model.model.m.q_proj.lora_Ax.weight", Key::Unknown),
+        ] {
+            assert_eq!(Key::parse(name).expect("nothing refused"), wanted, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_done_is_refused() {
+        for name in [
+            "base_model.model.m.q_proj.lora_magnitude_vector.weight",
+            "base_model.model.lm_head.modules_to_save.weight",
+            "base_model.model.m.q_proj.lora_B.bias",
+            "base_model.model.lm_head.weight",
+            "base_model.model.m.layers.0.experts.lora_A.weight",
+        ] {
+            let refused = matches!(Key::parse(name), Err(AdapterError::Unsupported { .. }));
+            assert!(refused, "{name}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! PEFT's safetensors.
+
+mod config;
+mod key;
+mod write;
+
+use crate::{
+    Adapter, Format,
+    error::AdapterError,
+    halves::{Half, Halves},
+    names,
+    tensors::{File, matrix},
+};
+
+use config::Config;
+use key::Key;
+pub use write::PeftFiles;
+pub(crate) use write::write;
+
+/// `config` is the file beside it; without one, the file's own metadata may say what is needed.
+pub(crate) fn read(file: &File<'_>, config: Option<&str>) -> Result<Adapter, AdapterError> {
+    let config = match config {
+        Some(text) => Config::parse(text)?,
+        None => Config::of_metadata(file)?
+            .ok_or_else(|| AdapterError::NoConfig { name: file.name.into() })?,
+    };
+    let (mut halves, mut unknown, mut ignored) = (Halves::default(), Vec::new(), Vec::new());
+    let mut modules = std::collections::HashMap::new();
+    for (name, view) in file.tensors() {
+        let key = Key::parse(name)?;
+        let (module, half, lookup) = match key {
+            Key::Factor { module, half, lookup } => (module, half, lookup),
+            Key::Base => {
+                ignored.push(name.to_owned());
+                continue;
+            }
+            Key::Unknown => {
+                unknown.push(name.to_owned());
+                continue;
+            }
+        };
+        if names::of_tower(module) {
+            ignored.push(name.to_owned());
+            continue;
+        }
+        let Some(tensor) = names::tensor(module) else {
+            unknown.push(name.to_owned());
+            continue;
+        };
+        let matrix = matrix(name, &view)?;
+        // Lookups of rows are stored as products with a one-hot column: here they are rows of the table.
+        match (lookup, half) {
+            (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
+            (true, Half::B) => halves.add(&tensor, Half::A, matrix.transposed())?,
+            (false, half) => halves.add(&tensor, half, matrix)?,
+        }
+        modules.insert(tensor, module);
+    }
+    if !unknown.is_empty() {
+        return Err(AdapterError::UnknownTensors { names: unknown });
+    }
+    let pairs = halves.pairs(|tensor, rank| config.scale(modules[tensor], tensor, rank))?;
+    if pairs.is_empty() {
+        return Err(AdapterError::Empty { name: file.name.into() });
+    }
+    let (name, base_model) = (file.name.to_owned(), config.base_model().map(str::to_owned));
+    Ok(Adapter { name, format: Format::Peft, architecture: None, base_model, pairs, ignored })
+}

@@ -1,0 +1,231 @@
+//! `rullama train`: an adapter learns from lines of JSON.
+
+pub(crate) mod bench;
+mod compare;
+mod files;
+mod plot;
+mod prepare;
+mod screen;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args as Group, ValueEnum};
+use pollster::block_on;
+use rullama_train::{Event, Run, Shaped};
+
+use crate::{
+    interrupt,
+    load::{DeviceArgs, size},
+    locate::Stores,
+    output::note,
+};
+pub(crate) use compare::{CompareArgs, compare};
+use files::{Folder, Log};
+use screen::Screen;
+
+#[derive(Debug, Group)]
+pub(crate) struct TrainArgs {
+    /// Name, path or URL
+    model: String,
+    /// Lines of JSON: {"messages":[…]}, {"prompt":…,"completion":…}, {"text":…} or {"ids":[…],"n_prompt":k}
+    data: PathBuf,
+    /// The folder for the adapter (as PEFT writes it), checkpoints, log and plot
+    #[arg(long, value_name = "DIR", required_unless_present = "preview")]
+    out: Option<PathBuf>,
+    /// Go on from the checkpoint in the folder, if there is one
+    #[arg(long)]
+    resume: bool,
+    /// Show this many examples as they are trained on, and stop
+    #[arg(long, value_name = "N")]
+    preview: Option<usize>,
+    /// Print JSON at the end
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    adapter: AdapterArgs,
+    #[command(flatten)]
+    learning: LearningArgs,
+    #[command(flatten)]
+    data_options: DataArgs,
+    #[command(flatten)]
+    watching: WatchingArgs,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Adapter")]
+struct AdapterArgs {
+    /// Begin with this adapter: a PEFT folder, or a safetensors or GGUF file
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["rank", "alpha", "targets"])]
+    init: Option<PathBuf>,
+    /// The inner size of its pairs
+    #[arg(long, default_value_t = 16)]
+    rank: usize,
+    /// Its products are multiplied with alpha / rank; twice the rank if it is not given
+    #[arg(long)]
+    alpha: Option<f32>,
+    /// Weights that get a pair, such as q_proj,v_proj or attn_q,ffn_down; all of attention and feed-forward if not given
+    #[arg(long, value_delimiter = ',')]
+    targets: Vec<String>,
+}
+
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Learning")]
+struct LearningArgs {
+    /// Updates; without it, as many as --epochs asks for
+    #[arg(long)]
+    steps: Option<u32>,
+    /// How often every example is seen
+    #[arg(long, default_value_t = 3.0, conflicts_with = "steps")]
+    epochs: f64,
+    /// The highest learning rate
+    #[arg(long, default_value_t = 2e-4)]
+    lr: f64,
+    /// How the rate goes on behind the warm-up
+    #[arg(long, value_enum, default_value_t)]
+    schedule: ScheduleArg,
+    /// Steps in which the rate rises from zero
+    #[arg(long, value_name = "STEPS", default_value_t = 0)]
+    warmup: u32,
+    /// Decoupled weight decay
+    #[arg(long, default_value_t = 0.0)]
+    weight_decay: f32,
+    /// The longest all gradients may be together
+    #[arg(long, default_value_t = 1.0)]
+    clip: f32,
+    /// Do not clip gradients
+    #[arg(long, conflicts_with = "clip")]
+    no_clip: bool,
+    /// Sequences of a step; 4, or as many as there are, if not given
+    #[arg(long)]
+    batch: Option<usize>,
+    /// Gradients of this many batches are added up before an update
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    accumulate: usize,
+    /// Share of an adapter's inputs that is left out
+    #[arg(long, default_value_t = 0.0)]
+    dropout: f32,
+    /// Where order, dropout and a new adapter come from
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// GPU memory for all of it, such as 8G: as many layers are computed twice as that asks for
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB")]
+    memory: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ScheduleArg {
+    #[default]
+    Cosine,
+    Linear,
+    Constant,
+}
+
+impl From<ScheduleArg> for Shaped {
+    fn from(arg: ScheduleArg) -> Self {
+        match arg {
+            ScheduleArg::Cosine => Self::Cosine,
+            ScheduleArg::Linear => Self::Linear,
+            ScheduleArg::Constant => Self::Constant,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Data")]
+struct DataArgs {
+    /// Most tokens of a sequence; longer examples are cut
+    #[arg(long, value_name = "TOKENS", default_value_t = 1024)]
+    seq: usize,
+    /// Put short examples together into sequences of --seq tokens; they do not see each other
+    #[arg(long)]
+    pack: bool,
+    /// Join prompts and completions as they are, without the model's template
+    #[arg(long)]
+    raw: bool,
+}
+
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Watching")]
+struct WatchingArgs {
+    /// Share of the examples that is only measured, such as 0.1
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    eval_split: f64,
+    /// Steps between two evaluations
+    #[arg(long, value_name = "STEPS", default_value_t = 20)]
+    eval_every: u32,
+    /// End after this many evaluations that are no better than one before them
+    #[arg(long, value_name = "N")]
+    early_stop: Option<u32>,
+    /// Steps between two checkpoints
+    #[arg(long, value_name = "STEPS", default_value_t = 50)]
+    checkpoint_every: u32,
+    /// Where the loss of each step goes, line by line; log.jsonl in the folder if not given
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Write the gradients of the first step to this safetensors file
+    #[arg(long, value_name = "FILE")]
+    grads: Option<PathBuf>,
+}
+
+pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
+    let text = files::read_text(&args.data)?;
+    let model = prepare::model(stores, args)?;
+    if let Some(count) = args.preview {
+        return prepare::preview(&model, args, &text, count);
+    }
+    let folder = Folder::create(args.out.as_deref().unwrap_or(&args.data))?;
+    interrupt::watch()?;
+    let mut run = prepare::run(&model, args, &text)?;
+    let resumed = if args.resume { folder.checkpoint()? } else { None };
+    match &resumed {
+        Some(checkpoint) => run.resume(checkpoint)?,
+        None if args.resume => note("there is no checkpoint yet: training begins anew"),
+        None => {}
+    }
+    let log_file = args.watching.log.clone().unwrap_or_else(|| folder.file("log.jsonl"));
+    let mut log = Log::begin(&log_file, &run)?;
+    if let Some(grads) = args.watching.grads.as_ref().filter(|_| resumed.is_none()) {
+        files::write_gradients(grads, &block_on(run.next_gradients())?)?;
+    }
+    let mut screen = Screen::new(run.schedule().steps, &run);
+    let end = steps(args, &mut run, &folder, &mut log, &mut screen)?;
+    screen.finish();
+    folder.write_adapter(&block_on(run.trainer().adapter())?, &args.model)?;
+    folder.write_plot(&run, &args.model)?;
+    let Some((step, loss, early)) = end else {
+        note(&format!("stopped; --resume goes on from {}", folder.file("").display()));
+        return Err(interrupt::Interrupted.into());
+    };
+    folder.remove_checkpoint()?;
+    screen::report(&run, (step, loss, early), &folder, args.json)
+}
+
+/// Steps until the end: how many updates, the last loss, and whether it ended early. Nothing where somebody pressed Ctrl-C.
+fn steps(
+    args: &TrainArgs,
+    run: &mut Run,
+    folder: &Folder,
+    log: &mut Log,
+    screen: &mut Screen,
+) -> Result<Option<(u32, f64, bool)>> {
+    let every = args.watching.checkpoint_every.max(1);
+    while let Some(event) = block_on(run.next())? {
+        log.write(&event, screen.seconds())?;
+        screen.show(&event, run);
+        match event {
+            Event::Step(report) if (report.step + 1).is_multiple_of(every) => {
+                folder.write_checkpoint(&block_on(run.checkpoint())?)?;
+            }
+            Event::Done { step, loss, early } => return Ok(Some((step, loss, early))),
+            _ => {}
+        }
+        if interrupt::pressed() {
+            folder.write_checkpoint(&block_on(run.checkpoint())?)?;
+            return Ok(None);
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,98 @@
+//! `rullama bench --train`: how fast adapters learn on this machine, and in how much memory.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use pollster::block_on;
+use rullama_runtime::{Model, model::CacheType};
+use rullama_train::{AdapterOptions, Example, Settings, Shape, Trainer, fresh};
+use serde_json::json;
+
+use crate::{
+    load::{DeviceArgs, Loader},
+    locate::Stores,
+    output::{bytes, print, print_json},
+};
+
+/// What is measured.
+pub(crate) struct TrainBench<'a> {
+    pub(crate) model: &'a str,
+    /// Tokens of a sequence.
+    pub(crate) tokens: usize,
+    pub(crate) rank: usize,
+    pub(crate) memory: u64,
+    pub(crate) repetitions: usize,
+    pub(crate) json: bool,
+}
+
+/// Trains pairs on all projections of all layers with tokens that mean nothing; every token is learned.
+pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs) -> Result<()> {
+    let loader = Loader::new(stores.find(test.model)?, device, Some(1), CacheType::F16);
+    let (model, _) = loader.load()?;
+    let adapter = fresh(
+        &model,
+        &AdapterOptions {
+            rank: test.rank,
+            alpha: 2.0 * test.rank as f32,
+            targets: projections(&model),
+            seed: 0,
+        },
+    )?;
+    let vocabulary = model.config().vocabulary as u64;
+    let ids = (0..test.tokens as u64).map(|i| ((i * 7919 + 13) % vocabulary) as u32).collect();
+    let example = Example::behind(ids, 1);
+    let shape = Shape { tokens: test.tokens, targets: example.targets() };
+    let settings = Settings { memory: Some(test.memory), ..Settings::default() };
+    let start = Instant::now();
+    let mut trainer = block_on(Trainer::new(&model, &adapter, shape, settings))?;
+    let prepared = start.elapsed().as_secs_f64();
+    let step = |trainer: &mut Trainer| -> Result<f64> {
+        let loss = block_on(trainer.gradients_of(&[&example], 0))?;
+        trainer.update(1e-4)?;
+        Ok(loss)
+    };
+    step(&mut trainer)?;
+    let mut times = Vec::new();
+    let mut loss = 0.0;
+    for _ in 0..test.repetitions.max(1) {
+        let start = Instant::now();
+        loss = step(&mut trainer)?;
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    let (median, need) = (times[times.len() / 2], trainer.need());
+    let speed = test.tokens as f64 / median;
+    if test.json {
+        return print_json(&json!({
+            "adapter": model.device().name(),
+            "tokens": test.tokens, "rank": test.rank, "parameters": trainer.parameters(),
+            "seconds": times, "tokens_per_second": speed, "loss": loss,
+            "prepare_seconds": prepared,
+            "gpu_bytes": trainer.gpu_bytes(), "model_bytes": need.model,
+            "adapter_bytes": need.adapter, "work_bytes": need.work,
+            "layers_computed_twice": need.again,
+        }));
+    }
+    print(&format!(
+        "{}: {speed:.0} trained tokens/s ({:.0} ms a step of {} tokens), {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers computed twice), ready after {prepared:.1} s\n",
+        model.device().name(),
+        median * 1e3,
+        test.tokens,
+        bytes(trainer.gpu_bytes()),
+        bytes(need.model),
+        bytes(need.adapter),
+        bytes(need.work),
+        need.again,
+        model.config().layers.len(),
+    ))
+}
+
+/// All kinds of weights inside of layers.
+fn projections(model: &Model) -> Vec<String> {
+    let all = rullama_models::gemma4::trainable(model.config(), model.catalog());
+    let kinds = all.iter().filter_map(|name| Some(name.strip_prefix("blk.")?.split_once('.')?.1));
+    let mut kinds: Vec<String> = kinds.map(str::to_owned).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    kinds
+}

@@ -1,0 +1,91 @@
+//! `rullama eval-adapter`: how well a model predicts data with an adapter and without.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args as Group;
+use pollster::block_on;
+use rullama_runtime::model::CacheType;
+use rullama_train::{
+    Dataset, Example, Settings, Shape, Trainer,
+    dataset::{DataOptions, largest},
+};
+use serde_json::json;
+
+use super::files::{read_adapter, read_text};
+use crate::{
+    load::{DeviceArgs, Loader, size},
+    locate::Stores,
+    output::{print, print_json, table},
+};
+
+#[derive(Debug, Group)]
+pub(crate) struct CompareArgs {
+    /// Name, path or URL
+    model: String,
+    /// A PEFT folder, or a safetensors or GGUF file
+    adapter: PathBuf,
+    /// Lines of JSON, as `rullama train` takes them
+    data: PathBuf,
+    /// Most tokens of an example; longer ones are cut
+    #[arg(long, value_name = "TOKENS", default_value_t = 1024)]
+    seq: usize,
+    /// Join prompts and completions as they are, without the model's template
+    #[arg(long)]
+    raw: bool,
+    /// GPU memory for all of it
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB")]
+    memory: u64,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn compare(stores: &Stores, args: &CompareArgs) -> Result<()> {
+    let text = read_text(&args.data)?;
+    let adapter = read_adapter(&args.adapter)?;
+    let loader = Loader::new(stores.find(&args.model)?, &args.device, Some(1), CacheType::F16);
+    let (model, _) = loader.exact().load()?;
+    let options = DataOptions { raw: args.raw, longest: Some(args.seq) };
+    let data = Dataset::of_lines(&model, &text, options)?;
+    let (tokens, targets) = largest(&data.examples);
+    let settings = Settings { memory: Some(args.memory), ..Settings::default() };
+    let shape = Shape { tokens, targets };
+    let mut trainer = block_on(Trainer::new(&model, &adapter, shape, settings))?;
+
+    let mut losses = Vec::new();
+    for example in &data.examples {
+        let base = block_on(trainer.base_loss_of(&[example]))?;
+        let adapted = block_on(trainer.loss_of(&[example]))?;
+        losses.push((example, base, adapted));
+    }
+    let all: usize = data.examples.iter().map(Example::targets).sum();
+    let mean = |of: fn(&(&Example, f64, f64)) -> f64| -> f64 {
+        let sum: f64 = losses.iter().map(|one| of(one) * one.0.targets() as f64).sum();
+        sum / all.max(1) as f64
+    };
+    let (base, adapted) = (mean(|one| one.1), mean(|one| one.2));
+    let better = losses.iter().filter(|(_, base, adapted)| adapted < base).count();
+    if args.json {
+        return print_json(&json!({
+            "examples": losses.len(),
+            "tokens": all,
+            "base_loss": base,
+            "adapted_loss": adapted,
+            "better": better,
+            "each": losses.iter().map(|(_, base, adapted)| json!([base, adapted])).collect::<Vec<_>>(),
+        }));
+    }
+    let row = |name: &str, loss: f64| {
+        vec![name.into(), format!("{loss:.4}"), format!("{:.3}", loss.exp())]
+    };
+    let rows = [
+        vec!["".into(), "LOSS".into(), "PERPLEXITY".into()],
+        row("base", base),
+        row("adapted", adapted),
+    ];
+    let count = losses.len();
+    print(&format!("{}{better} of {count} examples are predicted better\n", table(&rows)))
+}

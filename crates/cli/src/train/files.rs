@@ -1,0 +1,149 @@
+//! What training reads and writes.
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+    rc::Rc,
+};
+
+use anyhow::{Context, Result, bail};
+use pollster::block_on;
+use rullama_adapter::Adapter;
+use rullama_source::MemorySource;
+use rullama_train::{Checkpoint, Event, Run};
+use serde_json::json;
+
+use super::plot;
+
+const CHECKPOINT: &str = "checkpoint.safetensors";
+const WEIGHTS: &str = "adapter_model.safetensors";
+const CONFIG: &str = "adapter_config.json";
+
+pub(super) fn read_text(path: &Path) -> Result<String> {
+    let bytes = fs::read(path).with_context(|| path.display().to_string())?;
+    String::from_utf8(bytes).with_context(|| format!("{} is no UTF-8 text", path.display()))
+}
+
+/// An adapter: a PEFT folder, or a safetensors or GGUF file.
+pub(super) fn read_adapter(path: &Path) -> Result<Adapter> {
+    let file = if path.is_dir() { path.join(WEIGHTS) } else { path.to_owned() };
+    let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
+    let config = fs::read_to_string(file.with_file_name(CONFIG)).ok();
+    let source = Rc::new(MemorySource::new(file.display().to_string(), bytes));
+    Ok(block_on(Adapter::read(source, config.as_deref()))?)
+}
+
+/// Writes a file so that it is there whole or not at all, whenever the program is killed.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let name = || path.display().to_string();
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut file =
+        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(name)?;
+    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).with_context(name)?;
+    file.persist(path).with_context(name)?;
+    Ok(())
+}
+
+/// Gradients by name, as a safetensors file.
+pub(super) fn write_gradients(
+    path: &Path,
+    gradients: &[(String, [usize; 2], Vec<f32>)],
+) -> Result<()> {
+    let bytes: Vec<Vec<u8>> = gradients
+        .iter()
+        .map(|(_, _, numbers)| numbers.iter().flat_map(|n| n.to_le_bytes()).collect())
+        .collect();
+    let mut views = Vec::new();
+    for ((name, shape, _), bytes) in gradients.iter().zip(&bytes) {
+        let view =
+            safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes)?;
+        views.push((name.clone(), view));
+    }
+    write_whole(path, &safetensors::serialize(views, None)?)
+}
+
+/// The folder of a run.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn create(path: &Path) -> Result<Self> {
+        if path.is_file() {
+            bail!("{} is a file; --out takes a folder", path.display());
+        }
+        fs::create_dir_all(path).with_context(|| path.display().to_string())?;
+        Ok(Self(path.to_owned()))
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub(super) fn checkpoint(&self) -> Result<Option<Checkpoint>> {
+        let path = self.file(CHECKPOINT);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
+        Ok(Some(Checkpoint::of_bytes(&bytes)?))
+    }
+
+    pub(super) fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
+        write_whole(&self.file(CHECKPOINT), &checkpoint.to_bytes()?)
+    }
+
+    /// A run that has ended leaves none.
+    pub(super) fn remove_checkpoint(&self) -> Result<()> {
+        let path = self.file(CHECKPOINT);
+        if path.exists() {
+            fs::remove_file(&path).with_context(|| path.display().to_string())?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_adapter(&self, adapter: &Adapter, base: &str) -> Result<()> {
+        let files = adapter.to_peft(base)?;
+        write_whole(&self.file(CONFIG), files.config.as_bytes())?;
+        write_whole(&self.file(WEIGHTS), &files.weights)
+    }
+
+    pub(super) fn write_plot(&self, run: &Run, model: &str) -> Result<()> {
+        let svg = plot::svg(run.losses(), run.evaluations());
+        write_whole(&self.file("loss.svg"), svg.as_bytes())?;
+        write_whole(&self.file("report.html"), plot::page(&svg, run, model).as_bytes())
+    }
+}
+
+/// The loss of each step, line by line.
+pub(super) struct Log(BufWriter<File>);
+
+impl Log {
+    /// Begins a log; steps of the run that this one goes on from are written again.
+    pub(super) fn begin(path: &Path, run: &Run) -> Result<Self> {
+        let file = File::create(path).with_context(|| path.display().to_string())?;
+        let mut log = Self(BufWriter::new(file));
+        for (step, loss) in (0..).zip(run.losses()) {
+            log.line(&json!({ "step": step, "loss": loss, "lr": run.schedule().rate_of(step) }))?;
+        }
+        Ok(log)
+    }
+
+    pub(super) fn write(&mut self, event: &Event, seconds: f64) -> Result<()> {
+        self.line(&match event {
+            Event::Step(report) => json!({
+                "step": report.step, "loss": report.loss, "lr": report.rate,
+                "tokens": report.tokens, "targets": report.targets, "seconds": seconds,
+            }),
+            Event::Evaluated { step, loss, best } => {
+                json!({ "step": step, "eval_loss": loss, "best": best })
+            }
+            Event::Done { step, loss, early } => {
+                json!({ "step": step, "loss": loss, "final": true, "early": early })
+            }
+        })
+    }
+
+    fn line(&mut self, value: &serde_json::Value) -> Result<()> {
+        writeln!(self.0, "{value}").and_then(|()| self.0.flush()).context("the log")
+    }
+}

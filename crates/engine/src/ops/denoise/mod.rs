@@ -1,0 +1,214 @@
+//! The two ends of a denoising step: what logits say about each place of a canvas, and which places keep what was drawn.
+
+pub(crate) mod cases;
+
+use bytemuck::NoUninit;
+
+use super::order::key;
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Graph, Op, Type, Value},
+    ops::parts::reduce,
+};
+
+static CHANCES: Kernel = Kernel { name: "denoise/chances", source: include_str!("chances.wgsl") };
+static SETTLE: Kernel = Kernel { name: "denoise/settle", source: include_str!("settle.wgsl") };
+
+/// Lanes of a row: chances are summed lane by lane for the draw.
+const LANES: usize = 256;
+
+/// `p = softmax(z)` of each row, which goes into a state; its entropy `−Σ p ln p`, its largest id, and an id drawn by a number in
+/// [0, 1). Inputs: `z` `[n, v]`, the numbers `[n]`, the state `[n, v]`. Results: entropies `[n]`, largest ids `[n]`, drawn ids `[n]`.
+///
+/// For the draw, ids are taken in the order of their remainders by 256: any order gives the same chances.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chances;
+
+/// Accepts places by rising entropy as long as the entropies before sum up to no more than a bound. Accepted places get what was drawn,
+/// the others noise. Inputs: entropies, largest ids, drawn ids and noise `[n]`, the bound `[1]`, the canvas `[n]` and the largest ids of
+/// the step before `[n]`, both states. Result: mean entropy, how many largest ids changed, how many places were accepted `[3]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settle;
+
+/// What a step finds out about the places of a canvas.
+#[derive(Debug, Clone, Copy)]
+pub struct Places {
+    /// Entropies `[n]`.
+    pub entropy: Value,
+    /// The largest ids `[n]`.
+    pub best: Value,
+    /// Drawn ids `[n]`.
+    pub drawn: Value,
+}
+
+impl Graph {
+    /// Chances of the rows of `z` `[n, v]`, which go into `state` `[n, v]`; `uniform` `[n]` draws.
+    pub fn chances(&mut self, z: Value, uniform: Value, state: Value) -> Places {
+        let made = self.apply_all(Chances, &[z, uniform, state]);
+        Places { entropy: made[0], best: made[1], drawn: made[2] }
+    }
+
+    /// Settles a canvas: mean entropy, changes, accepted places `[3]`; `states` are the canvas and the largest ids of the step before.
+    pub fn settle(
+        &mut self,
+        places: &Places,
+        noise: Value,
+        bound: Value,
+        states: (Value, Value),
+    ) -> Value {
+        let Places { entropy, best, drawn } = *places;
+        self.apply(Settle, &[entropy, best, drawn, noise, bound, states.0, states.1])
+    }
+}
+
+impl Op for Chances {
+    fn name(&self) -> &'static str {
+        "chances"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [z, uniform, state] = inputs else { panic!("chances takes z, numbers and a state") };
+        let n = z.shape.rows();
+        assert_eq!(z, state, "chances: a state like z");
+        assert_eq!(**uniform, Type::f32([n]), "chances: a number for each row");
+        vec![Type::f32([n]), Type::u32([n]), Type::u32([n])]
+    }
+
+    fn writes(&self) -> &'static [usize] {
+        &[2]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (z, uniform, width) = (call.f32(0), call.f32(1), call.input(0).shape.width());
+        let mut state = call.state(2);
+        let (mut entropy, mut best, mut drawn) = (call.out(0), call.out_u32(1), call.out_u32(2));
+        for (row, z) in z.chunks_exact(width).enumerate() {
+            let mut most = 0;
+            for id in 1..width {
+                if key(z[id]) > key(z[most]) {
+                    most = id;
+                }
+            }
+            let largest = z[most];
+            let part = |lane: usize| {
+                (lane..width).step_by(LANES).map(|id| (z[id] - largest).exp()).sum::<f32>()
+            };
+            let parts: Vec<f32> = (0..LANES).map(part).collect();
+            let sum: f32 = parts.iter().sum();
+            let heat: f32 = z.iter().map(|x| (x - largest).exp() * (x - largest)).sum();
+            entropy[row] = sum.ln() - heat / sum;
+            best[row] = most as u32;
+            drawn[row] = draw(z, largest, &parts, uniform[row]) as u32;
+            let chances = &mut state[row * width..][..width];
+            chances.iter_mut().zip(z).for_each(|(p, x)| *p = (x - largest).exp() / sum);
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let shape = &call.input(0).shape;
+        let params = ChancesParams { rows: shape.rows() as u32, width: shape.width() as u32 };
+        vec![
+            Dispatch::new(&CHANCES)
+                .part(reduce(call.facts))
+                .constant("WG", LANES as u32)
+                .params(&params)
+                .read(Place::Input(0))
+                .read(Place::Input(1))
+                .write(Place::Input(2))
+                .write(Place::Output(0))
+                .write(Place::Output(1))
+                .write(Place::Output(2))
+                .grid_over(shape.rows()),
+        ]
+    }
+}
+
+/// The first id, lane by lane, up to which the chances reach `uniform` of their sum.
+fn draw(z: &[f32], largest: f32, parts: &[f32], uniform: f32) -> usize {
+    let goal = uniform * parts.iter().sum::<f32>();
+    let mut before = 0.0;
+    let (mut lane, mut start) = (0, 0.0);
+    for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0.0) {
+        (lane, start) = (index, before);
+        before += part;
+        if before >= goal {
+            break;
+        }
+    }
+    let (mut sum, mut chosen) = (start, lane);
+    for id in (lane..z.len()).step_by(LANES) {
+        let weight = (z[id] - largest).exp();
+        if weight > 0.0 {
+            chosen = id;
+        }
+        sum += weight;
+        if sum >= goal {
+            break;
+        }
+    }
+    chosen
+}
+
+impl Op for Settle {
+    fn name(&self) -> &'static str {
+        "settle"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let n = inputs[0].shape.len();
+        let ids = [1, 2, 3, 5, 6].iter().all(|i| *inputs[*i] == Type::u32([n]));
+        assert!(inputs.len() == 7 && ids, "settle takes entropies and ids for {n} places");
+        assert_eq!(*inputs[4], Type::f32([1]), "settle: one bound");
+        vec![Type::f32([3])]
+    }
+
+    fn writes(&self) -> &'static [usize] {
+        &[5, 6]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (entropy, best, drawn, noise) = (call.f32(0), call.u32(1), call.u32(2), call.u32(3));
+        let bound = call.f32(4)[0];
+        let (mut canvas, mut before) = (call.state_u32(5), call.state_u32(6));
+        let mut numbers = call.out(0);
+        let mut accepted = 0;
+        let n = entropy.len();
+        let changed = (0..n).filter(|i| best[*i] != before[*i]).count();
+        for i in 0..n {
+            let earlier = |j: &usize| {
+                let (mine, other) = (key(entropy[i]), key(entropy[*j]));
+                other < mine || (other == mine && *j < i)
+            };
+            let sum: f32 = (0..n).filter(earlier).map(|j| entropy[j]).sum();
+            accepted += usize::from(sum <= bound);
+            canvas[i] = if sum <= bound { drawn[i] } else { noise[i] };
+            before[i] = best[i];
+        }
+        numbers[0] = entropy.iter().sum::<f32>() / n as f32;
+        numbers[1] = changed as f32;
+        numbers[2] = accepted as f32;
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let params = SettleParams { places: call.input(0).shape.len() as u32 };
+        let read = |dispatch, input| Dispatch::read(dispatch, Place::Input(input));
+        let dispatch = Dispatch::new(&SETTLE).part(reduce(call.facts)).constant("WG", LANES as u32);
+        let dispatch = [0, 1, 2, 3, 4].into_iter().fold(dispatch.params(&params), read);
+        let dispatch = dispatch.write(Place::Input(5)).write(Place::Input(6));
+        vec![dispatch.write(Place::Output(0))]
+    }
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct ChancesParams {
+    rows: u32,
+    width: u32,
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct SettleParams {
+    places: u32,
+}

@@ -1,0 +1,128 @@
+//! Some rows of a value, by number: `y[i, :] = x[rows[i], :]`, and their gradient, which adds each back to the row it came from.
+//!
+//! Numbers behind the last row stand for no row: zeros, and no gradient.
+
+pub(crate) mod cases;
+
+use bytemuck::NoUninit;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Element, Graph, NodeValues, Op, Type, Value},
+};
+
+static FORWARD: Kernel =
+    Kernel { name: "gather_rows/forward", source: include_str!("forward.wgsl") };
+static BACKWARD: Kernel =
+    Kernel { name: "gather_rows/backward", source: include_str!("backward.wgsl") };
+
+/// Rows of `x` `[t, d]` with these numbers, ids `[n]`: `[n, d]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatherRows;
+
+/// Rows `[n, d]`, each added to the row of its number, ids `[n]`: `[t, d]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScatterRows {
+    /// How many rows there are.
+    pub rows: usize,
+}
+
+impl Graph {
+    /// The rows of `x` `[t, d]` with the numbers `rows`, ids `[n]`: `[n, d]`.
+    pub fn gather_rows(&mut self, x: Value, rows: Value) -> Value {
+        self.apply(GatherRows, &[x, rows])
+    }
+}
+
+impl Op for GatherRows {
+    fn name(&self) -> &'static str {
+        "gather_rows"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        assert_eq!(inputs[1].element, Element::U32, "gather_rows: rows {}", inputs[1]);
+        vec![Type::f32([inputs[1].shape.len(), inputs[0].shape.width()])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, rows, mut y) = (call.f32(0), call.u32(1), call.out(0));
+        let width = call.input(0).shape.width();
+        for (y, row) in y.chunks_exact_mut(width).zip(rows.iter()) {
+            match x.chunks_exact(width).nth(*row as usize) {
+                Some(x) => y.copy_from_slice(x),
+                None => y.fill(0.0),
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        vec![over(&FORWARD, call, call.input(0).shape.rows(), call.input(1).shape.len())]
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let rows = graph.ty(node.inputs[0]).shape.rows();
+        let dx = dy[0].map(|dy| graph.apply(ScatterRows { rows }, &[dy, node.inputs[1]]));
+        vec![dx, None]
+    }
+}
+
+impl Op for ScatterRows {
+    fn name(&self) -> &'static str {
+        "scatter_rows"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let fits =
+            inputs[1].element == Element::U32 && inputs[1].shape.len() == inputs[0].shape.rows();
+        assert!(fits, "scatter_rows: {} by {}", inputs[0], inputs[1]);
+        vec![Type::f32([self.rows, inputs[0].shape.width()])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, rows, mut y) = (call.f32(0), call.u32(1), call.out(0));
+        let width = call.input(0).shape.width();
+        y.fill(0.0);
+        for (x, row) in x.chunks_exact(width).zip(rows.iter()) {
+            let at = *row as usize;
+            if at < self.rows {
+                y[at * width..][..width].iter_mut().zip(x).for_each(|(y, x)| *y += x);
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        vec![over(&BACKWARD, call, self.rows, call.input(1).shape.len())]
+    }
+}
+
+/// A launch over the result, for `rows` rows of which some have numbers.
+fn over(kernel: &'static Kernel, call: &GpuCall<'_>, rows: usize, numbers: usize) -> Dispatch {
+    let out = &call.output(0).shape;
+    let params = Params {
+        len: out.len() as u32,
+        width: out.width() as u32,
+        rows: rows as u32,
+        numbers: numbers as u32,
+    };
+    Dispatch::new(kernel)
+        .params(&params)
+        .read(Place::Input(0))
+        .read(Place::Input(1))
+        .write(Place::Output(0))
+        .grid_over(out.len().div_ceil(256))
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    len: u32,
+    width: u32,
+    rows: u32,
+    numbers: u32,
+}

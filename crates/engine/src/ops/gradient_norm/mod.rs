@@ -1,0 +1,108 @@
+//! The length of all gradients together, and the settings of an update that keeps it below a limit:
+//! `g ← g · min(1, limit / ‖g‖)`. Both stay on the device.
+
+pub(crate) mod cases;
+
+use bytemuck::NoUninit;
+
+use super::AdamWStep;
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Graph, Op, Type, Value},
+    ops::parts::reduce,
+};
+
+static SQUARES: Kernel =
+    Kernel { name: "gradient_norm/squares", source: include_str!("squares.wgsl") };
+static CLIP: Kernel = Kernel { name: "gradient_norm/clip", source: include_str!("clip.wgsl") };
+
+/// Which of [`AdamWStep::numbers`] multiplies the gradient.
+const SCALE: usize = AdamWStep::LEN - 1;
+
+/// `total + Σ x²`, of `x` and a total so far: `[1]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SquareSum;
+
+/// Settings of an update whose scale also keeps the gradients' length below a limit. Inputs: settings `[8]`, the sum of squares
+/// `[1]` and the limit `[1]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClipSettings;
+
+impl Graph {
+    /// A total `[1]` and the squares of all numbers of `x`.
+    pub fn square_sum(&mut self, total: Value, x: Value) -> Value {
+        self.apply(SquareSum, &[total, x])
+    }
+
+    /// The settings of [`Self::adamw`] with their scale times `min(1, limit / √squares)`.
+    pub fn clip_settings(&mut self, settings: Value, squares: Value, limit: Value) -> Value {
+        self.apply(ClipSettings, &[settings, squares, limit])
+    }
+}
+
+impl Op for SquareSum {
+    fn name(&self) -> &'static str {
+        "square_sum"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        assert_eq!(inputs[0].shape.len(), 1, "square_sum: a total of {}", inputs[0]);
+        vec![Type::f32([1])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let sum: f64 = call.f32(1).iter().map(|x| f64::from(*x) * f64::from(*x)).sum();
+        call.out(0)[0] = call.f32(0)[0] + sum as f32;
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        vec![
+            Dispatch::new(&SQUARES)
+                .part(reduce(call.facts))
+                .params(&Params { len: call.input(1).shape.len() as u32 })
+                .read(Place::Input(0))
+                .read(Place::Input(1))
+                .write(Place::Output(0)),
+        ]
+    }
+}
+
+impl Op for ClipSettings {
+    fn name(&self) -> &'static str {
+        "clip_settings"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let lengths: Vec<usize> = inputs.iter().map(|ty| ty.shape.len()).collect();
+        assert_eq!(lengths, [AdamWStep::LEN, 1, 1], "clip_settings: settings, squares and limit");
+        vec![inputs[0].clone()]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (settings, squares, limit) = (call.f32(0), call.f32(1)[0], call.f32(2)[0]);
+        let mut out = call.out(0);
+        out.copy_from_slice(&settings);
+        // The length of what the update sees: its settings may scale gradients already.
+        let length = squares.sqrt() * settings[SCALE];
+        if length > limit {
+            out[SCALE] *= limit / length;
+        }
+    }
+
+    fn gpu(&self, _: &GpuCall<'_>) -> Vec<Dispatch> {
+        let params = Params { len: AdamWStep::LEN as u32 };
+        let inputs = (0..3).map(Place::Input);
+        vec![
+            inputs
+                .fold(Dispatch::new(&CLIP).params(&params), Dispatch::read)
+                .write(Place::Output(0)),
+        ]
+    }
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    len: u32,
+}

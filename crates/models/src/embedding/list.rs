@@ -1,0 +1,144 @@
+//! The encoder as a list: texts of different lengths side by side.
+
+use rullama_engine::{
+    graph::{Graph, Type, Value},
+    ops::{Branch, Slice},
+};
+
+use super::{EmbeddingConfig, EmbeddingLayer};
+use crate::{build::Build, gemma4::Kind, tensors::Catalog};
+
+/// Names of what the host writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EmbeddingInputs;
+
+impl EmbeddingInputs {
+    /// Ids `u32[t]`, text behind text.
+    pub const IDS: &'static str = "ids";
+    /// Cosines and sines of sliding layers, by the place in the text `[t, e/2, 2]`.
+    pub const ROPE_SLIDING: &'static str = "rope.sliding";
+    /// Cosines and sines of global layers `[t, e/2, 2]`.
+    pub const ROPE_GLOBAL: &'static str = "rope.global";
+    /// What tokens see on sliding layers `u32[t, 2]`.
+    pub const SPANS_SLIDING: &'static str = "spans.sliding";
+    /// What tokens see on global layers: their text `u32[t, 2]`.
+    pub const SPANS_GLOBAL: &'static str = "spans.global";
+    /// How much each token counts in each text's vector `[n, t]`.
+    pub const POOL: &'static str = "pool";
+    /// Cosines of one and sines of zero, for norms of per-layer inputs `[t, p/2, 2]`.
+    pub const UNTURNED: &'static str = "unturned";
+}
+
+/// A list, and what comes out: a vector for each text `[n, out]`, not normalised.
+#[derive(Debug)]
+pub struct Embedding {
+    /// The list.
+    pub graph: Graph,
+    /// The vectors.
+    pub result: Value,
+}
+
+/// Writes the list for so many tokens of so many texts.
+///
+/// # Panics
+/// If the catalogue is not of this configuration.
+pub fn embedding(
+    config: &EmbeddingConfig,
+    catalog: &Catalog,
+    (tokens, texts): (usize, usize),
+) -> Embedding {
+    let mut b = Build::new(catalog, config.eps, false);
+    let ids = b.input(EmbeddingInputs::IDS, Type::u32([tokens]));
+    let table = b.weight("token_embd");
+    let mut h = b.graph.embed(ids, table, (config.width as f64).sqrt() as f32);
+    let extra = config.per_layer.map(|_| {
+        let all = b.linear(h, "per_layer_model_proj");
+        b.graph.scale(all, (config.width as f64).sqrt().recip() as f32)
+    });
+    for (index, layer) in config.layers.iter().enumerate() {
+        b.enter(&format!("blk.{index}"));
+        h = attention(&mut b, h, layer, (config, tokens));
+        h = feed_forward(&mut b, h, (config, extra, index), tokens);
+    }
+    b.enter("");
+    let norm = b.tensor(config.last_norm());
+    let eps = b.eps();
+    let y = b.graph.rms_norm(h, Some(norm), eps);
+    b.tap(y, "final_norm");
+    let pool = b.input(EmbeddingInputs::POOL, Type::f32([texts, tokens]));
+    // The projection of the second generation commutes with the mean.
+    let mut result = b.graph.matmul_nn(pool, y);
+    if config.second {
+        result = b.linear(result, "embedding_projection");
+    }
+    if config.dense.is_some() {
+        for name in config.dense_names() {
+            let weight = b.tensor(name);
+            result = b.graph.linear(result, weight);
+        }
+    }
+    b.graph.keep(result);
+    Embedding { graph: b.graph, result }
+}
+
+fn attention(
+    b: &mut Build<'_>,
+    h: Value,
+    layer: &EmbeddingLayer,
+    (config, tokens): (&EmbeddingConfig, usize),
+) -> Value {
+    let (eps, head) = (b.eps(), layer.head);
+    let x = b.norm(h, "attn_norm");
+    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.linear(x, name));
+    let (rope, spans) = match layer.kind {
+        Kind::Sliding => (EmbeddingInputs::ROPE_SLIDING, EmbeddingInputs::SPANS_SLIDING),
+        Kind::Global => (EmbeddingInputs::ROPE_GLOBAL, EmbeddingInputs::SPANS_GLOBAL),
+    };
+    let rope = b.input(rope, Type::f32([tokens, head / 2, 2]));
+    let spans = b.input(spans, Type::u32([tokens, 2]));
+    let (q_norm, k_norm) = (b.weight("attn_q_norm"), b.weight("attn_k_norm"));
+    let q = b.graph.head_norm_rope(q, q_norm, rope, eps);
+    let k = b.graph.head_norm_rope(k, k_norm, rope, eps);
+    let (q, v) = match config.second {
+        true => (q, b.graph.head_norm(v, head, eps)),
+        // The first generation scales scores and leaves values as they are.
+        false => (b.graph.scale(q, (head as f64).sqrt().recip() as f32), v),
+    };
+    let heads = b.graph.attention_spans(q, k, v, spans);
+    let a = b.linear(heads, "attn_output");
+    joined(b, h, a, "post_attention_norm", false)
+}
+
+fn feed_forward(
+    b: &mut Build<'_>,
+    h: Value,
+    (config, extra, index): (&EmbeddingConfig, Option<Value>, usize),
+    tokens: usize,
+) -> Value {
+    let stream = b.behind_norm(h, "ffn_norm");
+    let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
+    let m = b.linear(both, "ffn_down");
+    let (Some(extra), Some(each)) = (extra, config.per_layer) else {
+        return joined(b, h, m, "post_ffw_norm", config.second);
+    };
+    let h = joined(b, h, m, "post_ffw_norm", false);
+    let scope = format!("blk.{index}");
+    b.enter("");
+    let norm = b.weight("per_layer_proj_norm");
+    b.enter(&scope);
+    let unturned = b.input(EmbeddingInputs::UNTURNED, Type::f32([tokens, each / 2, 2]));
+    let eps = b.eps();
+    let own = b.graph.head_norm_rope(Slice::new(extra, index * each, each), norm, unturned, eps);
+    let gate = b.linear(h, "inp_gate");
+    let gated = b.graph.gelu_mul_slice(gate, own, 0);
+    let a = b.linear(gated, "proj");
+    joined(b, h, a, "post_norm", true)
+}
+
+/// The stream behind a branch and its norm, scaled at the end of a layer.
+fn joined(b: &mut Build<'_>, residual: Value, branch: Value, norm: &str, ends: bool) -> Value {
+    let scaled = ends && b.has("layer_output_scale.weight");
+    let scale = scaled.then(|| b.weight("layer_output_scale"));
+    let (weight, eps) = (b.weight(norm), b.eps());
+    b.graph.add_norm(&Branch { residual, branch, weight, scale }, eps)
+}

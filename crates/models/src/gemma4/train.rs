@@ -1,0 +1,212 @@
+//! The decoder as lists that train adapters, or measure their loss: a whole sequence from position 0, without caches.
+//!
+//! Logits are made for some of the supervised rows at a time, and each part's gradient before the next part's logits. Layers that
+//! are not kept are computed again on the way back, from their input.
+
+use std::ops::Range;
+
+use rullama_engine::{
+    graph::{Element, Gradients, Graph, Type, Value},
+    ops::MASKED,
+};
+
+use super::{Config, Feed, Pass, Want, decoder};
+use crate::{
+    build::Build,
+    tensors::Catalog,
+    training::{Learner, Parameter, Training},
+};
+
+/// What one training list is for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainPass {
+    /// Tokens of a sequence, at most.
+    pub tokens: usize,
+    /// Rows that have a target, at most.
+    pub supervised: usize,
+    /// Rows of logits made at a time.
+    pub logit_rows: usize,
+    /// Whether the table of per-layer inputs is a weight of the list; else its rows are an input.
+    pub table: bool,
+    /// What learns.
+    pub adapters: Vec<Learner>,
+    /// Share of an adapter's inputs that is left out.
+    pub dropout: f32,
+    /// How many of the first layers are computed again on the way back; nothing but their input is kept until then.
+    pub again: usize,
+    /// Whether gradients are made; else only the loss.
+    pub learns: bool,
+}
+
+/// A training list. Its states: the parameters; for each of them `<name>.grad`, a sum over runs; [`TrainPass::LOSS`], too.
+#[derive(Debug)]
+pub struct TrainList {
+    /// The list.
+    pub graph: Graph,
+    /// What learns, in the order of the list.
+    pub parameters: Vec<Parameter>,
+    /// Sum of the losses of supervised rows, of all runs since it was last cleared: a state.
+    pub loss: Value,
+}
+
+impl TrainPass {
+    /// The summed loss, a state `[1]`.
+    pub const LOSS: &'static str = "loss";
+    /// The gradient of the summed loss, an input `[1]`: one over the number of targets of all runs of a step.
+    pub const SEED: &'static str = "seed";
+
+    /// For each token the first one it sees, an input, ids `[t]`: where its own sequence begins, if several are packed together.
+    pub const STARTS: &'static str = "starts";
+
+    /// The parts of the supervised rows whose logits are made at a time.
+    pub fn parts(&self) -> impl Iterator<Item = Range<usize>> {
+        let (all, each) = (self.supervised, self.logit_rows.max(1));
+        (0..all).step_by(each).map(move |first| first..(first + each).min(all))
+    }
+
+    /// Input of part `i`: numbers of its rows, ids, [`MASKED`] where there is none.
+    pub fn rows_input(i: usize) -> String {
+        format!("rows.{i}")
+    }
+
+    /// Input of part `i`: the token that follows each of its rows, ids, [`MASKED`] where there is none.
+    pub fn targets_input(i: usize) -> String {
+        format!("targets.{i}")
+    }
+
+    /// Stands for no row and no target.
+    pub const NONE: u32 = MASKED;
+
+    fn pass(&self) -> Pass {
+        Pass {
+            tokens: self.tokens,
+            feed: Feed::Ids,
+            table: self.table,
+            want: Want::Logits,
+            context: self.tokens,
+            ring: self.tokens,
+            cache: Element::F32,
+            suppressed: 0,
+            traced: false,
+            host_experts: 0,
+            blocks: false,
+            hidden: false,
+        }
+    }
+}
+
+/// The state in which a parameter's gradients are summed.
+pub fn gradient_of(parameter: &str) -> String {
+    format!("{parameter}.grad")
+}
+
+/// Writes a training list.
+///
+/// # Panics
+/// If the catalogue is not of this configuration, or an adapter is for a weight that the list does not multiply with.
+pub fn train_list(config: &Config, catalog: &Catalog, pass: &TrainPass) -> TrainList {
+    let mut b = Build::new(catalog, config.eps, false);
+    b.training = Some(Training::new(&pass.adapters, pass.dropout));
+    let (h, layers) = decoder::layers(&mut b, config, &pass.pass());
+    let parameters = b.training.take().map(|training| training.parameters).unwrap_or_default();
+    let names: Vec<&str> = parameters.iter().map(|(p, _)| p.name.as_str()).collect();
+    for adapted in &pass.adapters {
+        let used = names.contains(&format!("{}.lora_a", adapted.name).as_str());
+        assert!(used, "nothing is multiplied with {}", adapted.name);
+    }
+
+    b.enter("");
+    let loss = b.graph.state(TrainPass::LOSS, Type::f32([1]));
+    let dh = head(&mut b, config, pass, h, loss);
+    if let Some(dh) = dh {
+        back(&mut b.graph, pass, (h, dh), &layers, &parameters);
+    }
+    let parameters = parameters.into_iter().map(|(parameter, _)| parameter).collect();
+    TrainList { graph: b.graph, parameters, loss }
+}
+
+/// The loss of all supervised rows, and the gradient of the stream behind the last layer where one is wanted.
+fn head(
+    b: &mut Build<'_>,
+    config: &Config,
+    pass: &TrainPass,
+    h: Value,
+    total: Value,
+) -> Option<Value> {
+    let seed = pass.learns.then(|| b.input(TrainPass::SEED, Type::f32([1])));
+    let mut sum: Option<Value> = None;
+    for (i, part) in pass.parts().enumerate() {
+        let first = b.graph.nodes().len();
+        let rows = b.input(&TrainPass::rows_input(i), Type::u32([part.len()]));
+        let targets = b.input(&TrainPass::targets_input(i), Type::u32([part.len()]));
+        let x = b.graph.gather_rows(h, rows);
+        let x = b.norm(x, "output_norm");
+        let head = if b.has("output.weight") { "output" } else { "token_embd" };
+        let logits = b.linear(x, head);
+        let logits = b.graph.softcap(logits, config.softcap);
+        let loss = b.graph.cross_entropy(logits, targets);
+        let nodes = first..b.graph.nodes().len();
+        b.graph.accumulate(total, loss);
+        let Some(seed) = seed else { continue };
+        let mut gradients = Gradients::new([(loss, seed)], &[h]);
+        gradients.back_over(&mut b.graph, nodes);
+        let dh = gradients.of(h).expect("the loss depends on the stream");
+        sum = Some(match sum {
+            Some(sum) => b.graph.add(sum, dh),
+            None => dh,
+        });
+    }
+    sum
+}
+
+/// Back over the layers, from the last one to the first; a parameter's gradient is summed up as soon as it is made.
+fn back(
+    graph: &mut Graph,
+    pass: &TrainPass,
+    (h, dh): (Value, Value),
+    layers: &[Range<usize>],
+    parameters: &[(Parameter, Value)],
+) {
+    let wrt: Vec<Value> = parameters.iter().map(|(_, value)| *value).collect();
+    let mut gradients = Gradients::new([(h, dh)], &wrt);
+    let mut open: Vec<&(Parameter, Value)> = parameters.iter().collect();
+    for (index, nodes) in layers.iter().enumerate().rev() {
+        if index < pass.again {
+            gradients.back_over_again(graph, nodes.clone());
+        } else {
+            gradients.back_over(graph, nodes.clone());
+        }
+        let inside = format!("blk.{index}.");
+        let (done, rest): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|(parameter, _)| parameter.name.starts_with(&inside));
+        open = rest;
+        sum_up(graph, &gradients, &done);
+    }
+    let before = 0..layers.first().map_or(0, |layer| layer.start);
+    gradients.back_over(graph, before);
+    sum_up(graph, &gradients, &open);
+}
+
+fn sum_up(graph: &mut Graph, gradients: &Gradients, done: &[&(Parameter, Value)]) {
+    for (parameter, value) in done {
+        let state = graph.state(gradient_of(&parameter.name), parameter.ty.clone());
+        if let Some(gradient) = gradients.of(*value) {
+            graph.accumulate(state, gradient);
+        }
+    }
+}
+
+/// The weights of a model that adapters can be trained for, by name without `.weight`, from the first layer to the last.
+pub fn trainable(config: &Config, catalog: &Catalog) -> Vec<String> {
+    let has = |name: &str| catalog.get(&format!("{name}.weight")).is_some();
+    let mut names = Vec::new();
+    for layer in &config.layers {
+        let own = if layer.owns_cache() { &["attn_k", "attn_v"][..] } else { &[] };
+        let others = ["attn_output", "ffn_gate", "ffn_up", "ffn_down", "inp_gate", "proj"];
+        let all = ["attn_q"].iter().chain(own).chain(&others);
+        let full = all.map(|name| format!("blk.{}.{name}", layer.index));
+        names.extend(full.filter(|name| has(name)));
+    }
+    names.extend(["per_layer_model_proj".to_owned()].into_iter().filter(|name| has(name)));
+    names
+}

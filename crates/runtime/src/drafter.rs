@@ -1,0 +1,162 @@
+//! A drafter whose weights are beside its model's.
+
+use std::rc::Rc;
+
+use rullama_engine::{
+    executor::Weights,
+    graph::{Element, Origin, Type},
+    ops::rope_table,
+};
+use rullama_gguf::Gguf;
+use rullama_models::{
+    Catalog, ModelError,
+    gemma4::{
+        Inputs, Kind,
+        assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
+    },
+};
+
+use crate::{error::RuntimeError, model::Model, tower::load};
+
+const ROPE_FACTORS: &str = "rope_freqs.weight";
+
+/// A small model that guesses what another one will say; cloning it is cheap and shares the weights.
+#[derive(Debug, Clone)]
+pub struct Drafter(pub(crate) Rc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) config: DraftConfig,
+    /// Its own tensors behind a prefix, and its model's embeddings.
+    pub(crate) catalog: Catalog,
+    /// Both models' weights.
+    pub(crate) weights: Weights,
+    /// Tokens by cluster; empty where the head looks at all.
+    pub(crate) members: Vec<u32>,
+    /// Divisors of the global layers' frequencies.
+    factors: Vec<f32>,
+    own_bytes: u64,
+}
+
+impl Drafter {
+    /// Loads a drafter onto its model's device.
+    ///
+    /// # Errors
+    /// If the file is no drafter, belongs to another model, or does not fit the device.
+    pub async fn load(gguf: &Gguf, model: &Model) -> Result<Self, RuntimeError> {
+        let config = DraftConfig::of_file(gguf)?;
+        config.check(model.config())?;
+        let mut catalog = Catalog::of_file(gguf, &config.expected())?.prefixed(PREFIX);
+        let embeddings = model.0.catalog.get("token_embd.weight").cloned();
+        catalog.add("token_embd.weight", embeddings.expect("a model has embeddings"));
+        let members = members(gguf, &config).await?;
+        if let Some(clusters) = config.clusters {
+            let rows = catalog.get(&format!("{PREFIX}token_embd.weight")).cloned();
+            let Some(Element::Weight(dtype)) = rows.map(|ty| ty.element) else {
+                unreachable!("the catalogue has the embeddings")
+            };
+            let shape = [clusters.count, clusters.each, config.width];
+            catalog.add(DraftInputs::CLUSTERS, Type::weight(dtype, shape));
+        }
+        let own = own_weights(gguf, model, (&config, &catalog), &members).await?;
+        let own_bytes = own.gpu_bytes();
+        let weights = model.0.weights.joined(&own);
+        let factors = factors(gguf, &config).await?;
+        Ok(Self(Rc::new(Inner { config, catalog, weights, members, factors, own_bytes })))
+    }
+
+    /// What the file's keys say.
+    pub fn config(&self) -> &DraftConfig {
+        &self.0.config
+    }
+
+    /// Bytes of its own weights on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.0.own_bytes
+    }
+}
+
+impl Inner {
+    /// Cosines and sines at a position, by the name of their input.
+    pub(crate) fn positions(&self, position: usize) -> Vec<(&'static str, Vec<f32>)> {
+        let at = position as u32..position as u32 + 1;
+        let rope = &self.config.rope;
+        let sliding = self.config.head(Kind::Sliding).map(|head| {
+            (Inputs::ROPE_SLIDING, rope_table(at.clone(), rope.sliding.into(), head, None))
+        });
+        let global = self.config.head(Kind::Global).map(|head| {
+            let factors = Some(self.factors.as_slice());
+            (Inputs::ROPE_GLOBAL, rope_table(at, rope.global.into(), head, factors))
+        });
+        sliding.into_iter().chain(global).collect()
+    }
+}
+
+/// The drafter's own weights on its model's device.
+async fn own_weights(
+    gguf: &Gguf,
+    model: &Model,
+    (config, catalog): (&DraftConfig, &Catalog),
+    members: &[u32],
+) -> Result<Weights, RuntimeError> {
+    let pass = DraftPass { drafts: 1, rows: 2, context: 1, ring: 1, cache: Element::F32 };
+    let list = draft(config, model.config(), catalog, &pass).graph;
+    let mut weights = Weights::new(model.device());
+    for (_, info) in list.values() {
+        match &info.origin {
+            Origin::Weight(name) if name == DraftInputs::CLUSTERS => {
+                weights.reserve(&info.origin, &info.ty).await?;
+                let bytes = by_cluster(gguf, members).await?;
+                weights.write(&info.origin, name, 0, bytes.into())?;
+            }
+            Origin::Weight(name) if !name.starts_with(PREFIX) => {}
+            origin @ (Origin::Weight(_) | Origin::Stack(_)) => {
+                load(gguf, &mut weights, origin, &info.ty, PREFIX).await?;
+            }
+            _ => {}
+        }
+    }
+    weights.settle().await?;
+    Ok(weights)
+}
+
+/// The rows of the embeddings in the order of the clusters.
+async fn by_cluster(gguf: &Gguf, members: &[u32]) -> Result<Vec<u8>, RuntimeError> {
+    let missing = || ModelError::MissingTensors { names: vec!["token_embd.weight".into()] };
+    let tensor = gguf.tensor("token_embd.weight").ok_or_else(missing)?;
+    let all = gguf.read_rows(tensor, 0..tensor.rows()).await?;
+    let row = usize::try_from(tensor.row_bytes()).unwrap_or(usize::MAX);
+    Ok(members.iter().flat_map(|id| &all[*id as usize * row..][..row]).copied().collect())
+}
+
+/// The tokens of all clusters; each is one of the vocabulary.
+async fn members(gguf: &Gguf, config: &DraftConfig) -> Result<Vec<u32>, RuntimeError> {
+    let (Some(_), Some(tensor)) = (config.clusters, DraftConfig::ordering(gguf)) else {
+        return Ok(Vec::new());
+    };
+    let bytes = gguf.read_rows(tensor, 0..tensor.rows()).await?;
+    // Four or eight bytes each, low ones first.
+    let each = (bytes.len() / config.vocabulary.max(1)).max(1);
+    let ids: Vec<u32> = match each {
+        4 | 8 => {
+            bytes.chunks_exact(each).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+        }
+        _ => Vec::new(),
+    };
+    let good =
+        ids.len() == config.vocabulary && ids.iter().all(|id| (*id as usize) < config.vocabulary);
+    if good {
+        return Ok(ids);
+    }
+    let (name, format) = (tensor.name().into(), tensor.dtype().name());
+    Err(ModelError::UnsupportedFormat { name, format }.into())
+}
+
+/// The file's divisors, or the family's.
+async fn factors(gguf: &Gguf, config: &DraftConfig) -> Result<Vec<f32>, RuntimeError> {
+    let pairs = config.head(Kind::Global).unwrap_or(0) / 2;
+    match gguf.tensor(ROPE_FACTORS).filter(|tensor| tensor.elements() == pairs as u64) {
+        Some(tensor) => Ok(gguf.rows_f32(tensor, 0..tensor.rows()).await?),
+        None => Ok((0..pairs).map(|i| if i < pairs / 4 { 1.0 } else { 1e30 }).collect()),
+    }
+}

@@ -1,0 +1,416 @@
+//! Drafts: tokens that something quick has guessed are checked by the model all at once.
+//!
+//! A round computes the last token and the drafts behind it in one run, in which each token is computed to the last bit as in a run of
+//! its own. Every one of them chooses what follows it, by the same random number as without drafts; a draft is accepted where it is
+//! what was chosen. So the answer is the same as without drafts, greedy or drawn, and a drawn one follows the standard rule for
+//! drafts that are certain of themselves: accepted with the chance the model gives it, and else one of the others is drawn.
+
+use std::collections::{HashMap, VecDeque};
+
+use rullama_engine::{
+    cpu::Data,
+    executor::{Device, Plan},
+    graph::{Graph, Origin, Step, Type, Value, ValueInfo},
+};
+use rullama_models::gemma4::{
+    Inputs, Want,
+    assistant::{DraftInputs, DraftPass, draft},
+};
+
+use super::{Pick, Session, Tap, gain::Gain, keep_tapped, lookup::look_up, steps::step, tap};
+use crate::{drafter::Drafter, error::RuntimeError};
+
+/// Drafts of a round, at most: a run of few tokens has no more than eight.
+pub const MOST_DRAFTS: usize = 7;
+/// Drafts of a round that are allowed unless somebody says otherwise.
+pub const USUAL_DRAFTS: usize = 4;
+
+/// Where drafts come from.
+#[derive(Debug, Clone)]
+pub enum DraftSource {
+    /// A model made for it.
+    Drafter(Drafter),
+    /// What was said before.
+    Text,
+}
+
+/// How to draft.
+#[derive(Debug, Clone)]
+pub struct DraftOptions {
+    /// Where drafts come from.
+    pub source: DraftSource,
+    /// Drafts of a round, at most.
+    pub most: usize,
+    /// Whether there are fewer or none where that is faster.
+    pub adapt: bool,
+    /// The share of drafts that count as accepted, whatever the model says: to measure speed with weights that mean nothing. The answer
+    /// is not the model's then.
+    pub pretend: Option<f32>,
+}
+
+impl DraftOptions {
+    /// The usual way.
+    pub fn new(source: DraftSource) -> Self {
+        Self { source, most: USUAL_DRAFTS, adapt: true, pretend: None }
+    }
+}
+
+/// What has become of drafts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DraftCounts {
+    /// Runs that checked drafts.
+    pub rounds: usize,
+    /// Tokens that were drafted.
+    pub drafted: usize,
+    /// Of these, tokens that were accepted.
+    pub accepted: usize,
+}
+
+/// What a drafter made, for comparison with other implementations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DraftTrace {
+    /// The drafted tokens.
+    pub ids: Vec<u32>,
+    /// `step0.logits`, where the head looks at all tokens, `step0.hidden` and so on.
+    pub taps: Vec<Tap>,
+}
+
+/// The drafts of a session.
+#[derive(Debug)]
+pub(super) struct Drafting {
+    options: DraftOptions,
+    gain: Gain,
+    counts: DraftCounts,
+    /// Tokens that are chosen and not asked for yet.
+    chosen: VecDeque<u32>,
+    chosen_by: Option<Pick>,
+    /// How many tokens are in the caches when the hidden state of the last of them is at hand, and its row.
+    hidden: Option<(usize, usize)>,
+    /// Lists of the drafter, by the number of drafts.
+    plans: HashMap<usize, Plan>,
+    /// Accepted drafts that were pretended, and those that should have been.
+    pretended: (usize, f64),
+}
+
+impl Drafting {
+    fn new(options: DraftOptions, cost: f64) -> Self {
+        let gain = Gain::new(options.most, cost, !options.adapt || options.pretend.is_some());
+        Self {
+            options,
+            gain,
+            counts: DraftCounts::default(),
+            chosen: VecDeque::new(),
+            chosen_by: None,
+            hidden: None,
+            plans: HashMap::new(),
+            pretended: (0, 0.0),
+        }
+    }
+
+    /// What was chosen ahead counts for nothing.
+    pub(super) fn forget(&mut self) {
+        self.chosen.clear();
+        self.chosen_by = None;
+        self.hidden = None;
+    }
+
+    /// The same for another session.
+    pub(super) fn again(&self) -> Self {
+        Self { gain: self.gain.clone(), ..Self::new(self.options.clone(), 0.0) }
+    }
+
+    /// How many of the drafts are accepted, given what was chosen.
+    fn accepted(&mut self, drafts: &[u32], chosen: &[u32]) -> usize {
+        let Some(share) = self.options.pretend else {
+            return drafts.iter().zip(chosen).take_while(|(draft, chosen)| draft == chosen).count();
+        };
+        let (done, wanted) = &mut self.pretended;
+        *wanted += drafts.len() as f64 * f64::from(share);
+        let accepted = (*wanted as usize).saturating_sub(*done).min(drafts.len());
+        *done += accepted;
+        accepted
+    }
+}
+
+impl Session {
+    /// Drafts from here on, or no longer.
+    ///
+    /// # Errors
+    /// If the drafter is for another model.
+    pub fn draft(&mut self, options: Option<DraftOptions>) -> Result<(), RuntimeError> {
+        self.drop_ahead();
+        self.plans.forget_drafts();
+        let Some(mut options) = options else {
+            self.drafting = None;
+            return Ok(());
+        };
+        options.most = options.most.clamp(1, MOST_DRAFTS);
+        if let DraftSource::Drafter(drafter) = &options.source {
+            drafter.config().check(self.model.config())?;
+        }
+        self.keeps_hidden = matches!(options.source, DraftSource::Drafter(_));
+        let cost = self.draft_cost(&options.source);
+        self.drafting = Some(Drafting::new(options, cost));
+        Ok(())
+    }
+
+    /// What has become of drafts so far; `None` where nothing is drafted.
+    pub fn draft_counts(&self) -> Option<DraftCounts> {
+        self.drafting.as_ref().map(|drafting| drafting.counts)
+    }
+
+    /// What a draft costs, where a step costs one: guessing it, and checking it beside others.
+    fn draft_cost(&self, source: &DraftSource) -> f64 {
+        let config = self.model.config();
+        let checking = match (self.model.device(), config.experts) {
+            // Others use other experts, whose weights are read too.
+            (Device::Gpu(_), Some(_)) => 0.3,
+            // Launches take most of the time, and a few tokens take as many as one.
+            (Device::Gpu(_), None) => 0.15,
+            (Device::Cpu, _) => 0.45,
+        };
+        let guessing = match source {
+            DraftSource::Text => 0.0,
+            DraftSource::Drafter(drafter) => {
+                drafter.config().layers.len() as f64 / config.layers.len() as f64
+            }
+        };
+        checking + guessing
+    }
+
+    /// Whether the next token shall come from a round with drafts.
+    pub(super) fn drafts_now(&self) -> bool {
+        let Some(drafting) = &self.drafting else { return false };
+        let length = drafting.gain.length();
+        let found = match drafting.options.source {
+            DraftSource::Drafter(_) => length > 0,
+            DraftSource::Text => !look_up(&self.tokens, length).is_empty(),
+        };
+        found || !drafting.chosen.is_empty()
+    }
+
+    /// The next token, from a round with drafts if none is left of the last one; `None` at the end of the context.
+    pub(super) async fn next_drafted(&mut self, pick: Pick) -> Result<Option<u32>, RuntimeError> {
+        if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen_by != Some(pick)) {
+            self.drop_ahead();
+        }
+        if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen.is_empty()) {
+            self.ahead.clear();
+            self.ahead_pick = None;
+            self.round(pick).await?;
+        }
+        let drafting = self.drafting.as_mut().expect("only those who draft come here");
+        let token = drafting.chosen.pop_front().expect("a round chooses a token");
+        self.filled += 1;
+        self.tokens.push(token);
+        Ok(Some(token))
+    }
+
+    /// Guesses, checks, and keeps what was chosen.
+    async fn round(&mut self, pick: Pick) -> Result<(), RuntimeError> {
+        self.keep(self.tokens.len() - 1);
+        self.prefill(&mut |_| true).await?;
+        let room = self.context - 1 - self.filled;
+        let mut drafting = self.drafting.take().expect("only those who draft come here");
+        let result = self.checked(&mut drafting, pick, room).await;
+        self.drafting = Some(drafting);
+        result
+    }
+
+    async fn checked(
+        &mut self,
+        drafting: &mut Drafting,
+        pick: Pick,
+        room: usize,
+    ) -> Result<(), RuntimeError> {
+        let rows = drafting.options.most + 1;
+        let length = drafting.gain.length().min(room);
+        let last = self.tokens.last().copied().unwrap_or(0);
+        let mut known = vec![last];
+        let mut count = 1;
+        let want = want_each(pick);
+        let model = self.model.clone();
+        self.ready(want, rows).await?;
+        match (&drafting.options.source, drafting.hidden) {
+            (DraftSource::Text, _) => {
+                known.extend(look_up(&self.tokens, length));
+                count = known.len();
+                self.write_drafts(want, rows, &known).await?;
+            }
+            (DraftSource::Drafter(drafter), Some((filled, row)))
+                if filled == self.filled && length > 0 =>
+            {
+                let drafter = drafter.clone();
+                self.write_drafts(want, rows, &known).await?;
+                self.guess(drafting, &drafter, (length, row)).await?;
+                count += length;
+            }
+            (DraftSource::Drafter(_), _) => self.write_drafts(want, rows, &known).await?,
+        }
+        let range = self.filled..self.filled + count;
+        self.write_each(want, rows, &range).await?;
+        let seed = match pick {
+            Pick::Greedy => 0,
+            Pick::Drawn { seed, .. } => seed,
+        };
+        let ready = self.ready(want, rows).await?;
+        if let Pick::Drawn { draw, .. } = pick {
+            ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
+        }
+        let chosen = ready.result.expect("a list that chooses has a result");
+        let wanted: Vec<Value> = [chosen].into_iter().chain(ready.drafts()).collect();
+        let results = ready.run_reading(&model.0, &step(&range, seed), &wanted).await?;
+        self.written = self.written.max(range.end);
+        let (chosen, drafts) = match results.wait().await?.as_slice() {
+            [Data::U32(chosen), Data::U32(drafts)] => (chosen.clone(), drafts[1..count].to_vec()),
+            // The list is cut, and the drafts are in another part of it.
+            [Data::U32(chosen)] => (chosen.clone(), self.drafts(rows).await?[1..count].to_vec()),
+            other => panic!("chosen tokens and drafts are ids, not {other:?}"),
+        };
+        let accepted = drafting.accepted(&drafts, &chosen);
+        drafting.gain.learn(drafts.len(), accepted);
+        drafting.counts.rounds += 1;
+        drafting.counts.drafted += drafts.len();
+        drafting.counts.accepted += accepted;
+        drafting.chosen.extend(drafts.iter().take(accepted).copied().chain([chosen[accepted]]));
+        drafting.chosen_by = Some(pick);
+        drafting.hidden = Some((self.filled + accepted + 1, accepted));
+        Ok(())
+    }
+
+    /// The last token and what is drafted behind it.
+    async fn write_drafts(
+        &mut self,
+        want: Want,
+        rows: usize,
+        known: &[u32],
+    ) -> Result<(), RuntimeError> {
+        let mut ids = known.to_vec();
+        ids.resize(rows, 0);
+        self.ready(want, rows).await?.write_ids(Inputs::DRAFTS, &ids);
+        Ok(())
+    }
+
+    /// Positions of the tokens, and rows of the table where that is not on the device: then the drafts must be known here.
+    async fn write_each(
+        &mut self,
+        want: Want,
+        rows: usize,
+        range: &std::ops::Range<usize>,
+    ) -> Result<(), RuntimeError> {
+        self.write_positions(want, rows, range.clone()).await?;
+        if self.model.0.table_resident || self.model.config().per_layer.is_none() {
+            return Ok(());
+        }
+        let mut ids = self.drafts(rows).await?;
+        ids.truncate(range.len());
+        let width = self.model.config().table_width();
+        if let Some(mut numbers) = self.model.0.table_rows(&ids).await? {
+            numbers.resize(rows * width, 0.0);
+            self.ready(want, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
+        }
+        Ok(())
+    }
+
+    /// The last token and drafts behind it, as the device has them.
+    async fn drafts(&self, rows: usize) -> Result<Vec<u32>, RuntimeError> {
+        let bytes = self.memory.read(Inputs::DRAFTS, &Type::u32([rows])).await?.unwrap_or_default();
+        let id = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+        Ok(bytes.chunks_exact(4).map(id).collect())
+    }
+
+    /// Lets the drafter write drafts behind the last token.
+    async fn guess(
+        &mut self,
+        drafting: &mut Drafting,
+        drafter: &Drafter,
+        (drafts, row): (usize, usize),
+    ) -> Result<(), RuntimeError> {
+        if !drafting.plans.contains_key(&drafts) {
+            let list = self.draft_list(drafting, drafter, drafts);
+            let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
+            drafting.plans.insert(drafts, plan);
+        }
+        let plan = &drafting.plans[&drafts];
+        plan.run(&self.write_guess(plan, drafter, row))?;
+        Ok(())
+    }
+
+    fn draft_list(&self, drafting: &Drafting, drafter: &Drafter, drafts: usize) -> Graph {
+        let pass = DraftPass {
+            drafts,
+            rows: drafting.options.most + 1,
+            context: self.context,
+            ring: self.ring,
+            cache: self.options.cache.into(),
+        };
+        draft(&drafter.0.config, self.model.config(), &drafter.0.catalog, &pass).graph
+    }
+
+    /// Writes all a list of drafts reads; returns the step it runs with.
+    fn write_guess(&self, plan: &Plan, drafter: &Drafter, row: usize) -> Step {
+        let inner = &drafter.0;
+        if !inner.members.is_empty() {
+            plan.write_ids(DraftInputs::MEMBERS, inner.members.clone());
+        }
+        let last = self.tokens.last().copied().unwrap_or(0);
+        plan.write_ids(Inputs::TOKEN, vec![last]);
+        plan.write_ids(DraftInputs::ROW, vec![row as u32]);
+        // Drafts stand where the last token does; what they see ends before it.
+        for (name, table) in inner.positions(self.filled) {
+            plan.write_numbers(name, table);
+        }
+        Step { position: (self.filled - 1) as u32, count: 1, ..Step::default() }
+    }
+
+    /// The drafts behind the last token, with the drafter's logits and hidden states; nothing where no drafter is at work, or
+    /// nothing was chosen yet.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn trace_drafts(
+        &mut self,
+        drafts: usize,
+    ) -> Result<Option<DraftTrace>, RuntimeError> {
+        let Some(drafting) = &self.drafting else { return Ok(None) };
+        let (DraftSource::Drafter(drafter), Some((filled, row))) =
+            (&drafting.options.source, drafting.hidden)
+        else {
+            return Ok(None);
+        };
+        if filled != self.filled {
+            return Ok(None);
+        }
+        let (drafter, drafts) = (drafter.clone(), drafts.clamp(1, drafting.options.most));
+        let mut list = self.draft_list(drafting, &drafter, drafts);
+        let mut values = keep_tapped(&mut list);
+        let names: Vec<_> = values.iter().map(|value| list.info(*value).clone()).collect();
+        let state =
+            |(_, info): &(Value, &ValueInfo)| info.origin == Origin::State(Inputs::DRAFTS.into());
+        values.extend(list.values().find(state).map(|(value, _)| value));
+        let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
+        let step = self.write_guess(&plan, &drafter, row);
+        let mut data = plan.run_reading(&step, &values).await?.wait().await?;
+        let ids = match data.pop() {
+            Some(Data::U32(ids)) => ids[1..=drafts].to_vec(),
+            other => panic!("drafts are ids, not {other:?}"),
+        };
+        let taps = names.iter().zip(data).map(|(info, data)| tap(info, data)).collect();
+        Ok(Some(DraftTrace { ids, taps }))
+    }
+
+    /// A token was written without drafts.
+    pub(super) fn undrafted(&mut self) {
+        if let Some(drafting) = &mut self.drafting {
+            drafting.gain.rested();
+            drafting.hidden = None;
+        }
+    }
+}
+
+fn want_each(pick: Pick) -> Want {
+    match pick {
+        Pick::Greedy => Want::GreedyEach,
+        Pick::Drawn { .. } => Want::DrawnEach,
+    }
+}

@@ -1,0 +1,125 @@
+//! Denoising step by step against the reference, and whole texts.
+
+use std::{ops::ControlFlow, rc::Rc};
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    Denoiser,
+    denoise::{Block, DenoiseOptions, Denoised, StepInputs},
+    model::CacheType,
+};
+use rullama_source::MemorySource;
+use rullama_testkit::golden;
+
+use crate::golden::{Golden, devices};
+
+fn file() -> Gguf {
+    let bytes = golden("diffusion/micro-diffusion-BF16.gguf");
+    block_on(Gguf::open(Rc::new(MemorySource::new("diffusion.gguf", bytes)))).expect("it opens")
+}
+
+fn model(device: &Device) -> Denoiser {
+    let mut go_on = |_| ControlFlow::Continue(());
+    block_on(Denoiser::load(file(), device.clone(), &mut go_on)).expect("the model loads")
+}
+
+fn error(made: &[f32], wanted: &[f32]) -> f32 {
+    assert_eq!(made.len(), wanted.len());
+    made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn steps_are_the_references() {
+    let golden = Golden::at("diffusion/golden.safetensors");
+    for device in devices() {
+        let model = model(&device);
+        let mut session = model.session(Some(128), CacheType::F32).expect("a session");
+        block_on(session.read(&golden.ids("prompt"))).expect("the prompt is read");
+        for step in 0..3 {
+            let inputs = StepInputs {
+                temperature: 1.0,
+                bound: 0.5,
+                uniform: vec![0.5; 24],
+                noise: (0..24).map(|i| 600 + i).collect(),
+            };
+            let canvas = golden.ids(&format!("canvas{step}"));
+            let made = block_on(session.trace(&canvas, step > 0, &inputs)).expect("a step");
+            let name = |what: &str| format!("step{step}.{what}");
+            let place = format!("step {step} on {}", device.name());
+            let off = error(&made.logits, &golden.f32(&name("logits")));
+            assert!(off < 1e-3, "{place}: logits are off by {off}");
+            let off = error(&made.entropy, &golden.f32(&name("entropy")));
+            assert!(off < 1e-3, "{place}: entropies are off by {off}");
+            assert_eq!(made.best, golden.ids(&name("argmax")), "{place}");
+            // Places that are not accepted have noise.
+            let noise = |(place, id): (usize, &u32)| u32::from(*id != 600 + place as u32);
+            let accepted: Vec<u32> = made.canvas.iter().enumerate().map(noise).collect();
+            let wanted = golden.ids(&name("accepted"));
+            assert_eq!(accepted, wanted, "{place}");
+            assert_eq!(made.numbers[2] as u32, wanted.iter().sum::<u32>(), "{place}");
+        }
+    }
+}
+
+fn written(
+    model: &Denoiser,
+    options: &DenoiseOptions,
+    blocks: usize,
+) -> (Vec<Block>, Vec<Denoised>) {
+    let mut session = model.session(Some(160), CacheType::F16).expect("a session");
+    let prompt = Golden::at("diffusion/golden.safetensors").ids("prompt");
+    block_on(session.read(&prompt)).expect("the prompt is read");
+    let mut steps = Vec::new();
+    let mut written = Vec::new();
+    for _ in 0..blocks {
+        let mut each = |step: &Denoised| {
+            steps.push(step.clone());
+            ControlFlow::Continue(())
+        };
+        let block = block_on(session.denoise(options, &mut each)).expect("no failure");
+        let block = block.expect("nobody ended it");
+        block_on(session.read(&block.tokens)).expect("room for it");
+        written.push(block);
+    }
+    (written, steps)
+}
+
+#[test]
+fn seeds_give_the_same_text_and_others_another() {
+    let model = model(&Device::Cpu);
+    let options = |seed| {
+        let mut options = model.options(seed);
+        options.settle.steps = 4;
+        DenoiseOptions { watch: true, ..options }
+    };
+    let (one, steps) = written(&model, &options(1), 2);
+    assert_eq!(one, written(&model, &options(1), 2).0);
+    assert_ne!(one, written(&model, &options(2), 2).0);
+    assert!(one.iter().all(|block| block.tokens.len() == 24 && block.steps == 4), "{one:?}");
+    assert_ne!(one[0], one[1], "blocks draw numbers of their own");
+    assert_eq!(steps[3].tokens, one[0].tokens, "a block is the likeliest tokens of its last step");
+    assert!(steps.iter().all(|step| step.accepted > 0 && step.entropy > 0.0), "{steps:?}");
+}
+
+#[test]
+fn a_sure_and_stable_canvas_ends() {
+    let model = model(&Device::Cpu);
+    let mut options = model.options(1);
+    // So sure that stability alone decides.
+    (options.settle.confidence, options.settle.stability) = (f32::MAX, 0);
+    assert_eq!(written(&model, &options, 1).0[0].steps, 1);
+    options.settle.stability = 1;
+    assert!(written(&model, &options, 1).0[0].steps > 1);
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let model = model(&Device::Cpu);
+    assert!(model.session(Some(24), CacheType::F16).is_err(), "no room for a prompt");
+    let mut session = model.session(Some(64), CacheType::F16).expect("a session");
+    let error = block_on(session.read(&[5; 50])).expect_err("no room for a canvas");
+    assert!(error.to_string().contains("64"), "{error}");
+    assert!(block_on(session.read(&[9999])).is_err());
+}

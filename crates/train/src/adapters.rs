@@ -1,0 +1,166 @@
+//! Which weights get adapters, and what adapters begin with.
+
+use rullama_adapter::{Adapter, Format, Pair, Target, module};
+use rullama_models::{
+    Learner,
+    gemma4::{gradient_of, trainable},
+};
+use rullama_runtime::Model;
+
+use crate::{error::TrainError, order::Random};
+
+/// A new adapter.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AdapterOptions {
+    /// The inner size of its pairs.
+    pub rank: usize,
+    /// The product of a pair is multiplied with `alpha / rank`.
+    pub alpha: f32,
+    /// Kinds of weights that get a pair, by their names in GGUF files or checkpoints; all projections of layers if there are none.
+    pub targets: Vec<String>,
+    /// Where its random numbers come from.
+    pub seed: u64,
+}
+
+/// Kinds of weights in GGUF files and in checkpoints.
+const KINDS: [(&str, &str); 10] = [
+    ("attn_q", "q_proj"),
+    ("attn_k", "k_proj"),
+    ("attn_v", "v_proj"),
+    ("attn_output", "o_proj"),
+    ("ffn_gate", "gate_proj"),
+    ("ffn_up", "up_proj"),
+    ("ffn_down", "down_proj"),
+    ("inp_gate", "per_layer_input_gate"),
+    ("proj", "per_layer_projection"),
+    ("per_layer_model_proj", "per_layer_model_projection"),
+];
+/// Kinds that get a pair if none are named.
+const USUAL: usize = 7;
+
+/// The weights of a model that these targets mean, by name without `.weight`.
+///
+/// # Errors
+/// If the model has none of a kind.
+pub fn weights_of(model: &Model, targets: &[String]) -> Result<Vec<String>, TrainError> {
+    let all = trainable(model.config(), model.catalog());
+    let kind_of = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let named = |target: &String| {
+        let known = KINDS.iter().find(|(gguf, peft)| target == gguf || target == peft);
+        let kind = known.map_or(target.as_str(), |(gguf, _)| gguf);
+        if all.iter().any(|name| kind_of(name) == kind) {
+            return Ok(kind.to_owned());
+        }
+        let mut known: Vec<String> = all.iter().map(|name| kind_of(name)).collect();
+        known.sort_unstable();
+        known.dedup();
+        Err(TrainError::NoSuchTarget { target: target.clone(), known: known.join(", ") })
+    };
+    let kinds: Vec<String> = if targets.is_empty() {
+        KINDS[..USUAL].iter().map(|(gguf, _)| (*gguf).to_owned()).collect()
+    } else {
+        targets.iter().map(named).collect::<Result<_, _>>()?
+    };
+    Ok(all.into_iter().filter(|name| kinds.contains(&kind_of(name))).collect())
+}
+
+/// An adapter that changes nothing yet: `A` is random, `B` is zero.
+///
+/// # Errors
+/// If an option makes no sense, or the model has no such weights.
+pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainError> {
+    if options.rank == 0 || options.rank > 1024 {
+        let (option, value) = ("the rank", options.rank.to_string());
+        return Err(TrainError::Option { option, value, wanted: "choose 1 to 1024" });
+    }
+    if !options.alpha.is_finite() || options.alpha <= 0.0 {
+        let (option, value) = ("alpha", options.alpha.to_string());
+        return Err(TrainError::Option { option, value, wanted: "choose a number above 0" });
+    }
+    let mut pairs = Vec::new();
+    for (stream, name) in (0u64..).zip(weights_of(model, &options.targets)?) {
+        let tensor = format!("{name}.weight");
+        let Target::Matrix { rows, columns } = target(model, &tensor) else { continue };
+        // As PEFT does it: uniform, within one over the root of the inputs.
+        let bound = (columns as f64).sqrt().recip();
+        let mut random = Random::new(options.seed, stream);
+        let a = (0..options.rank * columns).map(|_| ((random.unit() * 2.0 - 1.0) * bound) as f32);
+        pairs.push(Pair {
+            tensor,
+            rank: options.rank,
+            rows,
+            columns,
+            a: a.collect(),
+            b: vec![0.0; rows * options.rank],
+            scale: options.alpha / options.rank as f32,
+        });
+    }
+    pairs.sort_by(|a, b| a.tensor.cmp(&b.tensor));
+    Ok(Adapter {
+        name: "a new adapter".into(),
+        format: Format::Peft,
+        architecture: None,
+        base_model: None,
+        pairs,
+        ignored: Vec::new(),
+    })
+}
+
+/// The pairs of an adapter that can go on learning on this model.
+pub(crate) fn fitting(model: &Model, adapter: &Adapter) -> Result<Vec<Pair>, TrainError> {
+    let fit = adapter.fit("gemma4", |tensor| target(model, tensor))?;
+    Ok(fit.pairs.into_iter().cloned().collect())
+}
+
+/// What a model has under a tensor's name that can learn.
+fn target(model: &Model, tensor: &str) -> Target {
+    let Some(name) = tensor.strip_suffix(".weight") else { return Target::Absent };
+    let known = trainable(model.config(), model.catalog()).iter().any(|known| known == name);
+    match model.catalog().get(tensor) {
+        Some(ty) if known => Target::Matrix { rows: ty.shape.rows(), columns: ty.shape.width() },
+        _ if unused(model, name) => Target::Unused,
+        _ => Target::Absent,
+    }
+}
+
+/// Whether a weight would be the keys or values of a layer that uses another one's, or of one whose values are its keys.
+fn unused(model: &Model, name: &str) -> bool {
+    let Some((index, kind)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'))
+    else {
+        return false;
+    };
+    let layer = index.parse().ok().and_then(|index: usize| model.config().layers.get(index));
+    matches!(kind, "attn_k" | "attn_v") && layer.is_some_and(|layer| !layer.owns_cache())
+}
+
+/// What the lists are told of an adapter.
+pub(crate) fn adapted(pairs: &[Pair]) -> Vec<Learner> {
+    let one = |pair: &Pair| Learner {
+        name: base(&pair.tensor).into(),
+        rank: pair.rank,
+        scale: pair.scale,
+    };
+    pairs.iter().map(one).collect()
+}
+
+/// The states of a pair: `A` and `B`.
+pub(crate) fn states(pair: &Pair) -> [String; 2] {
+    ["lora_a", "lora_b"].map(|part| format!("{}.{part}", base(&pair.tensor)))
+}
+
+/// The states of their gradients.
+pub(crate) fn gradient_states(pair: &Pair) -> [String; 2] {
+    states(pair).map(|name| gradient_of(&name))
+}
+
+/// What a pair's gradients are called in files: `layers.0.self_attn.q_proj.lora_A` and `.lora_B`, by the module's name in checkpoints
+/// without what stands in front of the layers.
+pub fn gradient_name(tensor: &str) -> [String; 2] {
+    let module = module(tensor).unwrap_or_else(|| tensor.to_owned());
+    let short = module.strip_prefix("model.language_model.").unwrap_or(&module);
+    [format!("{short}.lora_A"), format!("{short}.lora_B")]
+}
+
+fn base(tensor: &str) -> &str {
+    tensor.strip_suffix(".weight").unwrap_or(tensor)
+}

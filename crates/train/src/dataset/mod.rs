@@ -1,0 +1,176 @@
+//! What an adapter learns from: lines of JSON as tokens, some of which are learned and the others given.
+
+mod line;
+mod pack;
+
+use rullama_models::gemma4::TrainPass;
+use rullama_runtime::Model;
+use rullama_tokenizer::Render;
+use sha2::{Digest, Sha256};
+
+pub use pack::packed;
+
+use crate::{error::TrainError, order::shuffled};
+
+/// Tokens, and which of them are learned.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Example {
+    /// The tokens.
+    pub ids: Vec<u32>,
+    /// Whether each of them is learned, from the tokens before it; the first one never is.
+    pub learned: Vec<bool>,
+    /// For each token the first one it sees: where its own example begins, if several are packed together.
+    pub starts: Vec<u32>,
+}
+
+/// How lines become tokens.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DataOptions {
+    /// Prompts and completions are joined as they are, instead of being a user's and the model's turn.
+    pub raw: bool,
+    /// Most tokens of an example; longer ones are cut at their end.
+    pub longest: Option<usize>,
+}
+
+/// Examples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dataset {
+    /// The examples.
+    pub examples: Vec<Example>,
+    /// How many were cut.
+    pub cut: usize,
+    /// How many had nothing left to learn when they were cut, and are not among the examples.
+    pub dropped: usize,
+}
+
+impl Example {
+    /// All tokens behind the first `given` are learned.
+    pub fn behind(ids: Vec<u32>, given: usize) -> Self {
+        let learned = (0..ids.len()).map(|i| i > 0 && i >= given).collect();
+        Self::new(ids, learned)
+    }
+
+    /// Tokens, and which of them are learned.
+    pub(crate) fn new(ids: Vec<u32>, mut learned: Vec<bool>) -> Self {
+        learned.resize(ids.len(), false);
+        if let Some(first) = learned.first_mut() {
+            *first = false;
+        }
+        let starts = vec![0; ids.len()];
+        Self { ids, learned, starts }
+    }
+
+    /// How many tokens are learned.
+    pub fn targets(&self) -> usize {
+        self.learned.iter().filter(|learned| **learned).count()
+    }
+
+    /// The rows that have a target, and the targets: a token is learned from the row before it.
+    pub(crate) fn rows(&self) -> (Vec<u32>, Vec<u32>) {
+        let learned = (1..self.ids.len()).filter(|i| self.learned[*i]);
+        // Fits: a list has fewer than 2^32 rows.
+        learned.map(|i| (i as u32 - 1, self.ids[i])).unzip()
+    }
+
+    fn cut(&mut self, longest: usize) -> bool {
+        let longer = self.ids.len() > longest;
+        self.ids.truncate(longest);
+        self.learned.truncate(longest);
+        self.starts.truncate(longest);
+        longer
+    }
+}
+
+impl Dataset {
+    /// Reads lines of JSON; empty lines are skipped.
+    ///
+    /// # Errors
+    /// If a line cannot be used: the error has its number.
+    pub fn of_lines(model: &Model, text: &str, options: DataOptions) -> Result<Self, TrainError> {
+        let mut data = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let line = line.trim_start_matches('\u{feff}').trim();
+            if line.is_empty() {
+                continue;
+            }
+            let mut example = line::example(model, line, options)
+                .map_err(|why| TrainError::Line { line: index + 1, why })?;
+            if options.longest.is_some_and(|longest| example.cut(longest)) {
+                data.cut += 1;
+            }
+            if example.targets() == 0 {
+                data.dropped += 1;
+            } else {
+                data.examples.push(example);
+            }
+        }
+        if data.examples.is_empty() { Err(TrainError::NoTargets) } else { Ok(data) }
+    }
+
+    /// Sets a share of the examples aside, chosen by a seed: what is learned from, and what is not.
+    ///
+    /// # Errors
+    /// If one side would be empty.
+    pub fn split(self, share: f64, seed: u64) -> Result<(Vec<Example>, Vec<Example>), TrainError> {
+        let all = self.examples.len();
+        if share <= 0.0 {
+            return Ok((self.examples, Vec::new()));
+        }
+        let aside = (all as f64 * share).round().max(1.0) as usize;
+        if aside >= all || !share.is_finite() {
+            return Err(TrainError::Split { split: share, examples: all });
+        }
+        let mut chosen = vec![false; all];
+        shuffled(all, seed, u64::MAX).into_iter().take(aside).for_each(|i| chosen[i] = true);
+        let mut sides = (Vec::new(), Vec::new());
+        for (example, chosen) in self.examples.into_iter().zip(chosen) {
+            if chosen { sides.1.push(example) } else { sides.0.push(example) }
+        }
+        Ok(sides)
+    }
+}
+
+/// Tokens of the longest example, and most targets of one.
+pub fn largest(examples: &[Example]) -> (usize, usize) {
+    let tokens = examples.iter().map(|example| example.ids.len()).max().unwrap_or(0);
+    let targets = examples.iter().map(Example::targets).max().unwrap_or(0);
+    (tokens, targets)
+}
+
+/// Tells examples from others.
+pub(crate) fn fingerprint(examples: &[Example]) -> String {
+    let mut hash = Sha256::new();
+    for example in examples {
+        let learned = example.learned.iter().map(|learned| u32::from(*learned));
+        let all = example.ids.iter().copied().chain(learned).chain([TrainPass::NONE]);
+        all.for_each(|number| hash.update(number.to_le_bytes()));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A stretch of an example's text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// What it says.
+    pub text: String,
+    /// Whether it is learned.
+    pub learned: bool,
+}
+
+/// An example as text: which stretches are given, and which are learned.
+///
+/// # Errors
+/// If the model's vocabulary is broken.
+pub fn preview(model: &Model, example: &Example) -> Result<Vec<Stretch>, TrainError> {
+    let tokenizer = model.tokenizer()?;
+    let mut stretches = Vec::new();
+    let mut first = 0;
+    for end in 1..=example.ids.len() {
+        if end == example.ids.len() || example.learned[end] != example.learned[first] {
+            let text = tokenizer.decode(&example.ids[first..end], Render::All);
+            stretches.push(Stretch { text, learned: example.learned[first] });
+            first = end;
+        }
+    }
+    Ok(stretches)
+}

@@ -1,0 +1,40 @@
+//! Several short examples in one sequence, which do not see each other.
+
+use super::Example;
+
+/// Puts examples one behind the other into sequences of at most `longest` tokens, in the order they have; longer examples stay
+/// alone. Positions go on, which changes nothing: only their differences count.
+pub fn packed(examples: &[Example], longest: usize) -> Vec<Example> {
+    let mut sequences: Vec<Example> = Vec::new();
+    for example in examples {
+        // The first sequence with room for it, so that little is left empty.
+        let fits = |sequence: &&mut Example| sequence.ids.len() + example.ids.len() <= longest;
+        match sequences.iter_mut().find(fits) {
+            None => sequences.push(example.clone()),
+            Some(sequence) => {
+                // Fits: a sequence is no longer than a list's rows.
+                let first = sequence.ids.len() as u32;
+                sequence.ids.extend(&example.ids);
+                sequence.learned.extend(&example.learned);
+                sequence.starts.extend(example.starts.iter().map(|start| start + first));
+            }
+        }
+    }
+    sequences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Example, packed};
+
+    #[test]
+    fn examples_share_sequences_and_keep_their_starts() {
+        let example = |length: u32| Example::behind((0..length).collect(), 1);
+        let sequences = packed(&[example(5), example(4), example(3), example(12)], 8);
+        let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
+        assert_eq!(lengths, [8, 4, 12]);
+        assert_eq!(sequences[0].starts, [0, 0, 0, 0, 0, 5, 5, 5]);
+        assert_eq!(sequences[0].targets(), 4 + 2);
+        assert!(!sequences[0].learned[5]);
+    }
+}

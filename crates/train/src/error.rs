@@ -1,0 +1,139 @@
+//! What can go wrong while an adapter learns.
+
+use rullama_adapter::AdapterError;
+use rullama_engine::EngineError;
+use rullama_runtime::RuntimeError;
+
+/// Why training cannot begin or go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrainError {
+    /// A line of the data cannot be used.
+    #[error("line {line} of the data: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        why: LineError,
+    },
+    /// There is nothing to learn from.
+    #[error(
+        "the data has no tokens to learn: give lines with a completion, an assistant's turn or a text"
+    )]
+    NoTargets,
+    /// The split leaves nothing on one side.
+    #[error(
+        "an evaluation split of {split} leaves no example on one side of {examples}; give more data or another split"
+    )]
+    Split {
+        /// What was asked for.
+        split: f64,
+        /// Examples there are.
+        examples: usize,
+    },
+    /// A weight that cannot be adapted.
+    #[error("this model has no weight {target:?} to adapt; choose from {known}")]
+    NoSuchTarget {
+        /// What was asked for.
+        target: String,
+        /// What there is.
+        known: String,
+    },
+    /// An option that makes no sense.
+    #[error("{option} cannot be {value}: {wanted}")]
+    Option {
+        /// Its name.
+        option: &'static str,
+        /// What was given.
+        value: String,
+        /// What is possible.
+        wanted: &'static str,
+    },
+    /// The memory does not suffice, even when every layer is computed twice.
+    #[error(
+        "training needs {need} bytes of GPU memory ({model} of them the model), but may use {budget}; give more memory, shorter sequences, a lower rank or fewer targets"
+    )]
+    DoesNotFit {
+        /// All of it.
+        need: u64,
+        /// Of it, the model's weights.
+        model: u64,
+        /// What there is.
+        budget: u64,
+    },
+    /// Experts that the host computes have no gradient.
+    #[error(
+        "{layers} layers have their experts on the host, which cannot train them: give the GPU more memory, or train on the CPU"
+    )]
+    HostExperts {
+        /// How many layers.
+        layers: usize,
+    },
+    /// The loss is no number any more.
+    #[error("the loss of step {step} is {loss}: lower the learning rate, or clip gradients")]
+    Diverged {
+        /// The step, from 1.
+        step: u32,
+        /// The loss.
+        loss: f64,
+    },
+    /// A checkpoint that does not belong to this run, or is damaged.
+    #[error("the checkpoint {why}")]
+    Checkpoint {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The adapter to begin with cannot be used.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+    /// The model failed.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// The device failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// What is wrong with a line of the data.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LineError {
+    /// It is no JSON.
+    #[error("{0}")]
+    Json(#[from] serde_json::Error),
+    /// It is JSON, but none of the kinds there are.
+    #[error(
+        "it has none of \"messages\", \"prompt\" with \"completion\", \"text\", or \"ids\" with \"n_prompt\""
+    )]
+    Unknown,
+    /// A field is missing or has another type.
+    #[error("{field:?} must be {wanted}")]
+    Field {
+        /// Its name.
+        field: &'static str,
+        /// What it must be.
+        wanted: &'static str,
+    },
+    /// A conversation without an answer.
+    #[error("the conversation has no assistant's turn to learn")]
+    NoAssistant,
+    /// Nothing is left to learn.
+    #[error("it has no token to learn: {tokens} tokens, of which {prompt} are given")]
+    Empty {
+        /// Tokens of the line.
+        tokens: usize,
+        /// Tokens before the first that is learned.
+        prompt: usize,
+    },
+    /// A token is not in the vocabulary.
+    #[error("there is no token {id}: the vocabulary has {count}")]
+    NoSuchToken {
+        /// The id.
+        id: u64,
+        /// Tokens there are.
+        count: usize,
+    },
+    /// The conversation cannot be rendered, or the model has no vocabulary.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+}

@@ -1,0 +1,377 @@
+//! One step of training: gradients of several sequences, then an update. Everything but the loss stays on the device.
+
+use rullama_adapter::{Adapter, Format, Pair};
+use rullama_engine::{
+    cpu::Data,
+    executor::{Memory, Plan},
+    graph::{Step, Type, Value},
+    ops::AdamWStep,
+};
+use rullama_models::{
+    Parameter,
+    gemma4::{Inputs, TrainPass, train_list},
+};
+use rullama_runtime::Model;
+
+use crate::{
+    adapters::{fitting, gradient_name, gradient_states, states},
+    dataset::Example,
+    error::TrainError,
+    memory::{Need, Shape, need, pass},
+    update::{LIMIT, SETTINGS, ZERO, moments_of, update_list},
+};
+
+/// How adapters are updated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Share of an adapter's inputs that is left out.
+    pub dropout: f32,
+    /// The longest the gradients may be together.
+    pub clip: Option<f32>,
+    /// Decoupled weight decay.
+    pub decay: f32,
+    /// Decay of the first moment.
+    pub beta1: f32,
+    /// Decay of the second moment.
+    pub beta2: f32,
+    /// Keeps the division finite.
+    pub eps: f32,
+    /// GPU memory that may be used, the model's included; as many layers are computed twice as that asks for.
+    pub memory: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dropout: 0.0,
+            clip: Some(1.0),
+            decay: 0.0,
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            memory: None,
+        }
+    }
+}
+
+/// The sequences of one step.
+pub type Batch<'a> = &'a [&'a Example];
+
+/// An adapter that learns.
+#[derive(Debug)]
+pub struct Trainer {
+    model: Model,
+    settings: Settings,
+    pairs: Vec<Pair>,
+    parameters: Vec<Parameter>,
+    pass: TrainPass,
+    need: Need,
+    memory: Memory,
+    learn: Ready,
+    update: Plan,
+    /// Made when it is first needed.
+    measure: Option<Ready>,
+    /// Updates so far.
+    steps: u32,
+}
+
+/// A training list made ready.
+#[derive(Debug)]
+struct Ready {
+    plan: Plan,
+    loss: Value,
+}
+
+impl Trainer {
+    /// Puts an adapter beside a model, ready to learn from sequences of this shape.
+    ///
+    /// # Errors
+    /// If the adapter does not fit the model, or there is no memory.
+    pub async fn new(
+        model: &Model,
+        adapter: &Adapter,
+        shape: Shape,
+        settings: Settings,
+    ) -> Result<Self, TrainError> {
+        if model.host_experts() > 0 {
+            return Err(TrainError::HostExperts { layers: model.host_experts() });
+        }
+        if !(0.0..1.0).contains(&settings.dropout) {
+            let (option, value) = ("dropout", settings.dropout.to_string());
+            return Err(TrainError::Option { option, value, wanted: "choose 0 to less than 1" });
+        }
+        let pairs = fitting(model, adapter)?;
+        let need = need(model, &pairs, shape, settings.memory)?;
+        let pass = TrainPass {
+            again: need.again,
+            dropout: settings.dropout,
+            ..pass(model, &pairs, shape)
+        };
+        let mut memory = Memory::new(model.device());
+        let list = train_list(model.config(), model.catalog(), &pass);
+        let parameters = list.parameters;
+        let learn = Ready {
+            plan: Plan::new(list.graph, model.weights(), &mut memory).await?,
+            loss: list.loss,
+        };
+        write_positions(model, &learn.plan, pass.tokens);
+        let update = update_list(&parameters, settings.clip.is_some());
+        let update = Plan::new(update, model.weights(), &mut memory).await?;
+        let mut trainer = Self {
+            model: model.clone(),
+            settings,
+            pairs,
+            parameters,
+            pass,
+            need,
+            memory,
+            learn,
+            update,
+            measure: None,
+            steps: 0,
+        };
+        for pair in trainer.pairs.clone() {
+            let [a, b] = states(&pair);
+            trainer.write_state(&a, &pair.a);
+            trainer.write_state(&b, &pair.b);
+        }
+        Ok(trainer)
+    }
+
+    /// What it takes on a GPU, and how many layers are computed twice.
+    pub fn need(&self) -> Need {
+        self.need
+    }
+
+    /// Numbers that learn.
+    pub fn parameters(&self) -> usize {
+        self.pairs.iter().map(Pair::parameters).sum()
+    }
+
+    /// Updates so far.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Bytes on the GPU now.
+    pub fn gpu_bytes(&self) -> u64 {
+        let measure = self.measure.as_ref().map_or(0, |ready| ready.plan.gpu_bytes());
+        let plans = self.learn.plan.gpu_bytes() + self.update.gpu_bytes() + measure;
+        self.model.gpu_bytes() + self.memory.gpu_bytes() + plans
+    }
+
+    /// Adds the gradients of some sequences up, and gives their mean loss. `seed` is that of dropout.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn gradients_of(&mut self, batch: Batch<'_>, seed: u32) -> Result<f64, TrainError> {
+        let ready = &self.learn;
+        let targets: usize = batch.iter().map(|example| example.targets()).sum();
+        ready.plan.write_numbers(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
+        run(&self.model, ready, &self.pass, &mut self.memory, batch, seed).await
+    }
+
+    /// Updates the adapter with the gradients so far, and forgets them.
+    ///
+    /// # Errors
+    /// If the device is gone.
+    pub fn update(&mut self, rate: f64) -> Result<(), TrainError> {
+        let Settings { clip, decay, beta1, beta2, eps, .. } = self.settings;
+        let step = AdamWStep {
+            rate: rate as f32,
+            beta1,
+            beta2,
+            eps,
+            decay,
+            gradient_scale: 1.0,
+            step: self.steps + 1,
+        };
+        self.update.write_numbers(SETTINGS, step.numbers().into());
+        if let Some(clip) = clip {
+            self.update.write_numbers(LIMIT, vec![clip]);
+            self.update.write_numbers(ZERO, vec![0.0]);
+        }
+        self.update.run(&Step::default())?;
+        self.steps += 1;
+        Ok(())
+    }
+
+    /// The mean loss of some sequences, from which nothing is learned.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
+        let pass = TrainPass { learns: false, dropout: 0.0, again: 0, ..self.pass.clone() };
+        if self.measure.is_none() {
+            let list = train_list(self.model.config(), self.model.catalog(), &pass);
+            let plan = Plan::new(list.graph, self.model.weights(), &mut self.memory).await?;
+            write_positions(&self.model, &plan, pass.tokens);
+            self.measure = Some(Ready { plan, loss: list.loss });
+        }
+        let ready = self.measure.as_ref().expect("it was made just now");
+        run(&self.model, ready, &pass, &mut self.memory, batch, 0).await
+    }
+
+    /// The mean loss of some sequences as the model predicts them without the adapter.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn base_loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
+        let mut kept = Vec::new();
+        for pair in self.pairs.clone() {
+            let [_, b] = states(&pair);
+            kept.push((b.clone(), self.read_state(&b, pair.b.len()).await?));
+            self.write_state(&b, &vec![0.0; pair.b.len()]);
+        }
+        let loss = self.loss_of(batch).await;
+        kept.iter().for_each(|(b, numbers)| self.write_state(b, numbers));
+        loss
+    }
+
+    /// The gradients since the last update, by name: `layers.0.self_attn.q_proj.lora_A`, with their shapes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn gradients(&self) -> Result<Vec<(String, [usize; 2], Vec<f32>)>, TrainError> {
+        let mut all = Vec::new();
+        for pair in &self.pairs {
+            let shapes = [[pair.rank, pair.columns], [pair.rows, pair.rank]];
+            let names = gradient_name(&pair.tensor).into_iter().zip(gradient_states(pair));
+            for ((name, state), shape) in names.zip(shapes) {
+                all.push((name, shape, self.read_state(&state, shape[0] * shape[1]).await?));
+            }
+        }
+        Ok(all)
+    }
+
+    /// Forgets the gradients since the last update.
+    pub fn forget_gradients(&mut self) {
+        for pair in self.pairs.clone() {
+            let [a, b] = gradient_states(&pair);
+            self.write_state(&a, &vec![0.0; pair.a.len()]);
+            self.write_state(&b, &vec![0.0; pair.b.len()]);
+        }
+    }
+
+    /// The adapter as it is now.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn adapter(&self) -> Result<Adapter, TrainError> {
+        let mut pairs = Vec::new();
+        for pair in &self.pairs {
+            let [a, b] = states(pair);
+            let a = self.read_state(&a, pair.a.len()).await?;
+            let b = self.read_state(&b, pair.b.len()).await?;
+            pairs.push(Pair { a, b, ..pair.clone() });
+        }
+        Ok(Adapter {
+            name: "trained".into(),
+            format: Format::Peft,
+            architecture: Some("gemma4".into()),
+            base_model: None,
+            pairs,
+            ignored: Vec::new(),
+        })
+    }
+
+    /// Everything that a later run needs to go on from here, by name: parameters and both of their moments.
+    pub(crate) async fn states(&self) -> Result<Vec<(String, Vec<f32>)>, TrainError> {
+        let mut all = Vec::new();
+        for Parameter { name, ty } in &self.parameters {
+            let [first, second] = moments_of(name);
+            for name in [name.clone(), first, second] {
+                let numbers = self.read_state(&name, ty.shape.len()).await?;
+                all.push((name, numbers));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The names and lengths of what [`Self::states`] gives.
+    pub(crate) fn state_lengths(&self) -> Vec<(String, usize)> {
+        let each = |Parameter { name, ty }: &Parameter| {
+            let [first, second] = moments_of(name);
+            [name.clone(), first, second].map(|name| (name, ty.shape.len()))
+        };
+        self.parameters.iter().flat_map(each).collect()
+    }
+
+    /// Goes on from where another run was.
+    pub(crate) fn set_states(&mut self, states: &[(String, Vec<f32>)], steps: u32) {
+        for (name, numbers) in states {
+            self.write_state(name, numbers);
+        }
+        self.steps = steps;
+    }
+
+    fn write_state(&mut self, name: &str, numbers: &[f32]) {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        self.memory.write(name, &Type::f32([numbers.len()]), &bytes);
+    }
+
+    async fn read_state(&self, name: &str, length: usize) -> Result<Vec<f32>, TrainError> {
+        let bytes = self.memory.read(name, &Type::f32([length])).await?;
+        let bytes = bytes.expect("plans have made the states of all parameters");
+        let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        Ok(bytes.chunks_exact(4).take(length).map(number).collect())
+    }
+}
+
+/// Positions of sequences do not change.
+fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
+    // Fits: a context has fewer than 2^24 tokens.
+    for (input, table) in model.rope_tables(0..tokens as u32) {
+        if plan.has(input) {
+            plan.write_numbers(input, table);
+        }
+    }
+}
+
+/// Runs a list over some sequences, one after the other: the mean of their losses.
+async fn run(
+    model: &Model,
+    ready: &Ready,
+    pass: &TrainPass,
+    memory: &mut Memory,
+    batch: Batch<'_>,
+    seed: u32,
+) -> Result<f64, TrainError> {
+    let plan = &ready.plan;
+    memory.write(TrainPass::LOSS, &Type::f32([1]), &0f32.to_le_bytes());
+    let mut loss = None;
+    for (index, example) in batch.iter().enumerate() {
+        let count = example.ids.len().min(pass.tokens);
+        let mut ids = example.ids[..count].to_vec();
+        if let Some(mut rows) = model.table_rows(&ids).await? {
+            rows.resize(pass.tokens * model.config().table_width(), 0.0);
+            plan.write_numbers(Inputs::PER_LAYER, rows);
+        }
+        ids.resize(pass.tokens, 0);
+        plan.write_ids(Inputs::IDS, ids);
+        // Tokens behind the end see themselves.
+        let mut starts = example.starts[..count].to_vec();
+        starts.extend((count..pass.tokens).map(|i| i as u32));
+        plan.write_ids(TrainPass::STARTS, starts);
+        let (mut rows, mut targets) = example.rows();
+        rows.resize(pass.supervised, TrainPass::NONE);
+        targets.resize(pass.supervised, TrainPass::NONE);
+        for (i, part) in pass.parts().enumerate() {
+            plan.write_ids(&TrainPass::rows_input(i), rows[part.clone()].to_vec());
+            plan.write_ids(&TrainPass::targets_input(i), targets[part].to_vec());
+        }
+        let seed = seed.wrapping_add((index as u32).wrapping_mul(0x9e37_79b9));
+        // Every row counts: those without a target say so themselves.
+        let step = Step { position: 0, count: pass.tokens as u32, seed, ..Step::default() };
+        if index + 1 == batch.len() {
+            loss = plan.run_reading(&step, &[ready.loss]).await?.wait().await?.pop();
+        } else {
+            plan.run(&step)?;
+        }
+    }
+    let targets: usize = batch.iter().map(|example| example.targets()).sum();
+    match loss {
+        Some(Data::F32(loss)) => Ok(f64::from(loss[0]) / targets.max(1) as f64),
+        _ => Ok(0.0),
+    }
+}

@@ -1,0 +1,4 @@
+//! Adapters that learn: against reference gradients and loss curves, on the CPU and on GPUs, and by what they learn.
+
+mod golden;
+mod parity;

@@ -1,0 +1,119 @@
+//! Gradients and 20 steps of the golden adapters: every layer kept, and every layer computed again.
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_train::{Settings, Shape, Trainer};
+
+use crate::golden::{Golden, adapter, devices, model, without_b};
+
+/// Relative, by Frobenius norms, per matrix.
+const GRADIENT: f64 = 1e-3;
+/// Relative, per point of a curve.
+const CURVE: f64 = 1e-3;
+
+const SETTINGS: Settings = Settings {
+    dropout: 0.0,
+    clip: None,
+    decay: 0.01,
+    beta1: 0.9,
+    beta2: 0.999,
+    eps: 1e-8,
+    memory: None,
+};
+
+fn trainer(name: &str, start: &str, device: &Device, memory: Option<u64>) -> (Trainer, Golden) {
+    let golden = Golden::of(name);
+    let family = name.rsplit_once('-').map_or(name, |(family, _)| family);
+    let adapter = match start {
+        "zero_b" => without_b(adapter(family)),
+        _ => adapter(family),
+    };
+    let example = golden.example();
+    // Longer than the sequence: the rest is padding.
+    let shape = Shape { tokens: example.ids.len() + 3, targets: example.targets() + 1 };
+    let settings = Settings { memory, ..SETTINGS };
+    let trainer = block_on(Trainer::new(&model(name, device), &adapter, shape, settings));
+    (trainer.expect("a trainer"), golden)
+}
+
+fn check(name: &str, start: &str, device: &Device, memory: Option<u64>, steps: usize) -> Vec<f64> {
+    let what = format!("{name} {start} on {}", device.name());
+    let (mut trainer, golden) = trainer(name, start, device, memory);
+    let example = golden.example();
+    let wanted = golden.numbers(&format!("train.{start}.loss_curve"));
+    let mut losses = Vec::new();
+    for step in 0..steps {
+        losses.push(block_on(trainer.gradients_of(&[&example], 0)).expect("gradients"));
+        if step == 0 {
+            check_gradients(&trainer, &golden, start, &what);
+        }
+        trainer.update(2e-3).expect("an update");
+    }
+    losses.push(block_on(trainer.loss_of(&[&example])).expect("a loss"));
+    let worst = losses.iter().zip(&wanted).map(|(a, b)| ((a - b) / b).abs()).fold(0.0, f64::max);
+    println!("{what}: curve within {worst:.1e}");
+    assert_eq!(wanted.len(), 21);
+    assert!(worst < CURVE, "{what}: {losses:?} instead of {wanted:?}");
+    losses
+}
+
+fn check_gradients(trainer: &Trainer, golden: &Golden, start: &str, what: &str) {
+    let prefix = format!("train.{start}.grad.");
+    let made = block_on(trainer.gradients()).expect("gradients");
+    let names = golden.names(&prefix);
+    let mut worst = 0.0f64;
+    for name in &names {
+        let wanted = golden.numbers(&format!("{prefix}{name}"));
+        let (_, _, found) = made.iter().find(|(found, ..)| found == name).expect(name);
+        assert_eq!(found.len(), wanted.len(), "{what}: {name}");
+        let length = wanted.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let apart: f64 = found.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum();
+        let apart = apart.sqrt();
+        // Where nothing flows yet, nothing may.
+        let relative = if length > 0.0 { apart / length } else { apart };
+        assert!(relative < GRADIENT, "{what}: {name} is off by {relative:.1e}");
+        worst = worst.max(relative);
+    }
+    println!("{what}: {} gradients within {worst:.1e}", names.len());
+}
+
+#[test]
+fn small_dense_model_with_shared_keys_and_per_layer_inputs() {
+    for (index, device) in devices().iter().enumerate() {
+        check("micro-e2b-Q8_0", "random_b", device, None, 20);
+        // On the slowest one, what the others do suffices.
+        if index < 2 {
+            check("micro-e2b-Q8_0", "zero_b", device, None, 20);
+        }
+    }
+}
+
+#[test]
+fn mixture_of_experts_with_values_from_keys() {
+    for device in devices().iter().take(2) {
+        check("micro-moe-Q8_0", "random_b", device, None, 20);
+        check("micro-moe-Q8_0", "zero_b", device, None, 20);
+    }
+}
+
+#[test]
+fn wider_model_of_k_quants() {
+    for device in devices().iter().take(2) {
+        check("tiny-e2b-Q4_K_M", "random_b", device, None, 20);
+        check("tiny-e2b-Q4_K_M", "zero_b", device, None, 20);
+    }
+}
+
+#[test]
+fn layers_computed_again_change_nothing_and_save_memory() {
+    for device in devices().iter().take(2) {
+        let (kept, _) = trainer("micro-e2b-Q8_0", "random_b", device, None);
+        // One byte less than all layers take.
+        let budget = Some(kept.need().total() - 1);
+        let (less, _) = trainer("micro-e2b-Q8_0", "random_b", device, budget);
+        assert!(less.need().again > 0 && less.need().total() < kept.need().total());
+        let kept = check("micro-e2b-Q8_0", "random_b", device, None, 2);
+        let again = check("micro-e2b-Q8_0", "random_b", device, budget, 2);
+        assert_eq!(kept, again, "on {}", device.name());
+    }
+}
