@@ -47,7 +47,7 @@ pub(super) fn features(piece: &[f32]) -> Features {
             for (index, input) in inputs.iter_mut().enumerate() {
                 fill(2 * (first + pair) + index, input);
             }
-            let spectra = transform.magnitudes([&inputs[0], &inputs[1]]);
+            let spectra = transform.magnitudes(&inputs[0], &inputs[1]);
             for (out, magnitudes) in out.chunks_mut(BINS).zip(&spectra) {
                 for (out, band) in out.iter_mut().zip(&bands) {
                     *out = band.level(magnitudes);
