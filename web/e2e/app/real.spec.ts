@@ -9,7 +9,7 @@ import { test } from "@playwright/test";
 import { startServe } from "./serve.ts";
 
 /** SwiftShader compiles the kernels of a first answer for a minute on a busy machine. */
-const PATIENCE_MS = 240_000;
+const PATIENCE_MS = 400_000;
 
 test("load over ranges, answer, see a dropped picture, reload offline, answer again", async () => {
   test.setTimeout(3 * PATIENCE_MS);
