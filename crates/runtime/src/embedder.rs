@@ -120,8 +120,11 @@ pub struct Embedder {
     /// Whether texts begin and end with tokens of their own.
     ends: (bool, bool),
     /// Lists by tokens and texts.
-    ready: RefCell<HashMap<(usize, usize), Rc<(Plan, Value)>>>,
+    ready: RefCell<HashMap<(usize, usize), Ready>>,
 }
+
+/// A list made ready, and its vectors.
+type Ready = Rc<(Plan, Value)>;
 
 impl Embedder {
     /// Loads the encoder of a file.
@@ -268,7 +271,7 @@ impl Embedder {
         }
     }
 
-    async fn ready(&self, tokens: usize, texts: usize) -> Result<Rc<(Plan, Value)>, RuntimeError> {
+    async fn ready(&self, tokens: usize, texts: usize) -> Result<Ready, RuntimeError> {
         if let Some(ready) = self.ready.borrow().get(&(tokens, texts)) {
             return Ok(ready.clone());
         }

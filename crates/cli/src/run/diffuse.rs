@@ -1,7 +1,7 @@
 //! Answers of models that write blocks all at once: each settles out of noise, and can be watched.
 
 use std::{
-    io::{self, IsTerminal},
+    io::{self, IsTerminal, Write},
     ops::ControlFlow,
 };
 
@@ -210,16 +210,22 @@ impl Watch<'_> {
         if io::stderr().is_terminal() {
             // Back to where the canvas began, and away with what was there.
             let place = if step.step == 1 { "\u{1b}7" } else { "\u{1b}8\u{1b}[J" };
-            eprint!("{place}{text}");
+            tell(&format!("{place}{text}"));
         } else {
             let line = text.replace(char::is_control, " ");
-            eprintln!("step {:>2}, entropy {:.3}: {line}", step.step, step.entropy);
+            tell(&format!("step {:>2}, entropy {:.3}: {line}\n", step.step, step.entropy));
         }
     }
 
     fn end(&self) {
         if self.on && io::stderr().is_terminal() {
-            eprint!("\u{1b}8\u{1b}[J");
+            tell("\u{1b}8\u{1b}[J");
         }
     }
+}
+
+/// Writes to standard error at once; nothing is lost to the answer if it is closed.
+fn tell(text: &str) {
+    let mut screen = io::stderr();
+    let _ = screen.write_all(text.as_bytes()).and_then(|()| screen.flush());
 }

@@ -20,7 +20,7 @@ impl Random {
     /// Tokens of a vocabulary, all equally likely.
     pub(super) fn ids(&mut self, count: usize, vocabulary: usize) -> Vec<u32> {
         // The upper half of a product: no remainder of a division favours low ids.
-        let id = |bits: u64| ((bits >> 32) * vocabulary as u64 >> 32) as u32;
+        let id = |bits: u64| (((bits >> 32) * vocabulary as u64) >> 32) as u32;
         (0..count).map(|_| id(self.next())).collect()
     }
 
