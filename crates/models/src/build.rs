@@ -218,17 +218,29 @@ impl<'a> Build<'a> {
         }
         let (h, x) = self.rows(stream);
         let mut slices = Vec::new();
-        let mut rest = names;
-        while !rest.is_empty() {
-            let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
-            let (these, others) = rest.split_at(most.unwrap_or(1));
-            rest = others;
+        for these in self.alike(names) {
             match these {
                 [one] => slices.push(self.linear(x, one).into()),
                 several => slices.extend(self.products(Stream::made(h, x), several).1),
             }
         }
         (h, slices)
+    }
+
+    /// Neighbours that are stored alike, together: all of them, or as many as are.
+    pub(crate) fn alike<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
+        if self.stack(names).is_some() {
+            return vec![names];
+        }
+        let mut groups = Vec::new();
+        let mut rest = names;
+        while !rest.is_empty() {
+            let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
+            let (these, others) = rest.split_at(most.unwrap_or(1));
+            groups.push(these);
+            rest = others;
+        }
+        groups
     }
 
     /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own: the

@@ -61,13 +61,16 @@ impl Build<'_> {
         names: &[&str],
     ) -> (Value, Vec<Slice>) {
         let (h, x) = self.rows(stream);
-        let raw = match self.stack(names) {
-            Some((weight, rows)) if rows.len() > 1 => {
-                let all = self.graph.linear(x, weight);
-                self.graph.split_columns(all, &rows)
+        let mut raw = Vec::new();
+        for these in self.alike(names) {
+            match (these, self.stack(these)) {
+                ([_, _, ..], Some((weight, rows))) => {
+                    let all = self.graph.linear(x, weight);
+                    raw.extend(self.graph.split_columns(all, &rows));
+                }
+                _ => raw.extend(these.iter().map(|name| self.frozen_linear(x, name))),
             }
-            _ => names.iter().map(|name| self.frozen_linear(x, name)).collect(),
-        };
+        }
         let each = raw.into_iter().zip(names);
         let adapted: Vec<Slice> =
             each.map(|(raw, name)| self.adapted(raw, x, name).into()).collect();

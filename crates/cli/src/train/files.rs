@@ -37,12 +37,11 @@ pub(super) fn read_adapter(path: &Path) -> Result<Adapter> {
 /// Writes a file so that it is there whole or not at all, whenever the program is killed.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = || path.display().to_string();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(name)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).with_context(name)?;
-    file.persist(path).with_context(name)?;
-    Ok(())
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let mut file = File::create(&part).with_context(name)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).with_context(name)?;
+    fs::rename(&part, path).with_context(name)
 }
 
 /// Gradients by name, as a safetensors file.

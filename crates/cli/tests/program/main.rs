@@ -22,5 +22,6 @@ mod show;
 mod store;
 mod stored;
 mod tokenize;
+mod train;
 mod url;
 mod verify;
