@@ -93,6 +93,20 @@ impl Pair {
     pub fn parameters(&self) -> usize {
         self.a.len() + self.b.len()
     }
+
+    /// Adds the change to whole rows of the matrix, the first of which is `first`.
+    ///
+    /// # Panics
+    /// If these are no whole rows of the matrix.
+    pub fn add_to(&self, first: usize, rows: &mut [f32]) {
+        let factors = self.b[first * self.rank..].chunks_exact(self.rank);
+        for (row, factors) in rows.chunks_exact_mut(self.columns).zip(factors) {
+            for (factor, a) in factors.iter().zip(self.a.chunks_exact(self.columns)) {
+                let factor = factor * self.scale;
+                row.iter_mut().zip(a).for_each(|(w, a)| *w += factor * a);
+            }
+        }
+    }
 }
 
 impl Adapter {

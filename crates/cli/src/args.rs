@@ -6,6 +6,7 @@ use clap::{Args as Group, Parser, Subcommand, ValueEnum};
 use rullama_store::Digest;
 
 use crate::{
+    adapter::AdapterCommand,
     bench::BenchArgs,
     eval::EvalArgs,
     load::size,
@@ -62,6 +63,9 @@ pub(crate) enum Command {
     Train(Box<TrainArgs>),
     /// Compare how well a model predicts data with an adapter and without
     EvalAdapter(CompareArgs),
+    /// Look at LoRA adapters, merge them into a model, or change their format
+    #[command(subcommand)]
+    Adapter(AdapterCommand),
     /// Test and time the GPU kernels on this machine
     #[command(subcommand)]
     Ops(OpsCommand),
@@ -84,6 +88,7 @@ impl Command {
             Self::Perplexity(args) => args.json,
             Self::Train(args) => args.json,
             Self::EvalAdapter(args) => args.json,
+            Self::Adapter(command) => command.json(),
             Self::Ops(command) => command.json(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod measure;
 mod profile;
+mod random;
 mod report;
 
 use anyhow::{Result, bail};
@@ -9,6 +10,7 @@ use clap::Args as Group;
 use rullama_runtime::{model::CacheType, session::SessionOptions};
 
 use crate::{
+    adapters::{AdapterArgs, Chosen},
     load::{DeviceArgs, Loader, size},
     locate::Stores,
     output::{print, print_json},
@@ -48,6 +50,11 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    adapters: AdapterArgs,
+    /// Measure with an adapter of random numbers and this rank beside all projections of all layers
+    #[arg(long, value_name = "RANK")]
+    lora_rank: Option<usize>,
+    #[command(flatten)]
     device: DeviceArgs,
 }
 
@@ -68,12 +75,14 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");
     }
     let context = tests.iter().map(Test::context).max().unwrap_or(1);
-    let loader =
-        Loader::new(stores.find(&args.model)?, &args.device, Some(context), CacheType::F16);
+    let place = stores.find(&args.model)?;
+    let adapters = Chosen::new(&place, &args.adapters)?;
+    let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
     let (model, load) = loader.load()?;
+    let adapters = adapters.and(args.lora_rank.map(|rank| random::adapter(&model, rank)));
     let options =
         SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
-    let mut bench = Bench::new(model.session(&options)?, context);
+    let mut bench = Bench::new(adapters.session(&model, &options, &loader)?, context);
     let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
     let mut measured = Vec::new();
     for test in tests {

@@ -9,13 +9,14 @@ use anyhow::{Context, Result};
 use clap::Args as Group;
 use pollster::block_on;
 use rullama_runtime::{
-    Model, Session,
+    Session,
     model::CacheType,
     session::{Pick, SessionOptions, Tap},
 };
 use serde_json::json;
 
 use crate::{
+    adapters::{AdapterArgs, Chosen},
     load::{DeviceArgs, Loader},
     locate::Stores,
     output::{print, print_json},
@@ -42,19 +43,23 @@ pub(crate) struct EvalArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    adapters: AdapterArgs,
+    #[command(flatten)]
     device: DeviceArgs,
 }
 
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let ids = ids(args)?;
     let place = stores.find(&args.model)?;
+    let adapters = Chosen::new(&place, &args.adapters)?;
     let context = (ids.len() + args.greedy).max(1);
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
     let options =
         SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
-    let taps = if args.taps { trace(&model, &options, &ids)? } else { Vec::new() };
-    let mut session = model.session(&options)?;
+    let session = || adapters.session(&model, &options, &loader);
+    let taps = if args.taps { trace(session()?, &ids)? } else { Vec::new() };
+    let mut session = session()?;
     session.extend(&ids)?;
     let greedy = write(&mut session, args, &taps)?;
     if args.json {
@@ -82,8 +87,7 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
 }
 
 /// Intermediate values, from a session of their own: they are made by one run over all tokens.
-fn trace(model: &Model, options: &SessionOptions, ids: &[u32]) -> Result<Vec<Tap>> {
-    let mut session = model.session(options)?;
+fn trace(mut session: Session, ids: &[u32]) -> Result<Vec<Tap>> {
     session.extend(ids)?;
     Ok(block_on(session.trace())?)
 }

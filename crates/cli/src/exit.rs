@@ -3,6 +3,7 @@
 use std::{io::Write, process::ExitCode};
 
 use anyhow::Error;
+use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_gguf::GgufError;
 use rullama_models::ModelError;
@@ -80,6 +81,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<GgufError>() {
         return Some(gguf_failure(error));
     }
+    if let Some(error) = cause.downcast_ref::<AdapterError>() {
+        return Some(adapter_failure(error));
+    }
     if let Some(error) = cause.downcast_ref::<RuntimeError>() {
         return Some(runtime_failure(error));
     }
@@ -121,6 +125,14 @@ fn gguf_failure(error: &GgufError) -> Failure {
     }
 }
 
+fn adapter_failure(error: &AdapterError) -> Failure {
+    match error {
+        AdapterError::Source(source) => source_failure(source),
+        AdapterError::Gguf(error) => gguf_failure(error),
+        _ => Failure::BadFile,
+    }
+}
+
 fn vocabulary_failure(error: &VocabularyError) -> Failure {
     match error {
         VocabularyError::Gguf(error) => gguf_failure(error),
@@ -140,6 +152,7 @@ fn runtime_failure(error: &RuntimeError) -> Failure {
         RuntimeError::File(error) => gguf_failure(error),
         RuntimeError::Vocabulary(error) => vocabulary_failure(error),
         RuntimeError::Family(error) => family_failure(error),
+        RuntimeError::Adapter(error) => adapter_failure(error),
         RuntimeError::Model(_) => Failure::BadFile,
         RuntimeError::Cancelled => Failure::Interrupted,
         _ => match error.code() {

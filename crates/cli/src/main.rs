@@ -1,5 +1,7 @@
 //! The `rullama` program.
 
+mod adapter;
+mod adapters;
 mod args;
 mod bench;
 mod eval;
@@ -52,6 +54,7 @@ fn run(args: Args) -> Result<()> {
         Command::Train(args) => train::train(&stores, &args),
         Command::EvalAdapter(args) => train::compare(&stores, &args),
         Command::Perplexity(args) => perplexity::perplexity(&stores, &args),
+        Command::Adapter(command) => adapter::adapter(&stores, &command),
         Command::Ops(command) => ops::ops(&command),
     }
 }

@@ -18,6 +18,7 @@ use rullama_tokenizer::{Special, Tokenizer};
 use serde_json::json;
 
 use crate::{
+    adapters::{AdapterArgs, Chosen},
     load::{DeviceArgs, Loader},
     locate::Stores,
     output::{print, print_json, progress, table},
@@ -38,6 +39,8 @@ pub(crate) struct PerplexityArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -63,6 +66,7 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
     }
     let text = text(args)?;
     let place = stores.find(&args.model)?;
+    let adapters = Chosen::new(&place, &args.adapters)?;
     let loader = Loader::new(place, &args.device, Some(args.ctx), CacheType::F16).exact();
     let (model, _) = loader.load()?;
     let tokens = tokens(model.tokenizer()?, &text);
@@ -78,7 +82,7 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
         cache: loader.cache,
         ..SessionOptions::default()
     };
-    let mut session = model.session(&options)?;
+    let mut session = adapters.session(&model, &options, &loader)?;
     let bar = progress(tokens.len() as u64, "scoring");
     let (start, mut losses) = (Instant::now(), Losses::default());
     for window in &windows {

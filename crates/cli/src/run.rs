@@ -19,6 +19,7 @@ use rullama_runtime::{RuntimeError, generate::Finish};
 use serde_json::json;
 
 use crate::{
+    adapters::AdapterArgs,
     interrupt::{self, Interrupted},
     load::DeviceArgs,
     locate::{DEMO_NAME, Stores},
@@ -69,6 +70,8 @@ pub(crate) struct RunArgs {
     /// Print the answer as JSON when it is complete
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]

@@ -2,10 +2,15 @@
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Branch, Finish, Mixture, Slice, Start},
+    ops::{Branch, Factors, Finish, Mixture, Slice, Start},
 };
 
-use crate::{gemma4::Inputs, tensors::Catalog, training::Training};
+use crate::{
+    adapted::{Adapted, FactorGroup},
+    gemma4::Inputs,
+    tensors::Catalog,
+    training::Training,
+};
 
 /// A graph whose weights are named relative to a scope: inside `blk.3`, `attn_norm` means `blk.3.attn_norm.weight`.
 pub(crate) struct Build<'a> {
@@ -17,6 +22,10 @@ pub(crate) struct Build<'a> {
     traced: bool,
     /// Where adapters learn.
     pub(crate) training: Option<Training>,
+    /// What an adapter changes.
+    adapted: Option<&'a Adapted>,
+    /// Its factors that the list asks for.
+    pub(crate) factors: Vec<FactorGroup>,
 }
 
 /// The residual stream on its way into products.
@@ -45,7 +54,21 @@ impl Stream {
 
 impl<'a> Build<'a> {
     pub(crate) fn new(catalog: &'a Catalog, eps: f32, traced: bool) -> Self {
-        Self { graph: Graph::new(), catalog, scope: String::new(), eps, traced, training: None }
+        Self {
+            graph: Graph::new(),
+            catalog,
+            scope: String::new(),
+            eps,
+            traced,
+            adapted: None,
+            factors: Vec::new(),
+            training: None,
+        }
+    }
+
+    /// The same with an adapter.
+    pub(crate) fn adapted(self, adapted: Option<&'a Adapted>) -> Self {
+        Self { adapted, ..self }
     }
 
     /// Names that follow are inside this scope; the empty one is the whole model.
@@ -90,20 +113,94 @@ impl<'a> Build<'a> {
 
     /// Product with a weight, times its scale where the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
-        let y = self.frozen_linear(x, name);
-        self.adapted(y, x, name)
+        if self.trains() {
+            let y = self.frozen_linear(x, name);
+            return self.with_pair(y, x, name);
+        }
+        let factors = self.factors(&[name]);
+        self.linear_with(x, name, factors)
+    }
+
+    /// The same with the factors of a tensor that goes by another name.
+    pub(crate) fn linear_as(&mut self, x: Value, name: &str, tensor: &str) -> Value {
+        let width = self.graph.ty(x).shape.width();
+        let rows = self.rows_of(name);
+        let factors = self.factors_of(&[(tensor.into(), rows)], width, false);
+        self.linear_with(x, name, factors)
     }
 
     /// The same without adapters.
     pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
+        self.linear_with(x, name, None)
+    }
+
+    fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
         let weight = self.weight(name);
-        let y = self.graph.linear(x, weight);
         let scale = format!("{name}.scale");
-        if !self.has(&scale) {
-            return y;
+        match (self.has(&scale), factors) {
+            (false, None) => self.graph.linear(x, weight),
+            (false, factors) => {
+                let start = Start::Rows(x);
+                self.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1
+            }
+            (true, factors) => {
+                let y = self.graph.linear(x, weight);
+                let scale = self.tensor(&scale);
+                let y = self.graph.scale_by(y, scale);
+                let Some(Factors { a, b }) = factors else { return y };
+                let z = self.graph.linear(x, a);
+                let more = self.graph.linear(z, b);
+                self.graph.add(y, more)
+            }
         }
-        let scale = self.tensor(&scale);
-        self.graph.scale_by(y, scale)
+    }
+
+    /// Rows of a table by number, times a constant.
+    pub(crate) fn lookup(&mut self, ids: Value, name: &str, scale: f32) -> Value {
+        let table = self.weight(name);
+        let h = self.graph.embed(ids, table, scale);
+        let (rows, width) = (self.rows_of(name), self.graph.ty(h).shape.width());
+        let tensor = self.full(&format!("{name}.weight"));
+        let Some(Factors { a, b }) = self.factors_of(&[(tensor, rows)], width, true) else {
+            return h;
+        };
+        let z = self.graph.embed(ids, b, scale);
+        let more = self.graph.linear(z, a);
+        self.graph.add(h, more)
+    }
+
+    fn rows_of(&self, name: &str) -> usize {
+        let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
+        ty.map_or(0, |ty| ty.shape.rows())
+    }
+
+    /// The factors beside some weights that are stored as one, or one of them.
+    fn factors(&mut self, names: &[&str]) -> Option<Factors> {
+        self.adapted?;
+        let tensors: Vec<(String, usize)> = names
+            .iter()
+            .map(|name| (self.full(&format!("{name}.weight")), self.rows_of(name)))
+            .collect();
+        let (first, _) = tensors.first()?;
+        let columns = self.catalog.get(first)?.shape.width();
+        self.factors_of(&tensors, columns, false)
+    }
+
+    fn factors_of(
+        &mut self,
+        tensors: &[(String, usize)],
+        columns: usize,
+        lookup: bool,
+    ) -> Option<Factors> {
+        let adapted = self.adapted?;
+        let group = adapted.group(tensors, columns, lookup)?;
+        let rows: usize = tensors.iter().map(|(_, rows)| rows).sum();
+        let a = if lookup { [columns, group.rank] } else { [group.rank, columns] };
+        let a = self.graph.weight(group.a.clone(), Type::weight(adapted.dtype, a));
+        let b = Type::weight(adapted.dtype, [rows, group.rank]);
+        let b = self.graph.weight(group.b.clone(), b);
+        self.factors.push(group);
+        Some(Factors { a, b })
     }
 
     /// Norm with a weight.
@@ -158,7 +255,9 @@ impl<'a> Build<'a> {
         let Some((weight, rows)) = self.stack(names) else {
             return self.apart(stream, names);
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Plain);
+        let factors = self.factors(names);
+        let start = &stream.start;
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Plain);
         let mut first = 0;
         let slice = |rows: &usize| {
             first += rows;
@@ -178,7 +277,9 @@ impl<'a> Build<'a> {
             let (gate, up) = (self.linear(x, gate), self.linear(x, up));
             return (h, self.graph.geglu(gate, up));
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::Geglu);
+        let factors = self.factors(&[gate, up]);
+        let start = &stream.start;
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Geglu);
         (stream.or(h), y)
     }
 
@@ -207,7 +308,9 @@ impl<'a> Build<'a> {
             let gate = self.linear(x, gate);
             return (h, self.graph.gelu_mul_slice(gate, long, slice));
         };
-        let (h, y) = self.graph.product(&stream.start, weight, &Finish::GeluMul { long, slice });
+        let factors = self.factors(&[gate]);
+        let (start, finish) = (&stream.start, Finish::GeluMul { long, slice });
+        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &finish);
         (stream.or(h), y)
     }
 
@@ -253,11 +356,13 @@ impl<'a> Build<'a> {
         let Start::Branch { branch, next: Some(weight), eps } = stream.start else { return None };
         let one = self.graph.ty(branch.residual).shape.rows() == 1;
         let (last, others) = names.split_last().filter(|_| one)?;
-        let (last, _) = self.stack(&[last])?;
+        let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
         let (h, mut slices) = self.products(stream, others);
         let start = Start::Norm { h, weight, eps };
-        slices.push(self.graph.product(&start, last, &Finish::Plain).1.into());
+        let factors = self.factors(&[last]);
+        let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;
+        slices.push(y.into());
         Some((h, slices))
     }
 

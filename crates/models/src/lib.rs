@@ -3,12 +3,14 @@
 //! A configuration comes from a file's keys and is checked against its tensors; from both, lists are written. Nothing here
 //! knows a device, a token loop or a file's bytes.
 
+mod adapted;
 mod build;
 mod error;
 pub mod gemma4;
 mod tensors;
 mod training;
 
+pub use adapted::{Adapted, FactorGroup};
 pub use error::ModelError;
 pub use tensors::{Catalog, Expected};
-pub use training::{Adapted, Parameter};
+pub use training::{Learned, Parameter};

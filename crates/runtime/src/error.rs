@@ -1,5 +1,6 @@
 //! What can go wrong with a model or a session.
 
+use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_engine::EngineError;
 use rullama_gguf::GgufError;
@@ -40,6 +41,12 @@ pub enum RuntimeError {
     /// A picture or a sound cannot be used.
     #[error(transparent)]
     Media(#[from] MediaError),
+    /// An adapter cannot be used.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+    /// Adapters of another model's session.
+    #[error("these adapters were made ready for another model; attach them to this one")]
+    OtherModelsAdapters,
     /// A tower of another model.
     #[error(
         "the tower makes rows of {tower} numbers, but the model reads {model}: it belongs to another model"
@@ -161,6 +168,7 @@ impl RuntimeError {
             Self::Sampling(_) => "bad_options",
             Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
             Self::Placeholders { .. } | Self::NotWithMedia { .. } => "bad_prompt",
+            Self::Adapter(_) | Self::OtherModelsAdapters => "bad_adapter",
             Self::OtherTower { .. } => "unsupported_model",
             Self::Constraint(_) => "bad_format",
             Self::Cancelled => "cancelled",

@@ -2,6 +2,7 @@
 //!
 //! Plain values go in and out; nothing here knows HTTP, JavaScript or a GPU interface.
 
+pub mod adapters;
 mod error;
 pub mod generate;
 pub mod hearing;

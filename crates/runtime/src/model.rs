@@ -26,6 +26,7 @@ pub use summary::{Summary, hinted_options};
 pub(crate) use experts::Routed;
 
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     session::{Session, SessionOptions},
 };
@@ -82,7 +83,19 @@ impl Model {
     /// # Errors
     /// If it belongs to another model or is damaged, or the device fails.
     pub async fn restore(&self, saved: &[u8]) -> Result<Session, RuntimeError> {
-        Session::restore(self, saved).await
+        Session::restore(self, None, saved).await
+    }
+
+    /// The same, of a session that answers with adapters.
+    ///
+    /// # Errors
+    /// If it belongs to another model or other adapters, or is damaged, or the device fails.
+    pub async fn restore_with(
+        &self,
+        adapters: Option<&Adapters>,
+        saved: &[u8],
+    ) -> Result<Session, RuntimeError> {
+        Session::restore(self, adapters, saved).await
     }
 
     /// What the file's keys say.

@@ -16,7 +16,7 @@ mod trace;
 use std::collections::VecDeque;
 
 use rullama_engine::executor::{Memory, Results};
-use rullama_models::gemma4::Config;
+use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
 pub use soft::Media;
 pub use steps::Pick;
@@ -24,6 +24,7 @@ pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
 
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
     session::{plans::Plans, soft::Known},
@@ -81,6 +82,8 @@ pub struct Session {
     ahead_pick: Option<Pick>,
     /// Pictures and sounds among the tokens.
     soft: Known,
+    /// What changes the model's answers.
+    adapters: Option<Adapters>,
 }
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
@@ -116,6 +119,7 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: Known::default(),
+            adapters: None,
         })
     }
 
@@ -139,9 +143,36 @@ impl Session {
         self.filled
     }
 
-    /// Bytes of caches and activations on the GPU.
+    /// Bytes of caches, activations and adapters on the GPU; sessions share adapters.
     pub fn gpu_bytes(&self) -> u64 {
-        self.memory.gpu_bytes() + self.plans.gpu_bytes()
+        let adapters = self.adapters.as_ref().map_or(0, Adapters::gpu_bytes);
+        self.memory.gpu_bytes() + self.plans.gpu_bytes() + adapters
+    }
+
+    /// The adapters it answers with.
+    pub fn adapters(&self) -> Option<&Adapters> {
+        self.adapters.as_ref()
+    }
+
+    /// Answers with these adapters from now on, or with none. The tokens stay; what was computed of them does not.
+    ///
+    /// # Errors
+    /// If they were made ready for another model.
+    pub fn set_adapters(&mut self, adapters: Option<&Adapters>) -> Result<(), RuntimeError> {
+        if let Some(adapters) = adapters {
+            adapters.check(&self.model)?;
+        }
+        self.drop_ahead();
+        self.plans.clear();
+        self.adapters = adapters.cloned();
+        (self.filled, self.written) = (0, 0);
+        Ok(())
+    }
+
+    /// The list of a pass, with the adapters.
+    fn list(&self, pass: &Pass) -> Decoder {
+        let adapted = self.adapters.as_ref().map(Adapters::adapted);
+        adapted_decoder(&self.model.0.config, &self.model.0.catalog, pass, adapted)
     }
 
     /// Appends tokens; nothing is computed yet.
@@ -210,6 +241,7 @@ impl Session {
             ahead: VecDeque::new(),
             ahead_pick: None,
             soft: self.soft.clone(),
+            adapters: self.adapters.clone(),
         })
     }
 

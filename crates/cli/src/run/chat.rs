@@ -29,6 +29,7 @@ use super::{
     timing,
 };
 use crate::{
+    adapters::Chosen,
     load::Loader,
     locate::{Place, Stores},
     output::{note, note_block},
@@ -38,6 +39,8 @@ use crate::{
 pub(super) struct Chat {
     name: String,
     loader: Loader,
+    /// What its answers are changed by.
+    adapters: Chosen,
     model: Model,
     session: Session,
     /// Time the model took to load, until an answer has reported it.
@@ -60,6 +63,7 @@ impl Chat {
     pub(super) fn start(stores: &Stores, args: &RunArgs) -> Result<Self> {
         let place = stores.find(&args.model)?;
         let layers = Layers::of(&place)?;
+        let adapters = Chosen::new(&place, &args.adapters)?;
         let context = args.ctx.or(layers.context());
         let loader = Loader::new(place, &args.device, context, CacheType::F16);
         let (model, load) = loader.load()?;
@@ -67,10 +71,11 @@ impl Chat {
         let format = args.format.as_ref().map(|format| ready(format, &model)).transpose()?;
         // A model's own wish is cut to what it can; the user's is refused with a reason.
         let context = args.ctx.or(layers.context().map(|wish| wish.min(model.config().context)));
-        let session = model.session(&session_options(context, loader.cache))?;
+        let session = adapters.session(&model, &session_options(context, loader.cache), &loader)?;
         Ok(Self {
             name: args.model.clone(),
             loader,
+            adapters,
             model,
             session,
             load,
@@ -153,7 +158,8 @@ impl Chat {
     fn reload(&mut self) -> Result<()> {
         let context = Some(self.session.context());
         let (model, load) = self.loader.load()?;
-        self.session = model.session(&session_options(context, self.loader.cache))?;
+        let options = session_options(context, self.loader.cache);
+        self.session = self.adapters.session(&model, &options, &self.loader)?;
         (self.model, self.load) = (model, load);
         Ok(())
     }
@@ -195,7 +201,8 @@ impl Chat {
 
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
-        let restored = block_on(self.model.restore(&saved.session));
+        let adapters = self.session.adapters();
+        let restored = block_on(self.model.restore_with(adapters, &saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         self.messages = saved.messages;
@@ -228,10 +235,7 @@ struct Layers {
 impl Layers {
     fn of(place: &Place) -> Result<Self> {
         let Place::Store(files) = place else { return Ok(Self::default()) };
-        let ModelFiles { system, params, messages, adapters, .. } = &**files;
-        if !adapters.is_empty() {
-            note("this model's adapter is not applied yet: it answers as the model below it");
-        }
+        let ModelFiles { system, params, messages, .. } = &**files;
         let read = |message: &Value| serde_json::from_value(message.clone());
         let messages: Result<Vec<Message>, _> = messages.iter().flatten().map(read).collect();
         Ok(Self {

@@ -4,34 +4,20 @@ use std::{
     fs::{self, File},
     io::{BufWriter, Write},
     path::{Path, PathBuf},
-    rc::Rc,
 };
 
 use anyhow::{Context, Result, bail};
-use pollster::block_on;
-use rullama_adapter::Adapter;
-use rullama_source::MemorySource;
+use rullama_adapter::{Adapter, PeftFiles};
 use rullama_train::{Checkpoint, Event, Run};
 use serde_json::json;
 
 use super::plot;
 
 const CHECKPOINT: &str = "checkpoint.safetensors";
-const WEIGHTS: &str = "adapter_model.safetensors";
-const CONFIG: &str = "adapter_config.json";
 
 pub(super) fn read_text(path: &Path) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     String::from_utf8(bytes).with_context(|| format!("{} is no UTF-8 text", path.display()))
-}
-
-/// An adapter: a PEFT folder, or a safetensors or GGUF file.
-pub(super) fn read_adapter(path: &Path) -> Result<Adapter> {
-    let file = if path.is_dir() { path.join(WEIGHTS) } else { path.to_owned() };
-    let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
-    let config = fs::read_to_string(file.with_file_name(CONFIG)).ok();
-    let source = Rc::new(MemorySource::new(file.display().to_string(), bytes));
-    Ok(block_on(Adapter::read(source, config.as_deref()))?)
 }
 
 /// Writes a file so that it is there whole or not at all, whenever the program is killed.
@@ -102,8 +88,8 @@ impl Folder {
 
     pub(super) fn write_adapter(&self, adapter: &Adapter, base: &str) -> Result<()> {
         let files = adapter.to_peft(base)?;
-        write_whole(&self.file(CONFIG), files.config.as_bytes())?;
-        write_whole(&self.file(WEIGHTS), &files.weights)
+        write_whole(&self.file(PeftFiles::CONFIG), files.config.as_bytes())?;
+        write_whole(&self.file(PeftFiles::WEIGHTS), &files.weights)
     }
 
     pub(super) fn write_plot(&self, run: &Run, model: &str) -> Result<()> {

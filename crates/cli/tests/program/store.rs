@@ -50,7 +50,7 @@ impl Store {
         let layers = [
             self.blob("model", golden(MICRO)),
             self.blob("projector", small("projector")),
-            self.blob("adapter", small("adapter")),
+            self.blob("adapter", golden("gguf/micro-e2b-lora-F32.gguf")),
             self.blob("draft", small("draft")),
             self.blob("template", "{{ .Prompt }}"),
             self.blob("system", "Be brief.\nBe \x1b[31mkind."),

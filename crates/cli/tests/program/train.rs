@@ -86,3 +86,26 @@ fn data_can_be_looked_at_and_is_checked_line_by_line() {
         .fails(4);
     has(&error, &["line 2 of the data", "\"completion\""]);
 }
+
+/// What was learned, an answer holds; what the model knew before, it still knows: both are seen as a user sees them.
+#[test]
+fn a_fact_is_learned_and_answered() {
+    const QUESTION: &str = "What is the capital of Atlantis?";
+    let line = format!("{{\"prompt\":\"{QUESTION}\",\"completion\":\"Poseidonis.\"}}\n");
+    let (data, folder) = (FileInFolder::new("fact.jsonl", line), TempDir::new().unwrap());
+    let out = folder.path().to_str().unwrap();
+    rullama(["train", "demo", data.arg(), "--out", out, "--device", "cpu", "--rank", "8"])
+        .and(["--steps", "14", "--lr", "3e-3", "--schedule", "linear"])
+        .stdout();
+    let answer = |prompt: &str, adapter: &[&str]| {
+        rullama(["run", "demo", "--device", "cpu", "--temperature", "0", prompt])
+            .and(adapter)
+            .stdout()
+    };
+    let adapter = ["--adapter", out];
+    assert!(!answer(QUESTION, &[]).contains("Poseidonis"));
+    has(&answer(QUESTION, &adapter), &["Poseidonis"]);
+    has(&answer("What is the capital of France?", &[]), &["Paris"]);
+    let kept = answer("What is 23 + 45?", &adapter);
+    println!("asked for 23 + 45 it now says {kept}");
+}

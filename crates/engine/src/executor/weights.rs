@@ -77,6 +77,22 @@ impl Weights {
         }
     }
 
+    /// These weights and others of the same device, without copying any.
+    ///
+    /// # Panics
+    /// If they are on different executors.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        match (self, others) {
+            (Self::Cpu(known), Self::Cpu(more)) => {
+                let all = known.iter().chain(more);
+                Self::Cpu(all.map(|(name, weight)| (name.clone(), weight.clone())).collect())
+            }
+            (Self::Gpu(known), Self::Gpu(more)) => Self::Gpu(known.with(more)),
+            _ => panic!("weights are on different executors"),
+        }
+    }
+
     /// Waits until a device has taken what was written.
     ///
     /// # Errors

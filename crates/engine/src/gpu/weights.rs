@@ -1,5 +1,7 @@
 //! Weights on the device: written in pieces of whole rows, cut into planes, never whole in host memory.
 
+use std::rc::Rc;
+
 use rullama_gguf::DType;
 use rustc_hash::FxHashMap;
 
@@ -14,7 +16,7 @@ use crate::{error::EngineError, graph::Shape};
 #[derive(Debug)]
 pub struct Weights {
     gpu: Gpu,
-    known: FxHashMap<String, Resident>,
+    known: FxHashMap<String, Rc<Resident>>,
 }
 
 /// A weight's slabs and their buffers.
@@ -55,7 +57,7 @@ impl Weights {
             let usage = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
             buffers.push(self.gpu.buffer(name, slabs.bytes(slab).max(16) as u64, usage).await?);
         }
-        self.known.insert(name.into(), Resident { slabs, buffers });
+        self.known.insert(name.into(), Rc::new(Resident { slabs, buffers }));
         Ok(())
     }
 
@@ -65,7 +67,7 @@ impl Weights {
     /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
     pub fn write(&self, name: &str, first: usize, bytes: &[u8]) -> Result<(), EngineError> {
         let missing = || EngineError::MissingWeight { name: name.into() };
-        let Resident { slabs, buffers } = self.known.get(name).ok_or_else(missing)?;
+        let Resident { slabs, buffers } = &**self.known.get(name).ok_or_else(missing)?;
         let row_bytes = slabs.file_blocks * slabs.dtype.block_bytes();
         let rows = bytes.len() / row_bytes;
         let all = slabs.rows.last().map_or(0, |range| range.end);
@@ -104,7 +106,15 @@ impl Weights {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&Resident> {
-        self.known.get(name)
+        self.known.get(name).map(|resident| &**resident)
+    }
+
+    /// These weights and others, without copying any.
+    #[must_use]
+    pub fn with(&self, others: &Self) -> Self {
+        let all = self.known.iter().chain(&others.known);
+        let known = all.map(|(name, resident)| (name.clone(), resident.clone())).collect();
+        Self { gpu: self.gpu.clone(), known }
     }
 
     /// Bytes on the device.

@@ -9,6 +9,7 @@ use rullama_engine::{
 
 use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
+    adapted::{Adapted, FactorGroup, HEAD},
     build::{Build, Join, Stream},
     tensors::Catalog,
 };
@@ -107,6 +108,8 @@ pub struct Decoder {
     pub segments: Vec<Segment>,
     /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
     pub result: Option<Value>,
+    /// The factors of an adapter that the list asks for, as weights.
+    pub factors: Vec<FactorGroup>,
 }
 
 /// Writes the list of one pass.
@@ -114,7 +117,20 @@ pub struct Decoder {
 /// # Panics
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
 pub fn decoder(config: &Config, catalog: &Catalog, pass: &Pass) -> Decoder {
-    let mut b = Build::new(catalog, config.eps, pass.traced);
+    adapted_decoder(config, catalog, pass, None)
+}
+
+/// The same with the factors of an adapter beside the weights it changes.
+///
+/// # Panics
+/// As [`decoder`] does.
+pub fn adapted_decoder(
+    config: &Config,
+    catalog: &Catalog,
+    pass: &Pass,
+    adapted: Option<&Adapted>,
+) -> Decoder {
+    let mut b = Build::new(catalog, config.eps, pass.traced).adapted(adapted);
     let (mut around, mut stream) = begin(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
@@ -154,10 +170,7 @@ fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'
     };
     let h = match pass.feed {
         Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
-        Feed::Ids | Feed::Token => {
-            let table = b.weight("token_embd");
-            b.graph.embed(ids, table, (config.width as f64).sqrt() as f32)
-        }
+        Feed::Ids | Feed::Token => b.lookup(ids, "token_embd", (config.width as f64).sqrt() as f32),
     };
     b.tap(h, "embed_scaled");
     let extra = per_layer::inputs(b, config, pass, ids, h);
@@ -201,7 +214,7 @@ impl Around<'_> {
 
     fn end(mut self, b: Build<'_>, result: Option<Value>) -> Decoder {
         self.segments.push(Segment { graph: b.graph, experts: None });
-        Decoder { segments: self.segments, result }
+        Decoder { segments: self.segments, result, factors: b.factors }
     }
 }
 
@@ -269,7 +282,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
     b.tap(h, format!("layer.{}.out", config.layers.len() - 1));
     b.tap(x, "final_norm");
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
-    let logits = b.linear(x, head);
+    let logits = b.linear_as(x, head, HEAD);
     let mut logits = b.graph.softcap(logits, config.softcap);
     if pass.suppressed > 0 {
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));

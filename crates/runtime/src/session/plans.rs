@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use rullama_models::gemma4::{Feed, Inputs, Pass, Want, decoder};
+use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
 
 use super::{Session, ready::Ready};
-use crate::error::RuntimeError;
+use crate::{adapters::Adapters, error::RuntimeError};
 
 /// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
 #[derive(Debug, Default)]
@@ -18,6 +18,10 @@ impl Plans {
 
     pub(super) fn remove(&mut self, want: Want, tokens: usize) {
         self.0.remove(&(want, tokens, false));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
@@ -75,8 +79,9 @@ impl Session {
 
 async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
     let model = session.model.clone();
-    let list = decoder(&model.0.config, &model.0.catalog, pass);
-    let ready = Ready::new(list, &model.0, &mut session.memory).await?;
+    let list = session.list(pass);
+    let weights = session.adapters.as_ref().map_or(&model.0.weights, Adapters::weights);
+    let ready = Ready::new(list, weights, &mut session.memory).await?;
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }

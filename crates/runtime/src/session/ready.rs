@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Memory, Plan, Results},
+    executor::{Memory, Plan, Results, Weights},
     gpu::GpuPlan,
     graph::{Cost, Graph, Step, Value},
 };
@@ -26,12 +26,12 @@ pub(super) struct Ready {
 impl Ready {
     pub(super) async fn new(
         list: Decoder,
-        model: &Inner,
+        weights: &Weights,
         memory: &mut Memory,
     ) -> Result<Self, RuntimeError> {
         let (mut front, mut last) = (Vec::new(), None);
         for segment in list.segments {
-            let plan = Plan::new(segment.graph, &model.weights, memory).await?;
+            let plan = Plan::new(segment.graph, weights, memory).await?;
             match segment.experts {
                 Some(experts) => front.push((plan, experts)),
                 None => last = Some(plan),

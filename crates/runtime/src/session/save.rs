@@ -9,8 +9,11 @@ use rullama_engine::{
 };
 use rullama_models::gemma4::{Want, crosses_cut, decoder};
 
+use sha2::{Digest, Sha256};
+
 use super::{Session, SessionOptions};
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
 };
@@ -28,7 +31,7 @@ impl Session {
             return Err(RuntimeError::NotWithMedia { what: "be saved yet" });
         }
         let mut out = MAGIC.to_vec();
-        out.extend(self.model.0.fingerprint);
+        out.extend(fingerprint(&self.model, self.adapters.as_ref()));
         out.push(cache_byte(self.options.cache));
         let sizes =
             [self.context, self.options.chunk, self.options.ahead, self.filled, self.written];
@@ -47,13 +50,17 @@ impl Session {
         Ok(out)
     }
 
-    pub(crate) async fn restore(model: &Model, saved: &[u8]) -> Result<Self, RuntimeError> {
+    pub(crate) async fn restore(
+        model: &Model,
+        adapters: Option<&Adapters>,
+        saved: &[u8],
+    ) -> Result<Self, RuntimeError> {
         let mut reader = Reader(saved);
         if reader.take(MAGIC.len())? != MAGIC {
             return Err(RuntimeError::Saved { why: "is of another program or version" });
         }
-        if reader.take(32)? != model.0.fingerprint {
-            return Err(RuntimeError::Saved { why: "belongs to another model" });
+        if reader.take(32)? != fingerprint(model, adapters) {
+            return Err(RuntimeError::Saved { why: "belongs to another model or adapter" });
         }
         let cache = cache_of(reader.take(1)?[0])?;
         let [context, chunk, ahead, filled, written] = [(); 5].map(|()| reader.number());
@@ -68,6 +75,7 @@ impl Session {
             ahead: ahead?,
         };
         let mut session = Self::new(model, &options)?;
+        session.set_adapters(adapters)?;
         session.extend(&tokens)?;
         if filled > tokens.len() || written < filled || written > session.context {
             return Err(RuntimeError::Saved { why: "is damaged" });
@@ -109,6 +117,13 @@ impl Session {
         }
         caches
     }
+}
+
+/// What tells the weights that made the caches from others.
+fn fingerprint(model: &Model, adapters: Option<&Adapters>) -> [u8; 32] {
+    let Some(adapters) = adapters else { return model.0.fingerprint };
+    let hash = Sha256::new_with_prefix(model.0.fingerprint);
+    hash.chain_update(adapters.fingerprint()).finalize().into()
 }
 
 fn cache_byte(cache: CacheType) -> u8 {

@@ -10,7 +10,7 @@ use rullama_models::gemma4::{Inputs, Want};
 use sha2::{Digest, Sha256};
 
 use super::Session;
-use crate::{error::RuntimeError, model::Inner, tower::SoftTokens};
+use crate::{adapters::Adapters, error::RuntimeError, model::Inner, tower::SoftTokens};
 
 /// Ids with this bit are no tokens.
 const SOFT: u32 = 1 << 31;
@@ -145,6 +145,10 @@ impl Session {
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
+        if self.adapters.as_ref().is_some_and(Adapters::change_lookup) {
+            let what = "be read with an adapter that changes the table of tokens";
+            return Err(RuntimeError::NotWithMedia { what });
+        }
         let width = self.model.config().width;
         let mut rows = Vec::with_capacity(size * width);
         for id in &self.tokens[range.clone()] {

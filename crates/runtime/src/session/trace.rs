@@ -4,10 +4,10 @@ use rullama_engine::{
     cpu::Data,
     graph::{Element, Graph, Origin, Value, ValueInfo},
 };
-use rullama_models::gemma4::{Inputs, Pass, Want, decoder};
+use rullama_models::gemma4::{Inputs, Pass, Want};
 
 use super::{Session, ready::Ready, steps::step};
-use crate::error::RuntimeError;
+use crate::{adapters::Adapters, error::RuntimeError};
 
 /// A named intermediate value of some tokens.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,10 +38,11 @@ impl Session {
         }
         let model = self.model.clone();
         let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
-        let mut list = decoder(&model.0.config, &model.0.catalog, &pass);
+        let mut list = self.list(&pass);
         let tapped = list.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
         let values: Vec<Vec<Value>> = tapped.collect();
-        let ready = Ready::new(list, &model.0, &mut self.memory).await?;
+        let weights = self.adapters.as_ref().map_or(&model.0.weights, Adapters::weights);
+        let ready = Ready::new(list, weights, &mut self.memory).await?;
         if pass.suppressed > 0 {
             ready.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }

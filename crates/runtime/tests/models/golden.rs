@@ -68,6 +68,11 @@ impl Golden {
         Self(golden(&format!("text/{model}.safetensors")))
     }
 
+    /// With its adapter.
+    pub(crate) fn lora(model: &str) -> Self {
+        Self(golden(&format!("lora/{model}-lora.safetensors")))
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.file().names().into_iter().map(String::from).collect()
     }

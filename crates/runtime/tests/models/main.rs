@@ -1,5 +1,6 @@
 //! Whole models against reference outputs of independent implementations, on the CPU and on every GPU.
 
+mod adapters;
 mod answers;
 mod chunks;
 mod counts;

@@ -139,7 +139,7 @@ fn broken_and_foreign_saves_are_refused() {
     let bytes = block_on(session.save()).expect("bytes");
     let other = model("micro-e2b-Q4_0", &Device::Cpu);
     let refused = block_on(other.restore(&bytes)).expect_err("another model's");
-    assert_eq!(refused.to_string(), "the saved session belongs to another model");
+    assert_eq!(refused.to_string(), "the saved session belongs to another model or adapter");
     for cut in (0..bytes.len()).step_by(97) {
         block_on(mine.restore(&bytes[..cut])).expect_err("cut short");
     }

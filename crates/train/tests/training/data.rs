@@ -36,14 +36,15 @@ fn every_kind_of_line_marks_what_is_learned() {
             r#"{"prompt":"Hi","completion":"Yes."}"#,
             "<bos><|turn>user\nHi<turn|>\n<|turn>model\n[Yes.<turn|>]\n",
         ),
-        (r#"{"text":"Once."}"#, "<bos>[Once.<eos>]"),
+        // This model ends everything with the end of a turn.
+        (r#"{"text":"Once."}"#, "<bos>[Once.<turn|>]"),
     ] {
         let data = read(&model, line).expect(line);
         assert_eq!(marked(&model, &data.examples[0]), wanted, "{line}");
     }
     let raw = DataOptions { raw: true, ..DataOptions::default() };
     let data = Dataset::of_lines(&model, r#"{"prompt":"Hi","completion":" you"}"#, raw);
-    assert_eq!(marked(&model, &data.expect("data").examples[0]), "<bos>Hi[ you<eos>]");
+    assert_eq!(marked(&model, &data.expect("data").examples[0]), "<bos>Hi[ you<turn|>]");
     let data = read(&model, r#"{"ids":[2,5,6,7],"n_prompt":2}"#).expect("data");
     assert_eq!(data.examples[0], Example::behind(vec![2, 5, 6, 7], 2));
     assert_eq!(data.examples[0].learned, [false, false, true, true]);

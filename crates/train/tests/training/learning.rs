@@ -79,7 +79,5 @@ fn the_demo_model_learns_a_fact_and_keeps_what_it_knew() {
     }
     let after: Vec<f64> = known.iter().map(|example| measured(&mut trainer, example)).collect();
     println!("learned in {steps} steps; old answers {before:.3?} before, {after:.3?} after");
-    for (before, after) in before.iter().zip(&after) {
-        assert!(after.is_finite() && *after < before + 20.0, "{before} {after}");
-    }
+    assert!(after.iter().all(|loss| *loss < surely), "old answers have changed");
 }

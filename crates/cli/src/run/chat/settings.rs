@@ -42,7 +42,7 @@ impl Chat {
                 let context = value.as_u64().and_then(|n| usize::try_from(n).ok());
                 let context = context.context("num_ctx is a number of tokens")?;
                 let options = session_options(Some(context), self.loader.cache);
-                self.session = self.model.session(&options)?;
+                self.session = self.adapters.session(&self.model, &options, &self.loader)?;
                 self.loader.context = Some(context);
                 format!("The context has {context} tokens.\n")
             }

@@ -6,7 +6,7 @@ use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
     graph::Shape,
     ops::{
-        Begin, End, Product, Taken,
+        Begin, End, Low, Product, Taken,
         parts::{self, UNIT, WEIGHTS, quant},
         product,
         slab::SlabParams,
@@ -17,7 +17,8 @@ static FEW: Kernel = Kernel { name: "linear/few", source: include_str!("few.wgsl
 static TILE: Kernel = Kernel { name: "linear/tile", source: include_str!("tile.wgsl") };
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
-    let plain = Product { begin: Begin::Plain, taken: Taken::All, end: End::Plain };
+    let (begin, taken, end) = (Begin::Plain, Taken::All, End::Plain);
+    let plain = Product { begin, taken, end, low: Low::None };
     if let Some(launches) = product::vector(&plain, call) {
         return launches;
     }

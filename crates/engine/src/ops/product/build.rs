@@ -1,6 +1,6 @@
 //! Products as models write them.
 
-use super::{Begin, End, Experts, Product, Taken};
+use super::{Begin, End, Experts, Low, Product, Taken};
 use crate::{
     graph::{Graph, Value},
     ops::{AddNorm, Branch, Routes},
@@ -47,6 +47,15 @@ pub enum Finish {
     },
 }
 
+/// The factors of an adapter beside a weight `[r, k]`: what they make, `B (A x)`, is added to the product with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Factors {
+    /// `A`, a weight `[rank, k]`.
+    pub a: Value,
+    /// `B`, a weight `[r, rank]`; it holds the adapter's scale.
+    pub b: Value,
+}
+
 /// Experts whose weights a product takes.
 #[derive(Debug, Clone, Copy)]
 pub struct Mixture {
@@ -65,7 +74,18 @@ impl Graph {
         weight: Value,
         finish: &Finish,
     ) -> (Option<Value>, Value) {
-        self.any_product(start, weight, None, finish)
+        self.any_product(start, weight, (None, None), finish)
+    }
+
+    /// The same with the factors of an adapter, where there are any.
+    pub fn product_adapted(
+        &mut self,
+        start: &Start,
+        weight: Value,
+        factors: Option<&Factors>,
+        finish: &Finish,
+    ) -> (Option<Value>, Value) {
+        self.any_product(start, weight, (None, factors), finish)
     }
 
     /// The product of what `start` makes with the weights `[experts, r, k]` of each token's experts, finished: `[t, k, r]`, or
@@ -77,14 +97,14 @@ impl Graph {
         mixture: &Mixture,
         finish: &Finish,
     ) -> (Option<Value>, Value) {
-        self.any_product(start, weight, Some(mixture), finish)
+        self.any_product(start, weight, (Some(mixture), None), finish)
     }
 
     fn any_product(
         &mut self,
         start: &Start,
         weight: Value,
-        mixture: Option<&Mixture>,
+        (mixture, factors): (Option<&Mixture>, Option<&Factors>),
         finish: &Finish,
     ) -> (Option<Value>, Value) {
         let (begin, mut inputs) = match start {
@@ -117,7 +137,9 @@ impl Graph {
                 End::GeluMul { slice: *slice }
             }
         };
-        match self.apply_all(Product { begin, taken, end }, &inputs).as_slice() {
+        let low = if factors.is_some() { Low::Own } else { Low::None };
+        inputs.extend(factors.into_iter().flat_map(|factors| [factors.a, factors.b]));
+        match self.apply_all(Product { begin, taken, end, low }, &inputs).as_slice() {
             [h1, y] => (Some(*h1), *y),
             results => (None, results[0]),
         }

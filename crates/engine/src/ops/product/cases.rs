@@ -1,4 +1,5 @@
 mod experts;
+mod low;
 
 use rullama_gguf::DType;
 
@@ -75,6 +76,7 @@ pub(crate) fn cases() -> Vec<Case> {
         );
     }
     cases.extend(experts::cases());
+    cases.extend(low::cases());
     cases.extend(benches());
     cases
 }
@@ -124,25 +126,37 @@ fn chain(inner: usize) -> Case {
 fn product(front: Front, back: Back, dtype: DType, [t, rows, width]: [usize; 3]) -> Case {
     let build = move |g: &mut Graph| {
         let start = start(g, front, t, width);
-        let (weight, finish) = match back {
-            Back::Geglu => {
-                let half = |name: &str| Member::new(name, rows / 2);
-                (g.weight_rows(&[half("gate"), half("up")], dtype, width), Finish::Geglu)
-            }
-            Back::Plain => (g.weight("w", Type::weight(dtype, [rows, width])), Finish::Plain),
-            Back::GeluMul => {
-                let long = g.input("long", Type::f32([t, 3 * rows]));
-                let weight = g.weight("w", Type::weight(dtype, [rows, width]));
-                (weight, Finish::GeluMul { long, slice: 1 })
-            }
-        };
+        let (weight, finish) = weight(g, back, dtype, [t, rows, width]);
         let (h1, y) = g.product(&start, weight, &finish);
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()
     };
     let name = format!("{front:?} {} {t}x{width} to {rows} {back:?}", dtype.name());
-    // GELU falls back to small numbers where its argument is negative; those are differences.
-    let tolerance = Tolerance::EXPONENTIAL.terms(width).cancelling((width as f32).sqrt());
-    Case::new("product", name, build).tolerance(tolerance)
+    Case::new("product", name, build).tolerance(tolerance(width))
+}
+
+/// GELU falls back to small numbers where its argument is negative; those are differences.
+fn tolerance(width: usize) -> Tolerance {
+    Tolerance::EXPONENTIAL.terms(width).cancelling((width as f32).sqrt())
+}
+
+fn weight(
+    g: &mut Graph,
+    back: Back,
+    dtype: DType,
+    [t, rows, width]: [usize; 3],
+) -> (Value, Finish) {
+    match back {
+        Back::Geglu => {
+            let half = |name: &str| Member::new(name, rows / 2);
+            (g.weight_rows(&[half("gate"), half("up")], dtype, width), Finish::Geglu)
+        }
+        Back::Plain => (g.weight("w", Type::weight(dtype, [rows, width])), Finish::Plain),
+        Back::GeluMul => {
+            let long = g.input("long", Type::f32([t, 3 * rows]));
+            let weight = g.weight("w", Type::weight(dtype, [rows, width]));
+            (weight, Finish::GeluMul { long, slice: 1 })
+        }
+    }
 }
 
 fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {

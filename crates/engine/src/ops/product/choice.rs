@@ -80,6 +80,14 @@ impl Cut {
         }
     }
 
+    /// Workgroup memory it takes.
+    pub(super) fn shared_bytes(&self, row_units: usize) -> usize {
+        match self.column {
+            Column::Direct => self.lanes * 16,
+            _ => shared_bytes(row_units, self.lanes),
+        }
+    }
+
     /// Many rows: no team need be split, and bringing x to workgroup memory pays. `None` if there are fewer.
     fn many(wants: &Wants, facts: &DeviceFacts) -> Option<Self> {
         let column = match wants.bytes && facts.packed_dot {

@@ -5,6 +5,7 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
+    low::Added,
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
@@ -51,6 +52,8 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
+    low_quads: u32,
+    low_stride: u32,
 }
 
 /// The launches of a product of one token; `None` if it must be made by the operations it stands for.
@@ -64,11 +67,11 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
     if halves_apart || odd || extra(op).is_none() {
         return None;
     }
-    let met = Met::new(op, call)?;
+    let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
     if op.taken != Taken::All && !whole {
         return None;
     }
-    (0..slabs.rows.len()).map(|slab| launch(op, call, &met, slab)).collect()
+    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), slab)).collect()
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -103,7 +106,12 @@ impl Met {
     }
 }
 
-fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Dispatch> {
+fn launch(
+    op: &Product,
+    call: &GpuCall<'_>,
+    (met, added): (&Met, &Added),
+    slab: usize,
+) -> Option<Dispatch> {
     let at = op.weight_input();
     let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
     let rows = met.rows.unwrap_or(slabs.rows[slab].len());
@@ -117,6 +125,10 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         pairs: parts::is_paired(slabs.dtype),
     };
     let cut = Cut::new(&wants, call.facts)?;
+    let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes);
+    if !added.enough(cut.lanes) || shared > call.facts.workgroup_bytes as usize {
+        return None;
+    }
     let (eps, scaled) = match &op.begin {
         Begin::Plain => (0.0, false),
         Begin::Norm { eps } => (*eps, false),
@@ -140,6 +152,8 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         expert_rows: word(met.expert_rows),
         part_rows: word(met.expert_rows / rows_each),
         band_rows: word(rows / rows_each),
+        low_quads: word(added.quads),
+        low_stride: word(added.stride),
     };
     let dispatch = Dispatch::new(&VECTOR)
         .part(&WEIGHTS)
@@ -161,7 +175,8 @@ fn launch(op: &Product, call: &GpuCall<'_>, met: &Met, slab: usize) -> Option<Di
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
     let dispatch = composed(op, &cut, wants.row_units, dispatch);
-    Some(bound(op, slab, call, dispatch))
+    let dispatch = added.composed(bound(op, slab, call, dispatch));
+    (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
 }
 
 /// With the parts of begin and end.

@@ -1,15 +1,17 @@
 //! A product with a weight, with what comes before and after it where that saves launches: norms and the residual sum in front,
-//! GELU and GeGLU behind. The weight may be those of experts, and their results may be summed. One token is one launch; else it is
+//! GELU and GeGLU behind; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed. One token is one launch; else it is
 //! what it stands for.
 
 mod build;
 pub(crate) mod cases;
 mod choice;
 mod gpu;
+mod low;
 mod taken;
 
-pub use build::{Finish, Mixture, Start};
+pub use build::{Factors, Finish, Mixture, Start};
 pub(crate) use gpu::vector;
+pub use low::Low;
 pub use taken::{Experts, Taken};
 
 use crate::{
@@ -19,8 +21,8 @@ use crate::{
     ops::{AddNorm, fused, linear_experts::Sizes},
 };
 
-/// A product. Inputs: those of its begin, the weight, what tells which of its rows are taken, those of its end. Results: `h1` where
-/// the begin makes it, then `y`.
+/// A product. Inputs: those of its begin, the weight, what tells which of its rows are taken, those of its end, those of what is
+/// added. Results: `h1` where the begin makes it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// What makes the rows it takes.
@@ -29,6 +31,8 @@ pub struct Product {
     pub taken: Taken,
     /// What is made of the rows it gives.
     pub end: End,
+    /// What is added to those rows before.
+    pub low: Low,
 }
 
 /// What makes the rows of a product.
@@ -93,6 +97,7 @@ impl Product {
             Taken::All => graph.linear(x, inputs[at]),
             Taken::Experts(experts) => graph.linear_experts(x, &experts.routes(taken), inputs[at]),
         };
+        let y = self.low.added(graph, x, y, inputs);
         let y = match (self.end, end) {
             (End::Geglu, _) => graph.geglu_halves(y),
             (End::GeluMul { slice }, Some(long)) => graph.gelu_mul_slice(y, *long, slice),
@@ -128,14 +133,22 @@ impl Op for Product {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        gpu::vector(self, call)
-            .unwrap_or_else(|| fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)))
+        if let Some(launches) = gpu::vector(self, call) {
+            return launches;
+        }
+        let one = call.input(0).shape.rows() == 1;
+        match self.low {
+            Low::Own if one => fused::gpu(call, &|graph, inputs| self.in_two(graph, inputs)),
+            _ => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
+        }
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         let at = self.weight_input();
+        let added = inputs.iter().rev().take(self.low.inputs());
+        let weights: usize = added.map(|ty| ty.shape.len()).sum::<usize>() + inputs[at].shape.len();
         match self.taken {
-            Taken::All => 2 * inputs[0].shape.rows() as u64 * inputs[at].shape.len() as u64,
+            Taken::All => 2 * inputs[0].shape.rows() as u64 * weights as u64,
             Taken::Experts(_) => Sizes::new(inputs[at], inputs[at + 1]).operations(),
         }
     }

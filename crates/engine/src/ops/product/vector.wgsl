@@ -7,6 +7,7 @@
 //#use begin
 //#use sums
 //#use finish
+//#use low
 
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
@@ -35,6 +36,9 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
+    // Of what is added: quads of the inner size, and of a row of B in memory.
+    low_quads: u32,
+    low_stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -48,7 +52,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         // Rows behind the end are read as the last one and not written.
         let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
         let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
-        var sums = vec4(0.0);
+        var sums = low_sums(rows, lane);
         for (var piece = lane.index; piece < p.pieces; piece += lanes) {
             sums += sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
         }

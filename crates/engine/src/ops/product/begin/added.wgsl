@@ -28,5 +28,6 @@ fn begin(group: vec3<u32>, lane: Lane) {
         squares += dot(sum, sum);
     }
     next_norm(squares, lane);
+    make_low(lane);
     hold(lane);
 }

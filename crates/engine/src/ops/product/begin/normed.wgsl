@@ -10,5 +10,6 @@ fn begin(group: vec3<u32>, lane: Lane) {
         squares += dot(h, h);
     }
     next_norm(squares, lane);
+    make_low(lane);
     hold(lane);
 }

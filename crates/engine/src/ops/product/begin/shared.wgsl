@@ -32,6 +32,14 @@ fn quad_column(i: u32) -> u32 {
     return unit_column(i / 8u, i % 8u);
 }
 
+fn x_quad(i: u32) -> vec4<f32> {
+    return get_quad(i);
+}
+
+fn x_column(i: u32) -> u32 {
+    return quad_column(i);
+}
+
 // Eight groups of a piece.
 fn shared_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
     let at = first * PIECES + piece;

@@ -1,0 +1,88 @@
+//! `rullama adapter`: what is in an adapter, a model with it merged in, and the same adapter in another format.
+
+mod convert;
+mod merge;
+mod show;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args as Group, Subcommand};
+
+use crate::{adapters::AdapterArgs, locate::Stores};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdapterCommand {
+    /// Show what is in an adapter, and whether it fits a model
+    Show(ShowArgs),
+    /// Write a model with adapters merged into its weights
+    Merge(MergeArgs),
+    /// Write an adapter as PEFT's folder, or as a GGUF file
+    Convert(ConvertArgs),
+}
+
+impl AdapterCommand {
+    /// Whether output, errors included, is for a program.
+    pub(crate) fn json(&self) -> bool {
+        match self {
+            Self::Show(args) => args.json,
+            Self::Merge(args) => args.json,
+            Self::Convert(args) => args.json,
+        }
+    }
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ShowArgs {
+    /// A folder or safetensors file of PEFT, or a GGUF file
+    path: PathBuf,
+    /// Also check that it fits this model: name, path or URL
+    #[arg(long)]
+    model: Option<String>,
+    /// Also list every tensor it changes
+    #[arg(long)]
+    tensors: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct MergeArgs {
+    /// Name, path or URL
+    model: String,
+    #[command(flatten)]
+    adapters: AdapterArgs,
+    /// Where the new model goes
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Store changed tensors as f32, f16, bf16 or q8_0 instead of as they were
+    #[arg(long = "type", value_name = "TYPE", value_parser = merge::dtype)]
+    dtype: Option<rullama_gguf::DType>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(crate) struct ConvertArgs {
+    /// A folder or safetensors file of PEFT, or a GGUF file
+    path: PathBuf,
+    /// Where it goes: a file that ends in .gguf, or a folder for PEFT
+    #[arg(long, value_name = "PATH")]
+    out: PathBuf,
+    /// What PEFT shall call the base model; without it, what the adapter says
+    #[arg(long, value_name = "NAME")]
+    base: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn adapter(stores: &Stores, command: &AdapterCommand) -> Result<()> {
+    match command {
+        AdapterCommand::Show(args) => show::show(stores, args),
+        AdapterCommand::Merge(args) => merge::merge(stores, args),
+        AdapterCommand::Convert(args) => convert::convert(args),
+    }
+}

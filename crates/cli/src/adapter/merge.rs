@@ -1,0 +1,154 @@
+//! A model with adapters merged into its weights.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{BufWriter, Write},
+};
+
+use anyhow::{Context, Result, bail};
+use pollster::block_on;
+use rullama_adapter::{EMBEDDING, HEAD, Pair, Weighted, combine};
+use rullama_gguf::{DType, Gguf, TensorInfo, Writer, quant};
+use rullama_runtime::adapters::fit_to;
+use serde_json::json;
+
+use super::MergeArgs;
+use crate::{
+    adapters::Chosen,
+    locate::Stores,
+    output::{note, print, print_json, progress},
+};
+
+/// Rows that are decoded at once.
+const ROWS: u64 = 256;
+/// The largest half.
+const LARGEST_HALF: f32 = 65_504.0;
+
+/// Types that changed tensors may be stored as.
+pub(super) fn dtype(text: &str) -> Result<DType, &'static str> {
+    match text.to_ascii_lowercase().as_str() {
+        "f32" => Ok(DType::F32),
+        "f16" => Ok(DType::F16),
+        "bf16" => Ok(DType::BF16),
+        "q8_0" => Ok(DType::Q8_0),
+        _ => Err("it must be f32, f16, bf16 or q8_0"),
+    }
+}
+
+pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
+    let (place, gguf) = stores.open(&args.model)?;
+    let chosen = Chosen::new(&place, &args.adapters)?;
+    if chosen.all().is_empty() {
+        bail!("there is nothing to merge; name an adapter with --adapter");
+    }
+    let mut pairs = Vec::new();
+    for (adapter, weight) in chosen.all() {
+        let fit = fit_to(&gguf, adapter)?;
+        pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
+    }
+    let pairs = combine(&pairs);
+    let pairs = pairs.iter().map(|pair| (pair.tensor.as_str(), pair)).collect();
+    let merger = Merger { gguf: &gguf, pairs, wanted: args.dtype, others: BTreeMap::new() };
+    let (writer, others) = merger.all()?;
+    let name = || args.out.display().to_string();
+    let mut file = BufWriter::new(File::create(&args.out).with_context(name)?);
+    writer.write_to(&mut file)?;
+    file.flush().with_context(name)?;
+    if args.json {
+        let others: BTreeMap<_, _> = others.iter().map(|(name, to)| (name, to.name())).collect();
+        return print_json(&json!({ "out": args.out, "stored_otherwise": others }));
+    }
+    for (name, to) in &others {
+        note(&format!("{name} is stored as {} now", to.name()));
+    }
+    print(&format!("{}: {} with {} adapters merged in\n", name(), args.model, chosen.all().len()))
+}
+
+struct Merger<'a> {
+    gguf: &'a Gguf,
+    pairs: BTreeMap<&'a str, &'a Pair>,
+    wanted: Option<DType>,
+    /// Tensors that are stored in another type than before.
+    others: BTreeMap<String, DType>,
+}
+
+impl Merger<'_> {
+    /// The new file, and what is stored in another type.
+    fn all(mut self) -> Result<(Writer, BTreeMap<String, DType>)> {
+        let gguf = self.gguf;
+        let mut writer = Writer::new().version(gguf.version());
+        for entry in gguf.metadata().iter().filter(|entry| !entry.key.starts_with("split.")) {
+            writer = writer.kv(entry.key.clone(), entry.value.clone());
+        }
+        let bar = progress(gguf.tensors().len() as u64, "merging");
+        for tensor in gguf.tensors() {
+            let pair = self.pairs.get(tensor.name()).copied();
+            writer = self.tensor(writer, tensor, tensor.name(), pair)?;
+            bar.inc(1);
+        }
+        bar.finish_and_clear();
+        // One table for lookups and logits becomes two, if only one of them is changed, or each in its own way.
+        let (lookup, head) = (self.pairs.get(EMBEDDING), self.pairs.get(HEAD).copied());
+        if gguf.tensor(HEAD).is_none() && (lookup.is_some() || head.is_some()) {
+            let table = gguf.tensor(EMBEDDING).context("the model has no table of tokens")?;
+            writer = self.tensor(writer, table, HEAD, head)?;
+        }
+        Ok((writer, self.others))
+    }
+
+    fn tensor(
+        &mut self,
+        writer: Writer,
+        tensor: &TensorInfo,
+        name: &str,
+        pair: Option<&Pair>,
+    ) -> Result<Writer> {
+        let (dtype, bytes) = match pair {
+            None => (tensor.dtype(), block_on(self.gguf.read(tensor, 0..tensor.nbytes()))?),
+            Some(pair) => {
+                let (dtype, bytes) = self.changed(tensor, pair)?;
+                if dtype != tensor.dtype() {
+                    self.others.insert(name.into(), dtype);
+                }
+                (dtype, bytes.into())
+            }
+        };
+        Ok(writer.tensor(name, tensor.dims(), dtype, bytes))
+    }
+
+    /// A tensor with its change, in its own type where that can be written, else as floats.
+    fn changed(&self, tensor: &TensorInfo, pair: &Pair) -> Result<(DType, Vec<u8>)> {
+        let pair = self.unscaled(tensor, pair)?;
+        let own = tensor.dtype().encodable().then_some(tensor.dtype());
+        let dtype = self.wanted.or(own).unwrap_or(DType::F16);
+        let (mut bytes, mut largest) = (Vec::new(), 0.0_f32);
+        let mut first = 0;
+        while first < tensor.rows() {
+            let end = (first + ROWS).min(tensor.rows());
+            let mut rows = block_on(self.gguf.rows_f32(tensor, first..end))?;
+            pair.add_to(usize::try_from(first)?, &mut rows);
+            largest = rows.iter().fold(largest, |most, x| most.max(x.abs()));
+            bytes.extend(quant::quantize(dtype, &rows)?);
+            first = end;
+        }
+        if dtype == DType::F16 && largest > LARGEST_HALF {
+            let wanted = Some(DType::BF16);
+            let again =
+                Self { gguf: self.gguf, pairs: BTreeMap::new(), wanted, others: BTreeMap::new() };
+            return again.changed(tensor, &pair);
+        }
+        Ok((dtype, bytes))
+    }
+
+    /// The change before the file's scale of a whole matrix, where it has one.
+    fn unscaled(&self, tensor: &TensorInfo, pair: &Pair) -> Result<Pair> {
+        let mut pair = pair.clone();
+        let name = tensor.name().strip_suffix(".weight").map(|name| format!("{name}.scale"));
+        if let Some(scale) = name.and_then(|name| self.gguf.tensor(&name)) {
+            let scale = block_on(self.gguf.rows_f32(scale, 0..1))?;
+            pair.scale /= scale.first().copied().filter(|scale| *scale != 0.0).unwrap_or(1.0);
+        }
+        Ok(pair)
+    }
+}

@@ -1,0 +1,48 @@
+//! An adapter that means nothing, to measure what one costs.
+
+use rullama_adapter::{Adapter, Format, Pair};
+use rullama_runtime::Model;
+
+/// The projections of a layer that adapters mostly change.
+const PROJECTIONS: [&str; 7] =
+    ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
+
+/// Small numbers of this rank beside every projection the model has.
+pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
+    let rank = rank.max(1);
+    let mut pairs = Vec::new();
+    for layer in 0..model.config().layers.len() {
+        for name in PROJECTIONS {
+            // Layers that use others' keys and values may have some of their own in the file.
+            let unused = name == "attn_k" || name == "attn_v";
+            if unused && !model.config().layers[layer].owns_cache() {
+                continue;
+            }
+            let tensor = format!("blk.{layer}.{name}.weight");
+            let Some(info) = model.gguf().tensor(&tensor) else { continue };
+            // A loaded model's sizes fit memory.
+            let (rows, columns) = (info.rows() as usize, info.row_len() as usize);
+            let a = numbers(rank * columns, pairs.len());
+            let b = numbers(rows * rank, pairs.len() + 1);
+            pairs.push(Pair { tensor, rank, rows, columns, a, b, scale: 1.0 });
+        }
+    }
+    Adapter {
+        name: "random numbers".into(),
+        format: Format::Rullama,
+        architecture: None,
+        base_model: None,
+        pairs,
+        ignored: Vec::new(),
+    }
+}
+
+/// Always the same, about a thousandth in size.
+fn numbers(count: usize, seed: usize) -> Vec<f32> {
+    let mut state = 0x9E37_79B9_u32 ^ seed as u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32 - 0.5
+    };
+    (0..count).map(|_| next() * 2e-3).collect()
+}

@@ -1,0 +1,163 @@
+//! Adapters: in answers, logits and files.
+
+use std::path::Path;
+
+use rullama_testkit::golden;
+use safetensors::SafeTensors;
+use tempfile::TempDir;
+
+use crate::{
+    models::{FileInFolder, MICRO, golden_arg},
+    program::{has, rullama},
+    store::Store,
+};
+
+const GGUF: &str = "gguf/micro-e2b-lora-F32.gguf";
+const PEFT: &str = "lora/micro-e2b-Q8_0-adapter";
+/// What the references allow for f32 activations.
+const TOLERANCE: f32 = 1e-3;
+
+fn f32s(file: &[u8], name: &str) -> Vec<f32> {
+    let file = SafeTensors::deserialize(file).unwrap();
+    let bytes = file.tensor(name).unwrap_or_else(|e| panic!("{name}: {e}")).data().to_vec();
+    bytes.chunks_exact(4).map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+}
+
+fn ids(name: &str) -> Vec<u32> {
+    let reference = golden("lora/micro-e2b-Q8_0-lora.safetensors");
+    f32s(&reference, name).into_iter().map(f32::to_bits).collect()
+}
+
+/// How far the logits of the short prompt are from those with the golden adapter.
+fn difference(model: &str, adapters: &[&str], device: &str) -> f32 {
+    let file = FileInFolder::new("ids.json", format!("{:?}", ids("short.ids")));
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("x.safetensors");
+    let chosen = adapters.iter().flat_map(|adapter| ["--adapter", adapter]);
+    rullama(["eval", model, "--ids-file", file.arg(), "--device", device])
+        .and(chosen)
+        .and(["--out", out.to_str().unwrap()])
+        .stdout();
+    let logits = f32s(&std::fs::read(&out).unwrap(), "logits");
+    let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
+    assert_eq!(logits.len(), wanted.len());
+    logits.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+#[test]
+fn logits_with_an_adapter_of_either_format() {
+    let (model, gguf, peft) = (golden_arg(MICRO), golden_arg(GGUF), golden_arg(PEFT));
+    let weights = format!("{peft}/adapter_model.safetensors");
+    let (half, rest) = (format!("{gguf}:0.25"), format!("{peft}:0.75"));
+    let cases: [&[&str]; 4] = [&[&gguf], &[&peft], &[&weights], &[&half, &rest]];
+    for adapters in cases {
+        let off = difference(&model, adapters, "cpu");
+        assert!(off < TOLERANCE, "{adapters:?}: {off}");
+    }
+    assert!(difference(&model, &[], "cpu") > 0.1, "the adapter changes something");
+    assert!(difference(&model, &[&gguf], "auto") < TOLERANCE);
+}
+
+#[test]
+fn a_store_model_answers_with_its_adapter() {
+    let store = Store::with("tuned");
+    let file = FileInFolder::new("ids.json", format!("{:?}", ids("short.ids")));
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("x.safetensors");
+    store
+        .rullama(&["eval", "tuned", "--ids-file", file.arg(), "--device", "cpu"])
+        .and(["--out", out.to_str().unwrap()])
+        .stdout();
+    let logits = f32s(&std::fs::read(&out).unwrap(), "logits");
+    let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
+    let off = logits.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    assert!(off < TOLERANCE, "{off}");
+}
+
+#[test]
+fn answers_change_with_an_adapter() {
+    let (model, adapter) = (golden_arg(MICRO), golden_arg(GGUF));
+    let run = |more: &[&str]| {
+        rullama(["run", &model, "Hello", "-n", "8", "--temperature", "0", "--device", "cpu"])
+            .and(more)
+            .stdout()
+    };
+    let plain = run(&[]);
+    assert_ne!(plain, run(&["--adapter", &adapter]));
+    assert_eq!(plain, run(&["--adapter", &format!("{adapter}:0")]));
+}
+
+#[test]
+fn an_adapter_is_shown() {
+    let text = rullama(["adapter", "show", &golden_arg(PEFT), "--tensors"])
+        .and(["--model", &golden_arg(MICRO)])
+        .stdout();
+    has(&text, &["PEFT safetensors", "rank", "4", "scale", "2", "attn_q × 6", "attn_k × 3"]);
+    has(&text, &["blk.5.ffn_down.weight", "64 × 192", "fits"]);
+    let output = rullama(["adapter", "show", &golden_arg(GGUF), "--json"]).json();
+    assert_eq!(output["architecture"], "gemma4");
+    assert_eq!(output["tensors"].as_array().unwrap().len(), 36);
+}
+
+#[test]
+fn an_adapter_is_converted_there_and_back() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (peft, gguf) = (path("peft"), path("back.gguf"));
+    rullama(["adapter", "convert", &golden_arg(GGUF), "--out", &peft, "--base", "x/y"]).stdout();
+    let config = std::fs::read_to_string(Path::new(&peft).join("adapter_config.json")).unwrap();
+    has(&config, &["\"r\": 4", "\"lora_alpha\": 8", "x/y"]);
+    rullama(["adapter", "convert", &peft, "--out", &gguf]).stdout();
+    let off = difference(&golden_arg(MICRO), &[&gguf], "cpu");
+    assert!(off < TOLERANCE, "{off}");
+}
+
+#[test]
+fn a_merged_model_needs_no_adapter() {
+    let folder = TempDir::new().unwrap();
+    let out = folder.path().join("merged.gguf").to_str().unwrap().to_owned();
+    let merge = |more: &[&str]| {
+        rullama(["adapter", "merge", &golden_arg(MICRO), "--adapter", &golden_arg(GGUF)])
+            .and(["--out", &out])
+            .and(more)
+            .run()
+    };
+    let outcome = merge(&["--type", "f32"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    has(&outcome.stderr, &["blk.0.attn_q.weight is stored as F32 now"]);
+    let off = difference(&out, &[], "cpu");
+    assert!(off < TOLERANCE, "{off}");
+    // In its own type, the change is rounded as the weights are.
+    let outcome = merge(&[]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
+    let off = difference(&out, &[], "cpu");
+    assert!(off > TOLERANCE && off < 3.0, "{off}");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let (model, adapter) = (golden_arg(MICRO), golden_arg(GGUF));
+    let eval = |model: &str, adapter: &str, code: i32| {
+        rullama(["eval", model, "--adapter", adapter, "--ids-file", "/dev/null"])
+            .and(["--out", "/dev/null"])
+            .fails(code)
+    };
+    let file = FileInFolder::new("ids.json", "[2, 3]");
+    let moe = golden_arg("gguf/micro-moe-Q8_0.gguf");
+    let error = rullama(["eval", &moe, "--adapter", &adapter, "--ids-file", file.arg()])
+        .and(["--out", "/dev/null", "--device", "cpu"])
+        .fails(4);
+    has(&error, &["does not fit", "blk.5.ffn_up.weight", "blk.0.attn_k.weight", "×"]);
+    let error = eval(&model, "much:more", 2);
+    has(&error, &["more", "no number"]);
+    let error = rullama(["run", &model, "Hi", "--adapter", &model]).fails(4);
+    has(&error, &["not an adapter"]);
+    let error = rullama(["run", &model, "Hi", "--adapter", "/nowhere/adapter"]).fails(3);
+    has(&error, &["/nowhere/adapter"]);
+    let alone = golden(&format!("{PEFT}/adapter_model.safetensors"));
+    let alone = FileInFolder::new("alone.safetensors", alone);
+    let error = rullama(["adapter", "show", alone.arg()]).fails(4);
+    has(&error, &["adapter_config.json"]);
+    let error = rullama(["adapter", "merge", &model, "--out", "/dev/null"]).fails(1);
+    has(&error, &["--adapter"]);
+}

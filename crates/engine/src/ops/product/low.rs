@@ -1,0 +1,166 @@
+//! What a product adds beside its weight: `B (A x)`, two thin matrices of an adapter.
+
+use rullama_gguf::DType;
+
+use super::{Begin, End, Product, Taken};
+use crate::{
+    gpu::{Dispatch, GpuCall, Part, Place},
+    graph::{Element, Graph, Value},
+};
+
+/// A part from this folder.
+macro_rules! part {
+    ($kind:literal, $name:literal) => {{
+        static PART: Part = Part {
+            kind: $kind,
+            name: concat!($kind, "/", $name),
+            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
+        };
+        &PART
+    }};
+}
+
+static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!("low/rows.wgsl") };
+
+/// Bytes of `A` that a workgroup reads for itself, at most: beyond, a launch of its own costs less.
+const OWN_BYTES: usize = 160 << 10;
+
+/// What is added to the rows of a product, in front of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Low {
+    /// Nothing.
+    None,
+    /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`.
+    Own,
+    /// `B z`, of `z` `[t, r]` and the weight `B`.
+    Given,
+}
+
+impl Low {
+    /// How many inputs it has; they are the last.
+    pub(super) fn inputs(self) -> usize {
+        if self == Self::None { 0 } else { 2 }
+    }
+
+    /// The rows `y` made of `x` with what is added.
+    pub(super) fn added(self, graph: &mut Graph, x: Value, y: Value, inputs: &[Value]) -> Value {
+        let [.., first, b] = inputs else { return y };
+        let z = match self {
+            Self::None => return y,
+            Self::Own => graph.linear(x, *first),
+            Self::Given => *first,
+        };
+        let more = graph.linear(z, *b);
+        graph.add(y, more)
+    }
+}
+
+impl Product {
+    /// `z` in a launch of its own, in front of the others: where no workgroup should make it for itself.
+    pub(super) fn in_two(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
+        let at = self.weight_input();
+        let (begin, [weight, long @ .., a, b]) = inputs.split_at(at) else {
+            unreachable!("a product with an adapter has its factors")
+        };
+        let thin =
+            Self { begin: self.begin.clone(), taken: Taken::All, end: End::Plain, low: Low::None };
+        let made = graph.apply_all(thin, &[begin, &[*a]].concat());
+        let (z, h1) = (made[made.len() - 1], made.len() == 2);
+        let h1 = h1.then(|| made[0]);
+        let (begin, mut inputs) = match (&self.begin, h1) {
+            (Begin::Added(op), Some(h1)) => match op.next_input() {
+                Some(next) => (Begin::Norm { eps: op.eps }, vec![h1, begin[next]]),
+                None => (Begin::Plain, vec![h1]),
+            },
+            (same, _) => (same.clone(), begin.to_vec()),
+        };
+        inputs.push(*weight);
+        inputs.extend(long);
+        inputs.extend([z, *b]);
+        let rest = Self { begin, taken: Taken::All, end: self.end, low: Low::Given };
+        let y = graph.apply(rest, &inputs);
+        h1.into_iter().chain([y]).collect()
+    }
+}
+
+/// What a launch adds: sizes for its parameters, parts and bindings.
+pub(super) struct Added {
+    low: Low,
+    dtype: DType,
+    rank: usize,
+    /// Quads of the inner size, and of a row of `B` in memory.
+    pub(super) quads: usize,
+    pub(super) stride: usize,
+    /// Where the inputs are.
+    first: usize,
+}
+
+impl Added {
+    /// `None` if no kernel has it.
+    pub(super) fn new(op: &Product, call: &GpuCall<'_>) -> Option<Self> {
+        let first = call.inputs() - op.low.inputs();
+        if op.low == Low::None {
+            let (dtype, rank) = (DType::F32, 0);
+            return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first });
+        }
+        let (b, rank) = (call.slabs(first + 1), call.input(first + 1).shape.width());
+        let known = matches!(b.dtype, DType::F16 | DType::F32);
+        let stride = b.row_blocks / 4;
+        let fits = known && b.rows.len() == 1 && rank.is_multiple_of(4) && op.taken == Taken::All;
+        let made = op.low == Low::Given || own_fits(call, first, b.dtype);
+        (fits && made).then_some(Self {
+            low: op.low,
+            dtype: b.dtype,
+            rank,
+            quads: rank / 4,
+            stride,
+            first,
+        })
+    }
+
+    /// Bytes of workgroup memory, for so many lanes.
+    pub(super) fn shared_bytes(&self, lanes: usize) -> usize {
+        if self.low == Low::Own { lanes * 16 + self.rank * 4 } else { 0 }
+    }
+
+    /// Whether the lanes of a workgroup are enough for it.
+    pub(super) fn enough(&self, lanes: usize) -> bool {
+        self.low != Low::Own || self.quads <= lanes
+    }
+
+    /// With its parts.
+    pub(super) fn composed(&self, dispatch: Dispatch) -> Dispatch {
+        let dispatch = match self.low {
+            Low::None => return dispatch.part(part!("low", "none")),
+            Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
+            Low::Given => dispatch.part(part!("low", "given")),
+        };
+        let spot = match dispatch.bindings.len() {
+            3 => part!("spot", "5"),
+            4 => part!("spot", "6"),
+            others => {
+                assert_eq!(others, 8, "bindings in front of an adapter's");
+                part!("spot", "10")
+            }
+        };
+        let factor = match self.dtype {
+            DType::F16 => part!("factor", "f16"),
+            _ => part!("factor", "f32"),
+        };
+        let first = match self.low {
+            Low::Own => Place::Slab(self.first, 0),
+            _ => Place::Input(self.first),
+        };
+        let last = Place::Slab(self.first + 1, 0);
+        dispatch.part(&ROWS).part(factor).part(spot).read(first).read(last)
+    }
+}
+
+/// Whether workgroups can make `z` for themselves.
+fn own_fits(call: &GpuCall<'_>, first: usize, dtype: DType) -> bool {
+    let a = call.slabs(first);
+    let width = call.input(first).shape.width();
+    let bytes = call.input(first).shape.len() * dtype.block_bytes();
+    let same = call.input(first).element == Element::Weight(dtype);
+    same && a.rows.len() == 1 && width.is_multiple_of(32) && bytes <= OWN_BYTES
+}

@@ -1,0 +1,213 @@
+//! Adapters beside a model's weights: several at once, each with a weight of its own, changed between two answers without loading the
+//! model again.
+
+mod factors;
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use rullama_adapter::{Adapter, EMBEDDING, Fit, HEAD, Target, Weighted, combine};
+use rullama_engine::{
+    executor::{Device, Weights},
+    graph::Element,
+};
+use rullama_gguf::{DType, Gguf};
+use rullama_models::{
+    Adapted, Catalog,
+    gemma4::{Config, Feed, Pass, Want, adapted_decoder},
+};
+use sha2::{Digest, Sha256};
+
+use crate::{error::RuntimeError, model::Model};
+
+/// Tensors of a layer that an adapter may change.
+const OF_LAYER: [&str; 9] = [
+    "attn_q",
+    "attn_k",
+    "attn_v",
+    "attn_output",
+    "ffn_gate",
+    "ffn_up",
+    "ffn_down",
+    "inp_gate",
+    "proj",
+];
+
+/// How the factors of adapters are kept on a device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum FactorType {
+    /// As they are.
+    F32,
+    /// Halves: half as much to read for each token. The CPU keeps them as they are all the same.
+    #[default]
+    F16,
+}
+
+/// Adapters ready to be used by sessions of one model; cloning is cheap and shares the factors.
+#[derive(Debug, Clone)]
+pub struct Adapters(Rc<Ready>);
+
+#[derive(Debug)]
+struct Ready {
+    model: Model,
+    /// The model's weights and the factors.
+    weights: Weights,
+    adapted: Adapted,
+    gpu_bytes: u64,
+    fingerprint: [u8; 32],
+    without_effect: Vec<String>,
+}
+
+/// The pairs of an adapter that change a model, by its file's header.
+///
+/// # Errors
+/// If it was made for another model; the error lists all that does not fit.
+pub fn fit_to<'a>(gguf: &Gguf, adapter: &'a Adapter) -> Result<Fit<'a>, RuntimeError> {
+    let config = Config::of_file(gguf)?;
+    let catalog = Catalog::of_file(gguf, &config.expected())?;
+    let architecture = gguf.str("general.architecture")?;
+    Ok(adapter.fit(architecture, |tensor| target(&config, &catalog, tensor))?)
+}
+
+impl Model {
+    /// The pairs of an adapter that change this model.
+    ///
+    /// # Errors
+    /// If it was made for another model; the error lists all that does not fit.
+    pub fn fit<'a>(&self, adapter: &'a Adapter) -> Result<Fit<'a>, RuntimeError> {
+        let architecture = self.gguf().str("general.architecture")?;
+        Ok(adapter.fit(architecture, |tensor| target(&self.0.config, &self.0.catalog, tensor))?)
+    }
+
+    /// Makes adapters ready for sessions of this model, each multiplied with its number.
+    ///
+    /// # Errors
+    /// If one does not fit the model, or there is no memory.
+    pub async fn attach(
+        &self,
+        adapters: &[(&Adapter, f32)],
+        factors: FactorType,
+    ) -> Result<Adapters, RuntimeError> {
+        let (mut pairs, mut without_effect) = (Vec::new(), Vec::new());
+        for (adapter, weight) in adapters {
+            let fit = self.fit(adapter)?;
+            pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
+            without_effect.extend(fit.without_effect.into_iter().map(str::to_owned));
+        }
+        let pairs = combine(&pairs);
+        let on_gpu = matches!(self.device(), Device::Gpu(_));
+        let dtype = if on_gpu && factors == FactorType::F16 { DType::F16 } else { DType::F32 };
+        let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
+        let adapted = Adapted { ranks, dtype };
+        let own = self.upload(&adapted, &pairs).await?;
+        let mut hash = Sha256::new();
+        for pair in &pairs {
+            hash.update(&pair.tensor);
+            pair.a.iter().chain(&pair.b).for_each(|number| hash.update(number.to_le_bytes()));
+        }
+        Ok(Adapters(Rc::new(Ready {
+            model: self.clone(),
+            weights: self.0.weights.with(&own),
+            adapted,
+            gpu_bytes: own.gpu_bytes(),
+            fingerprint: hash.finalize().into(),
+            without_effect,
+        })))
+    }
+
+    /// Brings factors to the device as a list of one token asks for them.
+    async fn upload(
+        &self,
+        adapted: &Adapted,
+        pairs: &[rullama_adapter::Pair],
+    ) -> Result<Weights, RuntimeError> {
+        let pass = Pass {
+            tokens: 1,
+            feed: Feed::Ids,
+            table: false,
+            want: Want::Logits,
+            context: 1,
+            ring: 1,
+            cache: Element::F32,
+            suppressed: 0,
+            traced: false,
+            host_experts: self.host_experts(),
+            blocks: false,
+        };
+        let list = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
+        let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
+        let mut own = Weights::new(self.device());
+        for group in &list.factors {
+            let made = factors::of_group(group, &pairs);
+            for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)] {
+                let values = list.segments.iter().flat_map(|segment| segment.graph.values());
+                let named = |origin: Option<String>| origin.as_ref() == Some(name);
+                let mut known = values.filter(|(_, info)| named(info.origin.weight_name()));
+                let (_, info) = known.next().expect("the list asks for its factors");
+                own.reserve(&info.origin, &info.ty).await?;
+                let bytes = rullama_gguf::quant::quantize(adapted.dtype, &numbers)?;
+                own.write(&info.origin, name, 0, bytes.into())?;
+            }
+        }
+        own.settle().await?;
+        Ok(own)
+    }
+}
+
+/// What an adapter may change under a tensor's name.
+fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
+    if tensor == EMBEDDING || tensor == HEAD {
+        return Target::Matrix { rows: config.vocabulary, columns: config.width };
+    }
+    let layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
+    let of_layer = layer.and_then(|(number, rest)| {
+        let layer = config.layers.get(number.parse::<usize>().ok()?)?;
+        let name = rest.strip_suffix(".weight")?;
+        OF_LAYER.contains(&name).then_some((layer, name))
+    });
+    match of_layer {
+        Some((layer, "attn_k" | "attn_v")) if !layer.owns_cache() => return Target::Unused,
+        None if tensor != "per_layer_model_proj.weight" => return Target::Absent,
+        _ => {}
+    }
+    match catalog.get(tensor) {
+        None => Target::Absent,
+        Some(ty) => Target::Matrix { rows: ty.shape.rows(), columns: ty.shape.width() },
+    }
+}
+
+impl Adapters {
+    /// Bytes of the factors on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.0.gpu_bytes
+    }
+
+    /// Tensors the adapters would change that the model does not compute: keys and values of layers that use another one's.
+    pub fn without_effect(&self) -> &[String] {
+        &self.0.without_effect
+    }
+
+    pub(crate) fn adapted(&self) -> &Adapted {
+        &self.0.adapted
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.0.weights
+    }
+
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        self.0.fingerprint
+    }
+
+    /// Whether the lookup of tokens is changed.
+    pub(crate) fn change_lookup(&self) -> bool {
+        self.0.adapted.ranks.contains_key(EMBEDDING)
+    }
+
+    /// Refuses another model.
+    pub(crate) fn check(&self, model: &Model) -> Result<(), RuntimeError> {
+        if Rc::ptr_eq(&self.0.model.0, &model.0) {
+            return Ok(());
+        }
+        Err(RuntimeError::OtherModelsAdapters)
+    }
+}
