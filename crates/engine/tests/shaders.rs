@@ -28,9 +28,9 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
     assert!(has("subgroup") && has("workgroup"));
     // Every size of a tile of matrix units, for one weight and for experts' weights.
-    for kernel in ["linear/tile", "linear_experts/grouped"] {
+    for kernel in ["linear/tile", "linear_t/matrix", "linear_experts/grouped"] {
         for cut in ["128x128", "64x64", "64x32", "64x16"] {
-            let experts = kernel != "linear/tile";
+            let experts = kernel == "linear_experts/grouped";
             let part = format!("cut/{cut}");
             let found = variants
                 .iter()

@@ -60,9 +60,9 @@ impl<'a> Build<'a> {
             scope: String::new(),
             eps,
             traced,
-            training: None,
             adapted: None,
             factors: Vec::new(),
+            training: None,
         }
     }
 
@@ -113,14 +113,12 @@ impl<'a> Build<'a> {
 
     /// Product with a weight, times its scale where the file has one.
     pub(crate) fn linear(&mut self, x: Value, name: &str) -> Value {
+        if self.trains() {
+            let y = self.frozen_linear(x, name);
+            return self.with_pair(y, x, name);
+        }
         let factors = self.factors(&[name]);
-        let y = self.linear_with(x, name, factors);
-        self.adapted(y, x, name)
-    }
-
-    /// The same without adapters.
-    pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
-        self.linear_with(x, name, None)
+        self.linear_with(x, name, factors)
     }
 
     /// The same with the factors of a tensor that goes by another name.
@@ -129,6 +127,11 @@ impl<'a> Build<'a> {
         let rows = self.rows_of(name);
         let factors = self.factors_of(&[(tensor.into(), rows)], width, false);
         self.linear_with(x, name, factors)
+    }
+
+    /// The same without adapters.
+    pub(crate) fn frozen_linear(&mut self, x: Value, name: &str) -> Value {
+        self.linear_with(x, name, None)
     }
 
     fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
@@ -318,17 +321,29 @@ impl<'a> Build<'a> {
         }
         let (h, x) = self.rows(stream);
         let mut slices = Vec::new();
-        let mut rest = names;
-        while !rest.is_empty() {
-            let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
-            let (these, others) = rest.split_at(most.unwrap_or(1));
-            rest = others;
+        for these in self.alike(names) {
             match these {
                 [one] => slices.push(self.linear(x, one).into()),
                 several => slices.extend(self.products(Stream::made(h, x), several).1),
             }
         }
         (h, slices)
+    }
+
+    /// Neighbours that are stored alike, together: all of them, or as many as are.
+    pub(crate) fn alike<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
+        if self.stack(names).is_some() {
+            return vec![names];
+        }
+        let mut groups = Vec::new();
+        let mut rest = names;
+        while !rest.is_empty() {
+            let most = (2..rest.len()).rev().find(|count| self.stack(&rest[..*count]).is_some());
+            let (these, others) = rest.split_at(most.unwrap_or(1));
+            groups.push(these);
+            rest = others;
+        }
+        groups
     }
 
     /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own: the

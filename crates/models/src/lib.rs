@@ -14,4 +14,4 @@ mod training;
 pub use adapted::{Adapted, FactorGroup};
 pub use error::ModelError;
 pub use tensors::{Catalog, Expected};
-pub use training::{Learner, Parameter};
+pub use training::{Learned, Parameter};

@@ -12,7 +12,7 @@ use crate::build::{Build, Stream};
 
 /// A weight that gets an adapter, by its name without `.weight`: `blk.0.attn_q`.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Learner {
+pub struct Learned {
     /// The weight's name.
     pub name: String,
     /// Rows of `A`, columns of `B`.
@@ -33,7 +33,7 @@ pub struct Parameter {
 /// What a list under training knows beside its weights.
 #[derive(Debug)]
 pub(crate) struct Training {
-    adapters: BTreeMap<String, Learner>,
+    adapters: BTreeMap<String, Learned>,
     dropout: f32,
     /// Parameters so far, in the order products use them.
     pub(crate) parameters: Vec<(Parameter, Value)>,
@@ -42,7 +42,7 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    pub(crate) fn new(adapters: &[Learner], dropout: f32) -> Self {
+    pub(crate) fn new(adapters: &[Learned], dropout: f32) -> Self {
         let adapters = adapters.iter().map(|adapted| (adapted.name.clone(), adapted.clone()));
         Self { adapters: adapters.collect(), dropout, parameters: Vec::new(), keys: HashMap::new() }
     }
@@ -61,24 +61,27 @@ impl Build<'_> {
         names: &[&str],
     ) -> (Value, Vec<Slice>) {
         let (h, x) = self.rows(stream);
-        let raw = match self.stack(names) {
-            Some((weight, rows)) if rows.len() > 1 => {
-                let all = self.graph.linear(x, weight);
-                self.graph.split_columns(all, &rows)
+        let mut raw = Vec::new();
+        for these in self.alike(names) {
+            match (these, self.stack(these)) {
+                ([_, _, ..], Some((weight, rows))) => {
+                    let all = self.graph.linear(x, weight);
+                    raw.extend(self.graph.split_columns(all, &rows));
+                }
+                _ => raw.extend(these.iter().map(|name| self.frozen_linear(x, name))),
             }
-            _ => names.iter().map(|name| self.frozen_linear(x, name)).collect(),
-        };
+        }
         let each = raw.into_iter().zip(names);
         let adapted: Vec<Slice> =
-            each.map(|(raw, name)| self.adapted(raw, x, name).into()).collect();
+            each.map(|(raw, name)| self.with_pair(raw, x, name).into()).collect();
         (h, adapted)
     }
 
     /// `base` and what the adapter of this weight makes of `x`, if it has one.
-    pub(crate) fn adapted(&mut self, base: Value, x: Value, name: &str) -> Value {
+    pub(crate) fn with_pair(&mut self, base: Value, x: Value, name: &str) -> Value {
         let full = self.full(name);
         let Some(training) = &self.training else { return base };
-        let Some(Learner { rank, scale, .. }) = training.adapters.get(&full).cloned() else {
+        let Some(Learned { rank, scale, .. }) = training.adapters.get(&full).cloned() else {
             return base;
         };
         let dropout = training.dropout;

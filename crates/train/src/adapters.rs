@@ -2,7 +2,7 @@
 
 use rullama_adapter::{Adapter, Format, Pair, Target, module};
 use rullama_models::{
-    Learner,
+    Learned,
     gemma4::{gradient_of, trainable},
 };
 use rullama_runtime::Model;
@@ -134,8 +134,8 @@ fn unused(model: &Model, name: &str) -> bool {
 }
 
 /// What the lists are told of an adapter.
-pub(crate) fn adapted(pairs: &[Pair]) -> Vec<Learner> {
-    let one = |pair: &Pair| Learner {
+pub(crate) fn adapted(pairs: &[Pair]) -> Vec<Learned> {
+    let one = |pair: &Pair| Learned {
         name: base(&pair.tensor).into(),
         rank: pair.rank,
         scale: pair.scale,

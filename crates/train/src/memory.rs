@@ -8,7 +8,7 @@ use rullama_runtime::Model;
 use crate::{adapters::adapted, error::TrainError};
 
 /// Most bytes of logits at a time.
-const LOGIT_BYTES: usize = 64 << 20;
+const LOGIT_BYTES: usize = 128 << 20;
 
 /// Sizes of the sequences that are trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

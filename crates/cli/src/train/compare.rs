@@ -12,8 +12,9 @@ use rullama_train::{
 };
 use serde_json::json;
 
-use super::files::{read_adapter, read_text};
+use super::files::read_text;
 use crate::{
+    adapters,
     load::{DeviceArgs, Loader, size},
     locate::Stores,
     output::{print, print_json, table},
@@ -45,7 +46,7 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn compare(stores: &Stores, args: &CompareArgs) -> Result<()> {
     let text = read_text(&args.data)?;
-    let adapter = read_adapter(&args.adapter)?;
+    let adapter = adapters::read(&args.adapter)?;
     let loader = Loader::new(stores.find(&args.model)?, &args.device, Some(1), CacheType::F16);
     let (model, _) = loader.exact().load()?;
     let options = DataOptions { raw: args.raw, longest: Some(args.seq) };

@@ -4,45 +4,30 @@ use std::{
     fs::{self, File},
     io::{BufWriter, Write},
     path::{Path, PathBuf},
-    rc::Rc,
 };
 
 use anyhow::{Context, Result, bail};
-use pollster::block_on;
-use rullama_adapter::Adapter;
-use rullama_source::MemorySource;
+use rullama_adapter::{Adapter, PeftFiles};
 use rullama_train::{Checkpoint, Event, Run};
 use serde_json::json;
 
 use super::plot;
 
 const CHECKPOINT: &str = "checkpoint.safetensors";
-const WEIGHTS: &str = "adapter_model.safetensors";
-const CONFIG: &str = "adapter_config.json";
 
 pub(super) fn read_text(path: &Path) -> Result<String> {
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     String::from_utf8(bytes).with_context(|| format!("{} is no UTF-8 text", path.display()))
 }
 
-/// An adapter: a PEFT folder, or a safetensors or GGUF file.
-pub(super) fn read_adapter(path: &Path) -> Result<Adapter> {
-    let file = if path.is_dir() { path.join(WEIGHTS) } else { path.to_owned() };
-    let bytes = fs::read(&file).with_context(|| file.display().to_string())?;
-    let config = fs::read_to_string(file.with_file_name(CONFIG)).ok();
-    let source = Rc::new(MemorySource::new(file.display().to_string(), bytes));
-    Ok(block_on(Adapter::read(source, config.as_deref()))?)
-}
-
 /// Writes a file so that it is there whole or not at all, whenever the program is killed.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let name = || path.display().to_string();
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut file =
-        tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).with_context(name)?;
-    file.write_all(bytes).and_then(|()| file.as_file().sync_all()).with_context(name)?;
-    file.persist(path).with_context(name)?;
-    Ok(())
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let mut file = File::create(&part).with_context(name)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).with_context(name)?;
+    fs::rename(&part, path).with_context(name)
 }
 
 /// Gradients by name, as a safetensors file.
@@ -103,8 +88,8 @@ impl Folder {
 
     pub(super) fn write_adapter(&self, adapter: &Adapter, base: &str) -> Result<()> {
         let files = adapter.to_peft(base)?;
-        write_whole(&self.file(CONFIG), files.config.as_bytes())?;
-        write_whole(&self.file(WEIGHTS), &files.weights)
+        write_whole(&self.file(PeftFiles::CONFIG), files.config.as_bytes())?;
+        write_whole(&self.file(PeftFiles::WEIGHTS), &files.weights)
     }
 
     pub(super) fn write_plot(&self, run: &Run, model: &str) -> Result<()> {

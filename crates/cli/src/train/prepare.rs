@@ -9,8 +9,9 @@ use rullama_train::{
     fresh,
 };
 
-use super::{TrainArgs, files};
+use super::TrainArgs;
 use crate::{
+    adapters,
     load::Loader,
     locate::Stores,
     output::{note, print, safe_lines},
@@ -46,7 +47,7 @@ pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
     let data = dataset(model, args, text)?;
     let (train, aside) = data.split(args.watching.eval_split, learning.seed)?;
     let adapter = match &args.adapter.init {
-        Some(path) => files::read_adapter(path)?,
+        Some(path) => adapters::read(path)?,
         None => {
             let rank = args.adapter.rank;
             let options = AdapterOptions {

@@ -26,5 +26,6 @@ mod show;
 mod store;
 mod stored;
 mod tokenize;
+mod train;
 mod url;
 mod verify;

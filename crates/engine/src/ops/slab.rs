@@ -38,4 +38,18 @@ impl SlabParams {
             count: word(count),
         }
     }
+
+    /// For `count` columns of `width` plain numbers that meet no weight.
+    pub(crate) fn plain(width: usize, count: usize) -> Self {
+        let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
+        Self {
+            planes: [0; 4],
+            width: word(width),
+            row_units: word(width.div_ceil(32)),
+            rows: 0,
+            first_row: 0,
+            all_rows: 0,
+            count: word(count),
+        }
+    }
 }

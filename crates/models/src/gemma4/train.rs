@@ -14,7 +14,7 @@ use super::{Config, Feed, Pass, Want, decoder};
 use crate::{
     build::Build,
     tensors::Catalog,
-    training::{Learner, Parameter, Training},
+    training::{Learned, Parameter, Training},
 };
 
 /// What one training list is for.
@@ -29,7 +29,7 @@ pub struct TrainPass {
     /// Whether the table of per-layer inputs is a weight of the list; else its rows are an input.
     pub table: bool,
     /// What learns.
-    pub adapters: Vec<Learner>,
+    pub adapters: Vec<Learned>,
     /// Share of an adapter's inputs that is left out.
     pub dropout: f32,
     /// How many of the first layers are computed again on the way back; nothing but their input is kept until then.

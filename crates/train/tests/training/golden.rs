@@ -21,7 +21,16 @@ pub(crate) fn devices() -> Vec<Device> {
 }
 
 pub(crate) fn model(name: &str, device: &Device) -> Model {
-    let source = MemorySource::new(name, golden(&format!("gguf/{name}.gguf")));
+    open(name, golden(&format!("gguf/{name}.gguf")), device)
+}
+
+/// The model that comes with the program.
+pub(crate) fn demo(device: &Device) -> Model {
+    open("demo", golden("../demo/demo.gguf"), device)
+}
+
+fn open(name: &str, bytes: Vec<u8>, device: &Device) -> Model {
+    let source = MemorySource::new(name, bytes);
     let gguf = block_on(Gguf::open(Rc::new(source))).expect("the file opens");
     let mut go_on = |_| ControlFlow::Continue(());
     block_on(Model::load(gguf, device.clone(), &LoadOptions::default(), &mut go_on))

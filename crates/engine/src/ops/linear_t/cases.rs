@@ -29,6 +29,10 @@ pub(crate) fn cases() -> Vec<Case> {
         let bits = random_bits(dtype, [rows, width]);
         cases.push(product(dtype, t, rows, width).given("w", bits));
     }
+    // Enough of both for every size of a tile by matrix units.
+    for (t, rows, width) in [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288)] {
+        cases.push(product(DType::Q8_0, t, rows, width));
+    }
     cases.push(product(DType::F32, 3, 5, 7).gradient());
     cases
 }

@@ -1,22 +1,54 @@
-//! One launch per slab of rows; each after the first adds to what is there.
+//! Tiles: by matrix units where there are any and the weight is one slab; else one launch per slab of rows, and each after the first
+//! adds to what is there.
 
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{Dispatch, GpuCall, Kernel, Place, Slabs},
     ops::{
         parts::{WEIGHTS, quant},
         slab::SlabParams,
+        tile::Tile,
     },
 };
 
 static TILE: Kernel = Kernel { name: "linear_t/tile", source: include_str!("tile.wgsl") };
+static MATRIX: Kernel = Kernel { name: "linear_t/matrix", source: include_str!("matrix.wgsl") };
 
 /// Units a tile has side by side: 64 numbers of a row.
 const TILE_UNITS: usize = 2;
 /// Positions a tile may have.
 const TILE_POSITIONS: [usize; 3] = [16, 32, 64];
+/// Fewer positions than this leave matrix units idle.
+const LEAST_MATRIX: usize = 9;
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
+    if slabs.rows.len() == 1 && t >= LEAST_MATRIX {
+        // A tile's rows are numbers of the weight's rows here.
+        let tile = Tile::new(t, slabs.row_units() * 32, call.facts);
+        if let Some(launches) = by_matrix_units(call, &slabs, tile) {
+            return launches;
+        }
+    }
+    plain(call, &slabs)
+}
+
+fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<Dispatch>> {
+    let (y, weight) = (&call.input(0).shape, &call.input(1).shape);
+    let (prepared, place) = tile.prepare_plain(y, call.facts)?;
+    let product = tile
+        .launch_turned(&MATRIX)?
+        .part(&WEIGHTS)
+        .part(quant(slabs.dtype))
+        .params(&SlabParams::new(slabs, 0, weight, y.rows()))
+        .read(Place::Slab(1, 0))
+        .read(place)
+        .write(Place::Output(0))
+        .grid_over(tile.groups(y.rows(), slabs.row_units() * 32));
+    Some(vec![prepared, product])
+}
+
+fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
+    let t = call.input(0).shape.rows();
     let positions = tile_positions(t);
     (0..slabs.rows.len())
         .map(|slab| {
@@ -26,7 +58,7 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
                 .constant("POSITIONS", positions as u32)
                 .constant("WG", positions as u32 * 4)
                 .constant("ADD", u32::from(slab > 0))
-                .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, t))
+                .params(&SlabParams::new(slabs, slab, &call.input(1).shape, t))
                 .read(Place::Slab(1, slab))
                 .read(Place::Input(0))
                 .write(Place::Output(0))

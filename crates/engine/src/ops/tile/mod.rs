@@ -8,8 +8,10 @@ mod choice;
 
 pub(crate) use choice::Tile;
 
+use rullama_gguf::DType;
+
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -37,6 +39,30 @@ impl Tile {
                 .part(cut.part())
                 .part(parts::halves()),
         }
+    }
+
+    /// A launch of a kernel whose weights lie the other way round: only by matrix units.
+    pub(crate) fn launch_turned(self, kernel: &'static Kernel) -> Option<Dispatch> {
+        let Self::Matrix(cut) = self else { return None };
+        Some(Dispatch::new(kernel).part(parts::matrix()).part(cut.part()))
+    }
+
+    /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
+    pub(crate) fn prepare_plain(self, x: &Shape, facts: &DeviceFacts) -> Option<(Dispatch, Place)> {
+        let Self::Matrix(_) = self else { return None };
+        let place = self.columns_at(x, x.width().div_ceil(32));
+        let launch = Dispatch::new(&HALVES)
+            .part(&WEIGHTS)
+            .part(quant(DType::F32))
+            .part(parts::columns(x.width()))
+            .part(parts::reduce(facts))
+            .constant("WG", HALVES_GROUP)
+            .params(&SlabParams::plain(x.width(), x.rows()))
+            .read(Place::Slab(1, 0))
+            .read(Place::Input(0))
+            .write(place)
+            .grid_over(x.rows());
+        Some((launch, place))
     }
 
     /// Where the columns lie that the tiles read, for `x` at input 0 and `row_units` units a column.

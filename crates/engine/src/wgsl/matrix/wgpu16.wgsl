@@ -24,3 +24,8 @@ fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
 fn put_block(sums: Block, at: u32) {
     coopStore(sums, &sh_y[at], 16u);
 }
+
+// 16 rows and 16 of k, where the rows of a k lie together, `stride` groups from one k to the next.
+fn left_turned(at: u32, stride: u32) -> Left {
+    return coopLoad<Left>(&sh_w[at], stride);
+}

@@ -1,0 +1,108 @@
+//! Runs that were killed go on with the same numbers; runs of several sequences, packed or not.
+
+use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_runtime::Model;
+use rullama_train::{
+    AdapterOptions, Checkpoint, Event, Example, Run, RunOptions, Schedule, Settings, Shape, Shaped,
+    TrainError, Trainer, dataset::packed, fresh,
+};
+
+use crate::golden::{Golden, adapter, model};
+
+fn options(steps: u32) -> RunOptions {
+    RunOptions {
+        schedule: Schedule { rate: 2e-3, warmup: 2, shape: Shaped::Cosine, steps },
+        settings: Settings { dropout: 0.2, decay: 0.01, ..Settings::default() },
+        batch: 2,
+        pack: None,
+        tokens: None,
+        seed: 5,
+        evaluate: 2,
+        patience: None,
+    }
+}
+
+fn examples() -> Vec<Example> {
+    let ids = Golden::of("micro-e2b-Q8_0").example().ids;
+    [(0, 12), (3, 20), (10, 17)]
+        .map(|(first, end)| Example::behind(ids[first..end].to_vec(), 2))
+        .into()
+}
+
+fn run(model: &Model, options: RunOptions) -> Run {
+    let adapter = AdapterOptions { rank: 4, alpha: 8.0, targets: Vec::new(), seed: 3 };
+    let adapter = fresh(model, &adapter).expect("an adapter");
+    let aside = vec![examples()[2].clone()];
+    block_on(Run::new(model, &adapter, (examples(), aside), options)).expect("a run")
+}
+
+fn events(run: &mut Run, most: usize) -> Vec<Event> {
+    let next = || block_on(run.next()).expect("a step");
+    std::iter::from_fn(next).take(most).collect()
+}
+
+#[test]
+fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
+    let model = model("micro-e2b-Q8_0", &Device::Cpu);
+    let mut whole = run(&model, options(5));
+    let wanted = events(&mut whole, 100);
+    assert!(matches!(wanted.last(), Some(Event::Done { step: 5, early: false, .. })));
+
+    let mut killed = run(&model, options(5));
+    let begun = events(&mut killed, 3);
+    let bytes = block_on(killed.checkpoint()).expect("a checkpoint").to_bytes().expect("bytes");
+    drop(killed);
+    let mut second = run(&model, options(5));
+    second.resume(&Checkpoint::of_bytes(&bytes).expect("a checkpoint")).expect("the same run");
+    // The evaluation behind the second step was reported already.
+    let rest = events(&mut second, 100);
+    assert_eq!(begun.len() + rest.len(), wanted.len());
+    assert_eq!([begun, rest].concat(), wanted);
+    assert_eq!(whole.losses(), second.losses());
+    let adapters = [&whole, &second].map(|run| block_on(run.trainer().adapter()).expect("it"));
+    assert_eq!(adapters[0].pairs, adapters[1].pairs);
+
+    let other = RunOptions { seed: 6, ..options(5) };
+    let refused = run(&model, other).resume(&Checkpoint::of_bytes(&bytes).expect("one"));
+    assert!(matches!(refused, Err(TrainError::Checkpoint { .. })));
+    for cut in [0, 7, bytes.len() / 2, bytes.len() - 1] {
+        assert!(Checkpoint::of_bytes(&bytes[..cut]).is_err(), "{cut} bytes");
+    }
+}
+
+#[test]
+fn examples_that_share_a_sequence_do_not_see_each_other() {
+    let model = model("micro-e2b-Q8_0", &Device::Cpu);
+    let apart = examples();
+    let together = packed(&apart, 64);
+    assert_eq!(together.len(), 1);
+    let gradients = |sequences: &[Example]| {
+        let (tokens, targets) = rullama_train::dataset::largest(sequences);
+        let shape = Shape { tokens, targets };
+        let adapter = adapter("micro-e2b");
+        let trainer = Trainer::new(&model, &adapter, shape, Settings::default());
+        let mut trainer = block_on(trainer).expect("a trainer");
+        let sequences: Vec<&Example> = sequences.iter().collect();
+        let loss = block_on(trainer.gradients_of(&sequences, 0)).expect("a loss");
+        (loss, block_on(trainer.gradients()).expect("gradients"))
+    };
+    let (wanted_loss, wanted) = gradients(&apart);
+    let (loss, found) = gradients(&together);
+    assert!((loss - wanted_loss).abs() < 1e-5 * wanted_loss, "{loss} instead of {wanted_loss}");
+    for ((name, _, found), (_, _, wanted)) in found.iter().zip(&wanted) {
+        let length = |numbers: &[f32]| numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let apart: Vec<f32> = found.iter().zip(wanted).map(|(a, b)| a - b).collect();
+        assert!(length(&apart) <= 1e-4 * length(wanted), "{name}");
+    }
+}
+
+#[test]
+fn evaluations_that_get_no_better_end_a_run() {
+    let model = model("micro-e2b-Q8_0", &Device::Cpu);
+    // A rate of zero changes nothing.
+    let schedule = Schedule { rate: 0.0, warmup: 0, shape: Shaped::Constant, steps: 50 };
+    let options = RunOptions { schedule, evaluate: 1, patience: Some(2), ..options(50) };
+    let events = events(&mut run(&model, options), 100);
+    assert!(matches!(events.last(), Some(Event::Done { step: 3, early: true, .. })), "{events:?}");
+}
