@@ -378,7 +378,7 @@ mod tests {
     #[test]
     fn tokens_see_their_text_and_no_further() {
         assert_eq!(spans(&[0..2, 2..5], usize::MAX, 6), [0, 2, 0, 2, 2, 5, 2, 5, 2, 5, 5, 6]);
-        assert_eq!(spans(&[0..4], 1, 4), [0, 2, 0, 3, 1, 4, 2, 4]);
+        assert_eq!(spans(&[0..4, 4..5], 1, 5), [0, 2, 0, 3, 1, 4, 2, 4, 4, 5]);
     }
 
     #[test]
