@@ -13,18 +13,24 @@ pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for front in FRONTS {
         for back in [Back::Plain, Back::Geglu, Back::GeluMul] {
-            for (dtype, factors, t, rows, width, rank) in [
-                (DType::Q8_0, DType::F32, 1, 40, 96, 4),
-                (DType::Q4_0, DType::F16, 1, 264, 64, 48),
-                // Several tokens; an inner size that is no multiple of four; rows that are none of a unit.
-                (DType::Q4_0, DType::F16, 3, 8, 64, 8),
-                (DType::F16, DType::F32, 1, 8, 32, 3),
-                (DType::F32, DType::F32, 1, 8, 17, 4),
-            ] {
-                cases.push(product(front, back, [dtype, factors], [t, rows, width, rank]));
-            }
-            let small = product(front, back, [DType::F32, DType::F32], [2, 8, 5, 2]);
-            cases.push(small.gradient());
+            let halves = [DType::Q4_0, DType::F16];
+            cases.push(product(front, back, halves, [1, 264, 64, 48]));
+        }
+        cases.push(product(front, Back::Plain, [DType::F32, DType::F32], [2, 8, 5, 2]).gradient());
+    }
+    for (front, back) in [
+        (Front::Rows, Back::Plain),
+        (Front::Norm, Back::Geglu),
+        (Front::Branch { scaled: false, next: false }, Back::GeluMul),
+    ] {
+        for (dtype, factors, t, rows, width, rank) in [
+            (DType::Q8_0, DType::F32, 1, 40, 96, 4),
+            // Several tokens; an inner size that is no multiple of four; rows that are none of a unit.
+            (DType::Q4_0, DType::F16, 3, 8, 64, 8),
+            (DType::F16, DType::F32, 1, 8, 32, 3),
+            (DType::F32, DType::F32, 1, 8, 17, 4),
+        ] {
+            cases.push(product(front, back, [dtype, factors], [t, rows, width, rank]));
         }
     }
     let branch = Front::Branch { scaled: true, next: true };
