@@ -1,4 +1,5 @@
-// End-to-end tests in the system's Chromium. `npx playwright test -c e2e [storage|client|app]` from `web/`.
+// End-to-end tests in the system's Chromium. `npx playwright test -c e2e [storage|client|app]` from `web/`. Those tagged `@slow`
+// repeat what others test in another thread or setting, or only measure: CI leaves them out.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({

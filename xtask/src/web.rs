@@ -23,25 +23,31 @@ pub(crate) fn build() -> Result<()> {
 /// Sets up what is missing, builds, checks and tests it all.
 pub(crate) fn web_task() -> Result<()> {
     setup()?;
-    test()?;
+    check()?;
+    end_to_end(&[])?;
     say("\nAll checks of the web passed.");
     Ok(())
 }
 
-/// Builds, checks and tests it all; CI runs this.
+/// What CI runs of the web: all but the end-to-end tests that say they are slow.
 pub(crate) fn test() -> Result<()> {
+    check()?;
+    end_to_end(&["--grep-invert", "@slow"])
+}
+
+/// Everything but the end-to-end tests.
+fn check() -> Result<()> {
     build()?;
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])?;
-    ops()?;
-    end_to_end()
+    ops()
 }
 
-/// All end-to-end tests in a browser, on what was built.
-fn end_to_end() -> Result<()> {
+/// End-to-end tests in a browser, on what was built.
+fn end_to_end(which: &[&str]) -> Result<()> {
     // Debug builds serve the app from where it was just built.
     sh("cargo", &["build", "--workspace", "--all-features", "--bin", "rullama"])?;
-    sh_in(&web(), "npx", &["playwright", "test", "-c", "e2e"])
+    sh_in(&web(), "npx", &[&["playwright", "test", "-c", "e2e"], which].concat())
 }
 
 /// The op suite in a browser, on what was built.

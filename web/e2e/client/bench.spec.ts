@@ -6,7 +6,7 @@ import { expect, startServer, test } from "./fixtures.ts";
 
 const APP = fileURLToPath(new URL("../../app/", import.meta.url));
 
-test("the benchmark page measures and reports", async ({ page }) => {
+test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page }) => {
   const models = await startServer({ cors: true });
   const reports = await TestServer.start({ isolated: false, cors: true });
   reports.json("/log", {});

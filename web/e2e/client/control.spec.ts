@@ -4,7 +4,7 @@ import { type Thread, expect, test } from "./fixtures.ts";
 const MODEL = "/goldens/gguf/tiny-e2b-Q4_K_M.gguf";
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {
-  test(`abort, break and queueing in a ${thread}`, async ({ client }) => {
+  test(`abort, break and queueing in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(
       async ({ url, worker }) => {
         const model = await rullama.load(url, { keep: false, worker, context: 512 });
@@ -118,7 +118,7 @@ test("failures have codes and say what to do", async ({ client, server }) => {
   expect(["not_found", "network"]).toContain(codes["missing"]);
 });
 
-test("a session is saved and goes on elsewhere", async ({ client }) => {
+test("a session is saved and goes on elsewhere", { tag: "@slow" }, async ({ client }) => {
   const [whole, parts] = await client.evaluate(async (url) => {
     const model = await rullama.load(url, { keep: false, context: 128 });
     const answer = async (

@@ -2,7 +2,7 @@
 import { expect, test } from "./fixtures.ts";
 import { largeModel } from "./large.ts";
 
-test("a file of gigabytes is loaded with a small heap", async ({ client, server }) => {
+test("a file of gigabytes is loaded with a small heap", { tag: "@slow" }, async ({ client, server }) => {
   const body = await largeModel(3000, 2 ** 32);
   expect(body.size).toBeGreaterThan(2 ** 32 + 5e8);
   const file = server.file("/large.gguf", body);

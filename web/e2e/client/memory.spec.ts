@@ -36,7 +36,7 @@ test("free gives every buffer back", async ({ client }) => {
 });
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {
-  test(`fifty turns do not grow in a ${thread}`, async ({ client }) => {
+  test(`fifty turns do not grow in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     test.setTimeout(180_000);
     const made = await client.evaluate(
       async ({ url, worker }) => {

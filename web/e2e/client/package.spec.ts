@@ -64,7 +64,7 @@ test.describe("a fresh Vite project", () => {
 
   test.afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test("runs in development", async ({ page }) => {
+  test("runs in development", { tag: "@slow" }, async ({ page }) => {
     const server = await createServer({
       root: folder,
       configFile: false,
@@ -95,7 +95,7 @@ test.describe("a fresh Vite project", () => {
   });
 });
 
-test("a plain page without a bundler", async ({ page }) => {
+test("a plain page without a bundler", { tag: "@slow" }, async ({ page }) => {
   const server = await TestServer.start({ folders: { "/lib/": CLIENT }, isolated: false });
   server.file("/tiny.gguf", await model());
   server.html("/", `${HEAD}<script type="module">${script("./lib/index.js")}</script>`);

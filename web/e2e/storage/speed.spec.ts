@@ -4,7 +4,7 @@ import { expect, patternBody, test } from "./fixtures.ts";
 
 const SIZE = Number(process.env["SPEED_MIB"] ?? 48) << 20;
 
-test("speed of fetching, keeping and reading back", async ({ server, run }) => {
+test("speed of fetching, keeping and reading back", { tag: "@slow" }, async ({ server, run }) => {
   test.setTimeout(600_000);
   const file = server.file("/m.gguf", patternBody(SIZE));
   const timed = async (what: string, work: () => Promise<unknown>) => {
