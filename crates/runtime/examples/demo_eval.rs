@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo xtask demo-eval [--gpu] [--model FILE] [--skill NAME]
 //! ```
+#![expect(clippy::print_stdout, reason = "the table is what it is for")]
 
 use std::{collections::BTreeMap, ops::ControlFlow, process::ExitCode, rc::Rc};
 

@@ -9,6 +9,7 @@ use rullama_train::{
 
 use crate::golden::demo;
 
+#[expect(clippy::result_large_err, reason = "the error is what is tested")]
 fn read(model: &Model, text: &str) -> Result<Dataset, TrainError> {
     Dataset::of_lines(model, text, DataOptions::default())
 }

@@ -51,7 +51,6 @@ fn check(name: &str, start: &str, device: &Device, memory: Option<u64>, steps: u
     }
     losses.push(block_on(trainer.loss_of(&[&example])).expect("a loss"));
     let worst = losses.iter().zip(&wanted).map(|(a, b)| ((a - b) / b).abs()).fold(0.0, f64::max);
-    println!("{what}: curve within {worst:.1e}");
     assert_eq!(wanted.len(), 21);
     assert!(worst < CURVE, "{what}: {losses:?} instead of {wanted:?}");
     losses
@@ -61,7 +60,6 @@ fn check_gradients(trainer: &Trainer, golden: &Golden, start: &str, what: &str) 
     let prefix = format!("train.{start}.grad.");
     let made = block_on(trainer.gradients()).expect("gradients");
     let names = golden.names(&prefix);
-    let mut worst = 0.0f64;
     for name in &names {
         let wanted = golden.numbers(&format!("{prefix}{name}"));
         let (_, _, found) = made.iter().find(|(found, ..)| found == name).expect(name);
@@ -72,9 +70,8 @@ fn check_gradients(trainer: &Trainer, golden: &Golden, start: &str, what: &str) 
         // Where nothing flows yet, nothing may.
         let relative = if length > 0.0 { apart / length } else { apart };
         assert!(relative < GRADIENT, "{what}: {name} is off by {relative:.1e}");
-        worst = worst.max(relative);
     }
-    println!("{what}: {} gradients within {worst:.1e}", names.len());
+    assert!(!names.is_empty(), "{what}: no gradients to compare");
 }
 
 #[test]
