@@ -4,6 +4,7 @@ mod adapters;
 mod answers;
 mod chunks;
 mod counts;
+mod demo;
 mod denoise;
 mod direct;
 mod drafts;
