@@ -1,6 +1,7 @@
 //! Logits, losses and greedy continuations.
 
 use pollster::block_on;
+use rullama_engine::executor::Device;
 use rullama_runtime::{Model, session::Pick};
 
 use crate::golden::{Golden, MODELS, PROMPTS, all_devices, devices, exact, model};
@@ -40,7 +41,9 @@ fn greedy_continuations_of_every_model_and_prompt() {
     for device in devices() {
         for name in MODELS {
             let (model, golden) = (model(name, &device), Golden::of(name));
-            for prompt in PROMPTS {
+            // Software GPUs take long; the longest prompt goes past the window, and logits are checked of all three.
+            let cpu = matches!(device, Device::Cpu);
+            for prompt in PROMPTS.into_iter().filter(|prompt| cpu || *prompt == "long") {
                 check_greedy(
                     &model,
                     &golden,
