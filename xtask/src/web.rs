@@ -45,8 +45,9 @@ fn check() -> Result<()> {
 
 /// End-to-end tests in a browser, on what was built.
 fn end_to_end(which: &[&str]) -> Result<()> {
-    // Debug builds serve the app from where it was just built.
-    sh("cargo", &["build", "--workspace", "--all-features", "--bin", "rullama"])?;
+    // Debug builds serve the app from where it was just built. Built as for its tests: `cargo build` would choose other features of
+    // what both depend on, and compile it all again.
+    sh("cargo", &["test", "--workspace", "--all-features", "--no-run", "--test", "program"])?;
     sh_in(&web(), "npx", &[&["playwright", "test", "-c", "e2e"], which].concat())
 }
 
