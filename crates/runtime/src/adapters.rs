@@ -13,24 +13,11 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf};
 use rullama_models::{
     Adapted, Catalog,
-    gemma4::{Config, Feed, Pass, Want, adapted_decoder},
+    gemma4::{Config, Feed, MATRICES, Pass, Want, adapted_decoder},
 };
 use sha2::{Digest, Sha256};
 
 use crate::{error::RuntimeError, model::Model};
-
-/// Tensors of a layer that an adapter may change.
-const OF_LAYER: [&str; 9] = [
-    "attn_q",
-    "attn_k",
-    "attn_v",
-    "attn_output",
-    "ffn_gate",
-    "ffn_up",
-    "ffn_down",
-    "inp_gate",
-    "proj",
-];
 
 /// How the factors of adapters are kept on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -163,7 +150,7 @@ fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     let of_layer = layer.and_then(|(number, rest)| {
         let layer = config.layers.get(number.parse::<usize>().ok()?)?;
         let name = rest.strip_suffix(".weight")?;
-        OF_LAYER.contains(&name).then_some((layer, name))
+        MATRICES.contains(&name).then_some((layer, name))
     });
     match of_layer {
         Some((layer, "attn_k" | "attn_v")) if !layer.owns_cache() => return Target::Unused,

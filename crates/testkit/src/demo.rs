@@ -14,6 +14,7 @@ pub struct DemoCase {
     pub conversation: Conversation,
     /// The picture or the clip that the last message begins with: what it is, and the file's bytes.
     pub file: Option<(FileKind, Vec<u8>)>,
+    question: String,
     check: Value,
     /// What the called tool answers.
     result: Option<Value>,
@@ -75,6 +76,11 @@ pub fn demo_fixtures() -> Vec<DemoCase> {
 }
 
 impl DemoCase {
+    /// The text beside a file; nothing in other cases.
+    pub fn question(&self) -> &str {
+        &self.question
+    }
+
     /// Whether an answer is right, the thought before it included.
     pub fn right(&self, answer: &DemoAnswer) -> bool {
         answer.thought == self.conversation.thinking && passes(&self.check, answer)
@@ -93,7 +99,13 @@ impl DemoCase {
         let mut conversation = self.conversation.clone();
         conversation.messages.extend([asked, answered]);
         let check = json!({ "kind": "contains", "value": self.check["then"] });
-        Some(Self { skill: "tool results".into(), conversation, check, result: None, file: None })
+        Some(Self {
+            skill: "tool results".into(),
+            conversation,
+            check,
+            result: None,
+            ..self.clone()
+        })
     }
 }
 
@@ -123,6 +135,7 @@ fn text_case(line: &Value) -> DemoCase {
         skill: format!("{}{thinking}", word(&line["skill"])),
         conversation,
         file: None,
+        question: String::new(),
         check: line["check"].clone(),
         result: line.get("result").cloned(),
     }
@@ -139,6 +152,7 @@ fn media_case(line: &Value, file: (FileKind, Vec<u8>)) -> DemoCase {
         skill: word(&line["skill"]).into(),
         conversation: Conversation::from_json(&messages.to_string()).expect("a conversation"),
         file: Some(file),
+        question: word(&line["question"]).into(),
         check: line["check"].clone(),
         result: None,
     }

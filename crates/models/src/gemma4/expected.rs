@@ -5,6 +5,19 @@ use rullama_gguf::{Gguf, TensorInfo};
 use super::{Config, Experts, Layer};
 use crate::{error::ModelError, tensors::Expected};
 
+/// The matrices of a layer that tokens are multiplied with, experts apart.
+pub const MATRICES: [&str; 9] = [
+    "attn_q",
+    "attn_k",
+    "attn_v",
+    "attn_output",
+    "ffn_gate",
+    "ffn_up",
+    "ffn_down",
+    "inp_gate",
+    "proj",
+];
+
 const WIDTH: &str = "embedding_length";
 const HEAD: &str = "attention.key_length and key_length_swa";
 const QUERIES: &str = "embedding_length, attention.head_count and attention.key_length(_swa)";
@@ -89,18 +102,7 @@ impl Config {
         };
         may("layer_output_scale.weight", &[1], WIDTH);
         // Files made from narrower floats scale whole matrices.
-        let matrices = [
-            "attn_q",
-            "attn_k",
-            "attn_v",
-            "attn_output",
-            "ffn_gate",
-            "ffn_up",
-            "ffn_down",
-            "inp_gate",
-            "proj",
-        ];
-        matrices.iter().for_each(|name| may(&format!("{name}.scale"), &[1], WIDTH));
+        MATRICES.iter().for_each(|name| may(&format!("{name}.scale"), &[1], WIDTH));
         if layer.owns_cache() {
             // Without it, values are made from the raw keys.
             may("attn_v.weight", &[kv, d], KEYS);

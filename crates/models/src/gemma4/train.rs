@@ -10,7 +10,7 @@ use rullama_engine::{
     ops::MASKED,
 };
 
-use super::{Config, Feed, Pass, Want, decoder};
+use super::{Config, Feed, MATRICES, Pass, Want, decoder};
 use crate::{
     build::Build,
     tensors::Catalog,
@@ -201,10 +201,8 @@ pub fn trainable(config: &Config, catalog: &Catalog) -> Vec<String> {
     let has = |name: &str| catalog.get(&format!("{name}.weight")).is_some();
     let mut names = Vec::new();
     for layer in &config.layers {
-        let own = if layer.owns_cache() { &["attn_k", "attn_v"][..] } else { &[] };
-        let others = ["attn_output", "ffn_gate", "ffn_up", "ffn_down", "inp_gate", "proj"];
-        let all = ["attn_q"].iter().chain(own).chain(&others);
-        let full = all.map(|name| format!("blk.{}.{name}", layer.index));
+        let used = |name: &&&str| layer.owns_cache() || !["attn_k", "attn_v"].contains(*name);
+        let full = MATRICES.iter().filter(used).map(|name| format!("blk.{}.{name}", layer.index));
         names.extend(full.filter(|name| has(name)));
     }
     names.extend(["per_layer_model_proj".to_owned()].into_iter().filter(|name| has(name)));

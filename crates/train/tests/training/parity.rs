@@ -76,7 +76,8 @@ fn check_gradients(trainer: &Trainer, golden: &Golden, start: &str, what: &str) 
 
 /// Both curves on the CPU; on software GPUs, which take long, the beginning of one: so many steps on the first, on the next, and so on.
 fn check_everywhere(name: &str, steps_on_gpus: &[usize]) {
-    let (cpu, gpus) = (&devices()[0], &devices()[1..]);
+    let devices = devices();
+    let (cpu, gpus) = devices.split_first().expect("the CPU is there");
     check(name, "random_b", cpu, None, 20);
     check(name, "zero_b", cpu, None, 20);
     for (gpu, steps) in gpus.iter().zip(steps_on_gpus) {

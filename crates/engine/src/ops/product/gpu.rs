@@ -17,18 +17,6 @@ use crate::{
 
 static VECTOR: Kernel = Kernel { name: "product/vector", source: include_str!("vector.wgsl") };
 
-/// A part from this folder.
-macro_rules! part {
-    ($kind:literal, $name:literal) => {{
-        static PART: Part = Part {
-            kind: $kind,
-            name: concat!($kind, "/", $name),
-            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
-        };
-        &PART
-    }};
-}
-
 static SHARED: Part =
     Part { kind: "shared", name: "shared", source: include_str!("begin/shared.wgsl") };
 

@@ -8,18 +8,6 @@ use crate::{
     graph::{Element, Graph, Value},
 };
 
-/// A part from this folder.
-macro_rules! part {
-    ($kind:literal, $name:literal) => {{
-        static PART: Part = Part {
-            kind: $kind,
-            name: concat!($kind, "/", $name),
-            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
-        };
-        &PART
-    }};
-}
-
 static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!("low/rows.wgsl") };
 
 /// Bytes of `A` that a workgroup reads for itself, at most: beyond, a launch of its own costs less. Hundreds of workgroups read it: with

@@ -1,6 +1,18 @@
 //! A product with a weight, with what comes before and after it where that saves launches: norms and the residual sum in front,
-//! GELU and GeGLU behind; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed. One token is one launch; else it is
-//! what it stands for.
+//! GELU and GeGLU behind; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed.
+//! One token is one launch; else it is what it stands for.
+
+/// A part from this folder.
+macro_rules! part {
+    ($kind:literal, $name:literal) => {{
+        static PART: $crate::gpu::Part = $crate::gpu::Part {
+            kind: $kind,
+            name: concat!($kind, "/", $name),
+            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
+        };
+        &PART
+    }};
+}
 
 mod build;
 pub(crate) mod cases;
