@@ -14,6 +14,9 @@ static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!(
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
 const OWN_BYTES: usize = 24 << 10;
 
+/// Buffers of a launch behind residual and norms.
+const ADDED_BINDINGS: usize = 8;
+
 /// What is added to the rows of a product, in front of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Low {
@@ -45,21 +48,27 @@ impl Low {
 }
 
 impl Product {
-    /// `z` in a launch of its own, in front of the others: where no workgroup should make it for itself.
-    pub(super) fn in_two(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
+    /// `z` in a launch of its own, in front of the others: where no workgroup should make it for itself. That launch also keeps what
+    /// the begin makes, where a kernel may bind that many buffers, so that the others need not make it again.
+    pub(super) fn in_two(&self, graph: &mut Graph, inputs: &[Value], most: usize) -> Vec<Value> {
         let at = self.weight_input();
         let (begin, [weight, long @ .., a, b]) = inputs.split_at(at) else {
             unreachable!("a product with an adapter has its factors")
         };
-        let thin =
-            Self { begin: self.begin.clone(), taken: Taken::All, end: End::Plain, low: Low::None };
+        let end = match &self.begin {
+            Begin::Norm { .. } => End::Kept,
+            Begin::Added(op) if op.next && most > ADDED_BINDINGS => End::Kept,
+            _ => End::Plain,
+        };
+        let thin = Self { begin: self.begin.clone(), taken: Taken::All, end, low: Low::None };
         let made = graph.apply_all(thin, &[begin, &[*a]].concat());
-        let (z, h1) = (made[made.len() - 1], made.len() == 2);
-        let h1 = h1.then(|| made[0]);
-        let (begin, mut inputs) = match (&self.begin, h1) {
-            (Begin::Added(op), Some(h1)) => match op.next_input() {
-                Some(next) => (Begin::Norm { eps: op.eps }, vec![h1, begin[next]]),
-                None => (Begin::Plain, vec![h1]),
+        let z = made[made.len() - 1];
+        let h1 = matches!(self.begin, Begin::Added(_)).then(|| made[0]);
+        let (begin, mut inputs) = match (&self.begin, end) {
+            (_, End::Kept) => (Begin::Plain, vec![made[made.len() - 2]]),
+            (Begin::Added(op), _) => match op.next_input() {
+                Some(next) => (Begin::Norm { eps: op.eps }, vec![made[0], begin[next]]),
+                None => (Begin::Plain, vec![made[0]]),
             },
             (same, _) => (same.clone(), begin.to_vec()),
         };

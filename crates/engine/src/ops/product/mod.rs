@@ -34,7 +34,7 @@ use crate::{
 };
 
 /// A product. Inputs: those of its begin, the weight, what tells which of its rows are taken, those of its end, those of what is
-/// added. Results: `h1` where the begin makes it, then `y`.
+/// added. Results: `h1` where the begin makes it, `x` where the end keeps it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// What makes the rows it takes.
@@ -66,6 +66,8 @@ pub enum Begin {
 pub enum End {
     /// `y`
     Plain,
+    /// `y`, and `x` as the begin made it, for products that follow
+    Kept,
     /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second
     Geglu,
     /// `gelu(y) ⊙ long[:, slice]`, of `long`
@@ -113,13 +115,14 @@ impl Product {
         let y = match (self.end, end) {
             (End::Geglu, _) => graph.geglu_halves(y),
             (End::GeluMul { slice }, Some(long)) => graph.gelu_mul_slice(y, *long, slice),
-            (End::Plain | End::GeluMul { .. }, _) => y,
+            (End::Plain | End::Kept | End::GeluMul { .. }, _) => y,
         };
         let y = match self.taken.shares(taken) {
             Some(shares) => graph.experts_combine(y, shares),
             None => y,
         };
-        h1.into_iter().chain([y]).collect()
+        let kept = (self.end == End::Kept).then_some(x);
+        h1.into_iter().chain(kept).chain([y]).collect()
     }
 }
 
@@ -150,7 +153,10 @@ impl Op for Product {
         }
         let one = call.input(0).shape.rows() == 1;
         match self.low {
-            Low::Own if one => fused::gpu(call, &|graph, inputs| self.in_two(graph, inputs)),
+            Low::Own if one => {
+                let most = call.facts.storage_buffers as usize;
+                fused::gpu(call, &|graph, inputs| self.in_two(graph, inputs, most))
+            }
             _ => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
         }
     }

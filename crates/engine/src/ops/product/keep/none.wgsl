@@ -1,0 +1,1 @@
+fn keep_x(first_turn: u32, lane: Lane) {}
