@@ -3,8 +3,10 @@
 //! `cargo test -p rullama-engine --test suite linear` runs one operation.
 
 use rullama_engine::{
-    gpu::Gpu,
-    suite::{Case, Failure, Verdict, cases, check_cpu, check_gradient, plays, run},
+    gpu::{DeviceFacts, Gpu, MatrixUnits},
+    suite::{
+        Case, Failure, Verdict, cases, check_cpu, check_gradient, most_workgroups, plays, run,
+    },
 };
 
 /// Three tests per operation; every operation of the suite must be named here.
@@ -130,4 +132,28 @@ fn on_gpus(op: &str) {
             });
         }
     }
+}
+
+/// Kernels of matrix units on an adapter without any, where every lane computes what they would: one operation in every width of
+/// heads, on the fastest of such adapters, because it is slow.
+#[test]
+fn matrix_units_written_out() {
+    let lacks = |gpu: &Gpu| {
+        let DeviceFacts { f16, matrix, workgroup_bytes, .. } = gpu.facts();
+        *f16 && matrix.is_none() && *workgroup_bytes >= 32 << 10
+    };
+    let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
+    let lacking = adapters.iter().filter(|gpu| lacks(gpu));
+    let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
+    let matrix = Some(MatrixUnits::Written);
+    let gpu = gpu.playing(DeviceFacts { matrix, ..gpu.facts().clone() });
+    check("attention_everyone", "written out", |case| {
+        if !case.by_matrix_units(gpu.facts()) {
+            return Ok(());
+        }
+        match pollster::block_on(run(case, &gpu)) {
+            Verdict::Passed | Verdict::Skipped { .. } => Ok(()),
+            Verdict::Failed(failure) => Err(failure),
+        }
+    });
 }

@@ -4,7 +4,7 @@ use super::{Memory, Weights};
 use crate::{
     cpu::{CpuPlan, Data},
     error::EngineError,
-    gpu::{Arriving, GpuPlan},
+    gpu::{Arriving, GpuPlan, profile::Table},
     graph::{Cost, Element, Graph, Origin, Step, Type, Value},
     precision,
 };
@@ -127,6 +127,18 @@ impl Plan {
             Self::Cpu(plan) => plan.graph().cost(step),
             Self::Gpu(plan) => plan.cost(step),
         }
+    }
+
+    /// How long each kernel of a run takes, by a clock around every launch; nothing on the CPU. States change as by two runs.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile(&self, step: &Step) -> Result<Option<Table>, EngineError> {
+        let Self::Gpu(plan) = self else { return Ok(None) };
+        // The first run makes the clocks warm.
+        plan.profile(step).await?;
+        let run = plan.profile(step).await?;
+        Ok(Some(plan.profile_table(&[run], step, None)))
     }
 
     /// Bytes of the buffers that only this plan uses.

@@ -41,6 +41,7 @@ pub(crate) mod select_row;
 mod slab;
 mod slice;
 pub(crate) mod store;
+mod stretches;
 pub(crate) mod suppress;
 pub(crate) mod tile;
 pub(crate) mod top_k;

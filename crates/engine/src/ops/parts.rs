@@ -3,7 +3,7 @@
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, Part},
+    gpu::{DeviceFacts, MatrixUnits, Part},
     graph::Element,
 };
 
@@ -143,9 +143,22 @@ pub(crate) fn tile_matrix() -> &'static Part {
     part!("tile", "matrix")
 }
 
-/// Matrix units in wgpu's syntax.
-pub(crate) fn matrix() -> &'static Part {
-    part!("matrix", "wgpu16")
+/// Rows of a weight are rows of a tile by matrix units.
+pub(crate) fn along() -> &'static Part {
+    part!("lie", "along")
+}
+
+/// Columns of a weight are rows of a tile by matrix units.
+pub(crate) fn across() -> &'static Part {
+    part!("lie", "across")
+}
+
+/// Matrix units, as a device's are spoken to.
+pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
+    match units {
+        MatrixUnits::Wgpu16 => part!("matrix", "wgpu16"),
+        MatrixUnits::Written => part!("matrix", "written"),
+    }
 }
 
 /// Columns that were made halves.

@@ -10,6 +10,9 @@
 //! `v = 2^-11`, together 0.57 `v` in the root mean square (a rounding error is evenly spread over a unit in the last place, which is
 //! 0.4 `v` of the numbers of one binade). The errors of a sum are independent, so they grow like the sum itself: 0.57 `v` of the
 //! size of the results, however many terms there are. Seven deviations make the bound `4 v · (|y| + rms(y))` on top.
+//!
+//! Where sums are scores of attention, their errors are the relative errors of the weights made of them: for scores of size `s`, all
+//! of the above counts `1 + s` times.
 
 /// Half a unit in the last place of f32, relative.
 const F32: f32 = 1.0 / (1 << 24) as f32;
@@ -27,15 +30,17 @@ pub struct Tolerance {
     pub cancelling: f32,
     /// What rounding the factors of products adds, relative.
     pub factors: f32,
+    /// Size of the scores whose exponentials weigh the results; 0 where there are none.
+    pub scores: f32,
 }
 
 impl Tolerance {
     /// Plain arithmetic in f32.
     pub const ARITHMETIC: Self =
-        Self { terms: 0, steps: 8.0, unit: F32, cancelling: 0.0, factors: 0.0 };
+        Self { terms: 0, steps: 8.0, unit: F32, cancelling: 0.0, factors: 0.0, scores: 0.0 };
     /// With exponentials of moderate arguments (tanh, softmax).
     pub const EXPONENTIAL: Self =
-        Self { terms: 0, steps: 64.0, unit: F32, cancelling: 0.0, factors: 0.0 };
+        Self { terms: 0, steps: 64.0, unit: F32, cancelling: 0.0, factors: 0.0, scores: 0.0 };
 
     /// Sums of `terms` products.
     #[must_use]
@@ -55,6 +60,12 @@ impl Tolerance {
         Self { factors: 4.0 / (1 << 11) as f32, ..self }
     }
 
+    /// Weighted by the exponentials of scores of about this size.
+    #[must_use]
+    pub fn scores(self, scores: f32) -> Self {
+        Self { scores, ..self }
+    }
+
     /// Differences of numbers of about this size, which may cancel altogether.
     #[must_use]
     pub fn cancelling(self, size: f32) -> Self {
@@ -66,7 +77,8 @@ impl Tolerance {
         let finite = || want.iter().filter(|y| y.is_finite());
         let squares: f32 = finite().map(|y| y * y).sum();
         let size = (squares / finite().count().max(1) as f32).sqrt().max(self.cancelling);
-        let factor = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt()) + self.factors;
+        let rounding = self.unit * (self.steps + 4.0 * (self.terms as f32).sqrt()) + self.factors;
+        let factor = rounding * (1.0 + self.scores);
         let bound = |y: f32| factor * (y.abs() + size);
         let close = |(got, want): (&f32, &f32)| {
             got == want || want.is_finite() && (got - want).abs() <= bound(*want)

@@ -97,14 +97,13 @@ impl Case {
 
     /// How far a device may be from the twin: matrix units round what they multiply.
     pub(super) fn tolerance_on(&self, facts: &DeviceFacts) -> Tolerance {
-        let by_matrix_units = |dispatch: Dispatch| {
-            let kinds = dispatch.parts.iter().map(|part| part.kind);
-            kinds.into_iter().any(|kind| kind == "matrix")
-        };
-        match dispatches(&self.lists()[0], facts).any(by_matrix_units) {
-            true => self.tolerance.half_factors(),
-            false => self.tolerance,
-        }
+        if self.by_matrix_units(facts) { self.tolerance.half_factors() } else { self.tolerance }
+    }
+
+    /// Whether a device's matrix units make some of it.
+    pub fn by_matrix_units(&self, facts: &DeviceFacts) -> bool {
+        let kinds = |dispatch: Dispatch| dispatch.parts.iter().any(|part| part.kind == "matrix");
+        dispatches(&self.lists()[0], facts).any(kinds)
     }
 
     /// Workgroups its list launches on a device: what it costs on a slow one.

@@ -1,23 +1,25 @@
 // result[i] = sum over j of w[i, j] * c[j], where w = P or P * (dP - delta), P = e^(a[i] . a[j] - log_sum), dP = b[i] . b[j]
 // One workgroup per block of ROWS of the own side i and kv head, over tiles of OTHERS of the other side j. Which side queries are
-// on, the part says: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv.
+// on, the part says: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv. Where there are few
+// blocks, some workgroups share one: each takes every so manyth tile, and writes sums of its own.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override STAGE: u32 = 4u;
+// Rows a lane sums its quad for.
+override EACH: u32 = 8u;
 // 1: weights are P, and the other side's gradients are summed.
 override PLAIN: u32 = 0u;
 //#use keys
 //#use side
+//#use sums
 
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const OTHERS: u32 = 64u;
 // A row of products in quads of others.
-const OTHER_QUADS: u32 = 16u;
+const KEY_QUADS: u32 = 16u;
 // Lanes that weigh one row.
 const LANES: u32 = 8u;
-// Local arrays cannot be sized by an override; heads of 512 take this many.
-const MOST_SUMS: u32 = 16u;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> k: array<vec4<f32>>;
@@ -28,7 +30,7 @@ const MOST_SUMS: u32 = 16u;
 @group(0) @binding(8) var<storage, read_write> result: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read> starts: array<u32>;
 
-var<workgroup> sh_product: array<vec4<f32>, ROWS * OTHER_QUADS>;
+var<workgroup> sh_score: array<vec4<f32>, ROWS * KEY_QUADS>;
 var<workgroup> sh_own: array<vec4<f32>, ROWS * STAGE>;
 var<workgroup> sh_other: array<vec4<f32>, OTHERS * STAGE>;
 
@@ -38,56 +40,84 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let kv_head = group.y;
     let all = own_count();
     let span = others_of(first, min(first + ROWS, all) - 1u);
-    let groups = min(WG / QUADS, ROWS);
-    let each = (ROWS + groups - 1u) / groups;
     let quad = id % QUADS;
-    let my_row = id / QUADS * each;
-    var sums: array<vec4<f32>, MOST_SUMS>;
-    for (var i = 0u; i < each; i++) {
-        sums[i] = vec4(0.0);
-    }
+    let my_row = id / QUADS * EACH;
+    var sums_0 = mat4x4<f32>();
+    var sums_4 = mat4x4<f32>();
+    var sums_8 = mat4x4<f32>();
+    var sums_12 = mat4x4<f32>();
     let own = min(first + id / LANES, all - 1u);
-    let at = id / LANES * OTHER_QUADS + id % LANES;
-    for (var tile = span.x; tile < span.y; tile += OTHERS) {
+    let at = id / LANES * KEY_QUADS + id % LANES;
+    for (var tile = span.x + group.z * OTHERS; tile < span.y; tile += OTHERS * p.splits) {
         multiply(false, first, tile, span.y, kv_head, id);
         workgroupBarrier();
         let others = vec4(tile + id % LANES * 4u) + vec4(0u, 1u, 2u, 3u);
-        var low = weigh(own, others, span.y, kv_head, sh_product[at]);
-        var high = weigh(own, others + vec4(LANES * 4u), span.y, kv_head, sh_product[at + LANES]);
+        var low = weigh(own, others, span.y, kv_head, sh_score[at]);
+        var high = weigh(own, others + vec4(LANES * 4u), span.y, kv_head, sh_score[at + LANES]);
         workgroupBarrier();
         if PLAIN == 0u {
             multiply(true, first, tile, span.y, kv_head, id);
             workgroupBarrier();
-            low *= sh_product[at] - delta4(own, others, kv_head);
-            high *= sh_product[at + LANES] - delta4(own, others + vec4(LANES * 4u), kv_head);
+            low *= sh_score[at] - delta4(own, others, kv_head);
+            high *= sh_score[at + LANES] - delta4(own, others + vec4(LANES * 4u), kv_head);
             workgroupBarrier();
         }
-        sh_product[at] = low;
-        sh_product[at + LANES] = high;
+        sh_score[at] = low;
+        sh_score[at + LANES] = high;
         workgroupBarrier();
         if my_row < ROWS {
             for (var i = 0u; i < min(OTHERS, span.y - tile); i += 4u) {
                 // Others behind the last one weigh nothing and are read as the last one.
-                let c_0 = summand(tile + i, kv_head, quad);
-                let c_1 = summand(min(tile + i + 1u, span.y - 1u), kv_head, quad);
-                let c_2 = summand(min(tile + i + 2u, span.y - 1u), kv_head, quad);
-                let c_3 = summand(min(tile + i + 3u, span.y - 1u), kv_head, quad);
-                for (var r = 0u; r < each; r++) {
-                    let w = sh_product[min(my_row + r, ROWS - 1u) * OTHER_QUADS + i / 4u];
-                    sums[r] += w.x * c_0 + w.y * c_1 + w.z * c_2 + w.w * c_3;
-                }
+                let others = mat4x4<f32>(
+                    summand(tile + i, kv_head, quad),
+                    summand(min(tile + i + 1u, span.y - 1u), kv_head, quad),
+                    summand(min(tile + i + 2u, span.y - 1u), kv_head, quad),
+                    summand(min(tile + i + 3u, span.y - 1u), kv_head, quad),
+                );
+                sums_0 = weighted16(sums_0, my_row, 0u, i, others);
+                sums_4 = weighted16(sums_4, my_row, 4u, i, others);
+                sums_8 = weighted16(sums_8, my_row, 8u, i, others);
+                sums_12 = weighted16(sums_12, my_row, 12u, i, others);
             }
         }
         workgroupBarrier();
     }
-    if my_row >= ROWS {
-        return;
+    if my_row < ROWS {
+        let place = Place(group.z * all_places(), first, my_row, kv_head, quad);
+        write16(place, 0u, sums_0);
+        write16(place, 4u, sums_4);
+        write16(place, 8u, sums_8);
+        write16(place, 12u, sums_12);
     }
-    for (var i = 0u; i < each; i++) {
-        if my_row + i < ROWS && first + my_row + i < all {
-            result[own_place(first + my_row + i, kv_head) * QUADS + quad] = sums[i];
-        }
+}
+
+// Where a lane's results go.
+struct Place {
+    // Those of workgroups that took earlier tiles come before.
+    start: u32,
+    first: u32,
+    my_row: u32,
+    kv_head: u32,
+    quad: u32,
+}
+
+fn write16(place: Place, i: u32, sums: mat4x4<f32>) {
+    write4(place, i, sums[0]);
+    write4(place, i + 1u, sums[1]);
+    write4(place, i + 2u, sums[2]);
+    write4(place, i + 3u, sums[3]);
+}
+
+fn write4(place: Place, i: u32, sum: vec4<f32>) {
+    let r = place.my_row + i;
+    let own = place.first + r;
+    if i < EACH && r < ROWS && own < own_count() {
+        result[(place.start + own_place(own, place.kv_head)) * QUADS + place.quad] = sum;
     }
+}
+
+fn all_places() -> u32 {
+    return own_count() * p.kv_heads;
 }
 
 // P of four pairs, zero where a query does not see a key.
@@ -99,8 +129,8 @@ fn weigh(own: u32, others: vec4<u32>, end: u32, kv_head: u32, scores: vec4<f32>)
 
 // Products of a block and a tile: the first kind a . a, the second b . b. A lane makes four neighbours of rows r and r + 16.
 fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32) {
-    let r = id / OTHER_QUADS;
-    let o = id % OTHER_QUADS;
+    let r = id / KEY_QUADS;
+    let o = id % KEY_QUADS;
     var low = vec4(0.0);
     var high = vec4(0.0);
     for (var start = 0u; start < QUADS; start += STAGE) {
@@ -111,7 +141,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
         for (var i = id; i < OTHERS * STAGE; i += WG) {
             let n = i / STAGE;
             // Other 4a + b lies at b * 16 + a: lanes then read neighbours.
-            sh_other[i % STAGE * OTHERS + n % 4u * OTHER_QUADS + n / 4u] =
+            sh_other[i % STAGE * OTHERS + n % 4u * KEY_QUADS + n / 4u] =
                 other4(second, min(tile + n, end - 1u), kv_head, start + i % STAGE);
         }
         workgroupBarrier();
@@ -119,16 +149,17 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
             let a = sh_own[i * ROWS + r];
             let b = sh_own[i * ROWS + r + 16u];
             let o_0 = sh_other[i * OTHERS + o];
-            let o_1 = sh_other[i * OTHERS + o + OTHER_QUADS];
-            let o_2 = sh_other[i * OTHERS + o + 2u * OTHER_QUADS];
-            let o_3 = sh_other[i * OTHERS + o + 3u * OTHER_QUADS];
-            low += vec4(dot(a, o_0), dot(a, o_1), dot(a, o_2), dot(a, o_3));
-            high += vec4(dot(b, o_0), dot(b, o_1), dot(b, o_2), dot(b, o_3));
+            let o_1 = sh_other[i * OTHERS + o + KEY_QUADS];
+            let o_2 = sh_other[i * OTHERS + o + 2u * KEY_QUADS];
+            let o_3 = sh_other[i * OTHERS + o + 3u * KEY_QUADS];
+            let others = turned(o_0, o_1, o_2, o_3);
+            low = dots(low, a, others);
+            high = dots(high, b, others);
         }
         workgroupBarrier();
     }
-    sh_product[r * OTHER_QUADS + o] = low;
-    sh_product[(r + 16u) * OTHER_QUADS + o] = high;
+    sh_score[r * KEY_QUADS + o] = low;
+    sh_score[(r + 16u) * KEY_QUADS + o] = high;
 }
 
 fn key_place(key: u32, kv_head: u32) -> u32 {

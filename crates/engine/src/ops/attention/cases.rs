@@ -40,6 +40,11 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
+/// For queries and keys of random numbers from -1 to 1.
+pub(super) fn score_tolerance(width: usize, terms: usize) -> Tolerance {
+    Tolerance::EXPONENTIAL.terms(terms).scores((width as f32).sqrt() / 3.0)
+}
+
 fn settings() -> Vec<Setting> {
     // Compiling a kernel takes software adapters a second: most of these share a few.
     let few = |t, heads, slots, window, position, count| {
@@ -105,7 +110,7 @@ fn list(element: Element, setting: Setting) -> Case {
     );
     Case::new("attention", name, build)
         .step(position, count)
-        .tolerance(Tolerance::EXPONENTIAL.terms(width.max(slots)))
+        .tolerance(score_tolerance(width, width.max(slots)))
 }
 
 /// Numbers of a cache: infinite where no position has been written, so that a kernel that touches them is found out.
@@ -178,7 +183,7 @@ fn blocked(setting: Setting, ranges: &[(usize, usize)]) -> Case {
         .given("k", cache(setting, 17))
         .given("v", cache(setting, 40))
         .given("blocks", Data::U32(ends.collect()))
-        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+        .tolerance(score_tolerance(width, width))
 }
 
 /// Shapes of E2B, a draft of four tokens, and 26B; long caches at several depths.
@@ -221,6 +226,7 @@ fn training() -> Vec<Case> {
         cases.push(train(t, heads, width, window));
         cases.push(train_back(t, heads, width, window));
     }
+    cases.push(train_back(512, (8, 1), 256, Some(512)).bench());
     // Several sequences one behind the other.
     let packed = |case: Case, t: usize, each: usize| {
         let mut case = case.given("starts", starts(t, each));
@@ -253,7 +259,7 @@ fn train(t: usize, (heads, kv_heads): (usize, usize), width: usize, window: Opti
         // A sequence is whole whatever the step says.
         .step(11, 1)
         .given("starts", starts(t, 0))
-        .tolerance(Tolerance::EXPONENTIAL.terms(width))
+        .tolerance(score_tolerance(width, width))
 }
 
 /// The gradient's kernels; that they are the right ones, the cases with `.gradient()` show.
@@ -273,5 +279,5 @@ fn train_back(t: usize, heads: (usize, usize), width: usize, window: Option<u32>
         .step(11, 1)
         .given("starts", starts(t, 0))
         .given("q", Data::F32(q.collect()))
-        .tolerance(Tolerance::EXPONENTIAL.terms(width.max(t)))
+        .tolerance(score_tolerance(width, width.max(t)))
 }

@@ -1,6 +1,6 @@
 //! Which kernel, and how it is cut into workgroups.
 
-use crate::gpu::DeviceFacts;
+use crate::gpu::{DeviceFacts, MatrixUnits, Part};
 
 /// What the choice depends on, beside the device.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +28,79 @@ pub(super) const FEW_TOKENS: usize = 8;
 pub(super) enum Choice {
     /// Few tokens.
     Split(Cut),
-    /// Quads of a head staged at a time.
-    Tile { stage: usize },
+    /// Many tokens.
+    Many(Form),
+}
+
+/// What makes the tiles of many tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Plain arithmetic, with so many quads of a head staged at a time.
+    Plain { stage: usize },
+    /// Matrix units.
+    Matrix(Head, MatrixUnits),
+}
+
+impl Form {
+    pub(super) fn new(width: usize, facts: &DeviceFacts) -> Self {
+        match (Head::of(width), facts.matrix) {
+            (Some(head), Some(units)) if facts.workgroup_bytes >= 32 << 10 => {
+                Self::Matrix(head, units)
+            }
+            _ => Self::Plain { stage: stage(width, facts) },
+        }
+    }
+}
+
+/// A width of heads that matrix units have a part for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Head {
+    /// 64 numbers.
+    Short,
+    /// 128 numbers.
+    Medium,
+    /// 256 numbers.
+    Long,
+    /// 512 numbers.
+    Longest,
+}
+
+impl Head {
+    fn of(width: usize) -> Option<Self> {
+        match width {
+            64 => Some(Self::Short),
+            128 => Some(Self::Medium),
+            256 => Some(Self::Long),
+            512 => Some(Self::Longest),
+            _ => None,
+        }
+    }
+
+    /// Rows that a workgroup takes, as its part says.
+    pub(super) fn rows(self) -> usize {
+        match self {
+            Self::Short | Self::Medium => 64,
+            Self::Long | Self::Longest => 32,
+        }
+    }
+
+    /// The part with its sizes.
+    pub(super) fn part(self) -> &'static Part {
+        static SHORT: Part =
+            Part { kind: "head", name: "head/64", source: include_str!("head/64.wgsl") };
+        static MEDIUM: Part =
+            Part { kind: "head", name: "head/128", source: include_str!("head/128.wgsl") };
+        static LONG: Part =
+            Part { kind: "head", name: "head/256", source: include_str!("head/256.wgsl") };
+        static LONGEST: Part =
+            Part { kind: "head", name: "head/512", source: include_str!("head/512.wgsl") };
+        match self {
+            Self::Short => &SHORT,
+            Self::Medium => &MEDIUM,
+            Self::Long => &LONG,
+            Self::Longest => &LONGEST,
+        }
+    }
 }
 
 impl Choice {
@@ -37,7 +108,7 @@ impl Choice {
         if sizes.tokens <= FEW_TOKENS {
             Self::Split(Cut::new(sizes, facts))
         } else {
-            Self::Tile { stage: stage(sizes.width, facts) }
+            Self::Many(Form::new(sizes.width, facts))
         }
     }
 }
@@ -116,8 +187,8 @@ fn split_bytes(rows: usize, width: usize, lanes: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Choice, Cut, Sizes, split_bytes};
-    use crate::gpu::DeviceFacts;
+    use super::{Choice, Cut, Form, Head, Sizes, split_bytes};
+    use crate::gpu::{DeviceFacts, MatrixUnits};
 
     #[test]
     fn kernels_follow_tokens_heads_keys_and_memory() {
@@ -127,6 +198,9 @@ mod tests {
         let narrow = DeviceFacts { subgroups: Some((4, 4)), ..roomy.clone() };
         let sizes =
             |tokens, heads, kv_heads, width, keys| Sizes { tokens, heads, kv_heads, width, keys };
+        let units = DeviceFacts { f16: true, matrix: Some(MatrixUnits::Wgpu16), ..wide.clone() };
+        let plain = |stage| Choice::Many(Form::Plain { stage });
+        let matrix = |head| Choice::Many(Form::Matrix(head, MatrixUnits::Wgpu16));
         let split = |rows, splits, lanes| Choice::Split(Cut { rows, splits, lanes });
         for (sizes, facts, want) in [
             // E2B: one token, sliding and global layers.
@@ -140,9 +214,12 @@ mod tests {
             (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32)),
             (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16)),
             (sizes(4, 8, 2, 64, 129), &floor, split(8, 3, 16)),
-            (sizes(512, 8, 1, 512, 8192), &floor, Choice::Tile { stage: 4 }),
-            (sizes(512, 8, 1, 512, 8192), &roomy, Choice::Tile { stage: 8 }),
-            (sizes(512, 8, 1, 48, 8192), &roomy, Choice::Tile { stage: 4 }),
+            (sizes(512, 8, 1, 512, 8192), &floor, plain(4)),
+            (sizes(512, 8, 1, 512, 8192), &roomy, plain(8)),
+            (sizes(512, 8, 1, 48, 8192), &roomy, plain(4)),
+            (sizes(512, 8, 1, 512, 8192), &units, matrix(Head::Longest)),
+            (sizes(2520, 12, 12, 64, 2520), &units, matrix(Head::Short)),
+            (sizes(2520, 16, 16, 72, 2520), &units, plain(2)),
         ] {
             assert_eq!(Choice::new(&sizes, facts), want, "{sizes:?}");
         }

@@ -1,3 +1,4 @@
+use super::cases::score_tolerance;
 use crate::{
     cpu::Data,
     graph::{Graph, Type},
@@ -13,6 +14,11 @@ pub(crate) fn cases() -> Vec<Case> {
         (70, 3, 3, 72, 70),
         (70, 2, 2, 72, 33),
         (130, 4, 2, 32, 129),
+        // More rows and keys than one tile has, by every width that matrix units take.
+        (70, 2, 1, 64, 70),
+        (67, 4, 2, 128, 66),
+        (65, 2, 2, 256, 65),
+        (70, 1, 1, 512, 67),
     ] {
         cases.push(everyone([t, heads, width], kv_heads, count));
     }
@@ -21,8 +27,20 @@ pub(crate) fn cases() -> Vec<Case> {
     let values = [[2.0; 8], [4.0; 8]].concat();
     let even = everyone([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
     cases.push(even.given("v", Data::F32(values)).gives(&[3.0; 16]));
+    cases.push(growing());
     cases.push(everyone([2520, 12, 64], 12, 2520).bench());
     cases
+}
+
+/// Scores that outgrow those before, tile after tile.
+fn growing() -> Case {
+    let (t, width) = (200, 64);
+    let keys = (0..t).flat_map(|key| vec![key as f32 / t as f32; width]).collect();
+    let case = everyone([t, 1, width], 1, t as u32);
+    let case = case.given("q", Data::F32(vec![0.5; t * width])).given("k", Data::F32(keys));
+    // Scores are up to 32, and so are the arguments of exponentials.
+    let tolerance = Tolerance { steps: 128.0, ..Tolerance::EXPONENTIAL.terms(width + t) };
+    case.tolerance(tolerance.scores(32.0))
 }
 
 fn everyone([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case {
@@ -33,5 +51,5 @@ fn everyone([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case 
         vec![g.attention_everyone(q, k, v)]
     })
     .step(0, count)
-    .tolerance(Tolerance::EXPONENTIAL.terms(width + t))
+    .tolerance(score_tolerance(width, width + t))
 }

@@ -4,17 +4,21 @@ use bytemuck::NoUninit;
 
 use super::{
     Attention, BLOCKS_INPUT,
-    choice::{Choice, Sizes, stage},
+    choice::{Choice, Form, Sizes, stage},
     params::{KEYS, Params, over_cache, sizes},
     split::{Source, split},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
     graph::Element,
-    ops::parts::reduce,
+    ops::{
+        parts::{matrix, reduce},
+        stretches::{add_up, parts_at, stretches},
+    },
 };
 
 static TILE: Kernel = Kernel { name: "attention/tile", source: include_str!("tile.wgsl") };
+static MATRIX: Kernel = Kernel { name: "attention/matrix", source: include_str!("matrix.wgsl") };
 static DELTA: Kernel = Kernel { name: "attention/delta", source: include_str!("delta.wgsl") };
 static BACKWARD: Kernel =
     Kernel { name: "attention/backward", source: include_str!("backward.wgsl") };
@@ -22,6 +26,7 @@ static QUERY_SIDE: Part =
     Part { kind: "side", name: "query_side", source: include_str!("query_side.wgsl") };
 static KEY_SIDE: Part =
     Part { kind: "side", name: "key_side", source: include_str!("key_side.wgsl") };
+static SUMS: Part = Part { kind: "sums", name: "sums", source: include_str!("sums.wgsl") };
 static RUNNING: Part =
     Part { kind: "tokens", name: "running", source: include_str!("running.wgsl") };
 static BLOCKS: Part = Part { kind: "tokens", name: "blocks", source: include_str!("blocks.wgsl") };
@@ -34,6 +39,8 @@ static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!(
 const TILE_ROWS: usize = 32;
 /// Lanes of its workgroups.
 const TILE_LANES: usize = 256;
+/// What a workgroup of gradients takes of the other side at least.
+const LEAST_OTHERS: usize = 128;
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -45,37 +52,36 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(op.window, call);
     let cache = (params, call.input(1).element);
     if call.inputs() > BLOCKS_INPUT {
-        let tile = tile(&sizes, cache, stage(sizes.width, call.facts)).part(&BLOCKS);
+        let tile = many(&sizes, cache, Form::new(sizes.width, call.facts)).part(&BLOCKS);
         return vec![tile.read(Place::Input(BLOCKS_INPUT))];
     }
     match Choice::new(&sizes, call.facts) {
         Choice::Split(cut) => {
             split(&sizes, &cut, cache, Source::Ready { q: 0, caches: [1, 2] }, call.facts)
         }
-        Choice::Tile { stage } => vec![tile(&sizes, cache, stage).part(&RUNNING)],
+        Choice::Many(form) => vec![many(&sizes, cache, form).part(&RUNNING)],
     }
 }
 
 /// Each token over its span.
 pub(super) fn spans(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
-    let stage = stage(sizes.width, call.facts);
-    let tile = tile(&sizes, (params, call.input(1).element), stage).part(&SPANS);
+    let form = Form::new(sizes.width, call.facts);
+    let tile = many(&sizes, (params, call.input(1).element), form).part(&SPANS);
     vec![tile.read(Place::Input(3))]
 }
 
 /// All tokens of a run over each other.
 pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
-    let stage = stage(sizes.width, call.facts);
-    vec![tile(&sizes, (params, Element::F32), stage).part(&EVERYONE)]
+    let form = Form::new(sizes.width, call.facts);
+    vec![many(&sizes, (params, Element::F32), form).part(&EVERYONE)]
 }
 
 /// A whole sequence over itself.
 pub(super) fn train(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(window, call);
-    let stage = stage(sizes.width, call.facts);
-    let tile = tile(&sizes, (params, Element::F32), stage);
+    let tile = many(&sizes, (params, Element::F32), Form::new(sizes.width, call.facts));
     vec![tile.part(&WHOLE).write(Place::Output(1)).read(Place::Input(3))]
 }
 
@@ -94,29 +100,60 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
         .write(delta)
         .grid_over(places);
     let gradient = |side: &'static Part, plain: u32, output: usize| {
-        let own = if output == 0 { sizes.rows() } else { sizes.tokens };
+        let (own, others) = match output {
+            0 => (sizes.rows(), sizes.tokens),
+            _ => (sizes.tokens, sizes.rows()),
+        };
+        let blocks = own.div_ceil(TILE_ROWS);
+        let shared = stretches(blocks * sizes.kv_heads, others, LEAST_OTHERS);
+        let (results, output) = (own * sizes.kv_heads * sizes.width, Place::Output(output));
+        // The first scratch memory holds what goes before all three.
+        let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
         let dispatch = Dispatch::new(&BACKWARD)
             .part(&KEYS)
             .part(side)
+            .part(&SUMS)
             .constant("QUADS", (sizes.width / 4) as u32)
             .constant("STAGE", stage(sizes.width, call.facts) as u32)
+            .constant("EACH", each(sizes.width))
             .constant("PLAIN", plain)
-            .params(&params);
+            .params(&Params { splits: shared as u32, ..params });
         let inputs = [0, 1, 2, 6, 5].into_iter().map(Place::Input).chain([delta]);
-        let bound = inputs.fold(dispatch, Dispatch::read).write(Place::Output(output));
-        bound.read(Place::Input(3)).grid(own.div_ceil(TILE_ROWS), sizes.kv_heads, 1)
+        let bound = inputs.fold(dispatch, Dispatch::read).write(parts);
+        let launch = bound.read(Place::Input(3)).grid(blocks, sizes.kv_heads, shared);
+        let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+        [launch].into_iter().chain(sum)
     };
-    vec![deltas, gradient(&QUERY_SIDE, 0, 0), gradient(&KEY_SIDE, 0, 1), gradient(&KEY_SIDE, 1, 2)]
+    let sides = [(&QUERY_SIDE, 0), (&KEY_SIDE, 0), (&KEY_SIDE, 1)];
+    let gradients =
+        (0..).zip(sides).flat_map(|(output, (side, plain))| gradient(side, plain, output));
+    [deltas].into_iter().chain(gradients).collect()
 }
 
-fn tile(sizes: &Sizes, cache: (Params, Element), stage: usize) -> Dispatch {
-    let groups = (TILE_LANES * 4 / sizes.width).min(TILE_ROWS);
-    over_cache(&TILE, sizes, cache)
-        .constant("EACH", TILE_ROWS.div_ceil(groups) as u32)
+/// Rows that a lane of a plain tile sums its quad for.
+fn each(width: usize) -> u32 {
+    let groups = (TILE_LANES * 4 / width).min(TILE_ROWS);
+    TILE_ROWS.div_ceil(groups) as u32
+}
+
+/// Many tokens over a cache; who sees what is a part of the caller's.
+fn many(sizes: &Sizes, cache: (Params, Element), form: Form) -> Dispatch {
+    let (dispatch, rows) = match form {
+        Form::Plain { stage } => {
+            let dispatch = over_cache(&TILE, sizes, cache)
+                .part(&SUMS)
+                .constant("EACH", each(sizes.width))
+                .constant("STAGE", stage as u32);
+            (dispatch, TILE_ROWS)
+        }
+        Form::Matrix(head, units) => {
+            (over_cache(&MATRIX, sizes, cache).part(matrix(units)).part(head.part()), head.rows())
+        }
+    };
+    dispatch
         .read(Place::Input(0))
         .read(Place::Input(1))
         .read(Place::Input(2))
-        .constant("STAGE", stage as u32)
         .write(Place::Output(0))
-        .grid(sizes.rows().div_ceil(TILE_ROWS), sizes.kv_heads, 1)
+        .grid(sizes.rows().div_ceil(rows), sizes.kv_heads, 1)
 }

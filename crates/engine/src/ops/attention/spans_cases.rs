@@ -1,7 +1,8 @@
+use super::cases::score_tolerance;
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
-    suite::{Case, Tolerance},
+    suite::Case,
 };
 
 pub(crate) fn cases() -> Vec<Case> {
@@ -47,5 +48,5 @@ fn spans(
     })
     .given("spans", Data::U32(spans))
     .step(position, count)
-    .tolerance(Tolerance::EXPONENTIAL.terms(width + slots))
+    .tolerance(score_tolerance(width, width + slots))
 }

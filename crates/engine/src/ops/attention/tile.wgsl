@@ -9,6 +9,7 @@ override EACH: u32 = 8u;
 //#use kv
 //#use keys
 //#use tokens
+//#use sums
 
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
@@ -138,28 +139,6 @@ fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32
     );
 }
 
-fn weighted16(sums: mat4x4<f32>, my_row: u32, i: u32, key: u32, values: mat4x4<f32>) -> mat4x4<f32> {
-    return mat4x4<f32>(
-        weighted4(sums[0], my_row, i, key, values),
-        weighted4(sums[1], my_row, i + 1u, key, values),
-        weighted4(sums[2], my_row, i + 2u, key, values),
-        weighted4(sums[3], my_row, i + 3u, key, values),
-    );
-}
-
-fn weighted4(sums: vec4<f32>, my_row: u32, i: u32, key: u32, values: mat4x4<f32>) -> vec4<f32> {
-    if i >= EACH {
-        return sums;
-    }
-    let w = sh_score[min(my_row + i, ROWS - 1u) * KEY_QUADS + key / 4u];
-    var sum = sums;
-    sum += w.x * values[0];
-    sum += w.y * values[1];
-    sum += w.z * values[2];
-    sum += w.w * values[3];
-    return sum;
-}
-
 // Where a lane's results go.
 struct Place {
     first_row: u32,
@@ -209,19 +188,9 @@ fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
             let k_1 = sh_k[i * KEYS + k + KEY_QUADS];
             let k_2 = sh_k[i * KEYS + k + 2u * KEY_QUADS];
             let k_3 = sh_k[i * KEYS + k + 3u * KEY_QUADS];
-            // Multiplied by columns: four dot products in sixteen multiply-adds and nothing else.
-            let x = vec4(k_0.x, k_1.x, k_2.x, k_3.x);
-            let y = vec4(k_0.y, k_1.y, k_2.y, k_3.y);
-            let z = vec4(k_0.z, k_1.z, k_2.z, k_3.z);
-            let w = vec4(k_0.w, k_1.w, k_2.w, k_3.w);
-            low += a.x * x;
-            low += a.y * y;
-            low += a.z * z;
-            low += a.w * w;
-            high += b.x * x;
-            high += b.y * y;
-            high += b.z * z;
-            high += b.w * w;
+            let keys = turned(k_0, k_1, k_2, k_3);
+            low = dots(low, a, keys);
+            high = dots(high, b, keys);
         }
         workgroupBarrier();
     }

@@ -5,7 +5,7 @@ use crate::{
 };
 
 pub(crate) fn cases() -> Vec<Case> {
-    let mut cases: Vec<Case> = [1, 17, 257, 3000].map(squares).into();
+    let mut cases: Vec<Case> = [1, 17, 257, 3000, 140_000].map(squares).into();
     cases.push(
         squares(2)
             .given("total", Data::F32(vec![1.0]))

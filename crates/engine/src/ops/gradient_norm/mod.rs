@@ -15,10 +15,15 @@ use crate::{
 
 static SQUARES: Kernel =
     Kernel { name: "gradient_norm/squares", source: include_str!("squares.wgsl") };
+static TOTAL: Kernel = Kernel { name: "gradient_norm/total", source: include_str!("total.wgsl") };
 static CLIP: Kernel = Kernel { name: "gradient_norm/clip", source: include_str!("clip.wgsl") };
 
 /// Which of [`AdamWStep::numbers`] multiplies the gradient.
 const SCALE: usize = AdamWStep::LEN - 1;
+
+/// Numbers that are worth a workgroup of their own, and the most workgroups.
+const PIECE: usize = 1024;
+const MOST_GROUPS: usize = 128;
 
 /// `total + Σ x²`, of `x` and a total so far: `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,14 +62,14 @@ impl Op for SquareSum {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        vec![
-            Dispatch::new(&SQUARES)
-                .part(reduce(call.facts))
-                .params(&Params { len: call.input(1).shape.len() as u32 })
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .write(Place::Output(0)),
-        ]
+        let len = call.input(1).shape.len();
+        let groups = len.div_ceil(PIECE).min(MOST_GROUPS);
+        let params = Params { len: len as u32, groups: groups as u32 };
+        let launch = |kernel| Dispatch::new(kernel).part(reduce(call.facts)).params(&params);
+        let parts = Place::Scratch(0, groups as u64 * 4);
+        let squares = launch(&SQUARES).read(Place::Input(1)).write(parts).grid(groups, 1, 1);
+        let total = launch(&TOTAL).read(Place::Input(0)).read(parts).write(Place::Output(0));
+        vec![squares, total]
     }
 }
 
@@ -91,7 +96,7 @@ impl Op for ClipSettings {
     }
 
     fn gpu(&self, _: &GpuCall<'_>) -> Vec<Dispatch> {
-        let params = Params { len: AdamWStep::LEN as u32 };
+        let params = ClipParams { len: AdamWStep::LEN as u32 };
         let inputs = (0..3).map(Place::Input);
         vec![
             inputs
@@ -104,5 +109,12 @@ impl Op for ClipSettings {
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct Params {
+    len: u32,
+    groups: u32,
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct ClipParams {
     len: u32,
 }

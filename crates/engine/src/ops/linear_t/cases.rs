@@ -33,7 +33,10 @@ pub(crate) fn cases() -> Vec<Case> {
     for (t, rows, width) in [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288)] {
         cases.push(product(DType::Q8_0, t, rows, width));
     }
+    // Workgroups share a tile.
+    cases.push(product(DType::Q8_0, 20, 2100, 64));
     cases.push(product(DType::F32, 3, 5, 7).gradient());
+    cases.push(product(DType::Q6_K, 128, 65_536, 1536).bench());
     cases
 }
 

@@ -6,6 +6,7 @@ use crate::{
     ops::{
         parts::{WEIGHTS, quant},
         slab::SlabParams,
+        stretches::{add_up, parts_at, stretches},
         tile::Tile,
     },
 };
@@ -19,6 +20,8 @@ const TILE_UNITS: usize = 2;
 const TILE_POSITIONS: [usize; 3] = [16, 32, 64];
 /// Fewer positions than this leave matrix units idle.
 const LEAST_MATRIX: usize = 9;
+/// Rows that are worth a workgroup of its own.
+const LEAST_STRETCH: usize = 1024;
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
@@ -35,16 +38,23 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
 fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<Dispatch>> {
     let (y, weight) = (&call.input(0).shape, &call.input(1).shape);
     let (prepared, place) = tile.prepare_plain(y, call.facts)?;
+    let groups = tile.groups(y.rows(), slabs.row_units() * 32);
+    let (results, output) = (y.rows() * weight.width(), Place::Output(0));
+    let shared = stretches(groups, weight.rows(), LEAST_STRETCH);
+    // The first scratch memory holds what was prepared.
+    let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
     let product = tile
         .launch_turned(&MATRIX)?
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
+        .constant("STRETCHES", shared as u32)
         .params(&SlabParams::new(slabs, 0, weight, y.rows()))
         .read(Place::Slab(1, 0))
         .read(place)
-        .write(Place::Output(0))
-        .grid_over(tile.groups(y.rows(), slabs.row_units() * 32));
-    Some(vec![prepared, product])
+        .write(parts)
+        .grid_over(groups * shared);
+    let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+    Some([prepared, product].into_iter().chain(sum).collect())
 }
 
 fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {

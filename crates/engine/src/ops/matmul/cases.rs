@@ -15,6 +15,15 @@ pub(crate) fn cases() -> Vec<Case> {
             cases.push(product(form, [m, n, k], true));
         }
     }
+    // Workgroups share long sums; the last form is the one of few results where they do not.
+    for form in [Form::Nn, Form::Tn, Form::Nt] {
+        cases.push(product(form, [17, 16, 1100], false));
+    }
+    // What gradients of pairs of rank 16 are made of.
+    cases.push(product(Form::Nn, [512, 16, 12_288], false).bench());
+    cases.push(product(Form::Tn, [16, 1536, 512], false).bench());
+    cases.push(product(Form::Tn, [12_288, 16, 512], false).bench());
+    cases.push(product(Form::Nn, [512, 12_288, 16], false).bench());
     for form in FORMS {
         cases.push(product(form, [2, 3, 4], true).gradient());
         // a = [[1, 2], [3, 4]], b = [[5, 6], [7, 8]]

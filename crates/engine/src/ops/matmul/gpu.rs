@@ -5,7 +5,10 @@ use bytemuck::NoUninit;
 use super::{Layout, Matmul};
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
-    ops::parts::reduce,
+    ops::{
+        parts::reduce,
+        stretches::{add_up, parts_at, stretches},
+    },
 };
 
 static TILE: Kernel = Kernel { name: "matmul/tile", source: include_str!("tile.wgsl") };
@@ -15,6 +18,8 @@ static PLAIN: Part = Part { kind: "base", name: "plain", source: include_str!("b
 
 /// Results in a row or column of a tile.
 const SIDE: usize = 16;
+/// Terms of a sum that are worth a workgroup of their own.
+const LEAST_STRETCH: usize = 512;
 /// Lanes that share one result.
 const LANES: u32 = 64;
 
@@ -29,30 +34,38 @@ struct Params {
     b_n: u32,
     b_k: u32,
     scale: f32,
+    stretches: u32,
 }
 
 pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let layout = op.layout(call.input(0), call.input(1));
     let based = call.inputs() > 2;
-    let dispatch = match Choice::new(&layout) {
-        Choice::Dot => Dispatch::new(&DOT)
-            .part(reduce(call.facts))
-            .constant("WG", LANES)
-            .grid_over(layout.m * layout.n),
+    let (results, output) = (layout.m * layout.n, Place::Output(0));
+    let (dispatch, shared) = match Choice::new(&layout) {
+        Choice::Dot => {
+            let dispatch = Dispatch::new(&DOT).part(reduce(call.facts)).constant("WG", LANES);
+            (dispatch.grid_over(results), 1)
+        }
         Choice::Tile => {
-            Dispatch::new(&TILE).grid_over(layout.m.div_ceil(SIDE) * layout.n.div_ceil(SIDE))
+            let tiles = layout.m.div_ceil(SIDE) * layout.n.div_ceil(SIDE);
+            // What is given is added once.
+            let shared = if based { 1 } else { stretches(tiles, layout.k, LEAST_STRETCH) };
+            (Dispatch::new(&TILE).grid_over(tiles * shared), shared)
         }
     };
+    let parts = if shared > 1 { parts_at(0, results, shared) } else { output };
     let dispatch = dispatch
         .part(if based { &BASED } else { &PLAIN })
-        .params(&params(&layout, op.scale))
+        .params(&params(&layout, op.scale, shared))
         .read(Place::Input(0))
         .read(Place::Input(1))
-        .write(Place::Output(0));
-    vec![if based { dispatch.read(Place::Input(2)) } else { dispatch }]
+        .write(parts);
+    let product = if based { dispatch.read(Place::Input(2)) } else { dispatch };
+    let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+    [product].into_iter().chain(sum).collect()
 }
 
-fn params(layout: &Layout, scale: f32) -> Params {
+fn params(layout: &Layout, scale: f32, stretches: usize) -> Params {
     let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
     Params {
         m: word(layout.m),
@@ -63,6 +76,7 @@ fn params(layout: &Layout, scale: f32) -> Params {
         b_n: word(layout.b[0]),
         b_k: word(layout.b[1]),
         scale,
+        stretches: word(stretches),
     }
 }
 

@@ -1,4 +1,6 @@
 // y[i, j] = base + scale * sum over k of a[i, k] * b[k, j]     one workgroup per tile of SIDE by SIDE results
+// DEPTH numbers of each row and column are brought at a time. Where tiles are few, p.stretches workgroups share one, each for a
+// stretch of k, and write sums of their own.
 //#use base
 
 struct Params {
@@ -10,6 +12,7 @@ struct Params {
     b_n: u32,
     b_k: u32,
     scale: f32,
+    stretches: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -18,58 +21,85 @@ struct Params {
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 const SIDE: u32 = 16u;
-
+const DEPTH: u32 = 64u;
 // Rows are one longer than a tile, so that reads down a column fall into different banks.
-var<workgroup> sh_a: array<f32, SIDE * (SIDE + 1u)>;
-var<workgroup> sh_b: array<f32, SIDE * (SIDE + 1u)>;
+const STRIDE: u32 = DEPTH + 1u;
+
+var<workgroup> sh_a: array<f32, SIDE * STRIDE>;
+var<workgroup> sh_b: array<f32, SIDE * STRIDE>;
 
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let tile = grid_index(group);
     let across = (p.n + SIDE - 1u) / SIDE;
+    let tiles = across * ((p.m + SIDE - 1u) / SIDE);
+    let tile = grid_index(group) % tiles;
+    let stretch = grid_index(group) / tiles;
     let top = tile / across * SIDE;
     let left = tile % across * SIDE;
-    if top >= p.m {
-        return;
-    }
-    let slow = lane / SIDE;
-    let fast = lane % SIDE;
+    // Whole steps for each stretch.
+    let length = (p.k + DEPTH * p.stretches - 1u) / (DEPTH * p.stretches) * DEPTH;
+    let end = min((stretch + 1u) * length, p.k);
+    let i = lane / SIDE;
+    let j = lane % SIDE;
     var sum = 0.0;
-    for (var first = 0u; first < p.k; first += SIDE) {
-        load_a(top, first, slow, fast);
-        load_b(left, first, slow, fast);
+    for (var first = stretch * length; first < end; first += DEPTH) {
+        let a4 = vec4(load_a(top, first, lane), load_a(top, first, lane + 256u), load_a(top, first, lane + 512u), load_a(top, first, lane + 768u));
+        let b4 = vec4(load_b(left, first, lane), load_b(left, first, lane + 256u), load_b(left, first, lane + 512u), load_b(left, first, lane + 768u));
+        put_a(a4.x, lane);
+        put_a(a4.y, lane + 256u);
+        put_a(a4.z, lane + 512u);
+        put_a(a4.w, lane + 768u);
+        put_b(b4.x, lane);
+        put_b(b4.y, lane + 256u);
+        put_b(b4.z, lane + 512u);
+        put_b(b4.w, lane + 768u);
         workgroupBarrier();
-        for (var k = 0u; k < SIDE; k++) {
-            sum += sh_a[slow * (SIDE + 1u) + k] * sh_b[fast * (SIDE + 1u) + k];
+        for (var k = 0u; k < DEPTH; k += 8u) {
+            sum += products4(i, j, k) + products4(i, j, k + 4u);
         }
         workgroupBarrier();
     }
-    let i = top + slow;
-    let j = left + fast;
-    if i < p.m && j < p.n {
-        y[i * p.n + j] = base(i * p.n + j) + p.scale * sum;
+    let row = top + i;
+    let column = left + j;
+    if row < p.m && column < p.n && stretch < p.stretches {
+        let at = row * p.n + column;
+        y[stretch * p.m * p.n + at] = base(at) + p.scale * sum;
     }
 }
 
-// Neighbouring lanes read neighbouring numbers, whichever way the matrix lies.
-fn load_a(top: u32, first: u32, slow: u32, fast: u32) {
-    let along_k = p.a_k == 1u;
-    let row = select(fast, slow, along_k);
-    let column = select(slow, fast, along_k);
-    var value = 0.0;
-    if top + row < p.m && first + column < p.k {
-        value = a[(top + row) * p.a_m + (first + column) * p.a_k];
-    }
-    sh_a[row * (SIDE + 1u) + column] = value;
+fn products4(i: u32, j: u32, k: u32) -> f32 {
+    let at = i * STRIDE + k;
+    let bt = j * STRIDE + k;
+    return sh_a[at] * sh_b[bt] + sh_a[at + 1u] * sh_b[bt + 1u] + sh_a[at + 2u] * sh_b[bt + 2u] + sh_a[at + 3u] * sh_b[bt + 3u];
 }
 
-fn load_b(left: u32, first: u32, slow: u32, fast: u32) {
-    let along_k = p.b_k == 1u;
-    let row = select(fast, slow, along_k);
-    let column = select(slow, fast, along_k);
-    var value = 0.0;
-    if left + row < p.n && first + column < p.k {
-        value = b[(left + row) * p.b_n + (first + column) * p.b_k];
+// Row and place along k of what a lane brings: neighbouring lanes read neighbouring numbers, whichever way the matrix lies.
+fn place(n: u32, along_k: bool) -> vec2<u32> {
+    return select(vec2(n % SIDE, n / SIDE), vec2(n / DEPTH, n % DEPTH), along_k);
+}
+
+fn load_a(top: u32, first: u32, n: u32) -> f32 {
+    let at = place(n, p.a_k == 1u);
+    if top + at.x >= p.m || first + at.y >= p.k {
+        return 0.0;
     }
-    sh_b[row * (SIDE + 1u) + column] = value;
+    return a[(top + at.x) * p.a_m + (first + at.y) * p.a_k];
+}
+
+fn put_a(value: f32, n: u32) {
+    let at = place(n, p.a_k == 1u);
+    sh_a[at.x * STRIDE + at.y] = value;
+}
+
+fn load_b(left: u32, first: u32, n: u32) -> f32 {
+    let at = place(n, p.b_k == 1u);
+    if left + at.x >= p.n || first + at.y >= p.k {
+        return 0.0;
+    }
+    return b[(left + at.x) * p.b_n + (first + at.y) * p.b_k];
+}
+
+fn put_b(value: f32, n: u32) {
+    let at = place(n, p.b_k == 1u);
+    sh_b[at.x * STRIDE + at.y] = value;
 }

@@ -65,7 +65,7 @@ impl Tile {
             Some(MatrixUnits::Wgpu16) => {
                 matrix.into_iter().filter(fits).map(Self::Matrix).collect()
             }
-            None => plain.into(),
+            Some(MatrixUnits::Written) | None => plain.into(),
         };
         let least = *tiles.last().expect("the slimmest tile fits every device with matrix units");
         tiles.into_iter().find(good).unwrap_or(least)

@@ -11,7 +11,7 @@ pub(crate) use choice::Tile;
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, MatrixUnits, Place, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -35,16 +35,24 @@ impl Tile {
                 .constant("WG", columns as u32 * 4),
             Self::Matrix(cut) => dispatch
                 .part(parts::tile_matrix())
-                .part(parts::matrix())
+                .part(parts::matrix(MatrixUnits::Wgpu16))
                 .part(cut.part())
-                .part(parts::halves()),
+                .part(parts::halves())
+                .part(parts::along()),
         }
     }
 
     /// A launch of a kernel whose weights lie the other way round: only by matrix units.
     pub(crate) fn launch_turned(self, kernel: &'static Kernel) -> Option<Dispatch> {
         let Self::Matrix(cut) = self else { return None };
-        Some(Dispatch::new(kernel).part(parts::matrix()).part(cut.part()))
+        Some(
+            Dispatch::new(kernel)
+                .part(parts::tile_matrix())
+                .part(parts::matrix(MatrixUnits::Wgpu16))
+                .part(cut.part())
+                .part(parts::halves())
+                .part(parts::across()),
+        )
     }
 
     /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.

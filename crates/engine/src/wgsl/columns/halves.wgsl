@@ -4,7 +4,7 @@ enable f16;
 @group(0) @binding(3) var<storage, read> x: array<vec4<f16>>;
 
 fn unit_pairs() -> u32 {
-    return (p.row_units + 1u) / 2u;
+    return (depth_units() + 1u) / 2u;
 }
 
 // Where the groups of a column begin.

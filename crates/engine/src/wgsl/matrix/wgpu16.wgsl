@@ -6,6 +6,10 @@ alias Left = coop_mat16x16<f16, A>;
 alias Right = coop_mat16x16<f16, B>;
 alias Block = coop_mat16x16<f32, C>;
 
+// Units know their lanes themselves.
+fn meet_units(lane: u32) {
+}
+
 // 16 rows and 16 of k.
 fn left(at: u32) -> Left {
     return coopLoadT<Left>(&sh_w[at], STRIDE);
@@ -28,4 +32,14 @@ fn put_block(sums: Block, at: u32) {
 // 16 rows and 16 of k, where the rows of a k lie together, `stride` groups from one k to the next.
 fn left_turned(at: u32, stride: u32) -> Left {
     return coopLoad<Left>(&sh_w[at], stride);
+}
+
+// 16 of k and 16 columns, where the columns of a k lie together, `stride` groups from one k to the next.
+fn right_turned(at: u32, stride: u32) -> Right {
+    return coopLoadT<Right>(&sh_x[at], stride);
+}
+
+// What `put_block` put there.
+fn take_block(at: u32) -> Block {
+    return coopLoad<Block>(&sh_y[at], 16u);
 }

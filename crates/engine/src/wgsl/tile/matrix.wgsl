@@ -1,10 +1,12 @@
 // A tile of a product, by matrix units: ROWS rows of weights by COLUMNS columns of x. Two units of each row and column are brought
 // to workgroup memory at a time, as halves. All sizes are constants of the text: naga fails where they are overrides.
 //
-// The kernel says where a tile lies: `Tile`, row_units_at(tile, row), column_at(tile, column) and store(tile, row, column, sum).
+// The kernel says where a tile lies: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part asks for that
+// says how weights lie.
 //#use cut
 //#use matrix
 //#use columns
+//#use lie
 
 const SUBGROUP: u32 = 32u;
 const WG: u32 = 2u * ROWS;
@@ -15,7 +17,7 @@ const STRIDE: u32 = 18u;
 // Groups of x that a lane brings: up to eight.
 const LANE_GROUPS: u32 = COLUMNS * 16u / WG;
 
-var<workgroup> sh_w: array<vec4<f16>, ROWS * STRIDE>;
+var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
 // A block of sums for each subgroup.
 var<workgroup> sh_y: array<f32, WG / SUBGROUP * 256u>;
@@ -33,9 +35,10 @@ var<private> b3: Block;
 fn make_tile(tile: Tile, lane: u32) {
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
     let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
-    // Two neighbouring lanes bring the units of one row, sixteen those of one column.
-    let start = row_units_at(tile, lane / 2u);
-    let at = lane / 2u * STRIDE + lane % 2u * 8u;
+    let start = weight_start(tile, lane);
+    let at = weight_place(lane);
+    let units = depth(tile);
+    // Sixteen neighbouring lanes bring the groups of one column.
     let x_at0 = group_start(tile, 0u, lane);
     let x_at1 = group_start(tile, 1u, lane);
     let x_at2 = group_start(tile, 2u, lane);
@@ -45,16 +48,16 @@ fn make_tile(tile: Tile, lane: u32) {
     let x_at6 = group_start(tile, 6u, lane);
     let x_at7 = group_start(tile, 7u, lane);
     // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
-    var weights = load_unit(start + min(lane % 2u, p.row_units - 1u));
-    var x0 = load_group(x_at0, 0u, 0u);
-    var x1 = load_group(x_at1, 1u, 0u);
-    var x2 = load_group(x_at2, 2u, 0u);
-    var x3 = load_group(x_at3, 3u, 0u);
-    var x4 = load_group(x_at4, 4u, 0u);
-    var x5 = load_group(x_at5, 5u, 0u);
-    var x6 = load_group(x_at6, 6u, 0u);
-    var x7 = load_group(x_at7, 7u, 0u);
-    for (var unit = 0u; unit < p.row_units; unit += 2u) {
+    var weights = load_unit(weight_unit(start, units.x, lane));
+    var x0 = load_group(x_at0, 0u, units.x);
+    var x1 = load_group(x_at1, 1u, units.x);
+    var x2 = load_group(x_at2, 2u, units.x);
+    var x3 = load_group(x_at3, 3u, units.x);
+    var x4 = load_group(x_at4, 4u, units.x);
+    var x5 = load_group(x_at5, 5u, units.x);
+    var x6 = load_group(x_at6, 6u, units.x);
+    var x7 = load_group(x_at7, 7u, units.x);
+    for (var unit = units.x; unit < units.y; unit += 2u) {
         sh_w[at] = vec4<f16>(weights[0]);
         sh_w[at + 1u] = vec4<f16>(weights[1]);
         sh_w[at + 2u] = vec4<f16>(weights[2]);
@@ -73,7 +76,7 @@ fn make_tile(tile: Tile, lane: u32) {
         put_group(x7, 7u, lane);
         workgroupBarrier();
         let next = min(unit + 2u, unit_pairs() * 2u - 2u);
-        weights = load_unit(start + min(next + lane % 2u, p.row_units - 1u));
+        weights = load_unit(weight_unit(start, next, lane));
         x0 = load_group(x_at0, 0u, next);
         x1 = load_group(x_at1, 1u, next);
         x2 = load_group(x_at2, 2u, next);
@@ -108,11 +111,11 @@ fn make_tile(tile: Tile, lane: u32) {
 
 // Adds the products of 16 of k, from group k on.
 fn multiply(row: u32, column: u32, k: u32) {
-    let upper = left(row * STRIDE + k);
+    let upper = left_block(row, k);
     let x0 = right(column * STRIDE + k);
     a0 = multiply_add(upper, x0, a0);
     if ROW_BLOCKS > 1u {
-        let lower = left((row + 16u) * STRIDE + k);
+        let lower = left_block(row + 16u, k);
         b0 = multiply_add(lower, x0, b0);
         if COLUMN_BLOCKS > 1u {
             let x1 = right((column + 16u) * STRIDE + k);

@@ -1,0 +1,55 @@
+//! Long sums that several workgroups share: each sums a stretch, and a launch of its own adds those up.
+
+use bytemuck::NoUninit;
+
+use crate::gpu::{Dispatch, Kernel, Place};
+
+static ADD_UP: Kernel = Kernel { name: "stretches/add_up", source: include_str!("stretches.wgsl") };
+
+/// Lanes of a workgroup that adds up.
+const LANES: usize = 256;
+/// Workgroups that keep a large device busy.
+const BUSY: usize = 512;
+/// The most stretches: adding them up reads them all.
+const MOST: usize = 16;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    results: u32,
+    stretches: u32,
+}
+
+/// In how many stretches `groups` workgroups share sums of `terms`, each of at least `least`.
+pub(crate) fn stretches(groups: usize, terms: usize, least: usize) -> usize {
+    (BUSY / groups.max(1)).min(terms / least).clamp(1, MOST)
+}
+
+/// Where the sums of stretches lie: as they come, one set of results after the other.
+pub(crate) fn parts_at(scratch: usize, results: usize, stretches: usize) -> Place {
+    Place::Scratch(scratch, (results * stretches) as u64 * 4)
+}
+
+/// Adds them up, the first stretch first.
+pub(crate) fn add_up(parts: Place, results: usize, stretches: usize, to: Place) -> Dispatch {
+    let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
+    Dispatch::new(&ADD_UP)
+        .params(&Params { results: word(results), stretches: word(stretches) })
+        .read(parts)
+        .write(to)
+        .grid_over(results.div_ceil(LANES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::stretches;
+
+    #[test]
+    fn few_workgroups_share_long_sums() {
+        for (groups, terms, want) in
+            [(1, 1 << 20, 16), (96, 262_144, 5), (600, 262_144, 1), (32, 12_288, 12), (32, 1536, 1)]
+        {
+            assert_eq!(stretches(groups, terms, 1024), want, "{groups} groups, {terms} terms");
+        }
+    }
+}

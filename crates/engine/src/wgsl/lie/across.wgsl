@@ -1,0 +1,39 @@
+// Columns of the weight are rows of the tile, and its rows are summed over: 64 at a time, of which a lane brings one unit. Where
+// tiles are few, STRETCHES workgroups share one, each for some of the rows. The kernel's tile says its `first_unit` and its `stretch`.
+override STRETCHES: u32 = 1u;
+// Units of a row side by side.
+const UNITS: u32 = ROWS / 32u;
+// From one row to the next: two groups more than there are, so that they do not meet in a memory bank.
+const ACROSS_STRIDE: u32 = ROWS / 4u + 2u;
+const WEIGHT_GROUPS: u32 = 64u * ACROSS_STRIDE;
+
+// Rows that are summed over, in the units that x has.
+fn depth_units() -> u32 {
+    return (p.rows + 31u) / 32u;
+}
+
+// Those of a tile, from the first to before the second: whole pairs.
+fn depth(tile: Tile) -> vec2<u32> {
+    let pairs = (unit_pairs() + STRETCHES - 1u) / STRETCHES;
+    let first = tile.stretch * pairs * 2u;
+    return vec2(min(first, unit_pairs() * 2u), min(first + pairs * 2u, unit_pairs() * 2u));
+}
+
+// A unit behind the end is not stored: it is read as the last one.
+fn weight_start(tile: Tile, lane: u32) -> u32 {
+    return min(tile.first_unit + lane % UNITS, p.row_units - 1u);
+}
+
+// Rows behind the end count nothing because x is zero there.
+fn weight_unit(start: u32, unit: u32, lane: u32) -> u32 {
+    return min(unit * 32u + lane / UNITS, p.rows - 1u) * p.row_units + start;
+}
+
+fn weight_place(lane: u32) -> u32 {
+    return lane / UNITS * ACROSS_STRIDE + lane % UNITS * 8u;
+}
+
+// 16 rows of the tile and 16 of what is summed over, from group k on.
+fn left_block(row: u32, k: u32) -> Left {
+    return left_turned(k * 4u * ACROSS_STRIDE + row / 4u, ACROSS_STRIDE);
+}
