@@ -1,16 +1,20 @@
 //! `rullama bench`: how fast a model reads and writes on this machine.
 
+mod agreement;
+mod growth;
 mod measure;
 mod profile;
 mod random;
 mod relatives;
 mod report;
 
+use std::path::PathBuf;
+
 use anyhow::{Result, bail};
 use clap::Args as Group;
 use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
-    model::CacheType,
+    model::{CacheType, Summary},
     session::{DraftOptions, SessionOptions},
 };
 
@@ -47,7 +51,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, default_value_t = 16, requires = "train")]
     rank: usize,
     /// GPU memory for training: as many layers are computed twice as that asks for
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB", requires = "train")]
+    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GB", requires = "train")]
     memory: u64,
     /// Count this share of drafts as accepted, whatever the model says: for weights that mean nothing. Needs --draft
     #[arg(long, value_name = "SHARE", value_parser = share)]
@@ -57,6 +61,13 @@ pub(crate) struct BenchArgs {
     /// Also print how long each kernel takes, where the GPU has timestamps
     #[arg(long)]
     profile: bool,
+    /// Also measure how cost grows: decode against depth (to 32768 tokens), prefill against length (32 to 8192), memory against context;
+    /// tables, and a page with plots in this file
+    #[arg(long, value_name = "FILE.html")]
+    growth: Option<PathBuf>,
+    /// Do not check that the GPU chooses the same tokens as the CPU, which it does with the demo model
+    #[arg(long)]
+    no_agreement: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -77,24 +88,27 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
             rank: args.rank,
             memory: args.memory,
             repetitions: args.repetitions,
+            profile: args.profile,
             json: args.json,
         };
         return train::bench::bench(stores, &test, &args.device);
     }
-    let (_, gguf) = stores.open(&args.model)?;
+    let (place, gguf) = stores.open(&args.model)?;
     if EmbeddingConfig::is_embedding(&gguf) {
         return relatives::embeddings(&gguf, args);
     }
     if DiffusionConfig::is_diffusion(&gguf) {
         return relatives::diffusion(gguf, args);
     }
-    drop(gguf);
     let tests = tests(args);
-    if tests.is_empty() || args.repetitions == 0 {
+    if (tests.is_empty() && args.growth.is_none()) || args.repetitions == 0 {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");
     }
-    let context = tests.iter().map(Test::context).max().unwrap_or(1);
-    let place = stores.find(&args.model)?;
+    let grown = match args.growth {
+        Some(_) => growth::context(Summary::of(&gguf)?.trained_context),
+        None => 1,
+    };
+    let context = tests.iter().map(Test::context).max().unwrap_or(1).max(grown);
     let adapters = Chosen::new(&place, &args.adapters)?;
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
     let (model, load) = loader.load()?;
@@ -119,6 +133,18 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         }
     }
     let profile = if args.profile { profile::profile(&mut bench)? } else { Vec::new() };
+    let growth = match &args.growth {
+        Some(path) => {
+            let growth = growth::measure(&mut bench, &gguf, args.repetitions)?;
+            growth.write(path, &args.model, model.device().name())?;
+            Some(growth)
+        }
+        None => None,
+    };
+    let agreement = match args.no_agreement {
+        true => Vec::new(),
+        false => agreement::agreement(stores, model.device())?,
+    };
     let facts = report::Facts {
         model: &args.model,
         adapter: model.device().name().to_owned(),
@@ -128,6 +154,8 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         first,
         gpu_bytes: bench.gpu_bytes(),
         table_on_gpu: model.table_on_gpu(),
+        growth,
+        agreement,
     };
     if args.json {
         return print_json(&report::as_json(&facts, &measured, &profile));

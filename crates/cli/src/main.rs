@@ -17,6 +17,7 @@ mod memory;
 mod ops;
 mod output;
 mod perplexity;
+mod plot;
 mod render;
 mod run;
 mod serve;

@@ -128,11 +128,7 @@ impl Ready {
 
     /// A clock around every launch of a run over so many rows; nothing on the CPU.
     pub(crate) async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
-        let Plan::Gpu(plan) = &self.plan else { return Ok(None) };
-        // The first run makes the clocks warm.
-        plan.profile(&step(rows)).await?;
-        let run = plan.profile(&step(rows)).await?;
-        Ok(Some(plan.profile_table(&[run], &step(rows), None)))
+        Ok(self.plan.profile(&step(rows)).await?)
     }
 
     pub(crate) fn gpu_bytes(&self) -> u64 {

@@ -4,6 +4,7 @@ use rullama_adapter::{Adapter, Format, Pair};
 use rullama_engine::{
     cpu::Data,
     executor::{Memory, Plan},
+    gpu::profile::Table,
     graph::{Step, Type, Value},
     ops::AdamWStep,
 };
@@ -169,6 +170,18 @@ impl Trainer {
         let targets: usize = batch.iter().map(|example| example.targets()).sum();
         ready.plan.write_numbers(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
         run(&self.model, ready, &self.pass, &mut self.memory, batch, seed).await
+    }
+
+    /// How long each kernel of the sequence that was learned from last takes, and each of an update; nothing on the CPU. Gradients
+    /// and the adapter change: this is for measurements.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile(&self) -> Result<Option<[Table; 2]>, TrainError> {
+        let step = Step { count: self.pass.tokens as u32, ..Step::default() };
+        let learn = self.learn.plan.profile(&step).await?;
+        let update = self.update.profile(&Step::default()).await?;
+        Ok(learn.zip(update).map(<[Table; 2]>::from))
     }
 
     /// Updates the adapter with the gradients so far, and forgets them.

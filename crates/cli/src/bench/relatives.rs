@@ -57,6 +57,7 @@ pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
         let context = (tokens + 2 * canvas).min(model.config().decoder.context);
         let ids: Vec<u32> = (0..tokens).map(|i| ((i * 7919) % vocabulary) as u32).collect();
         let (mut read, mut best) = (0.0_f64, 0.0_f64);
+        let mut kernels = None;
         for repetition in 0..=args.repetitions {
             let mut session = model.session(Some(context), CacheType::F16)?;
             if repetition == 0 {
@@ -77,6 +78,12 @@ pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
             let steps = (start.elapsed() - first).as_secs_f64() / (STEPS - 1) as f64;
             read = read.max(tokens as f64 / first.as_secs_f64());
             best = best.max(1.0 / steps);
+            if args.profile && repetition == args.repetitions {
+                kernels = block_on(session.profile())?;
+            }
+        }
+        if let Some(kernels) = kernels {
+            print(&format!("a step behind {tokens} tokens\n{kernels}\n"))?;
         }
         lines.push((format!("prompt of {tokens} and a first step, tokens/s"), read));
         lines.push((format!("steps/s of {canvas} places behind {tokens} tokens"), best));

@@ -6,7 +6,7 @@ use rullama_engine::{gpu::profile::Row, graph::Cost};
 use rullama_runtime::model::CacheType;
 use serde_json::{Value, json};
 
-use super::{measure::Measured, profile::Profile};
+use super::{agreement::Agreement, growth::Growth, measure::Measured, profile::Profile};
 use crate::{
     memory,
     output::{bytes, safe, table},
@@ -26,6 +26,8 @@ pub(super) struct Facts<'a> {
     pub(super) first: (Duration, Duration),
     pub(super) gpu_bytes: u64,
     pub(super) table_on_gpu: bool,
+    pub(super) growth: Option<Growth>,
+    pub(super) agreement: Vec<Agreement>,
 }
 
 pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Profile]) -> Value {
@@ -42,8 +44,14 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "mapped_bytes": memory::mapped(),
         "table_on_gpu": facts.table_on_gpu,
         "tests": measured.iter().map(test_json).collect::<Vec<_>>(),
+        "growth": facts.growth.as_ref().map(Growth::json),
+        "agreement": facts.agreement.iter().map(agreement_json).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(profile_json).collect::<Vec<_>>(),
     })
+}
+
+fn agreement_json(agreement: &Agreement) -> Value {
+    json!({ "way": agreement.way, "same": agreement.same, "of": agreement.of })
 }
 
 fn test_json(measured: &Measured) -> Value {
@@ -108,10 +116,23 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
     ]);
     text.push('\n');
     text.push_str(&test_table(measured));
+    text.extend(facts.growth.as_ref().map(Growth::text));
+    if !facts.agreement.is_empty() {
+        text.push_str(&agreement_table(&facts.agreement));
+    }
     for Profile { run, table } in profiles {
         text.push_str(&format!("\n{run}\n{table}"));
     }
     text
+}
+
+fn agreement_table(agreement: &[Agreement]) -> String {
+    let mut rows = vec![["THE CPU'S TOKENS (DEMO MODEL)", "SAME"].map(String::from).to_vec()];
+    rows.extend(agreement.iter().map(|Agreement { way, same, of }| {
+        let share = 100.0 * *same as f64 / (*of).max(1) as f64;
+        vec![(*way).to_owned(), format!("{same} of {of}, {share:.1} %")]
+    }));
+    format!("\n{}", table(&rows))
 }
 
 fn test_table(measured: &[Measured]) -> String {

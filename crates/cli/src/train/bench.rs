@@ -22,6 +22,8 @@ pub(crate) struct TrainBench<'a> {
     pub(crate) rank: usize,
     pub(crate) memory: u64,
     pub(crate) repetitions: usize,
+    /// Whether the kernels of a step are timed too.
+    pub(crate) profile: bool,
     pub(crate) json: bool,
 }
 
@@ -72,6 +74,11 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
             "adapter_bytes": need.adapter, "work_bytes": need.work,
             "layers_computed_twice": need.again,
         }));
+    }
+    if test.profile
+        && let Some([sequence, update]) = block_on(trainer.profile())?
+    {
+        print(&format!("a sequence\n{sequence}\nan update\n{update}\n"))?;
     }
     print(&format!(
         "{}: {speed:.0} trained tokens/s ({:.0} ms a step of {} tokens), {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers computed twice), ready after {prepared:.1} s\n",

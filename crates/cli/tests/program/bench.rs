@@ -53,6 +53,32 @@ fn on_a_gpu() {
     let runs: Vec<&str> = profiles.iter().map(|run| run["run"].as_str().unwrap()).collect();
     assert_eq!(runs, ["one token written", "19 tokens read"]);
     assert!(output["gpu_bytes"].as_u64().unwrap() > 10_000);
+    let agreement = output["agreement"].as_array().unwrap();
+    assert_eq!(agreement.len(), 6);
+    for way in agreement {
+        let (same, of) = (way["same"].as_u64().unwrap(), way["of"].as_u64().unwrap());
+        let least = if way["way"].as_str().unwrap().contains("q8") { of * 99 / 100 } else { of };
+        assert!(of > 100 && same >= least, "{way}");
+    }
+}
+
+#[test]
+fn growth_is_measured_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("growth.html");
+    let (model, path) = (golden_arg(MICRO), page.to_str().unwrap());
+    let flags = ["--device", "cpu", "-p", "0", "-n", "0", "-r", "1", "--json"];
+    let output = rullama(["bench", &model, "--growth", path]).and(flags).json();
+    let of = |what: &str, key: &str| -> Vec<u64> {
+        let rows = output["growth"][what].as_array().unwrap();
+        rows.iter().map(|row| row[key].as_u64().unwrap()).collect()
+    };
+    assert_eq!(of("decode", "depth"), [0, 512, 1024, 2048]);
+    assert_eq!(of("prefill", "tokens"), [32, 64, 128, 256, 512, 1024, 2048]);
+    assert_eq!(of("memory", "context"), [4096]);
+    let drawn = std::fs::read_to_string(&page).unwrap();
+    has(&drawn, &["decode, tokens/s, by depth", "prefill, tokens/s", "GPU memory, GB"]);
+    assert_eq!(drawn.matches("<svg").count(), 3);
 }
 
 #[test]

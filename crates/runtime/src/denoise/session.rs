@@ -5,6 +5,7 @@ use std::{collections::HashMap, ops::ControlFlow};
 use rullama_engine::{
     cpu::Data,
     executor::{Memory, Plan},
+    gpu::profile::Table,
     graph::{Step, Type, Value},
     ops::rope_table,
 };
@@ -165,6 +166,20 @@ impl Denoising {
             }
             other => panic!("a step makes numbers and ids, not {other:?}"),
         }
+    }
+
+    /// How long each kernel of a step takes that looks at the one before; nothing on the CPU. For measurements: the canvas changes.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile(&mut self) -> Result<Option<Table>, RuntimeError> {
+        self.ready(true, false).await?;
+        let step = Step {
+            position: self.filled as u32,
+            count: self.model.0.config.canvas as u32,
+            ..Step::default()
+        };
+        Ok(self.steps[&(true, false)].0.profile(&step).await?)
     }
 
     /// One step over a given canvas, with all that is known of it; `conditioned` on the last step that was made.

@@ -1,0 +1,135 @@
+//! Whether fast ways of computing choose the same tokens: the demo model is forced through a text of its own, and its most likely
+//! tokens are compared with those of the CPU, which computes the list as it is written, in f32.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use pollster::block_on;
+use rullama_engine::{
+    executor::Device,
+    gpu::{DeviceFacts, Gpu},
+};
+use rullama_runtime::{
+    Model,
+    model::{CacheType, LoadOptions},
+    session::{Pick, SessionOptions},
+};
+use rullama_tokenizer::Special;
+
+use crate::locate::{DEMO_NAME, Stores};
+
+/// What the text is made of: the model continues each as the CPU would.
+const QUESTIONS: [&str; 6] = [
+    "What is 23 + 45?",
+    "What is the capital of France?",
+    "Who are you?",
+    "Spell the word garden.",
+    "Tell me a story about a fox and a lamp.",
+    "What is 81 - 27?",
+];
+/// Tokens of a question and what the model says to it, at most.
+const LENGTH: usize = 64;
+
+/// Of how many tokens, so many are the same.
+pub(super) struct Agreement {
+    pub(super) way: &'static str,
+    pub(super) same: usize,
+    pub(super) of: usize,
+}
+
+/// How the tokens of a text are computed.
+struct Way {
+    name: &'static str,
+    cache: CacheType,
+    /// With products of packed bytes, where the GPU has them.
+    packed: bool,
+    /// One at a time, as when an answer is written.
+    apart: bool,
+}
+
+/// Every way on a GPU; nothing where there is none.
+pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreement>> {
+    let Device::Gpu(gpu) = device else { return Ok(Vec::new()) };
+    let cpu = demo(stores, Device::Cpu)?;
+    let texts = texts(&cpu)?;
+    let wanted = texts.iter().map(|text| likeliest(&cpu, text, CacheType::F32, false));
+    let wanted: Vec<Vec<u32>> = wanted.collect::<Result<_>>()?;
+    let way = |name, cache, packed, apart| Way { name, cache, packed, apart };
+    let ways = [
+        way("written, f16 caches (default)", CacheType::F16, true, true),
+        way("written, f32 caches", CacheType::F32, true, true),
+        way("written, q8 caches", CacheType::Q8, true, true),
+        way("written, no packed products", CacheType::F16, false, true),
+        way("read at once, f16 caches (default)", CacheType::F16, true, false),
+        way("read at once, q8 caches", CacheType::Q8, true, false),
+    ];
+    let mut found = Vec::new();
+    for Way { name, cache, packed, apart } in ways {
+        let model = demo(stores, Device::Gpu(playing(gpu, packed)))?;
+        let (mut same, mut of) = (0, 0);
+        for (text, wanted) in texts.iter().zip(&wanted) {
+            let chosen = likeliest(&model, text, cache, apart)?;
+            of += wanted.len();
+            same += chosen.iter().zip(wanted).filter(|(chosen, wanted)| chosen == wanted).count();
+        }
+        found.push(Agreement { way: name, same, of });
+    }
+    Ok(found)
+}
+
+fn playing(gpu: &Gpu, packed: bool) -> Gpu {
+    let facts = gpu.facts();
+    gpu.playing(DeviceFacts { packed_dot: facts.packed_dot && packed, ..facts.clone() })
+}
+
+fn demo(stores: &Stores, device: Device) -> Result<Model> {
+    let (_, gguf) = stores.open(DEMO_NAME)?;
+    let options = LoadOptions { context: Some(LENGTH), ..LoadOptions::default() };
+    Ok(block_on(Model::load(gguf, device, &options, &mut |_| ControlFlow::Continue(())))?)
+}
+
+/// Questions with the answers that the model gives on the CPU.
+fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
+    let mut texts = Vec::new();
+    for question in QUESTIONS {
+        let tokenizer = model.tokenizer()?;
+        let text = format!("<|turn>user\n{question}<turn|>\n<|turn>model\n");
+        let mut ids: Vec<u32> = tokenizer.bos().into_iter().collect();
+        ids.extend(tokenizer.encode(&text, Special::Parse));
+        let mut session = model.session(&options(CacheType::F32))?;
+        session.extend(&ids)?;
+        while session.tokens().len() < LENGTH {
+            let Some(next) = block_on(session.next(Pick::Greedy))? else { break };
+            ids.push(next);
+            if tokenizer.is_end(next) {
+                break;
+            }
+        }
+        texts.push(ids);
+    }
+    Ok(texts)
+}
+
+/// The most likely token behind each of a text.
+fn likeliest(model: &Model, text: &[u32], cache: CacheType, apart: bool) -> Result<Vec<u32>> {
+    let mut session = model.session(&options(cache))?;
+    session.extend(text)?;
+    let vocabulary = model.config().vocabulary;
+    let mut chosen = Vec::new();
+    let mut rows = |rows: &[f32]| {
+        chosen.extend(rows.chunks_exact(vocabulary).map(|row| {
+            let best = (0u32..).zip(row).max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)));
+            best.map_or(0, |(id, _)| id)
+        }));
+    };
+    if apart {
+        block_on(session.logits_apart(&mut rows))?;
+    } else {
+        block_on(session.all_logits(&mut rows))?;
+    }
+    Ok(chosen)
+}
+
+fn options(cache: CacheType) -> SessionOptions {
+    SessionOptions { context: Some(LENGTH), cache, ..SessionOptions::default() }
+}
