@@ -65,7 +65,7 @@ pub(crate) struct BenchArgs {
     /// tables, and a page with plots in this file
     #[arg(long, value_name = "FILE.html")]
     growth: Option<PathBuf>,
-    /// Do not check that the GPU chooses the same tokens as the CPU, which it does with the demo model
+    /// Do not check, with the demo model, that the GPU chooses the same tokens as the CPU; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
     /// Print JSON

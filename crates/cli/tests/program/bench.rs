@@ -53,13 +53,6 @@ fn on_a_gpu() {
     let runs: Vec<&str> = profiles.iter().map(|run| run["run"].as_str().unwrap()).collect();
     assert_eq!(runs, ["one token written", "19 tokens read"]);
     assert!(output["gpu_bytes"].as_u64().unwrap() > 10_000);
-    let agreement = output["agreement"].as_array().unwrap();
-    assert_eq!(agreement.len(), 6);
-    for way in agreement {
-        let (same, of) = (way["same"].as_u64().unwrap(), way["of"].as_u64().unwrap());
-        let least = if way["way"].as_str().unwrap().contains("q8") { of * 99 / 100 } else { of };
-        assert!(of > 100 && same >= least, "{way}");
-    }
 }
 
 #[test]
