@@ -11,26 +11,33 @@ use crate::{error::Failure, header::Header, model::Model};
 
 #[wasm_bindgen]
 impl Model {
-    /// Conversations that begin from here on use this drafter, which guesses so many tokens at a time at most.
-    pub async fn draft(&self, header: Header, tokens: Option<usize>) -> Result<(), JsValue> {
+    /// Conversations that begin from here on use this drafter, which guesses so many tokens at a time at most; `always` does so even
+    /// where that is slower.
+    pub async fn draft(
+        &self,
+        header: Header,
+        tokens: Option<usize>,
+        always: bool,
+    ) -> Result<(), JsValue> {
         let Header { gguf, thrown } = header;
         let loaded = Drafter::load(&gguf, &self.inner).await.map_err(Failure::from);
         let drafter = loaded.map_err(|failure| thrown.or(failure))?;
-        self.set_drafts(DraftSource::Drafter(drafter), tokens);
+        self.set_drafts(DraftSource::Drafter(drafter), tokens, always);
         Ok(())
     }
 
     /// Conversations that begin from here on guess from what was said before.
     #[wasm_bindgen(js_name = draftFromText)]
-    pub fn draft_from_text(&self, tokens: Option<usize>) {
-        self.set_drafts(DraftSource::Text, tokens);
+    pub fn draft_from_text(&self, tokens: Option<usize>, always: bool) {
+        self.set_drafts(DraftSource::Text, tokens, always);
     }
 }
 
 impl Model {
-    fn set_drafts(&self, source: DraftSource, tokens: Option<usize>) {
+    fn set_drafts(&self, source: DraftSource, tokens: Option<usize>, always: bool) {
         let most = tokens.unwrap_or(USUAL_DRAFTS);
-        *self.drafts.borrow_mut() = Some(DraftOptions { most, ..DraftOptions::new(source) });
+        let options = DraftOptions { most, adapt: !always, ..DraftOptions::new(source) };
+        *self.drafts.borrow_mut() = Some(options);
     }
 }
 

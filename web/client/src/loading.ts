@@ -72,19 +72,19 @@ function loadKind(kind: ModelKind, header: Header, device: Device, { words, each
 /** Gives a model what drafts for it. The one it comes with may be of no use: that is no reason not to answer. */
 async function draftFor(
   model: Model,
-  { drafts, options: { draftTokens } }: Loading,
+  { drafts, options: { draftTokens, draftAlways = false } }: Loading,
 ): Promise<Pick<ModelInfo, "draft" | "draftProblem">> {
   if (drafts === undefined) return {};
   if (draftTokens !== undefined && !(Number.isInteger(draftTokens) && draftTokens >= 1 && draftTokens <= 7)) {
     throw new RullamaError("bad_options", "draftTokens must be a number from 1 to 7");
   }
   if (drafts.from === "ngram") {
-    model.draftFromText(draftTokens);
+    model.draftFromText(draftTokens, draftAlways);
     return { draft: { from: "ngram" } };
   }
   const { opened, own } = drafts;
   try {
-    await model.draft(await Header.open(readable(opened)), draftTokens);
+    await model.draft(await Header.open(readable(opened)), draftTokens, draftAlways);
     await opened.verified;
     return { draft: { from: "drafter", name: opened.name } };
   } catch (error) {

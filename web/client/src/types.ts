@@ -48,6 +48,8 @@ export interface LoadOptions {
   draft?: ModelSource | "ngram" | "off";
   /** Tokens to guess at a time, at most: 1 to 7, 4 by default. */
   draftTokens?: number;
+  /** Draft even where that is estimated to be slower. For tests and measurements. */
+  draftAlways?: boolean;
 }
 
 /** Where the engine runs and where its parts are found. */

@@ -88,28 +88,24 @@ test("texts become vectors in OpenAI's shape and in Ollama's, and are found", as
 });
 
 test("a DiffusionGemma says what the native program says, and shows how it settles", async ({ client, server }) => {
+  // Kernels of experts take SwiftShader minutes on a busy machine.
+  test.setTimeout(600_000);
   await serve(server, DIFFUSION);
   const args = ["run", join(GOLDENS, DIFFUSION), "Hello", "--device", "cpu", "--seed", "1", "--json"];
   const native = JSON.parse(
-    execFileSync(program(), [...args, "--steps", "3", "--blocks", "2"], { encoding: "utf8" }),
+    execFileSync(program(), [...args, "--steps", "2", "--blocks", "2"], { encoding: "utf8" }),
   ) as {
     text: string;
     steps: number;
   };
   const made = await client.evaluate(async (url) => {
     const model = await rullama.load(url, { keep: false });
-    const options = { seed: 1, steps: 3, blocks: 2 };
-    const answer = async (canvas: boolean) => {
-      const events = [];
-      for await (const event of model.chat([{ role: "user", content: "Hello" }], { ...options, canvas })) {
-        events.push(event);
-      }
-      return events;
-    };
-    const [watched, unwatched] = [await answer(true), await answer(false)];
+    const hello = [{ role: "user" as const, content: "Hello" }];
+    const watched = [];
+    for await (const event of model.chat(hello, { seed: 1, steps: 2, blocks: 2, canvas: true })) watched.push(event);
     const cancelled = [];
     const stop = new AbortController();
-    for await (const event of model.chat([{ role: "user", content: "Hello" }], { signal: stop.signal })) {
+    for await (const event of model.chat(hello, { signal: stop.signal })) {
       cancelled.push(event);
       if (event.type === "step") stop.abort();
     }
@@ -117,25 +113,21 @@ test("a DiffusionGemma says what the native program says, and shows how it settl
     const { info } = model;
     const memory = await model.memory();
     await model.free();
-    return { watched, unwatched, cancelled, saved, info, memory };
+    return { watched, cancelled, saved, info, memory };
   }, `/goldens/${DIFFUSION}`);
-  const text = (events: typeof made.watched) =>
-    events.map((event) => (event.type === "text" ? event.text : "")).join("");
-  expect(text(made.watched)).toBe(native.text);
-  expect(text(made.unwatched)).toBe(native.text);
+  const text = made.watched.map((event) => (event.type === "text" ? event.text : "")).join("");
+  expect(text).toBe(native.text);
   const canvases = made.watched.filter((event) => event.type === "canvas");
   expect(canvases.map(({ block, step, steps }) => [block, step, steps])).toEqual([
-    [0, 1, 3],
-    [0, 2, 3],
-    [0, 3, 3],
-    [1, 1, 3],
-    [1, 2, 3],
-    [1, 3, 3],
+    [0, 1, 2],
+    [0, 2, 2],
+    [1, 1, 2],
+    [1, 2, 2],
   ]);
-  // A block is the last of its canvases.
-  expect(native.text.startsWith((canvases[2]?.tokens ?? []).map((token) => token.text).join(""))).toBe(true);
+  expect(canvases.filter(({ step }) => step === 2).map(({ tokens }) => tokens.length)).toEqual([24, 24]);
   expect(canvases.every(({ tokens }) => tokens.every(({ settled }) => typeof settled === "boolean"))).toBe(true);
-  expect(made.unwatched.filter((event) => event.type === "canvas")).toEqual([]);
+  // Nobody watched this one.
+  expect([...new Set(made.cancelled.map(({ type }) => type))]).toEqual(["prefill", "step", "done"]);
   const usage = { blocks: 2, steps: native.steps, seed: 1 };
   expect(made.watched.at(-1)).toMatchObject({ type: "done", finish: "length", usage });
   expect(made.cancelled.at(-1)).toMatchObject({ type: "done", finish: "cancelled" });
@@ -147,10 +139,11 @@ test("a DiffusionGemma says what the native program says, and shows how it settl
 for (const draft of [`/goldens/${DRAFTER}`, "ngram"]) {
   test(`drafts change no answer: ${draft}`, async ({ client, server }) => {
     await serve(server, `gguf/${TARGET}.gguf`, DRAFTER);
-    const wanted = await golden(TARGET, "medium", 10);
+    test.setTimeout(600_000);
+    const wanted = await golden(TARGET, "medium", 11);
     const made = await client.evaluate(
       async ({ model: url, draft, golden }) => {
-        const model = await rullama.load(url, { keep: false, draft, draftTokens: 3 });
+        const model = await rullama.load(url, { keep: false, draft, draftTokens: 3, draftAlways: true });
         const session = await model.session({ context: golden.prompt.length + golden.greedy.length });
         let usage;
         const options = { temperature: 0, maxTokens: golden.greedy.length };
@@ -165,9 +158,11 @@ for (const draft of [`/goldens/${DRAFTER}`, "ngram"]) {
     );
     // The reference wrote one token at a time.
     expect(made.tokens).toEqual([...wanted.prompt, ...wanted.greedy]);
-    if (draft === "ngram") return expect(made.from).toEqual({ from: "ngram" });
+    const drafter = { from: "drafter", name: "micro-assistant-BF16.gguf" };
+    expect(made.from).toEqual(draft === "ngram" ? { from: "ngram" } : drafter);
     expect(made.drafts?.drafted).toBeGreaterThan(0);
-    expect(made.from).toEqual({ from: "drafter", name: "micro-assistant-BF16.gguf" });
+    // The text repeats a token for a while, and then does not.
+    if (draft === "ngram") expect(made.drafts?.accepted).toBeGreaterThan(0);
   });
 }
 
