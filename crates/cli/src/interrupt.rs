@@ -1,6 +1,9 @@
 //! Ctrl-C: the first one asks for an end, a second one before that is heard ends the program.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use anyhow::{Context, Result};
 
@@ -34,6 +37,11 @@ pub(crate) fn watch() -> Result<()> {
 /// Whether Ctrl-C was pressed since the last [`clear`].
 pub(crate) fn pressed() -> bool {
     PRESSED.load(Ordering::Relaxed)
+}
+
+/// Whether work that asks now shall go on.
+pub(crate) fn flow() -> ControlFlow<()> {
+    if pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
 /// Forgets an earlier Ctrl-C.

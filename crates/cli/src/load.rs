@@ -117,19 +117,25 @@ impl Loader {
             cache: self.cache,
             host_experts: self.args.host_experts,
         };
-        let bar = progress(0, "loading");
-        let mut each = |progress: Progress| {
-            // A bar is drawn anew whenever its length is set.
-            if bar.length() != Some(progress.total) {
-                bar.set_length(progress.total);
-            }
-            bar.set_position(progress.done);
-            if interrupt::pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let loaded = block_on(Model::load(gguf, device, &options, &mut each));
-        bar.finish_and_clear();
+        let loaded = showing(|each| block_on(Model::load(gguf, device, &options, each)));
         Ok((loaded?, start.elapsed()))
     }
+}
+
+/// Loads something with a bar that shows how far it is; Ctrl-C ends it.
+pub(crate) fn showing<T>(load: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFlow<()>) -> T) -> T {
+    let bar = progress(0, "loading");
+    let mut each = |progress: Progress| {
+        // A bar is drawn anew whenever its length is set.
+        if bar.length() != Some(progress.total) {
+            bar.set_length(progress.total);
+        }
+        bar.set_position(progress.done);
+        interrupt::flow()
+    };
+    let loaded = load(&mut each);
+    bar.finish_and_clear();
+    loaded
 }
 
 /// Opens where to compute; `exact` leaves out kernels that round more than f32 sums do.

@@ -6,11 +6,13 @@
 mod model;
 mod random;
 mod session;
+mod write;
 
 use rullama_models::gemma4::diffusion::DiffusionDefaults;
 
 pub use model::Denoiser;
 pub use session::Denoising;
+pub use write::{USUAL_BLOCKS, WriteOptions, Writing, Written};
 
 /// How a canvas settles.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,7 +21,7 @@ pub struct DenoiseOptions {
     pub settle: DiffusionDefaults,
     /// Start of the random numbers.
     pub seed: u64,
-    /// Whether each step's likeliest tokens are told.
+    /// Whether each step's likeliest tokens are told, which takes more reading.
     pub watch: bool,
 }
 
@@ -36,6 +38,8 @@ pub struct Denoised {
     pub accepted: usize,
     /// The likeliest tokens, for those who watch.
     pub tokens: Vec<u32>,
+    /// Which places keep them: the others get noise for the next step. For those who watch.
+    pub settled: Vec<bool>,
 }
 
 /// A block that has settled.

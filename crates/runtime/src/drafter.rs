@@ -1,6 +1,6 @@
 //! A drafter whose weights are beside its model's.
 
-use std::rc::Rc;
+use std::{ops::ControlFlow, rc::Rc};
 
 use rullama_engine::{
     executor::Weights,
@@ -16,7 +16,7 @@ use rullama_models::{
     },
 };
 
-use crate::{error::RuntimeError, model::Model, tower::load};
+use crate::{error::RuntimeError, loader::Loader, model::Model};
 
 const ROPE_FACTORS: &str = "rope_freqs.weight";
 
@@ -102,16 +102,18 @@ async fn own_weights(
     let pass = DraftPass { drafts: 1, rows: 2, context: 1, ring: 1, cache: Element::F32 };
     let list = draft(config, model.config(), catalog, &pass).graph;
     let mut weights = Weights::new(model.device());
+    let mut go_on = |_| ControlFlow::Continue(());
+    let mut loader = Loader::new(gguf, &[], &mut go_on).prefixed(PREFIX);
     for (_, info) in list.values() {
         match &info.origin {
             Origin::Weight(name) if name == DraftInputs::CLUSTERS => {
                 weights.reserve(&info.origin, &info.ty).await?;
-                let bytes = by_cluster(gguf, members).await?;
-                weights.write(&info.origin, name, 0, bytes.into())?;
+                by_cluster(gguf, members, (&mut weights, &info.origin, name)).await?;
             }
             Origin::Weight(name) if !name.starts_with(PREFIX) => {}
             origin @ (Origin::Weight(_) | Origin::Stack(_)) => {
-                load(gguf, &mut weights, origin, &info.ty, PREFIX).await?;
+                weights.reserve(origin, &info.ty).await?;
+                loader.weight(&mut weights, origin, &info.ty, false).await?;
             }
             _ => {}
         }
@@ -120,13 +122,25 @@ async fn own_weights(
     Ok(weights)
 }
 
-/// The rows of the embeddings in the order of the clusters.
-async fn by_cluster(gguf: &Gguf, members: &[u32]) -> Result<Vec<u8>, RuntimeError> {
+/// Writes the rows of the embeddings in the order of the clusters: the table is read once, and sorted a piece at a time.
+async fn by_cluster(
+    gguf: &Gguf,
+    members: &[u32],
+    (weights, origin, name): (&mut Weights, &Origin, &str),
+) -> Result<(), RuntimeError> {
     let missing = || ModelError::MissingTensors { names: vec!["token_embd.weight".into()] };
     let tensor = gguf.tensor("token_embd.weight").ok_or_else(missing)?;
     let all = gguf.read_rows(tensor, 0..tensor.rows()).await?;
     let row = usize::try_from(tensor.row_bytes()).unwrap_or(usize::MAX);
-    Ok(members.iter().flat_map(|id| &all[*id as usize * row..][..row]).copied().collect())
+    let piece = usize::try_from(weights.piece_bytes()).unwrap_or(usize::MAX);
+    // Pieces start at multiples of four rows.
+    let piece = (piece / row.max(1) / 4 * 4).max(4);
+    for (first, ids) in members.chunks(piece).enumerate() {
+        let sorted: Vec<u8> =
+            ids.iter().flat_map(|id| &all[*id as usize * row..][..row]).copied().collect();
+        weights.write(origin, name, first * piece, sorted.into())?;
+    }
+    Ok(())
 }
 
 /// The tokens of all clusters; each is one of the vocabulary.

@@ -1,6 +1,11 @@
 //! Texts to vectors: an encoder on a device.
 
-use std::{cell::RefCell, collections::HashMap, ops::Range, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    ops::{ControlFlow, Range},
+    rc::Rc,
+};
 
 use rullama_engine::{
     cpu::Data,
@@ -17,7 +22,11 @@ use rullama_models::{
 };
 use rullama_tokenizer::{Special, Tokenizer};
 
-use crate::{error::RuntimeError, tower::weights, vocabulary};
+use crate::{
+    error::RuntimeError,
+    loader::{Progress, all_weights},
+    vocabulary,
+};
 
 /// Tokens of a run, at most, unless a single text is longer.
 pub const BATCH_TOKENS: usize = 4096;
@@ -127,15 +136,19 @@ pub struct Embedder {
 type Ready = Rc<(Plan, Value)>;
 
 impl Embedder {
-    /// Loads the encoder of a file.
+    /// Loads the encoder of a file; `progress` may cancel.
     ///
     /// # Errors
     /// If the file is no encoder we can run, or does not fit the device.
-    pub async fn load(gguf: &Gguf, device: Device) -> Result<Self, RuntimeError> {
+    pub async fn load(
+        gguf: &Gguf,
+        device: Device,
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<Self, RuntimeError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         let list = embedding(&config, &catalog, (LEAST_TOKENS, 1)).graph;
-        let weights = weights(gguf, &device, &list).await?;
+        let weights = all_weights(gguf, &device, &[list], progress).await?;
         let flag = |name: &str| -> Result<bool, RuntimeError> {
             Ok(gguf.bool(&format!("tokenizer.ggml.{name}")).optional()?.unwrap_or(true))
         };

@@ -5,17 +5,18 @@ mod constraint;
 mod json;
 mod pick;
 mod request;
+mod speech;
 
-use std::collections::VecDeque;
-
-use rullama_chat::{Event as Said, Parser, Start};
-use rullama_tokenizer::{Render, Special, Stream, Tokenizer};
+use rullama_chat::Start;
+use rullama_tokenizer::{Render, Special, Tokenizer};
 use serde_json::{Map, Value};
 
 pub use constraint::{Constraint, ConstraintError};
 #[cfg(feature = "json")]
 pub use json::JsonFormat;
+pub(crate) use request::rendered_prompt;
 pub use request::{ChatOptions, Prompt, prompt_of, prompt_with};
+pub(crate) use speech::Speech;
 
 use crate::{
     error::RuntimeError,
@@ -27,7 +28,6 @@ use crate::{
         logprobs::{Logprobs, logprobs},
     },
     session::{Pick, Session},
-    stop::StopStrings,
 };
 
 /// Something that happened while an answer was made.
@@ -110,15 +110,10 @@ pub struct Generation<'s, 'm> {
     /// What the answer is held to.
     held: Option<Held>,
     options: SamplingOptions,
-    stream: Stream<'m>,
-    stops: StopStrings,
-    parser: Option<Parser>,
-    events: VecDeque<Event>,
+    speech: Speech<'m>,
     prompt_tokens: usize,
     cached_tokens: usize,
     answer_tokens: usize,
-    /// A stop text came.
-    stopped: bool,
     ended: bool,
 }
 
@@ -182,26 +177,26 @@ impl<'s, 'm> Generation<'s, 'm> {
         };
         let parser = prompt.parser.clone();
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
+        let speech = Speech::new(tokenizer, parser, &options.stop);
         let held = constraint
             .map(|constraint| Held::new(constraint, tokenizer, prompt.thinks, in_thought));
         let tokens = session.soften(&prompt.tokens, &prompt.media)?;
         let cached_tokens = session.set_tokens(&tokens)?;
-        let render = if prompt.parser.is_some() { Render::Markers } else { Render::All };
         Ok(Self {
             session,
             chooser,
             // What is held to a form is the answer and nothing else, whatever stands in it.
-            parser: parser.map(Parser::new).filter(|_| !held.as_ref().is_some_and(Held::in_answer)),
+            speech: if held.as_ref().is_some_and(Held::in_answer) {
+                speech.plain()
+            } else {
+                speech
+            },
             held,
             options: options.clone(),
-            stream: tokenizer.stream(render),
             tokenizer,
-            stops: StopStrings::new(options.stop.iter().cloned()),
-            events: VecDeque::new(),
             prompt_tokens: prompt.tokens.len(),
             cached_tokens,
             answer_tokens: 0,
-            stopped: false,
             ended: false,
         })
     }
@@ -227,7 +222,7 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// If the device fails. The session keeps the tokens that came before.
     pub async fn next(&mut self) -> Result<Option<Event>, RuntimeError> {
         loop {
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.speech.next() {
                 return Ok(Some(event));
             }
             if self.ended {
@@ -252,7 +247,7 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     /// An event that needs no more tokens.
     pub fn ready(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.speech.next()
     }
 
     /// Ends the answer here; text that was held back and the end are still reported.
@@ -279,13 +274,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(());
         }
         let complete = self.follow(id)?;
-        let text = self.stream.push(id);
-        let step = self.stops.push(&text);
-        self.say(&step.text);
-        if step.matched.is_some() {
-            self.stopped = true;
-            self.finish(Finish::Stop);
-        } else if complete {
+        if self.speech.push(id) || complete {
             self.finish(Finish::Stop);
         }
         Ok(())
@@ -295,10 +284,8 @@ impl<'s, 'm> Generation<'s, 'm> {
     fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
         let Some(held) = &mut self.held else { return Ok(false) };
         let role = held.accept(id)?;
-        if role != Role::Thought && self.parser.is_some() {
-            let rest = self.stops.finish() + &self.stream.finish();
-            self.say(&rest);
-            self.end_parser();
+        if role != Role::Thought {
+            self.speech.end_parser();
         }
         Ok(role == Role::End)
     }
@@ -322,7 +309,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         };
         if self.options.logprobs {
             let top = usize::from(self.options.top_logprobs);
-            self.events.push_back(Event::Logprobs(logprobs(&logits, id, top)));
+            self.speech.tell(Event::Logprobs(logprobs(&logits, id, top)));
         }
         sampler.accept(id);
         self.session.extend(&[id])?;
@@ -330,42 +317,13 @@ impl<'s, 'm> Generation<'s, 'm> {
     }
 
     fn finish(&mut self, finish: Finish) {
-        // Behind a stop text nothing is said; its watch is over then.
-        if !self.stopped {
-            let rest = self.stops.finish() + &self.stream.finish();
-            self.say(&rest);
-        }
-        self.end_parser();
-        self.events.push_back(Event::Done(Done {
+        self.speech.finish(Done {
             finish,
             prompt_tokens: self.prompt_tokens,
             cached_tokens: self.cached_tokens,
             answer_tokens: self.answer_tokens,
-        }));
+        });
         self.ended = true;
-    }
-
-    /// What comes from here on is text.
-    fn end_parser(&mut self) {
-        if let Some(mut parser) = self.parser.take() {
-            let mut said = Vec::new();
-            parser.finish(&mut said);
-            self.events.extend(said.into_iter().map(event));
-        }
-    }
-
-    fn say(&mut self, text: &str) {
-        if text.is_empty() {
-            return;
-        }
-        match &mut self.parser {
-            None => self.events.push_back(Event::Text(text.into())),
-            Some(parser) => {
-                let mut said = Vec::new();
-                parser.push(text, &mut said);
-                self.events.extend(said.into_iter().map(event));
-            }
-        }
     }
 }
 
@@ -376,13 +334,4 @@ fn breakers(tokenizer: &Tokenizer, options: &SamplingOptions) -> SequenceBreaker
     let vocabulary = pieces.iter().map(|(id, piece)| (*id, piece.as_ref()));
     let encode = |text: &str| tokenizer.encode(text, Special::None);
     SequenceBreakers::new(&options.dry_sequence_breakers, vocabulary, encode)
-}
-
-fn event(said: Said) -> Event {
-    match said {
-        Said::Thinking(text) => Event::Thinking(text),
-        Said::Text(text) => Event::Text(text),
-        Said::ToolCall { index, name, arguments } => Event::ToolCall { index, name, arguments },
-        Said::BadCall { raw } => Event::BadCall { raw },
-    }
 }

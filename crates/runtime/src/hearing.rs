@@ -70,7 +70,7 @@ impl Hearing {
             return Err(RuntimeError::OtherTower { tower: form.out(), model: width });
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
-        let weights = weights(&gguf, &device, &form.list(&catalog, 1, REACH).graph).await?;
+        let weights = weights(&gguf, &device, form.list(&catalog, 1, REACH).graph).await?;
         Ok(Some(Self { device, form, catalog, weights, last: Last::default() }))
     }
 

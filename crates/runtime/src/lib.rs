@@ -9,6 +9,7 @@ pub mod embedder;
 mod error;
 pub mod generate;
 pub mod hearing;
+mod loader;
 pub mod model;
 pub mod senses;
 pub mod session;

@@ -1,6 +1,7 @@
 //! A model: weights that never change, shared by its sessions.
 
 mod experts;
+mod kind;
 mod load;
 mod memory;
 mod parts;
@@ -19,9 +20,12 @@ use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
 use rullama_tokenizer::Tokenizer;
 
-pub use load::{LoadOptions, Progress, TablePlace};
+pub use kind::ModelKind;
+pub use load::{LoadOptions, TablePlace};
 pub use memory::MemoryUse;
 pub use summary::{Summary, hinted_options};
+
+pub use crate::loader::Progress;
 
 pub(crate) use experts::Routed;
 

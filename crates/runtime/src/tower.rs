@@ -1,17 +1,17 @@
 //! What all towers share: their weights, their limits, and a run.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc};
 
 use rullama_engine::{
     cpu::Data,
     executor::{Device, Memory, Plan, Weights},
     gpu::profile::Table,
-    graph::{Cost, Element, Graph, Origin, Step, Type, Value},
+    graph::{Cost, Graph, Step, Value},
 };
-use rullama_gguf::{DType, Gguf};
+use rullama_gguf::Gguf;
 use rullama_models::gemma4::Clamps;
 
-use crate::error::RuntimeError;
+use crate::{error::RuntimeError, loader::all_weights};
 
 /// Rows that stand in a prompt where a picture or a sound is.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,44 +44,13 @@ pub(crate) async fn clamps(
     Ok(Clamps::new(products, &numbers, &packed))
 }
 
-/// All weights that a list uses, on the device.
+/// All weights that a tower uses, on the device.
 pub(crate) async fn weights(
     gguf: &Gguf,
     device: &Device,
-    list: &Graph,
+    list: Graph,
 ) -> Result<Weights, RuntimeError> {
-    let mut weights = Weights::new(device);
-    let wanted = list.values().filter(|(_, info)| info.origin.weight_name().is_some());
-    for (_, info) in wanted {
-        load(gguf, &mut weights, &info.origin, &info.ty, "").await?;
-    }
-    weights.settle().await?;
-    Ok(weights)
-}
-
-/// Brings a weight to the device, whose name in the list has `prefix` in front. Such models are small: a tensor at a time.
-pub(crate) async fn load(
-    gguf: &Gguf,
-    weights: &mut Weights,
-    origin: &Origin,
-    ty: &Type,
-    prefix: &str,
-) -> Result<(), RuntimeError> {
-    weights.reserve(origin, ty).await?;
-    for (name, first, ty) in origin.tensors(ty) {
-        let tensor = gguf
-            .tensor(name.strip_prefix(prefix).unwrap_or(name))
-            .expect("the catalogue was made from this file");
-        let rows = 0..tensor.rows();
-        let bytes = if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
-            let numbers = gguf.rows_f32(tensor, rows).await?;
-            numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>().into()
-        } else {
-            gguf.read_rows(tensor, rows).await?
-        };
-        weights.write(origin, name, first, bytes)?;
-    }
-    Ok(())
+    all_weights(gguf, device, &[list], &mut |_| ControlFlow::Continue(())).await
 }
 
 /// A list made ready, and the value it is run for.

@@ -90,7 +90,7 @@ impl Vision {
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
         let list = form.list(&catalog, Grid { columns: pool, rows: pool }).graph;
-        let weights = weights(&gguf, &device, &list).await?;
+        let weights = weights(&gguf, &device, list).await?;
         Ok(Some(Self { gguf, device, form, catalog, weights, last: Last::default() }))
     }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use js_sys::Reflect;
 use rullama_engine::EngineError;
-use rullama_runtime::RuntimeError;
+use rullama_runtime::{RuntimeError, embedder::EmbeddingPrompt};
 use wasm_bindgen::JsValue;
 
 /// A failure of the runtime, or of the script that was asked for bytes.
@@ -19,6 +19,8 @@ pub(crate) enum Failure {
     Busy,
     /// A picture or sound of that number is not known (any more).
     Forgotten(u32),
+    /// There is no prompt of this name in front of texts.
+    Purpose(String),
 }
 
 impl<E: Into<RuntimeError>> From<E> for Failure {
@@ -36,6 +38,11 @@ impl From<Failure> for JsValue {
             }
             Failure::Script(error) => error,
             Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
+            Failure::Purpose(name) => {
+                let names: Vec<&str> = EmbeddingPrompt::ALL.iter().map(|(name, _)| *name).collect();
+                let names = names.join(", ");
+                thrown("bad_options", &format!("there is no purpose {name}; choose one of {names}"))
+            }
             Failure::Forgotten(number) => {
                 thrown("internal", &format!("there is no picture or sound of number {number}"))
             }

@@ -1,10 +1,14 @@
 //! JavaScript bindings: conversions only, no logic. Plain data crosses as JSON text, in the words of the client's `types.ts`.
 
 mod bench;
+mod denoise;
 mod device;
+mod draft;
+mod embedder;
 mod error;
 mod events;
 mod hash;
+mod header;
 mod model;
 mod options;
 mod panic;
@@ -13,8 +17,11 @@ mod session;
 mod source;
 mod suite;
 
+pub use denoise::{Denoiser, Denoising};
 pub use device::Device;
+pub use embedder::{Embedder, Vectors};
 pub use hash::Sha256;
+pub use header::Header;
 pub use model::{Model, inspect};
 pub use session::Session;
 pub use suite::OpSuite;

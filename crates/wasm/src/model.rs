@@ -1,27 +1,28 @@
 //! Models: looked at, loaded, asked for text and tokens.
 
-use std::{cell::Cell, ops::ControlFlow};
+use std::cell::RefCell;
 
 use js_sys::Function;
 use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     RuntimeError,
-    model::{CacheType, LoadOptions, MemoryUse, Progress, Summary},
+    model::{CacheType, LoadOptions, MemoryUse, Summary},
     options::SamplingOptions,
     picture::{Budget, Picture},
     senses::Medium,
-    session::DEFAULT_CONTEXT,
+    session::DraftOptions,
     sound::Sound,
     vision::Sight,
 };
-use rullama_tokenizer::{Render, Special};
+use rullama_tokenizer::{Render, Special, Tokenizer};
 use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
     device::Device,
     error::Failure,
+    header::{Header, Telling},
     options::{Conversing, Load, parse},
     senses::Memory,
     session::Session,
@@ -31,7 +32,9 @@ use crate::{
 /// A model on the GPU.
 #[wasm_bindgen]
 pub struct Model {
-    inner: rullama_runtime::Model,
+    pub(crate) inner: rullama_runtime::Model,
+    /// How new conversations draft, if they do.
+    pub(crate) drafts: RefCell<Option<DraftOptions>>,
     facts: Facts,
     context: usize,
     cache: CacheType,
@@ -40,14 +43,18 @@ pub struct Model {
 }
 
 /// What a header and the model's name say.
-struct Facts {
+pub(crate) struct Facts {
     summary: Summary,
     memory: MemoryUse,
-    defaults: SamplingOptions,
+    pub(crate) defaults: SamplingOptions,
 }
 
 impl Facts {
-    fn of(gguf: &Gguf, load: &Load, options: &LoadOptions) -> Result<Self, RuntimeError> {
+    pub(crate) fn of(
+        gguf: &Gguf,
+        load: &Load,
+        options: &LoadOptions,
+    ) -> Result<Self, RuntimeError> {
         let summary = Summary::of(gguf)?;
         let mut defaults = summary.sampling.clone();
         defaults.apply(&Value::Object(load.parameters.clone()))?;
@@ -57,6 +64,7 @@ impl Facts {
     fn json(&self) -> Value {
         let Summary { title, architecture, parameters, quantization, .. } = &self.summary;
         json!({
+            "kind": self.summary.kind.name(),
             "title": title,
             "architecture": architecture,
             "parameters": parameters,
@@ -68,6 +76,20 @@ impl Facts {
             "thinking": self.summary.thinking,
             "defaults": sampling(&self.defaults),
         })
+    }
+
+    /// All of it, once it is loaded for this context.
+    pub(crate) fn loaded(&self, context: usize, device: &str, table: bool) -> Value {
+        let mut info = self.json();
+        info["context"] = json!(context);
+        info["memory"] = self.memory(table);
+        info["device"] = json!(device);
+        info
+    }
+
+    /// Refuses what needs more memory than it may use, before anything is read.
+    pub(crate) fn check_budget(&self, options: &LoadOptions) -> Result<(), RuntimeError> {
+        self.memory.check_budget(options)
     }
 
     fn memory(&self, table: bool) -> Value {
@@ -120,62 +142,44 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
 impl Model {
     /// Loads a model onto a device; `progress` is called with bytes done and bytes in all, and ends it by a true answer.
     pub async fn load(
-        file: BytesOf,
+        header: Header,
         device: &Device,
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let (source, thrown) = ScriptSource::new(file);
+        let Header { gguf, thrown } = header;
         let load = async {
             let load: Load = parse(&options)?;
-            let gguf = Gguf::open(source).await?;
             let mut options = load.options();
-            let trained = Summary::of(&gguf)?.trained_context;
-            let named = load.parameters.get("num_ctx").and_then(Value::as_u64);
-            let named = named.and_then(|n| usize::try_from(n).ok()).map(|n| n.min(trained));
-            let context = options.context.or(named).unwrap_or(DEFAULT_CONTEXT.min(trained));
+            let context = load.context_of(&gguf)?;
             options.context = Some(context);
             let facts = Facts::of(&gguf, &load, &options)?;
-            let threw = Cell::new(None);
-            let mut each = |Progress { done, total }| match progress.call2(
-                &JsValue::NULL,
-                &(done as f64).into(),
-                &(total as f64).into(),
-            ) {
-                Ok(stop) if stop.is_truthy() => ControlFlow::Break(()),
-                Ok(_) => ControlFlow::Continue(()),
-                Err(error) => {
-                    threw.set(Some(error));
-                    ControlFlow::Break(())
-                }
-            };
+            let telling = Telling::new(&progress);
             let gpu = executor::Device::Gpu(device.gpu.clone());
+            let mut each = |told| telling.tell(told);
             let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;
-            let inner = loaded.map_err(|error| {
-                threw.take().map_or_else(|| Failure::from(error), Failure::Script)
-            })?;
+            let inner = loaded.map_err(|error| telling.failure(error))?;
             let memory = Memory::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
-            Ok(Self { inner, facts, context, cache, thrown, memory })
+            Ok(Self { inner, drafts: RefCell::default(), facts, context, cache, thrown, memory })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
 
     /// What it is and takes, as JSON.
     pub fn info(&self) -> String {
-        let mut info = self.facts.json();
-        info["context"] = json!(self.context);
-        info["memory"] = self.facts.memory(self.inner.table_on_gpu());
-        info["device"] = json!(self.inner.device().name());
-        info.to_string()
+        let device = self.inner.device().name();
+        self.facts.loaded(self.context, device, self.inner.table_on_gpu()).to_string()
     }
 
     /// A new conversation: `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Session, JsValue> {
         let wishes: Conversing = parse(options)?;
         let options = wishes.options(self.context, self.cache);
-        let session = self.inner.session(&options).map_err(Failure::from)?;
-        let remembered = (self.thrown.clone(), self.memory.clone());
+        let mut session = self.inner.session(&options).map_err(Failure::from)?;
+        let drafts = self.drafts.borrow().clone();
+        session.draft(drafts.clone()).map_err(Failure::from)?;
+        let remembered = (self.thrown.clone(), self.memory.clone(), drafts);
         Ok(Session::new(session, self.facts.defaults.clone(), remembered))
     }
 
@@ -214,18 +218,12 @@ impl Model {
 
     /// Text as tokens; `special` recognises written markers, `bos` puts the beginning in front.
     pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
-        let tokenizer = self.inner.tokenizer().map_err(Failure::from)?;
-        let mut ids = tokenizer.encode(text, if special { Special::Parse } else { Special::None });
-        if bos {
-            ids.splice(0..0, tokenizer.bos());
-        }
-        Ok(ids)
+        Ok(encoded(self.inner.tokenizer().map_err(Failure::from)?, text, special, bos))
     }
 
     /// Tokens as text, special ones included.
     pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
-        let tokenizer = self.inner.tokenizer().map_err(Failure::from)?;
-        Ok(tokenizer.decode(ids, Render::All))
+        Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
     }
 
     /// Bytes of weights on the GPU, those of towers included.
@@ -233,6 +231,20 @@ impl Model {
     pub fn gpu_bytes(&self) -> f64 {
         (self.inner.gpu_bytes() + self.memory.gpu_bytes()) as f64
     }
+}
+
+/// Text as tokens.
+pub(crate) fn encoded(tokenizer: &Tokenizer, text: &str, special: bool, bos: bool) -> Vec<u32> {
+    let mut ids = tokenizer.encode(text, if special { Special::Parse } else { Special::None });
+    if bos {
+        ids.splice(0..0, tokenizer.bos());
+    }
+    ids
+}
+
+/// Tokens as text, special ones included.
+pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    tokenizer.decode(ids, Render::All)
 }
 
 impl Model {

@@ -1,7 +1,11 @@
 //! Requests of the client, as JSON.
 
-use rullama_runtime::model::{CacheType, LoadOptions, TablePlace};
-use rullama_runtime::session::SessionOptions;
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    RuntimeError,
+    model::{CacheType, LoadOptions, Summary, TablePlace},
+    session::{DEFAULT_CONTEXT, SessionOptions},
+};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -51,6 +55,14 @@ pub(crate) struct Load {
 }
 
 impl Load {
+    /// Tokens of conversations: as asked for, as the model's name brings, or the usual number.
+    pub(crate) fn context_of(&self, gguf: &Gguf) -> Result<usize, RuntimeError> {
+        let trained = Summary::of(gguf)?.trained_context;
+        let named = self.parameters.get("num_ctx").and_then(Value::as_u64);
+        let named = named.and_then(|n| usize::try_from(n).ok()).map(|n| n.min(trained));
+        Ok(self.context.or(named).unwrap_or(DEFAULT_CONTEXT.min(trained)))
+    }
+
     pub(crate) fn options(&self) -> LoadOptions {
         LoadOptions {
             table: match self.table.unwrap_or(Table::Auto) {

@@ -9,12 +9,14 @@ use rullama_runtime::{
     generate::{ChatOptions, Done, Generation, Prompt, prompt_with},
     options::{SamplingOptions, resolve_seed},
     sampling::SamplingError,
+    session::DraftOptions,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
+    draft::drafted,
     error::Failure,
     events::{self, Times},
     options::parse,
@@ -38,6 +40,7 @@ pub struct Session {
     defaults: SamplingOptions,
     thrown: Thrown,
     memory: Memory,
+    drafts: Option<DraftOptions>,
 }
 
 /// What to answer. One of `messages`, `text` and `ids` is given.
@@ -81,10 +84,10 @@ impl Session {
     pub(crate) fn new(
         session: rullama_runtime::Session,
         defaults: SamplingOptions,
-        (thrown, memory): (Thrown, Memory),
+        (thrown, memory, drafts): (Thrown, Memory, Option<DraftOptions>),
     ) -> Self {
         let model = session.model().clone();
-        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory }
+        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory, drafts }
     }
 
     /// The session, for one call.
@@ -95,14 +98,18 @@ impl Session {
     pub(crate) fn put(&self, session: rullama_runtime::Session) {
         *self.inner.borrow_mut() = Some(session);
     }
+}
 
-    fn sampling(&self, layer: &Value) -> Result<(SamplingOptions, u32), Failure> {
-        let mut options = self.defaults.clone();
-        options.apply(layer).map_err(|error: SamplingError| Failure::from(error))?;
-        let entropy = (js_sys::Math::random() * 4_294_967_296.0) as u32;
-        let seed = resolve_seed(options.seed, entropy);
-        Ok((options, seed))
-    }
+/// A request's options over a model's own, and the seed they lead to.
+pub(crate) fn seeded(
+    defaults: &SamplingOptions,
+    layer: &Value,
+) -> Result<(SamplingOptions, u32), Failure> {
+    let mut options = defaults.clone();
+    options.apply(layer).map_err(|error: SamplingError| Failure::from(error))?;
+    let entropy = (js_sys::Math::random() * 4_294_967_296.0) as u32;
+    let seed = resolve_seed(options.seed, entropy);
+    Ok((options, seed))
 }
 
 #[wasm_bindgen]
@@ -135,7 +142,11 @@ impl Session {
     pub async fn restore(&self, saved: Vec<u8>) -> Result<(), JsValue> {
         let old = self.take()?;
         let restored = self.model.restore(&saved).await.map_err(Failure::from);
-        match restored {
+        let drafting = restored.and_then(|mut session| {
+            session.draft(self.drafts.clone())?;
+            Ok(session)
+        });
+        match drafting {
             Ok(session) => self.put(session),
             Err(failure) => {
                 self.put(old);
@@ -161,23 +172,25 @@ impl Session {
     ) -> Result<(), Failure> {
         let start = now();
         let mut request: Request = parse(request)?;
-        let (options, seed) = self.sampling(&request.options)?;
+        let (options, seed) = seeded(&self.defaults, &request.options)?;
         let prompt = request.prompt(&self.model, &self.memory)?;
-        let mut script = Script { each, thrown: None };
+        let mut script = Script::new(each);
         let context = session.context();
+        let drafts = session.draft_counts();
         let mut times = Times { start, first: None, end: start };
         let done = {
             let mut generation = Generation::new(session, &self.model, &prompt, &options, seed)?;
             self.events(&mut generation, prompt.tokens.len(), &mut script, &mut times).await?
         };
-        if let Some(error) = script.thrown {
-            return Err(Failure::Script(error));
-        }
-        if let Some(done) = done {
+        if let Some(done) = done.filter(|_| script.thrown.is_none()) {
             let used = session.tokens().len();
-            script.tell(&events::done(&done, times, seed, (used, context)));
+            let mut event = events::done(&done, times, seed, (used, context));
+            if let Some(drafted) = drafted(drafts, session.draft_counts()) {
+                event["usage"]["drafts"] = drafted;
+            }
+            script.tell(&event);
         }
-        script.thrown.map_or(Ok(()), |error| Err(Failure::Script(error)))
+        script.outcome()
     }
 
     /// Runs an answer to its end and reports everything but that.
@@ -214,14 +227,23 @@ impl Session {
 }
 
 /// Who is told, and what it threw.
-struct Script<'a> {
+pub(crate) struct Script<'a> {
     each: &'a Function,
     thrown: Option<JsValue>,
 }
 
-impl Script<'_> {
+impl<'a> Script<'a> {
+    pub(crate) fn new(each: &'a Function) -> Self {
+        Self { each, thrown: None }
+    }
+
+    /// What it threw, if it did.
+    pub(crate) fn outcome(self) -> Result<(), Failure> {
+        self.thrown.map_or(Ok(()), |error| Err(Failure::Script(error)))
+    }
+
     /// Tells an event; true if the answer shall end here.
-    fn tell(&mut self, event: &Value) -> bool {
+    pub(crate) fn tell(&mut self, event: &Value) -> bool {
         match self.each.call1(&JsValue::NULL, &event.to_string().into()) {
             Ok(answer) => answer.is_truthy(),
             Err(error) => {

@@ -2,6 +2,7 @@
 
 import type {
   DeviceReport,
+  Embedded,
   EngineApi,
   ErrorCode,
   FitReport,
@@ -11,6 +12,7 @@ import type {
   Message,
   ModelApi,
   ModelInfo,
+  ModelKind,
   ModelSource,
   OpResult,
   ServedModel,
@@ -41,7 +43,7 @@ export interface Fake {
   quota?: number;
   /** What the last answer was asked with, for tests to look at. */
   asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
-  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep">;
+  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string };
   loads?: number;
 }
 
@@ -76,12 +78,31 @@ function nameOf(source: ModelSource): string {
 const stored = (): StoredModel[] => JSON.parse(localStorage.getItem(STORED) ?? "[]") as StoredModel[];
 const store = (models: StoredModel[]) => localStorage.setItem(STORED, JSON.stringify(models));
 
+/** Models are what their names say. */
+function kindOf(name: string): ModelKind {
+  const known = (["embedding", "diffusion", "drafter"] as const).find((kind) => name.includes(kind));
+  return known ?? "decoder";
+}
+
+/** Texts with words in common have something in common. */
+function vectorOf(text: string): Float32Array<ArrayBuffer> {
+  const vector = new Float32Array(64);
+  for (const word of text.toLowerCase().match(/\p{L}+/gu) ?? []) {
+    const place = [...word].reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 64, 7);
+    vector[place] = (vector[place] ?? 0) + 1;
+  }
+  const length = Math.hypot(...vector) || 1;
+  return vector.map((x) => x / length);
+}
+
 function describe(source: ModelSource): FitReport {
   const name = nameOf(source);
+  const kind = kindOf(name);
   if (name.endsWith(".txt")) throw new FakeError("bad_file");
   const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
   return {
     info: {
+      kind,
       name,
       title: "Gemma Fake",
       architecture: "gemma4",
@@ -91,7 +112,7 @@ function describe(source: ModelSource): FitReport {
       layers: 35,
       vocabulary: 262_144,
       trainedContext: 131_072,
-      thinking: true,
+      thinking: kind === "decoder",
       defaults: { temperature: 1, topK: 64, topP: 0.95 },
     },
     memory: { weights, caches: 64e6, work: 32e6, gpu: weights + 96e6, tableOnGpu: false },
@@ -134,6 +155,8 @@ class FakeModel implements ModelApi {
       seed: options.seed ?? 7,
       contextUsed: Math.min(context, promptTokens + answerTokens),
       context,
+      ...(this.info.draft ? { drafts: { runs: 4, drafted: 11, accepted: 9 } } : {}),
+      ...(this.info.kind === "diffusion" ? { blocks: 1, steps: CANVAS_STEPS } : {}),
     });
     yield { type: "prefill", done: promptTokens, total: promptTokens };
     const last = messages.at(-1);
@@ -144,7 +167,7 @@ class FakeModel implements ModelApi {
     if (options.think) words.push(...split(fake.thinking ?? "Let me see.", "thinking"));
     if (fake.toolCall) words.push({ type: "tool_call", index: 0, call: fake.toolCall });
     if (fake.badCall) words.push({ type: "bad_call", raw: fake.badCall });
-    words.push(...split(answer, "text"));
+    words.push(...(this.info.kind === "diffusion" ? settling(answer, options) : split(answer, "text")));
     for (const event of words) {
       await pause(fake.word ?? 2);
       if (signal?.aborted) return yield { type: "done", finish: "cancelled", usage: usage(made) };
@@ -164,6 +187,13 @@ class FakeModel implements ModelApi {
       yield event;
     }
     yield { type: "done", finish: "stop", usage: usage(made) };
+  }
+
+  async embed(input: string | string[]): Promise<Embedded> {
+    if (this.#freed) throw new FakeError("freed");
+    const texts = typeof input === "string" ? [input] : input;
+    await pause(settings().word ?? 2);
+    return { vectors: texts.map(vectorOf), tokens: texts.length, cut: 0 };
   }
 
   complete = (text: string, options?: GenerateOptions) => this.chat([{ role: "user", content: text }], options);
@@ -195,6 +225,21 @@ function split(text: string, type: "text" | "thinking"): GenerateEvent[] {
   return (text.match(/\S+\s*|\s+/gu) ?? []).map((word) => ({ type, text: word }));
 }
 
+const CANVAS_STEPS = 4;
+
+/** Steps in which the words of an answer settle, and then the answer. */
+function settling(answer: string, { canvas, steps = 48 }: GenerateOptions): GenerateEvent[] {
+  const words = answer.match(/\S+\s*|\s+/gu) ?? [];
+  const step = (number: number): GenerateEvent => {
+    const accepted = Math.floor((words.length * number) / CANVAS_STEPS);
+    const report = { block: 0, step: number, steps, entropy: 1 / number, accepted };
+    if (!canvas) return { type: "step", ...report };
+    const tokens = words.map((text, place) => ({ text, settled: place < accepted }));
+    return { type: "canvas", tokens, ...report };
+  };
+  return [...Array.from({ length: CANVAS_STEPS }, (_, at) => step(at + 1)), { type: "text", text: answer }];
+}
+
 class FakeEngine implements EngineApi {
   async device(): Promise<DeviceReport> {
     if (settings().webgpu === false) {
@@ -223,7 +268,13 @@ class FakeEngine implements EngineApi {
     const { info, memory } = describe(source);
     const step = fake.loadStep ?? 5;
     fake.loads = (fake.loads ?? 0) + 1;
-    fake.loadedWith = { context: options.context, cache: options.cache, keep: options.keep };
+    const { draft } = options;
+    fake.loadedWith = {
+      context: options.context,
+      cache: options.cache,
+      keep: options.keep,
+      ...(draft === undefined ? {} : { draft: nameOf(draft) }),
+    };
     options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0 });
     for (let done = 0; done <= 10; done++) {
       await pause(step);
@@ -255,7 +306,17 @@ class FakeEngine implements EngineApi {
         },
       ]);
     }
-    return new FakeModel({ ...info, memory, device: "Fake GPU", context: options.context ?? fake.context ?? 4096 });
+    const drafts =
+      draft === undefined || draft === "off"
+        ? {}
+        : { draft: draft === "ngram" ? { from: "ngram" as const } : { from: "drafter" as const, name: nameOf(draft) } };
+    return new FakeModel({
+      ...info,
+      ...drafts,
+      memory,
+      device: "Fake GPU",
+      context: options.context ?? fake.context ?? 4096,
+    });
   }
 
   async served(): Promise<ServedModel[]> {
@@ -299,4 +360,5 @@ class FakeEngine implements EngineApi {
   close() {}
 }
 
+export { SearchIndex } from "../../client/src/search.js";
 export const openEngine = (): EngineApi => new FakeEngine();

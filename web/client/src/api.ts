@@ -3,6 +3,8 @@
 import type {
   BenchResult,
   DeviceReport,
+  EmbedOptions,
+  Embedded,
   EngineOptions,
   FitReport,
   GenerateEvent,
@@ -31,6 +33,8 @@ export interface ModelApi {
   chat(messages: Message[], options?: GenerateOptions): AsyncIterableIterator<GenerateEvent>;
   /** Continues text without a template. */
   complete(text: string, options?: GenerateOptions): AsyncIterableIterator<GenerateEvent>;
+  /** Vectors of texts, of a model that makes them (`info.kind` is `embedding`). */
+  embed(input: string | string[], options?: EmbedOptions): Promise<Embedded>;
   tokenize(text: string, options?: { special?: boolean; bos?: boolean }): Promise<Uint32Array>;
   detokenize(ids: Iterable<number>): Promise<string>;
   memory(): Promise<MemoryReport>;

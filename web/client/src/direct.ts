@@ -1,18 +1,20 @@
 // The engine in this thread: requests answered by the wasm.
 
-import { deviceReport, openDevice } from "./device.js";
-import { CancelledError, FreedError, NetworkError, pack, rullamaError } from "./errors.js";
+import { deviceReport } from "./device.js";
+import { CancelledError, FreedError, NetworkError, RullamaError, pack, rullamaError } from "./errors.js";
 import { fit } from "./fit.js";
+import { HeldEmbedder } from "./held-embedder.js";
 import { HeldModel } from "./held.js";
+import { type Drafts, type Held, type HeldDenoiser, loadHeld, readable } from "./loading.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { aborted } from "./queue.js";
 import { selfTest } from "./self-test.js";
 import { startHashing } from "./workers.js";
 import { ModelStorage, type Opened, hashInWorker, openModel, servedModels } from "./storage/index.js";
-import type { FitReport, MemoryUse, ModelInfo, Progress } from "./types.js";
+import type { FitReport, MemoryUse, ModelKind, Progress } from "./types.js";
 import { startWasm } from "./wasm-file.js";
-import { Device, type InitOutput, Model, inspect } from "./wasm/rullama.js";
+import { type InitOutput, inspect } from "./wasm/rullama.js";
 
 type Handlers = {
   [K in Kind]: (params: Requests[K]["params"], options: CallOptions<K>) => Promise<Requests[K]["result"]>;
@@ -25,7 +27,7 @@ interface Inspected {
 }
 
 export class Direct implements Transport {
-  private readonly models = new Map<number, HeldModel>();
+  private readonly models = new Map<number, Held>();
   private readonly stored = new ModelStorage();
   private nextModel = 1;
   private closed = false;
@@ -63,19 +65,26 @@ export class Direct implements Transport {
     load: ({ source, options }, call) => this.load(source, options, call),
     verified: ({ model }) => this.find(model).verified,
     lost: async ({ model }) => pack(await this.find(model).lost),
-    session: ({ model, options }) => this.find(model).session(options),
+    session: ({ model, options }) => this.writer(model).session(options),
     answer: ({ model, session, request }, { onEvent, signal }) =>
-      this.find(model).answer(session, request, onEvent ?? (() => {}), signal),
-    perceive: ({ model, medium }, { signal }) => this.find(model).perceive(medium, signal),
-    forget: async ({ model, medium }) => this.models.get(model)?.forget(medium),
-    tokens: ({ model, session }) => this.find(model).tokens(session),
-    save: ({ model, session }) => this.find(model).save(session),
-    restore: ({ model, session, saved }) => this.find(model).restore(session, saved),
-    freeSession: async ({ model, session }) => this.models.get(model)?.freeSession(session),
+      this.writer(model).answer(session, request, onEvent ?? (() => {}), signal),
+    perceive: ({ model, medium }, { signal }) => this.decoder(model).perceive(medium, signal),
+    forget: async ({ model, medium }) => {
+      // Only a decoder has perceived anything.
+      const held = this.models.get(model);
+      if (held instanceof HeldModel) held.forget(medium);
+    },
+    tokens: ({ model, session }) => this.decoder(model).tokens(session),
+    save: ({ model, session }) => this.decoder(model).save(session),
+    restore: ({ model, session, saved }) => this.decoder(model).restore(session, saved),
+    freeSession: async ({ model, session }) => {
+      if (this.models.has(model)) await this.writer(model).freeSession(session);
+    },
     tokenize: ({ model, text, special, bos }) => this.find(model).tokenize(text, special, bos),
-    detokenize: ({ model, ids }) => this.find(model).detokenize(ids),
+    detokenize: ({ model, ids }) => this.writer(model).detokenize(ids),
+    embed: ({ model, request }, { signal }) => this.embedder(model).embed(request, signal),
     memory: async ({ model }) => this.find(model).memory(),
-    bench: ({ model, ...request }, { signal }) => this.find(model).bench(request, signal),
+    bench: ({ model, ...request }, { signal }) => this.decoder(model).bench(request, signal),
     freeModel: async ({ model }) => {
       const held = this.models.get(model);
       this.models.delete(model);
@@ -107,10 +116,30 @@ export class Direct implements Transport {
     return this.settings.host ?? globalThis.location.origin;
   }
 
-  private find(id: number): HeldModel {
+  private find(id: number): Held {
     const model = this.models.get(id);
     if (!model) throw new FreedError("the model was freed; load it again");
     return model;
+  }
+
+  /** A model that answers. */
+  private writer(id: number): HeldModel | HeldDenoiser {
+    const model = this.find(id);
+    if (!(model instanceof HeldEmbedder)) return model;
+    throw cannot(model, "answer: it turns texts into vectors, with `embed`");
+  }
+
+  /** A model that does what only decoders do. */
+  private decoder(id: number): HeldModel {
+    const model = this.writer(id);
+    if (model instanceof HeldModel) return model;
+    throw cannot(model, "do this: its blocks settle all at once, and it only answers");
+  }
+
+  private embedder(id: number): HeldEmbedder {
+    const model = this.find(id);
+    if (model instanceof HeldEmbedder) return model;
+    throw cannot(model, "make vectors: load an EmbeddingGemma for that");
   }
 
   private open(
@@ -118,8 +147,10 @@ export class Direct implements Transport {
     options: PlainLoadOptions,
     signal?: AbortSignal,
     onDownload?: (have: number, total: number) => void,
+    name?: string,
   ): Promise<Opened> {
     return openModel(source, {
+      ...(name === undefined ? {} : { name }),
       host: this.host(),
       ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
       ...(signal === undefined ? {} : { signal }),
@@ -160,29 +191,42 @@ export class Direct implements Transport {
     opened.verified.catch(() => {});
     opened.stored.catch(() => {});
     try {
-      const device = await openDevice(Device, options);
-      try {
-        const each = (done: number, total: number): boolean => {
+      const held = await loadHeld({
+        opened,
+        drafts: await this.drafts(opened, options, signal),
+        options,
+        words: engineOptions(options, opened),
+        each: (done, total) => {
           meter.loaded(done, total);
           return signal?.aborted ?? false;
-        };
-        const model = await Model.load(readable(opened), device.engine, engineOptions(options, opened), each);
-        try {
-          await this.verify(opened, options, meter, signal);
-        } catch (error) {
-          model.free();
-          throw error;
-        }
-        return this.hold(opened, model, device, exports);
-      } catch (error) {
-        device.engine.destroy();
-        device.engine.free();
-        throw error;
-      }
+        },
+        heap: () => exports.memory.buffer.byteLength,
+        verify: () => this.verify(opened, options, meter, signal),
+      });
+      const id = this.nextModel++;
+      this.models.set(id, held);
+      return { model: id, info: held.info };
     } catch (error) {
       opened.source.close();
       throw signal?.aborted ? new CancelledError() : error;
     }
+  }
+
+  /** What drafts for a model: as told, else the drafter that its name brings. */
+  private async drafts(opened: Opened, options: PlainLoadOptions, signal?: AbortSignal): Promise<Drafts> {
+    const { draft } = options;
+    if (draft === "off") return undefined;
+    if (draft === "ngram") return { from: "ngram" };
+    const { sha256: _sha256, ...rest } = options;
+    if (draft !== undefined) return { from: "drafter", opened: await this.open(draft, rest, signal), own: false };
+    const layer = opened.info?.layers.find(({ kind }) => kind === "drafter");
+    if (!layer) return undefined;
+    const digest = layer.digest === null ? {} : { sha256: layer.digest };
+    const name = `${opened.name} (drafter)`;
+    const url = new URL(layer.url, this.host()).href;
+    // One that cannot be had is no reason not to answer.
+    const found = await this.open(url, { ...rest, ...digest }, signal, undefined, name).catch(() => undefined);
+    return found && { from: "drafter", opened: found, own: true };
   }
 
   /** Waits for the checksum, unless the caller would rather not. */
@@ -198,29 +242,16 @@ export class Direct implements Transport {
     }
     if (signal?.aborted) throw new CancelledError();
   }
-
-  private hold(
-    opened: Opened,
-    model: Model,
-    device: Awaited<ReturnType<typeof openDevice>>,
-    exports: InitOutput,
-  ): Requests["load"]["result"] {
-    const system = opened.info?.system;
-    const info: ModelInfo = {
-      ...(JSON.parse(model.info()) as Omit<ModelInfo, "name" | "system">),
-      name: opened.name,
-      ...(system ? { system } : {}),
-    };
-    const heap = () => exports.memory.buffer.byteLength;
-    const held = new HeldModel(info, opened.verified, model, device, heap, () => opened.source.close());
-    const id = this.nextModel++;
-    this.models.set(id, held);
-    return { model: id, info };
-  }
 }
 
-function readable({ source, name }: Opened) {
-  return { name, size: source.size, read: (offset: number, length: number) => source.read(offset, length) };
+function cannot({ info }: Held, what: string): RullamaError {
+  const kinds: Record<ModelKind, string> = {
+    decoder: "a Gemma 4",
+    embedding: "an EmbeddingGemma",
+    diffusion: "a DiffusionGemma",
+    drafter: "a drafter",
+  };
+  return new RullamaError("bad_options", `${info.name} is ${kinds[info.kind]} and cannot ${what}`);
 }
 
 /** Whether the table of per-layer inputs will go to the GPU: as told, or where a budget has room for it. */

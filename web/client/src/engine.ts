@@ -73,8 +73,8 @@ export class Engine implements EngineApi {
 }
 
 /** Without what cannot be posted. */
-function plainOptions({ onProgress: _onProgress, signal: _signal, ...plain }: LoadOptions): PlainLoadOptions {
-  return plain;
+function plainOptions({ onProgress: _onProgress, signal: _signal, draft, ...plain }: LoadOptions): PlainLoadOptions {
+  return draft === undefined ? plain : { ...plain, draft: plainSource(draft) };
 }
 
 /** Addresses as the page means them: a worker has another base. */

@@ -14,10 +14,12 @@ export * from "./errors.js";
 export { Engine } from "./engine.js";
 export { Model } from "./model.js";
 export { Session } from "./session.js";
+export { Embeddings, type Embeds } from "./embeddings.js";
 export { OpenAi } from "./openai.js";
 export type * from "./openai-types.js";
 export { Ollama } from "./ollama.js";
 export type * from "./ollama-types.js";
+export { SearchIndex, type SearchDocument, type SearchHit, type SearchOptions, cosine, search } from "./search.js";
 
 /** Opens an engine: in a worker, or with `worker: false` in this thread. Nothing is fetched until it is asked for something. */
 export function openEngine(options: EngineOptions = {}): Engine {

@@ -1,15 +1,18 @@
 // A model, as pages see it.
 
 import type { ModelApi } from "./api.js";
-import { unpack } from "./errors.js";
+import type { Embeddings } from "./embeddings.js";
+import { RullamaError, unpack } from "./errors.js";
 import { type Medium, Perceptions, mediaOf } from "./media.js";
 import { OpenAi } from "./openai.js";
-import type { AnswerRequest, Transport } from "./protocol.js";
+import type { AnswerRequest, EmbedRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
 import { Session } from "./session.js";
 import { answerEvents } from "./stream.js";
 import type {
   BenchResult,
+  EmbedOptions,
+  Embedded,
   GenerateEvent,
   GenerateOptions,
   MemoryReport,
@@ -23,6 +26,8 @@ export class Model implements ModelApi {
   readonly lost: Promise<Error>;
   /** The same model in the shape of OpenAI's interface. */
   readonly openai: OpenAi;
+  /** Vectors in OpenAI's shape, of an EmbeddingGemma. */
+  readonly embeddings: Embeddings;
   private readonly perceptions: Perceptions;
 
   constructor(
@@ -36,6 +41,7 @@ export class Model implements ModelApi {
     // When the engine itself is closed there is nothing to tell.
     this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
     this.openai = new OpenAi(this);
+    this.embeddings = this.openai.embeddings;
     this.perceptions = new Perceptions(transport, id);
   }
 
@@ -60,6 +66,28 @@ export class Model implements ModelApi {
   ): AsyncIterableIterator<GenerateEvent> {
     const filled = async () => this.perceptions.fill(request, media(), signal);
     return answerEvents(this.transport, async () => ({ model: this.id, request: await filled() }), signal);
+  }
+
+  async embed(input: string | string[], options: EmbedOptions = {}): Promise<Embedded> {
+    const { signal, purpose, dimensions } = options;
+    const texts = typeof input === "string" ? [input] : input;
+    if (!Array.isArray(texts) || texts.some((text) => typeof text !== "string")) {
+      throw new RullamaError("bad_options", "input must be a text or a list of texts");
+    }
+    return this.vectors({ texts, purpose, dimensions }, signal);
+  }
+
+  /** @internal The same for texts that are token ids already. For tests and tools. */
+  embedIds(ids: number[][], options: Pick<EmbedOptions, "dimensions"> = {}): Promise<Embedded> {
+    return this.vectors({ ids, ...options });
+  }
+
+  private async vectors(request: EmbedRequest, signal?: AbortSignal): Promise<Embedded> {
+    const params = { model: this.id, request };
+    const { values, count, tokens, cut } = await this.transport.call("embed", params, signal ? { signal } : {});
+    const each = count === 0 ? 0 : values.length / count;
+    const vectors = Array.from({ length: count }, (_, i) => values.slice(i * each, (i + 1) * each));
+    return { vectors, tokens, cut };
   }
 
   tokenize(text: string, options: { special?: boolean; bos?: boolean } = {}): Promise<Uint32Array> {

@@ -93,6 +93,23 @@ export interface OllamaShowResponse {
   capabilities: string[];
 }
 
+export interface OllamaEmbedRequest {
+  model: string;
+  input: string | string[];
+  /** Cut texts that are longer than the model reads (default), or refuse them. */
+  truncate?: boolean;
+  dimensions?: number;
+}
+
+/** Durations are nanoseconds. */
+export interface OllamaEmbedResponse {
+  model: string;
+  embeddings: number[][];
+  total_duration: number;
+  load_duration: number;
+  prompt_eval_count: number;
+}
+
 /** A stream that can be ended. */
 export interface OllamaStream<T> extends AsyncIterable<T> {
   abort(): void;

@@ -8,6 +8,8 @@ import type { Model } from "./model.js";
 import type {
   OllamaChatRequest,
   OllamaChatResponse,
+  OllamaEmbedRequest,
+  OllamaEmbedResponse,
   OllamaFigures,
   OllamaGenerateRequest,
   OllamaGenerateResponse,
@@ -89,6 +91,29 @@ export class Ollama {
     return request.stream ? stream(parts, response) : response(await merged(parts(new AbortController())));
   }
 
+  /** Vectors of texts, of a model that makes them. */
+  async embed(request: OllamaEmbedRequest): Promise<OllamaEmbedResponse> {
+    const { model: name, input, truncate = true, dimensions } = request;
+    const start = performance.now();
+    const model = await this.model(name);
+    const loadMs = performance.now() - start;
+    const made = await model.embed(input, dimensions === undefined ? {} : { dimensions });
+    if (!truncate && made.cut > 0) {
+      const { context } = model.info;
+      throw new RullamaError(
+        "context_full",
+        `${made.cut} of the texts are longer than the ${context} tokens of ${name}`,
+      );
+    }
+    return {
+      model: name,
+      embeddings: made.vectors.map((vector) => [...vector]),
+      total_duration: Math.round((performance.now() - start) * NS_PER_MS),
+      load_duration: Math.round(loadMs * NS_PER_MS),
+      prompt_eval_count: made.tokens,
+    };
+  }
+
   /** Models that the host serves and those in this browser's storage. */
   async list(): Promise<{ models: OllamaModelResponse[] }> {
     const [served, stored] = await Promise.all([this.engine.served().catch(() => []), this.engine.storage()]);
@@ -119,7 +144,7 @@ export class Ollama {
         [`${info.architecture}.block_count`]: info.layers,
         [`${info.architecture}.vocab_size`]: info.vocabulary,
       },
-      capabilities: ["completion", "tools", ...(info.thinking ? ["thinking"] : [])],
+      capabilities: capabilities(info),
     };
   }
 
@@ -292,6 +317,13 @@ function detailsOf(info: FitReport["info"]): OllamaModelDetails {
     parameter_size: `${(info.parameters / 1e9).toFixed(1)}B`,
     quantization_level: info.quantization,
   };
+}
+
+function capabilities({ kind, thinking }: FitReport["info"]): string[] {
+  if (kind === "embedding") return ["embedding"];
+  if (kind === "drafter") return [];
+  // Tools were not tried where blocks settle.
+  return ["completion", ...(kind === "decoder" ? ["tools"] : []), ...(thinking ? ["thinking"] : [])];
 }
 
 function parameterLines(defaults: FitReport["info"]["defaults"]): string {

@@ -1,6 +1,6 @@
 // Shapes of OpenAI's chat completions, as far as they are served here.
 
-import type { ContentPart, Tool } from "./types.js";
+import type { ContentPart, EmbeddingPurpose, Tool } from "./types.js";
 
 export interface ChatCompletionToolCall {
   id: string;
@@ -103,4 +103,24 @@ export interface ChatCompletionChunk {
     finish_reason: FinishReason | null;
   }[];
   usage?: CompletionUsage | null;
+}
+
+export interface EmbeddingCreateParams {
+  input: string | string[];
+  /** Only for the answer's `model`: one model is loaded. */
+  model?: string;
+  /** Keep so many numbers of each vector. */
+  dimensions?: number;
+  encoding_format?: "float" | "base64";
+  user?: string;
+  /** What OpenAI does not have: what the texts are for, which changes the words in front of them. */
+  purpose?: EmbeddingPurpose;
+}
+
+export interface CreateEmbeddingResponse {
+  object: "list";
+  /** Vectors as numbers, or with `base64` as their bytes. */
+  data: { object: "embedding"; index: number; embedding: number[] | string }[];
+  model: string;
+  usage: { prompt_tokens: number; total_tokens: number };
 }

@@ -1,5 +1,6 @@
 // A model in the shape of OpenAI's interface: `model.openai.chat.completions.create`.
 
+import { type Embeds, Embeddings } from "./embeddings.js";
 import { CancelledError, RullamaError } from "./errors.js";
 import type {
   ChatCompletion,
@@ -26,9 +27,11 @@ export interface RequestOptions {
 
 export class OpenAi {
   readonly chat: { completions: Completions };
+  readonly embeddings: Embeddings;
 
-  constructor(model: Chats) {
+  constructor(model: Chats & Embeds) {
     this.chat = { completions: new Completions(model) };
+    this.embeddings = new Embeddings(model);
   }
 }
 

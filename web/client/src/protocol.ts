@@ -13,6 +13,7 @@ import type {
   Progress,
   ServedModel,
   SessionOptions,
+  SettleOptions,
   StorageReport,
 } from "./types.js";
 
@@ -20,7 +21,7 @@ import type {
 export type PlainSource = string | Blob | FileSystemFileHandle;
 
 /** Options of a load that are plain data. */
-export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal">;
+export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft"> & { draft?: PlainSource };
 
 /** What to answer: one of `messages`, `text` and `ids`, and options in the engine's own words (see `sampling.ts`). */
 export interface AnswerRequest {
@@ -31,6 +32,8 @@ export interface AnswerRequest {
   ids?: number[];
   /** Numbers of what was perceived of the messages' pictures and sounds, in order. */
   media?: number[];
+  /** How blocks settle, for models whose do. */
+  settle?: SettleOptions & { canvas?: boolean };
   options: Record<string, unknown>;
 }
 
@@ -49,6 +52,22 @@ export interface EngineMessage {
 export type PlainMedium =
   | { kind: "picture"; width: number; height: number; pixels: Uint8Array<ArrayBuffer>; tokens: number }
   | { kind: "sound"; samples: Float32Array<ArrayBuffer>; channels: number; rate: number };
+
+/** Texts to make vectors of, or their tokens. */
+export interface EmbedRequest {
+  texts?: string[];
+  ids?: number[][];
+  purpose?: string;
+  dimensions?: number;
+}
+
+/** Vectors, one behind the other. */
+export interface PlainVectors {
+  values: Float32Array<ArrayBuffer>;
+  count: number;
+  tokens: number;
+  cut: number;
+}
 
 export interface BenchRequest {
   prompt: number;
@@ -91,6 +110,7 @@ export interface Requests {
     event: never;
   };
   detokenize: { params: { model: number; ids: Uint32Array }; result: string; event: never };
+  embed: { params: { model: number; request: EmbedRequest }; result: PlainVectors; event: never };
   memory: { params: { model: number }; result: MemoryReport; event: never };
   bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
   freeModel: { params: { model: number }; result: void; event: never };

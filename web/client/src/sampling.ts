@@ -1,5 +1,6 @@
 // From this package's words to the engine's, which are Ollama's.
 
+import { RullamaError } from "./errors.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
 import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
 
@@ -35,6 +36,21 @@ export function samplingWords(options: SamplingOptions): Record<string, unknown>
   return words;
 }
 
+/** How blocks settle, where something is said about it. */
+function settleWords(options: GenerateOptions): Pick<AnswerRequest, "settle"> {
+  const { steps, entropyBound, blocks, canvas } = options;
+  const given = Object.entries({ steps, entropyBound, blocks, canvas }).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    const good = typeof value === "boolean" || (Number.isFinite(value) && (name === "entropyBound" || isCount(value)));
+    if (!good) throw new RullamaError("bad_options", `${name} cannot be ${value}`);
+  }
+  return given.length === 0 ? {} : { settle: Object.fromEntries(given) };
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isInteger(value) && Number(value) >= 1;
+}
+
 function engineMessage(message: Message): EngineMessage {
   const { role, content, thinking, toolCalls, toolName } = message;
   return {
@@ -64,16 +80,17 @@ export function chatRequest(messages: Message[], options: GenerateOptions, syste
     messages: withSystem.map(engineMessage),
     ...(options.tools === undefined ? {} : { tools: options.tools }),
     ...(options.think === undefined ? {} : { think: options.think }),
+    ...settleWords(options),
     options: samplingWords(options),
   };
 }
 
 /** Text to continue. */
 export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
-  return { text, options: samplingWords(options) };
+  return { text, ...settleWords(options), options: samplingWords(options) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  return { ids: [...ids], options: samplingWords(options) };
+  return { ids: [...ids], ...settleWords(options), options: samplingWords(options) };
 }

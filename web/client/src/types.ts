@@ -18,6 +18,9 @@ export interface Progress {
   eta?: number;
 }
 
+/** What sort of model a file holds: one that chats token by token, one that turns texts into vectors, one whose blocks of text settle, one that drafts for another. */
+export type ModelKind = "decoder" | "embedding" | "diffusion" | "drafter";
+
 export interface LoadOptions {
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -38,6 +41,15 @@ export interface LoadOptions {
   /** Run with or without optional GPU features; all that the adapter offers by default. For tests and for working around drivers. */
   features?: { subgroups?: boolean; f16?: boolean };
   powerPreference?: "high-performance" | "low-power";
+  /**
+   * Guesses several tokens and checks them at once, which changes no answer: the file of the model's drafter, `ngram` to guess from what
+   * was said before, or `off`. Without it, a model of `rullama serve` uses the drafter it comes with.
+   */
+  draft?: ModelSource | "ngram" | "off";
+  /** Tokens to guess at a time, at most: 1 to 7, 4 by default. */
+  draftTokens?: number;
+  /** Draft even where that is estimated to be slower. For tests and measurements. */
+  draftAlways?: boolean;
 }
 
 /** Where the engine runs and where its parts are found. */
@@ -54,6 +66,7 @@ export interface EngineOptions {
 
 /** What is in a model's file and what it takes. */
 export interface ModelInfo {
+  kind: ModelKind;
   /** The name or file name it was loaded by. */
   name: string;
   /** `general.name` of the file, where it has one. */
@@ -74,9 +87,17 @@ export interface ModelInfo {
   memory: MemoryUse;
   device: string;
   /** Sampling defaults: hints of the file under the parameters its name brings. */
-  defaults: SamplingOptions;
+  defaults: SamplingOptions & SettleOptions;
   /** System prompt its name brings. */
   system?: string;
+  /** Numbers of a vector, of models that make them. */
+  dimensions?: number;
+  /** Tokens of a block, of models whose blocks settle. */
+  canvas?: number;
+  /** What drafts for it. */
+  draft?: { from: "drafter" | "ngram"; name?: string };
+  /** Why the drafter that it comes with is not used. */
+  draftProblem?: string;
 }
 
 /** What a load will take or takes, in bytes. */
@@ -168,7 +189,19 @@ export interface Tool {
   function: { name: string; description?: string; parameters?: Record<string, unknown> };
 }
 
-export interface GenerateOptions extends SamplingOptions {
+/** How blocks of a DiffusionGemma settle; other models pay no heed. */
+export interface SettleOptions {
+  /** Steps that a block may take. */
+  steps?: number;
+  /** Entropy, in nats, that places accepted in one step may have together: more is faster and worse. */
+  entropyBound?: number;
+  /** Blocks to write, at most; 4 by default. */
+  blocks?: number;
+}
+
+export interface GenerateOptions extends SamplingOptions, SettleOptions {
+  /** Tell the canvas of a DiffusionGemma after each step: events `canvas` in place of `step`. */
+  canvas?: boolean;
   /** Let the model think first. */
   think?: boolean;
   tools?: Tool[];
@@ -182,6 +215,25 @@ export interface TokenLogprob {
   logprob: number;
 }
 
+/** A step of a block that settles. */
+export interface SettleStep {
+  /** Blocks before this one. */
+  block: number;
+  /** From 1 to `steps`, at most. */
+  step: number;
+  steps: number;
+  /** Mean entropy of the places, in nats. */
+  entropy: number;
+  /** Places that kept what was drawn. */
+  accepted: number;
+}
+
+/** A place of a canvas: its likeliest token, and whether it stays for the next step. */
+export interface CanvasToken {
+  text: string;
+  settled: boolean;
+}
+
 /** Something that happened while an answer was made; `done` is always the last one. */
 export type GenerateEvent =
   | { type: "prefill"; done: number; total: number }
@@ -190,6 +242,8 @@ export type GenerateEvent =
   | { type: "tool_call"; index: number; call: ToolCall }
   | { type: "bad_call"; raw: string }
   | { type: "logprobs"; token: TokenLogprob; top: TokenLogprob[] }
+  | ({ type: "step" } & SettleStep)
+  | ({ type: "canvas"; tokens: CanvasToken[] } & SettleStep)
   | { type: "done"; finish: Finish; usage: Usage };
 
 /** Why an answer ended: the model ended it, the limit came, the context is full, somebody stopped it. */
@@ -208,6 +262,40 @@ export interface Usage {
   /** Tokens of the context in use, of so many. */
   contextUsed: number;
   context: number;
+  /** Of models that draft: tokens that were guessed, those that were right, and the runs that checked them. */
+  drafts?: { runs: number; drafted: number; accepted: number };
+  /** Of models whose blocks settle: how many, and the steps they took together. */
+  blocks?: number;
+  steps?: number;
+}
+
+/** What texts are for: models were trained with words of their own in front of each. */
+export type EmbeddingPurpose =
+  | "none"
+  | "query"
+  | "document"
+  | "question-answering"
+  | "fact-checking"
+  | "classification"
+  | "clustering"
+  | "similarity"
+  | "code-retrieval"
+  | "summarization";
+
+export interface EmbedOptions {
+  purpose?: EmbeddingPurpose;
+  /** Keep so many numbers of each vector; all of them by default. */
+  dimensions?: number;
+  signal?: AbortSignal;
+}
+
+/** Vectors of texts, each of length one. */
+export interface Embedded {
+  vectors: Float32Array<ArrayBuffer>[];
+  /** Tokens of all texts. */
+  tokens: number;
+  /** Texts that were longer than the model reads, and were cut. */
+  cut: number;
 }
 
 export interface SessionOptions {

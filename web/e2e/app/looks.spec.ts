@@ -38,7 +38,7 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         await app.getByRole("button", { name: /Choose hub/u }).click();
         await app.getByText("Might just fit this GPU").waitFor();
         await check("models");
-        for (const page of ["Settings", "Storage", "Device"]) {
+        for (const page of ["Settings", "Storage", "Search", "Device"]) {
           await app.evaluate((hash) => (location.hash = hash), `#/${page.toLowerCase()}`);
           await expect(app.getByRole("heading", { name: page, level: 1 })).toBeFocused();
           await check(page);
@@ -72,7 +72,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 9; step++) {
+    for (let step = 0; step < 10; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
@@ -92,6 +92,7 @@ test.describe("keyboard", () => {
       "Search conversations",
       "New conversation",
       "Models",
+      "Search",
       "Storage",
       "Settings",
       "Device",

@@ -1,23 +1,11 @@
 // The real `rullama serve` with the demo model that it brings, on a port of its own.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { ROOT, program } from "../support/program.ts";
 
-const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 const STARTS_WITHIN_MS = 60_000;
-
-/** A debug build by preference: it serves the app that was built last, a release build the one it was made with. */
-function program(): string {
-  const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
-  const places = [process.env["RULLAMA"] ?? "", join(target, "debug/rullama"), join(target, "release/rullama")];
-  const found = places.find((path) => path !== "" && existsSync(path));
-  if (!found) throw new Error("no `rullama` program: `cargo build --package rullama` makes one");
-  return found;
-}
 
 /** Reads the address that the program prints. */
 async function address(child: ChildProcess): Promise<string> {

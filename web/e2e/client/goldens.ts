@@ -20,13 +20,14 @@ interface Entry {
   data_offsets: [number, number];
 }
 
-export async function golden(model: string, prompt = "short", most = 16): Promise<Golden> {
-  const bytes = await readFile(join(GOLDENS, "text", `${model}.safetensors`));
+/** The numbers of a golden file, by name. */
+export async function numbersOf(path: string): Promise<(name: string) => number[]> {
+  const bytes = await readFile(join(GOLDENS, path));
   const start = 8 + Number(bytes.readBigUInt64LE(0));
   const header = JSON.parse(bytes.toString("utf8", 8, start)) as Record<string, Entry>;
-  const numbers = (name: string): number[] => {
+  return (name) => {
     const entry = header[name];
-    if (!entry) throw new Error(`${model} has no ${name}`);
+    if (!entry) throw new Error(`${path} has no ${name}`);
     const [from, to] = entry.data_offsets;
     const count = (to - from) / 4;
     const at = (i: number) => start + from + 4 * i;
@@ -34,6 +35,10 @@ export async function golden(model: string, prompt = "short", most = 16): Promis
       entry.dtype === "F32" ? bytes.readFloatLE(at(i)) : bytes.readInt32LE(at(i)),
     );
   };
+}
+
+export async function golden(model: string, prompt = "short", most = 16): Promise<Golden> {
+  const numbers = await numbersOf(`text/${model}.safetensors`);
   const doubt = numbers(`${prompt}.greedy_margin`).findIndex((margin) => margin < MARGIN);
   const sure = doubt < 0 ? most : Math.min(doubt, most);
   if (sure < 4) throw new Error(`${model} is never sure`);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::BenchArgs;
 use crate::{
-    load::open_device,
+    load::{open_device, showing},
     output::{bytes, print, print_json, table},
 };
 
@@ -24,7 +24,8 @@ type Line = (String, f64);
 
 /// Texts of `-p` tokens, 32 at a time.
 pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
-    let embedder = block_on(Embedder::load(gguf, open_device(args.device.device, false)?))?;
+    let device = open_device(args.device.device, false)?;
+    let embedder = showing(|each| block_on(Embedder::load(gguf, device, each)))?;
     let (context, vocabulary) = (embedder.config().context, embedder.config().vocabulary);
     let mut lines: Vec<Line> = Vec::new();
     for tokens in args.prompt.iter().map(|tokens| (*tokens).clamp(1, context)) {
@@ -47,7 +48,7 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
 /// A block of eight steps behind a prompt of `-p` tokens.
 pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
     let device = open_device(args.device.device, false)?;
-    let model = block_on(Denoiser::load(gguf, device, &mut |_| ControlFlow::Continue(())))?;
+    let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;
     let (canvas, vocabulary) = (model.config().canvas, model.config().decoder.vocabulary);
     let mut options = model.options(1);
     // No block of random weights is ever sure of itself.

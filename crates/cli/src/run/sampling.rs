@@ -54,11 +54,6 @@ pub(super) struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// The seed that was given.
-    pub(super) fn seed(&self) -> Option<u64> {
-        self.seed.and_then(|seed| u64::try_from(seed).ok())
-    }
-
     /// The flags that were given.
     fn layer(&self) -> Value {
         let flags = json!({

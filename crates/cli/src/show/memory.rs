@@ -1,14 +1,8 @@
 //! What a model would take on a GPU and on the host, for models that can run here.
 
 use rullama_gguf::Gguf;
-use rullama_models::{
-    Catalog,
-    gemma4::{Config, assistant::DraftConfig},
-};
-use rullama_runtime::{
-    Denoiser, Embedder,
-    model::{LoadOptions, MemoryUse},
-};
+use rullama_models::{Catalog, gemma4::Config};
+use rullama_runtime::model::{LoadOptions, MemoryUse, ModelKind};
 use serde_json::{Value, json};
 
 use crate::{args::ShowArgs, output::bytes};
@@ -28,18 +22,14 @@ fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
 
 /// Bytes of the decoder's relatives: weights, caches with their context, and to work with.
 fn relative(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
-    if let Ok((weights, work)) = Embedder::memory_of_file(gguf) {
-        return Some((weights, None, work));
+    let kind = ModelKind::of(gguf);
+    if kind == ModelKind::Decoder {
+        return None;
     }
-    if DraftConfig::is_drafter(gguf) {
-        // A drafter has no caches of its own, and its model's embeddings.
-        let config = DraftConfig::of_file(gguf).ok()?;
-        let catalog = Catalog::of_file(gguf, &config.expected()).ok()?;
-        let bytes = |(name, _): (&str, _)| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
-        return Some((catalog.iter().map(bytes).sum(), None, 0));
-    }
-    let [weights, caches, work] = Denoiser::memory_of_file(gguf, args.ctx).ok()?;
-    Some((weights, Some(caches), work))
+    let options = LoadOptions { context: args.ctx, ..LoadOptions::default() };
+    let MemoryUse { weights, caches, work, .. } = MemoryUse::of_file(gguf, &options).ok()?;
+    // Only some of them have caches of their own.
+    Some((weights, kind.chats().then_some(caches), work))
 }
 
 fn relative_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {

@@ -21,9 +21,9 @@ use rullama_tokenizer::Tokenizer;
 use super::{DenoiseOptions, Denoising};
 use crate::{
     error::RuntimeError,
+    loader::all_weights,
     model::{CacheType, Progress},
     session::DEFAULT_CONTEXT,
-    tower::load,
     vocabulary,
 };
 
@@ -58,24 +58,7 @@ impl Denoiser {
             canvas(&config, &catalog, &shape.canvas(true, false)).graph,
             reading(&config, &catalog, &shape),
         ];
-        let mut weights = Weights::new(&device);
-        let mut known: Vec<Origin> = Vec::new();
-        let bytes = |name: &str| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
-        let total = catalog.iter().map(|(name, _)| bytes(name)).sum();
-        let mut done = 0;
-        for (_, info) in lists.iter().flat_map(Graph::values) {
-            if info.origin.weight_name().is_none() || known.contains(&info.origin) {
-                continue;
-            }
-            load(&gguf, &mut weights, &info.origin, &info.ty, "").await?;
-            weights.settle().await?;
-            let tensors = info.origin.tensors(&info.ty);
-            done += tensors.iter().map(|(name, ..)| bytes(name)).sum::<u64>();
-            known.push(info.origin.clone());
-            if progress(Progress { done, total }).is_break() {
-                return Err(RuntimeError::Cancelled);
-            }
-        }
+        let weights = all_weights(&gguf, &device, &lists, progress).await?;
         let tokenizer = vocabulary::tokenizer(&gguf).ok();
         Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
     }
@@ -84,11 +67,15 @@ impl Denoiser {
     ///
     /// # Errors
     /// If the file is no such model.
-    pub fn memory_of_file(gguf: &Gguf, context: Option<usize>) -> Result<[u64; 3], RuntimeError> {
+    pub fn memory_of_file(
+        gguf: &Gguf,
+        context: Option<usize>,
+        cache: CacheType,
+    ) -> Result<[u64; 3], RuntimeError> {
         let config = DiffusionConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         let context = context.unwrap_or(DEFAULT_CONTEXT).min(config.decoder.context);
-        let shape = Shape::new(&config, context, CacheType::default());
+        let shape = Shape::new(&config, context, cache);
         let list = canvas(&config, &catalog, &shape.canvas(true, false)).graph;
         let states = list.values().filter_map(|(_, info)| match &info.origin {
             Origin::State(name) => Some((name.as_str(), state_bytes(&info.ty) as u64)),

@@ -38,9 +38,13 @@ pub struct Denoising {
 struct Outputs {
     numbers: Value,
     best: Value,
+    canvas: Value,
     entropy: Value,
     logits: Value,
 }
+
+/// Numbers of a step, its likeliest tokens, and the canvas behind it.
+type Watched = ([f32; 3], Vec<u32>, Vec<u32>);
 
 impl Denoising {
     pub(super) fn new(model: Denoiser, shape: Shape, memory: Memory) -> Self {
@@ -55,6 +59,18 @@ impl Denoising {
     /// Tokens that prompt and text may have together.
     pub fn context(&self) -> usize {
         self.shape.context
+    }
+
+    /// Forgets what was read.
+    pub fn restart(&mut self) {
+        self.filled = 0;
+    }
+
+    /// Bytes of caches and activations on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        let steps = self.steps.values().map(|(plan, _)| plan);
+        let plans = self.reading.iter().chain(steps);
+        self.memory.gpu_bytes() + plans.map(Plan::gpu_bytes).sum::<u64>()
     }
 
     /// Reads tokens: a prompt, or a block that is done.
@@ -114,10 +130,12 @@ impl Denoising {
                 uniform: random.uniforms(c),
                 noise: random.ids(c, vocabulary),
             };
-            let done = self.step(step > 1, &inputs, options.watch).await?;
-            let (entropy, changed, accepted) = (done.0[0], done.0[1] as usize, done.0[2] as usize);
+            let ([entropy, changed, accepted], tokens, kept) =
+                self.step(step > 1, &inputs, options.watch).await?;
+            let (changed, accepted) = (changed as usize, accepted as usize);
             same = if step > 1 && changed == 0 { same + 1 } else { 0 };
-            let told = Denoised { step, entropy, changed, accepted, tokens: done.1 };
+            let settled = tokens.iter().zip(&kept).map(|(best, kept)| best == kept).collect();
+            let told = Denoised { step, entropy, changed, accepted, tokens, settled };
             if each(&told).is_break() {
                 return Ok(None);
             }
@@ -147,22 +165,24 @@ impl Denoising {
         Ok(())
     }
 
-    /// One step: its numbers, and the likeliest tokens where they are watched.
+    /// One step: its numbers, and where they are watched, the likeliest tokens and the canvas behind the step.
     async fn step(
         &mut self,
         conditioned: bool,
         inputs: &StepInputs,
         watch: bool,
-    ) -> Result<([f32; 3], Vec<u32>), RuntimeError> {
+    ) -> Result<Watched, RuntimeError> {
         self.ready(conditioned, false).await?;
         let (plan, outputs) = &self.steps[&(conditioned, false)];
-        let wanted =
-            if watch { vec![outputs.numbers, outputs.best] } else { vec![outputs.numbers] };
+        let mut wanted = vec![outputs.numbers];
+        if watch {
+            wanted.extend([outputs.best, outputs.canvas]);
+        }
         let step = self.write_step(plan, inputs);
         match plan.run_reading(&step, &wanted).await?.wait().await?.as_slice() {
-            [Data::F32(numbers)] => Ok(([numbers[0], numbers[1], numbers[2]], Vec::new())),
-            [Data::F32(numbers), Data::U32(best)] => {
-                Ok(([numbers[0], numbers[1], numbers[2]], best.clone()))
+            [Data::F32(n)] => Ok(([n[0], n[1], n[2]], Vec::new(), Vec::new())),
+            [Data::F32(n), Data::U32(best), Data::U32(canvas)] => {
+                Ok(([n[0], n[1], n[2]], best.clone(), canvas.clone()))
             }
             other => panic!("a step makes numbers and ids, not {other:?}"),
         }
@@ -197,7 +217,7 @@ impl Denoising {
         self.write_places(plan);
         plan.write_ids(CanvasInputs::CANVAS, tokens.to_vec());
         let step = self.write_step(plan, inputs);
-        let Outputs { numbers, best, entropy, logits } = *outputs;
+        let Outputs { numbers, best, entropy, logits, .. } = *outputs;
         let data = plan.run_reading(&step, &[numbers, best, entropy, logits]).await?.wait().await?;
         let canvas = self.ids(CanvasInputs::CANVAS).await?;
         match <[Data; 4]>::try_from(data) {
@@ -212,9 +232,10 @@ impl Denoising {
         if !self.steps.contains_key(&(conditioned, traced)) {
             let (config, catalog) = (&self.model.0.config, &self.model.0.catalog);
             let pass = self.shape.canvas(conditioned, traced);
-            let Canvas { graph, numbers, best, entropy, logits } = canvas(config, catalog, &pass);
+            let made = canvas(config, catalog, &pass);
+            let Canvas { graph, numbers, best, canvas, entropy, logits } = made;
             let plan = Plan::new(graph, &self.model.0.weights, &mut self.memory).await?;
-            let outputs = Outputs { numbers, best, entropy, logits };
+            let outputs = Outputs { numbers, best, canvas, entropy, logits };
             self.steps.insert((conditioned, traced), (plan, outputs));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Prompts: a conversation in the model's own words, or plain text.
 
-use rullama_chat::{Conversation, ParserOptions, RenderOptions, Thinking, render};
-use rullama_tokenizer::{Span, Special};
+use rullama_chat::{Conversation, Family, ParserOptions, RenderOptions, Thinking, render};
+use rullama_tokenizer::{Span, Special, Tokenizer};
 
 use crate::{
     error::RuntimeError,
@@ -36,10 +36,13 @@ impl Prompt {
     /// # Errors
     /// If the model's vocabulary is broken.
     pub fn text(model: &Model, text: &str) -> Result<Self, RuntimeError> {
-        let tokenizer = model.tokenizer()?;
+        Ok(Self::plain(model.tokenizer()?, text))
+    }
+
+    pub(crate) fn plain(tokenizer: &Tokenizer, text: &str) -> Self {
         let mut tokens = tokenizer.encode(text, Special::None);
         tokens.splice(0..0, tokenizer.bos());
-        Ok(Self::tokens(tokens))
+        Self::tokens(tokens)
     }
 
     /// Tokens as they are; the answer is reported as it comes.
@@ -70,8 +73,17 @@ pub fn prompt_with(
     media: &[Perceived],
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
-    let rendered = render(conversation, RenderOptions::for_model(model.family()?))?;
-    let tokenizer = model.tokenizer()?;
+    rendered_prompt((model.tokenizer()?, model.family()?), conversation, media, options)
+}
+
+/// The same for whoever has a vocabulary and a template.
+pub(crate) fn rendered_prompt(
+    (tokenizer, family): (&Tokenizer, Family),
+    conversation: &Conversation,
+    media: &[Perceived],
+    options: ChatOptions,
+) -> Result<Prompt, RuntimeError> {
+    let rendered = render(conversation, RenderOptions::for_model(family))?;
     let (spans, media) = spread(&rendered, media, tokenizer)?;
     let spans: Vec<Span<'_>> = spans
         .iter()

@@ -1,34 +1,29 @@
 //! From a file to weights on a device, piece by piece.
 
-use std::{collections::HashSet, ops::ControlFlow};
+use std::collections::HashSet;
 
 use rullama_engine::{
     EngineError,
     executor::{Device, Weights},
-    gpu::Fence,
     graph::{Element, Graph, Origin, Type},
 };
-use rullama_gguf::{DType, Gguf, TensorInfo};
+use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
     gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_list},
 };
-use sha2::{Digest, Sha256};
 
 use super::{CacheType, Inner, memory::MemoryUse, warm::warm};
-use crate::{error::RuntimeError, vocabulary};
+use crate::{
+    error::RuntimeError,
+    loader::{Loader, OnProgress, place},
+    vocabulary,
+};
 
 /// The table of per-layer inputs, in the models that have one.
 pub(super) const TABLE: &str = "per_layer_token_embd.weight";
 /// Divisors of the global layers' frequencies.
 const ROPE_FACTORS: &str = "rope_freqs.weight";
-/// Pieces start at multiples of this many rows.
-const ROW_STEP: u64 = 4;
-/// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
-/// has work while we wait.
-const QUEUED: u64 = 32 << 20;
-/// How much of each tensor goes into the fingerprint.
-const FINGERPRINT_BYTES: usize = 4096;
 
 /// How to load.
 #[derive(Debug, Clone, Default)]
@@ -57,17 +52,6 @@ pub enum TablePlace {
     /// On the GPU.
     Gpu,
 }
-
-/// How far loading is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes read.
-    pub done: u64,
-    /// Bytes to read.
-    pub total: u64,
-}
-
-type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 pub(super) async fn load(
     gguf: Gguf,
@@ -111,18 +95,14 @@ pub(super) async fn load(
         }
     }
     wants.retain(|(origin, _)| table_resident || !is_table(origin));
-    let tensors = wants.iter().flat_map(|(origin, ty)| origin.tensors(ty));
-    let bytes = |name: &str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
-    let total = tensors.map(|(name, ..)| bytes(name)).sum();
-    let hash = Sha256::new();
-    let mut loader = Loader { gguf: &gguf, progress, done: 0, total, hash, queued: 0, mark: None };
+    let mut loader = Loader::new(&gguf, &wants, progress);
     for (origin, ty) in wants {
         let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
-        for (name, first, ty) in origin.tensors(ty) {
-            loader.tensor(place, origin, Rows { name, first, ty: &ty }).await?;
-        }
+        // The table may or may not be loaded, so it is no part of the fingerprint.
+        let counts = !is_table(origin);
+        loader.weight(place, origin, ty, counts).await?;
     }
-    let fingerprint = loader.hash.finalize().into();
+    let fingerprint = loader.fingerprint();
     weights.settle().await?;
     Ok(Inner {
         gguf: gguf.into(),
@@ -179,87 +159,6 @@ fn is_among(tensors: &HashSet<String>, origin: &Origin) -> bool {
 
 fn is_table(origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if name == TABLE)
-}
-
-/// Where a weight begins: its part of the model, and the place in that file.
-fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> (usize, u64) {
-    let tensors = origin.tensors(ty);
-    let places = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
-    places.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
-}
-
-/// A tensor and where its rows begin in its weight.
-struct Rows<'a> {
-    name: &'a str,
-    first: usize,
-    ty: &'a Type,
-}
-
-struct Loader<'a> {
-    gguf: &'a Gguf,
-    progress: OnProgress<'a>,
-    done: u64,
-    total: u64,
-    hash: Sha256,
-    queued: u64,
-    /// Behind all but the last bytes that were queued.
-    mark: Option<Fence>,
-}
-
-impl Loader<'_> {
-    /// Brings one tensor to where it is wanted.
-    async fn tensor(
-        &mut self,
-        weights: &mut Weights,
-        origin: &Origin,
-        Rows { name, first: offset, ty }: Rows<'_>,
-    ) -> Result<(), RuntimeError> {
-        let tensor = self.gguf.tensor(name).expect("the catalogue was made from this file");
-        // The table may or may not be loaded, so it is no part of the fingerprint.
-        let counts = !is_table(origin);
-        if counts {
-            self.hash.update(name);
-        }
-        if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
-            let numbers = self.gguf.rows_f32(tensor, 0..tensor.rows()).await?;
-            let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-            weights.write(origin, name, offset, bytes.into())?;
-            return self.report(tensor.nbytes());
-        }
-        let rows = (weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
-        let rows = rows.next_multiple_of(ROW_STEP).min(tensor.rows());
-        let mut first = 0;
-        while first < tensor.rows() {
-            let end = (first + rows).min(tensor.rows());
-            let bytes = self.gguf.read_rows(tensor, first..end).await?;
-            if first == 0 && counts {
-                self.hash.update(&bytes[..bytes.len().min(FINGERPRINT_BYTES)]);
-            }
-            let length = bytes.len() as u64;
-            // Fits: the tensor's rows were checked against its shape.
-            let row = offset + usize::try_from(first).unwrap_or(0);
-            weights.write(origin, name, row, bytes)?;
-            self.queued += length;
-            if self.queued >= QUEUED {
-                let before = std::mem::replace(&mut self.mark, weights.fence()?);
-                if let Some(mark) = before {
-                    mark.wait().await?;
-                }
-                self.queued = 0;
-            }
-            self.report(length)?;
-            first = end;
-        }
-        Ok(())
-    }
-
-    fn report(&mut self, bytes: u64) -> Result<(), RuntimeError> {
-        self.done += bytes;
-        match (self.progress)(Progress { done: self.done, total: self.total }) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(RuntimeError::Cancelled),
-        }
-    }
 }
 
 /// The file's divisors, or the family's: the first quarter of the pairs turns, the others stand still.

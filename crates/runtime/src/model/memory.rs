@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// Bytes a model and one session take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryUse {
     /// Weights on the GPU, without the table of per-layer inputs.
     pub weights: u64,
@@ -140,17 +140,29 @@ impl MemoryUse {
             TablePlace::Host => false,
             TablePlace::Auto => fits(true) && (gpu.is_discrete() || options.gpu_budget.is_some()),
         };
-        if fits(wanted) {
-            return Ok(wanted);
+        if fits(wanted) { Ok(wanted) } else { Err(self.too_much(wanted, options)) }
+    }
+
+    /// Refuses a model without a table of per-layer inputs that needs more than it may use.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn check_budget(&self, options: &LoadOptions) -> Result<(), RuntimeError> {
+        match options.gpu_budget {
+            Some(budget) if self.gpu(false) > budget => Err(self.too_much(false, options)),
+            _ => Ok(()),
         }
-        Err(RuntimeError::DoesNotFit {
-            need: self.gpu(wanted),
-            weights: self.weights + if wanted { self.table } else { 0 },
+    }
+
+    fn too_much(&self, with_table: bool, options: &LoadOptions) -> RuntimeError {
+        RuntimeError::DoesNotFit {
+            need: self.gpu(with_table),
+            weights: self.weights + if with_table { self.table } else { 0 },
             caches: self.caches,
             work: self.work,
             context: self.context,
             budget: options.gpu_budget.unwrap_or(u64::MAX),
-        })
+        }
     }
 }
 

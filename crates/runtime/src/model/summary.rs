@@ -3,7 +3,10 @@
 use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, gemma4::Config};
 
-use super::{LoadOptions, MemoryUse};
+use super::{
+    LoadOptions, MemoryUse,
+    kind::{ModelKind, Sizes},
+};
 use crate::{
     error::RuntimeError,
     options::{OptionWarning, SamplingOptions},
@@ -13,6 +16,8 @@ use crate::{
 /// A model as its file's header shows it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
+    /// What sort of model it is.
+    pub kind: ModelKind,
     /// What the file calls it.
     pub title: Option<String>,
     /// The family.
@@ -41,8 +46,10 @@ impl Summary {
     /// # Errors
     /// If it is no model we can run.
     pub fn of(gguf: &Gguf) -> Result<Self, RuntimeError> {
-        let config = Config::of_file(gguf)?;
+        let kind = ModelKind::of(gguf);
+        let Sizes { layers, vocabulary, context } = kind.sizes(gguf)?;
         Ok(Self {
+            kind,
             title: gguf.str("general.name").ok().map(Into::into),
             architecture: gguf.str("general.architecture")?.into(),
             parameters: gguf
@@ -52,11 +59,11 @@ impl Summary {
                 .fold(0, u64::saturating_add),
             quantization: most_common(gguf.tensors()),
             file_bytes: gguf.tensors().iter().map(|t| t.offset() + t.nbytes()).max().unwrap_or(0),
-            layers: config.layers.len(),
-            vocabulary: config.vocabulary,
-            trained_context: config.context,
+            layers,
+            vocabulary,
+            trained_context: context,
             // Every template of the family has a switch for it.
-            thinking: vocabulary::family(gguf).is_ok(),
+            thinking: kind.chats() && vocabulary::family(gguf).is_ok(),
             sampling: hinted_options(gguf).0,
         })
     }
@@ -68,6 +75,9 @@ impl MemoryUse {
     /// # Errors
     /// If it is no model we can run.
     pub fn of_file(gguf: &Gguf, options: &LoadOptions) -> Result<Self, RuntimeError> {
+        if let Some(memory) = ModelKind::of(gguf).relative_memory(gguf, options)? {
+            return Ok(memory);
+        }
         let config = Config::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;

@@ -7,7 +7,8 @@ use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     Denoiser,
-    denoise::{Block, DenoiseOptions, Denoised, StepInputs},
+    denoise::{Block, DenoiseOptions, Denoised, StepInputs, WriteOptions, Writing, Written},
+    generate::{Event, Finish, Prompt},
     model::CacheType,
 };
 use rullama_source::MemorySource;
@@ -101,6 +102,63 @@ fn seeds_give_the_same_text_and_others_another() {
     assert_ne!(one[0], one[1], "blocks draw numbers of their own");
     assert_eq!(steps[3].tokens, one[0].tokens, "a block is the likeliest tokens of its last step");
     assert!(steps.iter().all(|step| step.accepted > 0 && step.entropy > 0.0), "{steps:?}");
+}
+
+#[test]
+fn places_that_settle_are_told() {
+    let model = model(&Device::Cpu);
+    let mut options = DenoiseOptions { watch: true, ..model.options(1) };
+    options.settle.steps = 3;
+    // So much doubt is allowed that every place keeps what was drawn.
+    options.settle.entropy_bound = 1e6;
+    for step in written(&model, &options, 1).1 {
+        assert_eq!((step.accepted, step.settled.len()), (24, 24));
+        assert!(step.settled.contains(&true), "some draws are the likeliest tokens: {step:?}");
+    }
+    options.watch = false;
+    let unwatched = written(&model, &options, 1).1;
+    assert!(unwatched.iter().all(|step| step.settled.is_empty() && step.tokens.is_empty()));
+}
+
+/// An answer to the golden prompt: its text, how it ended, what it took.
+fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
+    let mut session = model.session(Some(160), CacheType::F16).expect("a session");
+    let prompt = Prompt::tokens(Golden::at("diffusion/golden.safetensors").ids("prompt"));
+    let writing = Writing::begin(&mut session, model, &prompt, limits);
+    let mut writing = block_on(writing).expect("the prompt is read");
+    let mut text = String::new();
+    loop {
+        let more = block_on(writing.block(&mut |_| ControlFlow::Continue(()))).expect("a block");
+        while let Some(event) = writing.ready() {
+            match event {
+                Event::Text(said) => text.push_str(&said),
+                Event::Done(done) => {
+                    assert!(!more, "nothing comes behind the end");
+                    assert_eq!(done.answer_tokens, writing.written().tokens);
+                    return (text, done.finish, writing.written());
+                }
+                other => panic!("plain text has no {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_end_where_they_shall() {
+    let model = model(&Device::Cpu);
+    let mut denoise = model.options(1);
+    denoise.settle.steps = 2;
+    let limits = WriteOptions { denoise, blocks: 2, tokens: None, stops: Vec::new() };
+    let (whole, finish, took) = answer(&model, limits.clone());
+    assert_eq!((finish, took), (Finish::Length, Written { blocks: 2, steps: 4, tokens: 48 }));
+    let (short, finish, took) = answer(&model, WriteOptions { tokens: Some(30), ..limits.clone() });
+    assert_eq!((finish, took.tokens, took.blocks), (Finish::Length, 30, 2));
+    assert!(whole.starts_with(&short) && short.len() < whole.len(), "{short}");
+    let many = WriteOptions { blocks: 99, ..limits.clone() };
+    assert_eq!(answer(&model, many).1, Finish::Context, "the context is full before");
+    let middle: String = whole.chars().skip(9).take(4).collect();
+    let (stopped, finish, _) = answer(&model, WriteOptions { stops: vec![middle], ..limits });
+    assert_eq!((finish, stopped.chars().count()), (Finish::Stop, 9), "{stopped}");
 }
 
 #[test]

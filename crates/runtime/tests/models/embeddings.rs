@@ -1,12 +1,12 @@
 //! Vectors of texts against the reference, alone and beside others.
 
-use std::rc::Rc;
+use std::{ops::ControlFlow, rc::Rc};
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::{Gguf, Value, Writer};
 use rullama_runtime::{
-    Embedder,
+    Embedder, RuntimeError,
     embedder::{EmbedOptions, EmbeddingPrompt},
     vocabulary,
 };
@@ -50,8 +50,12 @@ fn legacy() -> Gguf {
     open(written.finish().expect("a file"))
 }
 
+fn loaded(gguf: &Gguf, device: &Device) -> Result<Embedder, RuntimeError> {
+    block_on(Embedder::load(gguf, device.clone(), &mut |_| ControlFlow::Continue(())))
+}
+
 fn embedder(gguf: &Gguf, device: &Device) -> Embedder {
-    block_on(Embedder::load(gguf, device.clone())).expect("the encoder loads")
+    loaded(gguf, device).expect("the encoder loads")
 }
 
 fn check_close(made: &[f32], wanted: &[f32], what: &str) {
@@ -125,6 +129,6 @@ fn scores_cut_words_as_merges_do() {
 
 #[test]
 fn other_models_are_refused() {
-    let error = block_on(Embedder::load(&open(golden("gguf/micro-dense-BF16.gguf")), Device::Cpu));
+    let error = loaded(&open(golden("gguf/micro-dense-BF16.gguf")), &Device::Cpu);
     assert!(error.expect_err("no encoder").to_string().contains("give an EmbeddingGemma"));
 }

@@ -5,7 +5,10 @@ use std::{ops::ControlFlow, rc::Rc};
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::{DType, Gguf, TensorInfo, Writer};
-use rullama_runtime::{Model, model::LoadOptions};
+use rullama_runtime::{
+    Model,
+    model::{LoadOptions, MemoryUse, ModelKind, Summary},
+};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 
@@ -121,4 +124,28 @@ fn a_split_model_is_the_whole_one() {
         first.join(parts).expect("parts of one model")
     };
     check_same(file);
+}
+
+#[test]
+fn every_kind_is_known_and_measured_before_it_is_loaded() {
+    for (file, kind, context) in [
+        ("gguf/micro-e2b-Q8_0.gguf", ModelKind::Decoder, true),
+        ("embedding/first-BF16.gguf", ModelKind::Embedding, true),
+        ("embedding/second-BF16.gguf", ModelKind::Embedding, true),
+        ("diffusion/micro-diffusion-BF16.gguf", ModelKind::Diffusion, true),
+        // Its model's context counts.
+        ("assistant/micro-assistant-BF16.gguf", ModelKind::Drafter, false),
+    ] {
+        let gguf = open(file, golden(file));
+        let summary = Summary::of(&gguf).expect("a summary");
+        assert_eq!((ModelKind::of(&gguf), summary.kind), (kind, kind), "{file}");
+        assert!(summary.layers > 1 && summary.vocabulary == 640, "{file}: {summary:?}");
+        assert!(summary.trained_context > 0 || !context, "{file}: {summary:?}");
+        assert_eq!(summary.thinking, kind.chats(), "{file}");
+        let options = LoadOptions { gpu_budget: Some(1000), ..LoadOptions::default() };
+        let memory = MemoryUse::of_file(&gguf, &options).expect("an estimate");
+        assert!(memory.weights > 50_000 && memory.gpu(false) >= memory.weights, "{file}");
+        assert_eq!(memory.caches > 0, kind.chats(), "{file}");
+        assert!(memory.check_budget(&options).is_err(), "{file} does not fit into a kilobyte");
+    }
 }

@@ -1,12 +1,14 @@
 // The sampling settings: their names, ranges and what they do. Absent means the model's own default.
 
-import type { SamplingOptions } from "rullama";
+import type { SamplingOptions, SettleOptions } from "rullama";
+
+export type SettleName = "steps" | "entropyBound" | "blocks";
 
 export type FieldName =
   "temperature" | "topK" | "topP" | "minP" | "repeatPenalty" | "presencePenalty" | "maxTokens" | "seed";
 
-export interface Field {
-  name: FieldName;
+export interface Field<Name extends string = FieldName> {
+  name: Name;
   label: string;
   help: string;
   least: number;
@@ -15,10 +17,15 @@ export interface Field {
   whole: boolean;
 }
 
-const field = (name: FieldName, label: string, help: string, range: [number, number, number]): Field => {
+function field<Name extends string>(
+  name: Name,
+  label: string,
+  help: string,
+  range: [number, number, number],
+): Field<Name> {
   const [least, most, step] = range;
   return { name, label, help, least, most, step, whole: step === 1 };
-};
+}
 
 export const FIELDS: readonly Field[] = [
   field("temperature", "Temperature", "0 always takes the likeliest word; higher is more surprising.", [0, 2, 0.05]),
@@ -31,6 +38,18 @@ export const FIELDS: readonly Field[] = [
   field("seed", "Seed", "The same seed gives the same answer; empty is a new one each time.", [0, 4_294_967_295, 1]),
 ];
 
+/** How blocks of a DiffusionGemma settle. */
+export const SETTLE_FIELDS: readonly Field<SettleName>[] = [
+  field("steps", "Steps", "A block settles within so many; fewer are faster and worse.", [1, 256, 1]),
+  field(
+    "entropyBound",
+    "Entropy bound",
+    "Doubt, in nats, that a step may accept; more is faster and worse.",
+    [0, 10, 0.01],
+  ),
+  field("blocks", "Blocks", "Longest answer in blocks, which have 256 tokens.", [1, 1024, 1]),
+];
+
 export type Sampling = Pick<SamplingOptions, FieldName>;
 
 /** A number inside a field's range, or nothing. */
@@ -41,10 +60,16 @@ export function within(field: Pick<Field, "least" | "most" | "whole">, value: un
 }
 
 /** The settings of an unknown value that make sense. */
-export function readSampling(value: unknown): Sampling {
-  const result: Sampling = {};
+export const readSampling = (value: unknown): Sampling => readFields(FIELDS, value);
+export const readSettle = (value: unknown): SettleOptions => readFields(SETTLE_FIELDS, value);
+
+function readFields<Name extends string>(
+  fields: readonly Field<Name>[],
+  value: unknown,
+): Partial<Record<Name, number>> {
+  const result: Partial<Record<Name, number>> = {};
   if (typeof value !== "object" || value === null) return result;
-  for (const field of FIELDS) {
+  for (const field of fields) {
     const number = within(field, (value as Record<string, unknown>)[field.name]);
     if (number !== undefined) result[field.name] = number;
   }

@@ -1,6 +1,6 @@
 // The answer that is being written: asks the model, shows and saves what comes, and says how it ended.
 
-import type { GenerateEvent, GenerateOptions } from "rullama";
+import type { CanvasToken, GenerateEvent, GenerateOptions, SettleStep } from "rullama";
 import type { Attachment } from "../lib/attachments.js";
 import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe } from "../lib/failures.js";
@@ -25,6 +25,8 @@ class Answer {
   turn = $state<string>();
   phase = $state<"reading" | "thinking" | "writing">("reading");
   read = $state<{ done: number; total: number }>();
+  /** The block that settles, of models whose do. */
+  canvas = $state.raw<SettleStep & { tokens?: CanvasToken[] }>();
   #abort: AbortController | undefined;
 
   constructor() {
@@ -42,7 +44,7 @@ class Answer {
 
   /** Says something and waits for the answer. */
   async send(text: string, attachments: Attachment[] = []): Promise<void> {
-    if (this.busy || !model.api) return;
+    if (this.busy || !model.chats) return;
     const turn = await chats().add({ role: "user", content: text, ...(attachments.length ? { attachments } : {}) });
     // A first message gives a conversation its address, if it is still the one that is shown.
     const { page, id } = route.current;
@@ -52,7 +54,7 @@ class Answer {
 
   /** Says something else in a turn's place; what was said before stays as a branch. */
   async edit(turn: Turn, text: string): Promise<void> {
-    if (this.busy || !model.api) return;
+    if (this.busy || !model.chats) return;
     const kept = turn.attachments ? { attachments: turn.attachments } : {};
     const edited = await chats().add({ role: "user", content: text, ...kept }, turn.parent);
     await this.to(edited);
@@ -83,7 +85,7 @@ class Answer {
   /** Writes an answer to a turn. */
   async to(asked: Turn, leaveOut?: number): Promise<void> {
     const { api, choice } = model;
-    if (this.busy || !api) return;
+    if (this.busy || !api || !model.chats) return;
     const { turns, current, draftSystem } = chats();
     const path = branch(turns, asked.id);
     const leftOut = leaveOut ?? path.findLast((turn) => turn.role === "assistant")?.leftOut ?? 0;
@@ -109,6 +111,7 @@ class Answer {
       else notices.show(`The message could not be saved: ${describe(error).detail ?? "storage does not work"}`);
     } finally {
       this.turn = undefined;
+      this.canvas = undefined;
       if (turn) {
         await chats()
           .save(turn)
@@ -120,7 +123,11 @@ class Answer {
 
   #options(): GenerateOptions {
     const think = settings.think && model.info?.thinking === true;
-    return { ...$state.snapshot(settings.sampling), think, signal: this.#abort?.signal };
+    const options = { ...$state.snapshot(settings.sampling), think, signal: this.#abort?.signal };
+    if (model.info?.kind !== "diffusion") return options;
+    // Words that change all the time are motion, too.
+    const canvas = settings.watch && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+    return { ...options, ...$state.snapshot(settings.settle), canvas };
   }
 
   async #follow(turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {
@@ -140,8 +147,13 @@ class Answer {
     try {
       for await (const event of events) {
         if (event.type === "prefill") this.read = { done: event.done, total: event.total };
-        else if (event.type === "text") {
+        else if (event.type === "canvas" || event.type === "step") {
           this.phase = "writing";
+          this.canvas = event;
+          continue;
+        } else if (event.type === "text") {
+          this.phase = "writing";
+          this.canvas = undefined;
           content += event.text;
         } else if (event.type === "thinking") {
           this.phase = "thinking";

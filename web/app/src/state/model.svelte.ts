@@ -9,6 +9,8 @@ import { change, settings } from "./settings.svelte.js";
 export interface Choice {
   source: ModelSource;
   name: string;
+  /** A file of its drafter, where one was picked. */
+  drafter?: { source: ModelSource; name: string };
 }
 
 class Model {
@@ -23,9 +25,14 @@ class Model {
   leaving: () => void = () => {};
   #abort: AbortController | undefined;
 
-  /** Context and caches that differ from the settings take a reload. */
+  /** Whether it writes answers; others turn texts into vectors. */
+  get chats(): boolean {
+    return this.api !== undefined && this.info?.kind !== "embedding";
+  }
+
+  /** Context, caches and drafts that differ from the settings take a reload. */
   get outdated(): boolean {
-    return this.info !== undefined && this.#loadedWith !== `${settings.context} ${settings.cache}`;
+    return this.info !== undefined && this.#loadedWith !== wishes(this.choice, this.info);
   }
   #loadedWith = $state("");
 
@@ -45,6 +52,7 @@ class Model {
         context,
         cache,
         keep,
+        draft: draftOf(choice),
         signal: abort.signal,
         onProgress: (progress) => {
           if (this.#abort === abort) this.progress = progress;
@@ -55,7 +63,7 @@ class Model {
         return false;
       }
       this.#ready(api, choice);
-      this.#loadedWith = `${context} ${cache}`;
+      this.#loadedWith = wishes(choice, api.info);
       return true;
     } catch (error) {
       if (this.#abort === abort) this.#failed(error);
@@ -119,6 +127,19 @@ class Model {
     const { context, cache } = settings;
     return engine().inspect(choice.source, { context, cache, signal });
   }
+}
+
+/** What drafts for a model, in the engine's words. */
+function draftOf({ drafter }: Choice): ModelSource | undefined {
+  if (drafter) return drafter.source;
+  return settings.draft === "own" ? undefined : settings.draft;
+}
+
+/** The settings that only a load can change. */
+function wishes(choice: Choice | undefined, info: ModelInfo): string {
+  if (info.kind === "embedding") return "";
+  const drafts = info.kind === "decoder" ? (choice?.drafter?.name ?? settings.draft) : "";
+  return `${settings.context} ${settings.cache} ${drafts}`;
 }
 
 export const model = new Model();

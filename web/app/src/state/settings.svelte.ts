@@ -1,10 +1,16 @@
 // What the user chose, kept in this browser and shared by its tabs.
 
-import { readSampling, type Sampling } from "../lib/options.js";
+import type { SettleOptions } from "rullama";
+import { readSampling, readSettle, type Sampling } from "../lib/options.js";
 
 export interface Settings {
   theme: "system" | "light" | "dark";
   sampling: Sampling;
+  /** How blocks of models settle whose do, and whether that is shown. */
+  settle: SettleOptions;
+  watch: boolean;
+  /** What drafts for models: their own drafter, what was said before, or nothing. */
+  draft: "own" | "ngram" | "off";
   /** System prompt of conversations that have none of their own. */
   system: string;
   /** Let models think first, where they can. */
@@ -24,6 +30,9 @@ const KEY = "rullama-settings";
 export const defaults = (): Settings => ({
   theme: "system",
   sampling: {},
+  settle: {},
+  watch: true,
+  draft: "own",
   system: "",
   think: false,
   context: 4096,
@@ -43,6 +52,9 @@ export function parse(text: string | null): Settings {
   if (typeof value !== "object" || value === null) return settings;
   const from = value as Record<string, unknown>;
   settings.sampling = readSampling(from.sampling);
+  settings.settle = readSettle(from.settle);
+  if (typeof from.watch === "boolean") settings.watch = from.watch;
+  if (from.draft === "ngram" || from.draft === "off") settings.draft = from.draft;
   if (from.theme === "light" || from.theme === "dark") settings.theme = from.theme;
   if (typeof from.system === "string") settings.system = from.system;
   if (typeof from.think === "boolean") settings.think = from.think;

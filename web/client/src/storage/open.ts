@@ -33,7 +33,7 @@ export async function openModel(source: ModelSource, options: OpenOptions, tunin
   const host = options.host ?? self.location.origin;
   const address = addressOf(source, host);
   if (address === undefined) return openName(String(source), host, sha256, options, tuning);
-  return openRemote({ url: address.href, name: fileName(address), sha256 }, options, tuning);
+  return openRemote({ url: address.href, name: options.name ?? fileName(address), sha256 }, options, tuning);
 }
 
 /** Whether downloads can be kept here: private files need a secure context and are missing in some private windows. */

@@ -29,6 +29,8 @@ export interface OpenOptions {
   /** Bytes of the file that are here by now, of so many. Not called for what needs no download. */
   onDownload?: (have: number, total: number) => void;
   hash: HashPieces;
+  /** What to call a file behind an address; its own name by default. */
+  name?: string;
 }
 
 /** A model that can be read. */

@@ -60,6 +60,8 @@ pub struct Canvas {
     pub numbers: Value,
     /// The likeliest tokens, the state [`CanvasInputs::BEST`].
     pub best: Value,
+    /// The canvas behind the step, the state [`CanvasInputs::CANVAS`].
+    pub canvas: Value,
     /// Entropies `[c]`, kept where values are traced.
     pub entropy: Value,
     /// Logits `[c, v]`, kept where values are traced.
@@ -114,7 +116,7 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
     if pass.traced {
         [logits, places.entropy].into_iter().for_each(|value| b.graph.keep(value));
     }
-    Canvas { graph: b.graph, numbers, best, entropy: places.entropy, logits }
+    Canvas { graph: b.graph, numbers, best, canvas: ids, entropy: places.entropy, logits }
 }
 
 /// What enters the first layer: the canvas' tokens and what the step before thought of each place, normed.

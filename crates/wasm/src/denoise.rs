@@ -1,0 +1,261 @@
+//! Models that let blocks of text settle.
+
+use std::{cell::RefCell, ops::ControlFlow};
+
+use js_sys::Function;
+use rullama_chat::{Conversation, Message};
+use rullama_engine::executor;
+use rullama_runtime::{
+    denoise::{Denoised, USUAL_BLOCKS, WriteOptions, Writing},
+    generate::{ChatOptions, Prompt},
+    model::CacheType,
+    options::SamplingOptions,
+};
+use rullama_tokenizer::{Render, Tokenizer};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    device::Device,
+    error::Failure,
+    events::{self, Times},
+    header::{Header, Telling},
+    model::{Facts, decoded, encoded},
+    options::{Conversing, Load, parse},
+    session::{Script, now, seeded},
+    source::Thrown,
+};
+
+/// A model that denoises, on the GPU.
+#[wasm_bindgen]
+pub struct Denoiser {
+    inner: rullama_runtime::Denoiser,
+    facts: Facts,
+    context: usize,
+    cache: CacheType,
+    thrown: Thrown,
+}
+
+#[wasm_bindgen]
+impl Denoiser {
+    /// Loads a model onto a device, as `Model.load` does.
+    pub async fn load(
+        header: Header,
+        device: &Device,
+        options: String,
+        progress: Function,
+    ) -> Result<Self, JsValue> {
+        let Header { gguf, thrown } = header;
+        let load = async {
+            let load: Load = parse(&options)?;
+            let mut options = load.options();
+            let context = load.context_of(&gguf)?;
+            options.context = Some(context);
+            let facts = Facts::of(&gguf, &load, &options)?;
+            facts.check_budget(&options)?;
+            let telling = Telling::new(&progress);
+            let gpu = executor::Device::Gpu(device.gpu.clone());
+            let loaded =
+                rullama_runtime::Denoiser::load(gguf, gpu, &mut |told| telling.tell(told)).await;
+            let inner = loaded.map_err(|error| telling.failure(error))?;
+            Ok(Self { inner, facts, context, cache: options.cache, thrown: thrown.clone() })
+        };
+        Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
+    }
+
+    /// What it is and takes, as JSON.
+    pub fn info(&self) -> String {
+        let mut info = self.facts.loaded(self.context, self.inner.device().name(), false);
+        let defaults = self.inner.config().defaults;
+        info["canvas"] = json!(self.inner.config().canvas);
+        info["defaults"]["steps"] = json!(defaults.steps);
+        info["defaults"]["entropyBound"] = json!(defaults.entropy_bound);
+        info["defaults"]["blocks"] = json!(USUAL_BLOCKS);
+        info.to_string()
+    }
+
+    /// A text in the making: `{ context, cache }`.
+    pub fn session(&self, options: &str) -> Result<Denoising, JsValue> {
+        let wishes: Conversing = parse(options)?;
+        let options = wishes.options(self.context, self.cache);
+        let session = self.inner.session(options.context, options.cache).map_err(Failure::from)?;
+        Ok(Denoising {
+            inner: RefCell::new(Some(session)),
+            model: self.inner.clone(),
+            defaults: self.facts.defaults.clone(),
+            thrown: self.thrown.clone(),
+        })
+    }
+
+    /// Text as tokens, as `Model.tokenize` does.
+    pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
+        let tokenizer = self.inner.tokenizer().map_err(Failure::from)?;
+        Ok(encoded(tokenizer, text, special, bos))
+    }
+
+    /// Tokens as text, special ones included.
+    pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
+        Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
+    }
+
+    /// Bytes of weights on the GPU.
+    #[wasm_bindgen(js_name = gpuBytes)]
+    pub fn gpu_bytes(&self) -> f64 {
+        self.inner.gpu_bytes() as f64
+    }
+}
+
+/// A conversation with such a model: every answer reads all of it.
+#[wasm_bindgen]
+pub struct Denoising {
+    /// Out while a call works on it: calls wait for each other on the script's side.
+    inner: RefCell<Option<rullama_runtime::denoise::Denoising>>,
+    model: rullama_runtime::Denoiser,
+    defaults: SamplingOptions,
+    thrown: Thrown,
+}
+
+/// What to answer. One of `messages`, `text` and `ids` is given.
+#[derive(Deserialize)]
+struct Request {
+    messages: Option<Vec<Message>>,
+    #[serde(default)]
+    think: bool,
+    text: Option<String>,
+    ids: Option<Vec<u32>>,
+    /// In Ollama's words; of these count the seed, the most tokens and the stop texts.
+    #[serde(default)]
+    options: Value,
+    #[serde(default)]
+    settle: Settle,
+}
+
+/// How blocks settle; the file's own values where a field is missing.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Settle {
+    steps: Option<usize>,
+    entropy_bound: Option<f32>,
+    blocks: Option<usize>,
+    /// Whether the canvas is told after each step.
+    #[serde(default)]
+    canvas: bool,
+}
+
+impl Request {
+    fn prompt(&mut self, model: &rullama_runtime::Denoiser) -> Result<Prompt, Failure> {
+        if let Some(text) = &self.text {
+            return Ok(model.plain_prompt(text)?);
+        }
+        if let Some(ids) = self.ids.take() {
+            return Ok(Prompt::tokens(ids));
+        }
+        let messages = self.messages.take().unwrap_or_default();
+        let conversation =
+            Conversation { messages, thinking: self.think, ..Conversation::default() };
+        Ok(model.prompt(&conversation, ChatOptions::default())?)
+    }
+
+    fn options(
+        &self,
+        model: &rullama_runtime::Denoiser,
+        (sampling, seed): (SamplingOptions, u32),
+    ) -> WriteOptions {
+        let mut denoise = model.options(seed.into());
+        denoise.watch = self.settle.canvas;
+        denoise.settle.steps = self.settle.steps.unwrap_or(denoise.settle.steps).max(1);
+        let bound = self.settle.entropy_bound;
+        denoise.settle.entropy_bound = bound.unwrap_or(denoise.settle.entropy_bound);
+        let tokens = usize::try_from(sampling.num_predict).ok();
+        let blocks = self.settle.blocks.unwrap_or(USUAL_BLOCKS);
+        WriteOptions { denoise, blocks, tokens, stops: sampling.stop }
+    }
+}
+
+#[wasm_bindgen]
+impl Denoising {
+    /// Makes an answer, as `Session.generate` does; there are `canvas` events where they are asked for.
+    pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
+        let mut session = self.inner.borrow_mut().take().ok_or(Failure::Busy)?;
+        let outcome = self.answer(&mut session, &request, &each).await;
+        *self.inner.borrow_mut() = Some(session);
+        Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
+    }
+
+    /// Bytes of caches and activations on the GPU; nothing while it answers.
+    #[wasm_bindgen(js_name = gpuBytes)]
+    pub fn gpu_bytes(&self) -> f64 {
+        self.inner.borrow().as_ref().map_or(0, |session| session.gpu_bytes()) as f64
+    }
+}
+
+impl Denoising {
+    async fn answer(
+        &self,
+        session: &mut rullama_runtime::denoise::Denoising,
+        request: &str,
+        each: &Function,
+    ) -> Result<(), Failure> {
+        let start = now();
+        let mut request: Request = parse(request)?;
+        let (sampling, seed) = seeded(&self.defaults, &request.options)?;
+        let prompt = request.prompt(&self.model)?;
+        let options = request.options(&self.model, (sampling, seed));
+        let (steps, total) = (options.denoise.settle.steps, prompt.tokens.len());
+        let context = session.context();
+        let tokenizer = self.model.tokenizer()?;
+        let mut script = Script::new(each);
+        let mut times = Times { start, first: None, end: start };
+        let mut writing = Writing::begin(session, &self.model, &prompt, options).await?;
+        script.tell(&json!({ "type": "prefill", "done": total, "total": total }));
+        loop {
+            let block = writing.written().blocks;
+            let mut told = |step: &Denoised| {
+                times.first.get_or_insert_with(now);
+                let ends = script.tell(&progress(step, (block, steps), tokenizer));
+                if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            };
+            writing.block(&mut told).await?;
+            times.end = now();
+            while let Some(event) = writing.ready() {
+                match events::event(event, tokenizer) {
+                    Ok(event) => {
+                        script.tell(&event);
+                    }
+                    Err(done) => {
+                        let written = writing.written();
+                        let used = total + done.answer_tokens;
+                        let mut event = events::done(&done, times, seed, (used, context));
+                        event["usage"]["blocks"] = json!(written.blocks);
+                        event["usage"]["steps"] = json!(written.steps);
+                        script.tell(&event);
+                        return script.outcome();
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A step as a script is told of it: with the canvas up to where the text ends, where somebody watches.
+fn progress(step: &Denoised, (block, steps): (usize, usize), tokenizer: &Tokenizer) -> Value {
+    let mut event = json!({
+        "type": "step",
+        "block": block,
+        "step": step.step,
+        "steps": steps,
+        "entropy": step.entropy,
+        "accepted": step.accepted,
+    });
+    if !step.tokens.is_empty() {
+        let mut stream = tokenizer.stream(Render::Plain);
+        let places = step.tokens.iter().zip(&step.settled);
+        let tokens = places
+            .take_while(|(id, _)| !tokenizer.is_end(**id))
+            .map(|(id, settled)| json!({ "text": stream.push(*id), "settled": settled }));
+        event["type"] = json!("canvas");
+        event["tokens"] = tokens.collect();
+    }
+    event
+}

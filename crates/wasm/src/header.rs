@@ -1,0 +1,70 @@
+//! Files whose header was read: what sort of model they hold decides what they are loaded as.
+
+use std::{cell::RefCell, ops::ControlFlow};
+
+use js_sys::Function;
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    RuntimeError,
+    model::{ModelKind, Progress},
+};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    error::Failure,
+    source::{BytesOf, ScriptSource, Thrown},
+};
+
+/// A model's file; loading takes it.
+#[wasm_bindgen]
+pub struct Header {
+    pub(crate) gguf: Gguf,
+    pub(crate) thrown: Thrown,
+}
+
+#[wasm_bindgen]
+impl Header {
+    /// Reads the header of a file.
+    pub async fn open(file: BytesOf) -> Result<Self, JsValue> {
+        let (source, thrown) = ScriptSource::new(file);
+        let opened = Gguf::open(source).await.map_err(Failure::from);
+        let gguf = opened.map_err(|failure| thrown.or(failure))?;
+        Ok(Self { gguf, thrown })
+    }
+
+    /// `decoder`, `embedding`, `diffusion` or `drafter`.
+    pub fn kind(&self) -> String {
+        ModelKind::of(&self.gguf).name().into()
+    }
+}
+
+/// Tells a script how far loading is, and keeps what it threw.
+pub(crate) struct Telling<'a> {
+    progress: &'a Function,
+    threw: RefCell<Option<JsValue>>,
+}
+
+impl<'a> Telling<'a> {
+    pub(crate) fn new(progress: &'a Function) -> Self {
+        Self { progress, threw: RefCell::new(None) }
+    }
+
+    /// Bytes done and bytes in all; a true answer ends it.
+    pub(crate) fn tell(&self, Progress { done, total }: Progress) -> ControlFlow<()> {
+        let answer =
+            self.progress.call2(&JsValue::NULL, &(done as f64).into(), &(total as f64).into());
+        match answer {
+            Ok(stop) if stop.is_truthy() => ControlFlow::Break(()),
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                *self.threw.borrow_mut() = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Why loading failed: what the script threw, where that was the reason.
+    pub(crate) fn failure(&self, error: RuntimeError) -> Failure {
+        self.threw.take().map_or_else(|| error.into(), Failure::Script)
+    }
+}

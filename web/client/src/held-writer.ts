@@ -1,0 +1,98 @@
+// A model that answers, on this side of the boundary: its conversations.
+
+import { FreedError } from "./errors.js";
+import { type Around, OnDevice, quietly } from "./on-device.js";
+import type { AnswerRequest } from "./protocol.js";
+import type { GenerateEvent, MemoryReport, SessionOptions } from "./types.js";
+
+/** What the wasm's models that answer have in common. */
+interface Writes<S> {
+  session(options: string): S;
+  tokenize(text: string, special: boolean, bos: boolean): Uint32Array;
+  detokenize(ids: Uint32Array): string;
+  gpuBytes(): number;
+  free(): void;
+}
+
+interface Answers {
+  generate(request: string, each: (event: string) => boolean): Promise<void>;
+  gpuBytes(): number;
+  free(): void;
+}
+
+export class HeldWriter<M extends Writes<S>, S extends Answers> extends OnDevice {
+  private readonly sessions = new Map<number, S>();
+  private own: S | undefined;
+  private nextSession = 1;
+
+  constructor(
+    around: Around,
+    protected readonly model: M,
+  ) {
+    super(around);
+  }
+
+  async session(options: SessionOptions): Promise<number> {
+    return this.work(async () => {
+      const id = this.nextSession++;
+      this.sessions.set(id, this.model.session(JSON.stringify(options)));
+      return id;
+    });
+  }
+
+  /** The conversation of a number; without one, that which the model keeps for itself. */
+  protected find(id: number | undefined): S {
+    if (id === undefined) return (this.own ??= this.model.session("{}"));
+    const session = this.sessions.get(id);
+    if (!session) throw new FreedError("the session was freed");
+    return session;
+  }
+
+  answer(
+    session: number | undefined,
+    request: AnswerRequest,
+    onEvent: (event: GenerateEvent) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const each = (event: string): boolean => {
+      onEvent(JSON.parse(event) as GenerateEvent);
+      return signal?.aborted ?? false;
+    };
+    return this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
+  }
+
+  freeSession(id: number): Promise<void> {
+    return this.afterwards(async () => {
+      this.sessions.get(id)?.free();
+      this.sessions.delete(id);
+    });
+  }
+
+  async tokenize(text: string, special: boolean, bos: boolean): Promise<Uint32Array> {
+    if (this.gone) throw this.gone;
+    return this.model.tokenize(text, special, bos);
+  }
+
+  async detokenize(ids: Uint32Array): Promise<string> {
+    if (this.gone) throw this.gone;
+    return this.model.detokenize(ids);
+  }
+
+  memory(): MemoryReport {
+    if (this.gone) throw this.gone;
+    const all = this.all();
+    const caches = all.reduce((sum, session) => sum + session.gpuBytes(), 0);
+    return { gpu: this.model.gpuBytes() + caches, wasmHeap: this.around.heap(), sessions: all.length };
+  }
+
+  protected release(): void {
+    for (const session of this.all()) quietly(() => session.free());
+    this.sessions.clear();
+    this.own = undefined;
+    quietly(() => this.model.free());
+  }
+
+  private all(): S[] {
+    return [...this.sessions.values(), ...(this.own ? [this.own] : [])];
+  }
+}

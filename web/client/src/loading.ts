@@ -1,0 +1,116 @@
+// From a file to a model on a device: what sort of model it is decides what it becomes.
+
+import { openDevice } from "./device.js";
+import { RullamaError, rullamaError } from "./errors.js";
+import { HeldEmbedder } from "./held-embedder.js";
+import { HeldWriter } from "./held-writer.js";
+import { HeldModel } from "./held.js";
+import type { Around } from "./on-device.js";
+import type { PlainLoadOptions } from "./protocol.js";
+import type { Opened } from "./storage/index.js";
+import type { ModelInfo, ModelKind } from "./types.js";
+import { type BytesOf, Denoiser, type Denoising, Device, Embedder, Header, Model } from "./wasm/rullama.js";
+
+export type HeldDenoiser = HeldWriter<Denoiser, Denoising>;
+export type Held = HeldModel | HeldDenoiser | HeldEmbedder;
+
+/** A drafter, guesses from the text, or nothing. */
+export type Drafts = { from: "drafter"; opened: Opened; own: boolean } | { from: "ngram" } | undefined;
+
+export interface Loading {
+  opened: Opened;
+  drafts: Drafts;
+  options: PlainLoadOptions;
+  /** The options in the engine's words. */
+  words: string;
+  /** Told bytes done and bytes in all; true ends it. */
+  each: (done: number, total: number) => boolean;
+  heap: () => number;
+  /** What is waited for before it is handed out. */
+  verify: () => Promise<void>;
+}
+
+/** Loads a file and what drafts for it. */
+export async function loadHeld(loading: Loading): Promise<Held> {
+  const { opened, options, verify } = loading;
+  const header = await Header.open(readable(opened));
+  const kind = header.kind() as ModelKind;
+  if (kind === "drafter") {
+    header.free();
+    throw new RullamaError(
+      "unsupported_model",
+      `${opened.name} is a drafter: load the model it belongs to with { draft: … } and this file`,
+    );
+  }
+  const device = await openDevice(Device, options);
+  try {
+    const model = await loadKind(kind, header, device.engine, loading);
+    try {
+      const draft = model instanceof Model ? await draftFor(model, loading) : {};
+      await verify();
+      const around = { ...aroundOf(loading, model.info(), draft), device };
+      if (model instanceof Model) return new HeldModel(around, model);
+      if (model instanceof Embedder) return new HeldEmbedder(around, model);
+      return new HeldWriter(around, model);
+    } catch (error) {
+      model.free();
+      throw error;
+    }
+  } catch (error) {
+    device.engine.destroy();
+    device.engine.free();
+    throw error;
+  }
+}
+
+function loadKind(kind: ModelKind, header: Header, device: Device, { words, each }: Loading) {
+  if (kind === "embedding") return Embedder.load(header, device, words, each);
+  if (kind === "diffusion") return Denoiser.load(header, device, words, each);
+  return Model.load(header, device, words, each);
+}
+
+/** Gives a model what drafts for it. The one it comes with may be of no use: that is no reason not to answer. */
+async function draftFor(
+  model: Model,
+  { drafts, options: { draftTokens, draftAlways = false } }: Loading,
+): Promise<Pick<ModelInfo, "draft" | "draftProblem">> {
+  if (drafts === undefined) return {};
+  if (draftTokens !== undefined && !(Number.isInteger(draftTokens) && draftTokens >= 1 && draftTokens <= 7)) {
+    throw new RullamaError("bad_options", "draftTokens must be a number from 1 to 7");
+  }
+  if (drafts.from === "ngram") {
+    model.draftFromText(draftTokens, draftAlways);
+    return { draft: { from: "ngram" } };
+  }
+  const { opened, own } = drafts;
+  try {
+    await model.draft(await Header.open(readable(opened)), draftTokens, draftAlways);
+    await opened.verified;
+    return { draft: { from: "drafter", name: opened.name } };
+  } catch (error) {
+    if (!own) throw error;
+    return { draftProblem: `The model's own drafter is not used: ${rullamaError(error).message}` };
+  } finally {
+    opened.source.close();
+  }
+}
+
+function aroundOf(
+  { opened, heap }: Loading,
+  told: string,
+  draft: Pick<ModelInfo, "draft" | "draftProblem">,
+): Omit<Around, "device"> {
+  const system = opened.info?.system;
+  const info: ModelInfo = {
+    ...(JSON.parse(told) as Omit<ModelInfo, "name" | "system">),
+    name: opened.name,
+    ...(system ? { system } : {}),
+    ...draft,
+  };
+  return { info, verified: opened.verified, heap, closeSource: () => opened.source.close() };
+}
+
+/** What the engine reads from. */
+export function readable({ source, name }: Opened): BytesOf {
+  return { name, size: source.size, read: (offset: number, length: number) => source.read(offset, length) };
+}

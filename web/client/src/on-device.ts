@@ -1,0 +1,97 @@
+// Something loaded on this side of the boundary: its device, and the order of calls.
+
+import type { OpenDevice } from "./device.js";
+import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./errors.js";
+import { Queue } from "./queue.js";
+import type { MemoryReport, ModelInfo } from "./types.js";
+
+/** What comes with whatever is loaded. */
+export interface Around {
+  info: ModelInfo;
+  verified: Promise<void>;
+  device: OpenDevice;
+  /** Bytes of the wasm's memory. */
+  heap: () => number;
+  /** Called once, when it is freed. */
+  closeSource: () => void;
+}
+
+export abstract class OnDevice {
+  /** Settles when the device is lost without our doing. */
+  readonly lost: Promise<RullamaError>;
+  protected gone: RullamaError | undefined;
+  private readonly queue = new Queue();
+
+  constructor(protected readonly around: Around) {
+    this.lost = new Promise((resolve) => {
+      void around.device.browser.lost.then((info) => {
+        if (this.gone) return;
+        this.gone = new DeviceLostError(lossMessage(info));
+        resolve(this.gone);
+      });
+    });
+  }
+
+  get info(): ModelInfo {
+    return this.around.info;
+  }
+
+  get verified(): Promise<void> {
+    return this.around.verified;
+  }
+
+  abstract memory(): MemoryReport;
+
+  /** Frees what is on the wasm's side; nothing works there any more. */
+  protected abstract release(): void;
+
+  /** Work on the device, after what came before. */
+  protected work<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    return this.queue.run(async () => {
+      if (this.gone) throw this.gone;
+      const fails = this.lost.then((error) => {
+        throw error;
+      });
+      try {
+        // A promise of the engine may never settle once its device is gone.
+        return await Promise.race([job(), fails]);
+      } catch (error) {
+        throw this.gone ?? rullamaError(error);
+      }
+    }, signal);
+  }
+
+  /** Something that needs no device, after what came before. */
+  protected afterwards<T>(job: () => Promise<T>): Promise<T> {
+    return this.queue.run(job);
+  }
+
+  /** Frees everything, after what is under way. */
+  async free(): Promise<void> {
+    if (this.gone?.code === "freed") return;
+    const lost = this.gone !== undefined;
+    this.gone = new FreedError("the model was freed; load it again");
+    const release = async () => {
+      this.release();
+      quietly(() => this.around.device.engine.destroy());
+      quietly(() => this.around.device.engine.free());
+      this.around.closeSource();
+    };
+    // A call on a lost device may never end.
+    await (lost ? release() : this.queue.run(release));
+  }
+}
+
+/** What a call on a lost device still holds cannot be freed; its memory on the GPU is gone all the same. */
+export function quietly(free: () => void): void {
+  try {
+    free();
+  } catch {
+    // Nothing can be done, and nothing is lost.
+  }
+}
+
+function lossMessage(info: GPUDeviceLostInfo): string {
+  const why = info.message === "" ? info.reason : info.message;
+  return `The GPU device was lost (${why}): load the model again.`;
+}

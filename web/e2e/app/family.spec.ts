@@ -1,0 +1,131 @@
+// The decoder's relatives in the app: blocks that settle, texts searched by meaning, drafters.
+import { type Page } from "@playwright/test";
+import { PHONE, barriers, change, expect, overflow, say, test } from "./fixture.ts";
+
+const SERVED = [
+  { name: "gemma:chat", size: 3_000_000 },
+  { name: "diffusion:tiny", size: 3_000_000 },
+  { name: "embedding:tiny", size: 3_000_000 },
+];
+
+test.use({ fake: { served: SERVED } });
+
+async function choose(page: Page, name: string): Promise<void> {
+  await page.evaluate(() => (location.hash = "#/models"));
+  await page.getByRole("button", { name: `Choose ${name}` }).click();
+}
+
+async function load(page: Page, name: string): Promise<void> {
+  await choose(page, name);
+  await page.getByRole("button", { name: "Load", exact: true }).click();
+}
+
+async function ask(page: Page, text: string): Promise<void> {
+  const field = page.getByRole("textbox", { name: "Message", exact: true });
+  await field.fill(text);
+  await field.press("Enter");
+}
+
+test("a block settles in place, and its text replaces it", async ({ app }) => {
+  await load(app, "diffusion:tiny");
+  await change(app, { answer: "These words settle **slowly**.", word: 1500 });
+  await ask(app, "Settle");
+  const canvas = app.locator(".canvas");
+  await expect(canvas).toContainText("These words settle **slowly**.");
+  await expect(canvas.locator("span.settled").first()).toHaveText(/These/u);
+  await expect(app.getByText(/Settling: step \d of 48 at most/u)).toBeVisible();
+  expect(await barriers(app)).toEqual([]);
+  await change(app, { word: 2 });
+  await expect(app.locator(".markdown strong")).toHaveText("slowly");
+  await expect(canvas).toHaveCount(0);
+  await expect(app.getByText(/tokens\/s .* 4 steps/u)).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.asked?.options.canvas)).toBe(true);
+});
+
+test("settings of settling reach the model; who wants less motion sees steps alone", async ({ app }) => {
+  await app.emulateMedia({ reducedMotion: "reduce" });
+  await app.getByRole("link", { name: "Settings" }).click();
+  await app.getByLabel("Steps", { exact: true }).fill("12");
+  await app.getByLabel("Entropy bound").fill("0.5");
+  await app.getByLabel("Blocks").fill("2");
+  await app.getByLabel("Blocks").blur();
+  await load(app, "diffusion:tiny");
+  await say(app, "Settle");
+  const asked = await app.evaluate(() => window.fake?.asked?.options);
+  expect(asked).toMatchObject({ steps: 12, entropyBound: 0.5, blocks: 2, canvas: false });
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  test.describe(`in the ${scheme}, on a phone`, () => {
+    test.use({ scheme, viewport: PHONE });
+
+    test("texts are searched by meaning", async ({ app }) => {
+      await app.evaluate(() => (location.hash = "#/search"));
+      await expect(app.getByText(/an EmbeddingGemma, as a GGUF file/u)).toBeVisible();
+      await app
+        .getByLabel("Texts to search")
+        .fill("The whale swims.\n\nBread is baked in an oven.\n\nA fish swims too.");
+      await app.getByRole("button", { name: "Add" }).click();
+      await expect(app.getByText("3 passages, kept until")).toBeVisible();
+      await expect(app.getByRole("button", { name: "Search", exact: true })).toBeDisabled();
+      await load(app, "embedding:tiny");
+      await expect(app.getByRole("heading", { name: "Search texts" })).toBeVisible();
+      await app.getByLabel("What are you looking for?").fill("baked bread");
+      await app.getByRole("button", { name: "Search", exact: true }).click();
+      const found = app.getByRole("listitem");
+      await expect(found).toHaveCount(3);
+      await expect(found.first()).toContainText("Bread is baked in an oven.");
+      await expect(found.first()).toContainText("Pasted");
+      expect(await barriers(app)).toEqual([]);
+      expect(await overflow(app)).toBe(0);
+      await found.first().getByRole("button", { name: "Remove this passage" }).click();
+      await expect(found).toHaveCount(2);
+    });
+  });
+}
+
+test("text files are added, others are refused", async ({ app }) => {
+  await load(app, "embedding:tiny");
+  const files = [
+    { name: "notes.txt", mimeType: "text/plain", buffer: Buffer.from("One thing.\n\nAnother thing.") },
+    { name: "picture.bin", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2]) },
+  ];
+  await app.getByLabel("Open text files").setInputFiles(files);
+  await expect(app.getByText("2 passages, kept until")).toBeVisible();
+  await expect(app.getByText("picture.bin is not a text.")).toBeVisible();
+});
+
+test("a model that makes vectors does not chat, and says so", async ({ app }) => {
+  await load(app, "embedding:tiny");
+  await app.getByRole("button", { name: "New conversation" }).click();
+  await expect(app.getByRole("heading", { name: "embedding:tiny makes vectors of texts" })).toBeVisible();
+  await app.getByRole("main").getByRole("link", { name: "Search texts" }).click();
+  await expect(app.getByLabel("Texts to search")).toBeVisible();
+});
+
+test("drafts are chosen with the model, and what was accepted is shown", async ({ app }) => {
+  await choose(app, "gemma:chat");
+  await app.getByLabel("Drafts").selectOption("ngram");
+  expect(await barriers(app)).toEqual([]);
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await say(app, "Hello");
+  expect(await app.evaluate(() => window.fake?.loadedWith?.draft)).toBe("ngram");
+  await expect(app.getByText(/tokens\/s · 82 % of drafts accepted/u)).toBeVisible();
+  await app.getByRole("link", { name: "Models" }).click();
+  await expect(app.getByText("drafts from the conversation")).toBeVisible();
+});
+
+test("a drafter's own file says where it belongs, and is picked there", async ({ app }) => {
+  await app.evaluate(() => (location.hash = "#/models"));
+  const file = { name: "drafter.gguf", mimeType: "application/octet-stream", buffer: Buffer.from("GGUF") };
+  await app.getByLabel("Open a GGUF file").setInputFiles(file);
+  await expect(app.getByText("A drafter: it guesses for another model.", { exact: false })).toBeVisible();
+  await expect(app.getByRole("button", { name: "Load", exact: true })).toHaveCount(0);
+  await app.getByRole("button", { name: "Close" }).click();
+  await app.getByRole("button", { name: "Choose gemma:chat" }).click();
+  await app.getByLabel("Pick a drafter").setInputFiles(file);
+  await expect(app.getByLabel("Drafts")).toHaveValue("file");
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.loadedWith?.draft)).toBe("drafter.gguf");
+});
