@@ -1,6 +1,6 @@
 //! Models: looked at, loaded, asked for text and tokens.
 
-use std::{cell::Cell, ops::ControlFlow};
+use std::{cell::Cell, ops::ControlFlow, rc::Rc};
 
 use js_sys::Function;
 use rullama_engine::executor;
@@ -101,13 +101,25 @@ fn sampling(options: &SamplingOptions) -> Value {
     })
 }
 
+/// The architecture that files of towers alone are called by.
+const PROJECTOR: &str = "clip";
+
+/// Reads a model's header.
+async fn open(source: Rc<ScriptSource>) -> Result<Gguf, Failure> {
+    let gguf = Gguf::open(source).await?;
+    if gguf.str("general.architecture").is_ok_and(|name| name == PROJECTOR) {
+        return Err(Failure::Projector);
+    }
+    Ok(gguf)
+}
+
 /// Reads a model's header: what it is and what it takes, with and without the table of per-layer inputs, as JSON.
 #[wasm_bindgen]
 pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> {
     let (source, thrown) = ScriptSource::new(file);
     let look = async {
         let load: Load = parse(&options)?;
-        let gguf = Gguf::open(source).await?;
+        let gguf = open(source).await?;
         let facts = Facts::of(&gguf, &load, &load.options())?;
         let memory =
             json!({ "withTable": facts.memory(true), "withoutTable": facts.memory(false) });
@@ -128,7 +140,7 @@ impl Model {
         let (source, thrown) = ScriptSource::new(file);
         let load = async {
             let load: Load = parse(&options)?;
-            let gguf = Gguf::open(source).await?;
+            let gguf = open(source).await?;
             let mut options = load.options();
             let trained = Summary::of(&gguf)?.trained_context;
             let named = load.parameters.get("num_ctx").and_then(Value::as_u64);
@@ -205,6 +217,22 @@ impl Model {
         let medium = Sound::new(&samples, channels, rate).map(Medium::Sound);
         drop(samples);
         self.perceive(medium.map_err(Into::into)).await
+    }
+
+    /// A video of pictures that were seen, each shown from so many seconds on: one number for all of them.
+    pub fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
+        Ok(self.memory.film(pictures, seconds)?)
+    }
+
+    /// Takes the towers of a projector file, which come before those of the model's own.
+    pub fn attach(&self, projector: BytesOf) {
+        self.memory.attach(&self.inner, ScriptSource::with(projector, self.thrown.clone()));
+    }
+
+    /// Frees the towers; they are loaded again when something is to be perceived.
+    #[wasm_bindgen(js_name = freeTowers)]
+    pub fn free_towers(&self) {
+        self.memory.free_towers();
     }
 
     /// Forgets what a number stands for.

@@ -41,7 +41,7 @@ export interface Fake {
   quota?: number;
   /** What the last answer was asked with, for tests to look at. */
   asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
-  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep">;
+  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { projector?: string };
   loads?: number;
 }
 
@@ -79,6 +79,7 @@ const store = (models: StoredModel[]) => localStorage.setItem(STORED, JSON.strin
 function describe(source: ModelSource): FitReport {
   const name = nameOf(source);
   if (name.endsWith(".txt")) throw new FakeError("bad_file");
+  if (name.startsWith("mmproj")) throw new FakeError("projector");
   const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
   return {
     info: {
@@ -186,6 +187,8 @@ class FakeModel implements ModelApi {
     };
   }
 
+  async freeTowers() {}
+
   async free() {
     this.#freed = true;
   }
@@ -223,7 +226,8 @@ class FakeEngine implements EngineApi {
     const { info, memory } = describe(source);
     const step = fake.loadStep ?? 5;
     fake.loads = (fake.loads ?? 0) + 1;
-    fake.loadedWith = { context: options.context, cache: options.cache, keep: options.keep };
+    const { context, cache, keep, projector } = options;
+    fake.loadedWith = { context, cache, keep, ...(projector ? { projector: nameOf(projector) } : {}) };
     options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0 });
     for (let done = 0; done <= 10; done++) {
       await pause(step);

@@ -3,16 +3,24 @@
 import { deviceReport, openDevice } from "./device.js";
 import { CancelledError, FreedError, NetworkError, pack, rullamaError } from "./errors.js";
 import { fit } from "./fit.js";
-import { HeldModel } from "./held.js";
+import { HeldModel, type ModelFiles } from "./held.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { aborted } from "./queue.js";
 import { selfTest } from "./self-test.js";
 import { startHashing } from "./workers.js";
-import { ModelStorage, type Opened, hashInWorker, openModel, servedModels } from "./storage/index.js";
+import {
+  ModelStorage,
+  type OpenOptions,
+  type Opened,
+  hashInWorker,
+  layerOf,
+  openModel,
+  servedModels,
+} from "./storage/index.js";
 import type { FitReport, MemoryUse, ModelInfo, Progress } from "./types.js";
 import { startWasm } from "./wasm-file.js";
-import { Device, type InitOutput, Model, inspect } from "./wasm/rullama.js";
+import { type BytesOf, Device, type InitOutput, Model, inspect } from "./wasm/rullama.js";
 
 type Handlers = {
   [K in Kind]: (params: Requests[K]["params"], options: CallOptions<K>) => Promise<Requests[K]["result"]>;
@@ -67,6 +75,7 @@ export class Direct implements Transport {
     answer: ({ model, session, request }, { onEvent, signal }) =>
       this.find(model).answer(session, request, onEvent ?? (() => {}), signal),
     perceive: ({ model, medium }, { signal }) => this.find(model).perceive(medium, signal),
+    film: ({ model, pictures, seconds }) => this.find(model).film(pictures, seconds),
     forget: async ({ model, medium }) => this.models.get(model)?.forget(medium),
     tokens: ({ model, session }) => this.find(model).tokens(session),
     save: ({ model, session }) => this.find(model).save(session),
@@ -76,6 +85,7 @@ export class Direct implements Transport {
     detokenize: ({ model, ids }) => this.find(model).detokenize(ids),
     memory: async ({ model }) => this.find(model).memory(),
     bench: ({ model, ...request }, { signal }) => this.find(model).bench(request, signal),
+    freeTowers: ({ model }) => this.find(model).freeTowers(),
     freeModel: async ({ model }) => {
       const held = this.models.get(model);
       this.models.delete(model);
@@ -116,14 +126,12 @@ export class Direct implements Transport {
   private open(
     source: PlainSource,
     options: PlainLoadOptions,
-    signal?: AbortSignal,
-    onDownload?: (have: number, total: number) => void,
+    more: Pick<OpenOptions, "signal" | "onDownload" | "brief"> = {},
   ): Promise<Opened> {
     return openModel(source, {
       host: this.host(),
       ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
-      ...(signal === undefined ? {} : { signal }),
-      ...(onDownload === undefined ? {} : { onDownload }),
+      ...more,
       keep: options.keep ?? true,
       hash: hashInWorker(() => startHashing(this.settings.wasm)),
     });
@@ -132,7 +140,7 @@ export class Direct implements Transport {
   private async inspect(source: PlainSource, options: PlainLoadOptions, signal?: AbortSignal): Promise<FitReport> {
     await this.ready();
     // A look at the header is no reason to keep a file.
-    const opened = await this.open(source, { ...options, keep: false }, signal);
+    const opened = await this.open(source, { ...options, keep: false }, { signal, brief: true });
     try {
       const file = readable(opened);
       const found = JSON.parse(await inspect(file, engineOptions(options, opened))) as Inspected;
@@ -155,7 +163,8 @@ export class Direct implements Transport {
     const meter = new ProgressMeter((progress: Progress) => call.onEvent?.(progress));
     meter.phase("open");
     const exports = await this.ready();
-    const opened = await this.open(source, options, signal, (have, total) => meter.downloaded(have, total));
+    const onDownload = (have: number, total: number) => meter.downloaded(have, total);
+    const opened = await this.open(source, options, { signal, onDownload });
     // Whoever asks for `verified` hears of it.
     opened.verified.catch(() => {});
     opened.stored.catch(() => {});
@@ -173,7 +182,7 @@ export class Direct implements Transport {
           model.free();
           throw error;
         }
-        return this.hold(opened, model, device, exports);
+        return this.hold(opened, model, device, exports, options);
       } catch (error) {
         device.engine.destroy();
         device.engine.free();
@@ -204,6 +213,7 @@ export class Direct implements Transport {
     model: Model,
     device: Awaited<ReturnType<typeof openDevice>>,
     exports: InitOutput,
+    options: PlainLoadOptions,
   ): Requests["load"]["result"] {
     const system = opened.info?.system;
     const info: ModelInfo = {
@@ -212,14 +222,44 @@ export class Direct implements Transport {
       ...(system ? { system } : {}),
     };
     const heap = () => exports.memory.buffer.byteLength;
-    const held = new HeldModel(info, opened.verified, model, device, heap, () => opened.source.close());
+    const held = new HeldModel(info, opened.verified, model, device, heap, this.files(opened, options));
     const id = this.nextModel++;
     this.models.set(id, held);
     return { model: id, info };
   }
+
+  /** A loaded model's file, and that of its eyes and ears: as it was told, or the one its name brings. */
+  private files(opened: Opened, options: PlainLoadOptions): ModelFiles {
+    const { sha256: _models, projector: given, ...rest } = options;
+    const layer = opened.info && layerOf(opened.info, "projector", this.host());
+    const source = given ?? layer?.url;
+    const wishes = given === undefined && layer?.sha256 !== undefined ? { ...rest, sha256: layer.sha256 } : rest;
+    const closing = new AbortController();
+    return {
+      ...(source === undefined ? {} : { projector: () => this.openProjector(source, wishes, closing.signal) }),
+      close() {
+        opened.source.close();
+        closing.abort();
+      },
+    };
+  }
+
+  private async openProjector(source: PlainSource, options: PlainLoadOptions, signal: AbortSignal): Promise<BytesOf> {
+    const opened = await this.open(source, options, { signal });
+    signal.addEventListener("abort", () => opened.source.close(), { once: true });
+    opened.stored.catch(() => {});
+    try {
+      if ((options.verify ?? "before") === "before") await opened.verified;
+      else opened.verified.catch(() => {});
+    } catch (error) {
+      opened.source.close();
+      throw error;
+    }
+    return readable(opened);
+  }
 }
 
-function readable({ source, name }: Opened) {
+function readable({ source, name }: Opened): BytesOf {
   return { name, size: source.size, read: (offset: number, length: number) => source.read(offset, length) };
 }
 

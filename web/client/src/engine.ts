@@ -73,8 +73,9 @@ export class Engine implements EngineApi {
 }
 
 /** Without what cannot be posted. */
-function plainOptions({ onProgress: _onProgress, signal: _signal, ...plain }: LoadOptions): PlainLoadOptions {
-  return plain;
+function plainOptions(options: LoadOptions): PlainLoadOptions {
+  const { onProgress: _onProgress, signal: _signal, projector, ...plain } = options;
+  return projector === undefined ? plain : { ...plain, projector: plainSource(projector) };
 }
 
 /** Addresses as the page means them: a worker has another base. */

@@ -5,7 +5,15 @@ import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./
 import type { AnswerRequest, BenchRequest, PlainMedium } from "./protocol.js";
 import { Queue } from "./queue.js";
 import type { BenchResult, GenerateEvent, MemoryReport, ModelInfo, SessionOptions } from "./types.js";
-import type { Model, Session } from "./wasm/rullama.js";
+import type { BytesOf, Model, Session } from "./wasm/rullama.js";
+
+/** The files behind a model. */
+export interface ModelFiles {
+  /** Opens that of its eyes and ears, where it has one of its own. */
+  projector?: () => Promise<BytesOf>;
+  /** Called once, when the model is freed. */
+  close(): void;
+}
 
 export class HeldModel {
   /** Settles when the device is lost without our doing. */
@@ -14,6 +22,7 @@ export class HeldModel {
   private readonly sessions = new Map<number, Session>();
   private own: Session | undefined;
   private nextSession = 1;
+  private attached = false;
   private gone: RullamaError | undefined;
 
   constructor(
@@ -22,8 +31,7 @@ export class HeldModel {
     private readonly model: Model,
     private readonly device: OpenDevice,
     private readonly heap: () => number,
-    /** Called once, when it is freed. */
-    private readonly closeSource: () => void,
+    private readonly files: ModelFiles,
   ) {
     this.lost = new Promise((resolve) => {
       void device.browser.lost.then((info) => {
@@ -82,9 +90,30 @@ export class HeldModel {
   /** Looks at a picture or listens to a sound; its number stands for it in requests. */
   perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
     return this.work(async () => {
+      await this.attach();
       if (medium.kind === "sound") return this.model.hear(medium.samples, medium.channels, medium.rate);
       return this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
     }, signal);
+  }
+
+  /** A projector is opened when something is to be perceived. */
+  private async attach(): Promise<void> {
+    const { projector } = this.files;
+    if (this.attached || !projector) return;
+    this.model.attach(await projector());
+    this.attached = true;
+  }
+
+  film(pictures: number[], seconds: number[]): Promise<number> {
+    return this.work(async () => {
+      const video = this.model.film(Uint32Array.from(pictures), Float64Array.from(seconds));
+      for (const picture of pictures) this.model.forget(picture);
+      return video;
+    });
+  }
+
+  freeTowers(): Promise<void> {
+    return this.work(async () => this.model.freeTowers());
   }
 
   forget(medium: number): void {
@@ -160,7 +189,7 @@ export class HeldModel {
       quietly(() => this.model.free());
       quietly(() => this.device.engine.destroy());
       quietly(() => this.device.engine.free());
-      this.closeSource();
+      this.files.close();
     };
     // A call on a lost device may never end.
     await (lost ? release() : this.queue.run(release));

@@ -20,7 +20,7 @@ import type {
 export type PlainSource = string | Blob | FileSystemFileHandle;
 
 /** Options of a load that are plain data. */
-export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal">;
+export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "projector"> & { projector?: PlainSource };
 
 /** What to answer: one of `messages`, `text` and `ids`, and options in the engine's own words (see `sampling.ts`). */
 export interface AnswerRequest {
@@ -35,7 +35,7 @@ export interface AnswerRequest {
 }
 
 /** A part of a message without what it shows, which was perceived before. */
-export type EnginePart = { type: "text"; text: string } | { type: "image" } | { type: "audio" };
+export type EnginePart = { type: "text"; text: string } | { type: "image" | "audio" | "video" };
 
 export interface EngineMessage {
   role: string;
@@ -80,6 +80,8 @@ export interface Requests {
   answer: { params: { model: number; session?: number; request: AnswerRequest }; result: void; event: GenerateEvent };
   /** Looks or listens; the number stands for it in requests until it is forgotten. */
   perceive: { params: { model: number; medium: PlainMedium }; result: number; event: never };
+  /** Makes pictures that were perceived one video; their own numbers are forgotten. */
+  film: { params: { model: number; pictures: number[]; seconds: number[] }; result: number; event: never };
   forget: { params: { model: number; medium: number }; result: void; event: never };
   tokens: { params: { model: number; session: number }; result: Uint32Array; event: never };
   save: { params: { model: number; session: number }; result: Uint8Array; event: never };
@@ -93,6 +95,7 @@ export interface Requests {
   detokenize: { params: { model: number; ids: Uint32Array }; result: string; event: never };
   memory: { params: { model: number }; result: MemoryReport; event: never };
   bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
+  freeTowers: { params: { model: number }; result: void; event: never };
   freeModel: { params: { model: number }; result: void; event: never };
   served: { params: void; result: ServedModel[]; event: never };
   storage: { params: void; result: StorageReport; event: never };

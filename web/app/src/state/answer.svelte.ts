@@ -17,8 +17,8 @@ const SHOW_MS = 50;
 const SAVE_MS = 500;
 /** Tokens around each message that are not its text. */
 const TURN_TOKENS = 8;
-/** What a picture takes at most; a sound of eleven seconds takes as many. */
-const ATTACHMENT_TOKENS = 280;
+/** What a picture and a video take at most; a sound of eleven seconds takes as much as a picture. */
+const ATTACHMENT_TOKENS = { image: 280, audio: 280, video: 32 * 70 };
 
 class Answer {
   /** The turn that is being written, while there is one. */
@@ -72,7 +72,7 @@ class Answer {
     const path = branch(chats().turns, asked.id);
     const sizes: number[] = [];
     for (const one of path) {
-      const shown = (one.attachments?.length ?? 0) * ATTACHMENT_TOKENS;
+      const shown = (one.attachments ?? []).reduce((sum, { kind }) => sum + ATTACHMENT_TOKENS[kind], 0);
       sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS + shown);
     }
     // Half of the context, or whatever leaves out one exchange more.

@@ -9,6 +9,8 @@ import { change, settings } from "./settings.svelte.js";
 export interface Choice {
   source: ModelSource;
   name: string;
+  /** Its eyes and ears, where they are in a file of their own. */
+  projector?: File;
 }
 
 class Model {
@@ -45,6 +47,7 @@ class Model {
         context,
         cache,
         keep,
+        projector: choice.projector,
         signal: abort.signal,
         onProgress: (progress) => {
           if (this.#abort === abort) this.progress = progress;
