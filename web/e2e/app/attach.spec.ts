@@ -20,7 +20,7 @@ test("a picked picture and a sound are shown, sent, kept and exported", async ({
   await expect(app.getByRole("article").last()).toContainText("[image] [audio] What is this?");
   const asked = await app.evaluate(() => window.fake?.asked?.messages.at(-1)?.content);
   const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
-  expect(asked).toMatchObject([{ type: "image", image: data }, { type: "audio" }, { type: "text" }]);
+  expect(asked).toMatchObject([{ type: "image", image: data, tokens: 280 }, { type: "audio" }, { type: "text" }]);
   await app.reload();
   await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   const playable = article.locator("audio");

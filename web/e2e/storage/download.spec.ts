@@ -9,7 +9,9 @@ const PLACES: { thread: Thread; workers: boolean }[] = [
 ];
 
 for (const { thread, workers } of PLACES) {
-  test.describe(`in a ${thread}, the download ${workers ? "in a worker" : "there too"}`, () => {
+  // Where most run, and where there are no workers; the rest repeats it.
+  const tag = (thread === "worker") === workers ? [] : "@slow";
+  test.describe(`in a ${thread}, the download ${workers ? "in a worker" : "there too"}`, { tag }, () => {
     test.use({ thread });
 
     test("a download is kept, and read offline the next time", async ({ server, run, context }) => {

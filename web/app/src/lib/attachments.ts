@@ -1,6 +1,6 @@
 // Pictures, sounds and videos of messages. They are kept as `data:` addresses: these go into the database and into exported files as they are.
 
-import type { ContentPart } from "rullama";
+import type { ContentPart, PictureTokens } from "rullama";
 
 export interface Attachment {
   kind: "image" | "audio" | "video";
@@ -38,9 +38,9 @@ export async function attach(file: File): Promise<Attachment> {
 }
 
 /** What the model gets: pictures and sounds before the words about them. */
-export function partsOf(attachments: readonly Attachment[], text: string): ContentPart[] {
+export function partsOf(attachments: readonly Attachment[], text: string, tokens?: PictureTokens): ContentPart[] {
   const parts = attachments.map(({ kind, data }): ContentPart => {
-    if (kind === "image") return { type: "image", image: data };
+    if (kind === "image") return { type: "image", image: data, ...(tokens ? { tokens } : {}) };
     return kind === "audio" ? { type: "audio", audio: data } : { type: "video", video: data };
   });
   return text === "" ? parts : [...parts, { type: "text", text }];

@@ -1,5 +1,6 @@
 // What the user chose, kept in this browser and shared by its tabs.
 
+import type { PictureTokens } from "rullama";
 import { readSampling, type Sampling } from "../lib/options.js";
 
 export interface Settings {
@@ -9,6 +10,8 @@ export interface Settings {
   system: string;
   /** Let models think first, where they can. */
   think: boolean;
+  /** Most tokens of a picture. */
+  pictures: PictureTokens;
   /** Tokens of prompt and answer together. */
   context: number;
   cache: "f32" | "f16" | "q8";
@@ -19,6 +22,7 @@ export interface Settings {
 }
 
 export const CONTEXT = { least: 256, most: 262_144, whole: true };
+export const PICTURES: PictureTokens[] = [70, 140, 280, 560, 1120];
 const KEY = "rullama-settings";
 
 export const defaults = (): Settings => ({
@@ -26,6 +30,7 @@ export const defaults = (): Settings => ({
   sampling: {},
   system: "",
   think: false,
+  pictures: 280,
   context: 4096,
   cache: "f16",
   keep: true,
@@ -48,6 +53,7 @@ export function parse(text: string | null): Settings {
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
+  settings.pictures = PICTURES.find((tokens) => tokens === from.pictures) ?? settings.pictures;
   const { context } = from;
   if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
     settings.context = context;
