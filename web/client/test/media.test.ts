@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { RullamaError } from "../src/errors.js";
-import { fromBase64 } from "../src/fetched.js";
+import { blobOf, fromBase64 } from "../src/fetched.js";
 import { Perceptions, mediaOf } from "../src/media.js";
 import { messagesOf } from "../src/openai.js";
 import type { Transport } from "../src/protocol.js";
@@ -46,6 +46,15 @@ describe("parts of messages", () => {
     expect(messagesOf([{ role: "user", content: [text("a"), text("b")] }])).toEqual([{ role: "user", content: "ab" }]);
     const strange = [{ type: "file" }] as unknown as ContentPart[];
     expect(() => messagesOf([{ role: "user", content: strange }])).toThrow("file");
+  });
+
+  it("may be inside of addresses", async () => {
+    for (const head of ["data:audio/webm;codecs=opus;base64", "data:audio/webm;base64"]) {
+      const blob = await blobOf(`${head},AAEC`);
+      expect(blob.type).toBe("audio/webm");
+      expect(new Uint8Array(await blob.arrayBuffer())).toEqual(new Uint8Array([0, 1, 2]));
+    }
+    expect(await (await blobOf("data:,a%20b")).text()).toBe("a b");
   });
 
   it("are not believed to be base64", () => {
