@@ -1,15 +1,21 @@
-// End-to-end tests in the system's Chromium. `npx playwright test -c e2e [storage|client|app]` from `web/`. Those tagged `@slow`
-// repeat what others test in another thread or setting, or only measure: CI leaves them out.
+// End-to-end tests in the system's Chromium: `npx playwright test -c e2e [storage|client|app]` from `web/`. Those tagged `@slow`
+// repeat what others test in another thread or setting, or only measure: `cargo xtask test` leaves them out.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
   testDir: ".",
   globalSetup: "./global-setup.ts",
   outputDir: "results",
-  // SwiftShader fills a core or two while it compiles, and most tests wait most of the time.
+  // One for the package, which fills a core with a software GPU, and one for the rest, which mostly waits.
   workers: 2,
-  // A busy machine compiles kernels for SwiftShader for half a minute.
-  timeout: 180_000,
+  projects: [
+    // One after the other: they share a page whose kernels took half a minute to compile.
+    { name: "client", testDir: "client", workers: 1 },
+    { name: "storage", testDir: "storage" },
+    { name: "app", testDir: "app" },
+  ],
+  // A busy machine compiles kernels for minutes.
+  timeout: 300_000,
   expect: { timeout: 20_000 },
   forbidOnly: true,
   reporter: [["list"]],

@@ -100,6 +100,7 @@ fn hint(architecture: &str) -> &'static str {
         "gemma-embedding" | "gemma-embedding2" => {
             "it makes vectors of texts and writes none: embed texts with it"
         }
+        "clip" => "it sees and hears for another model: give it as that model's projector",
         "diffusion-gemma" => "it writes blocks of text, which only some commands can do",
         _ => "this program runs gemma4 models",
     }

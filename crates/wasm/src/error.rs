@@ -15,6 +15,8 @@ pub(crate) enum Failure {
     Request(serde_json::Error),
     /// What a script threw: it goes back as it came.
     Script(JsValue),
+    /// A file of towers was given in a model's place.
+    Projector,
     /// The session is answering.
     Busy,
     /// A picture or sound of that number is not known (any more).
@@ -37,6 +39,10 @@ impl From<Failure> for JsValue {
                 thrown("bad_options", &format!("the request cannot be read: {error}"))
             }
             Failure::Script(error) => error,
+            Failure::Projector => thrown(
+                "projector",
+                "this file sees and hears for another model: load that model with this file as its projector",
+            ),
             Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
             Failure::Purpose(name) => {
                 let names: Vec<&str> = EmbeddingPrompt::ALL.iter().map(|(name, _)| *name).collect();

@@ -1,6 +1,6 @@
 //! Files whose header was read: what sort of model they hold decides what they are loaded as.
 
-use std::{cell::RefCell, ops::ControlFlow};
+use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
 
 use js_sys::Function;
 use rullama_gguf::Gguf;
@@ -27,7 +27,7 @@ impl Header {
     /// Reads the header of a file.
     pub async fn open(file: BytesOf) -> Result<Self, JsValue> {
         let (source, thrown) = ScriptSource::new(file);
-        let opened = Gguf::open(source).await.map_err(Failure::from);
+        let opened = open_model(source).await;
         let gguf = opened.map_err(|failure| thrown.or(failure))?;
         Ok(Self { gguf, thrown })
     }
@@ -67,4 +67,16 @@ impl<'a> Telling<'a> {
     pub(crate) fn failure(&self, error: RuntimeError) -> Failure {
         self.threw.take().map_or_else(|| error.into(), Failure::Script)
     }
+}
+
+/// The architecture that files of towers alone are called by.
+const PROJECTOR: &str = "clip";
+
+/// Reads a model's header.
+pub(crate) async fn open_model(source: Rc<ScriptSource>) -> Result<Gguf, Failure> {
+    let gguf = Gguf::open(source).await?;
+    if gguf.str("general.architecture").is_ok_and(|name| name == PROJECTOR) {
+        return Err(Failure::Projector);
+    }
+    Ok(gguf)
 }

@@ -22,7 +22,7 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use crate::{
     device::Device,
     error::Failure,
-    header::{Header, Telling},
+    header::{Header, Telling, open_model},
     options::{Conversing, Load, parse},
     senses::Memory,
     session::Session,
@@ -129,7 +129,7 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
     let (source, thrown) = ScriptSource::new(file);
     let look = async {
         let load: Load = parse(&options)?;
-        let gguf = Gguf::open(source).await?;
+        let gguf = open_model(source).await?;
         let facts = Facts::of(&gguf, &load, &load.options())?;
         let memory =
             json!({ "withTable": facts.memory(true), "withoutTable": facts.memory(false) });
@@ -209,6 +209,22 @@ impl Model {
         let medium = Sound::new(&samples, channels, rate).map(Medium::Sound);
         drop(samples);
         self.perceive(medium.map_err(Into::into)).await
+    }
+
+    /// A video of pictures that were seen, each shown from so many seconds on: one number for all of them.
+    pub fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
+        Ok(self.memory.film(pictures, seconds)?)
+    }
+
+    /// Takes the towers of a projector file, which come before those of the model's own.
+    pub fn attach(&self, projector: BytesOf) {
+        self.memory.attach(&self.inner, ScriptSource::with(projector, self.thrown.clone()));
+    }
+
+    /// Frees the towers; they are loaded again when something is to be perceived.
+    #[wasm_bindgen(js_name = freeTowers)]
+    pub fn free_towers(&self) {
+        self.memory.free_towers();
     }
 
     /// Forgets what a number stands for.

@@ -8,8 +8,9 @@ use std::{
 
 use rullama_runtime::{
     Model, RuntimeError, Senses,
-    senses::{Medium, Perceived},
+    senses::{Kind, Medium, Perceived, Piece},
 };
+use rullama_source::ByteSource;
 
 use crate::error::Failure;
 
@@ -31,6 +32,18 @@ impl Memory {
         Self(Rc::new(Inner { senses, known: RefCell::default(), next: Cell::new(1) }))
     }
 
+    /// The same with the towers of a projector file; what was perceived stays.
+    pub(crate) fn attach(&self, model: &Model, projector: Rc<dyn ByteSource>) {
+        *self.0.senses.borrow_mut() = Some(Senses::new(model, vec![projector]));
+    }
+
+    /// Frees the towers until something is to be perceived again.
+    pub(crate) fn free_towers(&self) {
+        if let Some(senses) = self.0.senses.borrow_mut().as_mut() {
+            senses.forget();
+        }
+    }
+
     /// Perceives something; the number stands for it from now on.
     pub(crate) async fn perceive(
         &self,
@@ -40,10 +53,25 @@ impl Memory {
         let mut senses = self.0.senses.borrow_mut().take().ok_or(Failure::Busy)?;
         let perceived = senses.perceive(&medium).await;
         *self.0.senses.borrow_mut() = Some(senses);
+        Ok(self.keep(perceived?))
+    }
+
+    /// A video of pictures that were perceived, each shown from so many seconds on; the number stands for it from now on.
+    pub(crate) fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
+        let shown = self.recall(pictures)?.into_iter().zip(seconds);
+        let pieces = shown.flat_map(|(picture, &seconds)| {
+            // Whole seconds; a time that is no number is the start.
+            let seconds = Some(seconds.max(0.0) as u64);
+            picture.pieces.into_iter().map(move |piece| Piece { seconds, ..piece })
+        });
+        Ok(self.keep(Perceived { kind: Kind::Video, pieces: pieces.collect() }))
+    }
+
+    fn keep(&self, perceived: Perceived) -> u32 {
         let number = self.0.next.get();
         self.0.next.set(number.wrapping_add(1));
-        self.0.known.borrow_mut().insert(number, perceived?);
-        Ok(number)
+        self.0.known.borrow_mut().insert(number, perceived);
+        number
     }
 
     /// What the numbers stand for.

@@ -55,9 +55,14 @@ pub(crate) struct ScriptSource {
 impl ScriptSource {
     pub(crate) fn new(file: BytesOf) -> (Rc<Self>, Thrown) {
         let thrown = Thrown::default();
+        (Self::with(file, thrown.clone()), thrown)
+    }
+
+    /// A further file of the same model: what its script throws is told there.
+    pub(crate) fn with(file: BytesOf, thrown: Thrown) -> Rc<Self> {
         // Lengths of files are whole numbers that a float holds exactly.
         let (name, len) = (file.name(), file.size() as u64);
-        (Rc::new(Self { file, name, len, thrown: thrown.clone() }), thrown)
+        Rc::new(Self { file, name, len, thrown })
     }
 
     fn failed(&self, error: JsValue) -> SourceError {

@@ -59,6 +59,30 @@ test("two tabs see each other's work and do not undo it", async () => {
   expect(other.list[0]?.title).toBe("renamed");
 });
 
+test("what is said while another tab's news are read stays the last word", async () => {
+  const { database, tabs } = await two();
+  const [one, other] = tabs;
+  const asked = await one.add({ role: "user", content: "question" });
+  await quiet();
+  await other.open(asked.conversation);
+  const { conversations } = database;
+  let goOn = () => {};
+  const slow = new Promise<void>((resolve) => (goOn = resolve));
+  database.conversations = async () => {
+    const read = await conversations();
+    await slow;
+    return read;
+  };
+  await other.save(asked);
+  await quiet();
+  const said = one.add({ role: "user", content: "one more thing" });
+  await quiet();
+  goOn();
+  await said;
+  await quiet();
+  expect(contents(one)).toEqual(["question", "one more thing"]);
+});
+
 test("a turn that is being written here is not replaced by what was saved of it", async () => {
   const { tabs } = await two();
   const [one, other] = tabs;

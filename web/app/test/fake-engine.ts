@@ -43,7 +43,7 @@ export interface Fake {
   quota?: number;
   /** What the last answer was asked with, for tests to look at. */
   asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
-  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string };
+  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string; projector?: string };
   loads?: number;
 }
 
@@ -99,6 +99,7 @@ function describe(source: ModelSource): FitReport {
   const name = nameOf(source);
   const kind = kindOf(name);
   if (name.endsWith(".txt")) throw new FakeError("bad_file");
+  if (name.startsWith("mmproj")) throw new FakeError("projector");
   const weights = settings().served?.find((model) => model.name === name)?.size ?? 3_600_000_000;
   return {
     info: {
@@ -216,6 +217,8 @@ class FakeModel implements ModelApi {
     };
   }
 
+  async freeTowers() {}
+
   async free() {
     this.#freed = true;
   }
@@ -268,12 +271,13 @@ class FakeEngine implements EngineApi {
     const { info, memory } = describe(source);
     const step = fake.loadStep ?? 5;
     fake.loads = (fake.loads ?? 0) + 1;
-    const { draft } = options;
+    const { context, cache, keep, draft, projector } = options;
     fake.loadedWith = {
-      context: options.context,
-      cache: options.cache,
-      keep: options.keep,
+      context,
+      cache,
+      keep,
       ...(draft === undefined ? {} : { draft: nameOf(draft) }),
+      ...(projector ? { projector: nameOf(projector) } : {}),
     };
     options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0 });
     for (let done = 0; done <= 10; done++) {

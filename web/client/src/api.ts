@@ -39,6 +39,8 @@ export interface ModelApi {
   detokenize(ids: Iterable<number>): Promise<string>;
   memory(): Promise<MemoryReport>;
   bench(options?: { prompt?: number; answer?: number; depth?: number; signal?: AbortSignal }): Promise<BenchResult>;
+  /** Frees its eyes and ears on the GPU; they are loaded again when something is to be seen or heard. */
+  freeTowers(): Promise<void>;
   /** Frees its GPU memory; calls after this fail with code `freed`. */
   free(): Promise<void>;
 }

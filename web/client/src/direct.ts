@@ -6,15 +6,24 @@ import { fit } from "./fit.js";
 import { HeldEmbedder } from "./held-embedder.js";
 import { HeldModel } from "./held.js";
 import { type Drafts, type Held, type HeldDenoiser, loadHeld, readable } from "./loading.js";
+import type { ModelFiles } from "./on-device.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { aborted } from "./queue.js";
 import { selfTest } from "./self-test.js";
 import { startHashing } from "./workers.js";
-import { ModelStorage, type Opened, hashInWorker, openModel, servedModels } from "./storage/index.js";
+import {
+  ModelStorage,
+  type OpenOptions,
+  type Opened,
+  hashInWorker,
+  layerOf,
+  openModel,
+  servedModels,
+} from "./storage/index.js";
 import type { FitReport, MemoryUse, ModelKind, Progress } from "./types.js";
 import { startWasm } from "./wasm-file.js";
-import { type InitOutput, inspect } from "./wasm/rullama.js";
+import { type BytesOf, type InitOutput, inspect } from "./wasm/rullama.js";
 
 type Handlers = {
   [K in Kind]: (params: Requests[K]["params"], options: CallOptions<K>) => Promise<Requests[K]["result"]>;
@@ -69,6 +78,7 @@ export class Direct implements Transport {
     answer: ({ model, session, request }, { onEvent, signal }) =>
       this.writer(model).answer(session, request, onEvent ?? (() => {}), signal),
     perceive: ({ model, medium }, { signal }) => this.decoder(model).perceive(medium, signal),
+    film: ({ model, pictures, seconds }) => this.decoder(model).film(pictures, seconds),
     forget: async ({ model, medium }) => {
       // Only a decoder has perceived anything.
       const held = this.models.get(model);
@@ -85,6 +95,7 @@ export class Direct implements Transport {
     embed: ({ model, request }, { signal }) => this.embedder(model).embed(request, signal),
     memory: async ({ model }) => this.find(model).memory(),
     bench: ({ model, ...request }, { signal }) => this.decoder(model).bench(request, signal),
+    freeTowers: ({ model }) => this.decoder(model).freeTowers(),
     freeModel: async ({ model }) => {
       const held = this.models.get(model);
       this.models.delete(model);
@@ -145,16 +156,12 @@ export class Direct implements Transport {
   private open(
     source: PlainSource,
     options: PlainLoadOptions,
-    signal?: AbortSignal,
-    onDownload?: (have: number, total: number) => void,
-    name?: string,
+    more: Pick<OpenOptions, "signal" | "onDownload" | "brief" | "name"> = {},
   ): Promise<Opened> {
     return openModel(source, {
-      ...(name === undefined ? {} : { name }),
       host: this.host(),
       ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
-      ...(signal === undefined ? {} : { signal }),
-      ...(onDownload === undefined ? {} : { onDownload }),
+      ...more,
       keep: options.keep ?? true,
       hash: hashInWorker(() => startHashing(this.settings.wasm)),
     });
@@ -163,7 +170,7 @@ export class Direct implements Transport {
   private async inspect(source: PlainSource, options: PlainLoadOptions, signal?: AbortSignal): Promise<FitReport> {
     await this.ready();
     // A look at the header is no reason to keep a file.
-    const opened = await this.open(source, { ...options, keep: false }, signal);
+    const opened = await this.open(source, { ...options, keep: false }, { signal, brief: true });
     try {
       const file = readable(opened);
       const found = JSON.parse(await inspect(file, engineOptions(options, opened))) as Inspected;
@@ -186,7 +193,8 @@ export class Direct implements Transport {
     const meter = new ProgressMeter((progress: Progress) => call.onEvent?.(progress));
     meter.phase("open");
     const exports = await this.ready();
-    const opened = await this.open(source, options, signal, (have, total) => meter.downloaded(have, total));
+    const onDownload = (have: number, total: number) => meter.downloaded(have, total);
+    const opened = await this.open(source, options, { signal, onDownload });
     // Whoever asks for `verified` hears of it.
     opened.verified.catch(() => {});
     opened.stored.catch(() => {});
@@ -201,6 +209,7 @@ export class Direct implements Transport {
           return signal?.aborted ?? false;
         },
         heap: () => exports.memory.buffer.byteLength,
+        files: this.files(opened, options),
         verify: () => this.verify(opened, options, meter, signal),
       });
       const id = this.nextModel++;
@@ -218,14 +227,13 @@ export class Direct implements Transport {
     if (draft === "off") return undefined;
     if (draft === "ngram") return { from: "ngram" };
     const { sha256: _sha256, ...rest } = options;
-    if (draft !== undefined) return { from: "drafter", opened: await this.open(draft, rest, signal), own: false };
-    const layer = opened.info?.layers.find(({ kind }) => kind === "drafter");
+    if (draft !== undefined) return { from: "drafter", opened: await this.open(draft, rest, { signal }), own: false };
+    const layer = opened.info && layerOf(opened.info, "drafter", this.host());
     if (!layer) return undefined;
-    const digest = layer.digest === null ? {} : { sha256: layer.digest };
+    const { url, ...digest } = layer;
     const name = `${opened.name} (drafter)`;
-    const url = new URL(layer.url, this.host()).href;
     // One that cannot be had is no reason not to answer.
-    const found = await this.open(url, { ...rest, ...digest }, signal, undefined, name).catch(() => undefined);
+    const found = await this.open(url, { ...rest, ...digest }, { signal, name }).catch(() => undefined);
     return found && { from: "drafter", opened: found, own: true };
   }
 
@@ -241,6 +249,36 @@ export class Direct implements Transport {
       await Promise.race([opened.verified, aborted(signal)]);
     }
     if (signal?.aborted) throw new CancelledError();
+  }
+
+  /** A loaded model's file, and that of its eyes and ears: as it was told, or the one its name brings. */
+  private files(opened: Opened, options: PlainLoadOptions): ModelFiles {
+    const { sha256: _models, projector: given, ...rest } = options;
+    const layer = opened.info && layerOf(opened.info, "projector", this.host());
+    const source = given ?? layer?.url;
+    const wishes = given === undefined && layer?.sha256 !== undefined ? { ...rest, sha256: layer.sha256 } : rest;
+    const closing = new AbortController();
+    return {
+      ...(source === undefined ? {} : { projector: () => this.openProjector(source, wishes, closing.signal) }),
+      close() {
+        opened.source.close();
+        closing.abort();
+      },
+    };
+  }
+
+  private async openProjector(source: PlainSource, options: PlainLoadOptions, signal: AbortSignal): Promise<BytesOf> {
+    const opened = await this.open(source, options, { signal });
+    signal.addEventListener("abort", () => opened.source.close(), { once: true });
+    opened.stored.catch(() => {});
+    try {
+      if ((options.verify ?? "before") === "before") await opened.verified;
+      else opened.verified.catch(() => {});
+    } catch (error) {
+      opened.source.close();
+      throw error;
+    }
+    return readable(opened);
   }
 }
 

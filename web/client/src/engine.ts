@@ -73,8 +73,13 @@ export class Engine implements EngineApi {
 }
 
 /** Without what cannot be posted. */
-function plainOptions({ onProgress: _onProgress, signal: _signal, draft, ...plain }: LoadOptions): PlainLoadOptions {
-  return draft === undefined ? plain : { ...plain, draft: plainSource(draft) };
+function plainOptions(options: LoadOptions): PlainLoadOptions {
+  const { onProgress: _onProgress, signal: _signal, draft, projector, ...plain } = options;
+  return {
+    ...plain,
+    ...(draft === undefined ? {} : { draft: plainSource(draft) }),
+    ...(projector === undefined ? {} : { projector: plainSource(projector) }),
+  };
 }
 
 /** Addresses as the page means them: a worker has another base. */

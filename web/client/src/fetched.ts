@@ -29,8 +29,11 @@ async function asBlob(source: Blob | ArrayBuffer | ArrayBufferView | URL | strin
 
 /** Not by `fetch`: a page's policy may forbid to connect to what it holds already. */
 function ofData(address: string): Blob {
-  const [, type = "", base64, body = ""] = /^data:([^;,]*)(?:;[^,]*?)?(;base64)?,(.*)$/s.exec(address) ?? [];
-  return new Blob([base64 ? fromBase64(body) : decodeURIComponent(body)], { type });
+  const comma = address.indexOf(",");
+  const [type = "", ...attributes] = address.slice("data:".length, comma).split(";");
+  const body = address.slice(comma + 1);
+  const bytes = attributes.at(-1)?.toLowerCase() === "base64" ? fromBase64(body) : decodeURIComponent(body);
+  return new Blob([bytes], { type });
 }
 
 /** Base64 text as bytes, with or without a `data:` in front. */

@@ -6,12 +6,35 @@ import type { BenchResult } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
 export class HeldModel extends HeldWriter<Model, Session> {
+  private attached = false;
+
   /** Looks at a picture or listens to a sound; its number stands for it in requests. */
   perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
     return this.work(async () => {
+      await this.attach();
       if (medium.kind === "sound") return this.model.hear(medium.samples, medium.channels, medium.rate);
       return this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
     }, signal);
+  }
+
+  /** A projector is opened when something is to be perceived. */
+  private async attach(): Promise<void> {
+    const { projector } = this.around.files;
+    if (this.attached || !projector) return;
+    this.model.attach(await projector());
+    this.attached = true;
+  }
+
+  film(pictures: number[], seconds: number[]): Promise<number> {
+    return this.work(async () => {
+      const video = this.model.film(Uint32Array.from(pictures), Float64Array.from(seconds));
+      for (const picture of pictures) this.model.forget(picture);
+      return video;
+    });
+  }
+
+  freeTowers(): Promise<void> {
+    return this.work(async () => this.model.freeTowers());
   }
 
   forget(medium: number): void {

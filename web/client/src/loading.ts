@@ -5,7 +5,7 @@ import { RullamaError, rullamaError } from "./errors.js";
 import { HeldEmbedder } from "./held-embedder.js";
 import { HeldWriter } from "./held-writer.js";
 import { HeldModel } from "./held.js";
-import type { Around } from "./on-device.js";
+import type { Around, ModelFiles } from "./on-device.js";
 import type { PlainLoadOptions } from "./protocol.js";
 import type { Opened } from "./storage/index.js";
 import type { ModelInfo, ModelKind } from "./types.js";
@@ -26,6 +26,7 @@ export interface Loading {
   /** Told bytes done and bytes in all; true ends it. */
   each: (done: number, total: number) => boolean;
   heap: () => number;
+  files: ModelFiles;
   /** What is waited for before it is handed out. */
   verify: () => Promise<void>;
 }
@@ -96,7 +97,7 @@ async function draftFor(
 }
 
 function aroundOf(
-  { opened, heap }: Loading,
+  { opened, heap, files }: Loading,
   told: string,
   draft: Pick<ModelInfo, "draft" | "draftProblem">,
 ): Omit<Around, "device"> {
@@ -107,7 +108,7 @@ function aroundOf(
     ...(system ? { system } : {}),
     ...draft,
   };
-  return { info, verified: opened.verified, heap, closeSource: () => opened.source.close() };
+  return { info, verified: opened.verified, heap, files };
 }
 
 /** What the engine reads from. */

@@ -1,15 +1,16 @@
-// Pictures and sounds of messages: fetched and decoded where the page is, perceived by the model once.
+// Pictures, sounds and videos of messages: fetched and decoded where the page is, perceived by the model once.
 
 import { RullamaError, rullamaError } from "./errors.js";
 import { fromBase64 } from "./fetched.js";
 import { pictureOf } from "./picture.js";
 import type { AnswerRequest, CallOptions, PlainMedium, Transport } from "./protocol.js";
 import { soundOf } from "./sound.js";
-import type { AudioSource, ContentPart, ImageSource, Message, PictureTokens } from "./types.js";
+import type { AudioSource, ContentPart, ImageSource, Message, PictureTokens, VideoSource } from "./types.js";
+import { framesOf } from "./video.js";
 
-/** A picture or a sound that a request needs. */
-export type Medium =
-  { kind: "picture"; source: ImageSource; tokens: PictureTokens } | { kind: "sound"; source: AudioSource };
+/** A picture, a sound or a video that a request needs. */
+export type Medium = Still | { kind: "video"; source: VideoSource };
+type Still = { kind: "picture"; source: ImageSource; tokens: PictureTokens } | { kind: "sound"; source: AudioSource };
 
 const DETAIL: Record<string, PictureTokens> = { low: 70, auto: 280, high: 1120 };
 /** What is remembered of conversations besides the one that is answered; a picture takes a megabyte or two. */
@@ -34,6 +35,8 @@ function mediumOf(part: ContentPart): Medium[] {
     }
     case "audio":
       return [{ kind: "sound", source: part.audio }];
+    case "video":
+      return [{ kind: "video", source: part.video }];
     case "input_audio":
       if (typeof part.input_audio?.data !== "string") throw incomplete("input_audio", "data");
       return [{ kind: "sound", source: fromBase64(part.input_audio.data) }];
@@ -88,8 +91,19 @@ export class Perceptions {
   }
 
   private async perceive(medium: Medium, options: CallOptions<"perceive">): Promise<number> {
+    if (medium.kind === "video") return this.film(medium.source, options);
     const plain = await decode(medium);
     return this.transport.call("perceive", { model: this.model, medium: plain }, options);
+  }
+
+  private async film(source: VideoSource, options: CallOptions<"perceive">): Promise<number> {
+    const { model } = this;
+    const [pictures, seconds]: [number[], number[]] = [[], []];
+    for await (const frame of framesOf(source)) {
+      pictures.push(await this.transport.call("perceive", { model, medium: frame.picture }, options));
+      seconds.push(frame.seconds);
+    }
+    return this.transport.call("film", { model, pictures, seconds });
   }
 
   private trim(inUse: Set<unknown>): void {
@@ -102,7 +116,7 @@ export class Perceptions {
   }
 }
 
-async function decode(medium: Medium): Promise<PlainMedium> {
+async function decode(medium: Still): Promise<PlainMedium> {
   try {
     if (medium.kind === "picture") return await pictureOf(medium.source, medium.tokens);
     return await soundOf(medium.source);

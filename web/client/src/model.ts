@@ -110,6 +110,10 @@ export class Model implements ModelApi {
     return this.transport.call("bench", { model: this.id, prompt, answer, depth }, signal ? { signal } : {});
   }
 
+  freeTowers(): Promise<void> {
+    return this.transport.call("freeTowers", { model: this.id });
+  }
+
   free(): Promise<void> {
     return this.transport.call("freeModel", { model: this.id });
   }

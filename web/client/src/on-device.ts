@@ -4,6 +4,7 @@ import type { OpenDevice } from "./device.js";
 import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./errors.js";
 import { Queue } from "./queue.js";
 import type { MemoryReport, ModelInfo } from "./types.js";
+import type { BytesOf } from "./wasm/rullama.js";
 
 /** What comes with whatever is loaded. */
 export interface Around {
@@ -12,8 +13,15 @@ export interface Around {
   device: OpenDevice;
   /** Bytes of the wasm's memory. */
   heap: () => number;
-  /** Called once, when it is freed. */
-  closeSource: () => void;
+  files: ModelFiles;
+}
+
+/** The files behind a model. */
+export interface ModelFiles {
+  /** Opens that of its eyes and ears, where it has one of its own. */
+  projector?: () => Promise<BytesOf>;
+  /** Called once, when the model is freed. */
+  close(): void;
 }
 
 export abstract class OnDevice {
@@ -75,7 +83,7 @@ export abstract class OnDevice {
       this.release();
       quietly(() => this.around.device.engine.destroy());
       quietly(() => this.around.device.engine.free());
-      this.around.closeSource();
+      this.around.files.close();
     };
     // A call on a lost device may never end.
     await (lost ? release() : this.queue.run(release));

@@ -202,7 +202,7 @@ export function messagesOf(messages: ChatCompletionMessageParam[]): Message[] {
 function contentOf(content: ChatCompletionMessageParam["content"]): Message["content"] {
   if (content === undefined || content === null) return "";
   if (typeof content === "string") return content;
-  const known = new Set(["text", "image", "image_url", "audio", "input_audio"]);
+  const known = new Set(["text", "image", "image_url", "audio", "input_audio", "video"]);
   const strange = content.find(({ type }) => !known.has(type));
   if (strange) throw new RullamaError("bad_options", `parts of type ${strange.type} are not known`);
   // Servers that take text alone join it without anything between; so do we.

@@ -21,7 +21,10 @@ import type {
 export type PlainSource = string | Blob | FileSystemFileHandle;
 
 /** Options of a load that are plain data. */
-export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft"> & { draft?: PlainSource };
+export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector"> & {
+  draft?: PlainSource;
+  projector?: PlainSource;
+};
 
 /** What to answer: one of `messages`, `text` and `ids`, and options in the engine's own words (see `sampling.ts`). */
 export interface AnswerRequest {
@@ -38,7 +41,7 @@ export interface AnswerRequest {
 }
 
 /** A part of a message without what it shows, which was perceived before. */
-export type EnginePart = { type: "text"; text: string } | { type: "image" } | { type: "audio" };
+export type EnginePart = { type: "text"; text: string } | { type: "image" | "audio" | "video" };
 
 export interface EngineMessage {
   role: string;
@@ -99,6 +102,8 @@ export interface Requests {
   answer: { params: { model: number; session?: number; request: AnswerRequest }; result: void; event: GenerateEvent };
   /** Looks or listens; the number stands for it in requests until it is forgotten. */
   perceive: { params: { model: number; medium: PlainMedium }; result: number; event: never };
+  /** Makes pictures that were perceived one video; their own numbers are forgotten. */
+  film: { params: { model: number; pictures: number[]; seconds: number[] }; result: number; event: never };
   forget: { params: { model: number; medium: number }; result: void; event: never };
   tokens: { params: { model: number; session: number }; result: Uint32Array; event: never };
   save: { params: { model: number; session: number }; result: Uint8Array; event: never };
@@ -113,6 +118,7 @@ export interface Requests {
   embed: { params: { model: number; request: EmbedRequest }; result: PlainVectors; event: never };
   memory: { params: { model: number }; result: MemoryReport; event: never };
   bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
+  freeTowers: { params: { model: number }; result: void; event: never };
   freeModel: { params: { model: number }; result: void; event: never };
   served: { params: void; result: ServedModel[]; event: never };
   storage: { params: void; result: StorageReport; event: never };

@@ -67,7 +67,8 @@ function engineMessage(message: Message): EngineMessage {
 /** What a part shows travels apart. */
 function enginePart(part: ContentPart): EnginePart {
   if (part.type === "text") return part;
-  return { type: part.type === "image" || part.type === "image_url" ? "image" : "audio" };
+  if (part.type === "image_url") return { type: "image" };
+  return { type: part.type === "input_audio" ? "audio" : part.type };
 }
 
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */

@@ -38,6 +38,11 @@ export interface LoadOptions {
   sha256?: string;
   /** Wait for the checksum before the model is handed out (default), or check while it is used already. */
   verify?: "before" | "background";
+  /**
+   * A file with the model's eyes and ears (a projector, `mmproj`), where they are not in its own. Nothing of it is read before
+   * something is to be seen or heard. Names bring theirs.
+   */
+  projector?: ModelSource;
   /** Run with or without optional GPU features; all that the adapter offers by default. For tests and for working around drivers. */
   features?: { subgroups?: boolean; f16?: boolean };
   powerPreference?: "high-performance" | "low-power";
@@ -161,6 +166,9 @@ export type AudioSource =
   | AudioBuffer
   | { samples: Float32Array<ArrayBuffer>; sampleRate: number; channels?: number };
 
+/** A video: a file, its bytes or its address. Its pictures are seen, its sound is not heard. */
+export type VideoSource = Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | URL | string;
+
 /** The most tokens a picture may take: more of them see finer. */
 export type PictureTokens = 70 | 140 | 280 | 560 | 1120;
 
@@ -169,6 +177,7 @@ export type ContentPart =
   | { type: "text"; text: string }
   | { type: "image"; image: ImageSource; tokens?: PictureTokens }
   | { type: "audio"; audio: AudioSource }
+  | { type: "video"; video: VideoSource }
   | { type: "image_url"; image_url: string | { url: string; detail?: "low" | "high" | "auto" } }
   | { type: "input_audio"; input_audio: { data: string; format?: string } };
 
@@ -395,6 +404,7 @@ export type ErrorCode =
   | "storage"
   | "bad_file"
   | "unsupported_model"
+  | "projector"
   | "context_full"
   | "bad_options"
   | "bad_media"

@@ -1,12 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { RullamaError } from "../src/errors.js";
-import { fromBase64 } from "../src/fetched.js";
+import { blobOf, fromBase64 } from "../src/fetched.js";
 import { Perceptions, mediaOf } from "../src/media.js";
 import { messagesOf } from "../src/openai.js";
 import type { Transport } from "../src/protocol.js";
 import { chatRequest } from "../src/sampling.js";
 import { wavRate } from "../src/sound.js";
 import type { ContentPart, Message } from "../src/types.js";
+import { frameTimes } from "../src/video.js";
 
 const samples = { samples: new Float32Array(4), sampleRate: 16_000 };
 const asked = (...content: ContentPart[]): Message[] => [{ role: "user", content }];
@@ -18,17 +19,25 @@ describe("parts of messages", () => {
       { type: "text", text: "and" },
       { type: "input_audio", input_audio: { data: "AAEC" } },
       { type: "image_url", image_url: { url: "b.png", detail: "low" } },
+      { type: "video", video: "c.webm" },
     );
     expect(chatRequest(messages, {}).messages).toEqual([
       {
         role: "user",
-        content: [{ type: "image" }, { type: "text", text: "and" }, { type: "audio" }, { type: "image" }],
+        content: [
+          { type: "image" },
+          { type: "text", text: "and" },
+          { type: "audio" },
+          { type: "image" },
+          { type: "video" },
+        ],
       },
     ]);
     expect(mediaOf(messages)).toEqual([
       { kind: "picture", source: "a.png", tokens: 280 },
       { kind: "sound", source: new Uint8Array([0, 1, 2]) },
       { kind: "picture", source: "b.png", tokens: 70 },
+      { kind: "video", source: "c.webm" },
     ]);
   });
 
@@ -37,6 +46,15 @@ describe("parts of messages", () => {
     expect(messagesOf([{ role: "user", content: [text("a"), text("b")] }])).toEqual([{ role: "user", content: "ab" }]);
     const strange = [{ type: "file" }] as unknown as ContentPart[];
     expect(() => messagesOf([{ role: "user", content: strange }])).toThrow("file");
+  });
+
+  it("may be inside of addresses", async () => {
+    for (const head of ["data:audio/webm;codecs=opus;base64", "data:audio/webm;base64"]) {
+      const blob = await blobOf(`${head},AAEC`);
+      expect(blob.type).toBe("audio/webm");
+      expect(new Uint8Array(await blob.arrayBuffer())).toEqual(new Uint8Array([0, 1, 2]));
+    }
+    expect(await (await blobOf("data:,a%20b")).text()).toBe("a b");
   });
 
   it("are not believed to be base64", () => {
@@ -84,6 +102,17 @@ describe("what was perceived", () => {
     await expect(fill()).rejects.toThrow("broken");
     broken = false;
     expect((await fill()).media).toEqual([7]);
+  });
+});
+
+describe("the pictures of a video", () => {
+  it("are a second apart, and of a long one an even choice", () => {
+    expect(frameTimes(0)).toEqual([0]);
+    expect(frameTimes(0.4)).toEqual([0]);
+    expect(frameTimes(3)).toEqual([0, 1, 2]);
+    const long = frameTimes(320);
+    expect(long).toHaveLength(32);
+    expect([long[1], long.at(-1)]).toEqual([10, 310]);
   });
 });
 

@@ -10,7 +10,7 @@ test.use({ fake: { served: DEMO } });
 
 test("a picked picture and a sound are shown, sent, kept and exported", async ({ app }) => {
   await start(app);
-  await app.getByLabel("Pictures and sounds").setInputFiles([PICTURE, SPEECH]);
+  await app.getByLabel("Pictures, sounds and videos").setInputFiles([PICTURE, SPEECH]);
   await expect(app.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   await expect(app.getByLabel("digit-1.wav", { exact: true })).toBeVisible();
   expect(await barriers(app)).toEqual([]);
@@ -20,7 +20,7 @@ test("a picked picture and a sound are shown, sent, kept and exported", async ({
   await expect(app.getByRole("article").last()).toContainText("[image] [audio] What is this?");
   const asked = await app.evaluate(() => window.fake?.asked?.messages.at(-1)?.content);
   const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
-  expect(asked).toMatchObject([{ type: "image", image: data }, { type: "audio" }, { type: "text" }]);
+  expect(asked).toMatchObject([{ type: "image", image: data, tokens: 280 }, { type: "audio" }, { type: "text" }]);
   await app.reload();
   await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   const playable = article.locator("audio");
@@ -62,11 +62,25 @@ test("a recording shows its level and is attached", async ({ app, context }) => 
   await expect(app.getByRole("article").last()).toContainText("[audio] What do you hear?");
 });
 
-test("without a microphone it is said what to do", async ({ app }) => {
+test("a photograph is taken and attached", async ({ app, context }) => {
+  await context.grantPermissions(["camera"]);
+  await start(app);
+  await app.getByRole("button", { name: "Take a picture" }).click();
+  expect(await barriers(app)).toEqual([]);
+  await app.getByRole("button", { name: "Take the picture" }).click();
+  await expect(app.getByRole("dialog", { name: "Camera" })).toHaveCount(0);
+  await expect(app.getByRole("img", { name: "photograph.jpg" })).toBeVisible();
+  await say(app, "Who is this?");
+  await expect(app.getByRole("article").last()).toContainText("[image] Who is this?");
+});
+
+test("without a microphone or a camera it is said what to do", async ({ app }) => {
   await start(app);
   await app.evaluate(() => {
     navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("no", "NotAllowedError"));
   });
+  await app.getByRole("button", { name: "Take a picture" }).click();
+  await expect(app.getByText(/The camera cannot be used/u)).toBeVisible();
   await app.getByRole("button", { name: "Record sound" }).click();
   await expect(app.getByText(/The microphone cannot be used/u)).toBeVisible();
 });

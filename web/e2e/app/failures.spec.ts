@@ -42,7 +42,7 @@ test("failures of loading", async ({ app }) => {
     await expect(card.getByRole("button")).toHaveText(action.label);
     await expect(card).toContainText(`made up: ${code}`);
   }
-  await change(app, { loadFailure: undefined });
+  await change(app, { loadFailure: null });
   await app.getByRole("group").getByRole("button", { name: FAILURES.device_lost.action.label }).click();
   await expect(app.getByRole("region", { name: "Loaded model" })).toContainText("demo:latest");
 });
@@ -88,7 +88,7 @@ test("a wrong checksum found later takes the model away", async ({ app }) => {
   await change(app, { verifyFailure: "checksum" });
   await app.getByRole("button", { name: "Try it now" }).click();
   await expect(app.getByRole("group", { name: FAILURES.checksum.title })).toBeVisible();
-  await change(app, { verifyFailure: undefined });
+  await change(app, { verifyFailure: null });
   await app.getByRole("button", { name: "Download again" }).click();
   await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
 });

@@ -88,9 +88,12 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
   },
 });
 
-/** Changes the made-up engine while the app runs. */
-export async function change(page: Page, fake: Fake): Promise<void> {
-  await page.evaluate((text) => void Object.assign((window.fake ??= {}), JSON.parse(text)), JSON.stringify(fake));
+/** Changes the made-up engine while the app runs; null takes a field away. */
+export async function change(page: Page, fields: { [K in keyof Fake]: Fake[K] | null }): Promise<void> {
+  await page.evaluate((text) => {
+    const changed = { ...window.fake, ...(JSON.parse(text) as Record<string, unknown>) };
+    window.fake = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== null)) as Fake;
+  }, JSON.stringify(fields));
 }
 
 /** A server's model that newcomers are offered. */

@@ -14,7 +14,9 @@ const SERVED = [...DEMO, { name: "hub.example.org/some/very-long-name-of-a-model
 
 for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, smallest: SMALLEST })) {
   for (const scheme of name === "smallest" ? (["light"] as const) : (["light", "dark"] as const)) {
-    test.describe(`${name}, ${scheme}`, () => {
+    // Both sizes and both schemes, once each; the rest repeats them.
+    const tag = (name === "desktop" && scheme === "light") || (name === "phone" && scheme === "dark") ? [] : "@slow";
+    test.describe(`${name}, ${scheme}`, { tag }, () => {
       test.use({
         viewport,
         scheme,

@@ -1,4 +1,5 @@
 // Choosing and loading models, what is stored, the device page.
+import { FAILURES } from "../../app/src/lib/failures.ts";
 import { change, DEMO, expect, start, test } from "./fixture.ts";
 
 const SERVED = [
@@ -72,6 +73,23 @@ test("a file dropped anywhere is offered", async ({ app }) => {
     }
   });
   await expect(app.getByRole("region", { name: "dropped.gguf" })).toContainText("Fits this GPU");
+});
+
+test("a projector goes with its model, whichever came first", async ({ app }) => {
+  await app.getByRole("link", { name: "Models" }).click();
+  const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("GGUF") });
+  const open = (...names: string[]) => app.getByLabel("Open a GGUF file").setInputFiles(names.map(file));
+  await open("mmproj.gguf");
+  await expect(app.getByRole("group", { name: FAILURES.projector.title })).toBeVisible();
+  await app.getByRole("button", { name: FAILURES.projector.action.label }).click();
+  await open("my.gguf");
+  await open("mmproj.gguf");
+  await expect(app.getByRole("row", { name: /Eyes and ears/u })).toContainText("mmproj.gguf");
+  await open("mmproj-other.gguf", "other.gguf");
+  await expect(app.getByRole("region", { name: "other.gguf" })).toContainText("mmproj-other.gguf");
+  await app.getByRole("button", { name: "Load", exact: true }).click();
+  await expect(app.getByText("other.gguf runs on this device.")).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.loadedWith?.projector)).toBe("mmproj-other.gguf");
 });
 
 test("what is stored is listed, kept on request, and deleted after a second click", async ({ app }) => {

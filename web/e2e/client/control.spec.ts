@@ -1,49 +1,43 @@
 // Who comes first, who is stopped, and what happens to calls that make no sense.
-import { type Thread, expect, test } from "./fixtures.ts";
-
-const MODEL = "/goldens/gguf/tiny-e2b-Q4_K_M.gguf";
+import { MODEL, type Thread, expect, test } from "./fixtures.ts";
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {
   test(`abort, break and queueing in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
-    const made = await client.evaluate(
-      async ({ url, worker }) => {
-        const model = await rullama.load(url, { keep: false, worker, context: 512 });
-        const wishes = { temperature: 0, maxTokens: 400 };
-        const order: string[] = [];
-        const ask = async (name: string, options: import("../../client/src/types.js").GenerateOptions) => {
-          let last;
-          for await (const event of model.complete("the cat", options)) {
-            if (last === undefined) order.push(`${name} begins`);
-            last = event;
-          }
-          order.push(`${name} ends`);
-          return last?.type === "done" ? last : undefined;
-        };
-        // The second waits for the first; the third is told not to come before it can begin.
-        const controller = new AbortController();
-        const first = ask("first", { ...wishes, maxTokens: 3 });
-        const second = ask("second", { ...wishes, maxTokens: 2 });
-        const third = ask("third", { ...wishes, signal: controller.signal });
-        controller.abort();
-        const [one, two, three] = await Promise.all([first, second, third]);
-        // A break ends the answer, and the next one begins behind it.
-        let heard = 0;
-        for await (const event of model.complete("the cat", wishes)) {
-          if (event.type === "text" && ++heard === 2) break;
+    const made = await client.evaluate(async (thread) => {
+      const model = await held(thread);
+      const wishes = { temperature: 0, maxTokens: 400 };
+      const order: string[] = [];
+      const ask = async (name: string, options: import("../../client/src/types.js").GenerateOptions) => {
+        let last;
+        for await (const event of model.complete("the cat", options)) {
+          if (last === undefined) order.push(`${name} begins`);
+          last = event;
         }
-        const afterBreak = await ask("after", { ...wishes, maxTokens: 2 });
-        const late = new AbortController();
-        let answered = 0;
-        let cancelled;
-        for await (const event of model.complete("the cat", { ...wishes, signal: late.signal })) {
-          if (event.type === "text" && ++answered === 2) late.abort();
-          if (event.type === "done") cancelled = event;
-        }
-        await model.free();
-        return { order, one, two, three, afterBreak, cancelled };
-      },
-      { url: MODEL, worker: thread === "worker" },
-    );
+        order.push(`${name} ends`);
+        return last?.type === "done" ? last : undefined;
+      };
+      // The second waits for the first; the third is told not to come before it can begin.
+      const controller = new AbortController();
+      const first = ask("first", { ...wishes, maxTokens: 2 });
+      const second = ask("second", { ...wishes, maxTokens: 1 });
+      const third = ask("third", { ...wishes, signal: controller.signal });
+      controller.abort();
+      const [one, two, three] = await Promise.all([first, second, third]);
+      // A break ends the answer, and the next one begins behind it.
+      let heard = 0;
+      for await (const event of model.complete("the cat", wishes)) {
+        if (event.type === "text" && ++heard === 1) break;
+      }
+      const afterBreak = await ask("after", { ...wishes, maxTokens: 1 });
+      const late = new AbortController();
+      let answered = 0;
+      let cancelled;
+      for await (const event of model.complete("the cat", { ...wishes, signal: late.signal })) {
+        if (event.type === "text" && ++answered === 2) late.abort();
+        if (event.type === "done") cancelled = event;
+      }
+      return { order, one, two, three, afterBreak, cancelled };
+    }, thread);
     expect(made.order.filter((line) => !line.startsWith("third"))).toEqual([
       "first begins",
       "first ends",
@@ -52,10 +46,10 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
       "after begins",
       "after ends",
     ]);
-    expect(made.one).toMatchObject({ finish: "length", usage: { answerTokens: 3 } });
-    expect(made.two).toMatchObject({ finish: "length", usage: { answerTokens: 2 } });
+    expect(made.one).toMatchObject({ finish: "length", usage: { answerTokens: 2 } });
+    expect(made.two).toMatchObject({ finish: "length", usage: { answerTokens: 1 } });
     expect(made.three).toMatchObject({ finish: "cancelled", usage: { answerTokens: 0 } });
-    expect(made.afterBreak).toMatchObject({ finish: "length", usage: { answerTokens: 2 } });
+    expect(made.afterBreak).toMatchObject({ finish: "length", usage: { answerTokens: 1 } });
     expect(made.cancelled!.finish).toBe("cancelled");
     expect(made.cancelled!.usage.answerTokens).toBeGreaterThanOrEqual(2);
     expect(made.cancelled!.usage.answerTokens).toBeLessThan(100);
@@ -118,9 +112,9 @@ test("failures have codes and say what to do", async ({ client, server }) => {
   expect(["not_found", "network"]).toContain(codes["missing"]);
 });
 
-test("a session is saved and goes on elsewhere", { tag: "@slow" }, async ({ client }) => {
-  const [whole, parts] = await client.evaluate(async (url) => {
-    const model = await rullama.load(url, { keep: false, context: 128 });
+test("a session is saved and goes on elsewhere", async ({ client }) => {
+  const [whole, parts] = await client.evaluate(async () => {
+    const model = await held("worker");
     const answer = async (
       session: import("../../client/src/session.js").Session,
       ids: Iterable<number>,
@@ -131,16 +125,16 @@ test("a session is saved and goes on elsewhere", { tag: "@slow" }, async ({ clie
     };
     const prompt = [2, 5, 6, 7];
     const first = await model.session();
-    const whole = await answer(first, prompt, 8);
+    const whole = await answer(first, prompt, 4);
     const second = await model.session();
-    await answer(second, prompt, 4);
+    await answer(second, prompt, 2);
     const saved = await second.save();
     await second.free();
     const third = await model.session();
     await third.restore(saved);
-    const parts = await answer(third, await third.tokens(), 4);
-    await model.free();
+    const parts = await answer(third, await third.tokens(), 2);
+    await Promise.all([first.free(), third.free()]);
     return [whole, parts];
-  }, MODEL);
+  });
   expect(parts).toEqual(whole);
 });

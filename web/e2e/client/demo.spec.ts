@@ -1,68 +1,20 @@
 // The demo model answers as it does natively: text, thoughts, pictures and speech, in a browser. One load for all.
-import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { isDeepStrictEqual } from "node:util";
 import type { ContentPart, Message, Tool } from "../../client/src/types.ts";
 import { fileBody } from "../support/body.ts";
+import { type Answer, CASES, MEDIA, right } from "./cases.ts";
 import { expect, test } from "./fixtures.ts";
 import { GOLDENS } from "./goldens.ts";
 
 const MODEL = fileURLToPath(new URL("../../../demo/demo.gguf", import.meta.url));
 
-type Check =
-  | { kind: "number"; value: number }
-  | { kind: "letters"; value: string }
-  | { kind: "contains"; value: string[] }
-  | { kind: "call"; value: { name: string; arguments: Record<string, unknown> } };
-
-interface Case {
-  skill: string;
-  messages: Message[];
-  thinking: boolean;
-  tools?: Tool[];
-  check: Check;
-}
-
-interface MediaCase {
-  file: string;
-  question: string;
-  check: Check;
-}
-
-interface Answer {
-  text: string;
-  thinking: string;
-  calls: unknown[];
-}
-
-function lines<T>(name: string): T[] {
-  const text = readFileSync(join(GOLDENS, "demo", name), "utf8");
-  return text
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as T);
-}
-
 /** The first case of some skills: a software GPU takes seconds for each. */
 const SKILLS = ["arithmetic", "system"];
-const CASES = lines<Case>("cases.jsonl");
 const CHOSEN = SKILLS.map((skill) => CASES.find((one) => one.skill === skill && !one.thinking)!);
-const MEDIA = lines<MediaCase>("media.jsonl");
 const SHOWN = [MEDIA.find(({ file }) => file.endsWith(".png"))!, MEDIA.find(({ file }) => file.endsWith(".wav"))!];
 
-function right(check: Check, { text, calls }: Answer): boolean {
-  if (check.kind === "number") return new RegExp(`(^|\\D)${check.value}\\D*$`, "u").test(text);
-  if (check.kind === "letters")
-    return text
-      .toLowerCase()
-      .replaceAll(/[^a-z]/gu, "")
-      .includes(check.value);
-  if (check.kind === "contains") return check.value.every((word) => text.toLowerCase().includes(word.toLowerCase()));
-  return isDeepStrictEqual(calls, [check.value]);
-}
-
-test("answers are right: text, a picture, speech", async ({ client, server }) => {
+test("answers are right: text, a picture, speech", { tag: "@slow" }, async ({ client, server }) => {
   test.setTimeout(900_000);
   // Seen when it fails, and how long each takes.
   client.on("console", (message) => console.log(message.text()));

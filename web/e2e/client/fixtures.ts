@@ -1,9 +1,11 @@
-// The built package in a page: served as a static host would, with golden models beside it.
+// The built package in a page: served as a static host would, with golden models beside it. Software GPUs compile kernels for half a
+// minute and once for each device, so all tests of a process share a page and the models in it.
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, type Page } from "@playwright/test";
 import { fileBody } from "../support/body.ts";
-import { test as base } from "../support/browser.ts";
+import { test as base, openBrowser, watched } from "../support/browser.ts";
+import type { ServedFile } from "../support/served-file.ts";
 import { type ServerOptions, TestServer } from "../support/server.ts";
 import { GOLDENS } from "./goldens.ts";
 
@@ -14,9 +16,19 @@ declare global {
   var rullama: Rullama;
   /** Bytes of GPU buffers that were made and not destroyed yet, and devices that were opened. */
   var gpuWatch: { bytes: number; devices: GPUDevice[] };
+  /** The model that tests share: in a worker with subgroups, in the page without. Whoever loses it releases it. */
+  var held: (thread: Thread) => Promise<Model>;
+  /** Frees it; the next test that wants one loads it anew. */
+  var release: (thread: Thread) => Promise<void>;
 }
 
+type Model = Awaited<ReturnType<Rullama["load"]>>;
 export type Thread = "page" | "worker";
+
+/** All features of E2B in half a megabyte. */
+export const NAME = "micro-e2b-Q8_0";
+export const MODEL = `/goldens/gguf/${NAME}.gguf`;
+const PROJECTOR = "/goldens/gguf/micro-e2b-mmproj-F16.gguf";
 
 /** Counts buffers in this realm; runs before anything else, in pages and in workers. */
 function watchGpu(): void {
@@ -53,26 +65,54 @@ function watchGpu(): void {
 
 const PAGE = `<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">
 globalThis.rullama = await import("/rullama/index.js");
+const models = new Map();
+globalThis.held = (thread) => {
+  const worker = thread === "worker";
+  const options = { keep: false, context: 512, cache: "f32", projector: "${PROJECTOR}", features: { subgroups: worker }, worker, workerScript: "/worker.js" };
+  if (!models.has(thread)) models.set(thread, rullama.load("${MODEL}", options));
+  return models.get(thread);
+};
+globalThis.release = async (thread) => {
+  const model = await models.get(thread);
+  models.delete(thread);
+  await model?.free();
+};
 </script>`;
+
+/** The engine's worker, with a way to take its devices from it. */
+const WORKER = `
+import "/rullama/worker.js";
+const { requestDevice } = GPUAdapter.prototype;
+const devices = [];
+GPUAdapter.prototype.requestDevice = async function (descriptor) {
+  const device = await requestDevice.call(this, descriptor);
+  devices.push(device);
+  return device;
+};
+new BroadcastChannel("devices").onmessage = () => devices.forEach((device) => device.destroy());
+`;
 
 export const CLIENT = fileURLToPath(new URL("../../client/dist/", import.meta.url));
 
 export interface Fixtures {
   server: TestServer;
+  /** The file of the shared models' eyes and ears. */
+  projector: ServedFile;
   /** A page in which `rullama` is imported. */
   client: Page;
 }
 
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const server = await TestServer.start({ ...options, folders: { "/rullama/": CLIENT } });
-  for (const name of ["tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"]) {
+  for (const name of [NAME, "tiny-e2b-Q4_K_M", "tiny-moe-Q4_K_M"]) {
     server.file(`/goldens/gguf/${name}.gguf`, await fileBody(join(GOLDENS, "gguf", `${name}.gguf`)));
   }
   server.html("/", PAGE);
+  server.script("/worker.js", WORKER);
   return server;
 }
 
-export async function openClient(context: BrowserContext, server: TestServer): Promise<Page> {
+async function openClient(context: BrowserContext, server: TestServer): Promise<Page> {
   const page = context.pages()[0] ?? (await context.newPage());
   await page.addInitScript(watchGpu);
   await page.goto(server.origin);
@@ -80,16 +120,29 @@ export async function openClient(context: BrowserContext, server: TestServer): P
   return page;
 }
 
-export const test = base.extend<Fixtures>({
-  // eslint-disable-next-line no-empty-pattern -- Playwright wants a pattern here.
-  server: async ({}, use) => {
-    const server = await startServer();
-    await use(server);
-    await server.close();
-  },
-  client: async ({ context, server }, use) => {
-    await use(await openClient(context, server));
-  },
+interface Studio {
+  context: BrowserContext;
+  page: Page;
+  server: TestServer;
+  projector: ServedFile;
+}
+
+export const test = base.extend<Fixtures, { studio: Studio }>({
+  studio: [
+    // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
+    async ({}, use) => {
+      const server = await startServer();
+      const context = await openBrowser();
+      const projector = server.file(PROJECTOR, await fileBody(join(GOLDENS, `..${PROJECTOR}`)));
+      await use({ context, server, projector, page: await openClient(context, server) });
+      await context.close();
+      await server.close();
+    },
+    { scope: "worker", timeout: 120_000 },
+  ],
+  server: ({ studio }, use) => use(studio.server),
+  projector: ({ studio }, use) => use(studio.projector),
+  client: ({ studio }, use) => watched(studio.context, true, () => use(studio.page)),
 });
 
 export { expect } from "../support/browser.ts";

@@ -18,7 +18,7 @@ const SCRIPT = `
 import { load } from "FROM";
 const model = await load("/tiny.gguf", { keep: KEEP });
 let text = "";
-for await (const event of model.chat([{ role: "user", content: "Hello" }], { temperature: 0, maxTokens: 4 })) {
+for await (const event of model.chat([{ role: "user", content: "Hello" }], { temperature: 0, maxTokens: 2 })) {
   if (event.type === "text" || event.type === "thinking") text += event.text;
   if (event.type === "done") document.title = "finished: " + event.finish + " " + event.usage.answerTokens;
 }
@@ -30,8 +30,8 @@ function script(from: string, keep = false): string {
 
 async function answers(page: Page, url: string): Promise<void> {
   await page.goto(url);
-  await page.waitForFunction(() => document.title.startsWith("finished"), undefined, { timeout: 45_000 });
-  expect(await page.title()).toBe("finished: length 4");
+  await page.waitForFunction(() => document.title.startsWith("finished"), undefined, { timeout: 170_000 });
+  expect(await page.title()).toBe("finished: length 2");
 }
 
 test.describe("a fresh Vite project", () => {
@@ -59,7 +59,7 @@ test.describe("a fresh Vite project", () => {
     await writeFile(join(folder, "index.html"), `${HEAD}<script type="module" src="/main.js"></script>`);
     await writeFile(join(folder, "main.js"), script("rullama"));
     await mkdir(join(folder, "public"));
-    await cp(join(GOLDENS, "gguf/tiny-e2b-Q4_K_M.gguf"), join(folder, "public/tiny.gguf"));
+    await cp(join(GOLDENS, "gguf/micro-e2b-Q8_0.gguf"), join(folder, "public/tiny.gguf"));
   });
 
   test.afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -103,7 +103,7 @@ test("a plain page without a bundler", { tag: "@slow" }, async ({ page }) => {
   await server.close();
 });
 
-test("a page that imports the package from another origin, and keeps the model", async ({ page }) => {
+test("a page that imports the package from another origin, and keeps the model", { tag: "@slow" }, async ({ page }) => {
   const cdn = await TestServer.start({ folders: { "/rullama@0.6.0/dist/": CLIENT }, isolated: false, cors: true });
   const server = await TestServer.start({ isolated: false });
   server.file("/tiny.gguf", await model());
@@ -116,6 +116,6 @@ test("a page that imports the package from another origin, and keeps the model",
 });
 
 async function model() {
-  const bytes = await readFile(join(GOLDENS, "gguf/tiny-e2b-Q4_K_M.gguf"));
+  const bytes = await readFile(join(GOLDENS, "gguf/micro-e2b-Q8_0.gguf"));
   return { size: bytes.length, read: (start: number, end: number) => bytes.subarray(start, end) };
 }

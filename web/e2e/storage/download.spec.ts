@@ -1,23 +1,25 @@
 // Downloads that are kept: whole, read while they arrive, checked, read again without a network.
 import { PART, type Thread, SIZE, digest, expect, patternBody, test } from "./fixtures.ts";
 
-const PLACES: { thread: Thread; pumpInWorker: boolean }[] = [
-  { thread: "worker", pumpInWorker: true },
-  { thread: "worker", pumpInWorker: false },
-  { thread: "page", pumpInWorker: true },
-  { thread: "page", pumpInWorker: false },
+const PLACES: { thread: Thread; workers: boolean }[] = [
+  { thread: "worker", workers: true },
+  { thread: "worker", workers: false },
+  { thread: "page", workers: true },
+  { thread: "page", workers: false },
 ];
 
-for (const { thread, pumpInWorker } of PLACES) {
-  test.describe(`in a ${thread}, the download ${pumpInWorker ? "in a worker" : "there too"}`, () => {
+for (const { thread, workers } of PLACES) {
+  // Where most run, and where there are no workers; the rest repeats it.
+  const tag = (thread === "worker") === workers ? [] : "@slow";
+  test.describe(`in a ${thread}, the download ${workers ? "in a worker" : "there too"}`, { tag }, () => {
     test.use({ thread });
 
     test("a download is kept, and read offline the next time", async ({ server, run, context }) => {
       const file = server.file("/m.gguf", patternBody(SIZE));
       const sha256 = await file.sha256();
       const first = await run(
-        async ({ url, sha256, pumpInWorker }) => {
-          const number = await lab.open(url, { sha256 }, { pumpInWorker });
+        async ({ url, sha256, workers }) => {
+          const number = await lab.open(url, { sha256 }, { workers });
           const digest = await lab.digest(number);
           await Promise.all([lab.model(number).verified, lab.model(number).stored]);
           const { id, name } = lab.model(number);
@@ -30,18 +32,18 @@ for (const { thread, pumpInWorker } of PLACES) {
             rising: lab.heard.every((have, i, all) => i === 0 || have >= all[i - 1]!),
           };
         },
-        { url: file.url, sha256, pumpInWorker },
+        { url: file.url, sha256, workers },
       );
       expect(first).toEqual({ digest: sha256, id: `sha256-${sha256}`, name: "m.gguf", last: SIZE, rising: true });
       const asked = file.requests.length;
       await context.setOffline(true);
       const again = await run(
-        async ({ url, sha256, pumpInWorker }) => {
-          const number = await lab.open(url, { sha256 }, { pumpInWorker });
+        async ({ url, sha256, workers }) => {
+          const number = await lab.open(url, { sha256 }, { workers });
           await Promise.all([lab.model(number).verified, lab.model(number).stored]);
           return { digest: await lab.digest(number), models: (await lab.models.report()).models };
         },
-        { url: file.url, sha256, pumpInWorker },
+        { url: file.url, sha256, workers },
       );
       expect(again.digest).toBe(sha256);
       expect(again.models).toMatchObject([
@@ -56,11 +58,11 @@ for (const { thread, pumpInWorker } of PLACES) {
       const file = server.file("/m.gguf", patternBody(SIZE));
       file.hold(8 * PART + 100);
       const early = await run(
-        async ({ url, pumpInWorker }) => {
-          const number = await lab.open(url, {}, { pumpInWorker });
+        async ({ url, workers }) => {
+          const number = await lab.open(url, {}, { workers });
           return { digest: await lab.digest(number, 0, 400_000), pending: await lab.pending(lab.model(number).stored) };
         },
-        { url: file.url, pumpInWorker },
+        { url: file.url, workers },
       );
       expect(early).toEqual({ digest: await digest(file.body, 0, 400_000), pending: true });
       const waits = await run(() => lab.pending(lab.digest(0, 600_000, 650_000)), undefined);
@@ -75,15 +77,15 @@ for (const { thread, pumpInWorker } of PLACES) {
       const sha256 = await file.sha256();
       file.corruptAt = SIZE - 5;
       const seen = await run(
-        async ({ url, sha256, pumpInWorker }) => {
-          const number = await lab.open(url, { sha256 }, { pumpInWorker });
+        async ({ url, sha256, workers }) => {
+          const number = await lab.open(url, { sha256 }, { workers });
           const { verified, stored, source } = lab.model(number);
           await lab.digest(number, 0, 1000);
           const failures = [await lab.ends(verified), await lab.ends(stored), await lab.ends(source.read(0, 10))];
           source.close();
           return { failures, files: await lab.files(), models: (await lab.models.report()).models };
         },
-        { url: file.url, sha256, pumpInWorker },
+        { url: file.url, sha256, workers },
       );
       expect(seen.failures.map((failure) => failure?.code)).toEqual(["checksum", "checksum", "checksum"]);
       expect(seen.failures[0]?.fields).toMatchObject({ expected: sha256 });

@@ -49,7 +49,11 @@ export function broken(page: Page): Promise<never> {
 }
 
 /** Runs `use` with a context and fails on errors that no page caught meanwhile. */
-async function watched(context: BrowserContext, failing: boolean, use: (context: BrowserContext) => Promise<void>) {
+export async function watched(
+  context: BrowserContext,
+  failing: boolean,
+  use: (context: BrowserContext) => Promise<void>,
+) {
   const errors: Error[] = [];
   const note = (error: WebError) => errors.push(error.error());
   context.on("weberror", note);

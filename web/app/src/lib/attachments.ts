@@ -1,9 +1,9 @@
-// Pictures and sounds of messages. They are kept as `data:` addresses: these go into the database and into exported files as they are.
+// Pictures, sounds and videos of messages. They are kept as `data:` addresses: these go into the database and into exported files as they are.
 
-import type { ContentPart } from "rullama";
+import type { ContentPart, PictureTokens } from "rullama";
 
 export interface Attachment {
-  kind: "image" | "audio";
+  kind: "image" | "audio" | "video";
   name: string;
   /** A `data:` address. */
   data: string;
@@ -18,15 +18,14 @@ export class AttachmentError extends Error {
 }
 
 export function kindOf(type: string): Attachment["kind"] | undefined {
-  if (type.startsWith("image/")) return "image";
-  // Recorders of some browsers call a sound without pictures a video.
-  return type.startsWith("audio/") ? "audio" : undefined;
+  const [kind] = type.split("/");
+  return kind === "image" || kind === "audio" || kind === "video" ? kind : undefined;
 }
 
 /** Reads a file that was picked, dropped, pasted or recorded. */
 export async function attach(file: File): Promise<Attachment> {
   const kind = kindOf(file.type);
-  if (!kind) throw new AttachmentError(`${file.name} is neither a picture nor a sound.`);
+  if (!kind) throw new AttachmentError(`${file.name} is no picture, sound or video.`);
   if (file.size === 0) throw new AttachmentError(`${file.name} is empty.`);
   if (file.size > MOST_BYTES) throw new AttachmentError(`${file.name} is larger than 20 MB.`);
   const data = await new Promise<string>((resolve, reject) => {
@@ -39,10 +38,11 @@ export async function attach(file: File): Promise<Attachment> {
 }
 
 /** What the model gets: pictures and sounds before the words about them. */
-export function partsOf(attachments: readonly Attachment[], text: string): ContentPart[] {
-  const parts = attachments.map(({ kind, data }): ContentPart =>
-    kind === "image" ? { type: "image", image: data } : { type: "audio", audio: data },
-  );
+export function partsOf(attachments: readonly Attachment[], text: string, tokens?: PictureTokens): ContentPart[] {
+  const parts = attachments.map(({ kind, data }): ContentPart => {
+    if (kind === "image") return { type: "image", image: data, ...(tokens ? { tokens } : {}) };
+    return kind === "audio" ? { type: "audio", audio: data } : { type: "video", video: data };
+  });
   return text === "" ? parts : [...parts, { type: "text", text }];
 }
 

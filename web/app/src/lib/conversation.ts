@@ -1,6 +1,6 @@
 // A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
 
-import type { ErrorCode, Finish, Message, ToolCall, Usage } from "rullama";
+import type { ErrorCode, Finish, Message, PictureTokens, ToolCall, Usage } from "rullama";
 import { partsOf, type Attachment } from "./attachments.js";
 
 export type Role = "user" | "assistant" | "tool";
@@ -97,14 +97,14 @@ export function titleOf(text: string): string {
 }
 
 /** What the model is shown. Thoughts of earlier turns are not: models were not trained to see them. */
-export function toMessages(path: readonly Turn[], system?: string): Message[] {
+export function toMessages(path: readonly Turn[], system?: string, pictures?: PictureTokens): Message[] {
   const messages: Message[] = [];
   if (system?.trim()) messages.push({ role: "system", content: system });
   for (const turn of path) {
     if (turn.role === "assistant" && turn.content === "" && !turn.toolCalls?.length) continue;
     messages.push({
       role: turn.role,
-      content: turn.attachments?.length ? partsOf(turn.attachments, turn.content) : turn.content,
+      content: turn.attachments?.length ? partsOf(turn.attachments, turn.content, pictures) : turn.content,
       ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
       ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
     });

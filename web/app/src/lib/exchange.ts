@@ -111,10 +111,10 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
 /** Only what is inside the file: an address elsewhere would tell others that it was opened. */
 function attachment(value: unknown, where: string): Attachment {
   const from = fields(value, `${where}: an attachment`);
-  const kind = oneOf(from.kind, ["image", "audio"], `${where}: an attachment's \`kind\``);
+  const kind = oneOf(from.kind, ["image", "audio", "video"], `${where}: an attachment's \`kind\``);
   const data = string(from.data, `${where}: an attachment's \`data\``);
-  if (!/^data:(image|audio)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
-    throw new ImportError(`${where}: an attachment's \`data\` should be a picture or a sound in base64.`);
+  if (!/^data:(image|audio|video)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
+    throw new ImportError(`${where}: an attachment's \`data\` should be a picture, a sound or a video in base64.`);
   }
   return { kind, name: string(from.name, `${where}: an attachment's \`name\``), data };
 }

@@ -92,6 +92,11 @@ export const FAILURES: Record<ErrorCode, Entry> = {
     text: "rullama runs models of the Gemma 4 family.",
     action: { do: "choose_model", label: "Choose another model" },
   },
+  projector: {
+    title: "This file is a part of a model",
+    text: "It holds the eyes and ears of a model (a projector). Open the model it belongs to first, then drop this file on the page; or choose both at once.",
+    action: { do: "choose_model", label: "Choose its model" },
+  },
   context_full: {
     title: "The conversation fills the context",
     text: "Prompt and answer together are longer than the model's context. The oldest messages can be left out; they stay in the conversation, but the model does not see them.",
@@ -103,7 +108,7 @@ export const FAILURES: Record<ErrorCode, Entry> = {
     action: { do: "open_settings", label: "Open the settings" },
   },
   bad_media: {
-    title: "A picture or sound cannot be used",
+    title: "A picture, sound or video cannot be used",
     text: "It cannot be decoded, is too long, or this model has no eyes or ears for it. The message can be edited, or sent again without it.",
     action: { do: "choose_model", label: "Choose another model" },
   },

@@ -17,8 +17,8 @@ const SHOW_MS = 50;
 const SAVE_MS = 500;
 /** Tokens around each message that are not its text. */
 const TURN_TOKENS = 8;
-/** What a picture takes at most; a sound of eleven seconds takes as many. */
-const ATTACHMENT_TOKENS = 280;
+/** What a video takes at most, and a sound of eleven seconds. */
+const ATTACHMENT_TOKENS = { audio: 280, video: 32 * 70 };
 
 class Answer {
   /** The turn that is being written, while there is one. */
@@ -72,9 +72,10 @@ class Answer {
     const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
     if (!asked || !api || !info || this.busy) return;
     const path = branch(chats().turns, asked.id);
+    const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.pictures };
     const sizes: number[] = [];
     for (const one of path) {
-      const shown = (one.attachments?.length ?? 0) * ATTACHMENT_TOKENS;
+      const shown = (one.attachments ?? []).reduce((sum, { kind }) => sum + tokensOf[kind], 0);
       sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS + shown);
     }
     // Half of the context, or whatever leaves out one exchange more.
@@ -90,7 +91,7 @@ class Answer {
     const path = branch(turns, asked.id);
     const leftOut = leaveOut ?? path.findLast((turn) => turn.role === "assistant")?.leftOut ?? 0;
     const system = current?.system ?? draftSystem ?? (settings.system || model.info?.system);
-    const messages = toMessages(path.slice(leftOut), system);
+    const messages = toMessages(path.slice(leftOut), system, settings.pictures);
     // Claimed before anything is waited for: a second click must not start a second answer.
     this.turn = "";
     this.phase = "reading";

@@ -29,12 +29,14 @@ export class Chats {
   #channel: Channel;
   /** Counts what was asked to be shown: the last wish wins, however long reading takes. */
   #opening = 0;
+  /** Ends when nothing is being changed. */
+  #settled: Promise<unknown> = Promise.resolve();
 
   constructor(database: Database, channel: Channel, kept = true) {
     this.kept = kept;
     this.#database = database;
     this.#channel = channel;
-    channel.onmessage = (event) => void this.#follow(event.data);
+    channel.onmessage = (event) => void this.#inTurn(() => this.#follow(event.data));
   }
 
   /** Reads the list, and forgets what was deleted long enough ago. */
@@ -43,6 +45,13 @@ export class Chats {
     const old = all.filter((one) => one.deleted !== undefined && one.deleted < Date.now() - UNDO_MS);
     for (const one of old) await this.#database.remove(one.id);
     this.#show(all);
+  }
+
+  /** What this tab changes and what it hears of others, one after the other: nothing is replaced by what was read before. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#settled.then(work);
+    this.#settled = done.catch(() => {});
+    return done;
   }
 
   #show(all: Conversation[]): void {
@@ -63,7 +72,11 @@ export class Chats {
   }
 
   /** Adds a turn behind the shown ones (or behind `parent`) and shows it; the first one makes the conversation. */
-  async add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
+  add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
+    return this.#inTurn(() => this.#add(turn, parent));
+  }
+
+  async #add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
     const isNew = this.current === undefined;
     // Turns are ordered by this, so two never share a moment.
     const latest = isNew ? 0 : Math.max(0, ...Object.values(this.turns).map((one) => one.created));
@@ -93,7 +106,7 @@ export class Chats {
     if (this.current) this.current.leaf = added.id;
     if (isNew) await this.#database.add([{ conversation: { ...owner, leaf: added.id }, turns: [added] }]);
     else await this.save(added);
-    await this.#change(owner.id, { leaf: added.id, updated: now });
+    await this.#write(owner.id, { leaf: added.id, updated: now });
     return this.turns[added.id] ?? added;
   }
 
@@ -172,7 +185,11 @@ export class Chats {
     return stored.length;
   }
 
-  async #change(id: string, fields: Partial<Conversation>): Promise<void> {
+  #change(id: string, fields: Partial<Conversation>): Promise<void> {
+    return this.#inTurn(() => this.#write(id, fields));
+  }
+
+  async #write(id: string, fields: Partial<Conversation>): Promise<void> {
     const shown = this.list.find((one) => one.id === id);
     if (shown) Object.assign(shown, fields);
     if (this.current?.id === id) Object.assign(this.current, fields);

@@ -11,6 +11,8 @@ export interface Choice {
   name: string;
   /** A file of its drafter, where one was picked. */
   drafter?: { source: ModelSource; name: string };
+  /** Its eyes and ears, where they are in a file of their own. */
+  projector?: File;
 }
 
 class Model {
@@ -53,6 +55,7 @@ class Model {
         cache,
         keep,
         draft: draftOf(choice),
+        projector: choice.projector,
         signal: abort.signal,
         onProgress: (progress) => {
           if (this.#abort === abort) this.progress = progress;

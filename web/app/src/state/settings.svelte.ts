@@ -1,6 +1,6 @@
 // What the user chose, kept in this browser and shared by its tabs.
 
-import type { SettleOptions } from "rullama";
+import type { PictureTokens, SettleOptions } from "rullama";
 import { readSampling, readSettle, type Sampling } from "../lib/options.js";
 
 export interface Settings {
@@ -15,6 +15,8 @@ export interface Settings {
   system: string;
   /** Let models think first, where they can. */
   think: boolean;
+  /** Most tokens of a picture. */
+  pictures: PictureTokens;
   /** Tokens of prompt and answer together. */
   context: number;
   cache: "f32" | "f16" | "q8";
@@ -25,6 +27,7 @@ export interface Settings {
 }
 
 export const CONTEXT = { least: 256, most: 262_144, whole: true };
+export const PICTURES: PictureTokens[] = [70, 140, 280, 560, 1120];
 const KEY = "rullama-settings";
 
 export const defaults = (): Settings => ({
@@ -35,6 +38,7 @@ export const defaults = (): Settings => ({
   draft: "own",
   system: "",
   think: false,
+  pictures: 280,
   context: 4096,
   cache: "f16",
   keep: true,
@@ -60,6 +64,7 @@ export function parse(text: string | null): Settings {
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
+  settings.pictures = PICTURES.find((tokens) => tokens === from.pictures) ?? settings.pictures;
   const { context } = from;
   if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
     settings.context = context;

@@ -37,8 +37,15 @@ export function modelLayer(model: ServedModel, host: string): { url: string; sha
   if (model.error !== undefined) {
     throw new RullamaError("bad_file", `${host} cannot offer ${model.name}: ${model.error}`);
   }
-  const layer = model.layers.find(({ kind }) => kind === "model");
+  const layer = layerOf(model, "model", host);
   if (!layer) throw new RullamaError("bad_file", `${model.name} at ${host} has no model file`);
+  return layer;
+}
+
+/** The file of a served name's layer of a kind, where it has one. */
+export function layerOf(model: ServedModel, kind: string, host: string): { url: string; sha256?: string } | undefined {
+  const layer = model.layers.find((one) => one.kind === kind);
+  if (!layer) return undefined;
   const sha256 = typeof layer.digest !== "string" ? undefined : digestOf(layer.digest);
   return { url: new URL(layer.url, host).href, ...(sha256 === undefined ? {} : { sha256 }) };
 }

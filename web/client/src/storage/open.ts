@@ -12,6 +12,7 @@ import type { StoredRecord } from "./opfs.js";
 import { deleteEntry, listRecords, modelFolder, newRecord, noRoom, roomFor, partLengths, readRecord } from "./opfs.js";
 import { writeRecord } from "./opfs.js";
 import { PartsSource } from "./parts.js";
+import { readElsewhere } from "./read-remote.js";
 import { extentOf } from "./ranges.js";
 import type { Version } from "./request.js";
 import { TUNING, type Tuning } from "./tuning.js";
@@ -119,7 +120,9 @@ async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning):
   const version = await probe(remote.url, tuning, options.signal);
   if (version.size === 0) throw new RullamaError("bad_file", `${remote.url} is empty`);
   if (options.keep && keeping) return openKept(remote, version, options, tuning);
-  const source = new HttpSource(remote.url, version, tuning, options.signal);
+  const source = options.brief
+    ? new HttpSource(remote.url, version, tuning, options.signal)
+    : await readElsewhere(remote.url, version, tuning, options.signal);
   const failure = new RullamaError(
     "storage",
     "this browser does not let this page keep files; the model is not stored",

@@ -28,8 +28,8 @@ export interface Tuning {
   mostBackoffMs: number;
   /** Least time between two reports of progress within a part. */
   reportMs: number;
-  /** Download in a worker of its own where there are workers. */
-  pumpInWorker: boolean;
+  /** Download and read the network in workers of their own, where there are workers. */
+  workers: boolean;
 }
 
 export const TUNING: Tuning = {
@@ -46,5 +46,5 @@ export const TUNING: Tuning = {
   backoffMs: 300,
   mostBackoffMs: 5_000,
   reportMs: 100,
-  pumpInWorker: true,
+  workers: true,
 };

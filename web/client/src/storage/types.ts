@@ -22,6 +22,8 @@ export interface OpenOptions {
   host?: string;
   /** Keep what is downloaded in this browser. */
   keep: boolean;
+  /** Little will be read: not worth a worker. */
+  brief?: boolean;
   /** SHA-256 of the file, 64 hex digits with or without `sha256:` before them. */
   sha256?: string;
   /** Ends opening, reading and the download behind it. */

@@ -11,7 +11,7 @@ import {
   pack,
   unpack,
 } from "../../src/errors.js";
-import { digestOf, editDistance, modelLayer, sameName, similarNames } from "../../src/storage/names.js";
+import { digestOf, editDistance, layerOf, modelLayer, sameName, similarNames } from "../../src/storage/names.js";
 
 const HEX = "0123456789abcdef".repeat(4);
 
@@ -51,6 +51,8 @@ test("the model's layer is found among others", () => {
   const projector = { ...layer, kind: "projector", url: "/p" };
   const model = { name: "a", size: 1, layers: [projector, layer] };
   expect(modelLayer(model, "http://h:1")).toEqual({ url: "http://h:1/rullama/blobs/x", sha256: HEX });
+  expect(layerOf(model, "projector", "http://h:1")).toEqual({ url: "http://h:1/p", sha256: HEX });
+  expect(layerOf(model, "adapter", "http://h:1")).toBeUndefined();
   const plain = { ...model, layers: [{ ...layer, digest: null }] };
   expect(modelLayer(plain, "http://h:1")).toEqual({ url: "http://h:1/rullama/blobs/x" });
   expect(() => modelLayer({ ...model, layers: [projector] }, "http://h:1")).toThrow(/no model file/);

@@ -1,0 +1,72 @@
+// Eyes in a file of their own: read when something is to be seen, freed on request, used for videos too.
+import { expect, test } from "./fixtures.ts";
+
+test("a projector is read when a picture comes, and its towers are freed on request", async ({ client, projector }) => {
+  const before = await client.evaluate(async () => {
+    const model = await held("worker");
+    for await (const _ of model.complete("the cat", { maxTokens: 1 }));
+    return (await model.memory()).gpu;
+  });
+  // Text alone never touches it.
+  expect(projector.requests).toEqual([]);
+  const made = await client.evaluate(async () => {
+    const model = await held("worker");
+    const canvas = new OffscreenCanvas(96, 96);
+    const context = canvas.getContext("2d")!;
+    context.fillStyle = "green";
+    context.fillRect(16, 16, 48, 48);
+    const image = await canvas.convertToBlob();
+    const content = [
+      { type: "image" as const, image, tokens: 70 as const },
+      { type: "text" as const, text: "cat" },
+    ];
+    let prompt = 0;
+    for await (const event of model.chat([{ role: "user", content }], { maxTokens: 1 })) {
+      if (event.type === "done") prompt = event.usage.promptTokens;
+    }
+    const seeing = (await model.memory()).gpu;
+    await model.freeTowers();
+    return { prompt, seeing, freed: (await model.memory()).gpu };
+  });
+  expect(projector.requests.length).toBeGreaterThan(0);
+  expect(made.prompt).toBeGreaterThan(20);
+  expect(made.seeing).toBeGreaterThan(before + 100_000);
+  expect(made.freed).toBeLessThan(made.seeing - 100_000);
+});
+
+test("a projector in a model's place is told from one", async ({ client, projector }) => {
+  const failure = await client.evaluate(
+    (url) => rullama.load(url, { keep: false }).catch((error) => ({ code: error.code, message: error.message })),
+    projector.url,
+  );
+  expect(failure).toMatchObject({ code: "projector", message: expect.stringContaining("as its projector") });
+});
+
+test("a video is seen as pictures", { tag: "@slow" }, async ({ client }) => {
+  const prompt = await client.evaluate(async () => {
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [96, 96];
+    const context = canvas.getContext("2d")!;
+    const recorder = new MediaRecorder(canvas.captureStream(20), { mimeType: "video/webm" });
+    const pieces: Blob[] = [];
+    recorder.ondataavailable = ({ data }) => pieces.push(data);
+    const ended = new Promise((resolve) => (recorder.onstop = resolve));
+    recorder.start();
+    for (let shade = 0; shade < 40; shade++) {
+      context.fillStyle = `rgb(${shade * 6} 0 0)`;
+      context.fillRect(0, 0, 96, 96);
+      await new Promise((resolve) => setTimeout(resolve, 40));
+    }
+    recorder.stop();
+    await ended;
+    const content = [{ type: "video" as const, video: new Blob(pieces, { type: "video/webm" }) }];
+    const model = await held("worker");
+    let prompt = 0;
+    for await (const event of model.chat([{ role: "user", content }], { maxTokens: 1 })) {
+      if (event.type === "done") prompt = event.usage.promptTokens;
+    }
+    return prompt;
+  });
+  // Two pictures of a video of more than a second.
+  expect(prompt).toBeGreaterThan(40);
+});
