@@ -3,8 +3,11 @@
 use std::error::Error;
 
 use js_sys::Reflect;
+use rullama_adapter::AdapterError;
 use rullama_engine::EngineError;
 use rullama_runtime::RuntimeError;
+use rullama_train::TrainError;
+use serde_json::{Value, json};
 use wasm_bindgen::JsValue;
 
 /// A failure of the runtime, or of the script that was asked for bytes.
@@ -19,6 +22,10 @@ pub(crate) enum Failure {
     Busy,
     /// A picture or sound of that number is not known (any more).
     Forgotten(u32),
+    /// An adapter of that id is not known (any more).
+    NoAdapter(String),
+    /// Training cannot begin or go on.
+    Training(TrainError),
 }
 
 impl<E: Into<RuntimeError>> From<E> for Failure {
@@ -30,7 +37,11 @@ impl<E: Into<RuntimeError>> From<E> for Failure {
 impl From<Failure> for JsValue {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Runtime(error) => thrown(client_code(&error), &whole_message(&error)),
+            Failure::Runtime(error) => runtime_error(&error),
+            Failure::Training(error) => training_error(error),
+            Failure::NoAdapter(id) => {
+                thrown("bad_adapter", &format!("the model has no adapter {id:?}: add it first"))
+            }
             Failure::Request(error) => {
                 thrown("bad_options", &format!("the request cannot be read: {error}"))
             }
@@ -40,6 +51,33 @@ impl From<Failure> for JsValue {
                 thrown("internal", &format!("there is no picture or sound of number {number}"))
             }
         }
+    }
+}
+
+fn runtime_error(error: &RuntimeError) -> JsValue {
+    let message = whole_message(error);
+    let RuntimeError::Adapter(AdapterError::DoesNotFit { misfits, .. }) = error else {
+        return thrown(client_code(error), &message);
+    };
+    let misfits: Vec<String> = misfits.iter().map(ToString::to_string).collect();
+    thrown_with("bad_adapter", &message, &json!({ "misfits": misfits }))
+}
+
+/// Causes have the codes they have elsewhere.
+fn training_error(error: TrainError) -> JsValue {
+    let message = error.to_string();
+    match error {
+        TrainError::Runtime(error) => runtime_error(&error),
+        TrainError::Adapter(error) => runtime_error(&error.into()),
+        TrainError::Engine(error) => runtime_error(&error.into()),
+        TrainError::Line { line, .. } => {
+            thrown_with("bad_data", &message, &json!({ "line": line }))
+        }
+        TrainError::NoTargets | TrainError::Split { .. } => thrown("bad_data", &message),
+        TrainError::DoesNotFit { .. } => thrown("does_not_fit", &message),
+        TrainError::Diverged { .. } => thrown("diverged", &message),
+        TrainError::Checkpoint { .. } => thrown("bad_checkpoint", &message),
+        _ => thrown("bad_options", &message),
     }
 }
 
@@ -57,6 +95,7 @@ fn client_code(error: &RuntimeError) -> &'static str {
             "out_of_memory" => "out_of_memory",
             "context_full" => "context_full",
             "bad_media" | "no_tower" => "bad_media",
+            "bad_adapter" => "bad_adapter",
             "cancelled" => "cancelled",
             "bad_conversation" | "bad_options" | "bad_prompt" | "bad_session" => "bad_options",
             _ => "internal",
@@ -83,6 +122,14 @@ fn thrown(code: &str, message: &str) -> JsValue {
     // Setting a property of an object that was just made cannot fail.
     let _ = Reflect::set(&error, &"code".into(), &code.into());
     error.into()
+}
+
+/// With fields of the client's class for it, as JSON.
+fn thrown_with(code: &str, message: &str, fields: &Value) -> JsValue {
+    let error = thrown(code, message);
+    // As above.
+    let _ = Reflect::set(&error, &"fields".into(), &fields.to_string().into());
+    error
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
+    adapters::Library,
     device::Device,
     error::Failure,
     options::{Conversing, Load, parse},
@@ -31,12 +32,13 @@ use crate::{
 /// A model on the GPU.
 #[wasm_bindgen]
 pub struct Model {
-    inner: rullama_runtime::Model,
+    pub(crate) inner: rullama_runtime::Model,
     facts: Facts,
     context: usize,
     cache: CacheType,
     thrown: Thrown,
     memory: Memory,
+    pub(crate) adapters: Library,
 }
 
 /// What a header and the model's name say.
@@ -156,7 +158,8 @@ impl Model {
             })?;
             let memory = Memory::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
-            Ok(Self { inner, facts, context, cache, thrown, memory })
+            let adapters = Library::default();
+            Ok(Self { inner, facts, context, cache, thrown, memory, adapters })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -175,7 +178,7 @@ impl Model {
         let wishes: Conversing = parse(options)?;
         let options = wishes.options(self.context, self.cache);
         let session = self.inner.session(&options).map_err(Failure::from)?;
-        let remembered = (self.thrown.clone(), self.memory.clone());
+        let remembered = (self.thrown.clone(), self.memory.clone(), self.adapters.clone());
         Ok(Session::new(session, self.facts.defaults.clone(), remembered))
     }
 
@@ -228,10 +231,10 @@ impl Model {
         Ok(tokenizer.decode(ids, Render::All))
     }
 
-    /// Bytes of weights on the GPU, those of towers included.
+    /// Bytes of weights on the GPU, those of towers and adapters included.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
-        (self.inner.gpu_bytes() + self.memory.gpu_bytes()) as f64
+        (self.inner.gpu_bytes() + self.memory.gpu_bytes() + self.adapters.gpu_bytes()) as f64
     }
 }
 

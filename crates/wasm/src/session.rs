@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
+    adapters::{Choice, Library},
     error::Failure,
     events::{self, Times},
     options::parse,
@@ -38,6 +39,7 @@ pub struct Session {
     defaults: SamplingOptions,
     thrown: Thrown,
     memory: Memory,
+    adapters: Library,
 }
 
 /// What to answer. One of `messages`, `text` and `ids` is given.
@@ -53,6 +55,9 @@ struct Request {
     /// Numbers of what was perceived of the messages' pictures and sounds, in their order.
     #[serde(default)]
     media: Vec<u32>,
+    /// Adapters to answer with.
+    #[serde(default)]
+    adapters: Vec<Choice>,
     /// In Ollama's words.
     #[serde(default)]
     options: Value,
@@ -81,10 +86,10 @@ impl Session {
     pub(crate) fn new(
         session: rullama_runtime::Session,
         defaults: SamplingOptions,
-        (thrown, memory): (Thrown, Memory),
+        (thrown, memory, adapters): (Thrown, Memory, Library),
     ) -> Self {
         let model = session.model().clone();
-        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory }
+        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory, adapters }
     }
 
     /// The session, for one call.
@@ -131,10 +136,10 @@ impl Session {
         Ok(saved?)
     }
 
-    /// Goes on from where `save` was called.
+    /// Goes on from where `save` was called, with the same adapters as then.
     pub async fn restore(&self, saved: Vec<u8>) -> Result<(), JsValue> {
         let old = self.take()?;
-        let restored = self.model.restore(&saved).await.map_err(Failure::from);
+        let restored = self.model.restore_with(old.adapters(), &saved).await.map_err(Failure::from);
         match restored {
             Ok(session) => self.put(session),
             Err(failure) => {
@@ -163,6 +168,10 @@ impl Session {
         let mut request: Request = parse(request)?;
         let (options, seed) = self.sampling(&request.options)?;
         let prompt = request.prompt(&self.model, &self.memory)?;
+        let adapters = self.adapters.ready(&self.model, &request.adapters).await?;
+        if session.adapters() != adapters.as_ref() {
+            session.set_adapters(adapters.as_ref())?;
+        }
         let mut script = Script { each, thrown: None };
         let context = session.context();
         let mut times = Times { start, first: None, end: start };

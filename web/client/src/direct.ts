@@ -8,9 +8,11 @@ import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { aborted } from "./queue.js";
 import { selfTest } from "./self-test.js";
+import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
 import { startHashing } from "./workers.js";
 import { ModelStorage, type Opened, hashInWorker, openModel, servedModels } from "./storage/index.js";
 import type { FitReport, MemoryUse, ModelInfo, Progress } from "./types.js";
+import { inspectTraining } from "./training-report.js";
 import { startWasm } from "./wasm-file.js";
 import { Device, type InitOutput, Model, inspect } from "./wasm/rullama.js";
 
@@ -85,6 +87,20 @@ export class Direct implements Transport {
     storage: () => this.stored.report(),
     persist: () => this.stored.persist(),
     remove: ({ id }) => this.stored.remove(id),
+    addAdapter: ({ model, id, name, adapter, keep }) => this.find(model).adapters.add(id, name, adapter, keep),
+    listAdapters: async ({ model }) => this.find(model).adapters.list(),
+    removeAdapter: ({ model, id }) => this.find(model).adapters.remove(id),
+    exportAdapter: ({ model, id, format }) => this.find(model).adapters.export(id, format),
+    storedAdapters: () => storedAdapters(),
+    renameAdapter: async ({ id, name }) => {
+      for (const { adapters } of this.models.values()) adapters.rename(id, name);
+      await renameAdapter(id, name);
+    },
+    deleteAdapter: ({ id }) => removeAdapter(id),
+    inspectTraining: ({ model, data, options }) => inspectTraining(this.find(model), data, options),
+    train: ({ model, id, begin }, { onEvent, signal }) =>
+      this.find(model).trainings.train(id, begin, onEvent ?? (() => {}), signal),
+    steerTraining: async ({ model, id, command }) => this.find(model).trainings.steer(id, command),
     selfTest: async ({ most }, { onEvent, signal }) => {
       await this.ready();
       return selfTest(most ?? Infinity, onEvent ?? (() => {}), signal);

@@ -2,6 +2,8 @@
 
 import type { OpenDevice } from "./device.js";
 import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./errors.js";
+import { HeldAdapters, type Work } from "./held-adapters.js";
+import { HeldTrainings } from "./held-training.js";
 import type { AnswerRequest, BenchRequest, PlainMedium } from "./protocol.js";
 import { Queue } from "./queue.js";
 import type { BenchResult, GenerateEvent, MemoryReport, ModelInfo, SessionOptions } from "./types.js";
@@ -10,6 +12,8 @@ import type { Model, Session } from "./wasm/rullama.js";
 export class HeldModel {
   /** Settles when the device is lost without our doing. */
   readonly lost: Promise<RullamaError>;
+  readonly adapters: HeldAdapters;
+  readonly trainings: HeldTrainings;
   private readonly queue = new Queue();
   private readonly sessions = new Map<number, Session>();
   private own: Session | undefined;
@@ -25,6 +29,9 @@ export class HeldModel {
     /** Called once, when it is freed. */
     private readonly closeSource: () => void,
   ) {
+    const work: Work = (job, signal) => this.work(job, signal);
+    this.adapters = new HeldAdapters(model, info.name, work);
+    this.trainings = new HeldTrainings(model, info.name, this.adapters, work);
     this.lost = new Promise((resolve) => {
       void device.browser.lost.then((info) => {
         if (this.gone) return;
@@ -66,7 +73,7 @@ export class HeldModel {
     return session;
   }
 
-  answer(
+  async answer(
     session: number | undefined,
     request: AnswerRequest,
     onEvent: (event: GenerateEvent) => void,
@@ -76,7 +83,8 @@ export class HeldModel {
       onEvent(JSON.parse(event) as GenerateEvent);
       return signal?.aborted ?? false;
     };
-    return this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
+    await this.adapters.ensure(request);
+    await this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
   }
 
   /** Looks at a picture or listens to a sound; its number stands for it in requests. */
@@ -124,7 +132,11 @@ export class HeldModel {
     if (this.gone) throw this.gone;
     const all = [...this.sessions.values(), ...(this.own ? [this.own] : [])];
     const caches = all.reduce((sum, session) => sum + session.gpuBytes(), 0);
-    return { gpu: this.model.gpuBytes() + caches, wasmHeap: this.heap(), sessions: all.length };
+    return {
+      gpu: this.model.gpuBytes() + caches + this.trainings.gpuBytes(),
+      wasmHeap: this.heap(),
+      sessions: all.length,
+    };
   }
 
   bench(request: BenchRequest, signal?: AbortSignal): Promise<BenchResult> {
@@ -153,6 +165,7 @@ export class HeldModel {
     if (this.gone?.code === "freed") return;
     const lost = this.gone !== undefined;
     this.gone = new FreedError("the model was freed; load it again");
+    this.trainings.close();
     const release = async () => {
       for (const session of [...this.sessions.values(), ...(this.own ? [this.own] : [])]) quietly(() => session.free());
       this.sessions.clear();

@@ -1,5 +1,6 @@
 // A model, as pages see it.
 
+import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
 import { unpack } from "./errors.js";
 import { type Medium, Perceptions, mediaOf } from "./media.js";
@@ -8,6 +9,8 @@ import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
 import { Session } from "./session.js";
 import { answerEvents } from "./stream.js";
+import { TrainingSession, plainTraining, textOf } from "./training.js";
+import type { TrainingData, TrainingOptions, TrainingReport } from "./training-types.js";
 import type {
   BenchResult,
   GenerateEvent,
@@ -23,6 +26,8 @@ export class Model implements ModelApi {
   readonly lost: Promise<Error>;
   /** The same model in the shape of OpenAI's interface. */
   readonly openai: OpenAi;
+  /** Adapters that requests may name. */
+  readonly adapters: Adapters;
   private readonly perceptions: Perceptions;
 
   constructor(
@@ -36,6 +41,7 @@ export class Model implements ModelApi {
     // When the engine itself is closed there is nothing to tell.
     this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
     this.openai = new OpenAi(this);
+    this.adapters = new Adapters(transport, id);
     this.perceptions = new Perceptions(transport, id);
   }
 
@@ -80,6 +86,20 @@ export class Model implements ModelApi {
   ): Promise<BenchResult> {
     const { prompt = 512, answer = 128, depth = 0, signal } = options;
     return this.transport.call("bench", { model: this.id, prompt, answer, depth }, signal ? { signal } : {});
+  }
+
+  async inspectTraining(data: TrainingData, options: TrainingOptions = {}): Promise<TrainingReport> {
+    const text = await textOf(data);
+    return this.transport.call("inspectTraining", { model: this.id, data: text, options: plainTraining(options) });
+  }
+
+  async train(data: TrainingData, options: TrainingOptions = {}): Promise<TrainingSession> {
+    const begin = { data: await textOf(data), options: plainTraining(options) };
+    return TrainingSession.begin(this.transport, { model: this.id, id: crypto.randomUUID(), begin });
+  }
+
+  continueTraining(id: string): Promise<TrainingSession> {
+    return TrainingSession.begin(this.transport, { model: this.id, id });
   }
 
   free(): Promise<void> {

@@ -72,7 +72,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 9; step++) {
+    for (let step = 0; step < 10; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
@@ -92,6 +92,7 @@ test.describe("keyboard", () => {
       "Search conversations",
       "New conversation",
       "Models",
+      "Training",
       "Storage",
       "Settings",
       "Device",

@@ -1,20 +1,8 @@
 // A device that goes away in the middle of an answer.
 import { type Thread, expect, test } from "./fixtures.ts";
+import { WORKER } from "./lost.ts";
 
 const MODEL = "/goldens/gguf/tiny-e2b-Q4_K_M.gguf";
-
-/** The engine's worker, with a way to take its devices from it. */
-const WORKER = `
-import "/rullama/worker.js";
-const { requestDevice } = GPUAdapter.prototype;
-const devices = [];
-GPUAdapter.prototype.requestDevice = async function (descriptor) {
-  const device = await requestDevice.call(this, descriptor);
-  devices.push(device);
-  return device;
-};
-new BroadcastChannel("devices").onmessage = () => devices.forEach((device) => device.destroy());
-`;
 
 for (const thread of ["page", "worker"] satisfies Thread[]) {
   test(

@@ -6,6 +6,7 @@ import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
 import { throttle } from "../lib/throttle.js";
+import { adapters } from "./adapters.svelte.js";
 import { chats } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
@@ -89,6 +90,8 @@ class Answer {
     const leftOut = leaveOut ?? path.findLast((turn) => turn.role === "assistant")?.leftOut ?? 0;
     const system = current?.system ?? draftSystem ?? (settings.system || model.info?.system);
     const messages = toMessages(path.slice(leftOut), system);
+    const adapter = adapters.chosen?.name;
+    const answering = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
     // Claimed before anything is waited for: a second click must not start a second answer.
     this.turn = "";
     this.phase = "reading";
@@ -97,7 +100,7 @@ class Answer {
     let turn: Turn | undefined;
     try {
       turn = await chats().add(
-        { role: "assistant", content: "", model: choice?.name, ...(leftOut > 0 ? { leftOut } : {}) },
+        { role: "assistant", content: "", model: answering, ...(leftOut > 0 ? { leftOut } : {}) },
         asked.id,
       );
       this.turn = turn.id;
@@ -120,7 +123,9 @@ class Answer {
 
   #options(): GenerateOptions {
     const think = settings.think && model.info?.thinking === true;
-    return { ...$state.snapshot(settings.sampling), think, signal: this.#abort?.signal };
+    const { choices } = adapters;
+    const adapted = choices.length > 0 ? { adapters: choices } : {};
+    return { ...$state.snapshot(settings.sampling), think, ...adapted, signal: this.#abort?.signal };
   }
 
   async #follow(turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {
