@@ -12,6 +12,8 @@ import type { Model, Training } from "./wasm/rullama.js";
 /** Speed is that of the last steps. */
 const WINDOW = 8;
 const CHECKPOINT_EVERY = 25;
+/** What training may take where nobody says, as natively. */
+const MEMORY = 8 * 2 ** 30;
 
 /** What the wasm tells of a run. */
 type Event =
@@ -107,8 +109,9 @@ export class HeldTrainings {
 }
 
 /** What concerns this side, and what the engine is told. */
-function apart({ name = "trained", keep = true, checkpointEvery = CHECKPOINT_EVERY, ...wishes }: TrainingOptions) {
-  return { name, keep, checkpointEvery, wishes };
+function apart(options: TrainingOptions) {
+  const { name = "trained", keep = true, checkpointEvery = CHECKPOINT_EVERY, memory = MEMORY, ...wishes } = options;
+  return { name, keep, checkpointEvery, wishes: { ...wishes, memory } };
 }
 
 class HeldTraining {

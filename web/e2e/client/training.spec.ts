@@ -10,6 +10,8 @@ const STEPS = 4;
 /** As the golden curves were made. */
 const AS_GOLDEN = { learningRate: 2e-3, weightDecay: 0.01, schedule: "constant", clip: null, batch: 1 } as const;
 
+// SwiftShader compiles the gradients' kernels for minutes on a busy machine.
+test.describe.configure({ timeout: 900_000 });
 test.beforeEach(async ({ server }) => serveLora(server));
 
 async function dataset(): Promise<string> {
@@ -94,7 +96,6 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
 test("a checkpoint goes on after a reload to the same numbers, also where the newest one is broken", async ({
   client,
 }) => {
-  test.slow();
   const options = { ...AS_GOLDEN, rank: 4, targets: ["q_proj", "down_proj"], dropout: 0.2, steps: STEPS };
   const data = `${await dataset()}\n${JSON.stringify({ ids: [2, 5, 6, 7, 8, 9], n_prompt: 2 })}`;
   const whole = await client.evaluate(
@@ -151,7 +152,6 @@ test("a lost device: the training fails, and goes on from its checkpoint once th
   client,
   server,
 }) => {
-  test.slow();
   server.script("/worker.js", WORKER);
   const made = await client.evaluate(
     async ({ url, data, options }) => {

@@ -74,6 +74,16 @@ fn what_is_wrong_has_a_line_number() {
 }
 
 #[test]
+fn all_that_is_wrong_is_told_beside_what_can_be_used() {
+    let model = demo(&Device::Cpu);
+    let text = "{\"text\":\"fine\"}\n\n{\n{\"text\":\"too\"}\n[1]\n";
+    let (data, bad) = Dataset::usable_lines(&model, text, DataOptions::default());
+    assert_eq!(data.examples.len(), 2);
+    assert_eq!(bad.iter().map(|bad| bad.line).collect::<Vec<_>>(), [3, 5]);
+    assert!(bad[1].why.to_string().contains("none of"));
+}
+
+#[test]
 fn long_examples_are_cut_and_counted() {
     let model = demo(&Device::Cpu);
     let text = "{\"ids\":[2,3,4,5,6],\"n_prompt\":1}\n{\"ids\":[2,3,4,5,6],\"n_prompt\":4}\n{\"ids\":[2,3]}\n";
