@@ -132,6 +132,6 @@ impl View for Numbers<'_> {
     }
 
     fn data_len(&self) -> usize {
-        self.numbers.len() * size_of::<f32>()
+        size_of_val(self.numbers)
     }
 }

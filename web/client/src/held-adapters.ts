@@ -1,7 +1,6 @@
 // A model's adapters on this side of the boundary.
 
 import { BadAdapterError, rullamaError } from "./errors.js";
-import type { AnswerRequest } from "./protocol.js";
 import { type AdapterFiles, CONFIG, openAdapter, storeAdapter, unknownAdapter } from "./storage/adapters.js";
 import type { PlainAdapter } from "./training-protocol.js";
 import type { AdapterFile, AdapterInfo, StoredAdapter } from "./training-types.js";
@@ -104,8 +103,8 @@ export class HeldAdapters {
     await storeAdapter(stored, files);
   }
 
-  /** Adds what a request asks for and this browser keeps. */
-  async ensure({ adapters = [] }: AnswerRequest): Promise<void> {
+  /** Adds those of these that this browser keeps. */
+  async ensure(adapters: { id: string }[]): Promise<void> {
     for (const { id } of adapters) {
       if (this.known.has(id)) continue;
       const found = await openAdapter(id).catch(() => undefined);

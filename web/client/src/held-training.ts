@@ -140,6 +140,7 @@ class HeldTraining {
     const { name, keep, checkpointEvery, wishes } = apart(options);
     this.kept = kept;
     try {
+      if (wishes.init !== undefined) await this.adapters.ensure([{ id: wishes.init }]);
       const checkpoint = kept ? await readCheckpoint(this.id) : undefined;
       this.training = await this.work(() => model.train(data, JSON.stringify(wishes), checkpoint), signal);
       this.begun();

@@ -83,7 +83,8 @@ export class HeldModel {
       onEvent(JSON.parse(event) as GenerateEvent);
       return signal?.aborted ?? false;
     };
-    await this.adapters.ensure(request);
+    // Without a pause where there is nothing to look for: calls keep their order.
+    if (request.adapters?.length) await this.adapters.ensure(request.adapters);
     await this.work(() => this.find(session).generate(JSON.stringify(request), each), signal);
   }
 
