@@ -1,8 +1,8 @@
 //! A run written down, so that another can go on with the same numbers.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
-use safetensors::{Dtype, SafeTensors, tensor::TensorView};
+use safetensors::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
@@ -45,17 +45,7 @@ impl Checkpoint {
         let wrong = |why: String| TrainError::Checkpoint { why };
         let about = serde_json::to_string(&self.about)
             .map_err(|error| wrong(format!("cannot be written: {error}")))?;
-        let bytes: Vec<Vec<u8>> = self
-            .states
-            .iter()
-            .map(|(_, numbers)| numbers.iter().flat_map(|n| n.to_le_bytes()).collect())
-            .collect();
-        let mut views = Vec::new();
-        for ((name, numbers), bytes) in self.states.iter().zip(&bytes) {
-            let view = TensorView::new(Dtype::F32, vec![numbers.len()], bytes)
-                .map_err(|error| wrong(format!("cannot be written: {error}")))?;
-            views.push((name.clone(), view));
-        }
+        let views = self.states.iter().map(|(name, numbers)| (name, Numbers::of(numbers)));
         let metadata = HashMap::from([(KEY.to_owned(), about)]);
         safetensors::serialize(views, Some(metadata))
             .map_err(|error| wrong(format!("cannot be written: {error}")))
@@ -113,5 +103,35 @@ impl Checkpoint {
         let fits = known.len() == lengths.len()
             && lengths.iter().all(|(name, length)| known.get(name.as_str()) == Some(length));
         if fits { Ok(()) } else { wrong("has other adapters than this run") }
+    }
+}
+
+/// Numbers whose bytes are made when they are written: all of them at once would take as much memory again.
+struct Numbers<'a> {
+    shape: [usize; 1],
+    numbers: &'a [f32],
+}
+
+impl<'a> Numbers<'a> {
+    fn of(numbers: &'a [f32]) -> Self {
+        Self { shape: [numbers.len()], numbers }
+    }
+}
+
+impl View for Numbers<'_> {
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    fn data(&self) -> Cow<'_, [u8]> {
+        self.numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    fn data_len(&self) -> usize {
+        size_of_val(self.numbers)
     }
 }

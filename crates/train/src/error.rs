@@ -135,5 +135,11 @@ pub enum LineError {
     },
     /// The conversation cannot be rendered, or the model has no vocabulary.
     #[error(transparent)]
-    Runtime(#[from] RuntimeError),
+    Runtime(Box<RuntimeError>),
+}
+
+impl From<RuntimeError> for LineError {
+    fn from(error: RuntimeError) -> Self {
+        Self::Runtime(Box::new(error))
+    }
 }

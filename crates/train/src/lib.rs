@@ -17,7 +17,7 @@ mod update;
 pub use adapters::{AdapterOptions, fresh, gradient_name, weights_of};
 pub use checkpoint::Checkpoint;
 pub use dataset::{Dataset, Example};
-pub use error::TrainError;
+pub use error::{LineError, TrainError};
 pub use memory::{Need, Shape, need};
 pub use run::{Event, Run, RunOptions, StepReport};
 pub use schedule::{Schedule, Shaped};

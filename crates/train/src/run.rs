@@ -7,10 +7,11 @@ use rullama_runtime::Model;
 
 use crate::{
     Checkpoint, Schedule, Trainer,
+    adapters::fitting,
     checkpoint::About,
     dataset::{Example, fingerprint, largest, packed},
     error::TrainError,
-    memory::Shape,
+    memory::{Need, Shape, need},
     order,
     trainer::Settings,
 };
@@ -107,16 +108,7 @@ impl Run {
             return Err(TrainError::Option { option, value, wanted: "choose 1 or more" });
         }
         let data = fingerprint(&train);
-        let (train, aside) = match options.pack {
-            Some(longest) => (packed(&train, longest), packed(&aside, longest)),
-            None => (train, aside),
-        };
-        let (tokens, targets) = largest(&train);
-        let (more_tokens, more_targets) = largest(&aside);
-        let shape = Shape {
-            tokens: tokens.max(more_tokens).max(options.tokens.unwrap_or(0)),
-            targets: targets.max(more_targets),
-        };
+        let (train, aside, shape) = sequences((train, aside), &options);
         let trainer = Trainer::new(model, adapter, shape, options.settings).await?;
         let about = About {
             steps: 0,
@@ -128,6 +120,20 @@ impl Run {
         };
         let pending = VecDeque::new();
         Ok(Self { trainer, options, train, aside, about, pending, done: false })
+    }
+
+    /// What such a run would take on a GPU.
+    ///
+    /// # Errors
+    /// If the adapter does not fit the model, or there is no memory.
+    pub fn need(
+        model: &Model,
+        adapter: &Adapter,
+        sides: (Vec<Example>, Vec<Example>),
+        options: &RunOptions,
+    ) -> Result<Need, TrainError> {
+        let (_, _, shape) = sequences(sides, options);
+        need(model, &fitting(model, adapter)?, shape, options.settings.memory)
     }
 
     /// Goes on where a checkpoint ended.
@@ -268,6 +274,24 @@ impl Run {
         let stream = u64::from(self.trainer.steps()) + (1 << 32);
         order::Random::new(self.options.seed, stream).next() as u32
     }
+}
+
+/// Both sides as a run takes them, and the sizes of their sequences.
+fn sequences(
+    (train, aside): (Vec<Example>, Vec<Example>),
+    options: &RunOptions,
+) -> (Vec<Example>, Vec<Example>, Shape) {
+    let (train, aside) = match options.pack {
+        Some(longest) => (packed(&train, longest), packed(&aside, longest)),
+        None => (train, aside),
+    };
+    let (tokens, targets) = largest(&train);
+    let (more_tokens, more_targets) = largest(&aside);
+    let shape = Shape {
+        tokens: tokens.max(more_tokens).max(options.tokens.unwrap_or(0)),
+        targets: targets.max(more_targets),
+    };
+    (train, aside, shape)
 }
 
 /// The options that decide about the numbers of a run; more steps of a constant rate may be added.

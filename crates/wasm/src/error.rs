@@ -3,8 +3,11 @@
 use std::error::Error;
 
 use js_sys::Reflect;
+use rullama_adapter::AdapterError;
 use rullama_engine::EngineError;
 use rullama_runtime::{RuntimeError, embedder::EmbeddingPrompt};
+use rullama_train::TrainError;
+use serde_json::{Value, json};
 use wasm_bindgen::JsValue;
 
 /// A failure of the runtime, or of the script that was asked for bytes.
@@ -23,6 +26,10 @@ pub(crate) enum Failure {
     Forgotten(u32),
     /// There is no prompt of this name in front of texts.
     Purpose(String),
+    /// An adapter of that id is not known (any more).
+    NoAdapter(String),
+    /// Training cannot begin or go on.
+    Training(TrainError),
 }
 
 impl<E: Into<RuntimeError>> From<E> for Failure {
@@ -34,7 +41,11 @@ impl<E: Into<RuntimeError>> From<E> for Failure {
 impl From<Failure> for JsValue {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Runtime(error) => thrown(client_code(&error), &whole_message(&error)),
+            Failure::Runtime(error) => runtime_error(&error),
+            Failure::Training(error) => training_error(error),
+            Failure::NoAdapter(id) => {
+                thrown("bad_adapter", &format!("the model has no adapter {id:?}: add it first"))
+            }
             Failure::Request(error) => {
                 thrown("bad_options", &format!("the request cannot be read: {error}"))
             }
@@ -56,6 +67,33 @@ impl From<Failure> for JsValue {
     }
 }
 
+fn runtime_error(error: &RuntimeError) -> JsValue {
+    let message = whole_message(error);
+    let RuntimeError::Adapter(AdapterError::DoesNotFit { misfits, .. }) = error else {
+        return thrown(client_code(error), &message);
+    };
+    let misfits: Vec<String> = misfits.iter().map(ToString::to_string).collect();
+    thrown_with("bad_adapter", &message, &json!({ "misfits": misfits }))
+}
+
+/// Causes have the codes they have elsewhere.
+fn training_error(error: TrainError) -> JsValue {
+    let message = error.to_string();
+    match error {
+        TrainError::Runtime(error) => runtime_error(&error),
+        TrainError::Adapter(error) => runtime_error(&error.into()),
+        TrainError::Engine(error) => runtime_error(&error.into()),
+        TrainError::Line { line, .. } => {
+            thrown_with("bad_data", &message, &json!({ "line": line }))
+        }
+        TrainError::NoTargets | TrainError::Split { .. } => thrown("bad_data", &message),
+        TrainError::DoesNotFit { .. } => thrown("does_not_fit", &message),
+        TrainError::Diverged { .. } => thrown("diverged", &message),
+        TrainError::Checkpoint { .. } => thrown("bad_checkpoint", &message),
+        _ => thrown("bad_options", &message),
+    }
+}
+
 /// The client's word for a failure: it has fewer than the runtime.
 fn client_code(error: &RuntimeError) -> &'static str {
     match error {
@@ -70,6 +108,7 @@ fn client_code(error: &RuntimeError) -> &'static str {
             "out_of_memory" => "out_of_memory",
             "context_full" => "context_full",
             "bad_media" | "no_tower" => "bad_media",
+            "bad_adapter" => "bad_adapter",
             "cancelled" => "cancelled",
             "bad_conversation" | "bad_options" | "bad_prompt" | "bad_session" => "bad_options",
             _ => "internal",
@@ -96,6 +135,14 @@ fn thrown(code: &str, message: &str) -> JsValue {
     // Setting a property of an object that was just made cannot fail.
     let _ = Reflect::set(&error, &"code".into(), &code.into());
     error.into()
+}
+
+/// With fields of the client's class for it, as JSON.
+fn thrown_with(code: &str, message: &str, fields: &Value) -> JsValue {
+    let error = thrown(code, message);
+    // As above.
+    let _ = Reflect::set(&error, &"fields".into(), &fields.to_string().into());
+    error
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! JavaScript bindings: conversions only, no logic. Plain data crosses as JSON text, in the words of the client's `types.ts`.
 
+mod adapters;
 mod bench;
 mod denoise;
 mod device;
@@ -16,6 +17,7 @@ mod senses;
 mod session;
 mod source;
 mod suite;
+mod train;
 
 pub use denoise::{Denoiser, Denoising};
 pub use device::Device;
@@ -25,3 +27,4 @@ pub use header::Header;
 pub use model::{Model, inspect};
 pub use session::Session;
 pub use suite::OpSuite;
+pub use train::Training;

@@ -20,12 +20,13 @@ use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
+    adapters::Library,
     device::Device,
     error::Failure,
     header::{Header, Telling, open_model},
     options::{Conversing, Load, parse},
     senses::Memory,
-    session::Session,
+    session::{Remembered, Session},
     source::{BytesOf, ScriptSource, Thrown},
 };
 
@@ -40,6 +41,7 @@ pub struct Model {
     cache: CacheType,
     thrown: Thrown,
     memory: Memory,
+    pub(crate) adapters: Library,
 }
 
 /// What a header and the model's name say.
@@ -161,7 +163,8 @@ impl Model {
             let inner = loaded.map_err(|error| telling.failure(error))?;
             let memory = Memory::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
-            Ok(Self { inner, drafts: RefCell::default(), facts, context, cache, thrown, memory })
+            let (adapters, drafts) = (Library::default(), RefCell::default());
+            Ok(Self { inner, drafts, facts, context, cache, thrown, memory, adapters })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
@@ -179,7 +182,12 @@ impl Model {
         let mut session = self.inner.session(&options).map_err(Failure::from)?;
         let drafts = self.drafts.borrow().clone();
         session.draft(drafts.clone()).map_err(Failure::from)?;
-        let remembered = (self.thrown.clone(), self.memory.clone(), drafts);
+        let remembered = Remembered {
+            thrown: self.thrown.clone(),
+            memory: self.memory.clone(),
+            drafts,
+            adapters: self.adapters.clone(),
+        };
         Ok(Session::new(session, self.facts.defaults.clone(), remembered))
     }
 
@@ -242,10 +250,10 @@ impl Model {
         Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
     }
 
-    /// Bytes of weights on the GPU, those of towers included.
+    /// Bytes of weights on the GPU, those of towers and adapters included.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
-        (self.inner.gpu_bytes() + self.memory.gpu_bytes()) as f64
+        (self.inner.gpu_bytes() + self.memory.gpu_bytes() + self.adapters.gpu_bytes()) as f64
     }
 }
 

@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
+    adapters::{Choice, Library},
     draft::drafted,
     error::Failure,
     events::{self, Times},
@@ -41,6 +42,15 @@ pub struct Session {
     thrown: Thrown,
     memory: Memory,
     drafts: Option<DraftOptions>,
+    adapters: Library,
+}
+
+/// What a conversation has from its model.
+pub(crate) struct Remembered {
+    pub(crate) thrown: Thrown,
+    pub(crate) memory: Memory,
+    pub(crate) drafts: Option<DraftOptions>,
+    pub(crate) adapters: Library,
 }
 
 /// What to answer. One of `messages`, `text` and `ids` is given.
@@ -56,6 +66,9 @@ struct Request {
     /// Numbers of what was perceived of the messages' pictures and sounds, in their order.
     #[serde(default)]
     media: Vec<u32>,
+    /// Adapters to answer with.
+    #[serde(default)]
+    adapters: Vec<Choice>,
     /// In Ollama's words.
     #[serde(default)]
     options: Value,
@@ -84,10 +97,12 @@ impl Session {
     pub(crate) fn new(
         session: rullama_runtime::Session,
         defaults: SamplingOptions,
-        (thrown, memory, drafts): (Thrown, Memory, Option<DraftOptions>),
+        remembered: Remembered,
     ) -> Self {
         let model = session.model().clone();
-        Self { inner: RefCell::new(Some(session)), model, defaults, thrown, memory, drafts }
+        let Remembered { thrown, memory, drafts, adapters } = remembered;
+        let inner = RefCell::new(Some(session));
+        Self { inner, model, defaults, thrown, memory, drafts, adapters }
     }
 
     /// The session, for one call.
@@ -138,10 +153,10 @@ impl Session {
         Ok(saved?)
     }
 
-    /// Goes on from where `save` was called.
+    /// Goes on from where `save` was called, with the same adapters as then.
     pub async fn restore(&self, saved: Vec<u8>) -> Result<(), JsValue> {
         let old = self.take()?;
-        let restored = self.model.restore(&saved).await.map_err(Failure::from);
+        let restored = self.model.restore_with(old.adapters(), &saved).await.map_err(Failure::from);
         let drafting = restored.and_then(|mut session| {
             session.draft(self.drafts.clone())?;
             Ok(session)
@@ -174,6 +189,10 @@ impl Session {
         let mut request: Request = parse(request)?;
         let (options, seed) = seeded(&self.defaults, &request.options)?;
         let prompt = request.prompt(&self.model, &self.memory)?;
+        let adapters = self.adapters.ready(&self.model, &request.adapters).await?;
+        if session.adapters() != adapters.as_ref() {
+            session.set_adapters(adapters.as_ref())?;
+        }
         let mut script = Script::new(each);
         let context = session.context();
         let drafts = session.draft_counts();

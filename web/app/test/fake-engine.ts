@@ -4,7 +4,6 @@ import type {
   DeviceReport,
   Embedded,
   EngineApi,
-  ErrorCode,
   FitReport,
   GenerateEvent,
   GenerateOptions,
@@ -17,56 +16,29 @@ import type {
   OpResult,
   ServedModel,
   StoredModel,
+  TrainingData,
+  TrainingOptions,
   Usage,
 } from "rullama";
+import { FakeError, pause, settings } from "./fake.js";
+import {
+  FakeAdapters,
+  FakeTraining,
+  report,
+  saveTrainings,
+  savedTrainings,
+  storeAdapters,
+  storedAdapters,
+} from "./fake-training.js";
 
-/** What a test sets on `window.fake` before the page starts, and may change later. */
-export interface Fake {
-  webgpu?: boolean;
-  served?: Pick<ServedModel, "name" | "size" | "error">[];
-  servedFailure?: ErrorCode;
-  loadFailure?: ErrorCode;
-  verifyFailure?: ErrorCode;
-  verdict?: FitReport["verdict"];
-  warnings?: string[];
-  /** Milliseconds of each of a load's steps and between an answer's words. */
-  loadStep?: number;
-  word?: number;
-  answer?: string;
-  thinking?: string;
-  /** Fails after that many words of the next answer. */
-  failAfter?: { words: number; code: ErrorCode };
-  /** Tokens of the context, counted as words. */
-  context?: number;
-  toolCall?: { name: string; arguments: Record<string, unknown> };
-  badCall?: string;
-  quota?: number;
-  /** What the last answer was asked with, for tests to look at. */
-  asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
-  loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string; projector?: string };
-  loads?: number;
-}
+export type { Fake } from "./fake.js";
 
-declare global {
-  interface Window {
-    fake?: Fake;
-  }
-}
-
-const settings = (): Fake => (window.fake ??= {});
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const STORED = "fake-stored-models";
 
 /** A message's words, with what is attached in brackets. */
 function said({ content }: Message): string {
   if (typeof content === "string") return content;
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join(" ");
-}
-
-class FakeError extends Error {
-  constructor(readonly code: ErrorCode) {
-    super(`made up: ${code}`);
-  }
 }
 
 function nameOf(source: ModelSource): string {
@@ -125,12 +97,14 @@ function describe(source: ModelSource): FitReport {
 class FakeModel implements ModelApi {
   readonly verified: Promise<void>;
   readonly lost: Promise<Error>;
+  readonly adapters: FakeAdapters;
   #lose: (error: Error) => void = () => {};
   #freed = false;
   #dead = false;
 
   constructor(readonly info: ModelInfo) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
+    this.adapters = new FakeAdapters(info.name);
     const code = settings().verifyFailure;
     this.verified = code ? Promise.reject(new FakeError(code)) : Promise.resolve();
     this.verified.catch(() => {});
@@ -162,7 +136,8 @@ class FakeModel implements ModelApi {
     yield { type: "prefill", done: promptTokens, total: promptTokens };
     const last = messages.at(-1);
     const question = last ? said(last) : "";
-    const answer = fake.answer ?? `You said: ${question}`;
+    const adapted = options.adapters?.length ? "With an adapter: " : "";
+    const answer = adapted + (fake.answer ?? `You said: ${question}`);
     let made = 0;
     const words: GenerateEvent[] = [];
     if (options.think) words.push(...split(fake.thinking ?? "Let me see.", "thinking"));
@@ -198,6 +173,30 @@ class FakeModel implements ModelApi {
   }
 
   complete = (text: string, options?: GenerateOptions) => this.chat([{ role: "user", content: text }], options);
+  inspectTraining = (data: TrainingData, options?: TrainingOptions) => report(data, options);
+
+  async train(data: TrainingData, options: TrainingOptions = {}) {
+    const { steps = 1 } = await report(data, options);
+    const [id, begun] = [crypto.randomUUID(), Date.now()];
+    const { name = "trained" } = options;
+    return new FakeTraining(this.adapters, {
+      id,
+      name,
+      model: this.info.name,
+      options,
+      step: 0,
+      steps,
+      begun,
+      saved: begun,
+    });
+  }
+
+  async continueTraining(id: string) {
+    const saved = savedTrainings().find((one) => one.id === id);
+    if (!saved) throw new FakeError("not_found");
+    return new FakeTraining(this.adapters, saved);
+  }
+
   session = () => Promise.reject(new FakeError("internal"));
   tokenize = (text: string) => Promise.resolve(new Uint32Array(text.split(/\s+/u).length));
   detokenize = () => Promise.resolve("");
@@ -347,6 +346,21 @@ class FakeEngine implements EngineApi {
 
   async remove(id: string) {
     store(stored().filter((model) => model.id !== id));
+  }
+
+  storedAdapters = async () => storedAdapters();
+  savedTrainings = async () => savedTrainings();
+
+  async renameAdapter(id: string, name: string) {
+    storeAdapters(storedAdapters().map((one) => (one.id === id ? { ...one, name } : one)));
+  }
+
+  async deleteAdapter(id: string) {
+    storeAdapters(storedAdapters().filter((one) => one.id !== id));
+  }
+
+  async discardTraining(id: string) {
+    saveTrainings(savedTrainings().filter((one) => one.id !== id));
   }
 
   async selfTest(options: { onResult?: (result: OpResult) => void; signal?: AbortSignal } = {}) {

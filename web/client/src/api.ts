@@ -1,6 +1,19 @@
 // The interface that `index.ts` exports, as types: the same whether the engine runs in this thread or in a worker.
 
 import type {
+  AdapterFile,
+  AdapterInfo,
+  AdapterSource,
+  AddAdapterOptions,
+  SavedTraining,
+  StoredAdapter,
+  TrainingData,
+  TrainingOptions,
+  TrainingProgress,
+  TrainingReport,
+  TrainingResult,
+} from "./training-types.js";
+import type {
   BenchResult,
   DeviceReport,
   EmbedOptions,
@@ -38,11 +51,49 @@ export interface ModelApi {
   tokenize(text: string, options?: { special?: boolean; bos?: boolean }): Promise<Uint32Array>;
   detokenize(ids: Iterable<number>): Promise<string>;
   memory(): Promise<MemoryReport>;
+  /** Adapters that requests may name. */
+  readonly adapters: AdaptersApi;
+  /** Reads data and says what would be trained on, and what that takes. */
+  inspectTraining(data: TrainingData, options?: TrainingOptions): Promise<TrainingReport>;
+  /** Trains an adapter; settles when the first step is about to begin. */
+  train(data: TrainingData, options?: TrainingOptions): Promise<TrainingSessionApi>;
+  /** Goes on with a training that this browser stored. */
+  continueTraining(id: string): Promise<TrainingSessionApi>;
   bench(options?: { prompt?: number; answer?: number; depth?: number; signal?: AbortSignal }): Promise<BenchResult>;
   /** Frees its eyes and ears on the GPU; they are loaded again when something is to be seen or heard. */
   freeTowers(): Promise<void>;
   /** Frees its GPU memory; calls after this fail with code `freed`. */
   free(): Promise<void>;
+}
+
+/** A model's adapters. Those that this browser stores can be named in requests without being added. */
+export interface AdaptersApi {
+  /** Reads an adapter; fails with code `bad_adapter` and a list of what does not fit. */
+  add(source: AdapterSource, options?: AddAdapterOptions): Promise<AdapterInfo>;
+  list(): Promise<AdapterInfo[]>;
+  /** Forgets an adapter; what is stored of it stays. */
+  remove(id: string): Promise<void>;
+  /** Its files as PEFT loads them (`adapter_config.json`, `adapter_model.safetensors`), or one GGUF file. */
+  export(id: string, format?: "peft" | "gguf"): Promise<AdapterFile[]>;
+}
+
+/** A training that runs: events for everybody who iterates over it, from its beginning. Between two steps the model answers others. */
+export interface TrainingSessionApi extends AsyncIterable<TrainingProgress> {
+  readonly id: string;
+  /** How far it is. */
+  readonly progress: TrainingProgress;
+  /** The loss before each update so far, also of the runs this one goes on from. */
+  readonly losses: readonly number[];
+  readonly evaluations: readonly { step: number; loss: number }[];
+  /** Settles when it is done; rejects when it failed or was cancelled. */
+  readonly result: Promise<TrainingResult>;
+  /** Settles when it has stopped and a checkpoint is written. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Ends it and deletes its checkpoints. */
+  cancel(): Promise<void>;
+  /** Writes a checkpoint now. */
+  checkpoint(): Promise<void>;
 }
 
 export interface SessionApi {
@@ -70,6 +121,14 @@ export interface EngineApi {
   persist(): Promise<boolean>;
   /** Deletes a stored model; fails with code `storage` while a tab uses it. */
   remove(id: string): Promise<void>;
+  /** Adapters that this browser stores, the newest first. */
+  storedAdapters(): Promise<StoredAdapter[]>;
+  renameAdapter(id: string, name: string): Promise<void>;
+  deleteAdapter(id: string): Promise<void>;
+  /** Trainings that can go on, the last one first. */
+  savedTrainings(): Promise<SavedTraining[]>;
+  /** Deletes one; fails with code `storage` while a tab works on it. */
+  discardTraining(id: string): Promise<void>;
   /** Checks kernels against their CPU twins on this GPU. */
   selfTest(options?: {
     most?: number;

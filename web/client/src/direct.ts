@@ -11,6 +11,7 @@ import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
 import { aborted } from "./queue.js";
 import { selfTest } from "./self-test.js";
+import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
 import { startHashing } from "./workers.js";
 import {
   ModelStorage,
@@ -22,6 +23,7 @@ import {
   servedModels,
 } from "./storage/index.js";
 import type { FitReport, MemoryUse, ModelKind, Progress } from "./types.js";
+import { inspectTraining } from "./training-report.js";
 import { startWasm } from "./wasm-file.js";
 import { type BytesOf, type InitOutput, inspect } from "./wasm/rullama.js";
 
@@ -105,6 +107,20 @@ export class Direct implements Transport {
     storage: () => this.stored.report(),
     persist: () => this.stored.persist(),
     remove: ({ id }) => this.stored.remove(id),
+    addAdapter: ({ model, id, name, adapter, keep }) => this.decoder(model).adapters.add(id, name, adapter, keep),
+    listAdapters: async ({ model }) => this.decoder(model).adapters.list(),
+    removeAdapter: ({ model, id }) => this.decoder(model).adapters.remove(id),
+    exportAdapter: ({ model, id, format }) => this.decoder(model).adapters.export(id, format),
+    storedAdapters: () => storedAdapters(),
+    renameAdapter: async ({ id, name }) => {
+      for (const held of this.models.values()) if (held instanceof HeldModel) held.adapters.rename(id, name);
+      await renameAdapter(id, name);
+    },
+    deleteAdapter: ({ id }) => removeAdapter(id),
+    inspectTraining: ({ model, data, options }) => inspectTraining(this.decoder(model), data, options),
+    train: ({ model, id, begin }, { onEvent, signal }) =>
+      this.decoder(model).trainings.train(id, begin, onEvent ?? (() => {}), signal),
+    steerTraining: async ({ model, id, command }) => this.decoder(model).trainings.steer(id, command),
     selfTest: async ({ most }, { onEvent, signal }) => {
       await this.ready();
       return selfTest(most ?? Infinity, onEvent ?? (() => {}), signal);

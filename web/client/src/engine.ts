@@ -3,6 +3,8 @@
 import type { EngineApi } from "./api.js";
 import { Model } from "./model.js";
 import type { PlainLoadOptions, PlainSource, Transport } from "./protocol.js";
+import { discardTraining, savedTrainings } from "./storage/trainings.js";
+import type { SavedTraining, StoredAdapter } from "./training-types.js";
 import type {
   DeviceReport,
   FitReport,
@@ -60,6 +62,26 @@ export class Engine implements EngineApi {
       { most: most ?? null },
       { ...(onResult ? { onEvent: onResult } : {}), ...(signal ? { signal } : {}) },
     );
+  }
+
+  storedAdapters(): Promise<StoredAdapter[]> {
+    return this.transport.call("storedAdapters", undefined);
+  }
+
+  renameAdapter(id: string, name: string): Promise<void> {
+    return this.transport.call("renameAdapter", { id, name });
+  }
+
+  deleteAdapter(id: string): Promise<void> {
+    return this.transport.call("deleteAdapter", { id });
+  }
+
+  savedTrainings(): Promise<SavedTraining[]> {
+    return savedTrainings();
+  }
+
+  discardTraining(id: string): Promise<void> {
+    return discardTraining(id);
   }
 
   /** @internal False once it was closed or its worker broke. */

@@ -85,12 +85,33 @@ export class FreedError extends RullamaError {
   }
 }
 
+/** The adapter cannot be used; `misfits` lists what does not fit the model, one sentence each. */
+export class BadAdapterError extends RullamaError {
+  readonly misfits: string[];
+
+  constructor(message: string, misfits: string[] = [], options?: ErrorOptions) {
+    super("bad_adapter", message, options);
+    this.misfits = misfits;
+  }
+}
+
+/** The data cannot be trained on; `line` is the number of the first line that is wrong, where one is. */
+export class BadDataError extends RullamaError {
+  readonly line?: number;
+
+  constructor(message: string, line?: number, options?: ErrorOptions) {
+    super("bad_data", message, options);
+    this.line = line;
+  }
+}
+
 /** Any failure as one of ours. What the wasm throws has a code and no class. */
 export function rullamaError(error: unknown): RullamaError {
   if (error instanceof RullamaError) return error;
-  const { code } = (error ?? {}) as { code?: unknown };
+  const { code, fields } = (error ?? {}) as { code?: unknown; fields?: unknown };
   if (error instanceof Error && typeof code === "string") {
-    return unpack({ code: code as ErrorCode, message: error.message, fields: {} });
+    const given = typeof fields === "string" ? (JSON.parse(fields) as PackedError["fields"]) : {};
+    return unpack({ code: code as ErrorCode, message: error.message, fields: given });
   }
   return unpack(pack(error));
 }
@@ -130,6 +151,10 @@ export function unpack(packed: PackedError): RullamaError {
       return new QuotaError(message, Number(fields["needed"]), Number(fields["free"]), options);
     case "checksum":
       return new ChecksumError(message, String(fields["expected"]), String(fields["actual"]), options);
+    case "bad_adapter":
+      return new BadAdapterError(message, (fields["misfits"] as string[] | undefined) ?? [], options);
+    case "bad_data":
+      return new BadDataError(message, fields["line"] as number | undefined, options);
     case "cancelled":
       return new CancelledError(message, options);
     case "no_webgpu":

@@ -12,7 +12,7 @@ function gb(bytes: number): string {
 
 /** A verdict and its reasons. */
 export function fit(
-  memory: MemoryUse,
+  memory: Pick<MemoryUse, "gpu">,
   device: DeviceReport,
   options: Pick<LoadOptions, "gpuMemory">,
   deviceMemory: number | undefined,

@@ -1,12 +1,45 @@
 // A decoder on this side of the boundary: what it can beyond answering.
 
+import { HeldAdapters, type Work } from "./held-adapters.js";
+import { HeldTrainings } from "./held-training.js";
 import { HeldWriter } from "./held-writer.js";
-import type { BenchRequest, PlainMedium } from "./protocol.js";
-import type { BenchResult } from "./types.js";
+import type { Around } from "./on-device.js";
+import type { AnswerRequest, BenchRequest, PlainMedium } from "./protocol.js";
+import type { BenchResult, GenerateEvent, MemoryReport } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
 export class HeldModel extends HeldWriter<Model, Session> {
+  readonly adapters: HeldAdapters;
+  readonly trainings: HeldTrainings;
   private attached = false;
+
+  constructor(around: Around, model: Model) {
+    super(around, model);
+    const work: Work = (job, signal) => this.work(job, signal);
+    this.adapters = new HeldAdapters(model, around.info.name, work);
+    this.trainings = new HeldTrainings(model, around.info.name, this.adapters, work);
+  }
+
+  override async answer(
+    session: number | undefined,
+    request: AnswerRequest,
+    onEvent: (event: GenerateEvent) => void,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    // Without a pause where there is nothing to look for: calls keep their order.
+    if (request.adapters?.length) await this.adapters.ensure(request.adapters);
+    await super.answer(session, request, onEvent, signal);
+  }
+
+  override memory(): MemoryReport {
+    const memory = super.memory();
+    return { ...memory, gpu: memory.gpu + this.trainings.gpuBytes() };
+  }
+
+  override async free(): Promise<void> {
+    this.trainings.close();
+    await super.free();
+  }
 
   /** Looks at a picture or listens to a sound; its number stands for it in requests. */
   perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number> {

@@ -9,12 +9,15 @@ import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
 import { startEngine } from "./workers.js";
 
 export type * from "./types.js";
+export type * from "./training-types.js";
 export type * from "./api.js";
 export * from "./errors.js";
 export { Engine } from "./engine.js";
 export { Model } from "./model.js";
 export { Session } from "./session.js";
 export { Embeddings, type Embeds } from "./embeddings.js";
+export { Adapters } from "./adapters.js";
+export { TrainingSession } from "./training.js";
 export { OpenAi } from "./openai.js";
 export type * from "./openai-types.js";
 export { Ollama } from "./ollama.js";

@@ -1,5 +1,6 @@
 // A model, as pages see it.
 
+import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
 import type { Embeddings } from "./embeddings.js";
 import { RullamaError, unpack } from "./errors.js";
@@ -9,6 +10,8 @@ import type { AnswerRequest, EmbedRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
 import { Session } from "./session.js";
 import { answerEvents } from "./stream.js";
+import { TrainingSession, plainTraining, textOf } from "./training.js";
+import type { TrainingData, TrainingOptions, TrainingReport } from "./training-types.js";
 import type {
   BenchResult,
   EmbedOptions,
@@ -28,6 +31,8 @@ export class Model implements ModelApi {
   readonly openai: OpenAi;
   /** Vectors in OpenAI's shape, of an EmbeddingGemma. */
   readonly embeddings: Embeddings;
+  /** Adapters that requests may name. */
+  readonly adapters: Adapters;
   private readonly perceptions: Perceptions;
 
   constructor(
@@ -42,6 +47,7 @@ export class Model implements ModelApi {
     this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
     this.openai = new OpenAi(this);
     this.embeddings = this.openai.embeddings;
+    this.adapters = new Adapters(transport, id);
     this.perceptions = new Perceptions(transport, id);
   }
 
@@ -112,6 +118,20 @@ export class Model implements ModelApi {
 
   freeTowers(): Promise<void> {
     return this.transport.call("freeTowers", { model: this.id });
+  }
+
+  async inspectTraining(data: TrainingData, options: TrainingOptions = {}): Promise<TrainingReport> {
+    const text = await textOf(data);
+    return this.transport.call("inspectTraining", { model: this.id, data: text, options: plainTraining(options) });
+  }
+
+  async train(data: TrainingData, options: TrainingOptions = {}): Promise<TrainingSession> {
+    const begin = { data: await textOf(data), options: plainTraining(options) };
+    return TrainingSession.begin(this.transport, { model: this.id, id: crypto.randomUUID(), begin });
+  }
+
+  continueTraining(id: string): Promise<TrainingSession> {
+    return TrainingSession.begin(this.transport, { model: this.id, id });
   }
 
   free(): Promise<void> {

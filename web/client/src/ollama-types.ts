@@ -1,5 +1,6 @@
 // Shapes of the `ollama` package, as far as they are served here.
 
+import type { AdapterChoice } from "./training-types.js";
 import type { Tool } from "./types.js";
 
 export interface OllamaToolCall {
@@ -24,6 +25,8 @@ export interface OllamaChatRequest {
   think?: boolean | "high" | "medium" | "low";
   /** In Ollama's words: temperature, top_k, num_predict, … */
   options?: Record<string, unknown>;
+  /** Adapters that were added to the model; Ollama has no word for it. */
+  adapters?: AdapterChoice[];
 }
 
 export interface OllamaGenerateRequest {
@@ -37,6 +40,8 @@ export interface OllamaGenerateRequest {
   /** Files: bytes, or base64 of them. */
   images?: (Uint8Array<ArrayBuffer> | string)[];
   options?: Record<string, unknown>;
+  /** Adapters that were added to the model; Ollama has no word for it. */
+  adapters?: AdapterChoice[];
 }
 
 /** Figures of an answer; durations are nanoseconds. They come with `done`. */

@@ -20,6 +20,7 @@ import type {
   OllamaStream,
 } from "./ollama-types.js";
 import type { AnswerRequest, EngineMessage } from "./protocol.js";
+import { adapterWords } from "./sampling.js";
 import type { FitReport, GenerateEvent, LoadOptions, Usage } from "./types.js";
 
 const NS_PER_MS = 1e6;
@@ -266,9 +267,10 @@ function stream<T>(
 
 function answerRequest(
   request: Omit<AnswerRequest, "options">,
-  { think, options }: Pick<OllamaGenerateRequest, "think" | "options">,
+  { think, options, adapters }: Pick<OllamaGenerateRequest, "think" | "options" | "adapters">,
 ): AnswerRequest {
-  return { ...request, ...(think === undefined ? {} : { think: think !== false }), options: options ?? {} };
+  const thinks = think === undefined ? {} : { think: think !== false };
+  return { ...request, ...thinks, ...adapterWords(adapters), options: options ?? {} };
 }
 
 function withSystem(messages: OllamaMessage[], system: string | undefined): OllamaMessage[] {

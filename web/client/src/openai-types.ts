@@ -1,5 +1,6 @@
 // Shapes of OpenAI's chat completions, as far as they are served here.
 
+import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, EmbeddingPurpose, Tool } from "./types.js";
 
 export interface ChatCompletionToolCall {
@@ -28,6 +29,8 @@ export interface ChatCompletionParams {
   max_completion_tokens?: number | null;
   stop?: string | string[] | null;
   seed?: number | null;
+  /** Adapters of the model to answer with; OpenAI has no word for it. */
+  adapters?: AdapterChoice[] | null;
   logprobs?: boolean | null;
   top_logprobs?: number | null;
   logit_bias?: Record<string, number> | null;

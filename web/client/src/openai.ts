@@ -178,6 +178,7 @@ export function optionsOf(params: ChatCompletionParams): GenerateOptions {
     logprobs: params.logprobs ? (params.top_logprobs ?? 0) : undefined,
     tools: params.tool_choice === "none" ? undefined : params.tools,
     think: effort === undefined || effort === null ? undefined : effort !== "none",
+    adapters: params.adapters,
   };
   const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== null);
   return Object.fromEntries(given) as GenerateOptions;

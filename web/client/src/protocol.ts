@@ -1,6 +1,7 @@
 // What a page and a worker say to each other: one map, from which both sides are derived.
 
 import type { PackedError } from "./errors.js";
+import type { TrainingRequests } from "./training-protocol.js";
 import type {
   BenchResult,
   DeviceReport,
@@ -37,6 +38,7 @@ export interface AnswerRequest {
   media?: number[];
   /** How blocks settle, for models whose do. */
   settle?: SettleOptions & { canvas?: boolean };
+  adapters?: { id: string; weight: number }[];
   options: Record<string, unknown>;
 }
 
@@ -85,7 +87,7 @@ export interface Settings {
 }
 
 /** Every request: what it takes, what it gives, what it tells meanwhile. */
-export interface Requests {
+export interface Requests extends TrainingRequests {
   device: { params: void; result: DeviceReport; event: never };
   inspect: { params: { source: PlainSource; options: PlainLoadOptions }; result: FitReport; event: never };
   load: {

@@ -2,6 +2,7 @@
 
 import { RullamaError } from "./errors.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
+import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
 
 const WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string> = {
@@ -71,6 +72,16 @@ function enginePart(part: ContentPart): EnginePart {
   return { type: part.type === "input_audio" ? "audio" : part.type };
 }
 
+/** Adapters of a request; without a weight they count whole. */
+export function adapterWords(adapters: AdapterChoice[] | undefined): Pick<AnswerRequest, "adapters"> {
+  if (adapters === undefined) return {};
+  for (const { id, weight = 1 } of adapters) {
+    if (Number.isFinite(weight)) continue;
+    throw new RullamaError("bad_options", `the weight of the adapter ${id} is ${weight}: it must be a number`);
+  }
+  return { adapters: adapters.map(({ id, weight = 1 }) => ({ id, weight })) };
+}
+
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */
 export function chatRequest(messages: Message[], options: GenerateOptions, system?: string): AnswerRequest {
   const withSystem: Message[] =
@@ -82,16 +93,18 @@ export function chatRequest(messages: Message[], options: GenerateOptions, syste
     ...(options.tools === undefined ? {} : { tools: options.tools }),
     ...(options.think === undefined ? {} : { think: options.think }),
     ...settleWords(options),
+    ...adapterWords(options.adapters),
     options: samplingWords(options),
   };
 }
 
 /** Text to continue. */
 export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
-  return { text, ...settleWords(options), options: samplingWords(options) };
+  return { text, ...settleWords(options), ...adapterWords(options.adapters), options: samplingWords(options) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  return { ids: [...ids], ...settleWords(options), options: samplingWords(options) };
+  const words = { ...settleWords(options), ...adapterWords(options.adapters) };
+  return { ids: [...ids], ...words, options: samplingWords(options) };
 }

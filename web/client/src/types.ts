@@ -1,5 +1,7 @@
 // The words of the public interface: what goes in, what comes out. Everything here is plain data that can be posted to a worker.
 
+import type { AdapterChoice } from "./training-types.js";
+
 /** A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), the address of a GGUF file, or a file itself. */
 export type ModelSource = string | URL | Blob | FileSystemFileHandle;
 
@@ -214,6 +216,8 @@ export interface GenerateOptions extends SamplingOptions, SettleOptions {
   /** Let the model think first. */
   think?: boolean;
   tools?: Tool[];
+  /** Adapters of the model to answer with, several at once; none where absent. */
+  adapters?: AdapterChoice[];
   signal?: AbortSignal;
 }
 
@@ -408,6 +412,10 @@ export type ErrorCode =
   | "context_full"
   | "bad_options"
   | "bad_media"
+  | "bad_adapter"
+  | "bad_data"
+  | "bad_checkpoint"
+  | "diverged"
   | "cancelled"
   | "freed"
   | "internal";

@@ -95,6 +95,7 @@ test.describe("keyboard", () => {
       "New conversation",
       "Models",
       "Search",
+      "Training",
       "Storage",
       "Settings",
       "Device",

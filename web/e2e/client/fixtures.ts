@@ -1,5 +1,6 @@
 // The built package in a page: served as a static host would, with golden models beside it. Software GPUs compile kernels for half a
 // minute and once for each device, so all tests of a process share a page and the models in it.
+import { WORKER } from "./lost.ts";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type BrowserContext, type Page } from "@playwright/test";
@@ -78,19 +79,6 @@ globalThis.release = async (thread) => {
   await model?.free();
 };
 </script>`;
-
-/** The engine's worker, with a way to take its devices from it. */
-const WORKER = `
-import "/rullama/worker.js";
-const { requestDevice } = GPUAdapter.prototype;
-const devices = [];
-GPUAdapter.prototype.requestDevice = async function (descriptor) {
-  const device = await requestDevice.call(this, descriptor);
-  devices.push(device);
-  return device;
-};
-new BroadcastChannel("devices").onmessage = () => devices.forEach((device) => device.destroy());
-`;
 
 export const CLIENT = fileURLToPath(new URL("../../client/dist/", import.meta.url));
 

@@ -10,7 +10,10 @@ use sha2::{Digest, Sha256};
 
 pub use pack::packed;
 
-use crate::{error::TrainError, order::shuffled};
+use crate::{
+    error::{LineError, TrainError},
+    order::shuffled,
+};
 
 /// Tokens, and which of them are learned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,6 +84,15 @@ impl Example {
     }
 }
 
+/// A line that cannot be used.
+#[derive(Debug)]
+pub struct BadLine {
+    /// Its number, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: LineError,
+}
+
 impl Dataset {
     /// Reads lines of JSON; empty lines are skipped.
     ///
@@ -88,23 +100,40 @@ impl Dataset {
     /// If a line cannot be used: the error has its number.
     pub fn of_lines(model: &Model, text: &str, options: DataOptions) -> Result<Self, TrainError> {
         let mut data = Self::default();
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim_start_matches('\u{feff}').trim();
-            if line.is_empty() {
-                continue;
-            }
-            let mut example = line::example(model, line, options)
-                .map_err(|why| TrainError::Line { line: index + 1, why })?;
-            if options.longest.is_some_and(|longest| example.cut(longest)) {
-                data.cut += 1;
-            }
-            if example.targets() == 0 {
-                data.dropped += 1;
-            } else {
-                data.examples.push(example);
-            }
+        for line in numbered(text) {
+            let BadLine { line, why } = match data.add(model, line, options) {
+                Ok(()) => continue,
+                Err(bad) => bad,
+            };
+            return Err(TrainError::Line { line, why });
         }
         if data.examples.is_empty() { Err(TrainError::NoTargets) } else { Ok(data) }
+    }
+
+    /// Reads the lines that can be used, and says what is wrong with the others.
+    pub fn usable_lines(model: &Model, text: &str, options: DataOptions) -> (Self, Vec<BadLine>) {
+        let mut data = Self::default();
+        let bad = numbered(text).filter_map(|line| data.add(model, line, options).err()).collect();
+        (data, bad)
+    }
+
+    fn add(
+        &mut self,
+        model: &Model,
+        (line, text): (usize, &str),
+        options: DataOptions,
+    ) -> Result<(), BadLine> {
+        let mut example =
+            line::example(model, text, options).map_err(|why| BadLine { line, why })?;
+        if options.longest.is_some_and(|longest| example.cut(longest)) {
+            self.cut += 1;
+        }
+        if example.targets() == 0 {
+            self.dropped += 1;
+        } else {
+            self.examples.push(example);
+        }
+        Ok(())
     }
 
     /// Sets a share of the examples aside, chosen by a seed: what is learned from, and what is not.
@@ -128,6 +157,12 @@ impl Dataset {
         }
         Ok(sides)
     }
+}
+
+/// Lines that are not empty, with their numbers from 1.
+fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim());
+    (1..).zip(lines).filter(|(_, line)| !line.is_empty())
 }
 
 /// Tokens of the longest example, and most targets of one.

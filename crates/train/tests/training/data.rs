@@ -9,7 +9,6 @@ use rullama_train::{
 
 use crate::golden::demo;
 
-#[expect(clippy::result_large_err, reason = "the error is what is tested")]
 fn read(model: &Model, text: &str) -> Result<Dataset, TrainError> {
     Dataset::of_lines(model, text, DataOptions::default())
 }
@@ -71,6 +70,16 @@ fn what_is_wrong_has_a_line_number() {
         assert!(error.starts_with("line 3 of the data") && error.contains(wanted), "{error}");
     }
     assert!(matches!(read(&model, "\n \n"), Err(TrainError::NoTargets)));
+}
+
+#[test]
+fn all_that_is_wrong_is_told_beside_what_can_be_used() {
+    let model = demo(&Device::Cpu);
+    let text = "{\"text\":\"fine\"}\n\n{\n{\"text\":\"too\"}\n[1]\n";
+    let (data, bad) = Dataset::usable_lines(&model, text, DataOptions::default());
+    assert_eq!(data.examples.len(), 2);
+    assert_eq!(bad.iter().map(|bad| bad.line).collect::<Vec<_>>(), [3, 5]);
+    assert!(bad[1].why.to_string().contains("none of"));
 }
 
 #[test]

@@ -46,6 +46,11 @@ fn events(run: &mut Run, most: usize) -> Vec<Event> {
 fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
     let mut whole = run(&model, options(5));
+    let adapter = AdapterOptions { rank: 4, alpha: 8.0, targets: Vec::new(), seed: 3 };
+    let adapter = fresh(&model, &adapter).expect("an adapter");
+    let sides = (examples(), vec![examples()[2].clone()]);
+    let need = Run::need(&model, &adapter, sides, &options(5)).expect("an estimate");
+    assert_eq!(need, whole.trainer().need());
     let wanted = events(&mut whole, 100);
     assert!(matches!(wanted.last(), Some(Event::Done { step: 5, early: false, .. })));
 

@@ -11,6 +11,7 @@ export type Action =
   | { do: "open_device"; label: string }
   | { do: "open_settings"; label: string }
   | { do: "open_storage"; label: string }
+  | { do: "open_training"; label: string }
   | { do: "reload_page"; label: string };
 
 export interface Failure {
@@ -111,6 +112,26 @@ export const FAILURES: Record<ErrorCode, Entry> = {
     title: "A picture, sound or video cannot be used",
     text: "It cannot be decoded, is too long, or this model has no eyes or ears for it. The message can be edited, or sent again without it.",
     action: { do: "choose_model", label: "Choose another model" },
+  },
+  bad_adapter: {
+    title: "This adapter cannot be used",
+    text: "It is damaged, was made for another model, or is not there any more.",
+    action: { do: "open_training", label: "See the adapters" },
+  },
+  bad_data: {
+    title: "This data cannot be trained on",
+    text: "Every line must be one example as JSON, with something in it to learn.",
+    action: { do: "open_training", label: "See the data" },
+  },
+  bad_checkpoint: {
+    title: "This training cannot go on",
+    text: "Its checkpoint belongs to another model or other settings, or is damaged.",
+    action: { do: "open_training", label: "See the trainings" },
+  },
+  diverged: {
+    title: "The training went astray",
+    text: "The loss is no number any more. A lower learning rate or fewer steps help.",
+    action: { do: "open_training", label: "Change the settings" },
   },
   cancelled: {
     title: "Stopped",

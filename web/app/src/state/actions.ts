@@ -17,6 +17,8 @@ export async function perform(action: Action, turn?: Turn, retry?: () => unknown
       return go("settings");
     case "open_storage":
       return go("storage");
+    case "open_training":
+      return go("training");
     case "reload_page":
       return location.reload();
     case "reload_model":

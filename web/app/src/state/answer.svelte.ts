@@ -6,6 +6,7 @@ import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
 import { throttle } from "../lib/throttle.js";
+import { adapters } from "./adapters.svelte.js";
 import { chats } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
@@ -92,6 +93,8 @@ class Answer {
     const leftOut = leaveOut ?? path.findLast((turn) => turn.role === "assistant")?.leftOut ?? 0;
     const system = current?.system ?? draftSystem ?? (settings.system || model.info?.system);
     const messages = toMessages(path.slice(leftOut), system, settings.pictures);
+    const adapter = adapters.chosen?.name;
+    const answering = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
     // Claimed before anything is waited for: a second click must not start a second answer.
     this.turn = "";
     this.phase = "reading";
@@ -100,7 +103,7 @@ class Answer {
     let turn: Turn | undefined;
     try {
       turn = await chats().add(
-        { role: "assistant", content: "", model: choice?.name, ...(leftOut > 0 ? { leftOut } : {}) },
+        { role: "assistant", content: "", model: answering, ...(leftOut > 0 ? { leftOut } : {}) },
         asked.id,
       );
       this.turn = turn.id;
@@ -124,7 +127,9 @@ class Answer {
 
   #options(): GenerateOptions {
     const think = settings.think && model.info?.thinking === true;
-    const options = { ...$state.snapshot(settings.sampling), think, signal: this.#abort?.signal };
+    const { choices } = adapters;
+    const adapted = choices.length > 0 ? { adapters: choices } : {};
+    const options = { ...$state.snapshot(settings.sampling), think, ...adapted, signal: this.#abort?.signal };
     if (model.info?.kind !== "diffusion") return options;
     // Words that change all the time are motion, too.
     const canvas = settings.watch && !matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -1,6 +1,6 @@
 // Where the user is: the part of the address behind `#`.
 
-export type Page = "chat" | "models" | "search" | "storage" | "settings" | "device";
+export type Page = "chat" | "models" | "search" | "training" | "storage" | "settings" | "device";
 
 export interface Route {
   page: Page;
@@ -8,7 +8,7 @@ export interface Route {
   id?: string;
 }
 
-const PAGES: readonly Page[] = ["chat", "models", "search", "storage", "settings", "device"];
+const PAGES: readonly Page[] = ["chat", "models", "search", "training", "storage", "settings", "device"];
 
 export function parseRoute(hash: string): Route {
   const [, name, id] = hash.split("/");

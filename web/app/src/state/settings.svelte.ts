@@ -22,6 +22,8 @@ export interface Settings {
   cache: "f32" | "f16" | "q8";
   /** Keep downloads for the next time and for offline use. */
   keep: boolean;
+  /** The adapter that chats answer with, where the model has it, and how much of it. */
+  adapter?: { id: string; weight: number };
   /** The model that was used last: the name or address it can be loaded by again, and what to call it. */
   lastModel?: { source: string; name: string };
 }
@@ -71,6 +73,10 @@ export function parse(text: string | null): Settings {
   }
   const { source, name } = (from.lastModel ?? {}) as Record<string, unknown>;
   if (typeof source === "string" && source && typeof name === "string") settings.lastModel = { source, name };
+  const { id, weight } = (from.adapter ?? {}) as Record<string, unknown>;
+  if (typeof id === "string" && id && typeof weight === "number" && Number.isFinite(weight)) {
+    settings.adapter = { id, weight };
+  }
   return settings;
 }
 

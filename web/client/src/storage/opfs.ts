@@ -2,6 +2,7 @@
 
 import { QuotaError, RullamaError } from "../errors.js";
 import type { ServedModel } from "../types.js";
+import { ownFolder, writeFile } from "./private-files.js";
 import { partIndex, partName } from "./ranges.js";
 import { sleep } from "./request.js";
 import { type SyncHandle, openSync } from "./sync-access.js";
@@ -43,9 +44,7 @@ export function newRecord(fields: Omit<StoredRecord, "format" | "complete" | "ad
 
 /** The folder of all models. */
 export async function modelsFolder(): Promise<FileSystemDirectoryHandle> {
-  const root = await navigator.storage.getDirectory();
-  const own = await root.getDirectoryHandle("rullama", { create: true });
-  return own.getDirectoryHandle("models", { create: true });
+  return ownFolder("models");
 }
 
 /** A model's folder; undefined where there is none and none is to be made. */
@@ -77,24 +76,7 @@ export async function readRecord(id: string): Promise<StoredRecord | undefined> 
 export async function writeRecord(record: StoredRecord): Promise<void> {
   const folder = await modelFolder(record.id, true);
   const handle = await folder!.getFileHandle(RECORD, { create: true });
-  const text = JSON.stringify(record);
-  if ("createWritable" in handle) {
-    // Takes the old one's place in one step when it is closed.
-    const stream = await handle.createWritable();
-    await stream.write(text);
-    await stream.close();
-    return;
-  }
-  const access = await openSync(handle, "readwrite");
-  if (!access) throw new RullamaError("storage", "this browser cannot write files here");
-  try {
-    const bytes = new TextEncoder().encode(text);
-    access.truncate(0);
-    access.write(bytes, { at: 0 });
-    access.flush();
-  } finally {
-    access.close();
-  }
+  await writeFile(handle, new TextEncoder().encode(JSON.stringify(record)));
 }
 
 /** Ids of everything in the models' folder, whatever it is. */

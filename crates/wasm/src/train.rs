@@ -1,0 +1,328 @@
+//! Training: data looked at, steps taken one at a time, checkpoints and adapters out.
+
+use std::{cell::RefCell, rc::Rc};
+
+use rullama_adapter::Adapter;
+use rullama_train::{
+    AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, Settings,
+    Shaped,
+    dataset::{BadLine, DataOptions, Stretch, largest, preview},
+    fresh,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    adapters::{Library, facts},
+    error::Failure,
+    model::Model,
+    options::parse,
+};
+
+/// Examples that are shown.
+const SHOWN: usize = 8;
+/// Bad lines that are told apart.
+const TOLD: usize = 100;
+
+/// How to train, in the client's words.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+struct Wishes {
+    /// An adapter to begin with.
+    init: Option<String>,
+    rank: usize,
+    alpha: Option<f32>,
+    targets: Vec<String>,
+    steps: Option<u32>,
+    epochs: f64,
+    learning_rate: f64,
+    schedule: Form,
+    warmup: u32,
+    weight_decay: f32,
+    clip: Option<f32>,
+    batch: Option<usize>,
+    dropout: f32,
+    seed: u32,
+    sequence_length: usize,
+    pack: bool,
+    raw: bool,
+    eval_split: f64,
+    eval_every: u32,
+    early_stop: Option<u32>,
+    memory: Option<f64>,
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Form {
+    Cosine,
+    Linear,
+    Constant,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        let settings = Settings::default();
+        Self {
+            init: None,
+            rank: 16,
+            alpha: None,
+            targets: Vec::new(),
+            steps: None,
+            epochs: 3.0,
+            learning_rate: 2e-4,
+            schedule: Form::Cosine,
+            warmup: 0,
+            weight_decay: settings.decay,
+            clip: settings.clip,
+            batch: None,
+            dropout: settings.dropout,
+            seed: 0,
+            sequence_length: 1024,
+            pack: false,
+            raw: false,
+            eval_split: 0.0,
+            eval_every: 20,
+            early_stop: None,
+            memory: None,
+        }
+    }
+}
+
+impl Wishes {
+    fn data(&self) -> DataOptions {
+        DataOptions { raw: self.raw, longest: Some(self.sequence_length) }
+    }
+
+    /// Sequences of a step; as natively, four or as many as there are.
+    fn batch(&self, examples: usize) -> usize {
+        self.batch.unwrap_or(examples.clamp(1, 4))
+    }
+
+    fn run(&self, examples: usize) -> RunOptions {
+        let batch = self.batch(examples);
+        let by_epochs = (examples as f64 * self.epochs.max(0.0) / batch.max(1) as f64).ceil();
+        RunOptions {
+            schedule: Schedule {
+                rate: self.learning_rate,
+                warmup: self.warmup,
+                shape: match self.schedule {
+                    Form::Cosine => Shaped::Cosine,
+                    Form::Linear => Shaped::Linear,
+                    Form::Constant => Shaped::Constant,
+                },
+                steps: self.steps.unwrap_or(by_epochs.max(1.0) as u32),
+            },
+            settings: Settings {
+                dropout: self.dropout,
+                clip: self.clip,
+                decay: self.weight_decay,
+                memory: self.memory.map(|bytes| bytes as u64),
+                ..Settings::default()
+            },
+            batch,
+            pack: self.pack.then_some(self.sequence_length),
+            tokens: None,
+            seed: self.seed.into(),
+            evaluate: self.eval_every,
+            patience: self.early_stop,
+        }
+    }
+
+    fn adapter(&self, model: &Model) -> Result<Rc<Adapter>, Failure> {
+        if let Some(id) = &self.init {
+            return model.adapters.initial(id);
+        }
+        let options = AdapterOptions {
+            rank: self.rank,
+            alpha: self.alpha.unwrap_or(2.0 * self.rank as f32),
+            targets: self.targets.clone(),
+            seed: self.seed.into(),
+        };
+        Ok(Rc::new(fresh(&model.inner, &options).map_err(Failure::Training)?))
+    }
+}
+
+/// A run.
+#[wasm_bindgen]
+pub struct Training {
+    /// Out while a call works on it: calls wait for each other on the script's side.
+    inner: RefCell<Option<Run>>,
+    model: rullama_runtime::Model,
+    adapters: Library,
+}
+
+#[wasm_bindgen]
+impl Model {
+    /// What would be trained on and what that takes, as JSON: examples, bad lines, a preview, steps and bytes.
+    #[wasm_bindgen(js_name = inspectTraining)]
+    pub fn inspect_training(&self, text: &str, options: &str) -> Result<String, JsValue> {
+        let wishes: Wishes = parse(options)?;
+        let (data, bad) = Dataset::usable_lines(&self.inner, text, wishes.data());
+        let mut report = self.described(&data, &bad)?;
+        if data.examples.is_empty() {
+            return Ok(report.to_string());
+        }
+        // What was read is worth a look also where it cannot be trained on like this.
+        if let Err(failure) = self.planned(&wishes, data, &mut report) {
+            match failure {
+                Failure::Training(error) => report["problem"] = json!(error.to_string()),
+                failure => return Err(failure.into()),
+            }
+        }
+        Ok(report.to_string())
+    }
+
+    /// Begins a run, or goes on where a checkpoint ended.
+    pub async fn train(
+        &self,
+        text: String,
+        options: String,
+        checkpoint: Option<Vec<u8>>,
+    ) -> Result<Training, JsValue> {
+        let wishes: Wishes = parse(&options)?;
+        let data = Dataset::of_lines(&self.inner, &text, wishes.data());
+        let sides = data.and_then(|data| data.split(wishes.eval_split, wishes.seed.into()));
+        let (train, aside) = sides.map_err(Failure::Training)?;
+        let options = wishes.run(train.len());
+        let adapter = wishes.adapter(self)?;
+        let run = Run::new(&self.inner, &adapter, (train, aside), options).await;
+        let mut run = run.map_err(Failure::Training)?;
+        if let Some(bytes) = checkpoint {
+            let resumed = Checkpoint::of_bytes(&bytes).and_then(|it| run.resume(&it));
+            resumed.map_err(Failure::Training)?;
+        }
+        let (model, adapters) = (self.inner.clone(), self.adapters.clone());
+        Ok(Training { inner: RefCell::new(Some(run)), model, adapters })
+    }
+}
+
+impl Model {
+    /// Adds how long a run would be, and what it would take.
+    fn planned(&self, wishes: &Wishes, data: Dataset, report: &mut Value) -> Result<(), Failure> {
+        let sides = data.split(wishes.eval_split, wishes.seed.into());
+        let (train, aside) = sides.map_err(Failure::Training)?;
+        let run = wishes.run(train.len());
+        report["steps"] = json!(run.schedule.steps);
+        report["batch"] = json!(run.batch);
+        report["evaluated"] = json!(aside.len());
+        let adapter = wishes.adapter(self)?;
+        let need = Run::need(&self.inner, &adapter, (train, aside), &run);
+        let need = need.map_err(Failure::Training)?;
+        report["memory"] = json!({
+            "model": need.model,
+            "adapter": need.adapter,
+            "work": need.work,
+            "gpu": need.total(),
+            "layersComputedTwice": need.again,
+        });
+        Ok(())
+    }
+
+    fn described(&self, data: &Dataset, bad: &[BadLine]) -> Result<Value, Failure> {
+        let all = |count: fn(&Example) -> usize| data.examples.iter().map(count).sum::<usize>();
+        let mut shown = Vec::new();
+        for example in data.examples.iter().take(SHOWN) {
+            let stretches = preview(&self.inner, example).map_err(Failure::Training)?;
+            let stretch = |it: &Stretch| json!({ "text": it.text, "learned": it.learned });
+            shown.push(json!({
+                "tokens": example.ids.len(),
+                "learned": example.targets(),
+                "stretches": stretches.iter().map(stretch).collect::<Vec<_>>(),
+            }));
+        }
+        let wrong = |bad: &BadLine| json!({ "line": bad.line, "message": bad.why.to_string() });
+        Ok(json!({
+            "examples": data.examples.len(),
+            "tokens": all(|example| example.ids.len()),
+            "learned": all(Example::targets),
+            "longest": largest(&data.examples).0,
+            "cut": data.cut,
+            "dropped": data.dropped,
+            "badLines": bad.iter().take(TOLD).map(wrong).collect::<Vec<_>>(),
+            "bad": bad.len(),
+            "preview": shown,
+        }))
+    }
+}
+
+#[wasm_bindgen]
+impl Training {
+    /// Takes the next step, or measures: what happened, as JSON; nothing once the run has ended.
+    pub async fn next(&self) -> Result<Option<String>, JsValue> {
+        let mut run = self.take()?;
+        let next = run.next().await;
+        self.put(run);
+        let event = next.map_err(Failure::Training)?;
+        Ok(event.map(|event| told(event).to_string()))
+    }
+
+    /// Everything a later run needs to go on from here.
+    pub async fn checkpoint(&self) -> Result<Vec<u8>, JsValue> {
+        let run = self.take()?;
+        let made = run.checkpoint().await;
+        self.put(run);
+        Ok(made.and_then(|made| made.to_bytes()).map_err(Failure::Training)?)
+    }
+
+    /// How far it is, as JSON: `{ step, steps, losses, evaluations }`.
+    pub fn state(&self) -> Result<String, JsValue> {
+        let run = self.take()?;
+        let state = json!({
+            "step": run.trainer().steps(),
+            "steps": run.schedule().steps,
+            "losses": run.losses(),
+            "evaluations": run.evaluations(),
+        });
+        self.put(run);
+        Ok(state.to_string())
+    }
+
+    /// Puts the adapter as it is now among the model's; what it is comes back as JSON.
+    pub async fn keep(&self, id: String) -> Result<String, JsValue> {
+        let run = self.take()?;
+        let adapter = run.trainer().adapter().await;
+        self.put(run);
+        let adapter = adapter.map_err(Failure::Training)?;
+        let facts = facts(&self.model, &adapter)?.to_string();
+        self.adapters.put(&id, adapter);
+        Ok(facts)
+    }
+
+    /// Bytes on the GPU beside the model's; nothing while it works.
+    #[wasm_bindgen(js_name = gpuBytes)]
+    pub fn gpu_bytes(&self) -> f64 {
+        let all = self.inner.borrow().as_ref().map_or(0, |run| run.trainer().gpu_bytes());
+        all.saturating_sub(self.model.gpu_bytes()) as f64
+    }
+}
+
+impl Training {
+    fn take(&self) -> Result<Run, Failure> {
+        self.inner.borrow_mut().take().ok_or(Failure::Busy)
+    }
+
+    fn put(&self, run: Run) {
+        *self.inner.borrow_mut() = Some(run);
+    }
+}
+
+fn told(event: Event) -> Value {
+    match event {
+        Event::Step(step) => json!({
+            "type": "step",
+            "step": step.step + 1,
+            "loss": step.loss,
+            "learningRate": step.rate,
+            "tokens": step.tokens,
+            "learned": step.targets,
+        }),
+        Event::Evaluated { step, loss, best } => {
+            json!({ "type": "evaluated", "step": step, "loss": loss, "best": best })
+        }
+        Event::Done { step, loss, early } => {
+            json!({ "type": "done", "step": step, "loss": loss, "early": early })
+        }
+    }
+}
