@@ -29,10 +29,11 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for: all but the end-to-end tests that repeat others in another setting, or measure.
+/// What CI has the time for: of the package's end-to-end tests golden answers and a lost device, those of storage and the app but for
+/// tests that repeat others in another setting, or measure.
 pub(crate) fn test() -> Result<()> {
     check()?;
-    end_to_end(&["--grep-invert", "@slow"])
+    end_to_end(&["client/greedy", "client/lost", "storage", "app", "--grep-invert", "@slow"])
 }
 
 /// Everything but the end-to-end tests.

@@ -74,7 +74,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 10; step++) {
+    for (let step = 0; step < 11; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;

@@ -36,9 +36,10 @@ pub(crate) fn devices() -> Vec<Device> {
     devices
 }
 
-/// The CPU and every GPU of this machine.
+/// The CPU and every GPU of this machine, the slowest last.
 pub(crate) fn all_devices() -> Vec<Device> {
-    let gpus = block_on(Gpu::all()).expect("adapters give devices");
+    let mut gpus = block_on(Gpu::all()).expect("adapters give devices");
+    gpus.sort_by_key(|gpu| gpu.name().contains("SwiftShader"));
     [Device::Cpu].into_iter().chain(gpus.into_iter().map(Device::Gpu)).collect()
 }
 
