@@ -1,5 +1,5 @@
 // End-to-end tests in the system's Chromium: `npx playwright test -c e2e [storage|client|app]` from `web/`. Those tagged `@slow`
-// repeat what others test in another thread or setting, or only measure: `cargo xtask test` leaves them out.
+// repeat what others test in another thread or setting, or only measure. `cargo xtask test` runs some of the rest, `cargo xtask web` all.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({
