@@ -8,7 +8,7 @@ use super::{
     low::Added,
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
     ops::{
         linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, quant},
@@ -63,7 +63,7 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
     if op.taken != Taken::All && !whole {
         return None;
     }
-    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), slab)).collect()
+    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), (&slabs, slab))).collect()
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -112,10 +112,9 @@ fn launch(
     op: &Product,
     call: &GpuCall<'_>,
     (met, added): (&Met, &Added),
-    slab: usize,
+    (slabs, slab): (&Slabs, usize),
 ) -> Option<Dispatch> {
-    let at = op.weight_input();
-    let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
+    let weight = &call.input(op.weight_input()).shape;
     let rows = met.rows.unwrap_or(slabs.rows[slab].len());
     let rows_each = if op.end == End::Geglu { 2 } else { 1 };
     let wants = Wants {
@@ -172,7 +171,6 @@ fn launch(
         .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
         .constant("TOKENS", met.tokens as u32)
-        .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
         .grid_over(cut.groups * met.tokens);
     let dispatch = match op.taken {

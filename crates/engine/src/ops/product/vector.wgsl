@@ -14,8 +14,6 @@
 override TOKENS: u32 = 1u;
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
-// Pieces a lane asks for before it uses the first: compilers do not take loops apart that are bounded, and each turn waits for memory.
-override AHEAD: u32 = 1u;
 
 // A piece is what a lane takes of a row at a time: a unit, or two of them.
 struct Params {
@@ -76,14 +74,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
         let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
         var sums = low_sums(rows, lane);
-        for (var piece = lane.index; piece < p.pieces; piece += lanes * AHEAD) {
+        for (var piece = lane.index; piece < p.pieces; piece += lanes) {
             sums += sums_of(starts, piece);
-            if AHEAD > 1u {
-                sums += sums_of(starts, piece + lanes);
-            }
-            if AHEAD > 2u {
-                sums += sums_of(starts, piece + 2u * lanes);
-            }
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {

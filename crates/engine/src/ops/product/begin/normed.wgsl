@@ -10,7 +10,10 @@ fn begin(first_turn: u32, lane: Lane) {
         set_quad(i, h);
         squares += dot(h, h);
     }
-    next_norm(squares, lane);
+    let norm = next_scale(squares, lane);
+    for (var i = number(lane); i < QUADS; i += WG) {
+        set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
+    }
     keep_x(first_turn, lane);
     make_low(lane);
     hold(lane);
