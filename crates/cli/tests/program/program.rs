@@ -33,6 +33,13 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
     // Some graphics libraries complain on standard error where there is none.
     command.env("XDG_RUNTIME_DIR", home.path());
+    // Of several software GPUs the first is the fastest; kernels are tested on all of them elsewhere.
+    for name in ["VK_ICD_FILENAMES", "VK_DRIVER_FILES"] {
+        let drivers = std::env::var(name).unwrap_or_default();
+        if let Some((first, _)) = drivers.split_once(':') {
+            command.env(name, first);
+        }
+    }
     Program { command, stdin: vec![], home }
 }
 
