@@ -51,7 +51,8 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
     let weight = b.weight("ffn_gate_inp");
-    let logits = b.graph.norm_linear(h, scale, eps, weight);
+    let (start, factors) = (Start::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
+    let logits = b.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1;
     b.tap(logits, format!("layer.{}.router_logits", layer.index));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
@@ -74,16 +75,15 @@ pub(super) fn mixture(
         b.gated_experts(stream, "ffn_gate_up_exps", &each)
     } else {
         let (_, x) = b.rows(stream);
-        let (gate, up) = (b.weight("ffn_gate_exps"), b.weight("ffn_up_exps"));
-        let gate = b.graph.linear_experts(x, &routes, gate);
-        let up = b.graph.linear_experts(x, &routes, up);
+        let gate = b.each_expert(x, "ffn_gate_exps", &routes);
+        let up = b.each_expert(x, "ffn_up_exps", &routes);
         b.graph.geglu(gate, up)
     };
-    let down = b.weight("ffn_down_exps");
-    if b.trains() {
-        let each = b.graph.linear_experts(both, &routes, down);
+    if b.experts_apart("ffn_down_exps") {
+        let each = b.each_expert(both, "ffn_down_exps", &routes);
         return b.graph.experts_combine(each, weights);
     }
+    let down = b.weight("ffn_down_exps");
     let sum = Mixture { routes, shares: Some(weights) };
     b.graph.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1
 }

@@ -21,13 +21,13 @@ fn adapter(name: &str) -> Adapter {
     block_on(Adapter::read(source, None)).expect("an adapter")
 }
 
-fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 /// Logits of all tokens: many at a time, or token by token.
-fn logits(
+pub(crate) fn logits(
     model: &Model,
     adapters: &[(&Adapter, f32)],
     ids: &[u32],

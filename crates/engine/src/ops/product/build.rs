@@ -154,9 +154,4 @@ impl Graph {
     pub fn linear_gelu_mul(&mut self, x: Value, weight: Value, long: Value, slice: usize) -> Value {
         self.product(&Start::Rows(x), weight, &Finish::GeluMul { long, slice }).1
     }
-
-    /// `rms(h) ⊙ norm` times the weight.
-    pub fn norm_linear(&mut self, h: Value, norm: Value, eps: f32, weight: Value) -> Value {
-        self.product(&Start::Norm { h, weight: norm, eps }, weight, &Finish::Plain).1
-    }
 }
