@@ -191,14 +191,14 @@ fn launch(
 fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
     match op.end {
         End::GeluMul { .. } => call.input(op.weight_input() + 1).shape.width(),
-        End::Plain | End::Kept | End::Geglu => 0,
+        End::Plain | End::Geglu => 0,
     }
 }
 
 /// With the parts of begin and end.
 fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Dispatch {
     let dispatch = match op.end {
-        End::Plain | End::Kept => dispatch.part(part!("finish", "plain")),
+        End::Plain => dispatch.part(part!("finish", "plain")),
         End::Geglu => dispatch.part(part!("finish", "geglu")).part(&ACTIVATION),
         End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
     };
@@ -212,13 +212,8 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
             return dispatch.part(part!("begin", "direct"));
         }
         Begin::Plain => dispatch.part(part!("begin", "staged")),
-        Begin::Norm { .. } => keeping(dispatch, op, part!("keep_at", "6"))
-            .part(part!("begin", "normed"))
-            .part(next(true)),
-        Begin::Added(add) => {
-            let dispatch = keeping(dispatch, op, part!("keep_at", "10"));
-            dispatch.part(part!("begin", "added")).part(next(add.next))
-        }
+        Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
+        Begin::Added(add) => dispatch.part(part!("begin", "added")).part(next(add.next)),
     };
     let dispatch = match cut.column {
         Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
@@ -233,19 +228,9 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
         .constant("QUADS", row_units as u32 * 8)
 }
 
-/// With the part that keeps what the begin makes, or does not.
-fn keeping(dispatch: Dispatch, op: &Product, place: &'static Part) -> Dispatch {
-    match op.end {
-        End::Kept => dispatch.part(part!("keep", "kept")).part(place),
-        _ => dispatch.part(part!("keep", "none")),
-    }
-}
-
 /// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.
 fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> Dispatch {
-    let h1 = usize::from(matches!(op.begin, Begin::Added(_)));
-    let keeps = op.end == End::Kept;
-    let y = h1 + usize::from(keeps);
+    let y = usize::from(matches!(op.begin, Begin::Added(_)));
     let mut dispatch = dispatch
         .read(Place::Slab(op.weight_input(), slab))
         .read(Place::Input(0))
@@ -267,7 +252,7 @@ fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> D
             .read(Place::Input(add.scale_input().unwrap_or(2)))
             .write(Place::Output(0));
     }
-    if keeps { dispatch.write(Place::Output(h1)) } else { dispatch }
+    dispatch
 }
 
 /// Which input the fourth binding is, if there is one. `None` if there would be two (eight bindings are all that every device has), or

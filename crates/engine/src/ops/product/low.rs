@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{Begin, End, Product, Taken};
+use super::{Begin, Product, Taken, thin::Thin};
 use crate::{
     gpu::{Dispatch, GpuCall, Part, Place},
     graph::{Element, Graph, Value},
@@ -55,22 +55,22 @@ impl Product {
         let (begin, [weight, long @ .., a, b]) = inputs.split_at(at) else {
             unreachable!("a product with an adapter has its factors")
         };
-        let end = match &self.begin {
-            Begin::Norm { .. } => End::Kept,
-            Begin::Added(op) if op.next && most > ADDED_BINDINGS => End::Kept,
-            _ => End::Plain,
+        let keeps = match &self.begin {
+            Begin::Plain => false,
+            Begin::Norm { .. } => true,
+            Begin::Added(op) => op.next && most > ADDED_BINDINGS,
         };
-        let thin = Self { begin: self.begin.clone(), taken: Taken::All, end, low: Low::None };
+        let thin = Thin { begin: self.begin.clone(), keeps };
         let made = graph.apply_all(thin, &[begin, &[*a]].concat());
         let z = made[made.len() - 1];
         let h1 = matches!(self.begin, Begin::Added(_)).then(|| made[0]);
-        let (begin, mut inputs) = match (&self.begin, end) {
-            (_, End::Kept) => (Begin::Plain, vec![made[made.len() - 2]]),
-            (Begin::Added(op), _) => match op.next_input() {
+        let (begin, mut inputs) = match &self.begin {
+            _ if keeps => (Begin::Plain, vec![made[made.len() - 2]]),
+            Begin::Added(op) => match op.next_input() {
                 Some(next) => (Begin::Norm { eps: op.eps }, vec![made[0], begin[next]]),
                 None => (Begin::Plain, vec![made[0]]),
             },
-            (same, _) => (same.clone(), begin.to_vec()),
+            same => (same.clone(), begin.to_vec()),
         };
         inputs.push(*weight);
         inputs.extend(long);

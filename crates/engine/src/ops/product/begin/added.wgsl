@@ -3,7 +3,6 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -34,7 +33,6 @@ fn begin(first_turn: u32, lane: Lane) {
         squares += dot(sum, sum);
     }
     next_norm(squares, lane);
-    keep_x(first_turn, lane);
     make_low(lane);
     hold(lane);
 }

@@ -2,7 +2,6 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
 fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
@@ -11,7 +10,6 @@ fn begin(first_turn: u32, lane: Lane) {
         squares += dot(h, h);
     }
     next_norm(squares, lane);
-    keep_x(first_turn, lane);
     make_low(lane);
     hold(lane);
 }
