@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{Factors, Routes},
+    ops::{Factors, Finish, OWN_BYTES, Routes, Start},
 };
 use rullama_gguf::DType;
 
@@ -12,6 +12,10 @@ use crate::build::Build;
 
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
+/// Bytes of a second factor that is added where a branch joins the stream, at most: every workgroup that makes the sum reads it. Those
+/// are few in front of a product that has factors of its own or few rows.
+const READ_BY_FEW: u64 = 256 << 10;
+const READ_BY_MANY: u64 = 64 << 10;
 /// Inner sizes are multiples of this, with zeros behind what there is.
 const RANK_STEP: usize = 4;
 
@@ -106,6 +110,27 @@ impl Build<'_> {
         Some(Factors { a, b })
     }
 
+    /// The product that ends a branch, which [`Self::joined`] takes and nothing else. For one token the first factor of an adapter goes
+    /// beside the weight, and the second is added where the branch joins the stream, in front of the product `follower`: that takes
+    /// no launches of its own.
+    pub(crate) fn branch(&mut self, x: Value, name: &str, follower: &str) -> Value {
+        let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.tokens_apart();
+        let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
+        let Some(factors) = (!whole).then(|| self.factors(&[name])).flatten() else {
+            return self.linear(x, name);
+        };
+        let (weight, bytes) = (self.weight(name), |value| self.graph.ty(value).bytes());
+        let few = follower == "inp_gate" || self.is_adapted(follower);
+        let most = if few { READ_BY_FEW } else { READ_BY_MANY };
+        if bytes(factors.a) <= OWN_BYTES as u64 || bytes(factors.b) > most {
+            let start = Start::Rows(x);
+            return self.graph.product_adapted(&start, weight, Some(&factors), &Finish::Plain).1;
+        }
+        let y = self.graph.product_beside(x, weight, factors.a);
+        self.open.insert(y, factors.b);
+        y
+    }
+
     /// Rows of a weight; of experts, those of one.
     pub(crate) fn rows_of(&self, name: &str) -> usize {
         let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
@@ -115,8 +140,13 @@ impl Build<'_> {
     /// Whether products of experts are made apart from what is around them: the gradient of the fused form would compute it again, and
     /// factors are added in between.
     pub(crate) fn experts_apart(&self, name: &str) -> bool {
+        self.trains() || self.is_adapted(name)
+    }
+
+    /// Whether an adapter changes this weight.
+    fn is_adapted(&self, name: &str) -> bool {
         let full = self.full(&format!("{name}.weight"));
-        self.trains() || self.adapted.is_some_and(|adapted| adapted.ranks.contains_key(&full))
+        self.adapted.is_some_and(|adapted| adapted.ranks.contains_key(&full))
     }
 
     /// Products of tokens with the weights of their experts, `[t, k, r]`. Factors are weights of experts too, only thin.

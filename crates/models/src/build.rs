@@ -1,5 +1,7 @@
 //! A list being written: a graph, a scope for names, and the tensors there are.
 
+use std::collections::HashMap;
+
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
     ops::{Branch, Factors, Finish, Mixture, Slice, Start},
@@ -26,6 +28,8 @@ pub(crate) struct Build<'a> {
     pub(crate) adapted: Option<&'a Adapted>,
     /// Its factors that the list asks for.
     pub(crate) factors: Vec<FactorGroup>,
+    /// The second factors of branches that have not got their addition yet.
+    pub(crate) open: HashMap<Value, Value>,
 }
 
 /// The residual stream on its way into products.
@@ -62,6 +66,7 @@ impl<'a> Build<'a> {
             traced,
             adapted: None,
             factors: Vec::new(),
+            open: HashMap::new(),
             training: None,
         }
     }
@@ -185,7 +190,8 @@ impl<'a> Build<'a> {
     /// `next` follows.
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
-        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale };
+        let low = self.open.remove(&join.a);
+        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale, low };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);

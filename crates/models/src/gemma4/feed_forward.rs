@@ -8,10 +8,11 @@ use rullama_engine::{
 use super::{Experts, HostExperts, Layer, decoder::Around, segment::cut};
 use crate::build::{Build, Stream};
 
-/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))`.
+/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))` as a branch.
 pub(super) fn dense(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Value) {
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
-    let m = b.linear(both, "ffn_down");
+    let follower = if b.has("inp_gate.weight") { "inp_gate" } else { "attn_q" };
+    let m = b.branch(both, "ffn_down", follower);
     b.tap(m, format!("layer.{}.mlp_out", layer.index));
     (h, m)
 }
@@ -25,7 +26,9 @@ pub(super) fn dense_and_experts(
     around: &mut Around<'_>,
 ) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
-    let (h, m) = dense(b, stream, layer);
+    let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
+    let m = b.linear(both, "ffn_down");
+    b.tap(m, name("mlp_out"));
     let (ids, weights) = router(b, h, layer, experts);
     b.tap(ids, name("topk_index"));
     b.tap(weights, name("topk_weights"));

@@ -5,7 +5,7 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
-    low::Added,
+    low::{Added, Low, OfBranch},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
@@ -46,6 +46,7 @@ struct Params {
     y_width: u32,
     long_width: u32,
     chosen: u32,
+    branch_stride: u32,
 }
 
 /// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
@@ -60,10 +61,12 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
         return None;
     }
     let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
-    if op.taken != Taken::All && !whole {
+    let branch = OfBranch::new(&op.begin, call)?;
+    if (op.taken != Taken::All && !whole) || (branch.is_some() && op.low != Low::None) {
         return None;
     }
-    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), slab)).collect()
+    let low = (&added, branch.as_ref());
+    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, low), slab)).collect()
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -111,7 +114,7 @@ impl Met {
 fn launch(
     op: &Product,
     call: &GpuCall<'_>,
-    (met, added): (&Met, &Added),
+    (met, (added, branch)): (&Met, (&Added, Option<&OfBranch>)),
     slab: usize,
 ) -> Option<Dispatch> {
     let at = op.weight_input();
@@ -160,6 +163,7 @@ fn launch(
         y_width: word(met.rows.unwrap_or(weight.rows()) / rows_each),
         long_width: word(long_width(op, call)),
         chosen: word(met.chosen),
+        branch_stride: word(branch.map_or(0, |branch| branch.stride)),
     };
     let dispatch = Dispatch::new(&VECTOR)
         .part(&WEIGHTS)
@@ -174,7 +178,7 @@ fn launch(
         .constant("TOKENS", met.tokens as u32)
         .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
-        .grid_over(cut.groups * met.tokens);
+        .grid_over(cut.groups * met.tokens + added.groups());
     let dispatch = match op.taken {
         Taken::All => dispatch.part(part!("taken", "all")),
         Taken::Experts(experts) if experts.summed => {
@@ -183,7 +187,13 @@ fn launch(
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
     let dispatch = composed(op, &cut, wants.row_units, dispatch);
-    let dispatch = added.composed(bound(op, slab, call, dispatch));
+    let dispatch = bound(op, slab, call, dispatch);
+    let dispatch = match (branch, &op.begin) {
+        (Some(branch), _) => branch.composed(dispatch, None)?,
+        (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
+        (None, _) => dispatch,
+    };
+    let dispatch = added.composed(dispatch);
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
 }
 

@@ -24,7 +24,7 @@ mod thin;
 
 pub use build::{Factors, Finish, Mixture, Start};
 pub(crate) use gpu::vector;
-pub use low::Low;
+pub use low::{Low, OWN_BYTES};
 pub use taken::{Experts, Taken};
 
 use crate::{
@@ -82,7 +82,7 @@ impl Begin {
         match self {
             Self::Plain => 1,
             Self::Norm { .. } => 2,
-            Self::Added(op) => 3 + usize::from(op.scaled) + usize::from(op.next),
+            Self::Added(op) => op.inputs(),
         }
     }
 

@@ -4,7 +4,7 @@
 use bytemuck::NoUninit;
 use rullama_gguf::DType;
 
-use super::Begin;
+use super::{Begin, low::OfBranch};
 use crate::{
     cpu::CpuCall,
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
@@ -41,6 +41,7 @@ struct Params {
     rows: u32,
     eps: f32,
     scaled: u32,
+    branch_stride: u32,
 }
 
 impl Thin {
@@ -70,6 +71,7 @@ impl Thin {
         };
         let word = |n: usize| u32::try_from(n).expect("sizes of one weight fit 32 bits");
         let stride = word(a.row_blocks / 4);
+        let branch = OfBranch::new(&self.begin, call)?;
         let cut = Cut::new(width / 4, call.facts);
         let dispatch = Dispatch::new(&THIN)
             .part(parts::team(call.facts))
@@ -84,11 +86,16 @@ impl Thin {
                 rows: word(rows),
                 eps,
                 scaled: scaled.into(),
+                branch_stride: word(branch.as_ref().map_or(0, |branch| branch.stride)),
             })
             .grid_over(rows.div_ceil(2))
             .read(Place::Slab(at, 0))
             .read(Place::Input(0));
-        let dispatch = self.fronted(dispatch);
+        let dispatch = match (branch, self.fronted(dispatch), &self.begin) {
+            (Some(branch), dispatch, _) => branch.composed(dispatch, Some(a.dtype))?,
+            (None, dispatch, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
+            (None, dispatch, _) => dispatch,
+        };
         (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
     }
 

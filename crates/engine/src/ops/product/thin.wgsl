@@ -15,6 +15,8 @@ struct Params {
     rows: u32,
     eps: f32,
     scaled: u32,
+    // Quads of a row of B in memory, where an adapter adds to the branch in front.
+    branch_stride: u32,
 }
 
 struct Column {

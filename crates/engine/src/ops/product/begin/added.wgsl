@@ -3,6 +3,7 @@
 //#use columns
 //#use shared
 //#use next
+//#use branch
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -16,7 +17,7 @@ fn row_quad(column: u32) -> u32 {
 fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
-        let branch = a[row_quad(quad_column(i))];
+        let branch = branch_at(row_quad(quad_column(i)));
         set_quad(i, branch);
         squares += dot(branch, branch);
     }

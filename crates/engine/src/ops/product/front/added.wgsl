@@ -1,5 +1,6 @@
 // h1 = s * (h + a * n * w1),  n = 1 / sqrt(mean(a^2) + eps);  then what is after it. The mean of h1^2 follows from those of h^2, a^2 and
 // h * a, each behind its weights.
+//#use branch
 //#use after
 //#use hand
 @group(0) @binding(5) var<storage, read> a: array<vec4<f32>>;
@@ -9,7 +10,7 @@
 
 fn column_at(i: u32) -> Column {
     let stream = h[i];
-    let branch = a[i];
+    let branch = branch_at(i);
     let weighted = branch * w1[i];
     let after = weight_after(i);
     let about = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
@@ -25,7 +26,7 @@ fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
 }
 
 fn hand_on(i: u32, norms: Norms) {
-    let sum = h[i] + a[i] * w1[i] * norms.n;
+    let sum = h[i] + branch_at(i) * w1[i] * norms.n;
     h1[i] = sum * norms.scale;
     hand_x(i, sum * norms.m * weight_after(i));
 }
