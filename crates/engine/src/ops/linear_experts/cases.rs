@@ -47,6 +47,8 @@ pub(crate) fn cases() -> Vec<Case> {
         // More slots of one expert than a tile has, and tokens that are not live.
         cases.push(product(DType::F32, Shape(70, 1, 2, 3, 33), form));
         cases.push(product(DType::F32, Shape(70, 2, 3, 65, 3), form).step(0, 30));
+        // Factors of adapters.
+        cases.push(product(DType::F16, Shape(40, 2, 3, 67, 4), form));
         // Experts busy enough for tiles of 64 slots.
         cases.push(product(DType::Q8_0, Shape(70, 2, 2, 70, 96), form));
     }

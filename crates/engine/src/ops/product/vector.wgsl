@@ -39,7 +39,7 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
-    // Of what is added: quads of the inner size, and of a row of B in memory.
+    // Of what is added: quads of the inner size, and of a row of B in memory; of what is made beside: rows of A, and quads of a row.
     low_quads: u32,
     low_stride: u32,
     // Of several tokens: columns of x of each, numbers of the result and of the longer row, experts.
@@ -47,6 +47,8 @@ struct Params {
     y_width: u32,
     long_width: u32,
     chosen: u32,
+    // Quads of a row of B in memory, where an adapter adds to the branch in front.
+    branch_stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -65,6 +67,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         if mine >= run.count {
             return;
         }
+    }
+    if first_turn >= p.groups {
+        low_beside(first_turn - p.groups, lane);
+        return;
     }
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;

@@ -3,7 +3,7 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
+//#use branch
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -27,7 +27,7 @@ fn asked(i: u32) -> Asked {
         return Asked();
     }
     let column = quad_column(i);
-    return Asked(a[row_quad(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
+    return Asked(branch_at(row_quad(column)), x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
 }
 
 fn made(i: u32, made_from: Asked, rho: f32, scale: f32, writes: bool) -> vec4<f32> {
@@ -47,7 +47,7 @@ fn begin(first_turn: u32, lane: Lane) {
     let scale = select(1.0, s[0], p.scaled != 0u);
     var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
     for (var i = two + WG; i < QUADS; i += WG) {
-        let branch = a[row_quad(quad_column(i))];
+        let branch = branch_at(row_quad(quad_column(i)));
         squares += dot(branch, branch);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
@@ -69,7 +69,6 @@ fn begin(first_turn: u32, lane: Lane) {
     for (var i = two + WG; i < QUADS; i += WG) {
         set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
     }
-    keep_x(first_turn, lane);
     make_low(lane);
     hold(lane);
 }

@@ -2,7 +2,6 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
 fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
@@ -14,7 +13,6 @@ fn begin(first_turn: u32, lane: Lane) {
     for (var i = number(lane); i < QUADS; i += WG) {
         set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
     }
-    keep_x(first_turn, lane);
     make_low(lane);
     hold(lane);
 }
