@@ -23,7 +23,7 @@ mod write;
 use std::{fmt, ops::Range, rc::Rc};
 
 use bytes::Bytes;
-use rullama_source::ByteSource;
+use rullama_source::{ByteSource, Local, SourceError};
 
 use crate::{named::NamedList, reader::Reader};
 
@@ -35,6 +35,9 @@ pub use split::Part;
 pub use tensor::TensorInfo;
 pub use value::{Kind, Value, ValueType};
 pub use write::Writer;
+
+/// Where bytes were asked for, how many, and what will give them.
+type Begun<'a> = (u64, u64, Local<'a, Result<Bytes, SourceError>>);
 
 /// An open file, or several as one: the header in memory, tensors to be read when they are wanted.
 pub struct Gguf {
@@ -91,29 +94,43 @@ impl Gguf {
         self.tensors.get(name)
     }
 
-    /// Some bytes of a tensor, counted from its start.
-    pub async fn read(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Bytes, GgufError> {
+    /// Some bytes of a tensor, counted from its start. The source is asked now, not when somebody waits.
+    pub fn read(
+        &self,
+        tensor: &TensorInfo,
+        range: Range<u64>,
+    ) -> impl Future<Output = Result<Bytes, GgufError>> + use<'_> {
+        let begun = self.begin(tensor, range);
+        async move {
+            let (at, asked, reading) = begun?;
+            let bytes = reading.await?;
+            let got = bytes.len() as u64;
+            if got != asked {
+                return Err(GgufError::ShortRead { at, asked, got });
+            }
+            Ok(bytes)
+        }
+    }
+
+    /// Asks the source for bytes of a tensor.
+    fn begin(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Begun<'_>, GgufError> {
         tensor.check_range("bytes", &range, tensor.nbytes())?;
         let length = range.end - range.start;
         tensor.addressable(length)?;
         // No overflow: the tensor is inside the file.
         let at = tensor.offset() + range.start;
         let source = self.sources.get(tensor.part()).ok_or_else(|| tensor.elsewhere())?;
-        let bytes = source.read(at..at + length).await?;
-        let got = bytes.len() as u64;
-        if got != length {
-            return Err(GgufError::ShortRead { at, asked: length, got });
-        }
-        Ok(bytes)
+        Ok((at, length, source.read(at..at + length)))
     }
 
-    /// Some rows of a tensor as they are stored.
-    pub async fn read_rows(
+    /// Some rows of a tensor as they are stored; the source is asked now.
+    pub fn read_rows(
         &self,
         tensor: &TensorInfo,
         rows: Range<u64>,
-    ) -> Result<Bytes, GgufError> {
-        self.read(tensor, tensor.row_range(&rows)?).await
+    ) -> impl Future<Output = Result<Bytes, GgufError>> + use<'_> {
+        let reading = tensor.row_range(&rows).map(|range| self.read(tensor, range));
+        async move { reading?.await }
     }
 
     /// Some rows of a tensor as numbers.

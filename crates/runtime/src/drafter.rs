@@ -16,7 +16,11 @@ use rullama_models::{
     },
 };
 
-use crate::{error::RuntimeError, loader::Loader, model::Model};
+use crate::{
+    error::RuntimeError,
+    loader::{Loader, Wanted},
+    model::Model,
+};
 
 const ROPE_FACTORS: &str = "rope_freqs.weight";
 
@@ -102,8 +106,7 @@ async fn own_weights(
     let pass = DraftPass { drafts: 1, rows: 2, context: 1, ring: 1, cache: Element::F32 };
     let list = draft(config, model.config(), catalog, &pass).graph;
     let mut weights = Weights::new(model.device());
-    let mut go_on = |_| ControlFlow::Continue(());
-    let mut loader = Loader::new(gguf, &[], &mut go_on).prefixed(PREFIX);
+    let mut wants = Vec::new();
     for (_, info) in list.values() {
         match &info.origin {
             Origin::Weight(name) if name == DraftInputs::CLUSTERS => {
@@ -113,11 +116,14 @@ async fn own_weights(
             Origin::Weight(name) if !name.starts_with(PREFIX) => {}
             origin @ (Origin::Weight(_) | Origin::Stack(_)) => {
                 weights.reserve(origin, &info.ty).await?;
-                loader.weight(&mut weights, origin, &info.ty, false).await?;
+                wants.push(Wanted { origin, ty: &info.ty, place: 0, counts: false });
             }
             _ => {}
         }
     }
+    let mut go_on = |_| ControlFlow::Continue(());
+    let mut loader = Loader::new(gguf, &mut go_on).prefixed(PREFIX);
+    loader.load(&wants, &mut [&mut weights]).await?;
     weights.settle().await?;
     Ok(weights)
 }

@@ -1,13 +1,17 @@
 //! From a file to weights on a device, piece by piece: host memory stays small however large a tensor is.
 
-use std::ops::ControlFlow;
+use std::{
+    collections::VecDeque,
+    ops::{ControlFlow, Range},
+};
 
 use rullama_engine::{
     executor::{Device, Weights},
     gpu::Fence,
     graph::{Element, Graph, Origin, Type},
 };
-use rullama_gguf::{DType, Gguf, TensorInfo};
+use rullama_gguf::{DType, Gguf, GgufError, TensorInfo};
+use rullama_source::{Bytes, Local};
 use sha2::{Digest, Sha256};
 
 use crate::error::RuntimeError;
@@ -17,6 +21,8 @@ const ROW_STEP: u64 = 4;
 /// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
 /// has work while we wait.
 const QUEUED: u64 = 32 << 20;
+/// Bytes that are asked for ahead of what is written: a source that is far away works meanwhile.
+const AHEAD: u64 = 48 << 20;
 /// How much of each tensor goes into the fingerprint.
 const FINGERPRINT_BYTES: usize = 4096;
 
@@ -32,11 +38,48 @@ pub struct Progress {
 /// Who is told how far loading is, and may end it.
 pub(crate) type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
-/// A tensor and where its rows begin in its weight.
-struct Rows<'a> {
+/// A weight to be loaded, and what is known of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) origin: &'a Origin,
+    pub(crate) ty: &'a Type,
+    /// Where it goes: a number among the places that loading is told.
+    pub(crate) place: usize,
+    /// It is part of the fingerprint.
+    pub(crate) counts: bool,
+}
+
+/// Rows of a tensor that are read at once.
+struct Piece<'a> {
+    want: Wanted<'a>,
+    tensor: &'a TensorInfo,
+    /// The tensor's name among the weights, and its number among those wanted.
     name: &'a str,
+    number: usize,
+    rows: Range<u64>,
+    /// Where they begin in the weight.
     first: usize,
-    ty: &'a Type,
+    /// Stored in another format than it is wanted in.
+    converted: bool,
+}
+
+impl<'a> Piece<'a> {
+    /// Bytes in the file.
+    fn bytes(&self) -> u64 {
+        (self.rows.end - self.rows.start) * self.tensor.row_bytes()
+    }
+
+    /// Its rows as they are wanted. The source is asked now, but for what is converted: norms and other small things.
+    fn read(&self, gguf: &'a Gguf) -> Local<'a, Result<Bytes, GgufError>> {
+        let (tensor, rows) = (self.tensor, self.rows.clone());
+        if !self.converted {
+            return Box::pin(gguf.read_rows(tensor, rows));
+        }
+        Box::pin(async move {
+            let numbers = gguf.rows_f32(tensor, rows).await?;
+            Ok(numbers.iter().flat_map(|x| x.to_le_bytes()).collect())
+        })
+    }
 }
 
 /// Brings tensors of a file to devices.
@@ -47,24 +90,17 @@ pub(crate) struct Loader<'a> {
     progress: OnProgress<'a>,
     done: u64,
     total: u64,
-    hash: Sha256,
+    /// What the fingerprint is made of, by the tensors' numbers.
+    heads: Vec<Vec<u8>>,
     queued: u64,
     /// Behind all but the last bytes that were queued.
     mark: Option<Fence>,
 }
 
 impl<'a> Loader<'a> {
-    /// For these weights, which are read in the order they are asked for.
-    pub(crate) fn new(
-        gguf: &'a Gguf,
-        wants: &[(&Origin, &Type)],
-        progress: OnProgress<'a>,
-    ) -> Self {
-        let tensors = wants.iter().flat_map(|(origin, ty)| origin.tensors(ty));
-        let bytes = |name: &str| gguf.tensor(name).map_or(0, TensorInfo::nbytes);
-        let total = tensors.map(|(name, ..)| bytes(name)).sum();
-        let hash = Sha256::new();
-        Self { gguf, prefix: "", progress, done: 0, total, hash, queued: 0, mark: None }
+    pub(crate) fn new(gguf: &'a Gguf, progress: OnProgress<'a>) -> Self {
+        let (done, total, queued) = (0, 0, 0);
+        Self { gguf, prefix: "", progress, done, total, heads: Vec::new(), queued, mark: None }
     }
 
     /// For weights whose names have this in front of the file's.
@@ -73,65 +109,101 @@ impl<'a> Loader<'a> {
     }
 
     /// Tells what was loaded from other weights.
-    pub(crate) fn fingerprint(self) -> [u8; 32] {
-        self.hash.finalize().into()
+    pub(crate) fn fingerprint(&self) -> [u8; 32] {
+        let mut hash = Sha256::new();
+        self.heads.iter().for_each(|head| hash.update(head));
+        hash.finalize().into()
     }
 
-    /// Brings one weight to where there is room for it; `counts` makes it part of the fingerprint.
-    pub(crate) async fn weight(
+    /// Brings weights to places that have room for them, in the file's order, so that a slow source is read from front to back.
+    pub(crate) async fn load(
         &mut self,
-        weights: &mut Weights,
-        origin: &Origin,
-        ty: &Type,
-        counts: bool,
+        wants: &[Wanted<'_>],
+        places: &mut [&mut Weights],
     ) -> Result<(), RuntimeError> {
-        for (name, first, ty) in origin.tensors(ty) {
-            self.tensor(weights, origin, Rows { name, first, ty: &ty }, counts).await?;
-        }
-        Ok(())
-    }
-
-    async fn tensor(
-        &mut self,
-        weights: &mut Weights,
-        origin: &Origin,
-        Rows { name, first: offset, ty }: Rows<'_>,
-        counts: bool,
-    ) -> Result<(), RuntimeError> {
-        let own = name.strip_prefix(self.prefix).unwrap_or(name);
-        let tensor = self.gguf.tensor(own).expect("the catalogue was made from this file");
-        if counts {
-            self.hash.update(name);
-        }
-        if ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32 {
-            let numbers = self.gguf.rows_f32(tensor, 0..tensor.rows()).await?;
-            let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
-            weights.write(origin, name, offset, bytes.into())?;
-            return self.report(tensor.nbytes());
-        }
-        let rows = (weights.piece_bytes() / tensor.row_bytes().max(1)).max(1);
-        let rows = rows.next_multiple_of(ROW_STEP).min(tensor.rows());
-        let mut first = 0;
-        while first < tensor.rows() {
-            let end = (first + rows).min(tensor.rows());
-            let bytes = self.gguf.read_rows(tensor, first..end).await?;
-            if first == 0 && counts {
-                self.hash.update(&bytes[..bytes.len().min(FINGERPRINT_BYTES)]);
+        let mut pieces = self.pieces(wants, places).into_iter();
+        self.total = pieces.as_slice().iter().map(Piece::bytes).sum();
+        let mut reading = VecDeque::new();
+        let mut ahead = 0;
+        loop {
+            while ahead < AHEAD {
+                let Some(piece) = pieces.next() else { break };
+                ahead += piece.bytes();
+                let bytes = piece.read(self.gguf);
+                reading.push_back((piece, bytes));
             }
-            let length = bytes.len() as u64;
-            // Fits: the tensor's rows were checked against its shape.
-            let row = offset + usize::try_from(first).unwrap_or(0);
-            weights.write(origin, name, row, bytes)?;
-            self.queued += length;
-            if self.queued >= QUEUED {
-                let before = std::mem::replace(&mut self.mark, weights.fence()?);
-                if let Some(mark) = before {
-                    mark.wait().await?;
+            let Some((piece, bytes)) = reading.pop_front() else { return Ok(()) };
+            let bytes = bytes.await?;
+            ahead -= piece.bytes();
+            let place = &mut *places[piece.want.place];
+            self.write(place, &piece, bytes)?;
+            self.settle(place, piece.bytes()).await?;
+            self.report(piece.bytes())?;
+        }
+    }
+
+    /// What is read for some weights, as it lies in the file.
+    fn pieces<'w>(&mut self, wants: &[Wanted<'w>], places: &[&mut Weights]) -> Vec<Piece<'w>>
+    where
+        'a: 'w,
+    {
+        let mut pieces = Vec::new();
+        for want in wants {
+            let most = places[want.place].piece_bytes();
+            for (name, offset, ty) in want.origin.tensors(want.ty) {
+                let own = name.strip_prefix(self.prefix).unwrap_or(name);
+                let tensor = self.gguf.tensor(own).expect("the catalogue was made from this file");
+                let number = self.heads.len();
+                self.heads.push(if want.counts { name.into() } else { Vec::new() });
+                let converted =
+                    ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32;
+                let step = (most / tensor.row_bytes().max(1)).max(1).next_multiple_of(ROW_STEP);
+                let step = if converted { tensor.rows() } else { step.min(tensor.rows()) };
+                let mut at = 0;
+                while at < tensor.rows() {
+                    let rows = at..at.saturating_add(step).min(tensor.rows());
+                    // Fits: the tensor's rows were checked against its shape.
+                    let first = offset + usize::try_from(at).unwrap_or(0);
+                    at = rows.end;
+                    pieces.push(Piece {
+                        want: *want,
+                        tensor,
+                        name,
+                        number,
+                        rows,
+                        first,
+                        converted,
+                    });
                 }
-                self.queued = 0;
             }
-            self.report(length)?;
-            first = end;
+        }
+        pieces
+            .sort_by_key(|Piece { tensor, rows, .. }| (tensor.part(), tensor.offset(), rows.start));
+        pieces
+    }
+
+    fn write(
+        &mut self,
+        place: &mut Weights,
+        piece: &Piece<'_>,
+        bytes: Bytes,
+    ) -> Result<(), RuntimeError> {
+        let Piece { want, name, number, rows, first, converted, .. } = piece;
+        if rows.start == 0 && want.counts && !converted {
+            self.heads[*number].extend(&bytes[..bytes.len().min(FINGERPRINT_BYTES)]);
+        }
+        Ok(place.write(want.origin, name, *first, bytes)?)
+    }
+
+    /// Waits now and then, so that what was queued does not pile up.
+    async fn settle(&mut self, place: &Weights, bytes: u64) -> Result<(), RuntimeError> {
+        self.queued += bytes;
+        if self.queued < QUEUED {
+            return Ok(());
+        }
+        self.queued = 0;
+        if let Some(before) = std::mem::replace(&mut self.mark, place.fence()?) {
+            before.wait().await?;
         }
         Ok(())
     }
@@ -145,37 +217,25 @@ impl<'a> Loader<'a> {
     }
 }
 
-/// All weights that some lists use, on a device: room first, so that what does not fit is refused before gigabytes are read; then
-/// in the file's order, so that a slow source is read from front to back.
+/// All weights that some lists use, on a device: room first, so that what does not fit is refused before gigabytes are read.
 pub(crate) async fn all_weights(
     gguf: &Gguf,
     device: &Device,
     lists: &[Graph],
     progress: OnProgress<'_>,
 ) -> Result<Weights, RuntimeError> {
-    let mut wants: Vec<(&Origin, &Type)> = Vec::new();
+    let mut wants: Vec<Wanted<'_>> = Vec::new();
     for (_, info) in lists.iter().flat_map(Graph::values) {
-        let known = wants.iter().any(|(origin, _)| **origin == info.origin);
+        let known = wants.iter().any(|want| *want.origin == info.origin);
         if info.origin.weight_name().is_some() && !known {
-            wants.push((&info.origin, &info.ty));
+            wants.push(Wanted { origin: &info.origin, ty: &info.ty, place: 0, counts: false });
         }
     }
-    wants.sort_by_key(|(origin, ty)| place(gguf, origin, ty));
     let mut weights = Weights::new(device);
-    for (origin, ty) in &wants {
-        weights.reserve(origin, ty).await?;
+    for want in &wants {
+        weights.reserve(want.origin, want.ty).await?;
     }
-    let mut loader = Loader::new(gguf, &wants, progress);
-    for (origin, ty) in wants {
-        loader.weight(&mut weights, origin, ty, false).await?;
-    }
+    Loader::new(gguf, progress).load(&wants, &mut [&mut weights]).await?;
     weights.settle().await?;
     Ok(weights)
-}
-
-/// Where a weight begins: its part of the model, and the place in that file.
-pub(crate) fn place(gguf: &Gguf, origin: &Origin, ty: &Type) -> (usize, u64) {
-    let tensors = origin.tensors(ty);
-    let places = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
-    places.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
 }

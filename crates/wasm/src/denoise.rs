@@ -46,7 +46,7 @@ impl Denoiser {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown } = header;
+        let Header { gguf, thrown, source } = header;
         let load = async {
             let load: Load = parse(&options)?;
             let mut options = load.options();
@@ -54,7 +54,7 @@ impl Denoiser {
             options.context = Some(context);
             let facts = Facts::of(&gguf, &load, &options)?;
             facts.check_budget(&options)?;
-            let telling = Telling::new(&progress);
+            let telling = Telling::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let loaded =
                 rullama_runtime::Denoiser::load(gguf, gpu, &mut |told| telling.tell(told)).await;

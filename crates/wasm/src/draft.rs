@@ -19,7 +19,7 @@ impl Model {
         tokens: Option<usize>,
         always: bool,
     ) -> Result<(), JsValue> {
-        let Header { gguf, thrown } = header;
+        let Header { gguf, thrown, .. } = header;
         let loaded = Drafter::load(&gguf, &self.inner).await.map_err(Failure::from);
         let drafter = loaded.map_err(|failure| thrown.or(failure))?;
         self.set_drafts(DraftSource::Drafter(drafter), tokens, always);

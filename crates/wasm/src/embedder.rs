@@ -62,12 +62,12 @@ impl Embedder {
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown } = header;
+        let Header { gguf, thrown, source } = header;
         let load = async {
             let load: Load = parse(&options)?;
             let facts = Facts::of(&gguf, &load, &load.options())?;
             facts.check_budget(&load.options())?;
-            let telling = Telling::new(&progress);
+            let telling = Telling::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let loaded =
                 rullama_runtime::Embedder::load(&gguf, gpu, &mut |told| telling.tell(told)).await;

@@ -20,6 +20,7 @@ use crate::{
 pub struct Header {
     pub(crate) gguf: Gguf,
     pub(crate) thrown: Thrown,
+    pub(crate) source: Rc<ScriptSource>,
 }
 
 #[wasm_bindgen]
@@ -27,9 +28,9 @@ impl Header {
     /// Reads the header of a file.
     pub async fn open(file: BytesOf) -> Result<Self, JsValue> {
         let (source, thrown) = ScriptSource::new(file);
-        let opened = open_model(source).await;
+        let opened = open_model(source.clone()).await;
         let gguf = opened.map_err(|failure| thrown.or(failure))?;
-        Ok(Self { gguf, thrown })
+        Ok(Self { gguf, thrown, source })
     }
 
     /// `decoder`, `embedding`, `diffusion` or `drafter`.
@@ -41,19 +42,19 @@ impl Header {
 /// Tells a script how far loading is, and keeps what it threw.
 pub(crate) struct Telling<'a> {
     progress: &'a Function,
+    source: Rc<ScriptSource>,
     threw: RefCell<Option<JsValue>>,
 }
 
 impl<'a> Telling<'a> {
-    pub(crate) fn new(progress: &'a Function) -> Self {
-        Self { progress, threw: RefCell::new(None) }
+    pub(crate) fn new(progress: &'a Function, source: Rc<ScriptSource>) -> Self {
+        Self { progress, source, threw: RefCell::new(None) }
     }
 
-    /// Bytes done and bytes in all; a true answer ends it.
+    /// Bytes done, bytes in all, and milliseconds that were spent waiting for them; a true answer ends it.
     pub(crate) fn tell(&self, Progress { done, total }: Progress) -> ControlFlow<()> {
-        let answer =
-            self.progress.call2(&JsValue::NULL, &(done as f64).into(), &(total as f64).into());
-        match answer {
+        let told = [done as f64, total as f64, self.source.waited()].map(JsValue::from);
+        match self.progress.call3(&JsValue::NULL, &told[0], &told[1], &told[2]) {
             Ok(stop) if stop.is_truthy() => ControlFlow::Break(()),
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {

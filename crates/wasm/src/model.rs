@@ -142,21 +142,22 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
 
 #[wasm_bindgen]
 impl Model {
-    /// Loads a model onto a device; `progress` is called with bytes done and bytes in all, and ends it by a true answer.
+    /// Loads a model onto a device; `progress` is called with bytes done, bytes in all and milliseconds that were waited for them, and ends
+    /// it by a true answer.
     pub async fn load(
         header: Header,
         device: &Device,
         options: String,
         progress: Function,
     ) -> Result<Self, JsValue> {
-        let Header { gguf, thrown } = header;
+        let Header { gguf, thrown, source } = header;
         let load = async {
             let load: Load = parse(&options)?;
             let mut options = load.options();
             let context = load.context_of(&gguf)?;
             options.context = Some(context);
             let facts = Facts::of(&gguf, &load, &options)?;
-            let telling = Telling::new(&progress);
+            let telling = Telling::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
             let mut each = |told| telling.tell(told);
             let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;

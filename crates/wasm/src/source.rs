@@ -1,13 +1,17 @@
 //! Bytes that a script reads for us: from a file, from storage, over a network.
 
-use std::{cell::RefCell, ops::Range, rc::Rc};
+use std::{
+    cell::{Cell, RefCell},
+    ops::Range,
+    rc::Rc,
+};
 
 use js_sys::{Promise, Uint8Array};
 use rullama_source::{ByteSource, Bytes, Local, SourceError};
 use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
-use crate::error::Failure;
+use crate::{error::Failure, session::now};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = "
@@ -15,7 +19,9 @@ const TYPES: &str = "
 export interface BytesOf {
   readonly name: string;
   readonly size: number;
-  read(offset: number, length: number): Promise<Uint8Array>;
+  read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  /** An array that was read is not used any more. */
+  done(bytes: Uint8Array<ArrayBuffer>): void;
 }
 ";
 
@@ -31,6 +37,8 @@ extern "C" {
     fn size(this: &BytesOf) -> f64;
     #[wasm_bindgen(method, catch)]
     fn read(this: &BytesOf, offset: f64, length: f64) -> Result<Promise, JsValue>;
+    #[wasm_bindgen(method)]
+    fn done(this: &BytesOf, bytes: &Uint8Array);
 }
 
 /// The last error a script threw while it read.
@@ -50,6 +58,7 @@ pub(crate) struct ScriptSource {
     name: String,
     len: u64,
     thrown: Thrown,
+    waited: Cell<f64>,
 }
 
 impl ScriptSource {
@@ -62,7 +71,12 @@ impl ScriptSource {
     pub(crate) fn with(file: BytesOf, thrown: Thrown) -> Rc<Self> {
         // Lengths of files are whole numbers that a float holds exactly.
         let (name, len) = (file.name(), file.size() as u64);
-        Rc::new(Self { file, name, len, thrown })
+        Rc::new(Self { file, name, len, thrown, waited: Cell::new(0.0) })
+    }
+
+    /// Milliseconds in which there was nothing to do but to wait for the script.
+    pub(crate) fn waited(&self) -> f64 {
+        self.waited.get()
     }
 
     fn failed(&self, error: JsValue) -> SourceError {
@@ -87,17 +101,21 @@ impl ByteSource for ScriptSource {
             let error = SourceError::OutOfRange { name, start, end, len };
             return Box::pin(std::future::ready(Err(error)));
         }
-        // The script begins now, not when somebody waits.
-        let promise = self.file.read(start as f64, (end - start) as f64);
+        // The script begins now, not when somebody waits; what it rejects is heard, even if nobody ever waits.
+        let reading = self.file.read(start as f64, (end - start) as f64).map(JsFuture::from);
         Box::pin(async move {
-            let promise = promise.map_err(|error| self.failed(error))?;
-            let bytes = JsFuture::from(promise).await.map_err(|error| self.failed(error))?;
+            let reading = reading.map_err(|error| self.failed(error))?;
+            let before = now();
+            let bytes = reading.await.map_err(|error| self.failed(error))?;
+            self.waited.set(self.waited.get() + now() - before);
             let bytes = bytes.dyn_into::<Uint8Array>();
             let bytes = bytes.map_err(|_| self.broken("reading gave no Uint8Array"))?;
             if u64::from(bytes.length()) != end - start {
                 return Err(self.broken("reading gave another number of bytes than was asked for"));
             }
-            Ok(bytes.to_vec().into())
+            let copy = bytes.to_vec();
+            self.file.done(&bytes);
+            Ok(copy.into())
         })
     }
 

@@ -4,18 +4,28 @@
 //
 // The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given.
 
-import { type BenchResult, type LoadOptions, openEngine } from "rullama";
+import { type BenchResult, type Engine, type LoadOptions, type Model, type Progress, openEngine } from "rullama";
 
 interface Result {
   model: string;
   device: string;
   facts: { features: string[]; subgroups?: { min: number; max: number } };
-  load: { seconds: number; bytes: number; bytesPerSecond: number };
+  load: LoadTimes & { bytesPerSecond: number };
   tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
   dispatchesPerToken: number;
   gpuBytes: number;
   /** A wasm heap never shrinks, so this is its peak. */
   wasmHeap: number;
+}
+
+/** Where the seconds of a load went: to the first weights on the GPU, then waiting for bytes, in the engine, and at the end. */
+interface LoadTimes {
+  bytes: number;
+  seconds: number;
+  openSeconds: number;
+  waitSeconds: number;
+  engineSeconds: number;
+  endSeconds: number;
 }
 
 declare global {
@@ -37,13 +47,14 @@ function say(text: string): void {
 
 const mean = (numbers: number[]) => numbers.reduce((sum, x) => sum + x, 0) / Math.max(1, numbers.length);
 
-/** How to load, as the address says; `seen` is told how many bytes went to the GPU. */
-function loadOptions(seen: (bytes: number) => void): LoadOptions {
+/** How to load, as the address says. */
+function loadOptions(seen: (progress: Progress) => void): LoadOptions {
   const given = <T extends string>(name: string) => (query.has(name) ? { [name]: query.get(name) as T } : {});
   return {
     keep: query.get("keep") === "1",
-    onProgress: ({ phase, loaded, total, speed }) => {
-      seen(loaded);
+    onProgress: (progress) => {
+      seen(progress);
+      const { phase, loaded, total, speed } = progress;
       const mb = (bytes: number) => (bytes / 1e6).toFixed(0);
       say(`${phase}: ${mb(loaded)} of ${mb(total)} MB, ${mb(speed)} MB/s`);
     },
@@ -53,14 +64,32 @@ function loadOptions(seen: (bytes: number) => void): LoadOptions {
   };
 }
 
+async function timedLoad(engine: Engine, model: string): Promise<{ loaded: Model; times: LoadTimes }> {
+  const start = performance.now();
+  const told: { at: number; progress: Progress }[] = [];
+  const options = loadOptions((progress) => {
+    if (progress.phase === "load") told.push({ at: performance.now(), progress });
+  });
+  const loaded = await engine.load(model, options);
+  const end = performance.now();
+  const [first, last] = [told[0], told.at(-1)];
+  if (!first || !last) throw new Error("nothing was told of the load");
+  const waitSeconds = last.progress.waited - first.progress.waited;
+  const times = {
+    bytes: last.progress.loaded,
+    seconds: (end - start) / 1000,
+    openSeconds: (first.at - start) / 1000,
+    waitSeconds,
+    engineSeconds: (last.at - first.at) / 1000 - waitSeconds,
+    endSeconds: (end - last.at) / 1000,
+  };
+  return { loaded, times };
+}
+
 async function measure(model: string): Promise<Result> {
   const engine = openEngine({ worker: query.get("worker") !== "0" });
   const report = await engine.device();
-  let bytes = 0;
-  const options = loadOptions((loaded) => (bytes = Math.max(bytes, loaded)));
-  const start = performance.now();
-  const loaded = await engine.load(model, options);
-  const seconds = (performance.now() - start) / 1000;
+  const { loaded, times } = await timedLoad(engine, model);
   const tests: Result["tests"] = [];
   for (const depth of (query.get("depth") ?? "0").split(",").map(Number)) {
     const runs: BenchResult[] = [];
@@ -83,7 +112,7 @@ async function measure(model: string): Promise<Result> {
     model,
     device: loaded.info.device,
     facts: { features: report.features, ...(report.subgroups ? { subgroups: report.subgroups } : {}) },
-    load: { seconds, bytes, bytesPerSecond: bytes / seconds },
+    load: { ...times, bytesPerSecond: times.bytes / times.seconds },
     tests,
     dispatchesPerToken: last?.dispatchesPerToken ?? 0,
     gpuBytes: last?.memory.gpu ?? 0,

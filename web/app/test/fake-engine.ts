@@ -278,7 +278,7 @@ class FakeEngine implements EngineApi {
       ...(draft === undefined ? {} : { draft: nameOf(draft) }),
       ...(projector ? { projector: nameOf(projector) } : {}),
     };
-    options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0 });
+    options.onProgress?.({ phase: "open", loaded: 0, total: 0, speed: 0, waited: 0 });
     for (let done = 0; done <= 10; done++) {
       await pause(step);
       if (options.signal?.aborted) throw new FakeError("cancelled");
@@ -291,6 +291,7 @@ class FakeEngine implements EngineApi {
         downloaded: loaded,
         downloadTotal: info.fileBytes,
         speed: 90e6,
+        waited: 0,
         eta: (memory.weights - loaded) / 90e6,
       });
     }

@@ -220,8 +220,8 @@ export class Direct implements Transport {
         drafts: await this.drafts(opened, options, signal),
         options,
         words: engineOptions(options, opened),
-        each: (done, total) => {
-          meter.loaded(done, total);
+        each: (done, total, waited) => {
+          meter.loaded(done, total, waited / 1000);
           return signal?.aborted ?? false;
         },
         heap: () => exports.memory.buffer.byteLength,

@@ -42,6 +42,7 @@ export class HeldAdapters {
       size: weights.size,
       read: async (offset: number, length: number) =>
         new Uint8Array(await weights.slice(offset, offset + length).arrayBuffer()),
+      done: () => {},
     };
     try {
       const facts = JSON.parse(await this.work(() => this.model.addAdapter(id, file, config))) as Facts;

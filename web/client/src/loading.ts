@@ -23,8 +23,8 @@ export interface Loading {
   options: PlainLoadOptions;
   /** The options in the engine's words. */
   words: string;
-  /** Told bytes done and bytes in all; true ends it. */
-  each: (done: number, total: number) => boolean;
+  /** Told bytes done, bytes in all and milliseconds that were waited for them; true ends it. */
+  each: (done: number, total: number, waited: number) => boolean;
   heap: () => number;
   files: ModelFiles;
   /** What is waited for before it is handed out. */
@@ -113,5 +113,10 @@ function aroundOf(
 
 /** What the engine reads from. */
 export function readable({ source, name }: Opened): BytesOf {
-  return { name, size: source.size, read: (offset: number, length: number) => source.read(offset, length) };
+  return {
+    name,
+    size: source.size,
+    read: (offset, length) => source.read(offset, length),
+    done: (bytes) => source.giveBack?.(bytes),
+  };
 }

@@ -9,7 +9,7 @@ const WINDOW_MS = 4000;
 type Told = (progress: Progress) => void;
 
 export class ProgressMeter {
-  private current: Progress = { phase: "open", loaded: 0, total: 0, speed: 0 };
+  private current: Progress = { phase: "open", loaded: 0, total: 0, speed: 0, waited: 0 };
   private readonly samples: { at: number; bytes: number }[] = [];
   private told = -Infinity;
 
@@ -23,9 +23,9 @@ export class ProgressMeter {
     this.report(true);
   }
 
-  /** Bytes of weights on the GPU. */
-  loaded(loaded: number, total: number): void {
-    this.current = { ...this.current, phase: "load", loaded, total };
+  /** Bytes of weights on the GPU, and seconds that were waited for them. */
+  loaded(loaded: number, total: number, waited = 0): void {
+    this.current = { ...this.current, phase: "load", loaded, total, waited };
     this.report(loaded === total);
   }
 

@@ -18,6 +18,8 @@ export interface Progress {
   speed: number;
   /** Seconds left at this speed; undefined while nobody knows. */
   eta?: number;
+  /** Seconds in which the engine had nothing to do but to wait for bytes. */
+  waited: number;
 }
 
 /** What sort of model a file holds: one that chats token by token, one that turns texts into vectors, one whose blocks of text settle, one that drafts for another. */

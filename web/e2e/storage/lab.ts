@@ -9,7 +9,7 @@ import type { ModelSource } from "../../client/src/types.js";
 const QUICK: Tuning = {
   ...TUNING,
   partBytes: 1 << 16,
-  blockBytes: 1 << 14,
+  skipBytes: 1 << 12,
   streamBytes: 1 << 16,
   smallRead: 1 << 10,
   waitAhead: 1 << 18,

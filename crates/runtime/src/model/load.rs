@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rullama_engine::{
     EngineError,
     executor::{Device, Weights},
-    graph::{Element, Graph, Origin, Type},
+    graph::{Element, Graph, Origin},
 };
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
@@ -16,7 +16,7 @@ use rullama_models::{
 use super::{CacheType, Inner, memory::MemoryUse, warm::warm};
 use crate::{
     error::RuntimeError,
-    loader::{Loader, OnProgress, place},
+    loader::{Loader, OnProgress, Wanted},
     vocabulary,
 };
 
@@ -74,18 +74,24 @@ pub(super) async fn load(
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
     let list = full_list(&config, &catalog, wanted);
-    let mut wants: Vec<(&Origin, &Type)> = list
+    let mut wants: Vec<Wanted<'_>> = list
         .values()
         .filter(|(_, info)| info.origin.weight_name().is_some())
-        .map(|(_, info)| (&info.origin, &info.ty))
+        .map(|(_, info)| Wanted {
+            origin: &info.origin,
+            ty: &info.ty,
+            place: usize::from(is_among(&on_host, &info.origin)),
+            // The table may or may not be loaded, so it is no part of the fingerprint.
+            counts: !is_table(&info.origin),
+        })
         .collect();
-    // In file order, so that a slow source is read from front to back; the table may stay behind.
-    wants.sort_by_key(|(origin, ty)| (is_table(origin), place(&gguf, origin, ty)));
+    // The table comes last: it is what there may be no room for.
+    wants.sort_by_key(|wanted| (is_table(wanted.origin), begin(&gguf, wanted)));
     // Room first: a model that does not fit is refused before gigabytes are read.
     let mut table_resident = wanted;
-    for (origin, ty) in &wants {
-        let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
-        match place.reserve(origin, ty).await {
+    let places = &mut [&mut weights, &mut host];
+    for Wanted { origin, ty, place, .. } in &wants {
+        match places[*place].reserve(origin, ty).await {
             Err(EngineError::OutOfMemory { .. })
                 if is_table(origin) && options.table == TablePlace::Auto =>
             {
@@ -94,14 +100,9 @@ pub(super) async fn load(
             result => result?,
         }
     }
-    wants.retain(|(origin, _)| table_resident || !is_table(origin));
-    let mut loader = Loader::new(&gguf, &wants, progress);
-    for (origin, ty) in wants {
-        let place = if is_among(&on_host, origin) { &mut host } else { &mut weights };
-        // The table may or may not be loaded, so it is no part of the fingerprint.
-        let counts = !is_table(origin);
-        loader.weight(place, origin, ty, counts).await?;
-    }
+    wants.retain(|wanted| table_resident || !is_table(wanted.origin));
+    let mut loader = Loader::new(&gguf, progress);
+    loader.load(&wants, places).await?;
     let fingerprint = loader.fingerprint();
     weights.settle().await?;
     Ok(Inner {
@@ -155,6 +156,13 @@ pub(super) fn expert_tensors(config: &Config, catalog: &Catalog, layer: usize) -
 
 fn is_among(tensors: &HashSet<String>, origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if tensors.contains(name))
+}
+
+/// Where a weight begins: its part of the model, and the place in that file.
+fn begin(gguf: &Gguf, wanted: &Wanted<'_>) -> (usize, u64) {
+    let tensors = wanted.origin.tensors(wanted.ty);
+    let places = tensors.iter().filter_map(|(name, ..)| gguf.tensor(name));
+    places.map(|tensor| (tensor.part(), tensor.offset())).min().unwrap_or_default()
 }
 
 fn is_table(origin: &Origin) -> bool {

@@ -41,6 +41,10 @@ export class FollowingSource implements ByteSource {
     }
   }
 
+  giveBack(bytes: Uint8Array<ArrayBuffer>): void {
+    this.parts.giveBack(bytes);
+  }
+
   close(): void {
     this.closed = true;
     this.download.stop();

@@ -1,8 +1,9 @@
-// A file on a server, read by ranges and not kept: blocks come out of long requests, ahead of those who read forwards.
+// A file on a server, read by ranges and not kept: whoever reads forwards gets bytes of one long request, others a request of their own.
 
 import { CancelledError } from "../errors.js";
-import { BlockStream } from "./block-stream.js";
+import { Buffers } from "./buffers.js";
 import { checkRead } from "./ranges.js";
+import { ReadStream } from "./read-stream.js";
 import { type Version, requestRange, withRetries } from "./request.js";
 import type { Tuning } from "./tuning.js";
 import type { ByteSource } from "./types.js";
@@ -25,13 +26,10 @@ export async function probe(url: string, tuning: Tuning, signal?: AbortSignal): 
 
 export class HttpSource implements ByteSource {
   readonly size: number;
-  /** Blocks that are here or on their way, the longest unused first. */
-  private readonly blocks = new Map<number, Promise<Bytes>>();
-  private stream: BlockStream | undefined;
+  private readonly buffers = new Buffers();
+  private stream: ReadStream | undefined;
   /** Where a sequential reader would go on. */
   private expected = 0;
-  /** Sequential reads so far: whoever looks at a header alone shall not fetch what is behind it. */
-  private sequence = 0;
   private running = 0;
   private readonly queue: (() => void)[] = [];
   private readonly controller = new AbortController();
@@ -49,84 +47,32 @@ export class HttpSource implements ByteSource {
 
   async read(offset: number, length: number): Promise<Bytes> {
     checkRead(offset, length, this.size);
-    const { smallRead, blockBytes } = this.tuning;
-    const sequential = offset === this.expected || this.blocks.has(Math.floor(offset / blockBytes));
+    const sequential = offset === this.expected;
     this.expected = offset + length;
-    this.sequence = sequential ? this.sequence + 1 : 0;
     if (length === 0) return new Uint8Array(0);
-    if (!sequential && length < smallRead) return this.fetch(offset, offset + length);
-    return this.readBlocks(offset, length);
+    if (this.stream?.reaches(offset, length)) return this.stream.take(offset, length);
+    const alone = !sequential && length < this.tuning.smallRead;
+    if (alone || this.controller.signal.aborted) return this.fetch(offset, offset + length);
+    this.stream?.leave();
+    const end = Math.min(offset + Math.max(length, this.tuning.streamBytes), this.size);
+    this.stream = new ReadStream(
+      this.url,
+      this.version,
+      this.tuning,
+      [offset, end],
+      this.buffers,
+      this.controller.signal,
+    );
+    return this.stream.take(offset, length);
+  }
+
+  giveBack(bytes: Bytes): void {
+    this.buffers.giveBack(bytes);
   }
 
   close(): void {
     this.controller.abort();
-    this.blocks.clear();
     for (const go of this.queue.splice(0)) go();
-  }
-
-  private async readBlocks(offset: number, length: number): Promise<Bytes> {
-    const { blockBytes, inFlight } = this.tuning;
-    const first = Math.floor(offset / blockBytes);
-    const last = Math.floor((offset + length - 1) / blockBytes);
-    const wanted: Promise<Bytes>[] = [];
-    for (let index = first; index <= last; index++) wanted.push(this.block(index));
-    // The following blocks come while the caller works on these.
-    const ahead = last + Math.min(this.sequence, inFlight);
-    for (let index = last + 1; index <= ahead && index * blockBytes < this.size; index++) {
-      this.block(index).catch(() => {});
-    }
-    this.trim(Math.max(2 * inFlight, last - first + 1 + inFlight));
-    const result = new Uint8Array(length);
-    // All are listened to from the start, so that none fails unheard.
-    const arrived = await Promise.all(wanted);
-    arrived.forEach((bytes, i) => {
-      const at = (first + i) * blockBytes;
-      const from = Math.max(offset - at, 0);
-      const to = Math.min(offset + length - at, bytes.length);
-      result.set(bytes.subarray(from, to), at + from - offset);
-    });
-    return result;
-  }
-
-  private block(index: number): Promise<Bytes> {
-    const known = this.blocks.get(index);
-    if (known) {
-      this.blocks.delete(index);
-      this.blocks.set(index, known);
-      return known;
-    }
-    const stream = this.streamTo(index);
-    if (!stream) {
-      const start = index * this.tuning.blockBytes;
-      return this.remember(index, this.fetch(start, Math.min(start + this.tuning.blockBytes, this.size)));
-    }
-    while (stream.next < index) this.remember(stream.next, stream.take()).catch(() => {});
-    return this.remember(index, stream.take());
-  }
-
-  private remember(index: number, block: Promise<Bytes>): Promise<Bytes> {
-    // A block that failed is asked for anew the next time.
-    block.catch(() => this.blocks.get(index) === block && this.blocks.delete(index));
-    this.blocks.set(index, block);
-    return block;
-  }
-
-  /** A stream that will come to a block soon; undefined for one a little behind, which is fetched alone. */
-  private streamTo(index: number): BlockStream | undefined {
-    const { stream } = this;
-    const { inFlight } = this.tuning;
-    if (this.controller.signal.aborted) return undefined;
-    if (stream && index < stream.next && stream.next - index <= 4 * inFlight) return undefined;
-    if (stream?.alive && index >= stream.next && index < stream.end && index - stream.next <= inFlight) return stream;
-    stream?.leave();
-    return (this.stream = new BlockStream(this.url, this.version, this.tuning, index, this.controller.signal));
-  }
-
-  private trim(most: number): void {
-    for (const index of this.blocks.keys()) {
-      if (this.blocks.size <= most) return;
-      this.blocks.delete(index);
-    }
   }
 
   /** Bytes from `start` to before `end`; after a break, what is missing is asked for. */

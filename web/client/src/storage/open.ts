@@ -248,6 +248,7 @@ function releasing(source: ByteSource, release: () => void): ByteSource {
   return {
     size: source.size,
     read: (offset, length) => source.read(offset, length),
+    giveBack: (bytes) => source.giveBack?.(bytes),
     close() {
       source.close();
       release();

@@ -1,17 +1,20 @@
 // Reading and writing the parts of a stored file: by synchronous handles in a worker, which are fastest, otherwise by files and streams.
 
 import { CancelledError, RullamaError } from "../errors.js";
+import { Buffers } from "./buffers.js";
 import { LOCKED_PAUSE_MS, LOCKED_TRIES, isNamed } from "./opfs.js";
 import { checkRead, partLength, partName, piecesOf } from "./ranges.js";
 import { sleep } from "./request.js";
 import { type SyncHandle, openSync } from "./sync-access.js";
 import type { ByteSource } from "./types.js";
 
+/** More than reads at a time touch. */
 const OPEN_HANDLES = 8;
 
 /** Reads full parts. */
 export class PartsSource implements ByteSource {
-  private readonly handles = new Map<number, SyncHandle>();
+  private readonly handles = new Map<number, Promise<SyncHandle | undefined>>();
+  private readonly buffers = new Buffers();
   private closed = false;
 
   constructor(
@@ -22,7 +25,7 @@ export class PartsSource implements ByteSource {
 
   async read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     checkRead(offset, length, this.size);
-    const result = new Uint8Array(length);
+    const result = this.buffers.take(length);
     let filled = 0;
     for (const piece of piecesOf(offset, length, this.partBytes)) {
       if (this.closed) throw new CancelledError("the file was closed");
@@ -30,6 +33,10 @@ export class PartsSource implements ByteSource {
       filled += piece.length;
     }
     return result;
+  }
+
+  giveBack(bytes: Uint8Array<ArrayBuffer>): void {
+    this.buffers.giveBack(bytes);
   }
 
   /** A full part as a file, for those that read it elsewhere. */
@@ -41,7 +48,7 @@ export class PartsSource implements ByteSource {
 
   close(): void {
     this.closed = true;
-    for (const handle of this.handles.values()) handle.close();
+    for (const handle of this.handles.values()) closeSoon(handle);
     this.handles.clear();
   }
 
@@ -60,24 +67,25 @@ export class PartsSource implements ByteSource {
     }
   }
 
-  private async open(index: number): Promise<SyncHandle | undefined> {
+  /** The handle of a part, opened once for reads that run at the same time. */
+  private open(index: number): Promise<SyncHandle | undefined> {
     const known = this.handles.get(index);
     if (known) return known;
-    const handle = await openSync(await this.folder.getFileHandle(partName(index)), "read-only");
-    if (!handle) return undefined;
-    if (this.closed || this.handles.has(index)) {
-      // Somebody else was faster.
-      handle.close();
-      return this.handles.get(index);
-    }
-    this.handles.set(index, handle);
+    const opening = this.folder.getFileHandle(partName(index)).then((file) => openSync(file, "read-only"));
+    opening.catch(() => this.handles.get(index) === opening && this.handles.delete(index));
+    this.handles.set(index, opening);
     for (const [oldest, old] of this.handles) {
       if (this.handles.size <= OPEN_HANDLES) break;
-      old.close();
       this.handles.delete(oldest);
+      closeSoon(old);
     }
-    return handle;
+    return opening;
   }
+}
+
+function closeSoon(opening: Promise<SyncHandle | undefined>): void {
+  // What could not be opened need not be closed.
+  opening.then((handle) => handle?.close()).catch(() => {});
 }
 
 function damaged(cause?: unknown): RullamaError {

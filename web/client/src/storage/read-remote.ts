@@ -12,7 +12,8 @@ type Bytes = Uint8Array<ArrayBuffer>;
 
 export type ToReader =
   | { type: "open"; url: string; version: Version; tuning: Tuning }
-  | { type: "read"; id: number; offset: number; length: number };
+  | { type: "read"; id: number; offset: number; length: number }
+  | { type: "back"; bytes: Bytes };
 export type FromReader =
   { type: "ready" } | { type: "bytes"; id: number; bytes: Bytes } | { type: "failed"; id: number; error: PackedError };
 
@@ -59,6 +60,10 @@ class WorkersSource implements ByteSource {
       this.waiting.set(id, { resolve, reject });
       this.worker.postMessage({ type: "read", id, offset, length } satisfies ToReader);
     });
+  }
+
+  giveBack(bytes: Bytes): void {
+    if (!this.ended) this.worker.postMessage({ type: "back", bytes } satisfies ToReader, [bytes.buffer]);
   }
 
   close(): void {

@@ -19,6 +19,7 @@ async function read(id: number, offset: number, length: number): Promise<void> {
 
 addEventListener("message", ({ data }: MessageEvent<ToReader>) => {
   if (data.type === "open") source = new HttpSource(data.url, data.version, data.tuning);
+  else if (data.type === "back") source?.giveBack(data.bytes);
   else void read(data.id, data.offset, data.length);
 });
 post({ type: "ready" });

@@ -1,6 +1,7 @@
 // One range request, checked: what comes back is the asked part of the file we began with, or a typed error.
 
 import { CancelledError, NetworkError, NotFoundError, RullamaError } from "../errors.js";
+import { type Bytes, chunksOf } from "./chunks.js";
 import type { Tuning } from "./tuning.js";
 
 /** What tells one version of a file from another. Servers of other origins may hide all but the size. */
@@ -13,8 +14,8 @@ export interface Version {
 /** An answer whose bytes can be read. */
 export interface RangeAnswer {
   version: Version;
-  /** The next bytes; undefined at the end. Rejects when the connection stalls or breaks. */
-  next(): Promise<Uint8Array<ArrayBuffer> | undefined>;
+  /** The next bytes, good until the next call; undefined at the end. Rejects when the connection stalls or breaks. */
+  next(): Promise<Bytes | undefined>;
   /** Drops the rest. */
   cancel(): void;
 }
@@ -43,10 +44,9 @@ export async function requestRange(
     checkAnswer(url, response, known);
     const version = known ?? (await versionOf(url, response, guard));
     checkVersion(url, response, range, version);
-    const reader = response.body?.getReader();
-    if (!reader) throw new NetworkError(`${url} answered without a body`, response.status);
+    if (!response.body) throw new NetworkError(`${url} answered without a body`, response.status);
     const expected = (range.end ?? version.size) - range.start;
-    return new Answer(url, version, reader, expected, guard);
+    return new Answer(url, version, chunksOf(response.body), expected, guard);
   } catch (error) {
     guard.end();
     throw guard.translate(error);
@@ -59,20 +59,20 @@ class Answer implements RangeAnswer {
   constructor(
     private readonly url: string,
     readonly version: Version,
-    private readonly reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>,
+    private readonly chunk: () => Promise<Bytes | undefined>,
     private readonly expected: number,
     private readonly guard: Guard,
   ) {}
 
-  async next(): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  async next(): Promise<Bytes | undefined> {
     try {
-      const { done, value } = await this.guard.watch(this.reader.read());
-      this.got += value?.length ?? 0;
-      if (this.got > this.expected || (done && this.got < this.expected)) {
+      const chunk = await this.guard.watch(this.chunk());
+      this.got += chunk?.length ?? 0;
+      if (this.got > this.expected || (!chunk && this.got < this.expected)) {
         throw new NetworkError(`${this.url} sent ${this.got} bytes where ${this.expected} were asked for`);
       }
-      if (done) this.guard.end();
-      return value;
+      if (!chunk) this.guard.end();
+      return chunk;
     } catch (error) {
       this.cancel();
       throw this.guard.translate(error);

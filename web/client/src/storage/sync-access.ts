@@ -18,5 +18,10 @@ interface Opener {
 /** A synchronous handle; undefined where this thread cannot have one. */
 export async function openSync(file: FileSystemFileHandle, mode: Mode): Promise<SyncHandle | undefined> {
   if (!("createSyncAccessHandle" in file)) return undefined;
-  return (file as FileSystemFileHandle & Opener).createSyncAccessHandle({ mode });
+  try {
+    return await (file as FileSystemFileHandle & Opener).createSyncAccessHandle({ mode });
+  } finally {
+    // Somebody must know the file until then: Chromium 156 collects it otherwise, and the promise never settles.
+    void file.name;
+  }
 }

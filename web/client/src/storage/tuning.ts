@@ -5,11 +5,11 @@ const MIB = 1 << 20;
 export interface Tuning {
   /** Bytes of a part file. A part can be read when it is full; in a page (not a worker) a crash loses the unfinished one. */
   partBytes: number;
-  /** Bytes that a source that is not kept holds in one piece. */
-  blockBytes: number;
-  /** Bytes of its requests while it is read forwards. */
+  /** Bytes of a request while a source that is not kept is read forwards. */
   streamBytes: number;
-  /** Blocks that are asked for ahead of who reads, and single requests at the same time. */
+  /** Bytes that such a reader may leave out without a new request. */
+  skipBytes: number;
+  /** Single requests at the same time. */
   inFlight: number;
   /** Reads that are not sequential and shorter than this get a request of exactly their bytes. */
   smallRead: number;
@@ -34,8 +34,8 @@ export interface Tuning {
 
 export const TUNING: Tuning = {
   partBytes: 16 * MIB,
-  blockBytes: 8 * MIB,
   streamBytes: 256 * MIB,
+  skipBytes: 4 * MIB,
   inFlight: 4,
   smallRead: MIB / 4,
   waitAhead: 64 * MIB,

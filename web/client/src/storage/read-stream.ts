@@ -1,0 +1,115 @@
+// Reads in order out of one long request: many short requests get a fraction of its speed, and bytes that go straight to where they
+// are wanted are copied once.
+
+import { CancelledError } from "../errors.js";
+import type { Buffers } from "./buffers.js";
+import { type Version, requestRange, withRetries } from "./request.js";
+import type { Tuning } from "./tuning.js";
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+interface Wanted {
+  start: number;
+  bytes: Bytes;
+  filled: number;
+  resolve: (bytes: Bytes) => void;
+  reject: (error: unknown) => void;
+}
+
+export class ReadStream {
+  /** Where the last read that was taken ends: the next one begins there or further on. */
+  private taken: number;
+  private readonly end: number;
+  private readonly wanted: Wanted[] = [];
+  private leaving = false;
+  private wake: () => void = () => {};
+  private failure: unknown;
+
+  constructor(
+    private readonly url: string,
+    private readonly version: Version,
+    private readonly tuning: Tuning,
+    [start, end]: [number, number],
+    private readonly buffers: Buffers,
+    /** Ends it at once. */
+    private readonly signal: AbortSignal,
+  ) {
+    this.taken = start;
+    this.end = end;
+    signal.addEventListener("abort", () => this.leave(), { once: true });
+    this.run(start).catch((error: unknown) => {
+      this.failure = error;
+      for (const { reject } of this.wanted.splice(0)) reject(error);
+    });
+  }
+
+  /** Whether it will come to these bytes soon. */
+  reaches(offset: number, length: number): boolean {
+    const skipped = offset - this.taken;
+    const near = skipped >= 0 && skipped <= this.tuning.skipBytes && offset + length <= this.end;
+    return near && !this.leaving && this.failure === undefined;
+  }
+
+  /** Bytes that it reaches. Nothing is read ahead of what was taken, but what network and browser hold by themselves. */
+  take(offset: number, length: number): Promise<Bytes> {
+    this.taken = offset + length;
+    return new Promise((resolve, reject) => {
+      this.wanted.push({ start: offset, bytes: this.buffers.take(length), filled: 0, resolve, reject });
+      this.wake();
+    });
+  }
+
+  /** Ends it when what was taken has come. */
+  leave(): void {
+    this.leaving = true;
+    this.wake();
+  }
+
+  /** What is to be filled now, when somebody wants something. */
+  private async first(): Promise<Wanted> {
+    for (;;) {
+      const [first] = this.wanted;
+      if (first && !this.signal.aborted) return first;
+      if (this.leaving) throw new CancelledError("the file was closed");
+      await new Promise<void>((resolve) => (this.wake = resolve));
+    }
+  }
+
+  /** Gives bytes from `at` on to those who want them. */
+  private async hand(chunk: Bytes, at: number): Promise<void> {
+    for (let used = 0; used < chunk.length;) {
+      const wanted = await this.first();
+      const { bytes } = wanted;
+      used = Math.max(used, wanted.start + wanted.filled - at);
+      const piece = chunk.subarray(used, used + bytes.length - wanted.filled);
+      bytes.set(piece, wanted.filled);
+      used += piece.length;
+      wanted.filled += piece.length;
+      if (wanted.filled < bytes.length) continue;
+      this.wanted.shift();
+      wanted.resolve(bytes);
+    }
+  }
+
+  private async run(start: number): Promise<void> {
+    const { signal, end } = this;
+    const { stallMs, tries } = this.tuning;
+    let at = start;
+    const attempt = async (progressed: () => void) => {
+      if (at === end) return;
+      const answer = await requestRange(this.url, { start: at, end }, this.version, stallMs, signal);
+      try {
+        for (let chunk = await answer.next(); chunk; chunk = at < end ? await answer.next() : undefined) {
+          progressed();
+          await this.hand(chunk, at);
+          at += chunk.length;
+          // A connection that nobody reads from is no stalled one.
+          if (at < end) await this.first();
+        }
+      } finally {
+        answer.cancel();
+      }
+    };
+    await withRetries(attempt, tries, this.tuning, signal);
+  }
+}
