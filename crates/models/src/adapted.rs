@@ -36,6 +36,8 @@ pub struct FactorGroup {
     pub a: String,
     /// Name of the weight `B` `[rows, rank]`: a tensor's rows have numbers only in its own columns.
     pub b: String,
+    /// Name of the same turned, `[rank, rows]`, where the list asks for that too.
+    pub turned: Option<String>,
     /// The tensors, with their rows and the inner sizes of their factors, which may be none.
     pub tensors: Vec<(String, usize, usize)>,
     /// How many matrices a tensor is; those of experts have them as a dimension in front, and so have both weights.
@@ -66,6 +68,7 @@ impl Adapted {
         (all > 0).then(|| FactorGroup {
             a: format!("factor_a.{name}"),
             b: format!("factor_b.{name}"),
+            turned: None,
             rank: all.next_multiple_of(RANK_STEP),
             columns,
             lookup,
@@ -127,8 +130,18 @@ impl Build<'_> {
             return self.graph.product_adapted(&start, weight, Some(&factors), &Finish::Plain).1;
         }
         let y = self.graph.product_beside(x, weight, factors.a);
-        self.open.insert(y, factors.b);
+        let turned = self.turned(name);
+        self.open.insert(y, turned);
         y
+    }
+
+    /// The second factor that was asked for last, turned.
+    fn turned(&mut self, name: &str) -> Value {
+        let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has factors"));
+        let group = self.factors.last_mut().expect("factors were asked for");
+        let turned = format!("factor_t.{}", group.b);
+        group.turned = Some(turned.clone());
+        self.graph.weight(turned, Type::weight(adapted.dtype, [group.rank, rows]))
     }
 
     /// Rows of a weight; of experts, those of one.

@@ -157,7 +157,9 @@ async fn write<'a>(
     let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
     for group in groups {
         let made = factors::of_group(group, &pairs);
-        for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)] {
+        let turned = group.turned.iter().map(|name| (name, factors::turned(&made.b, group.rank)));
+        let turned: Vec<_> = turned.collect();
+        for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)].into_iter().chain(turned) {
             let mut values = graphs.clone().flat_map(Graph::values);
             let known = values.find(|(_, info)| info.origin.weight_name().as_ref() == Some(name));
             let (_, info) = known.expect("the list asks for its factors");

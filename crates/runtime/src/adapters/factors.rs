@@ -45,6 +45,12 @@ pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Ma
     made
 }
 
+/// Rows of so many numbers as columns.
+pub(super) fn turned(numbers: &[f32], width: usize) -> Vec<f32> {
+    let column = |i: usize| numbers.iter().skip(i).step_by(width).copied();
+    (0..width).flat_map(column).collect()
+}
+
 /// Powers of two that make both factors of a size, so that halves hold either well.
 fn balance(pair: &Pair) -> (f32, f32) {
     let largest = |numbers: &[f32]| numbers.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
@@ -68,7 +74,13 @@ mod tests {
 
     fn group(lookup: bool, tensors: &[(&str, usize, usize)], rank: usize) -> FactorGroup {
         let tensors = tensors.iter().map(|(n, rows, rank)| ((*n).into(), *rows, *rank)).collect();
-        FactorGroup { a: "a".into(), b: "b".into(), tensors, experts: 1, rank, columns: 2, lookup }
+        let (a, b) = ("a".into(), "b".into());
+        FactorGroup { a, b, turned: None, tensors, experts: 1, rank, columns: 2, lookup }
+    }
+
+    #[test]
+    fn rows_become_columns() {
+        assert_eq!(turned(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 
     #[test]

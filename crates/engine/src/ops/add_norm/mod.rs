@@ -37,7 +37,7 @@ pub struct Branch {
     pub weight: Value,
     /// The layer's output scale, if this is the layer's last branch.
     pub scale: Option<Value>,
-    /// The second factor of an adapter, a weight `[d, r]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
+    /// The second factor of an adapter, turned: a weight `[r, d]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
     /// yet, and `z` lies behind it.
     pub low: Option<Value>,
 }
@@ -92,11 +92,11 @@ impl AddNorm {
     /// The adapter's addition first, then the rest.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let (at, d) = (inputs.len() - 1, graph.ty(inputs[0]).shape.width());
-        let rank = graph.ty(inputs[at]).shape.width();
+        let rank = graph.ty(inputs[at]).shape.rows();
         let [a, z] = graph.split_columns(inputs[1], &[d, rank])[..] else {
             unreachable!("two widths give two values")
         };
-        let more = graph.linear(z, inputs[at]);
+        let more = graph.linear_t(z, inputs[at]);
         let a = graph.add(a, more);
         let inputs = [&[inputs[0], a], &inputs[2..at]].concat();
         graph.apply_all(Self { low: false, ..self.clone() }, &inputs)
@@ -110,7 +110,7 @@ impl Op for AddNorm {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (name, h) = (self.name(), inputs[0]);
-        let rank = self.low_input().map_or(0, |i| inputs[i].shape.width());
+        let rank = self.low_input().map_or(0, |i| inputs[i].shape.rows());
         let (rows, width) = (h.shape.rows(), h.shape.width());
         let branch = (inputs[1].shape.rows(), inputs[1].shape.width());
         assert_eq!(branch, (rows, width + rank), "{name}: branch {} for {h}", inputs[1]);

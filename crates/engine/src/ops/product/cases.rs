@@ -190,7 +190,7 @@ fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {
                 branch: g.input("a", Type::f32([t, width + rank])),
                 weight: norm(g, "post"),
                 scale: Some(g.weight("s", Type::weight(DType::F32, [1]))),
-                low: Some(g.weight("branch_b", Type::weight(DType::F16, [width, rank]))),
+                low: Some(g.weight("branch_b", Type::weight(DType::F16, [rank, width]))),
             },
             next: next.then(|| norm(g, "next")),
             eps: EPS,

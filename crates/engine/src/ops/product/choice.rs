@@ -11,8 +11,10 @@ const PAIR_ROWS: usize = 4;
 const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
 const MAKES_X: usize = 4;
-/// Lanes of a workgroup whose x lies in its memory.
+/// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
+/// Groups of four numbers that a lane makes of x, at most, where there may be more lanes.
+const QUADS_EACH: usize = 2;
 /// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
 const MANY_LANES: usize = 1024;
 /// The same where pieces are pairs of units, which take more registers than so many lanes would leave.
@@ -124,7 +126,7 @@ impl Cut {
         let wide = many <= facts.invocations as usize
             && shared_bytes(wants.row_units, many) <= facts.workgroup_bytes as usize;
         let wide = wide.then(|| cut(many)).filter(|cut| cut.turns >= 2 * most / many);
-        Some(wide.unwrap_or_else(|| cut(SHARED_LANES)))
+        Some(wide.unwrap_or_else(|| cut(making(wants, facts))))
     }
 
     /// Few rows: teams are split until the device is busy.
@@ -139,12 +141,25 @@ impl Cut {
         let rows = if many { TEAM_ROWS } else { wants.rows_each };
         let team = Team::new(wants.rows.div_ceil(rows), wants.row_units, busy, facts);
         let (lanes, column) = match wants.makes_x {
-            true => (team.most(SHARED_LANES), Column::Floats),
+            true => (team.most(making(wants, facts)), Column::Floats),
             false => (team.group(), Column::Direct),
         };
         let turns = wants.rows.div_ceil(lanes / team.size() * rows);
         Self { team, rows, lanes, column, turns, groups: turns }
     }
+}
+
+/// Lanes of a workgroup that takes a share of the rows behind x.
+fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
+    let fits = |lanes: usize| {
+        lanes <= facts.invocations as usize
+            && shared_bytes(wants.row_units, lanes) <= facts.workgroup_bytes as usize
+    };
+    let mut lanes = SHARED_LANES;
+    while wants.makes_x && wants.row_units * 8 > lanes * QUADS_EACH && fits(2 * lanes) {
+        lanes *= 2;
+    }
+    lanes
 }
 
 /// Workgroup memory for x, what is known of its units, and what teams sum through.
@@ -182,6 +197,8 @@ mod tests {
             (2560, 48, [1, 1], &large, (16, 1, 1, 256, floats, 160, 160)),
             (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
+            // The same of 26B-A4B, whose rows are longer.
+            (8192, 88, [1, 1], &large, (32, 1, 2, 512, packed, 256, 256)),
             // Wider than the memory of a workgroup.
             (262_144, 160, [1, 0], &wide32, (32, 1, 2, 64, direct, 65_536, 65_536)),
             // No more lanes than units.

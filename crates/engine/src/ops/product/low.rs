@@ -199,8 +199,8 @@ fn factor(dtype: DType) -> &'static Part {
 /// What an adapter adds to the branch in front of a product, where it adds something.
 pub(super) struct OfBranch {
     dtype: DType,
-    quads: usize,
-    /// Quads of a row of `B` in memory.
+    rank: usize,
+    /// Quads of a row of `B`, turned, in memory.
     pub(super) stride: usize,
     input: usize,
 }
@@ -210,11 +210,10 @@ impl OfBranch {
     pub(super) fn new(begin: &Begin, call: &GpuCall<'_>) -> Option<Option<Self>> {
         let Begin::Added(AddNorm { low: true, .. }) = begin else { return Some(None) };
         let input = begin.inputs() - 1;
-        let (b, rank) = (call.slabs(input), call.input(input).shape.width());
+        let (b, rank) = (call.slabs(input), call.input(input).shape.rows());
         let known = matches!(b.dtype, DType::F16 | DType::F32) && b.rows.len() == 1;
         let fits = known && rank.is_multiple_of(4) && call.input(0).shape.rows() == 1;
-        let (dtype, quads, stride) = (b.dtype, rank / 4, b.row_blocks / 4);
-        fits.then_some(Some(Self { dtype, quads, stride, input }))
+        fits.then_some(Some(Self { dtype: b.dtype, rank, stride: b.row_blocks / 4, input }))
     }
 
     /// With its parts and binding; kernels that have factors besides name their type themselves.
@@ -231,7 +230,7 @@ impl OfBranch {
             Some(_) => return None,
         };
         let dispatch = dispatch.part(part!("branch", "low")).part(spot);
-        let dispatch = dispatch.constant("BRANCH_QUADS", self.quads as u32);
+        let dispatch = dispatch.constant("BRANCH_RANK", self.rank as u32);
         Some(dispatch.read(Place::Slab(self.input, 0)))
     }
 }

@@ -22,6 +22,9 @@ struct Params {
 struct Column {
     u: vec4<f32>,
     v: vec4<f32>,
+    // Of the residual stream: what was in it, and what n times is added.
+    stream: vec4<f32>,
+    more: vec4<f32>,
     // What m and n are made of.
     about: vec4<f32>,
 }
@@ -37,6 +40,7 @@ struct Norms {
 struct Sums {
     products: vec4<f32>,
     about: vec4<f32>,
+    last: Column,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -49,7 +53,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     // A row behind the end is read as the last one and not written.
     let rows = vec2(first, min(first + 1u, p.rows - 1u));
     let quads = p.width / 4u;
-    var sums = Sums(vec4(0.0), vec4(0.0));
+    var sums = Sums();
     for (var i = lane.index; i < quads; i += WG * AHEAD) {
         sums = met(sums, rows, i);
         if AHEAD > 1u {
@@ -67,9 +71,16 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     // Each workgroup hands on a share of the columns.
     let groups = (p.rows + 1u) / 2u;
     let share = (quads + groups - 1u) / groups;
+    if quads <= WG {
+        // Each lane has what its column is made of.
+        if lane.index < quads && lane.index / share == group.x {
+            hand_on(lane.index, sums.last, norms);
+        }
+        return;
+    }
     for (var i = lane.index; i < share; i += WG) {
         if group.x * share + i < quads {
-            hand_on(group.x * share + i, norms);
+            hand_on(group.x * share + i, column_at(group.x * share + i), norms);
         }
     }
 }
@@ -79,5 +90,5 @@ fn met(before: Sums, rows: vec2<u32>, i: u32) -> Sums {
     let one = low_quad(low_a[rows.x * p.stride + i]);
     let other = low_quad(low_a[rows.y * p.stride + i]);
     let products = vec4(dot(one, column.u), dot(other, column.u), dot(one, column.v), dot(other, column.v));
-    return Sums(before.products + products, before.about + column.about);
+    return Sums(before.products + products, before.about + column.about, column);
 }

@@ -14,7 +14,7 @@ fn column_at(i: u32) -> Column {
     let weighted = branch * w1[i];
     let after = weight_after(i);
     let about = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
-    return Column(stream * after, weighted * after, about);
+    return Column(stream * after, weighted * after, stream, weighted, about);
 }
 
 fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
@@ -25,8 +25,7 @@ fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
     return Norms(scale * norm_after(squares), n, scale);
 }
 
-fn hand_on(i: u32, norms: Norms) {
-    let sum = h[i] + branch_at(i) * w1[i] * norms.n;
-    h1[i] = sum * norms.scale;
-    hand_x(i, sum * norms.m * weight_after(i));
+fn hand_on(i: u32, column: Column, norms: Norms) {
+    h1[i] = (column.stream + column.more * norms.n) * norms.scale;
+    hand_x(i, (column.u + column.v * norms.n) * norms.m);
 }

@@ -4,7 +4,7 @@
 
 fn column_at(i: u32) -> Column {
     let stream = h[i];
-    return Column(stream * w2[i], vec4(0.0), vec4(dot(stream, stream), 0.0, 0.0, 0.0));
+    return Column(stream * w2[i], vec4(0.0), stream, vec4(0.0), vec4(dot(stream, stream), 0.0, 0.0, 0.0));
 }
 
 fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
@@ -12,6 +12,6 @@ fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
     return Norms(inverseSqrt(mean + p.eps), 0.0, 1.0);
 }
 
-fn hand_on(i: u32, norms: Norms) {
-    hand_x(i, h[i] * w2[i] * norms.m);
+fn hand_on(i: u32, column: Column, norms: Norms) {
+    hand_x(i, column.u * norms.m);
 }
