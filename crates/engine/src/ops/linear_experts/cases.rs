@@ -68,11 +68,15 @@ fn forms() -> impl Iterator<Item = Form> {
 fn benches() -> Vec<Case> {
     let decode = Form { grouped: false, per_slot: false, backward: false };
     let mut cases = Vec::new();
-    for (t, grouped) in [(1, false), (8, false), (64, false), (64, true), (512, true)] {
+    for (t, grouped) in [(1, false), (8, false), (64, false), (64, true), (256, true), (512, true)]
+    {
         let form = Form { grouped, ..decode };
         cases.push(product(DType::Q4_K, Shape(t, 8, 128, 1408, 2816), form).bench());
         let down = Form { per_slot: true, ..form };
         cases.push(product(DType::Q4_K, Shape(t, 8, 128, 2816, 768), down).bench());
+        if grouped {
+            cases.push(product(DType::Q5_0, Shape(t, 8, 128, 2816, 704), down).bench());
+        }
     }
     cases
 }
