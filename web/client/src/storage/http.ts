@@ -50,19 +50,11 @@ export class HttpSource implements ByteSource {
     const sequential = offset === this.expected;
     this.expected = offset + length;
     if (length === 0) return new Uint8Array(0);
-    if (this.stream?.reaches(offset, length)) return this.stream.take(offset, length);
+    if (this.stream?.reaches(offset)) return this.stream.take(offset, length);
     const alone = !sequential && length < this.tuning.smallRead;
     if (alone || this.controller.signal.aborted) return this.fetch(offset, offset + length);
     this.stream?.leave();
-    const end = Math.min(offset + Math.max(length, this.tuning.streamBytes), this.size);
-    this.stream = new ReadStream(
-      this.url,
-      this.version,
-      this.tuning,
-      [offset, end],
-      this.buffers,
-      this.controller.signal,
-    );
+    this.stream = new ReadStream(this.url, this.version, this.tuning, offset, this.buffers, this.controller.signal);
     return this.stream.take(offset, length);
   }
 

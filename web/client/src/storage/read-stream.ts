@@ -1,4 +1,4 @@
-// Reads in order out of one long request: many short requests get a fraction of its speed, and bytes that go straight to where they
+// Reads in order out of long requests: many short ones get a fraction of its speed, and bytes that go straight to where they
 // are wanted are copied once.
 
 import { CancelledError } from "../errors.js";
@@ -19,7 +19,6 @@ interface Wanted {
 export class ReadStream {
   /** Where the last read that was taken ends: the next one begins there or further on. */
   private taken: number;
-  private readonly end: number;
   private readonly wanted: Wanted[] = [];
   private leaving = false;
   private wake: () => void = () => {};
@@ -29,28 +28,26 @@ export class ReadStream {
     private readonly url: string,
     private readonly version: Version,
     private readonly tuning: Tuning,
-    [start, end]: [number, number],
+    start: number,
     private readonly buffers: Buffers,
     /** Ends it at once. */
     private readonly signal: AbortSignal,
   ) {
     this.taken = start;
-    this.end = end;
     signal.addEventListener("abort", () => this.leave(), { once: true });
-    this.run(start).catch((error: unknown) => {
+    this.run().catch((error: unknown) => {
       this.failure = error;
       for (const { reject } of this.wanted.splice(0)) reject(error);
     });
   }
 
-  /** Whether it will come to these bytes soon. */
-  reaches(offset: number, length: number): boolean {
+  /** Whether it will come to a place soon. */
+  reaches(offset: number): boolean {
     const skipped = offset - this.taken;
-    const near = skipped >= 0 && skipped <= this.tuning.skipBytes && offset + length <= this.end;
-    return near && !this.leaving && this.failure === undefined;
+    return skipped >= 0 && skipped <= this.tuning.skipBytes && !this.leaving && this.failure === undefined;
   }
 
-  /** Bytes that it reaches. Nothing is read ahead of what was taken, but what network and browser hold by themselves. */
+  /** Bytes from a place on that it reaches. Nothing is read ahead of what was taken, but what network and browser hold by themselves. */
   take(offset: number, length: number): Promise<Bytes> {
     this.taken = offset + length;
     return new Promise((resolve, reject) => {
@@ -91,25 +88,29 @@ export class ReadStream {
     }
   }
 
-  private async run(start: number): Promise<void> {
-    const { signal, end } = this;
-    const { stallMs, tries } = this.tuning;
-    let at = start;
-    const attempt = async (progressed: () => void) => {
-      if (at === end) return;
-      const answer = await requestRange(this.url, { start: at, end }, this.version, stallMs, signal);
-      try {
-        for (let chunk = await answer.next(); chunk; chunk = at < end ? await answer.next() : undefined) {
-          progressed();
-          await this.hand(chunk, at);
-          at += chunk.length;
-          // A connection that nobody reads from is no stalled one.
-          if (at < end) await this.first();
+  private async run(): Promise<void> {
+    const { size } = this.version;
+    const { streamBytes, stallMs, tries } = this.tuning;
+    for (let at = 0; at < size;) {
+      const { start, filled } = await this.first();
+      at = start + filled;
+      const end = Math.min(at + streamBytes, size);
+      const attempt = async (progressed: () => void) => {
+        if (at === end) return;
+        const answer = await requestRange(this.url, { start: at, end }, this.version, stallMs, this.signal);
+        try {
+          for (let chunk = await answer.next(); chunk; chunk = at < end ? await answer.next() : undefined) {
+            progressed();
+            await this.hand(chunk, at);
+            at += chunk.length;
+            // A connection that nobody reads from is no stalled one.
+            if (at < end) await this.first();
+          }
+        } finally {
+          answer.cancel();
         }
-      } finally {
-        answer.cancel();
-      }
-    };
-    await withRetries(attempt, tries, this.tuning, signal);
+      };
+      await withRetries(attempt, tries, this.tuning, this.signal);
+    }
   }
 }
