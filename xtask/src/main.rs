@@ -1,6 +1,7 @@
 //! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps behind them.
 
 mod bench;
+mod beside;
 mod command;
 mod drivers;
 mod run;
@@ -22,6 +23,7 @@ cargo xtask <task>
   shaders compile every kernel variant with a browser's compiler
   wasm    build what pages import, into web/client/src/wasm, and print its size
   web     build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium
+  web-check  build, check and test what of web/ needs no browser
   ops     run the op suite in headless Chromium, on what `web` built
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
@@ -40,6 +42,7 @@ fn main() -> Result<()> {
         ["shaders"] => shaders::check(),
         ["wasm"] => wasm::build(),
         ["web"] => web::web_task(),
+        ["web-check"] => web::check(),
         ["ops"] => web::ops(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::{
+    beside::Beside,
     command::{root, say, sh, sh_with},
     setup::{WASI, setup},
     shaders,
@@ -11,7 +12,7 @@ use crate::{
 };
 
 /// Crates of the browser that need no GPU: their tests run as 32-bit wasm outside a browser. All crates of the browser are built for
-/// it with the package (`web::test`).
+/// it with the package (`web::check`).
 const WITHOUT_GPU: [&str; 6] = [
     "rullama-source",
     "rullama-gguf",
@@ -30,7 +31,11 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
         "cargo",
         &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
     )?;
-    sh_with(&root(), variables, "cargo", &["test", "--workspace", "--all-features"])?;
+    let web = Beside::start("web-check")?;
+    // Examples were compiled by the lints; linking them all takes long.
+    let all = ["test", "--workspace", "--all-features"];
+    sh_with(&root(), variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
+    sh("cargo", &[&all[..], &["--doc"]].concat())?;
     shaders::check()?;
 
     let without_gpu: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
@@ -38,7 +43,8 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
         "cargo",
         &[&["test", "--target", WASI, "--lib", "--tests"], without_gpu.as_slice()].concat(),
     )?;
-    web::test()?;
+    web.finish()?;
+    web::in_browser()?;
     say("\nAll checks passed.");
     Ok(())
 }

@@ -24,24 +24,24 @@ pub(crate) fn build() -> Result<()> {
 pub(crate) fn web_task() -> Result<()> {
     setup()?;
     check()?;
+    ops()?;
     end_to_end(&[])?;
     say("\nAll checks of the web passed.");
     Ok(())
 }
 
 /// What CI has the time for: of the end-to-end tests golden answers, downloads that are cut, and the app's conversations.
-pub(crate) fn test() -> Result<()> {
-    check()?;
+pub(crate) fn in_browser() -> Result<()> {
+    ops()?;
     let which = ["client/greedy", "storage/resume", "app/chat"];
     end_to_end(&[&which[..], &["--grep-invert", "@slow"]].concat())
 }
 
-/// Everything but the end-to-end tests.
-fn check() -> Result<()> {
+/// Everything that needs no browser.
+pub(crate) fn check() -> Result<()> {
     build()?;
     sh_in(&web(), "npm", &["run", "check"])?;
-    sh_in(&web(), "npm", &["test"])?;
-    ops()
+    sh_in(&web(), "npm", &["test"])
 }
 
 /// End-to-end tests in a browser, on what was built.

@@ -26,19 +26,23 @@ pub fn combine(pairs: &[Weighted<'_>]) -> Vec<Pair> {
 }
 
 fn sum(pairs: &[&Weighted<'_>]) -> Pair {
-    let Pair { tensor, rows, columns, .. } = pairs[0].pair;
+    let &Pair { ref tensor, experts, rows, columns, .. } = pairs[0].pair;
     let rank = pairs.iter().map(|pair| pair.pair.rank).sum();
-    let (mut a, mut b) = (Vec::with_capacity(rank * columns), Vec::with_capacity(rows * rank));
-    for Weighted { pair, .. } in pairs {
-        assert_eq!([pair.rows, pair.columns], [*rows, *columns], "pairs of {tensor}");
-        a.extend_from_slice(&pair.a);
+    let (mut a, mut b) = (Vec::new(), Vec::new());
+    for expert in 0..experts {
+        for Weighted { pair, .. } in pairs {
+            let shape = [pair.experts, pair.rows, pair.columns];
+            assert_eq!(shape, [experts, rows, columns], "pairs of {tensor}");
+            let length = pair.rank * columns;
+            a.extend_from_slice(&pair.a[expert * length..][..length]);
+        }
     }
-    for row in 0..*rows {
+    for row in 0..experts * rows {
         for Weighted { pair, weight } in pairs {
             let factor = pair.scale * weight;
             let numbers = &pair.b[row * pair.rank..][..pair.rank];
             b.extend(numbers.iter().map(|number| number * factor));
         }
     }
-    Pair { tensor: tensor.clone(), rank, rows: *rows, columns: *columns, a, b, scale: 1.0 }
+    Pair { tensor: tensor.clone(), experts, rank, rows, columns, a, b, scale: 1.0 }
 }

@@ -66,6 +66,9 @@ pub enum AdapterError {
     /// The halves do not belong together.
     #[error("A of {tensor:?} has rank {a}, its B has rank {b}: the file contradicts itself")]
     Ranks { tensor: String, a: usize, b: usize },
+    /// The halves are not of as many experts.
+    #[error("A of {tensor:?} is for {a} experts, its B for {b}: the file contradicts itself")]
+    Experts { tensor: String, a: usize, b: usize },
     /// The rank is not that of the configuration.
     #[error("{tensor:?} has rank {found}, but the adapter's configuration says {wanted}")]
     WrongRank { tensor: String, found: usize, wanted: usize },
@@ -86,7 +89,7 @@ pub enum AdapterError {
     #[error("the adapter {name:?} does not fit the model: {}", crate::fit::list(misfits))]
     DoesNotFit { name: String, misfits: Vec<Misfit> },
     /// A tensor has no name in the other format.
-    #[error("{tensor:?} has no name in PEFT's format")]
+    #[error("{tensor:?} has no name in PEFT's format: write the adapter as a GGUF file")]
     NoPeftName { tensor: String },
     /// The file could not be put together.
     #[error("the safetensors file cannot be written: {why}")]

@@ -5,8 +5,10 @@ use crate::{Adapter, Pair, error::AdapterError};
 /// What a model has under a tensor's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A matrix that may be adapted.
+    /// A matrix that may be adapted, or those of experts.
     Matrix {
+        /// How many there are: experts, or one.
+        experts: usize,
         /// Numbers that come out of it.
         rows: usize,
         /// Numbers that go in.
@@ -46,10 +48,10 @@ pub enum Misfit {
     Shape {
         /// Its name.
         tensor: String,
-        /// Rows and columns by the adapter.
-        found: [usize; 2],
-        /// Rows and columns in the model.
-        wanted: [usize; 2],
+        /// Experts, rows and columns by the adapter.
+        found: [usize; 3],
+        /// Experts, rows and columns in the model.
+        wanted: [usize; 3],
     },
 }
 
@@ -70,15 +72,18 @@ impl Adapter {
             misfits.push(Misfit::Architecture { found, wanted });
         }
         for pair in &self.pairs {
-            let (tensor, found) = (pair.tensor.clone(), [pair.rows, pair.columns]);
+            let tensor = pair.tensor.clone();
+            let found = [pair.experts, pair.rows, pair.columns];
             match target(&pair.tensor) {
                 Target::Unused => fit.without_effect.push(&pair.tensor),
                 Target::Absent => misfits.push(Misfit::Absent { tensor }),
-                Target::Matrix { rows, columns } if found == [rows, columns] => {
-                    fit.pairs.push(pair);
-                }
-                Target::Matrix { rows, columns } => {
-                    misfits.push(Misfit::Shape { tensor, found, wanted: [rows, columns] });
+                Target::Matrix { experts, rows, columns } => {
+                    let wanted = [experts, rows, columns];
+                    if found == wanted {
+                        fit.pairs.push(pair);
+                    } else {
+                        misfits.push(Misfit::Shape { tensor, found, wanted });
+                    }
                 }
             }
         }
@@ -96,10 +101,18 @@ impl std::fmt::Display for Misfit {
                 write!(f, "it was made for {found:?}, the model is {wanted:?}")
             }
             Self::Absent { tensor } => write!(f, "the model has no {tensor:?}"),
-            Self::Shape { tensor, found: [r, c], wanted: [rows, columns] } => {
-                write!(f, "{tensor:?} is {rows} × {columns} in the model, {r} × {c} in the adapter")
+            Self::Shape { tensor, found, wanted } => {
+                let (found, wanted) = (shape(*found), shape(*wanted));
+                write!(f, "{tensor:?} is {wanted} in the model, {found} in the adapter")
             }
         }
+    }
+}
+
+fn shape([experts, rows, columns]: [usize; 3]) -> String {
+    match experts {
+        1 => format!("{rows} × {columns}"),
+        _ => format!("{experts} experts of {rows} × {columns}"),
     }
 }
 

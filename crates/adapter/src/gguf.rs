@@ -12,6 +12,8 @@ use crate::{
 };
 
 const ALPHA: &str = "adapter.lora.alpha";
+/// Tensors of experts have this in their names: their factors have the experts as third dimension.
+const EXPERTS: &str = "_exps.";
 
 pub(crate) async fn read(source: Rc<dyn ByteSource>) -> Result<Adapter, AdapterError> {
     let file = Gguf::open(source).await?;
@@ -76,18 +78,21 @@ async fn halves(file: &Gguf) -> Result<(Halves, Vec<String>), AdapterError> {
 }
 
 async fn matrix(file: &Gguf, tensor: &TensorInfo) -> Result<Matrix, AdapterError> {
-    let name = tensor.name().to_owned();
-    if tensor.dims().iter().skip(2).any(|size| *size != 1) {
-        if name.contains("_exps.") {
-            return Err(AdapterError::Unsupported { what: "factors for experts" });
-        }
-        return Err(AdapterError::NotAMatrix { tensor: name, shape: tensor.dims().to_vec() });
+    let name = tensor.name();
+    let mut more = tensor.dims().iter().skip(2).copied();
+    let experts = if name.contains(EXPERTS) { more.next().unwrap_or(1) } else { 1 };
+    // Tensors have numbers, so there is an expert.
+    let rows = tensor.rows() / experts.max(1);
+    if experts == 0 || more.any(|size| size != 1) {
+        let (tensor, shape) = (name.to_owned(), tensor.dims().to_vec());
+        return Err(AdapterError::NotAMatrix { tensor, shape });
     }
     let numbers = file.rows_f32(tensor, 0..tensor.rows()).await?;
     let size = |size: u64| {
         usize::try_from(size).map_err(|_| AdapterError::TooLarge { bytes: tensor.nbytes() })
     };
-    Ok(Matrix { rows: size(tensor.rows())?, columns: size(tensor.row_len())?, numbers })
+    let (experts, rows, columns) = (size(experts)?, size(rows)?, size(tensor.row_len())?);
+    Ok(Matrix { experts, rows, columns, numbers })
 }
 
 pub(crate) fn write(adapter: &Adapter) -> Result<Vec<u8>, AdapterError> {
@@ -106,7 +111,7 @@ pub(crate) fn write(adapter: &Adapter) -> Result<Vec<u8>, AdapterError> {
             .kv("general.base_model.0.name", name.as_str());
     }
     for pair in &adapter.pairs {
-        let &Pair { rank, rows, columns, .. } = pair;
+        let &Pair { experts, rank, rows, columns, .. } = pair;
         let more = alpha_of(pair) / alpha;
         let b: Vec<f32> = pair.b.iter().map(|number| number * more).collect();
         let (a, dims_a, b, dims_b) = if pair.tensor == EMBEDDING {
@@ -119,7 +124,9 @@ pub(crate) fn write(adapter: &Adapter) -> Result<Vec<u8>, AdapterError> {
         for (end, numbers, dims) in [("lora_a", a, dims_a), ("lora_b", b, dims_b)] {
             let bytes = quant::quantize(DType::F32, &numbers)?;
             let name = format!("{}.{end}", pair.tensor);
-            writer = writer.tensor(name, &dims.map(|size| size as u64), DType::F32, bytes);
+            let mut dims = dims.map(|size| size as u64).to_vec();
+            dims.extend((experts > 1).then_some(experts as u64));
+            writer = writer.tensor(name, &dims, DType::F32, bytes);
         }
     }
     Ok(writer.finish()?)

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::{Pair, error::AdapterError};
 
-/// A matrix of a file, row by row.
+/// A matrix of a file, row by row; or those of all experts, behind each other.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
+    pub(crate) experts: usize,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
     pub(crate) numbers: Vec<f32>,
@@ -15,9 +16,10 @@ pub(crate) struct Matrix {
 impl Matrix {
     /// Rows become columns.
     pub(crate) fn transposed(&self) -> Self {
-        let Self { rows, columns, .. } = *self;
+        let Self { experts, rows, columns, .. } = *self;
+        debug_assert_eq!(experts, 1, "tables have no experts");
         let numbers = transposed(&self.numbers, rows, columns);
-        Self { rows: columns, columns: rows, numbers }
+        Self { experts, rows: columns, columns: rows, numbers }
     }
 }
 
@@ -78,9 +80,12 @@ impl Halves {
             if a.rows != b.columns {
                 return Err(AdapterError::Ranks { tensor, a: a.rows, b: b.columns });
             }
+            if a.experts != b.experts {
+                return Err(AdapterError::Experts { tensor, a: a.experts, b: b.experts });
+            }
             let scale = scale(&tensor, a.rows)?;
-            let (rank, rows, columns) = (a.rows, b.rows, a.columns);
-            Ok(Pair { tensor, rank, rows, columns, a: a.numbers, b: b.numbers, scale })
+            let (experts, rank, rows, columns) = (a.experts, a.rows, b.rows, a.columns);
+            Ok(Pair { tensor, experts, rank, rows, columns, a: a.numbers, b: b.numbers, scale })
         };
         self.0.into_iter().map(pair).collect()
     }

@@ -68,21 +68,24 @@ impl Format {
     }
 }
 
-/// The factors for one matrix `W` of `rows × columns`: it becomes `W + scale · B A`.
+/// The factors for one matrix `W` of `rows × columns`: it becomes `W + scale · B A`. The experts of a mixture are such matrices
+/// behind each other, each with factors of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The tensor of the base model: `blk.0.attn_q.weight`. [`EMBEDDING`] and [`HEAD`] are told apart, whether or not the model
     /// has one table for both.
     pub tensor: String,
+    /// How many matrices the tensor holds: those of experts, else one.
+    pub experts: usize,
     /// The inner size.
     pub rank: usize,
-    /// Rows of the matrix: numbers that come out.
+    /// Rows of a matrix: numbers that come out.
     pub rows: usize,
-    /// Columns of the matrix: numbers that go in.
+    /// Columns of a matrix: numbers that go in.
     pub columns: usize,
-    /// `A`, `rank × columns`, row by row.
+    /// `A`, `rank × columns`, row by row, matrix by matrix.
     pub a: Vec<f32>,
-    /// `B`, `rows × rank`, row by row.
+    /// `B`, `rows × rank`, row by row, matrix by matrix.
     pub b: Vec<f32>,
     /// What the product is multiplied with: α / r, or α / √r.
     pub scale: f32,
@@ -94,14 +97,15 @@ impl Pair {
         self.a.len() + self.b.len()
     }
 
-    /// Adds the change to whole rows of the matrix, the first of which is `first`.
+    /// Adds the change to whole rows of the tensor, the first of which is `first`; rows are counted through its matrices.
     ///
     /// # Panics
-    /// If these are no whole rows of the matrix.
+    /// If these are no whole rows of the tensor.
     pub fn add_to(&self, first: usize, rows: &mut [f32]) {
         let factors = self.b[first * self.rank..].chunks_exact(self.rank);
-        for (row, factors) in rows.chunks_exact_mut(self.columns).zip(factors) {
-            for (factor, a) in factors.iter().zip(self.a.chunks_exact(self.columns)) {
+        for (i, (row, factors)) in rows.chunks_exact_mut(self.columns).zip(factors).enumerate() {
+            let a = &self.a[(first + i) / self.rows * self.rank * self.columns..];
+            for (factor, a) in factors.iter().zip(a.chunks_exact(self.columns)) {
                 let factor = factor * self.scale;
                 row.iter_mut().zip(a).for_each(|(w, a)| *w += factor * a);
             }

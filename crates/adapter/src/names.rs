@@ -3,7 +3,7 @@
 use crate::{EMBEDDING, HEAD};
 
 /// Modules of a layer: in checkpoints, in GGUF files.
-const LAYER: [(&str, &str); 9] = [
+const LAYER: [(&str, &str); 10] = [
     ("self_attn.q_proj", "attn_q"),
     ("self_attn.k_proj", "attn_k"),
     ("self_attn.v_proj", "attn_v"),
@@ -13,6 +13,7 @@ const LAYER: [(&str, &str); 9] = [
     ("mlp.down_proj", "ffn_down"),
     ("per_layer_input_gate", "inp_gate"),
     ("per_layer_projection", "proj"),
+    ("router.proj", "ffn_gate_inp"),
 ];
 
 /// Modules outside of layers.
@@ -95,7 +96,8 @@ mod tests {
             ("lm_head", Some(HEAD)),
             ("model.layers.x.mlp.down_proj", None),
             ("model.players.1.mlp.down_proj", None),
-            ("model.layers.1.router.proj", None),
+            ("model.layers.1.router.proj", Some("blk.1.ffn_gate_inp.weight")),
+            ("model.layers.1.router.scale", None),
             ("model.layers.1.mlp.xdown_proj", None),
         ] {
             assert_eq!(tensor(path).as_deref(), wanted, "{path}");
@@ -109,7 +111,7 @@ mod tests {
             let module = module(&name).expect("every tensor has a module");
             assert_eq!(tensor(&module), Some(name));
         }
-        assert_eq!(module("blk.0.ffn_gate_inp.weight"), None);
+        assert_eq!(module("blk.0.ffn_down_exps.weight"), None);
     }
 
     #[test]

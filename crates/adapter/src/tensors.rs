@@ -60,5 +60,5 @@ pub(crate) fn matrix(name: &str, tensor: &TensorView<'_>) -> Result<Matrix, Adap
     // The container checked that the bytes are those of the shape.
     let mut numbers = vec![0.0; rows * columns];
     quant::dequantize(dtype, tensor.data(), &mut numbers)?;
-    Ok(Matrix { rows, columns, numbers })
+    Ok(Matrix { experts: 1, rows, columns, numbers })
 }

@@ -17,6 +17,7 @@ use rullama_runtime::{
     model::{CacheType, Summary},
     session::{DraftOptions, SessionOptions},
 };
+use rullama_train::defaults;
 
 use crate::{
     adapters::{AdapterArgs, Chosen},
@@ -48,11 +49,11 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     train: bool,
     /// The inner size of the pairs that learn
-    #[arg(long, default_value_t = 16, requires = "train")]
+    #[arg(long, default_value_t = defaults::RANK, requires = "train")]
     rank: usize,
-    /// GPU memory for training: as many layers are computed twice as that asks for
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GB", requires = "train")]
-    memory: u64,
+    /// GPU memory for training, 8 GB if not given: as many layers are computed twice as that asks for
+    #[arg(long, value_name = "BYTES", value_parser = size, requires = "train")]
+    memory: Option<u64>,
     /// Count this share of drafts as accepted, whatever the model says: for weights that mean nothing. Needs --draft
     #[arg(long, value_name = "SHARE", value_parser = share)]
     accept: Option<f32>,
@@ -86,7 +87,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
             model: &args.model,
             tokens: args.prompt.first().copied().unwrap_or(0).max(2),
             rank: args.rank,
-            memory: args.memory,
+            memory: args.memory.unwrap_or(defaults::MEMORY),
             repetitions: args.repetitions,
             profile: args.profile,
             json: args.json,

@@ -172,6 +172,7 @@ fn train_failure(error: &TrainError) -> Option<Failure> {
         }
         TrainError::Line { .. }
         | TrainError::NoTargets
+        | TrainError::NotTrained { .. }
         | TrainError::Checkpoint { .. }
         | TrainError::Adapter(_) => Some(Failure::BadFile),
         _ => None,

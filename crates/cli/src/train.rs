@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args as Group, ValueEnum};
 use pollster::block_on;
-use rullama_train::{Event, Run, Shaped};
+use rullama_train::{Event, Run, Shaped, defaults};
 
 use crate::{
     interrupt,
@@ -61,7 +61,7 @@ struct AdapterArgs {
     #[arg(long, value_name = "PATH", conflicts_with_all = ["rank", "alpha", "targets"])]
     init: Option<PathBuf>,
     /// The inner size of its pairs
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = defaults::RANK)]
     rank: usize,
     /// Its products are multiplied with alpha / rank; twice the rank if it is not given
     #[arg(long)]
@@ -78,10 +78,10 @@ struct LearningArgs {
     #[arg(long)]
     steps: Option<u32>,
     /// How often every example is seen
-    #[arg(long, default_value_t = 3.0, conflicts_with = "steps")]
+    #[arg(long, default_value_t = defaults::EPOCHS, conflicts_with = "steps")]
     epochs: f64,
     /// The highest learning rate
-    #[arg(long, default_value_t = 2e-4)]
+    #[arg(long, default_value_t = defaults::RATE)]
     lr: f64,
     /// How the rate goes on behind the warm-up
     #[arg(long, value_enum, default_value_t)]
@@ -110,9 +110,9 @@ struct LearningArgs {
     /// Where order, dropout and a new adapter come from
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// GPU memory for all of it, such as 8G: as many layers are computed twice as that asks for
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB")]
-    memory: u64,
+    /// GPU memory for all of it, 8 GB if not given: as many layers are computed twice as that asks for
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    memory: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -137,7 +137,7 @@ impl From<ScheduleArg> for Shaped {
 #[command(next_help_heading = "Data")]
 struct DataArgs {
     /// Most tokens of a sequence; longer examples are cut
-    #[arg(long, value_name = "TOKENS", default_value_t = 1024)]
+    #[arg(long, value_name = "TOKENS", default_value_t = defaults::SEQUENCE)]
     seq: usize,
     /// Put short examples together into sequences of --seq tokens; they do not see each other
     #[arg(long)]
@@ -154,7 +154,7 @@ struct WatchingArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     eval_split: f64,
     /// Steps between two evaluations
-    #[arg(long, value_name = "STEPS", default_value_t = 20)]
+    #[arg(long, value_name = "STEPS", default_value_t = defaults::EVALUATE)]
     eval_every: u32,
     /// End after this many evaluations that are no better than one before them
     #[arg(long, value_name = "N")]

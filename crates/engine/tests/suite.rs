@@ -140,8 +140,8 @@ fn on_gpus(op: &str) {
     }
 }
 
-/// Kernels of matrix units on an adapter without any, where every lane computes what they would: one operation in every width of
-/// heads, on the fastest of such adapters, because it is slow.
+/// Kernels of matrix units on an adapter without any, where every lane computes what they would: two operations in every width of
+/// heads and two sizes of tiles, on the fastest of such adapters, because it is slow.
 #[test]
 fn matrix_units_written_out() {
     let lacks = |gpu: &Gpu| {
@@ -153,13 +153,15 @@ fn matrix_units_written_out() {
     let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix = Some(MatrixUnits::Written);
     let gpu = gpu.playing(DeviceFacts { matrix, ..gpu.facts().clone() });
-    check("attention_everyone", "written out", |case| {
-        if !case.by_matrix_units(gpu.facts()) {
-            return Ok(());
-        }
-        match pollster::block_on(run(case, &gpu)) {
-            Verdict::Passed | Verdict::Skipped { .. } => Ok(()),
-            Verdict::Failed(failure) => Err(failure),
-        }
-    });
+    for op in ["attention_everyone", "linear_experts"] {
+        check(op, "written out", |case| {
+            if !case.by_matrix_units(gpu.facts()) {
+                return Ok(());
+            }
+            match pollster::block_on(run(case, &gpu)) {
+                Verdict::Passed | Verdict::Skipped { .. } => Ok(()),
+                Verdict::Failed(failure) => Err(failure),
+            }
+        });
+    }
 }

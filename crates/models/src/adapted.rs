@@ -2,10 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use rullama_engine::{
+    graph::{Type, Value},
+    ops::{Factors, Finish, OWN_BYTES, Routes, Start},
+};
 use rullama_gguf::DType;
+
+use crate::build::Build;
 
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
+/// Bytes of a second factor that is added where a branch joins the stream, at most: every workgroup that makes the sum reads it. Those
+/// are few in front of a product that has factors of its own or few rows.
+const READ_BY_FEW: u64 = 256 << 10;
+const READ_BY_MANY: u64 = 64 << 10;
 /// Inner sizes are multiples of this, with zeros behind what there is.
 const RANK_STEP: usize = 4;
 
@@ -26,8 +36,12 @@ pub struct FactorGroup {
     pub a: String,
     /// Name of the weight `B` `[rows, rank]`: a tensor's rows have numbers only in its own columns.
     pub b: String,
+    /// Name of the same turned, `[rank, rows]`, where the list asks for that too.
+    pub turned: Option<String>,
     /// The tensors, with their rows and the inner sizes of their factors, which may be none.
     pub tensors: Vec<(String, usize, usize)>,
+    /// How many matrices a tensor is; those of experts have them as a dimension in front, and so have both weights.
+    pub experts: usize,
     /// Inner size of all, and what was added to it.
     pub rank: usize,
     /// What enters.
@@ -37,11 +51,12 @@ pub struct FactorGroup {
 }
 
 impl Adapted {
-    /// The factors beside some tensors that enter a list as one weight, if any has some.
+    /// The factors beside some tensors `[rows, columns]`, or `[experts, rows, columns]`, that enter a list as one weight, if any has
+    /// some.
     pub(crate) fn group(
         &self,
         tensors: &[(String, usize)],
-        columns: usize,
+        (experts, columns): (Option<usize>, usize),
         lookup: bool,
     ) -> Option<FactorGroup> {
         let rank = |tensor: &str| self.ranks.get(tensor).copied().unwrap_or(0);
@@ -53,10 +68,115 @@ impl Adapted {
         (all > 0).then(|| FactorGroup {
             a: format!("factor_a.{name}"),
             b: format!("factor_b.{name}"),
+            turned: None,
             rank: all.next_multiple_of(RANK_STEP),
             columns,
             lookup,
             tensors,
+            experts: experts.unwrap_or(1),
         })
+    }
+}
+
+impl Build<'_> {
+    /// The factors beside some weights that are stored as one, or one of them.
+    pub(crate) fn factors(&mut self, names: &[&str]) -> Option<Factors> {
+        self.adapted?;
+        let tensors: Vec<(String, usize)> = names
+            .iter()
+            .map(|name| (self.full(&format!("{name}.weight")), self.rows_of(name)))
+            .collect();
+        let (first, _) = tensors.first()?;
+        let ty = self.catalog.get(first)?;
+        let size = (experts_of(ty), ty.shape.width());
+        self.factors_of(&tensors, size, false)
+    }
+
+    /// The same for tensors of so many experts, if any, and columns, whatever they are called.
+    pub(crate) fn factors_of(
+        &mut self,
+        tensors: &[(String, usize)],
+        (experts, columns): (Option<usize>, usize),
+        lookup: bool,
+    ) -> Option<Factors> {
+        let adapted = self.adapted?;
+        let group = adapted.group(tensors, (experts, columns), lookup)?;
+        let rows: usize = tensors.iter().map(|(_, rows)| rows).sum();
+        let weight = |sizes: [usize; 2]| {
+            let dims: Vec<usize> = experts.into_iter().chain(sizes).collect();
+            Type::weight(adapted.dtype, dims)
+        };
+        let a = if lookup { [columns, group.rank] } else { [group.rank, columns] };
+        let a = self.graph.weight(group.a.clone(), weight(a));
+        let b = self.graph.weight(group.b.clone(), weight([rows, group.rank]));
+        self.factors.push(group);
+        Some(Factors { a, b })
+    }
+
+    /// The product that ends a branch, which [`Self::joined`] takes and nothing else. For one token the first factor of an adapter goes
+    /// beside the weight, and the second is added where the branch joins the stream, in front of the product `follower`: that takes
+    /// no launches of its own.
+    pub(crate) fn branch(&mut self, x: Value, name: &str, follower: &str) -> Value {
+        let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.tokens_apart();
+        let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
+        let Some(factors) = (!whole).then(|| self.factors(&[name])).flatten() else {
+            return self.linear(x, name);
+        };
+        let (weight, bytes) = (self.weight(name), |value| self.graph.ty(value).bytes());
+        let few = follower == "inp_gate" || self.is_adapted(follower);
+        let most = if few { READ_BY_FEW } else { READ_BY_MANY };
+        if bytes(factors.a) <= OWN_BYTES as u64 || bytes(factors.b) > most {
+            let start = Start::Rows(x);
+            return self.graph.product_adapted(&start, weight, Some(&factors), &Finish::Plain).1;
+        }
+        let y = self.graph.product_beside(x, weight, factors.a);
+        let turned = self.turned(name);
+        self.open.insert(y, turned);
+        y
+    }
+
+    /// The second factor that was asked for last, turned.
+    fn turned(&mut self, name: &str) -> Value {
+        let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has factors"));
+        let group = self.factors.last_mut().expect("factors were asked for");
+        let turned = format!("factor_t.{}", group.b);
+        group.turned = Some(turned.clone());
+        self.graph.weight(turned, Type::weight(adapted.dtype, [group.rank, rows]))
+    }
+
+    /// Rows of a weight; of experts, those of one.
+    pub(crate) fn rows_of(&self, name: &str) -> usize {
+        let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
+        ty.map_or(0, |ty| ty.shape.rows() / experts_of(ty).unwrap_or(1).max(1))
+    }
+
+    /// Whether products of experts are made apart from what is around them: the gradient of the fused form would compute it again, and
+    /// factors are added in between.
+    pub(crate) fn experts_apart(&self, name: &str) -> bool {
+        self.trains() || self.is_adapted(name)
+    }
+
+    /// Whether an adapter changes this weight.
+    fn is_adapted(&self, name: &str) -> bool {
+        let full = self.full(&format!("{name}.weight"));
+        self.adapted.is_some_and(|adapted| adapted.ranks.contains_key(&full))
+    }
+
+    /// Products of tokens with the weights of their experts, `[t, k, r]`. Factors are weights of experts too, only thin.
+    pub(crate) fn each_expert(&mut self, x: Value, name: &str, routes: &Routes) -> Value {
+        let weight = self.weight(name);
+        let y = self.graph.linear_experts(x, routes, weight);
+        let Some(Factors { a, b }) = self.factors(&[name]) else { return y };
+        let z = self.graph.linear_experts(x, routes, a);
+        let more = self.graph.linear_experts(z, routes, b);
+        self.graph.add(y, more)
+    }
+}
+
+/// How many experts a weight is for, where it is for any.
+fn experts_of(ty: &Type) -> Option<usize> {
+    match *ty.shape.dims() {
+        [experts, _, _] => Some(experts),
+        _ => None,
     }
 }

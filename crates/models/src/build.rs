@@ -1,5 +1,7 @@
 //! A list being written: a graph, a scope for names, and the tensors there are.
 
+use std::collections::HashMap;
+
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
     ops::{Branch, Factors, Finish, Mixture, Slice, Start},
@@ -15,7 +17,7 @@ use crate::{
 /// A graph whose weights are named relative to a scope: inside `blk.3`, `attn_norm` means `blk.3.attn_norm.weight`.
 pub(crate) struct Build<'a> {
     pub(crate) graph: Graph,
-    catalog: &'a Catalog,
+    pub(crate) catalog: &'a Catalog,
     scope: String,
     eps: f32,
     /// Every named value is made, at the price of speed.
@@ -23,9 +25,11 @@ pub(crate) struct Build<'a> {
     /// Where adapters learn.
     pub(crate) training: Option<Training>,
     /// What an adapter changes.
-    adapted: Option<&'a Adapted>,
+    pub(crate) adapted: Option<&'a Adapted>,
     /// Its factors that the list asks for.
     pub(crate) factors: Vec<FactorGroup>,
+    /// The second factors of branches that have not got their addition yet.
+    pub(crate) open: HashMap<Value, Value>,
 }
 
 /// The residual stream on its way into products.
@@ -62,6 +66,7 @@ impl<'a> Build<'a> {
             traced,
             adapted: None,
             factors: Vec::new(),
+            open: HashMap::new(),
             training: None,
         }
     }
@@ -125,7 +130,7 @@ impl<'a> Build<'a> {
     pub(crate) fn linear_as(&mut self, x: Value, name: &str, tensor: &str) -> Value {
         let width = self.graph.ty(x).shape.width();
         let rows = self.rows_of(name);
-        let factors = self.factors_of(&[(tensor.into(), rows)], width, false);
+        let factors = self.factors_of(&[(tensor.into(), rows)], (None, width), false);
         self.linear_with(x, name, factors)
     }
 
@@ -161,46 +166,12 @@ impl<'a> Build<'a> {
         let h = self.graph.embed(ids, table, scale);
         let (rows, width) = (self.rows_of(name), self.graph.ty(h).shape.width());
         let tensor = self.full(&format!("{name}.weight"));
-        let Some(Factors { a, b }) = self.factors_of(&[(tensor, rows)], width, true) else {
+        let Some(Factors { a, b }) = self.factors_of(&[(tensor, rows)], (None, width), true) else {
             return h;
         };
         let z = self.graph.embed(ids, b, scale);
         let more = self.graph.linear(z, a);
         self.graph.add(h, more)
-    }
-
-    fn rows_of(&self, name: &str) -> usize {
-        let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
-        ty.map_or(0, |ty| ty.shape.rows())
-    }
-
-    /// The factors beside some weights that are stored as one, or one of them.
-    fn factors(&mut self, names: &[&str]) -> Option<Factors> {
-        self.adapted?;
-        let tensors: Vec<(String, usize)> = names
-            .iter()
-            .map(|name| (self.full(&format!("{name}.weight")), self.rows_of(name)))
-            .collect();
-        let (first, _) = tensors.first()?;
-        let columns = self.catalog.get(first)?.shape.width();
-        self.factors_of(&tensors, columns, false)
-    }
-
-    fn factors_of(
-        &mut self,
-        tensors: &[(String, usize)],
-        columns: usize,
-        lookup: bool,
-    ) -> Option<Factors> {
-        let adapted = self.adapted?;
-        let group = adapted.group(tensors, columns, lookup)?;
-        let rows: usize = tensors.iter().map(|(_, rows)| rows).sum();
-        let a = if lookup { [columns, group.rank] } else { [group.rank, columns] };
-        let a = self.graph.weight(group.a.clone(), Type::weight(adapted.dtype, a));
-        let b = Type::weight(adapted.dtype, [rows, group.rank]);
-        let b = self.graph.weight(group.b.clone(), b);
-        self.factors.push(group);
-        Some(Factors { a, b })
     }
 
     /// Norm with a weight.
@@ -219,7 +190,8 @@ impl<'a> Build<'a> {
     /// `next` follows.
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
-        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale };
+        let low = self.open.remove(&join.a);
+        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale, low };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);
@@ -285,13 +257,12 @@ impl<'a> Build<'a> {
 
     /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
     pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
-        let weight = self.weight(name);
-        if self.trains() {
-            // The fused form would be computed again for its gradient.
+        if self.experts_apart(name) {
             let (_, x) = self.rows(stream);
-            let both = self.graph.linear_experts(x, &mixture.routes, weight);
+            let both = self.each_expert(x, name, &mixture.routes);
             return self.graph.geglu_halves(both);
         }
+        let weight = self.weight(name);
         self.graph.product_of_experts(&stream.start, weight, mixture, &Finish::Geglu).1
     }
 

@@ -5,15 +5,15 @@ mod factors;
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use rullama_adapter::{Adapter, EMBEDDING, Fit, HEAD, Target, Weighted, combine};
+use rullama_adapter::{Adapter, EMBEDDING, Fit, HEAD, Pair, Target, Weighted, combine};
 use rullama_engine::{
     executor::{Device, Weights},
-    graph::Element,
+    graph::{Element, Graph},
 };
 use rullama_gguf::{DType, Gguf};
 use rullama_models::{
-    Adapted, Catalog,
-    gemma4::{Config, Feed, MATRICES, Pass, Want, adapted_decoder},
+    Adapted, Catalog, FactorGroup,
+    gemma4::{Config, Feed, MATRICES, Pass, ROUTED, Want, adapted_decoder, expert_list},
 };
 use sha2::{Digest, Sha256};
 
@@ -38,6 +38,8 @@ struct Ready {
     model: Model,
     /// The model's weights and the factors.
     weights: Weights,
+    /// The same of the experts that stay on the host.
+    host: Weights,
     adapted: Adapted,
     gpu_bytes: u64,
     fingerprint: [u8; 32],
@@ -86,6 +88,7 @@ impl Model {
         let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
         let adapted = Adapted { ranks, dtype };
         let own = self.upload(&adapted, &pairs).await?;
+        let host = self.keep_on_host(&adapted, &pairs).await?;
         let mut hash = Sha256::new();
         for pair in &pairs {
             hash.update(&pair.tensor);
@@ -94,6 +97,7 @@ impl Model {
         Ok(Adapters(Rc::new(Ready {
             model: self.clone(),
             weights: self.0.weights.with(&own),
+            host: self.0.host.with(&host),
             adapted,
             gpu_bytes: own.gpu_bytes(),
             fingerprint: hash.finalize().into(),
@@ -102,11 +106,7 @@ impl Model {
     }
 
     /// Brings factors to the device as a list of one token asks for them.
-    async fn upload(
-        &self,
-        adapted: &Adapted,
-        pairs: &[rullama_adapter::Pair],
-    ) -> Result<Weights, RuntimeError> {
+    async fn upload(&self, adapted: &Adapted, pairs: &[Pair]) -> Result<Weights, RuntimeError> {
         let pass = Pass {
             tokens: 1,
             feed: Feed::Ids,
@@ -122,35 +122,68 @@ impl Model {
             hidden: false,
         };
         let list = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
-        let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
         let mut own = Weights::new(self.device());
-        for group in &list.factors {
-            let made = factors::of_group(group, &pairs);
-            for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)] {
-                let values = list.segments.iter().flat_map(|segment| segment.graph.values());
-                let named = |origin: Option<String>| origin.as_ref() == Some(name);
-                let mut known = values.filter(|(_, info)| named(info.origin.weight_name()));
-                let (_, info) = known.next().expect("the list asks for its factors");
-                own.reserve(&info.origin, &info.ty).await?;
-                let bytes = rullama_gguf::quant::quantize(adapted.dtype, &numbers)?;
-                own.write(&info.origin, name, 0, bytes.into())?;
-            }
-        }
+        let graphs = list.segments.iter().map(|segment| &segment.graph);
+        write(&mut own, graphs, &list.factors, pairs).await?;
         own.settle().await?;
         Ok(own)
     }
+
+    /// The factors of experts that stay on the host.
+    async fn keep_on_host(
+        &self,
+        adapted: &Adapted,
+        pairs: &[Pair],
+    ) -> Result<Weights, RuntimeError> {
+        let (config, catalog) = (&self.0.config, &self.0.catalog);
+        let mut own = Weights::new(&Device::Cpu);
+        let all = config.layers.len();
+        for layer in all - self.host_experts().min(all)..all {
+            if let Some(list) = expert_list(config, catalog, layer, 1, Some(adapted)) {
+                write(&mut own, [&list.graph].into_iter(), &list.factors, pairs).await?;
+            }
+        }
+        Ok(own)
+    }
+}
+
+/// Writes the factors that lists ask for.
+async fn write<'a>(
+    own: &mut Weights,
+    graphs: impl Iterator<Item = &'a Graph> + Clone,
+    groups: &[FactorGroup],
+    pairs: &[Pair],
+) -> Result<(), RuntimeError> {
+    let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
+    for group in groups {
+        let made = factors::of_group(group, &pairs);
+        let turned = group.turned.iter().map(|name| (name, factors::turned(&made.b, group.rank)));
+        let turned: Vec<_> = turned.collect();
+        for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)].into_iter().chain(turned) {
+            let mut values = graphs.clone().flat_map(Graph::values);
+            let known = values.find(|(_, info)| info.origin.weight_name().as_ref() == Some(name));
+            let (_, info) = known.expect("the list asks for its factors");
+            own.reserve(&info.origin, &info.ty).await?;
+            let Element::Weight(dtype) = info.ty.element else {
+                unreachable!("factors are weights")
+            };
+            let bytes = rullama_gguf::quant::quantize(dtype, &numbers)?;
+            own.write(&info.origin, name, 0, bytes.into())?;
+        }
+    }
+    Ok(())
 }
 
 /// What an adapter may change under a tensor's name.
 fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     if tensor == EMBEDDING || tensor == HEAD {
-        return Target::Matrix { rows: config.vocabulary, columns: config.width };
+        return Target::Matrix { experts: 1, rows: config.vocabulary, columns: config.width };
     }
     let layer = tensor.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
     let of_layer = layer.and_then(|(number, rest)| {
         let layer = config.layers.get(number.parse::<usize>().ok()?)?;
         let name = rest.strip_suffix(".weight")?;
-        MATRICES.contains(&name).then_some((layer, name))
+        (MATRICES.contains(&name) || ROUTED.contains(&name)).then_some((layer, name))
     });
     match of_layer {
         Some((layer, "attn_k" | "attn_v")) if !layer.owns_cache() => return Target::Unused,
@@ -159,7 +192,10 @@ fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     }
     match catalog.get(tensor) {
         None => Target::Absent,
-        Some(ty) => Target::Matrix { rows: ty.shape.rows(), columns: ty.shape.width() },
+        Some(ty) => match *ty.shape.dims() {
+            [experts, rows, columns] => Target::Matrix { experts, rows, columns },
+            _ => Target::Matrix { experts: 1, rows: ty.shape.rows(), columns: ty.shape.width() },
+        },
     }
 }
 
@@ -187,6 +223,11 @@ impl Adapters {
 
     pub(crate) fn weights(&self) -> &Weights {
         &self.0.weights
+    }
+
+    /// Weights of the experts that stay on the host.
+    pub(crate) fn host_weights(&self) -> &Weights {
+        &self.0.host
     }
 
     pub(crate) fn fingerprint(&self) -> [u8; 32] {

@@ -1,6 +1,6 @@
 //! Which weights get adapters, and what adapters begin with.
 
-use rullama_adapter::{Adapter, Format, Pair, Target, module};
+use rullama_adapter::{Adapter, Format, Pair, module};
 use rullama_models::{
     Learned,
     gemma4::{gradient_of, trainable},
@@ -80,13 +80,15 @@ pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainEr
     let mut pairs = Vec::new();
     for (stream, name) in (0u64..).zip(weights_of(model, &options.targets)?) {
         let tensor = format!("{name}.weight");
-        let Target::Matrix { rows, columns } = target(model, &tensor) else { continue };
+        let Some(ty) = model.catalog().get(&tensor) else { continue };
+        let (rows, columns) = (ty.shape.rows(), ty.shape.width());
         // As PEFT does it: uniform, within one over the root of the inputs.
         let bound = (columns as f64).sqrt().recip();
         let mut random = Random::new(options.seed, stream);
         let a = (0..options.rank * columns).map(|_| ((random.unit() * 2.0 - 1.0) * bound) as f32);
         pairs.push(Pair {
             tensor,
+            experts: 1,
             rank: options.rank,
             rows,
             columns,
@@ -108,29 +110,14 @@ pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainEr
 
 /// The pairs of an adapter that can go on learning on this model.
 pub(crate) fn fitting(model: &Model, adapter: &Adapter) -> Result<Vec<Pair>, TrainError> {
-    let fit = adapter.fit("gemma4", |tensor| target(model, tensor))?;
-    Ok(fit.pairs.into_iter().cloned().collect())
-}
-
-/// What a model has under a tensor's name that can learn.
-fn target(model: &Model, tensor: &str) -> Target {
-    let Some(name) = tensor.strip_suffix(".weight") else { return Target::Absent };
-    let known = trainable(model.config(), model.catalog()).iter().any(|known| known == name);
-    match model.catalog().get(tensor) {
-        Some(ty) if known => Target::Matrix { rows: ty.shape.rows(), columns: ty.shape.width() },
-        _ if unused(model, name) => Target::Unused,
-        _ => Target::Absent,
+    let pairs = model.fit(adapter)?.pairs;
+    let all = trainable(model.config(), model.catalog());
+    let fixed = |pair: &&&Pair| !all.iter().any(|name| name == base(&pair.tensor));
+    let fixed: Vec<&str> = pairs.iter().filter(fixed).map(|pair| pair.tensor.as_str()).collect();
+    if let [first, ..] = *fixed {
+        return Err(TrainError::NotTrained { count: fixed.len(), first: first.into() });
     }
-}
-
-/// Whether a weight would be the keys or values of a layer that uses another one's, or of one whose values are its keys.
-fn unused(model: &Model, name: &str) -> bool {
-    let Some((index, kind)) = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'))
-    else {
-        return false;
-    };
-    let layer = index.parse().ok().and_then(|index: usize| model.config().layers.get(index));
-    matches!(kind, "attn_k" | "attn_v") && layer.is_some_and(|layer| !layer.owns_cache())
+    Ok(pairs.into_iter().cloned().collect())
 }
 
 /// What the lists are told of an adapter.

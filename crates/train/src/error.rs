@@ -39,6 +39,16 @@ pub enum TrainError {
         /// What there is.
         known: String,
     },
+    /// An adapter that changes what is not trained: experts, the router, the table of tokens.
+    #[error(
+        "{count} tensors of the adapter cannot be trained, such as {first:?}: it can be answered with; begin with one for attention and feed-forward alone, or with none"
+    )]
+    NotTrained {
+        /// How many.
+        count: usize,
+        /// One of them.
+        first: String,
+    },
     /// An option that makes no sense.
     #[error("{option} cannot be {value}: {wanted}")]
     Option {

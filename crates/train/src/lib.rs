@@ -6,6 +6,7 @@
 mod adapters;
 mod checkpoint;
 pub mod dataset;
+pub mod defaults;
 mod error;
 mod memory;
 mod order;

@@ -1,11 +1,15 @@
 //! How much memory training takes, and how many layers are computed again so that it fits.
 
 use rullama_adapter::Pair;
-use rullama_engine::gpu::work_bytes;
+use rullama_engine::{
+    executor::Device,
+    gpu::{self, LANDING_BYTES, work_bytes},
+    graph::{Graph, Type},
+};
 use rullama_models::gemma4::{TrainPass, train_list};
 use rullama_runtime::Model;
 
-use crate::{adapters::adapted, error::TrainError};
+use crate::{adapters::adapted, error::TrainError, trainer::Settings, update::update_list};
 
 /// Most bytes of logits at a time.
 const LOGIT_BYTES: usize = 128 << 20;
@@ -26,7 +30,7 @@ pub struct Need {
     pub model: u64,
     /// Adapters, gradients and moments.
     pub adapter: u64,
-    /// Activations of a step.
+    /// Activations of a step and of an evaluation, and whatever else their lists need.
     pub work: u64,
     /// How many of the first layers are computed again on the way back.
     pub again: usize,
@@ -47,16 +51,29 @@ pub fn need(
     model: &Model,
     pairs: &[Pair],
     shape: Shape,
-    budget: Option<u64>,
+    settings: &Settings,
 ) -> Result<Need, TrainError> {
-    let adapter = pairs.iter().map(|pair| pair.parameters() as u64 * 4 * 4).sum();
-    let work = |again: usize| {
-        let pass = TrainPass { again, ..pass(model, pairs, shape) };
-        work_bytes(&train_list(model.config(), model.catalog(), &pass).graph)
-    };
-    let with = |again: usize| Need { model: model.gpu_bytes(), adapter, work: work(again), again };
-    let Some(budget) = budget else { return Ok(with(0)) };
+    let learning = TrainPass { dropout: settings.dropout, ..pass(model, pairs, shape) };
+    let list = |pass: &TrainPass| train_list(model.config(), model.catalog(), pass);
     let all = model.config().layers.len();
+    let longest = list(&TrainPass { again: all, ..learning.clone() });
+    let least = work_bytes(&longest.graph);
+    // What does not depend on how many layers are computed again; scratch and parameters hardly do.
+    let device = model.device();
+    let update = update_list(&longest.parameters, settings.clip.is_some());
+    let beside = plan_bytes(&longest.graph, device) - least
+        + plan_bytes(&list(&measuring(&learning)).graph, device)
+        + plan_bytes(&update, device)
+        + LANDING_BYTES;
+    let adapter = longest.parameters.iter().map(|it| 4 * state_bytes(&it.ty)).sum();
+    let with = |again: usize| {
+        let work = match again == all {
+            true => least,
+            false => work_bytes(&list(&TrainPass { again, ..learning.clone() }).graph),
+        };
+        Need { model: model.gpu_bytes(), adapter, work: work + beside, again }
+    };
+    let Some(budget) = settings.memory else { return Ok(with(0)) };
     let most = with(all);
     if most.total() > budget {
         let (need, model) = (most.total(), most.model);
@@ -73,6 +90,24 @@ pub fn need(
         }
     }
     Ok(best)
+}
+
+/// Bytes of a list on a device; on the CPU, those of its values.
+fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
+    match device {
+        Device::Cpu => work_bytes(graph),
+        Device::Gpu(gpu) => gpu::plan_bytes(graph, gpu.facts()),
+    }
+}
+
+/// Bytes of a state on a device.
+fn state_bytes(ty: &Type) -> u64 {
+    (ty.shape.len() as u64 * 4).next_multiple_of(16)
+}
+
+/// The same list where nothing is learned, only measured.
+pub(crate) fn measuring(pass: &TrainPass) -> TrainPass {
+    TrainPass { learns: false, dropout: 0.0, again: 0, ..pass.clone() }
 }
 
 /// The list that learns, with every layer kept and nothing left out.

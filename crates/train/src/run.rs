@@ -133,7 +133,7 @@ impl Run {
         options: &RunOptions,
     ) -> Result<Need, TrainError> {
         let (_, _, shape) = sequences(sides, options);
-        need(model, &fitting(model, adapter)?, shape, options.settings.memory)
+        need(model, &fitting(model, adapter)?, shape, &options.settings)
     }
 
     /// Goes on where a checkpoint ended.

@@ -18,7 +18,7 @@ use crate::{
     adapters::{fitting, gradient_name, gradient_states, states},
     dataset::Example,
     error::TrainError,
-    memory::{Need, Shape, need, pass},
+    memory::{Need, Shape, measuring, need, pass},
     update::{LIMIT, SETTINGS, ZERO, moments_of, update_list},
 };
 
@@ -102,7 +102,7 @@ impl Trainer {
             return Err(TrainError::Option { option, value, wanted: "choose 0 to less than 1" });
         }
         let pairs = fitting(model, adapter)?;
-        let need = need(model, &pairs, shape, settings.memory)?;
+        let need = need(model, &pairs, shape, &settings)?;
         let pass = TrainPass {
             again: need.again,
             dropout: settings.dropout,
@@ -214,7 +214,7 @@ impl Trainer {
     /// # Errors
     /// If the device fails.
     pub async fn loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
-        let pass = TrainPass { learns: false, dropout: 0.0, again: 0, ..self.pass.clone() };
+        let pass = measuring(&self.pass);
         if self.measure.is_none() {
             let list = train_list(self.model.config(), self.model.catalog(), &pass);
             let plan = Plan::new(list.graph, self.model.weights(), &mut self.memory).await?;

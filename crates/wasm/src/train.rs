@@ -7,7 +7,7 @@ use rullama_train::{
     AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, Settings,
     Shaped,
     dataset::{BadLine, DataOptions, Stretch, largest, preview},
-    fresh,
+    defaults, fresh,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ struct Wishes {
     eval_split: f64,
     eval_every: u32,
     early_stop: Option<u32>,
-    memory: Option<f64>,
+    memory: f64,
 }
 
 #[derive(Deserialize, Clone, Copy)]
@@ -66,12 +66,12 @@ impl Default for Wishes {
         let settings = Settings::default();
         Self {
             init: None,
-            rank: 16,
+            rank: defaults::RANK,
             alpha: None,
             targets: Vec::new(),
             steps: None,
-            epochs: 3.0,
-            learning_rate: 2e-4,
+            epochs: defaults::EPOCHS,
+            learning_rate: defaults::RATE,
             schedule: Form::Cosine,
             warmup: 0,
             weight_decay: settings.decay,
@@ -79,13 +79,13 @@ impl Default for Wishes {
             batch: None,
             dropout: settings.dropout,
             seed: 0,
-            sequence_length: 1024,
+            sequence_length: defaults::SEQUENCE,
             pack: false,
             raw: false,
             eval_split: 0.0,
-            eval_every: 20,
+            eval_every: defaults::EVALUATE,
             early_stop: None,
-            memory: None,
+            memory: defaults::MEMORY as f64,
         }
     }
 }
@@ -95,14 +95,9 @@ impl Wishes {
         DataOptions { raw: self.raw, longest: Some(self.sequence_length) }
     }
 
-    /// Sequences of a step; as natively, four or as many as there are.
-    fn batch(&self, examples: usize) -> usize {
-        self.batch.unwrap_or(examples.clamp(1, 4))
-    }
-
     fn run(&self, examples: usize) -> RunOptions {
-        let batch = self.batch(examples);
-        let by_epochs = (examples as f64 * self.epochs.max(0.0) / batch.max(1) as f64).ceil();
+        let batch = self.batch.unwrap_or_else(|| defaults::batch(examples));
+        let by_epochs = || defaults::steps(examples, self.epochs, batch);
         RunOptions {
             schedule: Schedule {
                 rate: self.learning_rate,
@@ -112,13 +107,13 @@ impl Wishes {
                     Form::Linear => Shaped::Linear,
                     Form::Constant => Shaped::Constant,
                 },
-                steps: self.steps.unwrap_or(by_epochs.max(1.0) as u32),
+                steps: self.steps.unwrap_or_else(by_epochs),
             },
             settings: Settings {
                 dropout: self.dropout,
                 clip: self.clip,
                 decay: self.weight_decay,
-                memory: self.memory.map(|bytes| bytes as u64),
+                memory: Some(self.memory as u64),
                 ..Settings::default()
             },
             batch,
@@ -136,7 +131,7 @@ impl Wishes {
         }
         let options = AdapterOptions {
             rank: self.rank,
-            alpha: self.alpha.unwrap_or(2.0 * self.rank as f32),
+            alpha: self.alpha.unwrap_or_else(|| defaults::alpha(self.rank)),
             targets: self.targets.clone(),
             seed: self.seed.into(),
         };

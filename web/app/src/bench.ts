@@ -2,6 +2,7 @@
 //
 //   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu&report=/log&done=/done
 //
+// `train=512` also trains an adapter on sequences of so many tokens, for `steps=8`.
 // The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given.
 
 import { type BenchResult, type Engine, type LoadOptions, type Model, type Progress, openEngine } from "rullama";
@@ -12,6 +13,8 @@ interface Result {
   facts: { features: string[]; subgroups?: { min: number; max: number } };
   load: LoadTimes & { bytesPerSecond: number };
   tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
+  /** Each step behind the first two, which compile. */
+  training?: { tokens: number; secondsPerStep: number[]; tokensPerSecond: number };
   dispatchesPerToken: number;
   gpuBytes: number;
   /** A wasm heap never shrinks, so this is its peak. */
@@ -86,6 +89,29 @@ async function timedLoad(engine: Engine, model: string): Promise<{ loaded: Model
   return { loaded, times };
 }
 
+/** Pairs of rank 16 on all projections learn sequences of arbitrary tokens, one sequence a step. */
+async function timedTraining(loaded: Model, tokens: number): Promise<NonNullable<Result["training"]>> {
+  const ids = Array.from({ length: tokens }, (_, i) => 1000 + ((i * 7919) % 1000));
+  const data = JSON.stringify({ ids, n_prompt: 0 });
+  const options = {
+    rank: 16,
+    batch: 1,
+    steps: number("steps", 8),
+    sequenceLength: tokens,
+    checkpointEvery: 0,
+    keep: false,
+  };
+  const training = await loaded.train(data, options);
+  const ends: number[] = [];
+  for await (const progress of training) {
+    say(`training, step ${progress.step} of ${progress.steps}`);
+    if (progress.step > ends.length) ends.push(performance.now());
+  }
+  await training.result;
+  const secondsPerStep = ends.slice(2).map((end, i) => (end - (ends[i + 1] ?? end)) / 1000);
+  return { tokens, secondsPerStep, tokensPerSecond: tokens / mean(secondsPerStep) };
+}
+
 async function measure(model: string): Promise<Result> {
   const engine = openEngine({ worker: query.get("worker") !== "0" });
   const report = await engine.device();
@@ -105,6 +131,7 @@ async function measure(model: string): Promise<Result> {
     });
   }
   const last = tests.at(-1)?.runs.at(-1);
+  const training = query.has("train") ? await timedTraining(loaded, number("train", 512)) : undefined;
   const { wasmHeap } = await loaded.memory();
   await loaded.free();
   engine.close();
@@ -114,6 +141,7 @@ async function measure(model: string): Promise<Result> {
     facts: { features: report.features, ...(report.subgroups ? { subgroups: report.subgroups } : {}) },
     load: { ...times, bytesPerSecond: times.bytes / times.seconds },
     tests,
+    ...(training ? { training } : {}),
     dispatchesPerToken: last?.dispatchesPerToken ?? 0,
     gpuBytes: last?.memory.gpu ?? 0,
     wasmHeap,

@@ -12,8 +12,6 @@ import type { Model, Training } from "./wasm/rullama.js";
 /** Speed is that of the last steps. */
 const WINDOW = 8;
 const CHECKPOINT_EVERY = 25;
-/** What training may take where nobody says, as natively. */
-const MEMORY = 8 * 2 ** 30;
 
 /** What the wasm tells of a run. */
 type Event =
@@ -110,8 +108,8 @@ export class HeldTrainings {
 
 /** What concerns this side, and what the engine is told. */
 function apart(options: TrainingOptions) {
-  const { name = "trained", keep = true, checkpointEvery = CHECKPOINT_EVERY, memory = MEMORY, ...wishes } = options;
-  return { name, keep, checkpointEvery, wishes: { ...wishes, memory } };
+  const { name = "trained", keep = true, checkpointEvery = CHECKPOINT_EVERY, ...wishes } = options;
+  return { name, keep, checkpointEvery, wishes };
 }
 
 class HeldTraining {

@@ -95,7 +95,7 @@ export interface TrainingOptions {
   evalEvery?: number;
   /** End after this many evaluations that are no better than one before them. */
   earlyStop?: number;
-  /** GPU memory for all of it, the model included: as many layers are computed twice as that asks for. 8 GiB where absent. */
+  /** GPU memory for all of it, the model included: as many layers are computed twice as that asks for. 8 GB where absent. */
   memory?: number;
   /** Steps between two checkpoints in this browser's storage, 25 where absent; 0 for none. */
   checkpointEvery?: number;

@@ -11,7 +11,7 @@ const REFUSED: [(&str, &str); 12] = [
     ("lora_bias", "biases of factors (lora_bias)"),
     ("fan_in_fan_out", "transposed weights (fan_in_fan_out)"),
     ("modules_to_save", "whole trained modules (modules_to_save)"),
-    ("target_parameters", "factors for experts (target_parameters)"),
+    ("target_parameters", "factors for experts in PEFT's format (target_parameters)"),
     ("trainable_token_indices", "trained tokens (trainable_token_indices)"),
     ("layer_replication", "replicated layers (layer_replication)"),
     ("alora_invocation_tokens", "invocation tokens (aLoRA)"),

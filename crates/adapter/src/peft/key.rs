@@ -37,7 +37,9 @@ impl<'a> Key<'a> {
         for (marker, half, lookup) in FACTORS {
             let Some((module, rest)) = split_at_part(path, marker) else { continue };
             if module.contains(".experts") {
-                return Err(AdapterError::Unsupported { what: "factors for experts" });
+                return Err(AdapterError::Unsupported {
+                    what: "factors for experts in PEFT's format",
+                });
             }
             return match rest.rsplit('.').next() {
                 Some("bias") => {

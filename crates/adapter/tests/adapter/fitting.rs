@@ -1,10 +1,11 @@
 use rullama_adapter::{AdapterError, Misfit, Target};
 
-use crate::support::{adapter, pair};
+use crate::support::{adapter, pair, pairs};
 
 fn model(tensor: &str) -> Target {
     match tensor {
-        "blk.0.attn_q.weight" => Target::Matrix { rows: 6, columns: 4 },
+        "blk.0.attn_q.weight" => Target::Matrix { experts: 1, rows: 6, columns: 4 },
+        "blk.0.ffn_down_exps.weight" => Target::Matrix { experts: 8, rows: 6, columns: 4 },
         "blk.1.attn_k.weight" => Target::Unused,
         _ => Target::Absent,
     }
@@ -15,9 +16,10 @@ fn what_fits_is_given_and_what_has_no_effect_is_named() {
     let it = adapter(vec![
         pair("blk.0.attn_q.weight", 2, 6, 4, 1.0),
         pair("blk.1.attn_k.weight", 2, 6, 4, 1.0),
+        pairs("blk.0.ffn_down_exps.weight", (8, 2), [6, 4], 1.0),
     ]);
     let fit = it.fit("gemma4", model).expect("it fits");
-    assert_eq!(fit.pairs, [&it.pairs[0]]);
+    assert_eq!(fit.pairs, [&it.pairs[0], &it.pairs[1]]);
     assert_eq!(fit.without_effect, ["blk.1.attn_k.weight"]);
 }
 
@@ -26,14 +28,15 @@ fn all_that_does_not_fit_is_listed() {
     let mut it = adapter(vec![
         pair("blk.0.attn_q.weight", 2, 6, 5, 1.0),
         pair("blk.9.attn_q.weight", 2, 6, 4, 1.0),
+        pairs("blk.0.ffn_down_exps.weight", (4, 2), [6, 4], 1.0),
     ]);
     it.architecture = Some("llama".into());
     let error = it.fit("gemma4", model).expect_err("nothing fits");
     let text = error.to_string();
-    for word in ["llama", "gemma4", "blk.9.attn_q.weight", "6 × 4", "6 × 5"] {
+    for word in ["llama", "gemma4", "blk.9.attn_q.weight", "6 × 4", "6 × 5", "4 experts"] {
         assert!(text.contains(word), "{text}");
     }
     let AdapterError::DoesNotFit { misfits, .. } = error else { panic!("{text}") };
-    assert_eq!(misfits.len(), 3);
+    assert_eq!(misfits.len(), 4);
     assert!(matches!(misfits[0], Misfit::Architecture { .. }));
 }

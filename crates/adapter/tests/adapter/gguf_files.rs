@@ -2,7 +2,7 @@ use rullama_adapter::{AdapterError, EMBEDDING};
 use rullama_gguf::{DType, Writer, quant};
 use rullama_testkit::golden;
 
-use crate::support::read;
+use crate::support::{assert_same_changes, read};
 
 fn counted(writer: Writer, name: &str, dims: &[u64], dtype: DType) -> Writer {
     let count: u64 = dims.iter().product();
@@ -64,6 +64,24 @@ fn the_table_of_tokens_is_stored_by_rows() {
 }
 
 #[test]
+fn experts_have_factors_behind_each_other() {
+    let name = "blk.0.ffn_up_exps.weight";
+    let file = |b: &[u64]| {
+        let writer = counted(adapter(), &format!("{name}.lora_a"), &[4, 2, 3], DType::F32);
+        counted(writer, &format!("{name}.lora_b"), b, DType::F32).finish().expect("a file")
+    };
+    let it = read(file(&[2, 5, 3]), None).expect("an adapter");
+    let pair = &it.pairs[0];
+    assert_eq!((pair.experts, pair.rank, pair.rows, pair.columns), (3, 2, 5, 4));
+    assert_eq!((pair.a[8], pair.b[10]), (8.0, 10.0));
+    let again = read(it.to_gguf().expect("a file"), None).expect("an adapter");
+    assert_same_changes(&again.pairs, &it.pairs);
+    assert!(matches!(it.to_peft("x"), Err(AdapterError::NoPeftName { .. })));
+    let error = read(file(&[2, 5, 4]), None).expect_err("another number of experts");
+    assert!(matches!(error, AdapterError::Experts { a: 3, b: 4, .. }), "{error}");
+}
+
+#[test]
 fn other_files_are_refused() {
     let model = read(golden("gguf/micro-dense-BF16.gguf"), None);
     assert!(matches!(model, Err(AdapterError::WrongType { .. })), "{model:?}");
@@ -73,8 +91,8 @@ fn other_files_are_refused() {
         let file = counted(adapter(), name, dims, DType::F32).finish().expect("a file");
         read(file, None).expect_err("a broken adapter")
     };
-    let error = with("blk.0.ffn_up_exps.weight.lora_a", &[4, 2, 3]);
-    assert!(matches!(error, AdapterError::Unsupported { .. }), "{error}");
+    let error = with("blk.0.ffn_up_exps.weight.lora_a", &[4, 2, 3, 2]);
+    assert!(matches!(error, AdapterError::NotAMatrix { .. }), "{error}");
     let error = with("blk.0.ffn_up.weight.lora_a", &[4, 2, 3]);
     assert!(matches!(error, AdapterError::NotAMatrix { .. }), "{error}");
     let error = with("blk.0.ffn_up.weight", &[4, 2]);

@@ -87,10 +87,10 @@ fn towers_are_left_out_and_the_rest_must_be_known() {
     let adapter = read(safetensors(&known, &[]), Some(CONFIG)).expect("an adapter");
     assert_eq!((adapter.pairs.len(), adapter.ignored.len()), (1, 2));
 
-    let router = "base_model.model.model.layers.0.router.proj.lora_A.weight";
+    let router = "base_model.model.model.layers.0.router.gate.lora_A.weight";
     let file = safetensors(&[(&a, &[2, 5]), (&b, &[3, 2]), (router, &[2, 5])], &[]);
     let error = read(file, Some(CONFIG)).expect_err("an unknown tensor");
-    assert!(error.to_string().contains("router.proj"), "{error}");
+    assert!(error.to_string().contains("router.gate"), "{error}");
 
     let file = safetensors(&known[2..], &[]);
     assert!(matches!(read(file, Some(CONFIG)), Err(AdapterError::Empty { .. })));

@@ -29,11 +29,22 @@ pub(crate) fn safetensors(tensors: &[(&str, &[usize])], said: &[(&str, &str)]) -
 
 /// A pair with numbers that differ.
 pub(crate) fn pair(tensor: &str, rank: usize, rows: usize, columns: usize, scale: f32) -> Pair {
+    pairs(tensor, (1, rank), [rows, columns], scale)
+}
+
+/// The same for experts.
+pub(crate) fn pairs(
+    tensor: &str,
+    (experts, rank): (usize, usize),
+    [rows, columns]: [usize; 2],
+    scale: f32,
+) -> Pair {
     let numbers = |count: usize, seed: usize| -> Vec<f32> {
         (0..count).map(|i| ((i * 7 + seed) % 23) as f32 / 8.0 - 1.0).collect()
     };
-    let (a, b) = (numbers(rank * columns, tensor.len()), numbers(rows * rank, 3));
-    Pair { tensor: tensor.into(), rank, rows, columns, a, b, scale }
+    let a = numbers(experts * rank * columns, tensor.len());
+    let b = numbers(experts * rows * rank, 3);
+    Pair { tensor: tensor.into(), experts, rank, rows, columns, a, b, scale }
 }
 
 pub(crate) fn adapter(mut pairs: Vec<Pair>) -> Adapter {
@@ -48,15 +59,14 @@ pub(crate) fn adapter(mut pairs: Vec<Pair>) -> Adapter {
     }
 }
 
-/// `scale · B A`, row by row.
+/// `scale · B A`, row by row, expert by expert.
 pub(crate) fn change(pair: &Pair) -> Vec<f32> {
     let mut out = Vec::new();
-    for row in 0..pair.rows {
+    for (row, b) in pair.b.chunks_exact(pair.rank).enumerate() {
+        let a = &pair.a[row / pair.rows * pair.rank * pair.columns..];
         for column in 0..pair.columns {
-            let sum: f32 = (0..pair.rank)
-                .map(|r| pair.b[row * pair.rank + r] * pair.a[r * pair.columns + column])
-                .sum();
-            out.push(sum * pair.scale);
+            let terms = b.iter().enumerate().map(|(r, b)| b * a[r * pair.columns + column]);
+            out.push(terms.sum::<f32>() * pair.scale);
         }
     }
     out

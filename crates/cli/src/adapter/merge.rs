@@ -144,11 +144,12 @@ impl Merger<'_> {
         Ok((dtype, bytes))
     }
 
-    /// The change before the file's scale of a whole matrix, where it has one.
+    /// The change before the file's scale of a whole matrix, where it has one. Scales of experts belong to the router.
     fn unscaled(&self, tensor: &TensorInfo, pair: &Pair) -> Result<Pair> {
         let mut pair = pair.clone();
         let name = tensor.name().strip_suffix(".weight").map(|name| format!("{name}.scale"));
-        if let Some(scale) = name.and_then(|name| self.gguf.tensor(&name)) {
+        let scale = name.and_then(|name| self.gguf.tensor(&name));
+        if let Some(scale) = scale.filter(|scale| scale.elements() == 1 && pair.experts == 1) {
             let scale = block_on(self.gguf.rows_f32(scale, 0..1))?;
             pair.scale /= scale.first().copied().filter(|scale| *scale != 0.0).unwrap_or(1.0);
         }

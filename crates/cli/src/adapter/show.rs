@@ -30,6 +30,7 @@ pub(super) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
             "ranks": ranks(&adapter),
             "tensors": adapter.pairs.iter().map(|pair| json!({
                 "name": pair.tensor,
+                "experts": pair.experts,
                 "rank": pair.rank,
                 "rows": pair.rows,
                 "columns": pair.columns,
@@ -100,7 +101,9 @@ fn kinds(adapter: &Adapter) -> String {
 fn tensors(adapter: &Adapter) -> String {
     let mut rows = vec![["TENSOR", "ROWS × COLUMNS", "RANK", "SCALE"].map(String::from).to_vec()];
     for pair in &adapter.pairs {
-        let shape = format!("{} × {}", pair.rows, pair.columns);
+        let experts =
+            if pair.experts > 1 { format!("{} × ", pair.experts) } else { String::new() };
+        let shape = format!("{experts}{} × {}", pair.rows, pair.columns);
         rows.push(vec![safe(&pair.tensor), shape, pair.rank.to_string(), pair.scale.to_string()]);
     }
     table(&rows)

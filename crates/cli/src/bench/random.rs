@@ -24,7 +24,7 @@ pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
             let (rows, columns) = (info.rows() as usize, info.row_len() as usize);
             let a = numbers(rank * columns, pairs.len());
             let b = numbers(rows * rank, pairs.len() + 1);
-            pairs.push(Pair { tensor, rank, rows, columns, a, b, scale: 1.0 });
+            pairs.push(Pair { tensor, experts: 1, rank, rows, columns, a, b, scale: 1.0 });
         }
     }
     Adapter {

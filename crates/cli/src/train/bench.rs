@@ -4,8 +4,9 @@ use std::time::Instant;
 
 use anyhow::Result;
 use pollster::block_on;
+use rullama_engine::executor::Device;
 use rullama_runtime::{Model, model::CacheType};
-use rullama_train::{AdapterOptions, Example, Settings, Shape, Trainer, fresh};
+use rullama_train::{AdapterOptions, Example, Settings, Shape, Trainer, defaults, fresh};
 use serde_json::json;
 
 use crate::{
@@ -35,7 +36,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
         &model,
         &AdapterOptions {
             rank: test.rank,
-            alpha: 2.0 * test.rank as f32,
+            alpha: defaults::alpha(test.rank),
             targets: projections(&model),
             seed: 0,
         },
@@ -63,6 +64,10 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     }
     times.sort_by(f64::total_cmp);
     let (median, need) = (times[times.len() / 2], trainer.need());
+    let most = match model.device() {
+        Device::Cpu => 0,
+        Device::Gpu(gpu) => gpu.held().most,
+    };
     let speed = test.tokens as f64 / median;
     if test.json {
         return print_json(&json!({
@@ -70,7 +75,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
             "tokens": test.tokens, "rank": test.rank, "parameters": trainer.parameters(),
             "seconds": times, "tokens_per_second": speed, "loss": loss,
             "prepare_seconds": prepared,
-            "gpu_bytes": trainer.gpu_bytes(), "model_bytes": need.model,
+            "gpu_bytes": most, "model_bytes": need.model,
             "adapter_bytes": need.adapter, "work_bytes": need.work,
             "layers_computed_twice": need.again,
         }));
@@ -81,11 +86,11 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
         print(&format!("a sequence\n{sequence}\nan update\n{update}\n"))?;
     }
     print(&format!(
-        "{}: {speed:.0} trained tokens/s ({:.0} ms a step of {} tokens), {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers computed twice), ready after {prepared:.1} s\n",
+        "{}: {speed:.0} trained tokens/s ({:.0} ms a step of {} tokens), at most {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers computed twice), ready after {prepared:.1} s\n",
         model.device().name(),
         median * 1e3,
         test.tokens,
-        bytes(trainer.gpu_bytes()),
+        bytes(most),
         bytes(need.model),
         bytes(need.adapter),
         bytes(need.work),

@@ -9,6 +9,7 @@ use rullama_runtime::model::CacheType;
 use rullama_train::{
     Dataset, Example, Settings, Shape, Trainer,
     dataset::{DataOptions, largest},
+    defaults,
 };
 use serde_json::json;
 
@@ -29,14 +30,14 @@ pub(crate) struct CompareArgs {
     /// Lines of JSON, as `rullama train` takes them
     data: PathBuf,
     /// Most tokens of an example; longer ones are cut
-    #[arg(long, value_name = "TOKENS", default_value_t = 1024)]
+    #[arg(long, value_name = "TOKENS", default_value_t = defaults::SEQUENCE)]
     seq: usize,
     /// Join prompts and completions as they are, without the model's template
     #[arg(long)]
     raw: bool,
-    /// GPU memory for all of it
-    #[arg(long, value_name = "BYTES", value_parser = size, default_value = "8GiB")]
-    memory: u64,
+    /// GPU memory for all of it, 8 GB if not given
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    memory: Option<u64>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,7 +53,8 @@ pub(crate) fn compare(stores: &Stores, args: &CompareArgs) -> Result<()> {
     let options = DataOptions { raw: args.raw, longest: Some(args.seq) };
     let data = Dataset::of_lines(&model, &text, options)?;
     let (tokens, targets) = largest(&data.examples);
-    let settings = Settings { memory: Some(args.memory), ..Settings::default() };
+    let memory = Some(args.memory.unwrap_or(defaults::MEMORY));
+    let settings = Settings { memory, ..Settings::default() };
     let shape = Shape { tokens, targets };
     let mut trainer = block_on(Trainer::new(&model, &adapter, shape, settings))?;
 

@@ -6,7 +6,7 @@ use rullama_runtime::{Model, model::CacheType};
 use rullama_train::{
     AdapterOptions, Dataset, Run, RunOptions, Schedule, Settings,
     dataset::{DataOptions, preview as stretches},
-    fresh,
+    defaults, fresh,
 };
 
 use super::TrainArgs;
@@ -16,9 +16,6 @@ use crate::{
     locate::Stores,
     output::{note, print, safe_lines},
 };
-
-/// Sequences of a step, where nobody says.
-const BATCH: usize = 4;
 
 pub(super) fn model(stores: &Stores, args: &TrainArgs) -> Result<Model> {
     let loader = Loader::new(stores.find(&args.model)?, &args.device, Some(1), CacheType::F16);
@@ -52,21 +49,22 @@ pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
             let rank = args.adapter.rank;
             let options = AdapterOptions {
                 rank,
-                alpha: args.adapter.alpha.unwrap_or(2.0 * rank as f32),
+                alpha: args.adapter.alpha.unwrap_or_else(|| defaults::alpha(rank)),
                 targets: args.adapter.targets.clone(),
                 seed: learning.seed,
             };
             fresh(model, &options)?
         }
     };
-    let batch = learning.batch.unwrap_or(BATCH.min(train.len())) * learning.accumulate;
+    let batch = learning.batch.unwrap_or_else(|| defaults::batch(train.len()));
+    let batch = batch * learning.accumulate;
     let options = RunOptions {
         schedule: schedule_of(args, train.len(), batch),
         settings: Settings {
             dropout: learning.dropout,
             clip: (!learning.no_clip).then_some(learning.clip),
             decay: learning.weight_decay,
-            memory: Some(learning.memory),
+            memory: Some(learning.memory.unwrap_or(defaults::MEMORY)),
             ..Settings::default()
         },
         batch,
@@ -81,12 +79,11 @@ pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
 
 fn schedule_of(args: &TrainArgs, examples: usize, batch: usize) -> Schedule {
     let learning = &args.learning;
-    let by_epochs = (examples as f64 * learning.epochs.max(0.0) / batch.max(1) as f64).ceil();
     Schedule {
         rate: learning.lr,
         warmup: learning.warmup,
         shape: learning.schedule.into(),
-        steps: learning.steps.unwrap_or(by_epochs.max(1.0) as u32),
+        steps: learning.steps.unwrap_or_else(|| defaults::steps(examples, learning.epochs, batch)),
     }
 }
 

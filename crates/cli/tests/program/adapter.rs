@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rullama_gguf::{DType, Writer, quant::quantize};
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
 use tempfile::TempDir;
@@ -28,8 +29,8 @@ fn ids(name: &str) -> Vec<u32> {
     f32s(&reference, name).into_iter().map(f32::to_bits).collect()
 }
 
-/// How far the logits of the short prompt are from those with the golden adapter.
-fn difference(model: &str, adapters: &[&str], device: &str) -> f32 {
+/// Logits of the short prompt.
+fn logits(model: &str, adapters: &[&str], device: &str) -> Vec<f32> {
     let file = FileInFolder::new("ids.json", format!("{:?}", ids("short.ids")));
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("x.safetensors");
@@ -38,10 +39,18 @@ fn difference(model: &str, adapters: &[&str], device: &str) -> f32 {
         .and(chosen)
         .and(["--out", out.to_str().unwrap()])
         .stdout();
-    let logits = f32s(&std::fs::read(&out).unwrap(), "logits");
+    f32s(&std::fs::read(&out).unwrap(), "logits")
+}
+
+fn largest_difference(some: &[f32], others: &[f32]) -> f32 {
+    assert_eq!(some.len(), others.len());
+    some.iter().zip(others).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+}
+
+/// How far the logits of the short prompt are from those with the golden adapter.
+fn difference(model: &str, adapters: &[&str], device: &str) -> f32 {
     let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
-    assert_eq!(logits.len(), wanted.len());
-    logits.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    largest_difference(&logits(model, adapters, device), &wanted)
 }
 
 #[test]
@@ -70,7 +79,7 @@ fn a_store_model_answers_with_its_adapter() {
         .stdout();
     let logits = f32s(&std::fs::read(&out).unwrap(), "logits");
     let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
-    let off = logits.iter().zip(&wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let off = largest_difference(&logits, &wanted);
     assert!(off < TOLERANCE, "{off}");
 }
 
@@ -132,6 +141,53 @@ fn a_merged_model_needs_no_adapter() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
     let off = difference(&out, &[], "cpu");
     assert!(off > TOLERANCE && off < 3.0, "{off}");
+}
+
+/// Factors of rank 2 for the experts of the first layer, and for its router.
+fn adapter_of_experts() -> FileInFolder {
+    let mut writer = Writer::new()
+        .kv("general.type", "adapter")
+        .kv("general.architecture", "gemma4")
+        .kv("adapter.type", "lora")
+        .kv("adapter.lora.alpha", 4.0f32);
+    for (tensor, dims) in [
+        ("ffn_gate_up_exps", [64, 64, 8]),
+        ("ffn_down_exps", [32, 64, 8]),
+        ("ffn_gate_inp", [64, 8, 1]),
+    ] {
+        let [columns, rows, experts] = dims;
+        for (end, dims) in [("a", [columns, 2, experts]), ("b", [2, rows, experts])] {
+            let count: u64 = dims.iter().product();
+            let numbers: Vec<f32> = (0..count).map(|i| (i % 17) as f32 / 80.0 - 0.1).collect();
+            let bytes = quantize(DType::F32, &numbers).unwrap();
+            writer = writer.tensor(
+                format!("blk.0.{tensor}.weight.lora_{end}"),
+                &dims,
+                DType::F32,
+                bytes,
+            );
+        }
+    }
+    FileInFolder::new("experts.gguf", writer.finish().unwrap())
+}
+
+#[test]
+fn experts_are_adapted_and_merged() {
+    let (model, adapter) = (golden_arg("gguf/micro-moe-Q8_0.gguf"), adapter_of_experts());
+    let text = rullama(["adapter", "show", adapter.arg(), "--tensors", "--model", &model]).stdout();
+    has(&text, &["8 × 64 × 32", "8 × 64 × 64", "ffn_gate_inp × 1", "fits"]);
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (out, again) = (path("merged.gguf"), path("again.gguf"));
+    rullama(["adapter", "convert", adapter.arg(), "--out", &again]).stdout();
+    let merge = ["adapter", "merge", &model, "--adapter", &again, "--out", &out, "--type", "f32"];
+    has(&rullama(merge).run().stderr, &["blk.0.ffn_down_exps.weight is stored as F32 now"]);
+    let merged = logits(&out, &[], "cpu");
+    let off = largest_difference(&merged, &logits(&model, &[adapter.arg()], "cpu"));
+    assert!(off < TOLERANCE, "{off}");
+    assert!(largest_difference(&merged, &logits(&model, &[], "cpu")) > 0.1);
+    let error = rullama(["adapter", "convert", adapter.arg(), "--out", &path("peft")]).fails(4);
+    has(&error, &["ffn_down_exps", "GGUF"]);
 }
 
 #[test]

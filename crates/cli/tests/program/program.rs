@@ -28,11 +28,21 @@ pub(crate) struct Outcome {
 /// The program with these arguments, an empty home folder and nothing on standard input.
 pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Program {
     let home = TempDir::new().unwrap();
+    let cache = std::env::var("HOME").map(|home| format!("{home}/.cache")).unwrap_or_default();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rullama"));
     command.args(args).env_remove("OLLAMA_MODELS");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
     // Some graphics libraries complain on standard error where there is none.
     command.env("XDG_RUNTIME_DIR", home.path());
+    // What a software GPU compiled for one call need not be compiled for the next.
+    command.env("MESA_SHADER_CACHE_DIR", cache);
+    // Of several software GPUs the first is the fastest; kernels are tested on all of them elsewhere.
+    for name in ["VK_ICD_FILENAMES", "VK_DRIVER_FILES"] {
+        let drivers = std::env::var(name).unwrap_or_default();
+        if let Some((first, _)) = drivers.split_once(':') {
+            command.env(name, first);
+        }
+    }
     Program { command, stdin: vec![], home }
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Buffer, DeviceFacts, MatrixUnits, States,
+    Buffer, DeviceFacts, Held, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, Landing},
 };
@@ -39,6 +39,7 @@ pub struct Gpu {
     pub(super) pipelines: Rc<Pipelines>,
     pub(super) landing: Rc<Landing>,
     pub(super) traffic: Rc<Cell<Traffic>>,
+    held: Rc<Cell<Held>>,
 }
 
 /// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
@@ -148,6 +149,7 @@ impl Gpu {
             pipelines: Rc::default(),
             landing: Rc::default(),
             traffic: Rc::default(),
+            held: Rc::default(),
         })
     }
 
@@ -194,6 +196,11 @@ impl Gpu {
     /// What went to and from the device so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic.get()
+    }
+
+    /// Bytes of all buffers on the device: weights, caches, activations and whatever else there is.
+    pub fn held(&self) -> Held {
+        self.held.get()
     }
 
     /// Hands commands to the device.
@@ -282,9 +289,9 @@ impl Gpu {
             usage,
             mapped_at_creation: false,
         };
-        let buffer = Buffer::new(self.device.create_buffer(&descriptor));
+        let buffer = self.device.create_buffer(&descriptor);
         match scope.pop().await {
-            None => Ok(buffer),
+            None => Ok(Buffer::new(buffer, &self.held)),
             Some(_) => Err(EngineError::OutOfMemory { what: label.into(), bytes }),
         }
     }

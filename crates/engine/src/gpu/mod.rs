@@ -17,7 +17,7 @@ mod readback;
 mod weights;
 
 pub use ahead::{Ahead, Compiling, KernelSource};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, Held};
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};
 pub use device::{Gpu, OpenOptions, Traffic};
@@ -27,7 +27,7 @@ pub(crate) use layout::ROW_STEP;
 pub use layout::Slabs;
 pub(crate) use memory::value_bytes;
 pub use memory::work_bytes;
-pub use plan::{GpuPlan, States, launches};
+pub use plan::{GpuPlan, States, launches, plan_bytes};
 pub use profile::Timing;
-pub use readback::{Arriving, Fence};
+pub use readback::{Arriving, Fence, LANDING_BYTES};
 pub use weights::Weights;

@@ -4,7 +4,7 @@ use std::{collections::HashMap, rc::Rc};
 
 use super::{
     Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
-    memory::{Slots, assign, value_bytes},
+    memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
 };
@@ -29,7 +29,7 @@ pub struct GpuPlan {
     launches: Vec<Launch>,
     step: Buffer,
     /// Only bind groups read it, but it is ours to give back.
-    _params: Buffer,
+    params: Buffer,
     memory: Memory,
 }
 
@@ -73,8 +73,7 @@ impl GpuPlan {
         let memory = Memory::new(&gpu, &graph, &dispatches, states).await?;
         let uniform = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
         let step = gpu.buffer("step", size_of::<Step>() as u64, uniform).await?;
-        let params =
-            gpu.buffer("params", PARAMS_STRIDE * (dispatches.len() as u64).max(1), uniform).await?;
+        let params = gpu.buffer("params", params_bytes(&dispatches), uniform).await?;
         dispatches.iter().for_each(|(_, dispatch)| gpu.pipelines.start(&gpu, dispatch));
         let mut launches = Vec::with_capacity(dispatches.len());
         for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
@@ -100,7 +99,7 @@ impl GpuPlan {
             });
             launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
         }
-        Ok(Self { gpu, graph, launches, step, _params: params, memory })
+        Ok(Self { gpu, graph, launches, step, params, memory })
     }
 
     /// The list.
@@ -231,7 +230,7 @@ impl GpuPlan {
         Cost { dispatches: self.launches.len() as u64, ..self.graph.cost(step) }
     }
 
-    /// Bytes of the buffers that only this plan uses: activations, scratch and inputs.
+    /// Bytes of the buffers that only this plan uses: activations, scratch, inputs and parameters.
     pub fn own_bytes(&self) -> u64 {
         let inputs = self
             .memory
@@ -239,7 +238,8 @@ impl GpuPlan {
             .iter()
             .filter(|(value, _)| matches!(self.graph.info(**value).origin, Origin::Input(_)));
         let buffers = self.memory.slot_buffers.iter().chain(&self.memory.scratch);
-        buffers.chain(inputs.map(|(_, buffer)| buffer)).map(Buffer::bytes).sum()
+        let all = buffers.chain(inputs.map(|(_, buffer)| buffer)).chain([&self.step, &self.params]);
+        all.map(Buffer::bytes).sum()
     }
 }
 
@@ -336,6 +336,17 @@ fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
 /// How many launches a list takes on a device, without one.
 pub fn launches(graph: &Graph, facts: &DeviceFacts) -> usize {
     graph.nodes().iter().map(|node| node.op.gpu(&GpuCall::new(facts, graph, node)).len()).sum()
+}
+
+/// What [`GpuPlan::own_bytes`] would be on a device, without one.
+pub fn plan_bytes(graph: &Graph, facts: &DeviceFacts) -> u64 {
+    let dispatches: Vec<(usize, Dispatch)> = GpuCall::dispatches(facts, graph).collect();
+    let scratch: u64 = scratch_sizes(&dispatches).values().sum();
+    work_bytes(graph) + scratch + params_bytes(&dispatches) + size_of::<Step>() as u64
+}
+
+fn params_bytes(dispatches: &[(usize, Dispatch)]) -> u64 {
+    PARAMS_STRIDE * (dispatches.len() as u64).max(1)
 }
 
 /// Scratch memory is shared by all operations: for each number, the most any of them asks for.

@@ -13,6 +13,8 @@ const SOFTWARE_PATIENCE: Duration = Duration::from_secs(1200);
 const KEPT: usize = 16;
 /// Larger landing buffers are not kept.
 const KEPT_BYTES: u64 = 1 << 20;
+/// Bytes of a device that landing buffers take at most, but for a large one while it is read.
+pub const LANDING_BYTES: u64 = KEPT as u64 * KEPT_BYTES;
 
 /// Landing buffers that are not in use.
 #[derive(Debug, Default)]

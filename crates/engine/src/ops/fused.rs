@@ -34,6 +34,12 @@ impl Others {
     }
 }
 
+/// Types of what the others make: they know what fits.
+pub(crate) fn infer(inputs: &[&Type], expand: Expand<'_>) -> Vec<Type> {
+    let others = Others::new(Graph::new(), inputs.iter().copied(), expand);
+    others.results.iter().map(|value| others.graph.ty(*value).clone()).collect()
+}
+
 /// What the others compute.
 pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
     let Others { graph, inputs, results } =

@@ -78,7 +78,9 @@ pub use member::Member;
 pub use norm_sum::NormSum;
 pub use ple::Ple;
 pub use pool::Pool;
-pub use product::{Begin, End, Experts, Factors, Finish, Low, Mixture, Product, Start, Taken};
+pub use product::{
+    Begin, End, Experts, Factors, Finish, Low, Mixture, OWN_BYTES, Product, Start, Taken,
+};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;
 pub use router::{Router, RouterGrad};

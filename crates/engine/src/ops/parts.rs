@@ -113,6 +113,16 @@ pub(crate) fn kv(element: Element) -> &'static Part {
     }
 }
 
+/// Numbers of a cache of halves, as matrix units take them.
+pub(crate) fn kept_halves() -> &'static Part {
+    part!("kv_halves", "kept")
+}
+
+/// Numbers of a cache, rounded to halves.
+pub(crate) fn rounded_halves() -> &'static Part {
+    part!("kv_halves", "rounded")
+}
+
 /// How numbers of a cache are written.
 ///
 /// # Panics
@@ -169,6 +179,21 @@ pub(crate) fn halves() -> &'static Part {
 /// A tile of 128 rows by 128 columns.
 pub(crate) fn cut_128x128() -> &'static Part {
     part!("cut", "128x128")
+}
+
+/// The same with half the workgroup memory.
+pub(crate) fn cut_128x128_thin() -> &'static Part {
+    part!("cut", "128x128_thin")
+}
+
+/// How a tile by matrix units brings weights of a format.
+pub(crate) fn bring(dtype: DType) -> &'static Part {
+    if is_packed(dtype) { part!("bring", "packed") } else { part!("bring", "floats") }
+}
+
+/// A tile of 128 rows by 32 columns.
+pub(crate) fn cut_128x32() -> &'static Part {
+    part!("cut", "128x32")
 }
 
 /// A tile of 64 rows by 64 columns.

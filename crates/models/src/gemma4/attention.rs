@@ -18,7 +18,7 @@ pub(super) fn attention(
     let (h, raw) = products(b, stream, layer);
     if b.trains() {
         let heads = over_itself(b, &raw, layer, around);
-        return (h, b.linear(heads, "attn_output"));
+        return (h, b.branch(heads, "attn_output", "ffn_gate"));
     }
     let (k_cache, v_cache) = caches(b, layer, around.pass);
     let queries = QueryValues {
@@ -40,7 +40,7 @@ pub(super) fn attention(
         None => b.graph.attention_qkv(queries, own, window, eps),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
-    (h, b.linear(heads, "attn_output"))
+    (h, b.branch(heads, "attn_output", "ffn_gate"))
 }
 
 /// Attention of a whole sequence over itself, where gradients are wanted: without caches.

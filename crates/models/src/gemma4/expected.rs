@@ -18,6 +18,10 @@ pub const MATRICES: [&str; 9] = [
     "proj",
 ];
 
+/// The matrices of a mixture's layer besides: the router, and those of experts.
+pub const ROUTED: [&str; 5] =
+    ["ffn_gate_inp", "ffn_gate_up_exps", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"];
+
 const WIDTH: &str = "embedding_length";
 const HEAD: &str = "attention.key_length and key_length_swa";
 const QUERIES: &str = "embedding_length, attention.head_count and attention.key_length(_swa)";

@@ -8,10 +8,11 @@ use rullama_engine::{
 use super::{Experts, HostExperts, Layer, decoder::Around, segment::cut};
 use crate::build::{Build, Stream};
 
-/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))`.
+/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))` as a branch.
 pub(super) fn dense(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Value) {
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
-    let m = b.linear(both, "ffn_down");
+    let follower = if b.has("inp_gate.weight") { "inp_gate" } else { "attn_q" };
+    let m = b.branch(both, "ffn_down", follower);
     b.tap(m, format!("layer.{}.mlp_out", layer.index));
     (h, m)
 }
@@ -25,7 +26,9 @@ pub(super) fn dense_and_experts(
     around: &mut Around<'_>,
 ) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
-    let (h, m) = dense(b, stream, layer);
+    let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
+    let m = b.linear(both, "ffn_down");
+    b.tap(m, name("mlp_out"));
     let (ids, weights) = router(b, h, layer, experts);
     b.tap(ids, name("topk_index"));
     b.tap(weights, name("topk_weights"));
@@ -51,7 +54,8 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
     let weight = b.weight("ffn_gate_inp");
-    let logits = b.graph.norm_linear(h, scale, eps, weight);
+    let (start, factors) = (Start::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
+    let logits = b.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1;
     b.tap(logits, format!("layer.{}.router_logits", layer.index));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
@@ -74,16 +78,15 @@ pub(super) fn mixture(
         b.gated_experts(stream, "ffn_gate_up_exps", &each)
     } else {
         let (_, x) = b.rows(stream);
-        let (gate, up) = (b.weight("ffn_gate_exps"), b.weight("ffn_up_exps"));
-        let gate = b.graph.linear_experts(x, &routes, gate);
-        let up = b.graph.linear_experts(x, &routes, up);
+        let gate = b.each_expert(x, "ffn_gate_exps", &routes);
+        let up = b.each_expert(x, "ffn_up_exps", &routes);
         b.graph.geglu(gate, up)
     };
-    let down = b.weight("ffn_down_exps");
-    if b.trains() {
-        let each = b.graph.linear_experts(both, &routes, down);
+    if b.experts_apart("ffn_down_exps") {
+        let each = b.each_expert(both, "ffn_down_exps", &routes);
         return b.graph.experts_combine(each, weights);
     }
+    let down = b.weight("ffn_down_exps");
     let sum = Mixture { routes, shares: Some(weights) };
     b.graph.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1
 }

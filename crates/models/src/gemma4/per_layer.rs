@@ -40,7 +40,7 @@ pub(super) fn branch(
     layer: &Layer,
 ) -> (Value, Value) {
     let (h, gated) = b.gated_slice(stream, "inp_gate", extra, layer.index);
-    let out = b.linear(gated, "proj");
+    let out = b.branch(gated, "proj", "attn_q");
     b.tap(out, format!("layer.{}.ple_out", layer.index));
     (h, out)
 }

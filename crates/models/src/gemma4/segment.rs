@@ -4,6 +4,7 @@ use rullama_engine::graph::{Graph, Origin, Type, Value};
 
 use super::{Config, Inputs, decoder::Around, feed_forward};
 use crate::{
+    adapted::{Adapted, FactorGroup},
     build::{Build, Stream},
     tensors::Catalog,
 };
@@ -37,6 +38,8 @@ pub struct ExpertList {
     pub graph: Graph,
     /// The weighted sum of each token's experts `[t, d]`.
     pub result: Value,
+    /// Factors of adapters it asks for.
+    pub factors: Vec<FactorGroup>,
 }
 
 /// Whether a state only carries values over a cut: it means nothing after a run.
@@ -46,7 +49,7 @@ pub fn crosses_cut(state: &str) -> bool {
 
 const CUT: &str = "cut.";
 
-/// Writes the list of one layer's experts; `None` if the model has no experts.
+/// Writes the list of one layer's experts, with what an adapter changes in them; `None` if the model has no experts.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
@@ -55,16 +58,17 @@ pub fn expert_list(
     catalog: &Catalog,
     layer: usize,
     tokens: usize,
+    adapted: Option<&Adapted>,
 ) -> Option<ExpertList> {
     let experts = config.experts?;
-    let mut b = Build::new(catalog, config.eps, false);
+    let mut b = Build::new(catalog, config.eps, false).with_adapter(adapted);
     b.enter(&format!("blk.{layer}"));
     let x = b.input(Inputs::X, Type::f32([tokens, config.width]));
     let ids = b.input(Inputs::EXPERT_IDS, Type::u32([tokens, experts.used]));
     let weights = b.input(Inputs::EXPERT_WEIGHTS, Type::f32([tokens, experts.used]));
     let result = feed_forward::mixture(&mut b, Stream::made(x, x), ids, weights, experts);
     b.graph.keep(result);
-    Some(ExpertList { graph: b.graph, result })
+    Some(ExpertList { graph: b.graph, result, factors: b.factors })
 }
 
 /// Ends a segment before the experts of a layer and begins the next one behind them: takes the stream and the dense branch and

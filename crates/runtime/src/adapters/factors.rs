@@ -11,27 +11,31 @@ pub(super) struct Made {
     pub(super) b: Vec<f32>,
 }
 
-/// `A` of the tensors below each other; `B` with a block for each of them, and zeros elsewhere. `pairs` have the scale 1.
+/// `A` of the tensors below each other; `B` with a block for each of them, and zeros elsewhere; the same for each expert. `pairs` have
+/// the scale 1.
 pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Made {
-    let FactorGroup { rank: all, columns, .. } = *group;
-    let rows: usize = group.tensors.iter().map(|(_, rows, _)| rows).sum();
-    let mut made = Made { a: vec![0.0; all * columns], b: vec![0.0; rows * all] };
+    let FactorGroup { experts, rank: all, columns, .. } = *group;
+    let all_rows: usize = group.tensors.iter().map(|(_, rows, _)| rows).sum();
+    let (a, b) = (vec![0.0; experts * all * columns], vec![0.0; experts * all_rows * all]);
+    let mut made = Made { a, b };
     let (mut first_row, mut first) = (0, 0);
     for (tensor, rows, rank) in &group.tensors {
         if let Some(pair) = pairs.get(tensor.as_str()) {
             let (up, down) = balance(pair);
-            for (r, row) in pair.a.chunks_exact(columns).enumerate() {
+            for (i, row) in pair.a.chunks_exact(columns).enumerate() {
+                let (expert, r) = (i / rank, first + i % rank);
                 for (column, number) in row.iter().enumerate() {
                     let at = if group.lookup {
-                        column * all + first + r
+                        column * all + r
                     } else {
-                        (first + r) * columns + column
+                        (expert * all + r) * columns + column
                     };
                     made.a[at] = number * up;
                 }
             }
-            for (row, numbers) in pair.b.chunks_exact(*rank).enumerate() {
-                let at = (first_row + row) * all + first;
+            for (i, numbers) in pair.b.chunks_exact(*rank).enumerate() {
+                let (expert, row) = (i / rows, first_row + i % rows);
+                let at = (expert * all_rows + row) * all + first;
                 made.b[at..at + rank].iter_mut().zip(numbers).for_each(|(to, b)| *to = b * down);
             }
         }
@@ -39,6 +43,12 @@ pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Ma
         first += rank;
     }
     made
+}
+
+/// Rows of so many numbers as columns.
+pub(super) fn turned(numbers: &[f32], width: usize) -> Vec<f32> {
+    let column = |i: usize| numbers.iter().skip(i).step_by(width).copied();
+    (0..width).flat_map(column).collect()
 }
 
 /// Powers of two that make both factors of a size, so that halves hold either well.
@@ -59,12 +69,36 @@ mod tests {
     fn pair(tensor: &str, rank: usize, rows: usize, columns: usize) -> Pair {
         let numbers = |count: usize| (1..=count).map(|i| i as f32).collect::<Vec<_>>();
         let (a, b) = (numbers(rank * columns), numbers(rows * rank));
-        Pair { tensor: tensor.into(), rank, rows, columns, a, b, scale: 1.0 }
+        Pair { tensor: tensor.into(), experts: 1, rank, rows, columns, a, b, scale: 1.0 }
     }
 
     fn group(lookup: bool, tensors: &[(&str, usize, usize)], rank: usize) -> FactorGroup {
         let tensors = tensors.iter().map(|(n, rows, rank)| ((*n).into(), *rows, *rank)).collect();
-        FactorGroup { a: "a".into(), b: "b".into(), tensors, rank, columns: 2, lookup }
+        let (a, b) = ("a".into(), "b".into());
+        FactorGroup { a, b, turned: None, tensors, experts: 1, rank, columns: 2, lookup }
+    }
+
+    #[test]
+    fn rows_become_columns() {
+        assert_eq!(turned(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    }
+
+    #[test]
+    fn experts_have_factors_of_their_own() {
+        let mut down = pair("down", 1, 2, 2);
+        down.experts = 2;
+        (down.a, down.b) = (vec![1.0, 2.0, 3.0, 4.0], vec![4.0, 3.0, 2.0, 1.0]);
+        let group = FactorGroup { experts: 2, ..group(false, &[("down", 2, 1)], 4) };
+        let made = of_group(&group, &[("down", &down)].into());
+        let rows = |numbers: &[f32], length: usize, wanted: &[(usize, &[f32])]| {
+            for (row, found) in numbers.chunks_exact(length).enumerate() {
+                let wanted = wanted.iter().find(|(at, _)| *at == row).map(|(_, it)| it.to_vec());
+                assert_eq!(found, wanted.unwrap_or(vec![0.0; length]), "row {row}");
+            }
+        };
+        rows(&made.a, 2, &[(0, &[1.0, 2.0]), (4, &[3.0, 4.0])]);
+        let b = [4.0, 3.0, 2.0, 1.0].map(|number| [number, 0.0, 0.0, 0.0]);
+        rows(&made.b, 4, &[(0, &b[0]), (1, &b[1]), (2, &b[2]), (3, &b[3])]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use rullama_engine::{
 use rullama_models::gemma4::{Inputs, expert_list};
 
 use super::Inner;
-use crate::error::RuntimeError;
+use crate::{adapters::Adapters, error::RuntimeError};
 
 /// What the device made for the experts of a layer.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Routed {
 }
 
 impl Inner {
-    /// The weighted sum of the experts of each token `[t, d]`.
+    /// The weighted sum of the experts of each token `[t, d]`, with what adapters change in them.
     ///
     /// The list is made for each run: that is little beside the products, and memory is needed for one layer at a time.
     pub(crate) async fn host_experts(
@@ -30,15 +30,18 @@ impl Inner {
         layer: usize,
         routed: Routed,
         step: &Step,
+        adapters: Option<&Adapters>,
     ) -> Result<Vec<f32>, RuntimeError> {
         let Routed { x, mut ids, weights } = routed;
         let tokens = x.len() / self.config.width;
-        let list = expert_list(&self.config, &self.catalog, layer, tokens)
+        let adapted = adapters.map(Adapters::adapted);
+        let list = expert_list(&self.config, &self.catalog, layer, tokens, adapted)
             .expect("only lists with experts are cut");
+        let host = adapters.map_or(&self.host, Adapters::host_weights);
         // Numbers that a broken model makes may choose experts that do not exist.
         let last = self.config.experts.map_or(0, |experts| experts.count - 1);
         ids.iter_mut().for_each(|id| *id = (*id).min(u32::try_from(last).unwrap_or(u32::MAX)));
-        let plan = Plan::new(list.graph, &self.host, &mut Memory::new(&Device::Cpu)).await?;
+        let plan = Plan::new(list.graph, host, &mut Memory::new(&Device::Cpu)).await?;
         plan.write_numbers(Inputs::X, x);
         plan.write_ids(Inputs::EXPERT_IDS, ids);
         plan.write_numbers(Inputs::EXPERT_WEIGHTS, weights);

@@ -150,7 +150,7 @@ fn host_tensors(config: &Config, catalog: &Catalog, layers: usize) -> HashSet<St
 
 /// The tensors of a layer's experts; none if the model has no experts.
 pub(super) fn expert_tensors(config: &Config, catalog: &Catalog, layer: usize) -> Vec<String> {
-    let Some(list) = expert_list(config, catalog, layer, 1) else { return Vec::new() };
+    let Some(list) = expert_list(config, catalog, layer, 1, None) else { return Vec::new() };
     list.graph.values().filter_map(|(_, info)| info.origin.weight_name()).collect()
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
 
 use super::{Session, ready::Ready, sees_blocks};
-use crate::{adapters::Adapters, error::RuntimeError};
+use crate::error::RuntimeError;
 
 /// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
 #[derive(Debug, Default)]
@@ -90,8 +90,8 @@ impl Session {
 async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
     let model = session.model.clone();
     let list = session.list(pass);
-    let weights = session.adapters.as_ref().map_or(&model.0.weights, Adapters::weights);
-    let ready = Ready::new(list, weights, &mut session.memory).await?;
+    let adapters = session.adapters.as_ref();
+    let ready = Ready::new(list, &model.0, adapters, &mut session.memory).await?;
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }

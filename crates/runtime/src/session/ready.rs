@@ -2,13 +2,14 @@
 
 use rullama_engine::{
     cpu::Data,
-    executor::{Memory, Plan, Results, Weights},
+    executor::{Memory, Plan, Results},
     gpu::GpuPlan,
     graph::{Cost, Graph, Origin, Step, Value},
 };
 use rullama_models::gemma4::{Decoder, HostExperts, Inputs};
 
 use crate::{
+    adapters::Adapters,
     error::RuntimeError,
     model::{Inner, Routed},
 };
@@ -19,16 +20,21 @@ pub(super) struct Ready {
     /// All segments but the last, each with what the host does behind it.
     front: Vec<(Plan, HostExperts)>,
     last: Plan,
+    /// What changes the host's experts.
+    adapters: Option<Adapters>,
     /// A value of the last segment.
     pub(super) result: Option<Value>,
 }
 
 impl Ready {
+    /// With these adapters, or none: the list was written for them.
     pub(super) async fn new(
         list: Decoder,
-        weights: &Weights,
+        model: &Inner,
+        adapters: Option<&Adapters>,
         memory: &mut Memory,
     ) -> Result<Self, RuntimeError> {
+        let weights = adapters.map_or(&model.weights, Adapters::weights);
         let (mut front, mut last) = (Vec::new(), None);
         for segment in list.segments {
             let plan = Plan::new(segment.graph, weights, memory).await?;
@@ -38,7 +44,7 @@ impl Ready {
             }
         }
         let last = last.expect("no experts are behind the last segment");
-        Ok(Self { front, last, result: list.result })
+        Ok(Self { front, last, adapters: adapters.cloned(), result: list.result })
     }
 
     /// The last token and drafts behind it, where the last segment has them.
@@ -120,7 +126,7 @@ impl Ready {
             }
             other => panic!("experts take numbers and ids, not {other:?}"),
         };
-        let y = model.host_experts(*layer, routed, step).await?;
+        let y = model.host_experts(*layer, routed, step, self.adapters.as_ref()).await?;
         self.plan(index + 1).write_numbers(Inputs::EXPERTS, y);
         Ok(data)
     }

@@ -7,7 +7,7 @@ use rullama_engine::{
 use rullama_models::gemma4::{Inputs, Pass, Want};
 
 use super::{Session, ready::Ready, steps::step};
-use crate::{adapters::Adapters, error::RuntimeError};
+use crate::error::RuntimeError;
 
 /// A named intermediate value of some tokens.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,8 +41,8 @@ impl Session {
         let mut list = self.list(&pass);
         let tapped = list.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
         let values: Vec<Vec<Value>> = tapped.collect();
-        let weights = self.adapters.as_ref().map_or(&model.0.weights, Adapters::weights);
-        let ready = Ready::new(list, weights, &mut self.memory).await?;
+        let adapters = self.adapters.as_ref();
+        let ready = Ready::new(list, &model.0, adapters, &mut self.memory).await?;
         if pass.suppressed > 0 {
             ready.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }

@@ -21,13 +21,13 @@ fn adapter(name: &str) -> Adapter {
     block_on(Adapter::read(source, None)).expect("an adapter")
 }
 
-fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
+pub(crate) fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
 /// Logits of all tokens: many at a time, or token by token.
-fn logits(
+pub(crate) fn logits(
     model: &Model,
     adapters: &[(&Adapter, f32)],
     ids: &[u32],
@@ -98,6 +98,23 @@ fn weights_add_up() {
     }
 }
 
+/// So many that workgroups do not make their thin products for themselves.
+const MANY: usize = 28;
+
+#[test]
+fn many_adapters_at_once() {
+    for device in devices() {
+        let (name, file) = ADAPTED[0];
+        let (model, adapter) = (model(name, &device), adapter(file));
+        let ids = Golden::lora(name).ids("short.ids");
+        let one = logits(&model, &[(&adapter, 1.0)], &ids, 1, FactorType::F32);
+        let parts = vec![(&adapter, 1.0 / MANY as f32); MANY];
+        let sum = logits(&model, &parts, &ids, 1, FactorType::F32);
+        let difference = largest_difference(&one, &sum);
+        assert!(difference < 1e-3, "{}: {difference}", device.name());
+    }
+}
+
 #[test]
 fn adapters_are_switched_without_loading_again() {
     for device in devices() {
@@ -131,12 +148,16 @@ fn a_token_with_an_adapter_takes_few_launches_more() {
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 5, 6]).expect("it fits");
         let plain = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
-        let ready = block_on(model.attach(&[(&adapter, 1.0)], FactorType::F16)).expect("it fits");
-        session.set_adapters(Some(&ready)).expect("the same model");
-        let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
         let layers = model.config().layers.len() as u64;
-        // Every workgroup makes the thin product for itself, where there is room for its bindings and memory.
-        assert!(adapted <= plain + 4 * layers, "{plain} and {adapted} for {layers} layers");
+        // Every workgroup makes the thin product for itself; or there is one in front of queries and one in front of gates. Others are
+        // made beside the products they belong to.
+        for (count, each, more) in [(1, FactorType::F16, 0), (MANY, FactorType::F32, 2)] {
+            let adapters = vec![(&adapter, 1.0); count];
+            let ready = block_on(model.attach(&adapters, each)).expect("they fit");
+            session.set_adapters(Some(&ready)).expect("the same model");
+            let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
+            assert!(adapted <= plain + more * layers, "{plain} and {adapted} for {layers} layers");
+        }
     }
 }
 

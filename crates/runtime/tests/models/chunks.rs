@@ -33,7 +33,8 @@ fn any_chunks_give_the_same_logits() {
             let all = golden.f32("long.logits");
             // The last stored position is the last token's.
             let wanted = &all[all.len() - model.config().vocabulary..];
-            for chunk in [1, 7, 32, 256] {
+            // One by one they are computed where answers are.
+            for chunk in [7, 32, 256] {
                 let what = format!("{name} in runs of {chunk} on {}", device.name());
                 assert_close(&logits(&model, &ids, chunk), wanted, &what);
             }

@@ -9,6 +9,7 @@ mod denoise;
 mod direct;
 mod drafts;
 mod embeddings;
+mod expert_adapters;
 mod experts;
 mod files;
 mod golden;

@@ -1,8 +1,9 @@
 //! Gradients and 20 steps of the golden adapters: every layer kept, and every layer computed again.
 
 use pollster::block_on;
-use rullama_engine::executor::Device;
-use rullama_train::{Settings, Shape, Trainer};
+use rullama_adapter::Pair;
+use rullama_engine::{executor::Device, gpu::LANDING_BYTES};
+use rullama_train::{Settings, Shape, TrainError, Trainer};
 
 use crate::golden::{Golden, adapter, devices, model, without_b};
 
@@ -98,6 +99,53 @@ fn mixture_of_experts_with_values_from_keys() {
 #[test]
 fn wider_model_of_k_quants() {
     check_everywhere("tiny-e2b-Q4_K_M", &[3]);
+}
+
+#[test]
+fn no_more_memory_is_held_than_was_estimated() {
+    for device in devices().iter().skip(1).take(1) {
+        let Device::Gpu(gpu) = device else { continue };
+        for memory in [None, Some(1)] {
+            let before = gpu.held().now;
+            // One byte is too little for anything: the error says what the least is.
+            let golden = Golden::of("micro-e2b-Q8_0");
+            let model = model("micro-e2b-Q8_0", device);
+            let shape = Shape { tokens: 64, targets: 32 };
+            let settings = |memory| Settings { memory, dropout: 0.1, clip: Some(1.0), ..SETTINGS };
+            let new = |memory| {
+                let adapter = adapter("micro-e2b");
+                block_on(Trainer::new(&model, &adapter, shape, settings(memory)))
+            };
+            let trainer = match new(memory) {
+                Err(TrainError::DoesNotFit { need, .. }) => new(Some(need)),
+                made => made,
+            };
+            let mut trainer = trainer.expect("it fits what was said to be needed");
+            let example = golden.example();
+            block_on(trainer.gradients_of(&[&example], 0)).expect("gradients");
+            trainer.update(1e-3).expect("an update");
+            block_on(trainer.loss_of(&[&example])).expect("a loss");
+            block_on(trainer.adapter()).expect("an adapter");
+            let (held, need) = (gpu.held().now - before, trainer.need().total());
+            assert!(held <= need, "{held} bytes instead of {need}");
+            // Landing buffers are few here.
+            let exact = need - LANDING_BYTES;
+            assert!(held * 100 >= exact * 95, "{held} bytes of {exact}");
+        }
+    }
+}
+
+#[test]
+fn adapters_of_experts_are_refused_by_name() {
+    let mut adapter = adapter("micro-moe");
+    let tensor = "blk.0.ffn_gate_inp.weight".to_owned();
+    let pair = Pair { tensor, rows: 8, columns: 64, b: vec![0.0; 32], ..adapter.pairs[0].clone() };
+    adapter.pairs.push(Pair { a: vec![0.0; 4 * 64], ..pair });
+    let model = model("micro-moe-Q8_0", &Device::Cpu);
+    let shape = Shape { tokens: 4, targets: 2 };
+    let error = block_on(Trainer::new(&model, &adapter, shape, SETTINGS)).expect_err("a router");
+    assert!(matches!(error, TrainError::NotTrained { count: 1, .. }), "{error}");
+    assert!(error.to_string().contains("ffn_gate_inp"), "{error}");
 }
 
 #[test]

@@ -57,6 +57,7 @@ pub(super) fn case(
             branch: g.input("a", Type::f32([t, d])),
             weight: g.weight("w", Type::weight(DType::F32, [d])),
             scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
+            low: None,
         };
         let next = g.weight("w2", Type::weight(DType::F32, [d]));
         build(g, &branch, next)

@@ -1,5 +1,5 @@
 //! Residual, norm behind a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
-//! follows, `x = rms(h1) ⊙ w2`.
+//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` behind it.
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -10,10 +10,10 @@ use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
-    ops::RmsNormGrad,
+    ops::{RmsNormGrad, fused},
 };
 
-/// A norm added to the residual stream. Inputs: `h`, `a`, `w`, then `s` and `w2` where there are any.
+/// A norm added to the residual stream. Inputs: `h`, `a`, `w`, then `s`, `w2` and `B` where there are any.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddNorm {
     /// Added to each mean, inside the root.
@@ -22,6 +22,8 @@ pub struct AddNorm {
     pub scaled: bool,
     /// A second result: the norm of the first.
     pub next: bool,
+    /// An adapter adds to the branch.
+    pub low: bool,
 }
 
 /// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`.
@@ -35,28 +37,34 @@ pub struct Branch {
     pub weight: Value,
     /// The layer's output scale, if this is the layer's last branch.
     pub scale: Option<Value>,
+    /// The second factor of an adapter, turned: a weight `[r, d]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
+    /// yet, and `z` lies behind it.
+    pub low: Option<Value>,
 }
 
 impl Graph {
     /// `s · (h + rms(a) ⊙ w)`.
     pub fn add_norm(&mut self, branch: &Branch, eps: f32) -> Value {
-        let op = AddNorm { eps, scaled: branch.scale.is_some(), next: false };
-        self.apply(op, &branch.inputs())
+        self.apply(branch.op(false, eps), &branch.inputs(None))
     }
 
     /// `h1 = s · (h + rms(a) ⊙ w)` and `rms(h1) ⊙ next`.
     pub fn add_norm_norm(&mut self, branch: &Branch, next: Value, eps: f32) -> (Value, Value) {
-        let op = AddNorm { eps, scaled: branch.scale.is_some(), next: true };
-        let mut inputs = branch.inputs();
-        inputs.push(next);
-        let results = self.apply_all(op, &inputs);
+        let results = self.apply_all(branch.op(true, eps), &branch.inputs(Some(next)));
         (results[0], results[1])
     }
 }
 
 impl Branch {
-    pub(crate) fn inputs(&self) -> Vec<Value> {
-        [self.residual, self.branch, self.weight].into_iter().chain(self.scale).collect()
+    /// The operation, with a next norm or without.
+    pub(crate) fn op(&self, next: bool, eps: f32) -> AddNorm {
+        AddNorm { eps, scaled: self.scale.is_some(), next, low: self.low.is_some() }
+    }
+
+    /// Its inputs, with the weight of the next norm.
+    pub(crate) fn inputs(&self, next: Option<Value>) -> Vec<Value> {
+        let all = [self.residual, self.branch, self.weight].into_iter();
+        all.chain(self.scale).chain(next).chain(self.low).collect()
     }
 }
 
@@ -70,6 +78,29 @@ impl AddNorm {
     pub(crate) fn next_input(&self) -> Option<usize> {
         self.next.then_some(3 + usize::from(self.scaled))
     }
+
+    /// Which input the factor of an adapter is.
+    pub(crate) fn low_input(&self) -> Option<usize> {
+        self.low.then_some(3 + usize::from(self.scaled) + usize::from(self.next))
+    }
+
+    /// How many inputs there are.
+    pub(crate) fn inputs(&self) -> usize {
+        3 + [self.scaled, self.next, self.low].into_iter().filter(|is| *is).count()
+    }
+
+    /// The adapter's addition first, then the rest.
+    fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
+        let (at, d) = (inputs.len() - 1, graph.ty(inputs[0]).shape.width());
+        let rank = graph.ty(inputs[at]).shape.rows();
+        let [a, z] = graph.split_columns(inputs[1], &[d, rank])[..] else {
+            unreachable!("two widths give two values")
+        };
+        let more = graph.linear_t(z, inputs[at]);
+        let a = graph.add(a, more);
+        let inputs = [&[inputs[0], a], &inputs[2..at]].concat();
+        graph.apply_all(Self { low: false, ..self.clone() }, &inputs)
+    }
 }
 
 impl Op for AddNorm {
@@ -79,7 +110,10 @@ impl Op for AddNorm {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (name, h) = (self.name(), inputs[0]);
-        assert_eq!(h, inputs[1], "{name}: residual and branch must have one type");
+        let rank = self.low_input().map_or(0, |i| inputs[i].shape.rows());
+        let (rows, width) = (h.shape.rows(), h.shape.width());
+        let branch = (inputs[1].shape.rows(), inputs[1].shape.width());
+        assert_eq!(branch, (rows, width + rank), "{name}: branch {} for {h}", inputs[1]);
         for weight in std::iter::once(2).chain(self.next_input()).map(|i| inputs[i]) {
             assert_eq!(weight.shape.len(), h.shape.width(), "{name}: {h} with weight {weight}");
         }
@@ -90,6 +124,9 @@ impl Op for AddNorm {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
+        if self.low {
+            return fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
+        }
         let (h, a, w) = (call.f32(0), call.f32(1), call.numbers(2));
         let scale = self.scale_input().map_or(1.0, |i| call.numbers(i)[0]);
         let n = call.input(0).shape.width();
@@ -112,7 +149,10 @@ impl Op for AddNorm {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        gpu::forward(self, call)
+        match self.low {
+            true => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
+            false => gpu::forward(self, call),
+        }
     }
 
     fn grad(
@@ -121,6 +161,9 @@ impl Op for AddNorm {
         node: &NodeValues,
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
+        if self.low {
+            return fused::grad(graph, node, dy, &|graph, inputs| self.unfused(graph, inputs));
+        }
         let (x, h1) = (&node.inputs, node.outputs[0]);
         let norm = RmsNormGrad { width: graph.ty(h1).shape.width(), eps: self.eps };
         let through_next = self.next_input().zip(dy.get(1).copied().flatten());

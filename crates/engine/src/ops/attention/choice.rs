@@ -122,6 +122,8 @@ pub(super) struct Cut {
     pub(super) splits: usize,
     /// Lanes that share a key's score.
     pub(super) lanes: usize,
+    /// Heads there is memory for at a time.
+    pub(super) staged: usize,
 }
 
 impl Cut {
@@ -142,15 +144,24 @@ impl Cut {
         let most = (1..=Self::MOST_ROWS.min(sizes.rows()).min(lanes))
             .rev()
             .find(|rows| split_bytes(*rows, sizes.width, lanes) <= facts.workgroup_bytes as usize);
-        let blocks = sizes.rows().div_ceil(most.unwrap_or(1));
+        let staged = most.unwrap_or(1);
+        let least = sizes.rows().div_ceil(staged);
         // Blocks of equal size: 9 rows are two blocks of 5, not 8 and 1.
-        let rows = sizes.rows().div_ceil(blocks);
-        let cut = Self { rows, splits: 1, lanes };
+        let rows = |blocks: usize| sizes.rows().div_ceil(blocks);
+        let cut = Self { rows: rows(least), splits: 1, lanes, staged };
         if sizes.keys <= Self::FEW_KEYS {
             return cut;
         }
+        let tiles = sizes.keys.div_ceil(cut.tile());
+        // Short caches of one token are read again by each block of rows: the fewer those are, the sooner a workgroup is done.
+        let blocks = match sizes.tokens {
+            1 => (Self::BUSY / (tiles * sizes.kv_heads)).clamp(least, sizes.rows()),
+            _ => least,
+        };
+        let cut = Self { rows: rows(blocks), ..cut };
+        let blocks = sizes.rows().div_ceil(cut.rows);
         let busy = (Self::BUSY / (blocks * sizes.kv_heads)).max(Self::LEAST_SPLITS);
-        Self { splits: sizes.keys.div_ceil(cut.tile()).min(busy), ..cut }
+        Self { splits: tiles.min(busy), ..cut }
     }
 
     /// Teams of lanes; each scores four keys.
@@ -201,19 +212,20 @@ mod tests {
         let units = DeviceFacts { f16: true, matrix: Some(MatrixUnits::Wgpu16), ..wide.clone() };
         let plain = |stage| Choice::Many(Form::Plain { stage });
         let matrix = |head| Choice::Many(Form::Matrix(head, MatrixUnits::Wgpu16));
-        let split = |rows, splits, lanes| Choice::Split(Cut { rows, splits, lanes });
+        let split =
+            |rows, splits, lanes, staged| Choice::Split(Cut { rows, splits, lanes, staged });
         for (sizes, facts, want) in [
             // E2B: one token, sliding and global layers.
-            (sizes(1, 8, 1, 256, 512), &floor, split(8, 8, 16)),
-            (sizes(1, 8, 1, 256, 512), &wide, split(8, 16, 32)),
-            (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128, 16)),
-            (sizes(1, 8, 1, 512, 8192), &roomy, split(8, 128, 16)),
-            (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 256, 32)),
-            (sizes(1, 8, 1, 512, 32_768), &narrow, split(4, 128, 4)),
+            (sizes(1, 8, 1, 256, 512), &floor, split(1, 8, 16, 8)),
+            (sizes(1, 8, 1, 256, 512), &wide, split(1, 16, 32, 8)),
+            (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128, 16, 4)),
+            (sizes(1, 8, 1, 512, 8192), &roomy, split(4, 128, 16, 8)),
+            (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 256, 32, 8)),
+            (sizes(1, 8, 1, 512, 32_768), &narrow, split(4, 128, 4, 4)),
             // 31B, sliding: two heads share one of sixteen kv heads.
-            (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32)),
-            (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16)),
-            (sizes(4, 8, 2, 64, 129), &floor, split(8, 3, 16)),
+            (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32, 2)),
+            (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16, 8)),
+            (sizes(4, 8, 2, 64, 129), &floor, split(8, 3, 16, 8)),
             (sizes(512, 8, 1, 512, 8192), &floor, plain(4)),
             (sizes(512, 8, 1, 512, 8192), &roomy, plain(8)),
             (sizes(512, 8, 1, 48, 8192), &roomy, plain(4)),

@@ -7,7 +7,7 @@
 // All sizes are constants of the text: naga fails where they are overrides.
 override WIDTH: u32 = 64u;
 override QUADS: u32 = 16u;
-//#use kv
+//#use kv_halves
 //#use keys
 //#use tokens
 //#use head
@@ -26,9 +26,6 @@ const SCORE_BLOCKS: u32 = ROW_BLOCKS * KEY_BLOCKS / SUBGROUPS;
 const GROUPS: u32 = 16u;
 const STRIDE: u32 = 18u;
 const VALUE_STRIDE: u32 = HEAD / 4u + 2u;
-// Queries of short heads stay in workgroup memory. Others are brought again, and weights lie where they were.
-const WHOLE: bool = HEAD == 64u;
-const WEIGHTS_AT: u32 = select(0u, ROWS * STRIDE, WHOLE);
 // Scores that a lane weighs: a quarter of them in each vector.
 const EACH: u32 = ROWS * KEYS / WG;
 // Weights are at most e^8, far below the largest half.
@@ -39,8 +36,8 @@ const GROWTH: f32 = 8.0;
 @group(0) @binding(4) var<storage, read> v_cache: array<kv_word>;
 @group(0) @binding(5) var<storage, read_write> o: array<vec4<f32>>;
 
-// Queries, and weights.
-var<workgroup> sh_w: array<vec4<f16>, WEIGHTS_AT + ROWS * STRIDE>;
+// Queries, then weights.
+var<workgroup> sh_w: array<vec4<f16>, ROWS * STRIDE>;
 // Keys, then values.
 var<workgroup> sh_x: array<vec4<f16>, max(KEYS * STRIDE, VALUE_KEYS * VALUE_STRIDE)>;
 // Scores, and sums on their way.
@@ -93,9 +90,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // What its row's weights are relative to, and their sum over this lane's keys.
     var reference = HIDDEN;
     var weights = 0.0;
-    if WHOLE {
-        bring_queries(first_row, kv_head, 0u, id);
-    }
 
     for (var key = first; key < end; key += KEYS) {
         let tile = Tile(first_row, kv_head, key, min(KEYS, end - key));
@@ -132,7 +126,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let w0 = weigh(s0, reference);
         let w1 = weigh(s1, reference);
         var sum = vec4<f32>(w0) + vec4<f32>(w1);
-        let at = WEIGHTS_AT + my_row * STRIDE + my_key / 4u;
+        let at = my_row * STRIDE + my_key / 4u;
         sh_w[at] = w0;
         sh_w[at + 1u] = w1;
         if EACH > 8u {
@@ -162,9 +156,7 @@ fn score(tile: Tile, id: u32) {
     var scores: Block;
     var more: Block;
     for (var start = 0u; start < QUADS; start += GROUPS) {
-        if !WHOLE {
-            bring_queries(tile.first_row, tile.kv_head, start, id);
-        }
+        bring_queries(tile.first_row, tile.kv_head, start, id);
         bring_keys(tile, start, id);
         workgroupBarrier();
         let q0 = left(row + 0u);
@@ -230,7 +222,7 @@ fn key_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     }
     let n = i * WG + id;
     let key = tile.key + min(n / GROUPS, tile.live - 1u);
-    return halves(k4(cache_at(key, tile.kv_head) + (start + n % GROUPS) * 4u));
+    return k_halves(cache_at(key, tile.kv_head) + (start + n % GROUPS) * 4u);
 }
 
 fn put_key(group: vec4<f16>, id: u32, i: u32) {
@@ -273,19 +265,15 @@ fn weigh(scores: vec4<f32>, reference: f32) -> vec4<f16> {
     return vec4<f16>(select(exp(scores - vec4(reference)), vec4(0.0), scores <= vec4(HIDDEN)));
 }
 
-fn halves(numbers: vec4<f32>) -> vec4<f16> {
-    return vec4<f16>(clamp(numbers, vec4(-65504.0), vec4(65504.0)));
-}
-
 // Adds a tile's values, VALUE_KEYS keys at a time.
 fn add_values(tile: Tile, id: u32) {
     let column = id / SUBGROUP * COLUMNS / 4u;
     for (var start = 0u; start < KEYS; start += VALUE_KEYS) {
         bring_values(tile, start, id);
         workgroupBarrier();
-        multiply(WEIGHTS_AT + start / 4u, column);
+        multiply(start / 4u, column);
         if VALUE_KEYS > 16u {
-            multiply(WEIGHTS_AT + start / 4u + 4u, 16u * VALUE_STRIDE + column);
+            multiply(start / 4u + 4u, 16u * VALUE_STRIDE + column);
         }
         // What comes next is written over these.
         workgroupBarrier();
@@ -318,7 +306,7 @@ fn value_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     }
     let n = i * WG + id;
     let key = tile.key + min(start + n / (HEAD / 4u), tile.live - 1u);
-    return halves(v4(cache_at(key, tile.kv_head) + n % (HEAD / 4u) * 4u));
+    return v_halves(cache_at(key, tile.kv_head) + n % (HEAD / 4u) * 4u);
 }
 
 fn put_value(group: vec4<f16>, id: u32, i: u32) {

@@ -35,14 +35,14 @@ fn row4(at: u32) -> vec4<f32> {
 
 // Keys and values of the live tokens, one for each team at a time, through the memory of the queries.
 fn bring_keys(kv_head: u32, lane: Lane) {
-    let staged = min(ROWS, TEAMS);
+    let staged = min(STAGED, TEAMS);
     let all = 2u * min(run.count, p.tokens);
     for (var i = 0u; i < all; i += staged) {
         let number = min(i + lane.team, all - 1u);
         let mine = lane.team < staged && i + lane.team < all;
         let kind = select(KEY, VALUE, number % 2u == 1u);
         let token = number / 2u;
-        norm_turn(kind, token, kv_head, select(ROWS, lane.team, mine), lane);
+        norm_turn(kind, token, kv_head, select(STAGED, lane.team, mine), lane);
         workgroupBarrier();
         if mine {
             let at = cache_at(run.position + token, kv_head);
@@ -58,4 +58,32 @@ fn bring_keys(kv_head: u32, lane: Lane) {
     }
     // They are read from the caches again, as rounded as later runs will find them.
     storageBarrier();
+}
+
+// A token alone with its own key, which weighs one: the sums are its value, and only the scores are left to find, by a team for each head.
+fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+    let at = cache_at(key, kv_head);
+    let staged = min(STAGED, TEAMS);
+    for (var first = 0u; first < heads_of_group(); first += staged) {
+        let mine = lane.team < staged && first + lane.team < heads_of_group();
+        let head = kv_head * heads_of_group() + min(first + lane.team, heads_of_group() - 1u);
+        norm_turn(QUERY, token, head, select(STAGED, lane.team, mine), lane);
+        workgroupBarrier();
+        var sum = 0.0;
+        for (var quad = lane.index; quad < QUADS; quad += LANES) {
+            sum += dot(sh_q[min(lane.team, staged - 1u) * QUADS + quad], k4(at + quad * 4u));
+        }
+        let score = team_sum(sum, lane);
+        if mine {
+            let place = (token * p.heads + head) * p.splits;
+            for (var quad = lane.index; quad < QUADS; quad += LANES) {
+                o[place * QUADS + quad] = v4(at + quad * 4u);
+            }
+            if lane.index == 0u {
+                o[p.tokens * p.heads * p.splits * QUADS + place] = vec4(score, 1.0, 0.0, 0.0);
+            }
+        }
+        // The next heads take this memory again.
+        workgroupBarrier();
+    }
 }

@@ -6,7 +6,7 @@ use super::choice::Sizes;
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part},
     graph::{Element, Type},
-    ops::parts::kv,
+    ops::parts::{kept_halves, kv, rounded_halves},
 };
 
 pub(super) static KEYS: Part =
@@ -76,8 +76,24 @@ pub(super) fn over_cache(
     sizes: &Sizes,
     (params, cache): (Params, Element),
 ) -> Dispatch {
+    over_any(kernel, sizes, params).part(kv(cache))
+}
+
+/// A kernel that reads caches as halves.
+pub(super) fn over_halves(
+    kernel: &'static Kernel,
+    sizes: &Sizes,
+    (params, cache): (Params, Element),
+) -> Dispatch {
+    let dispatch = over_any(kernel, sizes, params);
+    match cache {
+        Element::F16 => dispatch.part(kept_halves()),
+        other => dispatch.part(rounded_halves()).part(kv(other)),
+    }
+}
+
+fn over_any(kernel: &'static Kernel, sizes: &Sizes, params: Params) -> Dispatch {
     Dispatch::new(kernel)
-        .part(kv(cache))
         .part(&KEYS)
         .constant("WIDTH", sizes.width as u32)
         .constant("QUADS", (sizes.width / 4) as u32)

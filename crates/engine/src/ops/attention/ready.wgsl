@@ -12,3 +12,6 @@ fn bring_queries(rows: Rows, lane: Lane) {
 
 fn bring_keys(kv_head: u32, lane: Lane) {
 }
+
+fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+}

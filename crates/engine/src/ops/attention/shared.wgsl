@@ -14,3 +14,6 @@ fn norm4(kind: u32, quad: u32) -> vec4<f32> {
 
 fn bring_keys(kv_head: u32, lane: Lane) {
 }
+
+fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+}

@@ -93,7 +93,8 @@ pub(super) fn split(
         .constant("TEAMS", cut.teams() as u32)
         .constant("TILE", cut.tile() as u32)
         .constant("PARTS", (Cut::GROUP / quads).min(cut.teams()) as u32)
-        .constant("ROWS", cut.rows as u32);
+        .constant("ROWS", cut.rows as u32)
+        .constant("STAGED", if own { cut.staged } else { cut.rows } as u32);
     let into = if splits == 1 { Place::Output(0) } else { parts };
     let alone = own && splits == 1 && params.phase != ATTEND;
     let split = bind(dispatch, source, cache, into).grid(

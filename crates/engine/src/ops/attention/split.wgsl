@@ -6,6 +6,8 @@
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override ROWS: u32 = 1u;
+// Heads that are staged at a time where a token meets its own key.
+override STAGED: u32 = 1u;
 // Keys in a tile, and quads of them: as many as there are teams.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
@@ -20,7 +22,7 @@ override PARTS: u32 = 2u;
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
 // The queries; before them, keys and values on their way to the caches; after them, sums of the parts.
-var<workgroup> sh_q: array<vec4<f32>, ROWS * QUADS>;
+var<workgroup> sh_q: array<vec4<f32>, STAGED * QUADS>;
 var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
 var<workgroup> sh_row: array<vec2<f32>, ROWS>;
@@ -33,6 +35,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     var block = group.y;
     var end = group.y + 1u;
+    // One token of its own, or each of those that are computed apart.
+    let lone = p.apart == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
     if OWN && group.x == 0u && p.phase != ATTEND {
         // Who writes the caches attends for all rows: nobody else may read what is written here.
         if group.y > 0u {
@@ -40,6 +44,13 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         }
         bring_keys(group.z, lane);
         end = select(p.row_blocks, 0u, p.phase == STORE);
+    }
+    if lone {
+        // One workgroup finds the scores of all its heads.
+        if p.phase != STORE && block % (p.row_blocks / p.tokens) == 0u {
+            attend_own(token, here.first, group.z, lane);
+        }
+        return;
     }
     for (; block < end; block++) {
         attend(rows_of_block(block, group.z), here, group.x, lane);

@@ -58,7 +58,7 @@ fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
         squares += dot(other.a, other.a) + dot(other.b, other.b);
     }
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
-    if row >= ROWS {
+    if row >= STAGED {
         return;
     }
     if lane.index < middle {
@@ -73,6 +73,6 @@ fn bring_queries(rows: Rows, lane: Lane) {
     for (var r = 0u; r < ROWS; r += TEAMS) {
         let row = r + lane.team;
         let place = row_place(rows, min(row, ROWS - 1u));
-        norm_turn(QUERY, place / p.heads, place % p.heads, row, lane);
+        norm_turn(QUERY, place / p.heads, place % p.heads, select(STAGED, row, row < ROWS), lane);
     }
 }

@@ -61,6 +61,8 @@ pub(crate) fn cases() -> Vec<Case> {
         // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
         (DType::Q4_0, 130, 6150, 32),
         (DType::Q4_1, 40, 6150, 96),
+        // Enough of the large ones for those with less memory.
+        (DType::Q5_0, 129, 16_390, 32),
     ] {
         cases.push(product(dtype, t, rows, width));
     }

@@ -1,6 +1,8 @@
 //! The launches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
 //! without begin and end.
 
+use rullama_gguf::DType;
+
 use super::choice::{Choice, Team};
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
@@ -27,18 +29,19 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
         |slab: usize| Choice::new(x.rows(), slabs.rows[slab].len(), slabs.row_units(), call.facts);
     let launch = |slab| {
         let choice = choice(slab);
+        let groups = choice.groups(x.rows(), slabs.rows[slab].len());
         let x_at = match choice {
             Choice::Tile(tile) => tile.columns_at(x, slabs.row_units()),
             _ => Place::Input(0),
         };
-        launch(choice, x, call.facts)
+        launch(choice, x, (slabs.dtype, groups), call.facts)
             .part(&WEIGHTS)
             .part(quant(slabs.dtype))
             .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, x.rows()))
             .read(Place::Slab(1, slab))
             .read(x_at)
             .write(Place::Output(0))
-            .grid_over(choice.groups(x.rows(), slabs.rows[slab].len()))
+            .grid_over(groups)
     };
     let prepared = match choice(0) {
         Choice::Tile(tile) => tile.prepare(call, &slabs),
@@ -48,7 +51,7 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
 }
 
 /// The kernel with its constants and the parts only it needs.
-fn launch(choice: Choice, x: &Shape, facts: &DeviceFacts) -> Dispatch {
+fn launch(choice: Choice, x: &Shape, weights: (DType, usize), facts: &DeviceFacts) -> Dispatch {
     let teams = |kernel, team: Team| {
         Dispatch::new(kernel)
             .part(&UNIT)
@@ -60,6 +63,6 @@ fn launch(choice: Choice, x: &Shape, facts: &DeviceFacts) -> Dispatch {
     };
     match choice {
         Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", x.rows() as u32),
-        Choice::Tile(tile) => tile.launch(&TILE, x.width()),
+        Choice::Tile(tile) => tile.launch(&TILE, x.width(), weights),
     }
 }

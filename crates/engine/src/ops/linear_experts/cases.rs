@@ -47,6 +47,8 @@ pub(crate) fn cases() -> Vec<Case> {
         // More slots of one expert than a tile has, and tokens that are not live.
         cases.push(product(DType::F32, Shape(70, 1, 2, 3, 33), form));
         cases.push(product(DType::F32, Shape(70, 2, 3, 65, 3), form).step(0, 30));
+        // Factors of adapters.
+        cases.push(product(DType::F16, Shape(40, 2, 3, 67, 4), form));
         // Experts busy enough for tiles of 64 slots.
         cases.push(product(DType::Q8_0, Shape(70, 2, 2, 70, 96), form));
     }
@@ -66,11 +68,15 @@ fn forms() -> impl Iterator<Item = Form> {
 fn benches() -> Vec<Case> {
     let decode = Form { grouped: false, per_slot: false, backward: false };
     let mut cases = Vec::new();
-    for (t, grouped) in [(1, false), (8, false), (64, false), (64, true), (512, true)] {
+    for (t, grouped) in [(1, false), (8, false), (64, false), (64, true), (256, true), (512, true)]
+    {
         let form = Form { grouped, ..decode };
         cases.push(product(DType::Q4_K, Shape(t, 8, 128, 1408, 2816), form).bench());
         let down = Form { per_slot: true, ..form };
         cases.push(product(DType::Q4_K, Shape(t, 8, 128, 2816, 768), down).bench());
+        if grouped {
+            cases.push(product(DType::Q5_0, Shape(t, 8, 128, 2816, 704), down).bench());
+        }
     }
     cases
 }

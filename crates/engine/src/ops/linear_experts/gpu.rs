@@ -77,14 +77,15 @@ fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, slabs) = (Sizes::new(call.input(1), call.input(2)), call.slabs(1));
     let tile = Tile::for_groups(sizes.slots, sizes.experts, call.facts);
     let tiles = sizes.rows.div_ceil(tile.rows());
-    let new = || tile.launch(&GROUPED, sizes.width);
+    let groups = tiles * most_slot_tiles(sizes.slots, sizes.experts, tile.columns());
+    let new = || tile.launch(&GROUPED, sizes.width, (slabs.dtype, groups));
     let launches = each_slab(new, call, call.input(0), tiles, |dispatch| {
         dispatch
             .read(tile.columns_at(&call.input(0).shape, slabs.row_units()))
             .write(Place::Output(0))
             .read(Place::Input(3))
             .read(Place::Input(4))
-            .grid_over(tiles * most_slot_tiles(sizes.slots, sizes.experts, tile.columns()))
+            .grid_over(groups)
     });
     tile.prepare(call, &slabs).into_iter().chain(launches).collect()
 }
@@ -162,9 +163,9 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     lanes
 }
 
-/// Tiles of slots if every expert, and the tokens that are not live, have one that is not full.
+/// Tiles of slots, as the kernel counts them: every expert, and the tokens that are not live, have one that is not full.
 fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
-    (slots + (tile_slots - 1) * (experts + 1).min(slots)) / tile_slots
+    slots / tile_slots + experts + 1
 }
 
 #[cfg(test)]
@@ -192,15 +193,19 @@ mod tests {
 
     #[test]
     fn the_grid_covers_the_worst_choice_of_experts() {
-        for (slots, experts, tile, wanted) in [
-            (1, 128, 32, 1),
-            (3, 128, 8, 3),
-            (4096, 128, 32, 252),
-            (512, 128, 8, 176),
-            (64, 1, 32, 3),
-        ] {
-            let got = most_slot_tiles(slots, experts, tile);
-            assert_eq!(got, wanted, "{slots} slots, {experts} experts, tiles of {tile}");
+        // However slots are dealt out, each expert's tiles begin behind those of the expert before.
+        for (slots, experts, tile) in [(1, 128, 32), (4096, 128, 32), (512, 128, 8), (64, 1, 32)] {
+            for uneven in [1, 3, 7, slots] {
+                let (mut slot, mut number) = (0_usize, 0);
+                for expert in 0..=experts {
+                    let first = slot / tile + expert;
+                    assert!(first >= number, "{slots} slots, {experts} experts, tiles of {tile}");
+                    let count =
+                        ((expert + 1) * uneven % (2 * slots / (experts + 1) + 2)).min(slots - slot);
+                    (slot, number) = (slot + count, first + count.div_ceil(tile));
+                }
+                assert!(number <= most_slot_tiles(slots, experts, tile), "{slots} slots");
+            }
         }
     }
 }

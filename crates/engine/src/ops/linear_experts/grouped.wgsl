@@ -23,10 +23,15 @@ var<workgroup> sh_slots: array<u32, COLUMNS>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    if lane == 0u {
-        sh_tile = find_tile(grid_index(group));
+    let number = grid_index(group);
+    if number / p.tiles >= first_tile(p.experts + 1u, p.slots) {
+        return;
     }
-    // One lane looks, so that compilers know that all agree.
+    // The expert that a tile belongs to finds itself.
+    for (var expert = lane; expert <= p.experts; expert += WG) {
+        find_tile(expert, number);
+    }
+    // All read one memory, so that compilers know that they agree.
     let tile = workgroupUniformLoad(&sh_tile);
     if tile.count == 0u {
         return;
@@ -48,25 +53,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     make_tile(tile, lane);
 }
 
-// The tile with this number. It has no slots behind the last one, and where the slab has nothing of it; tokens that are not live
-// belong to the first slab.
-fn find_tile(number: u32) -> Tile {
-    let first_row = number % p.tiles * ROWS;
-    var left = number / p.tiles;
-    for (var expert = 0u; expert <= p.experts; expert++) {
-        let first = offsets[expert];
-        let count = offsets[expert + 1u] - first;
-        let tiles = (count + COLUMNS - 1u) / COLUMNS;
-        if left < tiles {
-            let skipped = left * COLUMNS;
-            let start = expert * p.expert_rows + first_row;
-            let end = start + min(ROWS, p.expert_rows - first_row);
-            let ours = select(meets_slab(start, end), p.slab_first == 0u, expert == p.experts);
-            return Tile(expert, first_row, first + skipped, select(0u, min(count - skipped, COLUMNS), ours));
-        }
-        left -= tiles;
+// An expert's first tile of slots, where its slots begin at `slot`: experts before have one for each part of their slots that is not full.
+fn first_tile(expert: u32, slot: u32) -> u32 {
+    return slot / COLUMNS + expert;
+}
+
+// The tile with this number, if it is one of the expert's. It has no slots behind the expert's last one, and where the slab has nothing of
+// it; tokens that are not live belong to the first slab.
+fn find_tile(expert: u32, number: u32) {
+    let first = offsets[expert];
+    let end = offsets[expert + 1u];
+    let tile = number / p.tiles;
+    let before = first_tile(expert, first);
+    if tile < before || tile >= first_tile(expert + 1u, end) {
+        return;
     }
-    return Tile(0u, 0u, 0u, 0u);
+    let first_row = number % p.tiles * ROWS;
+    let start = expert * p.expert_rows + first_row;
+    let ours = select(
+        meets_slab(start, start + min(ROWS, p.expert_rows - first_row)),
+        p.slab_first == 0u,
+        expert == p.experts,
+    );
+    let slot = min(first + (tile - before) * COLUMNS, end);
+    sh_tile = Tile(expert, first_row, slot, select(0u, min(end - slot, COLUMNS), ours));
 }
 
 fn row_units_at(tile: Tile, row: u32) -> u32 {

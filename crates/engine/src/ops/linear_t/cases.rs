@@ -30,7 +30,9 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(product(dtype, t, rows, width).given("w", bits));
     }
     // Enough of both for every size of a tile by matrix units.
-    for (t, rows, width) in [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288)] {
+    for (t, rows, width) in
+        [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288), (129, 33, 16_384)]
+    {
         cases.push(product(DType::Q8_0, t, rows, width));
     }
     // Workgroups share a tile.

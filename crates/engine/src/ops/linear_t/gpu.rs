@@ -27,7 +27,8 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
     if slabs.rows.len() == 1 && t >= LEAST_MATRIX {
         // A tile's rows are numbers of the weight's rows here.
-        let tile = Tile::new(t, slabs.row_units() * 32, call.facts);
+        let sharing = |groups| stretches(groups, call.input(1).shape.rows(), LEAST_STRETCH);
+        let tile = Tile::shared(t, slabs.row_units() * 32, sharing, call.facts);
         if let Some(launches) = by_matrix_units(call, &slabs, tile) {
             return launches;
         }
@@ -44,7 +45,7 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
     // The first scratch memory holds what was prepared.
     let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
     let product = tile
-        .launch_turned(&MATRIX)?
+        .launch_turned(&MATRIX, (slabs.dtype, groups * shared))?
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
         .constant("STRETCHES", shared as u32)

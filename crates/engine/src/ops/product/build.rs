@@ -3,7 +3,7 @@
 use super::{Begin, End, Experts, Low, Product, Taken};
 use crate::{
     graph::{Graph, Value},
-    ops::{AddNorm, Branch, Routes},
+    ops::{Branch, Routes},
 };
 
 /// What a product takes.
@@ -88,6 +88,13 @@ impl Graph {
         self.any_product(start, weight, (None, factors), finish)
     }
 
+    /// The product of rows `[t, k]` with the weight `[r, k]`, and beside it with the first factor of an adapter: `[t, r + rank]`.
+    pub fn product_beside(&mut self, x: Value, weight: Value, a: Value) -> Value {
+        let (begin, taken) = (Begin::Plain, Taken::All);
+        let op = Product { begin, taken, end: End::Plain, low: Low::Beside };
+        self.apply(op, &[x, weight, a])
+    }
+
     /// The product of what `start` makes with the weights `[experts, r, k]` of each token's experts, finished: `[t, k, r]`, or
     /// `[t, r]` where they are summed. `(h1, y)` as for [`Self::product`].
     pub fn product_of_experts(
@@ -111,9 +118,7 @@ impl Graph {
             Start::Rows(x) => (Begin::Plain, vec![*x]),
             Start::Norm { h, weight, eps } => (Begin::Norm { eps: *eps }, vec![*h, *weight]),
             Start::Branch { branch, next, eps } => {
-                let (scaled, following) = (branch.scale.is_some(), next.is_some());
-                let op = AddNorm { eps: *eps, scaled, next: following };
-                (Begin::Added(op), branch.inputs().into_iter().chain(*next).collect())
+                (Begin::Added(branch.op(next.is_some(), *eps)), branch.inputs(*next))
             }
         };
         inputs.push(weight);
@@ -153,10 +158,5 @@ impl Graph {
     /// `gelu(x · weight) ⊙ long[:, slice]`: the gate of a layer's own inputs.
     pub fn linear_gelu_mul(&mut self, x: Value, weight: Value, long: Value, slice: usize) -> Value {
         self.product(&Start::Rows(x), weight, &Finish::GeluMul { long, slice }).1
-    }
-
-    /// `rms(h) ⊙ norm` times the weight.
-    pub fn norm_linear(&mut self, h: Value, norm: Value, eps: f32, weight: Value) -> Value {
-        self.product(&Start::Norm { h, weight: norm, eps }, weight, &Finish::Plain).1
     }
 }

@@ -17,7 +17,15 @@ const EPS: f32 = 1e-6;
 enum Front {
     Rows,
     Norm,
-    Branch { scaled: bool, next: bool },
+    Branch {
+        scaled: bool,
+        next: bool,
+    },
+    /// An adapter of this rank adds to the branch.
+    Low {
+        rank: usize,
+        next: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,7 +117,7 @@ fn chain(inner: usize) -> Case {
             let norm = Type::weight(DType::F32, [WIDTH]);
             let weight = g.weight(format!("post{i}"), norm.clone());
             let next = Some(g.weight(format!("next{i}"), norm));
-            let branch = Branch { residual: h, branch: a, weight, scale: None };
+            let branch = Branch { residual: h, branch: a, weight, scale: None, low: None };
             let half = |name: &str| Member::new(format!("{name}{i}"), inner);
             let gate_up = g.weight_rows(&[half("gate"), half("up")], DType::Q4_K, WIDTH);
             let start = Start::Branch { branch, next, eps: EPS };
@@ -171,6 +179,18 @@ fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {
                 branch: g.input("a", rows),
                 weight: norm(g, "post"),
                 scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
+                low: None,
+            },
+            next: next.then(|| norm(g, "next")),
+            eps: EPS,
+        },
+        Front::Low { rank, next } => Start::Branch {
+            branch: Branch {
+                residual: g.input("h", rows),
+                branch: g.input("a", Type::f32([t, width + rank])),
+                weight: norm(g, "post"),
+                scale: Some(g.weight("s", Type::weight(DType::F32, [1]))),
+                low: Some(g.weight("branch_b", Type::weight(DType::F16, [rank, width]))),
             },
             next: next.then(|| norm(g, "next")),
             eps: EPS,

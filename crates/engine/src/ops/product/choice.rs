@@ -2,21 +2,25 @@
 
 use crate::{gpu::DeviceFacts, ops::linear::Team};
 
-/// Rows a team may make, best first: each more shares what is read of x, which is several times the bytes of the weights.
-const TEAM_ROWS: [usize; 3] = [4, 2, 1];
+/// Rows a team makes together where there are many; they share what is read of x, but more of them make a longer kernel, and most
+/// launches are so short that fetching its instructions counts.
+const TEAM_ROWS: usize = 2;
+/// The same where pieces are pairs of units.
+const PAIR_ROWS: usize = 4;
+/// Where teams are split, so many times the lanes of a busy device: each then waits for memory less often.
+const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
 const MAKES_X: usize = 4;
-/// Lanes of a workgroup whose x lies in its memory.
+/// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
+/// Groups of four numbers that a lane makes of x, at most, where there may be more lanes.
+const QUADS_EACH: usize = 2;
 /// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
 const MANY_LANES: usize = 1024;
 /// The same where pieces are pairs of units, which take more registers than so many lanes would leave.
 const MANY_PAIR_LANES: usize = 512;
 /// Workgroups whose x lies in their memory have at most this many times the lanes of a busy device; then they take turns.
 const SHARED_TIMES: usize = 2;
-
-/// Pieces that a lane asks for at once.
-const MOST_AHEAD: usize = 3;
 
 /// How the rows of a slab are dealt out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,16 +87,6 @@ impl Cut {
         }
     }
 
-    /// How many of a row's pieces a lane takes in a turn: all of them, if they are few and as many for each lane.
-    pub(super) fn ahead(&self, pieces: usize) -> usize {
-        let each = pieces / self.team.size();
-        let alike = pieces.is_multiple_of(self.team.size()) && (1..=MOST_AHEAD).contains(&each);
-        // Where workgroups take turns, or a piece is many floats or a pair, registers are scarcer than time.
-        let roomy =
-            matches!(self.column, Column::Direct | Column::Packed) && self.turns == self.groups;
-        if alike && roomy { each } else { 1 }
-    }
-
     /// Workgroup memory it takes.
     pub(super) fn shared_bytes(&self, row_units: usize) -> usize {
         match self.column {
@@ -110,49 +104,62 @@ impl Cut {
         // Taking pairs makes teams smaller, so it takes more rows.
         let pairs = column == Column::Packed && wants.pairs && wants.row_units.is_multiple_of(2);
         let pairs = pairs.then(|| Self::busy(wants, Column::Pairs, facts)).flatten();
-        pairs.filter(|cut| cut.rows == TEAM_ROWS[0]).or_else(|| Self::busy(wants, column, facts))
+        pairs.or_else(|| Self::busy(wants, column, facts))
     }
 
-    /// As many rows a team as keep the device busy.
+    /// Several rows a team, if that keeps the device busy.
     fn busy(wants: &Wants, column: Column, facts: &DeviceFacts) -> Option<Self> {
         let team = Team::new(wants.rows, wants.row_units / column.piece_units(), 0, facts);
-        let busy = |rows: &usize| {
-            *rows > 1
-                && rows.is_multiple_of(wants.rows_each)
-                && wants.rows / rows * team.size() >= facts.busy_lanes as usize
-        };
-        let rows = TEAM_ROWS.into_iter().find(busy)?;
+        let rows = if column == Column::Pairs { PAIR_ROWS } else { TEAM_ROWS };
+        if wants.rows / rows * team.size() < facts.busy_lanes as usize {
+            return None;
+        }
         let most = facts.busy_lanes as usize * SHARED_TIMES;
         let cut = |lanes: usize| {
             let lanes = team.most(lanes);
             let turns = wants.rows.div_ceil(lanes / team.size() * rows);
-            Self { team, rows, lanes, column, turns, groups: turns.min((most / lanes).max(1)) }
+            // As many turns for each of them.
+            let each = turns.div_ceil((most / lanes).max(1));
+            Self { team, rows, lanes, column, turns, groups: turns.div_ceil(each) }
         };
         let many = if column == Column::Pairs { MANY_PAIR_LANES } else { MANY_LANES };
         let wide = many <= facts.invocations as usize
             && shared_bytes(wants.row_units, many) <= facts.workgroup_bytes as usize;
-        let wide = wide.then(|| cut(many)).filter(|cut| cut.turns >= 2 * cut.groups);
-        Some(wide.unwrap_or_else(|| cut(SHARED_LANES)))
+        let wide = wide.then(|| cut(many)).filter(|cut| cut.turns >= 2 * most / many);
+        Some(wide.unwrap_or_else(|| cut(making(wants, facts))))
     }
 
     /// Few rows: teams are split until the device is busy.
     fn few(wants: &Wants, facts: &DeviceFacts) -> Self {
-        let busy = facts.busy_lanes as usize / if wants.makes_x { MAKES_X } else { 1 };
-        let cut = |rows: usize| {
-            (Team::new(wants.rows.div_ceil(rows), wants.row_units, busy, facts), rows)
+        let busy = match wants.makes_x {
+            true => facts.busy_lanes as usize / MAKES_X,
+            false => facts.busy_lanes as usize * SPLIT_TIMES,
         };
-        let enough =
-            |(team, rows): &(Team, usize)| wants.rows.div_ceil(*rows) * team.size() >= busy;
-        let whole = |rows: &usize| rows.is_multiple_of(wants.rows_each);
-        let mut cuts = TEAM_ROWS.into_iter().filter(whole).map(cut);
-        let (team, rows) = cuts.find(enough).unwrap_or(cut(wants.rows_each));
+        // Sharing x pays where so many rows would keep the device busy that teams need not be split.
+        let whole = Team::new(wants.rows, wants.row_units, 0, facts).size();
+        let many = !wants.makes_x && wants.rows / TEAM_ROWS * whole >= busy;
+        let rows = if many { TEAM_ROWS } else { wants.rows_each };
+        let team = Team::new(wants.rows.div_ceil(rows), wants.row_units, busy, facts);
         let (lanes, column) = match wants.makes_x {
-            true => (team.most(SHARED_LANES), Column::Floats),
+            true => (team.most(making(wants, facts)), Column::Floats),
             false => (team.group(), Column::Direct),
         };
         let turns = wants.rows.div_ceil(lanes / team.size() * rows);
         Self { team, rows, lanes, column, turns, groups: turns }
     }
+}
+
+/// Lanes of a workgroup that takes a share of the rows behind x.
+fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
+    let fits = |lanes: usize| {
+        lanes <= facts.invocations as usize
+            && shared_bytes(wants.row_units, lanes) <= facts.workgroup_bytes as usize
+    };
+    let mut lanes = SHARED_LANES;
+    while wants.makes_x && wants.row_units * 8 > lanes * QUADS_EACH && fits(2 * lanes) {
+        lanes *= 2;
+    }
+    lanes
 }
 
 /// Workgroup memory for x, what is known of its units, and what teams sum through.
@@ -177,21 +184,23 @@ mod tests {
         let (direct, floats, packed) = (Column::Direct, Column::Floats, Column::Packed);
         for (rows, row_units, [rows_each, makes_x], facts, cut) in [
             // E2B's products: head, gate and up, a product like them, down, query.
-            (262_144, 48, [1, 0], &large, (16, 1, 4, 1024, packed, 1024, 128)),
-            (262_144, 48, [1, 0], &wide32, (16, 1, 4, 256, floats, 4096, 512)),
-            (24_576, 48, [2, 1], &large, (16, 1, 4, 256, packed, 384, 384)),
+            (262_144, 48, [1, 0], &large, (16, 1, 2, 1024, packed, 2048, 128)),
+            (262_144, 48, [1, 0], &wide32, (16, 1, 2, 256, floats, 8192, 512)),
+            (24_576, 48, [2, 1], &large, (16, 1, 2, 256, packed, 768, 384)),
             (12_288, 48, [2, 1], &large, (16, 1, 2, 256, packed, 384, 384)),
             (12_288, 48, [1, 0], &large, (16, 1, 2, 256, packed, 384, 384)),
-            (6144, 48, [1, 0], &large, (16, 3, 4, 192, direct, 384, 384)),
-            (1536, 384, [1, 0], &large, (32, 6, 4, 192, direct, 384, 384)),
+            (6144, 48, [1, 0], &large, (16, 3, 1, 192, direct, 1536, 1536)),
+            (1536, 384, [1, 0], &large, (32, 3, 1, 192, direct, 768, 768)),
             (2048, 48, [1, 0], &large, (16, 3, 1, 192, direct, 512, 512)),
-            (2048, 64, [1, 0], &wide8, (8, 8, 2, 64, direct, 1024, 1024)),
+            (2048, 64, [1, 0], &wide8, (8, 8, 1, 64, direct, 2048, 2048)),
             // Behind norms: query, key and value; the gate of a layer's own inputs.
-            (2560, 48, [1, 1], &large, (16, 3, 4, 192, floats, 160, 160)),
+            (2560, 48, [1, 1], &large, (16, 1, 1, 256, floats, 160, 160)),
             (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
-            (2560, 48, [1, 1], &floor, (16, 3, 4, 192, floats, 160, 160)),
+            (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
+            // The same of 26B-A4B, whose rows are longer.
+            (8192, 88, [1, 1], &large, (32, 1, 2, 512, packed, 256, 256)),
             // Wider than the memory of a workgroup.
-            (262_144, 160, [1, 0], &wide32, (32, 1, 4, 64, direct, 32_768, 32_768)),
+            (262_144, 160, [1, 0], &wide32, (32, 1, 2, 64, direct, 65_536, 65_536)),
             // No more lanes than units.
             (3, 1, [1, 0], &floor, (1, 1, 1, 64, direct, 1, 1)),
         ] {
@@ -232,23 +241,6 @@ mod tests {
             let made = Cut::new(&wants, facts)
                 .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");
-        }
-    }
-
-    #[test]
-    fn lanes_ask_ahead_where_all_have_as_many_pieces() {
-        let team = |lanes, split| Team { lanes, split };
-        for (team, column, turns, pieces, ahead) in [
-            (team(32, 6), Column::Direct, 1, 384, 2),
-            (team(16, 1), Column::Packed, 1, 48, 3),
-            (team(16, 1), Column::Packed, 8, 48, 1),
-            (team(8, 1), Column::Pairs, 1, 24, 1),
-            (team(32, 6), Column::Direct, 1, 200, 1),
-            (team(16, 3), Column::Direct, 1, 48, 1),
-            (team(16, 1), Column::Floats, 1, 48, 1),
-        ] {
-            let cut = Cut { team, rows: 4, lanes: 64, column, turns, groups: 1 };
-            assert_eq!(cut.ahead(pieces), ahead, "{team:?} {pieces}");
         }
     }
 

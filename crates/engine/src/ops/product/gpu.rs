@@ -5,10 +5,10 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
-    low::Added,
+    low::{Added, Low, OfBranch},
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
     ops::{
         linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, quant},
@@ -46,6 +46,7 @@ struct Params {
     y_width: u32,
     long_width: u32,
     chosen: u32,
+    branch_stride: u32,
 }
 
 /// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
@@ -60,10 +61,12 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
         return None;
     }
     let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
-    if op.taken != Taken::All && !whole {
+    let branch = OfBranch::new(&op.begin, call)?;
+    if (op.taken != Taken::All && !whole) || (branch.is_some() && op.low != Low::None) {
         return None;
     }
-    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, &added), slab)).collect()
+    let low = (&added, branch.as_ref());
+    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, low), (&slabs, slab))).collect()
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -111,11 +114,10 @@ impl Met {
 fn launch(
     op: &Product,
     call: &GpuCall<'_>,
-    (met, added): (&Met, &Added),
-    slab: usize,
+    (met, (added, branch)): (&Met, (&Added, Option<&OfBranch>)),
+    (slabs, slab): (&Slabs, usize),
 ) -> Option<Dispatch> {
-    let at = op.weight_input();
-    let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
+    let weight = &call.input(op.weight_input()).shape;
     let rows = met.rows.unwrap_or(slabs.rows[slab].len());
     let rows_each = if op.end == End::Geglu { 2 } else { 1 };
     let wants = Wants {
@@ -160,6 +162,7 @@ fn launch(
         y_width: word(met.rows.unwrap_or(weight.rows()) / rows_each),
         long_width: word(long_width(op, call)),
         chosen: word(met.chosen),
+        branch_stride: word(branch.map_or(0, |branch| branch.stride)),
     };
     let dispatch = Dispatch::new(&VECTOR)
         .part(&WEIGHTS)
@@ -172,9 +175,8 @@ fn launch(
         .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
         .constant("TOKENS", met.tokens as u32)
-        .constant("AHEAD", cut.ahead(row_pieces * met.times) as u32)
         .params(&params)
-        .grid_over(cut.groups * met.tokens);
+        .grid_over(cut.groups * met.tokens + added.groups());
     let dispatch = match op.taken {
         Taken::All => dispatch.part(part!("taken", "all")),
         Taken::Experts(experts) if experts.summed => {
@@ -183,7 +185,13 @@ fn launch(
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
     let dispatch = composed(op, &cut, wants.row_units, dispatch);
-    let dispatch = added.composed(bound(op, slab, call, dispatch));
+    let dispatch = bound(op, slab, call, dispatch);
+    let dispatch = match (branch, &op.begin) {
+        (Some(branch), _) => branch.composed(dispatch, None)?,
+        (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
+        (None, _) => dispatch,
+    };
+    let dispatch = added.composed(dispatch);
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
 }
 
@@ -191,14 +199,14 @@ fn launch(
 fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
     match op.end {
         End::GeluMul { .. } => call.input(op.weight_input() + 1).shape.width(),
-        End::Plain | End::Kept | End::Geglu => 0,
+        End::Plain | End::Geglu => 0,
     }
 }
 
 /// With the parts of begin and end.
 fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Dispatch {
     let dispatch = match op.end {
-        End::Plain | End::Kept => dispatch.part(part!("finish", "plain")),
+        End::Plain => dispatch.part(part!("finish", "plain")),
         End::Geglu => dispatch.part(part!("finish", "geglu")).part(&ACTIVATION),
         End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
     };
@@ -212,13 +220,8 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
             return dispatch.part(part!("begin", "direct"));
         }
         Begin::Plain => dispatch.part(part!("begin", "staged")),
-        Begin::Norm { .. } => keeping(dispatch, op, part!("keep_at", "6"))
-            .part(part!("begin", "normed"))
-            .part(next(true)),
-        Begin::Added(add) => {
-            let dispatch = keeping(dispatch, op, part!("keep_at", "10"));
-            dispatch.part(part!("begin", "added")).part(next(add.next))
-        }
+        Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
+        Begin::Added(add) => dispatch.part(part!("begin", "added")).part(next(add.next)),
     };
     let dispatch = match cut.column {
         Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
@@ -233,19 +236,9 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
         .constant("QUADS", row_units as u32 * 8)
 }
 
-/// With the part that keeps what the begin makes, or does not.
-fn keeping(dispatch: Dispatch, op: &Product, place: &'static Part) -> Dispatch {
-    match op.end {
-        End::Kept => dispatch.part(part!("keep", "kept")).part(place),
-        _ => dispatch.part(part!("keep", "none")),
-    }
-}
-
 /// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.
 fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> Dispatch {
-    let h1 = usize::from(matches!(op.begin, Begin::Added(_)));
-    let keeps = op.end == End::Kept;
-    let y = h1 + usize::from(keeps);
+    let y = usize::from(matches!(op.begin, Begin::Added(_)));
     let mut dispatch = dispatch
         .read(Place::Slab(op.weight_input(), slab))
         .read(Place::Input(0))
@@ -267,7 +260,7 @@ fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> D
             .read(Place::Input(add.scale_input().unwrap_or(2)))
             .write(Place::Output(0));
     }
-    if keeps { dispatch.write(Place::Output(h1)) } else { dispatch }
+    dispatch
 }
 
 /// Which input the fourth binding is, if there is one. `None` if there would be two (eight bindings are all that every device has), or

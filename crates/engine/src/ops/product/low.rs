@@ -2,17 +2,18 @@
 
 use rullama_gguf::DType;
 
-use super::{Begin, End, Product, Taken};
+use super::{Begin, Product, Taken, thin::Thin};
 use crate::{
     gpu::{Dispatch, GpuCall, Part, Place},
     graph::{Element, Graph, Value},
+    ops::AddNorm,
 };
 
 static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!("low/rows.wgsl") };
 
 /// Bytes of `A` that a workgroup reads for itself, at most: beyond, a launch of its own costs less. Hundreds of workgroups read it: with
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
-const OWN_BYTES: usize = 24 << 10;
+pub const OWN_BYTES: usize = 24 << 10;
 
 /// Buffers of a launch behind residual and norms.
 const ADDED_BINDINGS: usize = 8;
@@ -26,12 +27,18 @@ pub enum Low {
     Own,
     /// `B z`, of `z` `[t, r]` and the weight `B`.
     Given,
+    /// Nothing; but `A x` lies behind each row, of the weight `A`: `B` is added by what takes the rows.
+    Beside,
 }
 
 impl Low {
     /// How many inputs it has; they are the last.
     pub(super) fn inputs(self) -> usize {
-        if self == Self::None { 0 } else { 2 }
+        match self {
+            Self::None => 0,
+            Self::Beside => 1,
+            Self::Own | Self::Given => 2,
+        }
     }
 
     /// The rows `y` made of `x` with what is added.
@@ -41,6 +48,10 @@ impl Low {
             Self::None => return y,
             Self::Own => graph.linear(x, *first),
             Self::Given => *first,
+            Self::Beside => {
+                let z = graph.linear(x, *b);
+                return graph.join_columns(&[y, z]);
+            }
         };
         let more = graph.linear(z, *b);
         graph.add(y, more)
@@ -55,22 +66,22 @@ impl Product {
         let (begin, [weight, long @ .., a, b]) = inputs.split_at(at) else {
             unreachable!("a product with an adapter has its factors")
         };
-        let end = match &self.begin {
-            Begin::Norm { .. } => End::Kept,
-            Begin::Added(op) if op.next && most > ADDED_BINDINGS => End::Kept,
-            _ => End::Plain,
+        let keeps = match &self.begin {
+            Begin::Plain => false,
+            Begin::Norm { .. } => true,
+            Begin::Added(op) => op.next && most > ADDED_BINDINGS + usize::from(op.low),
         };
-        let thin = Self { begin: self.begin.clone(), taken: Taken::All, end, low: Low::None };
+        let thin = Thin { begin: self.begin.clone(), keeps };
         let made = graph.apply_all(thin, &[begin, &[*a]].concat());
         let z = made[made.len() - 1];
         let h1 = matches!(self.begin, Begin::Added(_)).then(|| made[0]);
-        let (begin, mut inputs) = match (&self.begin, end) {
-            (_, End::Kept) => (Begin::Plain, vec![made[made.len() - 2]]),
-            (Begin::Added(op), _) => match op.next_input() {
+        let (begin, mut inputs) = match &self.begin {
+            _ if keeps => (Begin::Plain, vec![made[made.len() - 2]]),
+            Begin::Added(op) => match op.next_input() {
                 Some(next) => (Begin::Norm { eps: op.eps }, vec![made[0], begin[next]]),
                 None => (Begin::Plain, vec![made[0]]),
             },
-            (same, _) => (same.clone(), begin.to_vec()),
+            same => (same.clone(), begin.to_vec()),
         };
         inputs.push(*weight);
         inputs.extend(long);
@@ -101,6 +112,9 @@ impl Added {
             let (dtype, rank) = (DType::F32, 0);
             return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first });
         }
+        if op.low == Low::Beside {
+            return Self::beside(op, call, first);
+        }
         let (b, rank) = (call.slabs(first + 1), call.input(first + 1).shape.width());
         let known = matches!(b.dtype, DType::F16 | DType::F32);
         let stride = b.row_blocks / 4;
@@ -116,9 +130,28 @@ impl Added {
         })
     }
 
+    fn beside(op: &Product, call: &GpuCall<'_>, first: usize) -> Option<Self> {
+        let (a, rank) = (call.slabs(first), call.input(first).shape.rows());
+        let one = call.slabs(op.weight_input()).rows.len() == 1 && a.rows.len() == 1;
+        let known = matches!(a.dtype, DType::F16 | DType::F32);
+        let x = &call.input(0).shape;
+        let fits = one && known && x.rows() == 1 && x.width().is_multiple_of(32);
+        let (dtype, stride) = (a.dtype, a.row_blocks / 4);
+        fits.then_some(Self { low: op.low, dtype, rank, quads: rank, stride, first })
+    }
+
     /// Bytes of workgroup memory, for so many lanes.
     pub(super) fn shared_bytes(&self, lanes: usize) -> usize {
-        if self.low == Low::Own { lanes * 16 + self.rank * 4 } else { 0 }
+        match self.low {
+            Low::None | Low::Given => 0,
+            Low::Own => lanes * 16 + self.rank * 4,
+            Low::Beside => lanes * 4,
+        }
+    }
+
+    /// Workgroups besides those of the product.
+    pub(super) fn groups(&self) -> usize {
+        if self.low == Low::Beside { self.rank } else { 0 }
     }
 
     /// Whether the lanes of a workgroup are enough for it.
@@ -132,6 +165,11 @@ impl Added {
             Low::None => return dispatch.part(part!("low", "none")),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
+            Low::Beside => {
+                let dispatch = dispatch.part(part!("low", "beside")).part(factor(self.dtype));
+                assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
+                return dispatch.read(Place::Slab(self.first, 0));
+            }
         };
         let spot = match dispatch.bindings.len() {
             3 => part!("spot", "5"),
@@ -141,16 +179,59 @@ impl Added {
                 part!("spot", "10")
             }
         };
-        let factor = match self.dtype {
-            DType::F16 => part!("factor", "f16"),
-            _ => part!("factor", "f32"),
-        };
         let first = match self.low {
             Low::Own => Place::Slab(self.first, 0),
             _ => Place::Input(self.first),
         };
         let last = Place::Slab(self.first + 1, 0);
-        dispatch.part(&ROWS).part(factor).part(spot).read(first).read(last)
+        dispatch.part(&ROWS).part(factor(self.dtype)).part(spot).read(first).read(last)
+    }
+}
+
+/// How four numbers of a factor are read.
+fn factor(dtype: DType) -> &'static Part {
+    match dtype {
+        DType::F16 => part!("factor", "f16"),
+        _ => part!("factor", "f32"),
+    }
+}
+
+/// What an adapter adds to the branch in front of a product, where it adds something.
+pub(super) struct OfBranch {
+    dtype: DType,
+    rank: usize,
+    /// Quads of a row of `B`, turned, in memory.
+    pub(super) stride: usize,
+    input: usize,
+}
+
+impl OfBranch {
+    /// `None` if no kernel has it.
+    pub(super) fn new(begin: &Begin, call: &GpuCall<'_>) -> Option<Option<Self>> {
+        let Begin::Added(AddNorm { low: true, .. }) = begin else { return Some(None) };
+        let input = begin.inputs() - 1;
+        let (b, rank) = (call.slabs(input), call.input(input).shape.rows());
+        let known = matches!(b.dtype, DType::F16 | DType::F32) && b.rows.len() == 1;
+        let fits = known && rank.is_multiple_of(4) && call.input(0).shape.rows() == 1;
+        fits.then_some(Some(Self { dtype: b.dtype, rank, stride: b.row_blocks / 4, input }))
+    }
+
+    /// With its parts and binding; kernels that have factors besides name their type themselves.
+    pub(super) fn composed(&self, dispatch: Dispatch, besides: Option<DType>) -> Option<Dispatch> {
+        let spot = match dispatch.bindings.len() {
+            7 => part!("branch_spot", "9"),
+            8 => part!("branch_spot", "10"),
+            9 => part!("branch_spot", "11"),
+            _ => return None,
+        };
+        let dispatch = match besides {
+            None => dispatch.part(factor(self.dtype)),
+            Some(dtype) if dtype == self.dtype => dispatch,
+            Some(_) => return None,
+        };
+        let dispatch = dispatch.part(part!("branch", "low")).part(spot);
+        let dispatch = dispatch.constant("BRANCH_RANK", self.rank as u32);
+        Some(dispatch.read(Place::Slab(self.input, 0)))
     }
 }
 

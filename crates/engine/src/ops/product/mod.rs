@@ -20,10 +20,11 @@ mod choice;
 mod gpu;
 mod low;
 mod taken;
+mod thin;
 
 pub use build::{Factors, Finish, Mixture, Start};
 pub(crate) use gpu::vector;
-pub use low::Low;
+pub use low::{Low, OWN_BYTES};
 pub use taken::{Experts, Taken};
 
 use crate::{
@@ -34,7 +35,7 @@ use crate::{
 };
 
 /// A product. Inputs: those of its begin, the weight, what tells which of its rows are taken, those of its end, those of what is
-/// added. Results: `h1` where the begin makes it, `x` where the end keeps it, then `y`.
+/// added. Results: `h1` where the begin makes it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product {
     /// What makes the rows it takes.
@@ -66,8 +67,6 @@ pub enum Begin {
 pub enum End {
     /// `y`
     Plain,
-    /// `y`, and `x` as the begin made it, for products that follow
-    Kept,
     /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second
     Geglu,
     /// `gelu(y) ⊙ long[:, slice]`, of `long`
@@ -83,7 +82,19 @@ impl Begin {
         match self {
             Self::Plain => 1,
             Self::Norm { .. } => 2,
-            Self::Added(op) => 3 + usize::from(op.scaled) + usize::from(op.next),
+            Self::Added(op) => op.inputs(),
+        }
+    }
+
+    /// What it makes of its inputs: `h1`, where it does, and `x`.
+    fn rows(&self, graph: &mut Graph, inputs: &[Value]) -> (Option<Value>, Value) {
+        match self {
+            Self::Plain => (None, inputs[0]),
+            Self::Norm { eps } => (None, graph.rms_norm(inputs[0], Some(inputs[1]), *eps)),
+            Self::Added(op) => {
+                let made = graph.apply_all(op.clone(), &inputs[..self.inputs()]);
+                (Some(made[0]), made[made.len() - 1])
+            }
         }
     }
 }
@@ -97,14 +108,7 @@ impl Product {
     /// The operations this one stands for.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let at = self.weight_input();
-        let (h1, x) = match &self.begin {
-            Begin::Plain => (None, inputs[0]),
-            Begin::Norm { eps } => (None, graph.rms_norm(inputs[0], Some(inputs[1]), *eps)),
-            Begin::Added(op) => {
-                let made = graph.apply_all(op.clone(), &inputs[..at]);
-                (Some(made[0]), made[made.len() - 1])
-            }
-        };
+        let (h1, x) = self.begin.rows(graph, inputs);
         let end = at + 1 + self.taken.inputs();
         let (taken, end) = (&inputs[at + 1..end], inputs.get(end));
         let y = match &self.taken {
@@ -115,14 +119,13 @@ impl Product {
         let y = match (self.end, end) {
             (End::Geglu, _) => graph.geglu_halves(y),
             (End::GeluMul { slice }, Some(long)) => graph.gelu_mul_slice(y, *long, slice),
-            (End::Plain | End::Kept | End::GeluMul { .. }, _) => y,
+            (End::Plain | End::GeluMul { .. }, _) => y,
         };
         let y = match self.taken.shares(taken) {
             Some(shares) => graph.experts_combine(y, shares),
             None => y,
         };
-        let kept = (self.end == End::Kept).then_some(x);
-        h1.into_iter().chain(kept).chain([y]).collect()
+        h1.into_iter().chain([y]).collect()
     }
 }
 
@@ -132,15 +135,7 @@ impl Op for Product {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        // The operations it stands for know what fits.
-        let mut graph = Graph::new();
-        let values: Vec<Value> = inputs
-            .iter()
-            .enumerate()
-            .map(|(i, ty)| graph.input(i.to_string(), (*ty).clone()))
-            .collect();
-        let results = self.unfused(&mut graph, &values);
-        results.iter().map(|value| graph.ty(*value).clone()).collect()
+        fused::infer(inputs, &|graph, inputs| self.unfused(graph, inputs))
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {

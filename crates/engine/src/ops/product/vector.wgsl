@@ -14,8 +14,6 @@
 override TOKENS: u32 = 1u;
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
-// Pieces a lane asks for before it uses the first: compilers do not take loops apart that are bounded, and each turn waits for memory.
-override AHEAD: u32 = 1u;
 
 // A piece is what a lane takes of a row at a time: a unit, or two of them.
 struct Params {
@@ -41,7 +39,7 @@ struct Params {
     expert_rows: u32,
     part_rows: u32,
     band_rows: u32,
-    // Of what is added: quads of the inner size, and of a row of B in memory.
+    // Of what is added: quads of the inner size, and of a row of B in memory; of what is made beside: rows of A, and quads of a row.
     low_quads: u32,
     low_stride: u32,
     // Of several tokens: columns of x of each, numbers of the result and of the longer row, experts.
@@ -49,6 +47,8 @@ struct Params {
     y_width: u32,
     long_width: u32,
     chosen: u32,
+    // Quads of a row of B in memory, where an adapter adds to the branch in front.
+    branch_stride: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -68,6 +68,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             return;
         }
     }
+    if first_turn >= p.groups {
+        low_beside(first_turn - p.groups, lane);
+        return;
+    }
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
     for (var turn = first_turn; turn < p.turns; turn += p.groups) {
@@ -76,14 +80,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
         let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
         var sums = low_sums(rows, lane);
-        for (var piece = lane.index; piece < p.pieces; piece += lanes * AHEAD) {
+        for (var piece = lane.index; piece < p.pieces; piece += lanes) {
             sums += sums_of(starts, piece);
-            if AHEAD > 1u {
-                sums += sums_of(starts, piece + lanes);
-            }
-            if AHEAD > 2u {
-                sums += sums_of(starts, piece + 2u * lanes);
-            }
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {

@@ -1,8 +1,10 @@
 //! Which tiles, by shapes and facts alone. The constants were measured on one large device.
 
+use rullama_gguf::DType;
+
 use crate::{
     gpu::{DeviceFacts, MatrixUnits, Part},
-    ops::parts,
+    ops::parts::{self, is_packed},
 };
 
 /// Rows of a plain tile, and columns it may have, best first.
@@ -13,6 +15,10 @@ const BUSY_PLAIN: usize = 256;
 /// The same for matrix units, whose large tiles are worth more.
 const BUSY_MATRIX: usize = 96;
 
+/// Workgroups of large tiles from which two at a time on a processor are worth more than longer rows. Weights that are no packed
+/// bytes are brought too slowly by half of the lanes.
+const MANY_LARGE: usize = 256;
+
 /// What makes a tile, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tile {
@@ -22,7 +28,7 @@ pub(crate) enum Tile {
         columns: usize,
     },
     /// Matrix units.
-    Matrix(Cut),
+    Matrix(Cut, MatrixUnits),
 }
 
 /// A size that matrix units have a part for.
@@ -30,6 +36,8 @@ pub(crate) enum Tile {
 pub(crate) enum Cut {
     /// 128 rows by 128 columns.
     Large,
+    /// 128 rows by 32 columns.
+    Tall,
     /// 64 rows by 64 columns.
     Medium,
     /// 64 rows by 32 columns.
@@ -41,31 +49,43 @@ pub(crate) enum Cut {
 impl Tile {
     /// For `columns` columns and `rows` rows: the largest tile that is more than half full and makes enough workgroups.
     pub(crate) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
-        Self::find(facts, |tile| {
+        Self::shared(columns, rows, |_| 1, facts)
+    }
+
+    /// The same where as many workgroups share a tile as `sharing` says for a number of tiles.
+    pub(crate) fn shared(
+        columns: usize,
+        rows: usize,
+        sharing: impl Fn(usize) -> usize,
+        facts: &DeviceFacts,
+    ) -> Self {
+        let cuts = [Cut::Large, Cut::Medium, Cut::Narrow, Cut::Slim];
+        Self::find(facts, &cuts, &PLAIN_COLUMNS, |tile| {
             let busy = if matches!(tile, Self::Plain { .. }) { BUSY_PLAIN } else { BUSY_MATRIX };
-            columns > tile.columns() / 2 && tile.groups(columns, rows) >= busy
+            let groups = tile.groups(columns, rows);
+            columns > tile.columns() / 2 && groups * sharing(groups) >= busy
         })
     }
 
     /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an even share of them fills by half.
     pub(crate) fn for_groups(slots: usize, groups: usize, facts: &DeviceFacts) -> Self {
-        Self::find(facts, |tile| {
-            // Plain tiles of 64 leave no room for the numbers of slots on the least devices.
-            let fits = tile.rows() == PLAIN_ROWS && *tile != Self::Plain { columns: 64 };
-            fits && slots * 2 >= groups * tile.columns()
+        // Plain tiles of 64 leave no room for the numbers of slots on the least devices.
+        Self::find(facts, &[Cut::Medium, Cut::Tall], &PLAIN_COLUMNS[1..], |tile| {
+            slots * 2 >= groups * tile.columns()
         })
     }
 
     /// The first tile that is good, the best first, or else the smallest.
-    fn find(facts: &DeviceFacts, good: impl Fn(&Self) -> bool) -> Self {
-        let plain = PLAIN_COLUMNS.map(|columns| Self::Plain { columns });
-        let matrix = [Cut::Large, Cut::Medium, Cut::Narrow, Cut::Slim];
-        let fits = |cut: &Cut| cut.bytes() <= facts.workgroup_bytes as usize;
+    fn find(
+        facts: &DeviceFacts,
+        cuts: &[Cut],
+        plain_columns: &[usize],
+        good: impl Fn(&Self) -> bool,
+    ) -> Self {
+        let fits = |cut: &&Cut| cut.bytes() <= facts.workgroup_bytes as usize;
         let tiles: Vec<Self> = match facts.matrix {
-            Some(MatrixUnits::Wgpu16) => {
-                matrix.into_iter().filter(fits).map(Self::Matrix).collect()
-            }
-            Some(MatrixUnits::Written) | None => plain.into(),
+            Some(units) => cuts.iter().filter(fits).map(|cut| Self::Matrix(*cut, units)).collect(),
+            None => plain_columns.iter().map(|columns| Self::Plain { columns: *columns }).collect(),
         };
         let least = *tiles.last().expect("the slimmest tile fits every device with matrix units");
         tiles.into_iter().find(good).unwrap_or(least)
@@ -75,7 +95,7 @@ impl Tile {
     pub(crate) fn rows(self) -> usize {
         match self {
             Self::Plain { .. } => PLAIN_ROWS,
-            Self::Matrix(cut) => cut.size().0,
+            Self::Matrix(cut, _) => cut.size().0,
         }
     }
 
@@ -83,7 +103,7 @@ impl Tile {
     pub(crate) fn columns(self) -> usize {
         match self {
             Self::Plain { columns } => columns,
-            Self::Matrix(cut) => cut.size().1,
+            Self::Matrix(cut, _) => cut.size().1,
         }
     }
 
@@ -98,23 +118,33 @@ impl Cut {
     fn size(self) -> (usize, usize) {
         match self {
             Self::Large => (128, 128),
+            Self::Tall => (128, 32),
             Self::Medium => (64, 64),
             Self::Narrow => (64, 32),
             Self::Slim => (64, 16),
         }
     }
 
-    /// Workgroup memory it takes, with room for what a kernel adds: 144 bytes for each row and column, a block of sums for each
-    /// 16 rows.
-    fn bytes(self) -> usize {
-        let (rows, columns) = self.size();
-        (rows + columns) * 144 + rows * 64 + 1024
+    /// Units of a row or column that are in workgroup memory at a time, as in its part.
+    fn slice(self) -> usize {
+        match self {
+            Self::Tall => 1,
+            Self::Large | Self::Medium | Self::Narrow | Self::Slim => 2,
+        }
     }
 
-    /// The part with its sizes.
-    pub(super) fn part(self) -> &'static Part {
+    /// Workgroup memory it takes, with room for what a kernel adds: halves of each row and column and 16 bytes, a block of sums.
+    fn bytes(self) -> usize {
+        let (rows, columns) = self.size();
+        (rows + columns) * (self.slice() * 64 + 16) + 2048
+    }
+
+    /// The part with its sizes, for weights of a format in `groups` workgroups.
+    pub(super) fn part(self, dtype: DType, groups: usize) -> &'static Part {
         match self {
+            Self::Large if groups >= MANY_LARGE && is_packed(dtype) => parts::cut_128x128_thin(),
             Self::Large => parts::cut_128x128(),
+            Self::Tall => parts::cut_128x32(),
             Self::Medium => parts::cut_64x64(),
             Self::Narrow => parts::cut_64x32(),
             Self::Slim => parts::cut_64x16(),
@@ -124,7 +154,14 @@ impl Cut {
 
 #[cfg(test)]
 mod tests {
-    use super::{Cut, DeviceFacts, MatrixUnits, Tile};
+    use super::{
+        Cut::{self, Large, Medium, Narrow, Slim, Tall},
+        DeviceFacts, MatrixUnits, Tile,
+    };
+
+    fn units(cut: Cut) -> Tile {
+        Tile::Matrix(cut, MatrixUnits::Wgpu16)
+    }
 
     fn matrix(workgroup_bytes: u32) -> DeviceFacts {
         DeviceFacts {
@@ -149,14 +186,14 @@ mod tests {
             (32, 262_144, &floor, plain(32), 4096),
             (16, 262_144, &floor, plain(16), 4096),
             (4096, 257, &floor, plain(64), 320),
-            (512, 12_288, &large, Tile::Matrix(Cut::Large), 384),
-            (512, 12_288, &small, Tile::Matrix(Cut::Medium), 1536),
-            (512, 1536, &large, Tile::Matrix(Cut::Medium), 192),
-            (512, 512, &large, Tile::Matrix(Cut::Narrow), 128),
-            (64, 12_288, &large, Tile::Matrix(Cut::Medium), 192),
-            (64, 1536, &large, Tile::Matrix(Cut::Slim), 96),
-            (16, 12_288, &large, Tile::Matrix(Cut::Slim), 192),
-            (9, 5, &large, Tile::Matrix(Cut::Slim), 1),
+            (512, 12_288, &large, units(Large), 384),
+            (512, 12_288, &small, units(Medium), 1536),
+            (512, 1536, &large, units(Medium), 192),
+            (512, 512, &large, units(Narrow), 128),
+            (64, 12_288, &large, units(Medium), 192),
+            (64, 1536, &large, units(Slim), 96),
+            (16, 12_288, &large, units(Slim), 192),
+            (9, 5, &large, units(Slim), 1),
         ] {
             let made = Tile::new(columns, rows, facts);
             assert_eq!(made, tile, "{columns} columns, {rows} rows");
@@ -166,15 +203,15 @@ mod tests {
 
     #[test]
     fn tiles_are_as_wide_as_groups_are_busy() {
-        let (floor, large) = (DeviceFacts::floor(), matrix(48 << 10));
+        let (floor, large) = (DeviceFacts::floor(), matrix(32 << 10));
         let plain = |columns| Tile::Plain { columns };
         for (slots, groups, facts, tile) in [
             (256, 128, &floor, plain(16)),
             (4096, 128, &floor, plain(32)),
             (70, 2, &floor, plain(32)),
-            (512, 128, &large, Tile::Matrix(Cut::Slim)),
-            (2048, 128, &large, Tile::Matrix(Cut::Narrow)),
-            (4096, 128, &large, Tile::Matrix(Cut::Medium)),
+            (512, 128, &large, units(Tall)),
+            (2048, 128, &large, units(Tall)),
+            (4096, 128, &large, units(Medium)),
         ] {
             assert_eq!(Tile::for_groups(slots, groups, facts), tile, "{slots} slots");
         }

@@ -11,7 +11,7 @@ pub(crate) use choice::Tile;
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, MatrixUnits, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -24,8 +24,13 @@ static HALVES: Kernel = Kernel { name: "tile/halves", source: include_str!("halv
 const HALVES_GROUP: u32 = 256;
 
 impl Tile {
-    /// A launch of a kernel over tiles: parts and constants of the form.
-    pub(crate) fn launch(self, kernel: &'static Kernel, width: usize) -> Dispatch {
+    /// A launch of a kernel over tiles: parts and constants of the form, for weights of a format in as many workgroups.
+    pub(crate) fn launch(
+        self,
+        kernel: &'static Kernel,
+        width: usize,
+        (dtype, groups): (DType, usize),
+    ) -> Dispatch {
         let dispatch = Dispatch::new(kernel);
         match self {
             Self::Plain { columns } => dispatch
@@ -33,31 +38,37 @@ impl Tile {
                 .part(parts::columns(width))
                 .constant("COLUMNS", columns as u32)
                 .constant("WG", columns as u32 * 4),
-            Self::Matrix(cut) => dispatch
+            Self::Matrix(cut, units) => dispatch
                 .part(parts::tile_matrix())
-                .part(parts::matrix(MatrixUnits::Wgpu16))
-                .part(cut.part())
+                .part(parts::matrix(units))
+                .part(cut.part(dtype, groups))
                 .part(parts::halves())
-                .part(parts::along()),
+                .part(parts::along())
+                .part(parts::bring(dtype)),
         }
     }
 
     /// A launch of a kernel whose weights lie the other way round: only by matrix units.
-    pub(crate) fn launch_turned(self, kernel: &'static Kernel) -> Option<Dispatch> {
-        let Self::Matrix(cut) = self else { return None };
+    pub(crate) fn launch_turned(
+        self,
+        kernel: &'static Kernel,
+        (dtype, groups): (DType, usize),
+    ) -> Option<Dispatch> {
+        let Self::Matrix(cut, units) = self else { return None };
         Some(
             Dispatch::new(kernel)
                 .part(parts::tile_matrix())
-                .part(parts::matrix(MatrixUnits::Wgpu16))
-                .part(cut.part())
+                .part(parts::matrix(units))
+                .part(cut.part(dtype, groups))
                 .part(parts::halves())
-                .part(parts::across()),
+                .part(parts::across())
+                .part(parts::bring(dtype)),
         )
     }
 
     /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
     pub(crate) fn prepare_plain(self, x: &Shape, facts: &DeviceFacts) -> Option<(Dispatch, Place)> {
-        let Self::Matrix(_) = self else { return None };
+        let Self::Matrix(..) = self else { return None };
         let place = self.columns_at(x, x.width().div_ceil(32));
         let launch = Dispatch::new(&HALVES)
             .part(&WEIGHTS)
@@ -77,7 +88,7 @@ impl Tile {
     pub(crate) fn columns_at(self, x: &Shape, row_units: usize) -> Place {
         match self {
             Self::Plain { .. } => Place::Input(0),
-            Self::Matrix(_) => {
+            Self::Matrix(..) => {
                 // Pairs of units of 64 bytes, and 16 bytes for the exponent.
                 let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
                 Place::Scratch(0, bytes as u64)
@@ -88,7 +99,7 @@ impl Tile {
     /// The launch that makes halves of `x` at input 0 for the weight at input 1, where the form takes them.
     pub(crate) fn prepare(self, call: &GpuCall<'_>, slabs: &Slabs) -> Option<Dispatch> {
         let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
-        matches!(self, Self::Matrix(_)).then(|| {
+        matches!(self, Self::Matrix(..)).then(|| {
             Dispatch::new(&HALVES)
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))

@@ -1,11 +1,11 @@
-// Columns of the weight are rows of the tile, and its rows are summed over: 64 at a time, of which a lane brings one unit. Where
+// Columns of the weight are rows of the tile, and its rows are summed over: 32 SLICE at a time, of which a lane brings one unit. Where
 // tiles are few, STRETCHES workgroups share one, each for some of the rows. The kernel's tile says its `first_unit` and its `stretch`.
 override STRETCHES: u32 = 1u;
 // Units of a row side by side.
 const UNITS: u32 = ROWS / 32u;
 // From one row to the next: two groups more than there are, so that they do not meet in a memory bank.
 const ACROSS_STRIDE: u32 = ROWS / 4u + 2u;
-const WEIGHT_GROUPS: u32 = 64u * ACROSS_STRIDE;
+const WEIGHT_GROUPS: u32 = SLICE * 32u * ACROSS_STRIDE;
 
 // Rows that are summed over, in the units that x has.
 fn depth_units() -> u32 {

@@ -1,4 +1,4 @@
-// Rows of the weight are rows of the tile: two neighbouring lanes bring two units of one. The kernel says where a row begins:
+// Rows of the weight are rows of the tile: SLICE neighbouring lanes bring as many units of one. The kernel says where a row begins:
 // row_units_at(tile, row).
 const WEIGHT_GROUPS: u32 = ROWS * STRIDE;
 
@@ -13,15 +13,15 @@ fn depth(tile: Tile) -> vec2<u32> {
 }
 
 fn weight_start(tile: Tile, lane: u32) -> u32 {
-    return row_units_at(tile, lane / 2u);
+    return row_units_at(tile, min(lane / SLICE, ROWS - 1u));
 }
 
 fn weight_unit(start: u32, unit: u32, lane: u32) -> u32 {
-    return start + min(unit + lane % 2u, p.row_units - 1u);
+    return start + min(unit + lane % SLICE, p.row_units - 1u);
 }
 
 fn weight_place(lane: u32) -> u32 {
-    return lane / 2u * STRIDE + lane % 2u * 8u;
+    return lane / SLICE * STRIDE + lane % SLICE * 8u;
 }
 
 // 16 rows and 16 of what is summed over, from group k on.

@@ -1,4 +1,7 @@
 // Q4_0: planes quants (16 bytes) | d (2). A unit is a block: 16 neighbours in the low nibbles, the next 16 in the high ones.
+const MIDDLE: f32 = 8.0;
+const SIGNED: bool = false;
+
 fn packed_at(unit: u32) -> Packed {
     let quants = w[p.plane0 / 4u + unit];
     let d = half_at(p.plane1, unit);

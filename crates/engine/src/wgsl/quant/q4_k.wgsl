@@ -1,5 +1,8 @@
 // Q4_K: planes quants (128 bytes) | d, dmin, 6-bit scales (16). A unit is 16 bytes of quants: 16 neighbours in the low
 // nibbles, and in the high nibbles the 16 that lie 32 further on.
+const MIDDLE: f32 = 8.0;
+const SIGNED: bool = false;
+
 fn levels_at(unit: u32) -> array<u32, 8> {
     let quants = w[p.plane0 / 4u + unit];
     let low = quants & vec4(0x0f0f0f0fu);

@@ -1,5 +1,8 @@
 // Q5_1: planes quants (16 bytes) | fifth bits (4) | d, m (4). A unit is a block: 16 neighbours in the low nibbles, the next 16 in
 // the high ones, one fifth bit each.
+const MIDDLE: f32 = 16.0;
+const SIGNED: bool = false;
+
 fn packed_at(unit: u32) -> Packed {
     let quants = w[p.plane0 / 4u + unit];
     let fifth = vec4(word(p.plane1 + unit));

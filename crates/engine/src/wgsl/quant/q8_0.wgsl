@@ -1,4 +1,7 @@
 // Q8_0: planes quants (32 bytes) | d (2). A unit is a block: 32 neighbours.
+const MIDDLE: f32 = 0.0;
+const SIGNED: bool = true;
+
 fn unit_at(unit: u32) -> Unit {
     let at = p.plane0 / 4u + unit * 2u;
     // With the sign bit flipped, a signed byte is an unsigned one that is 128 too large.

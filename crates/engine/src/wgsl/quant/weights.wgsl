@@ -14,7 +14,8 @@ struct Unit {
     offset: vec4<f32>,
 }
 
-// Formats of whole numbers also define packed_at(unit): signed bytes, four neighbours to a word. Weights of the first four groups are
+// Formats of whole numbers also define packed_at(unit): bytes, four neighbours to a word, and with SIGNED whether they may be negative and
+// with MIDDLE the middle of their range. Weights of the first four groups are
 // (byte - bias) * scale.x - offset.x, the others go with y. Where units 2i and 2i + 1 have all but the bytes in common and no bias, the
 // format also defines levels_at(unit), the bytes, and pair_scales(i), scales (xy) and offsets (zw).
 struct Packed {

@@ -1,5 +1,8 @@
-// A tile of a product, by matrix units: ROWS rows of weights by COLUMNS columns of x. Two units of each row and column are brought
+// A tile of a product, by matrix units: ROWS rows of weights by COLUMNS columns of x. SLICE units of each row and column are brought
 // to workgroup memory at a time, as halves. All sizes are constants of the text: naga fails where they are overrides.
+//
+// The less workgroup memory a tile takes, the more of them a processor has at a time, and while one waits for memory another one
+// multiplies: some drivers give a processor no more than one workgroup may ask for.
 //
 // The kernel says where a tile lies: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part asks for that
 // says how weights lie.
@@ -7,20 +10,27 @@
 //#use matrix
 //#use columns
 //#use lie
+//#use bring
 
 const SUBGROUP: u32 = 32u;
-const WG: u32 = 2u * ROWS;
-// Subgroups side by side.
+// Subgroups side by side, and all of them.
 const ACROSS: u32 = COLUMNS / (16u * COLUMN_BLOCKS);
-// Groups of four from one row to the next: two more than two units have, so that rows do not meet in a memory bank.
-const STRIDE: u32 = 18u;
+const SUBGROUPS: u32 = ROWS / (16u * ROW_BLOCKS) * ACROSS;
+const WG: u32 = SUBGROUPS * SUBGROUP;
+// Lanes that bring a unit of weights.
+const BRINGERS: u32 = ROWS * SLICE;
+// Groups of four of a row or column, and from one to the next: two more, so that rows do not meet in a memory bank.
+const GROUPS: u32 = SLICE * 8u;
+const STRIDE: u32 = GROUPS + 2u;
 // Groups of x that a lane brings: up to eight.
-const LANE_GROUPS: u32 = COLUMNS * 16u / WG;
+const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
-// A block of sums for each subgroup.
-var<workgroup> sh_y: array<f32, WG / SUBGROUP * 256u>;
+// A block of sums.
+var<workgroup> sh_y: array<f32, 256>;
+// What the columns' halves are multiples of.
+var<workgroup> sh_scales: array<f32, COLUMNS>;
 
 // The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns.
 var<private> a0: Block;
@@ -33,12 +43,16 @@ var<private> b2: Block;
 var<private> b3: Block;
 
 fn make_tile(tile: Tile, lane: u32) {
+    meet_units(lane);
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
     let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
+    for (var i = lane; i < COLUMNS; i += WG) {
+        sh_scales[i] = x_scale(column_at(tile, i));
+    }
     let start = weight_start(tile, lane);
     let at = weight_place(lane);
     let units = depth(tile);
-    // Sixteen neighbouring lanes bring the groups of one column.
+    // Neighbouring lanes bring the groups of one column.
     let x_at0 = group_start(tile, 0u, lane);
     let x_at1 = group_start(tile, 1u, lane);
     let x_at2 = group_start(tile, 2u, lane);
@@ -48,7 +62,7 @@ fn make_tile(tile: Tile, lane: u32) {
     let x_at6 = group_start(tile, 6u, lane);
     let x_at7 = group_start(tile, 7u, lane);
     // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
-    var weights = load_unit(weight_unit(start, units.x, lane));
+    var weights = bring(weight_unit(start, units.x, lane));
     var x0 = load_group(x_at0, 0u, units.x);
     var x1 = load_group(x_at1, 1u, units.x);
     var x2 = load_group(x_at2, 2u, units.x);
@@ -57,15 +71,10 @@ fn make_tile(tile: Tile, lane: u32) {
     var x5 = load_group(x_at5, 5u, units.x);
     var x6 = load_group(x_at6, 6u, units.x);
     var x7 = load_group(x_at7, 7u, units.x);
-    for (var unit = units.x; unit < units.y; unit += 2u) {
-        sh_w[at] = vec4<f16>(weights[0]);
-        sh_w[at + 1u] = vec4<f16>(weights[1]);
-        sh_w[at + 2u] = vec4<f16>(weights[2]);
-        sh_w[at + 3u] = vec4<f16>(weights[3]);
-        sh_w[at + 4u] = vec4<f16>(weights[4]);
-        sh_w[at + 5u] = vec4<f16>(weights[5]);
-        sh_w[at + 6u] = vec4<f16>(weights[6]);
-        sh_w[at + 7u] = vec4<f16>(weights[7]);
+    for (var unit = units.x; unit < units.y; unit += SLICE) {
+        if brings(lane) {
+            put_weights(weights, at);
+        }
         put_group(x0, 0u, lane);
         put_group(x1, 1u, lane);
         put_group(x2, 2u, lane);
@@ -75,8 +84,10 @@ fn make_tile(tile: Tile, lane: u32) {
         put_group(x6, 6u, lane);
         put_group(x7, 7u, lane);
         workgroupBarrier();
-        let next = min(unit + 2u, unit_pairs() * 2u - 2u);
-        weights = load_unit(weight_unit(start, next, lane));
+        let next = min(unit + SLICE, unit_pairs() * 2u - SLICE);
+        if brings(lane) {
+            weights = bring(weight_unit(start, next, lane));
+        }
         x0 = load_group(x_at0, 0u, next);
         x1 = load_group(x_at1, 1u, next);
         x2 = load_group(x_at2, 2u, next);
@@ -88,25 +99,31 @@ fn make_tile(tile: Tile, lane: u32) {
         // Written out, because not every compiler unrolls the loop.
         multiply(row, column, 0u);
         multiply(row, column, 4u);
-        multiply(row, column, 8u);
-        multiply(row, column, 12u);
+        if SLICE > 1u {
+            multiply(row, column, 8u);
+            multiply(row, column, 12u);
+        }
         // The next units are written over these.
         workgroupBarrier();
     }
-    store_block(tile, a0, row, column, lane);
+    store_block(tile, a0, 0u, 0u, lane);
     if ROW_BLOCKS > 1u {
-        store_block(tile, b0, row + 16u, column, lane);
+        store_block(tile, b0, 16u, 0u, lane);
     }
     if COLUMN_BLOCKS > 1u {
-        store_block(tile, a1, row, column + 16u, lane);
-        store_block(tile, b1, row + 16u, column + 16u, lane);
+        store_block(tile, a1, 0u, 16u, lane);
+        store_block(tile, b1, 16u, 16u, lane);
     }
     if COLUMN_BLOCKS > 2u {
-        store_block(tile, a2, row, column + 32u, lane);
-        store_block(tile, b2, row + 16u, column + 32u, lane);
-        store_block(tile, a3, row, column + 48u, lane);
-        store_block(tile, b3, row + 16u, column + 48u, lane);
+        store_block(tile, a2, 0u, 32u, lane);
+        store_block(tile, b2, 16u, 32u, lane);
+        store_block(tile, a3, 0u, 48u, lane);
+        store_block(tile, b3, 16u, 48u, lane);
     }
+}
+
+fn brings(lane: u32) -> bool {
+    return BRINGERS == WG || lane < BRINGERS;
 }
 
 // Adds the products of 16 of k, from group k on.
@@ -133,12 +150,12 @@ fn multiply(row: u32, column: u32, k: u32) {
     }
 }
 
-// Of the groups that a lane brings, the one with number i belongs to every WG / 16th column.
+// Of the groups that a lane brings, the one with number i belongs to every WG / GROUPSth column.
 fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
     if i >= LANE_GROUPS {
         return 0u;
     }
-    return column_start(column_at(tile, lane / 16u + i * (WG / 16u))) + lane % 16u;
+    return column_start(column_at(tile, lane / GROUPS + i * (WG / GROUPS))) + lane % GROUPS;
 }
 
 fn load_group(start: u32, i: u32, unit: u32) -> vec4<f16> {
@@ -150,19 +167,24 @@ fn load_group(start: u32, i: u32, unit: u32) -> vec4<f16> {
 
 fn put_group(group: vec4<f16>, i: u32, lane: u32) {
     if i < LANE_GROUPS {
-        sh_x[(lane / 16u + i * (WG / 16u)) * STRIDE + lane % 16u] = group;
+        sh_x[(lane / GROUPS + i * (WG / GROUPS)) * STRIDE + lane % GROUPS] = group;
     }
 }
 
-// A subgroup's block goes through memory, where its numbers can be told apart.
+// A block of each subgroup, one after the other, goes through memory, where its numbers can be told apart.
 fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
-    let at = lane / SUBGROUP * 256u;
-    put_block(sums, at);
-    workgroupBarrier();
-    for (var i = lane % SUBGROUP; i < 256u; i += SUBGROUP) {
-        let c = column + i / 16u;
-        store(tile, row + i % 16u, c, sh_y[at + i] * x_scale(column_at(tile, c)));
+    for (var turn = 0u; turn < SUBGROUPS; turn++) {
+        if lane / SUBGROUP == turn {
+            put_block(sums, 0u);
+        }
+        workgroupBarrier();
+        let first_row = turn / ACROSS * ROW_BLOCKS * 16u + row;
+        let first_column = turn % ACROSS * COLUMN_BLOCKS * 16u + column;
+        for (var i = lane; i < 256u; i += WG) {
+            let c = first_column + i / 16u;
+            store(tile, first_row + i % 16u, c, sh_y[i] * sh_scales[c]);
+        }
+        // The next block is written over this one.
+        workgroupBarrier();
     }
-    // The next block is written over this one.
-    workgroupBarrier();
 }

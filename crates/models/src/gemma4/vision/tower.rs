@@ -115,7 +115,7 @@ fn block(b: &mut Clipped<'_>, h: Value, config: &VisionConfig, n: usize) -> Valu
 /// The stream behind a branch and its norm.
 fn joined(b: &mut Clipped<'_>, residual: Value, branch: Value, norm: &str, eps: f32) -> Value {
     let weight = b.b.weight(norm);
-    b.b.graph.add_norm(&Branch { residual, branch, weight, scale: None }, eps)
+    b.b.graph.add_norm(&Branch { residual, branch, weight, scale: None, low: None }, eps)
 }
 
 /// Cosines and sines of a grid's patches, row by row: the first half of a head turns with the column, the second with the row.

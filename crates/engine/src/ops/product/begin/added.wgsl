@@ -3,7 +3,7 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
+//#use branch
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -14,27 +14,61 @@ fn row_quad(column: u32) -> u32 {
     return (token * p.width + column) / 4u;
 }
 
+// What a quad is made of.
+struct Asked {
+    branch: vec4<f32>,
+    h: vec4<f32>,
+    weight: vec4<f32>,
+    next: vec4<f32>,
+}
+
+fn asked(i: u32) -> Asked {
+    if i >= QUADS {
+        return Asked();
+    }
+    let column = quad_column(i);
+    return Asked(branch_at(row_quad(column)), x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
+}
+
+fn made(i: u32, made_from: Asked, rho: f32, scale: f32, writes: bool) -> vec4<f32> {
+    let sum = (made_from.h + made_from.branch * rho * made_from.weight) * scale;
+    if writes && i < QUADS {
+        h1[row_quad(quad_column(i))] = sum;
+    }
+    return sum;
+}
+
+// Most lanes make two quads at most: all that those are made of is on its way before anything is waited for.
 fn begin(first_turn: u32, lane: Lane) {
-    var squares = 0.0;
-    for (var i = number(lane); i < QUADS; i += WG) {
-        let branch = a[row_quad(quad_column(i))];
-        set_quad(i, branch);
+    let one = number(lane);
+    let two = one + WG;
+    let first = asked(one);
+    let second = asked(two);
+    let scale = select(1.0, s[0], p.scaled != 0u);
+    var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
+    for (var i = two + WG; i < QUADS; i += WG) {
+        let branch = branch_at(row_quad(quad_column(i)));
         squares += dot(branch, branch);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
-    let scale = select(1.0, s[0], p.scaled != 0u);
-    squares = 0.0;
-    for (var i = number(lane); i < QUADS; i += WG) {
-        let column = quad_column(i);
-        let sum = (x4(token * p.x_columns, column) + get_quad(i) * rho * w1[column / 4u]) * scale;
-        if first_turn == 0u {
-            h1[row_quad(column)] = sum;
-        }
-        set_quad(i, sum);
-        squares += dot(sum, sum);
+    let sum = made(one, first, rho, scale, first_turn == 0u);
+    let other = made(two, second, rho, scale, first_turn == 0u);
+    squares = dot(sum, sum) + dot(other, other);
+    for (var i = two + WG; i < QUADS; i += WG) {
+        let more = made(i, asked(i), rho, scale, first_turn == 0u);
+        set_quad(i, more);
+        squares += dot(more, more);
     }
-    next_norm(squares, lane);
-    keep_x(first_turn, lane);
+    let norm = next_scale(squares, lane);
+    if one < QUADS {
+        set_quad(one, sum * norm * first.next);
+    }
+    if two < QUADS {
+        set_quad(two, other * norm * second.next);
+    }
+    for (var i = two + WG; i < QUADS; i += WG) {
+        set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
+    }
     make_low(lane);
     hold(lane);
 }

@@ -2,7 +2,6 @@
 //#use columns
 //#use shared
 //#use next
-//#use keep
 fn begin(first_turn: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = number(lane); i < QUADS; i += WG) {
@@ -10,8 +9,10 @@ fn begin(first_turn: u32, lane: Lane) {
         set_quad(i, h);
         squares += dot(h, h);
     }
-    next_norm(squares, lane);
-    keep_x(first_turn, lane);
+    let norm = next_scale(squares, lane);
+    for (var i = number(lane); i < QUADS; i += WG) {
+        set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
+    }
     make_low(lane);
     hold(lane);
 }

@@ -44,13 +44,55 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         cases.push(product(front, back, [dtype, DType::F16], [1, rows, width, rank]));
     }
+    for (next, back) in [(true, Back::Plain), (true, Back::Geglu), (false, Back::GeluMul)] {
+        // In front of a product without an adapter, and of one with its own; several tokens.
+        let front = |rank| Front::Low { rank, next };
+        cases.push(super::product(front(12), back, DType::Q8_0, [1, 40, 96]));
+        cases.push(super::product(front(20), back, DType::Q8_0, [1, 40, 1536]));
+        cases.push(super::product(front(4), back, DType::Q8_0, [3, 8, 64]));
+        cases.push(product(front(8), back, [DType::Q8_0, DType::F16], [1, 40, 96, 4]));
+        cases.push(product(front(16), back, [DType::Q8_0, DType::F16], [1, 40, 1536, 16]));
+    }
+    let low = Front::Low { rank: 4, next: true };
+    cases.push(super::product(low, Back::Plain, DType::F32, [2, 8, 5]).gradient());
+    for (dtype, factors, sizes) in [
+        (DType::Q8_0, DType::F16, [1, 40, 96, 8]),
+        (DType::Q8_0, DType::F32, [1, 40, 6144, 4]),
+        (DType::Q4_0, DType::F16, [1, 33_000, 64, 16]),
+        // Several tokens; rows that are none of a unit.
+        (DType::Q4_0, DType::F16, [3, 8, 64, 8]),
+        (DType::F32, DType::F32, [1, 8, 17, 4]),
+    ] {
+        cases.push(beside(dtype, factors, sizes));
+    }
+    cases.push(beside(DType::F32, DType::F32, [2, 8, 5, 4]).gradient());
     cases.extend(benches());
     cases
+}
+
+/// A product with the first factor of an adapter beside its weight.
+fn beside(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4]) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, width]));
+        let weight = g.weight("w", Type::weight(dtype, [rows, width]));
+        let a = g.weight("low_a", Type::weight(factors, [rank, width]));
+        vec![g.product_beside(x, weight, a)]
+    };
+    let (dtype, factors) = (dtype.name(), factors.name());
+    let name = format!("{dtype} {t}x{width} to {rows} beside {factors} of rank {rank}");
+    Case::new("product", name, build).tolerance(tolerance(width))
 }
 
 /// The products of a layer of Gemma 4 E2B with rank 16: queries, keys and values; back; gate and up; down.
 fn benches() -> Vec<Case> {
     let next = Front::Branch { scaled: true, next: true };
+    let low = Front::Low { rank: 16, next: true };
+    let halves = [DType::Q4_K, DType::F16];
+    let others = [
+        beside(DType::Q4_K, DType::F16, [1, 1536, 2048, 16]).bench(),
+        beside(DType::Q4_K, DType::F16, [1, 1536, 12_288, 16]).bench(),
+        product(low, Back::Geglu, halves, [1, 24_576, 1536, 32]).bench(),
+    ];
     let shapes = [
         (next, Back::Plain, 2560, 1536, 48),
         (Front::Rows, Back::Plain, 1536, 2048, 16),
@@ -60,7 +102,7 @@ fn benches() -> Vec<Case> {
     let bench = |(front, back, rows, width, rank)| {
         product(front, back, [DType::Q4_K, DType::F16], [1, rows, width, rank]).bench()
     };
-    shapes.map(bench).into()
+    shapes.map(bench).into_iter().chain(others).collect()
 }
 
 fn product(

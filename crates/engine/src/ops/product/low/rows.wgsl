@@ -11,3 +11,5 @@ fn low_sums(rows: vec4<u32>, lane: Lane) -> vec4<f32> {
     }
     return sums;
 }
+
+fn low_beside(row: u32, lane: Lane) {}

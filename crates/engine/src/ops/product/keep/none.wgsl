@@ -1,1 +1,0 @@
-fn keep_x(first_turn: u32, lane: Lane) {}

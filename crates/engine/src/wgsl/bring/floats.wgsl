@@ -1,0 +1,17 @@
+// Weights of any format to halves in workgroup memory, by way of floats.
+alias Brought = array<vec4<f32>, 8>;
+
+fn bring(unit: u32) -> Brought {
+    return load_unit(unit);
+}
+
+fn put_weights(weights: Brought, at: u32) {
+    sh_w[at] = vec4<f16>(weights[0]);
+    sh_w[at + 1u] = vec4<f16>(weights[1]);
+    sh_w[at + 2u] = vec4<f16>(weights[2]);
+    sh_w[at + 3u] = vec4<f16>(weights[3]);
+    sh_w[at + 4u] = vec4<f16>(weights[4]);
+    sh_w[at + 5u] = vec4<f16>(weights[5]);
+    sh_w[at + 6u] = vec4<f16>(weights[6]);
+    sh_w[at + 7u] = vec4<f16>(weights[7]);
+}
