@@ -19,6 +19,7 @@ import {
   type Opened,
   hashInWorker,
   layerOf,
+  layersOf,
   openModel,
   servedModels,
 } from "./storage/index.js";
@@ -214,10 +215,13 @@ export class Direct implements Transport {
     // Whoever asks for `verified` hears of it.
     opened.verified.catch(() => {});
     opened.stored.catch(() => {});
+    let adapters: Opened[] = [];
     try {
+      adapters = await this.ownAdapters(opened, options, signal);
       const held = await loadHeld({
         opened,
         drafts: await this.drafts(opened, options, signal),
+        adapters,
         options,
         words: engineOptions(options, opened),
         each: (done, total, waited) => {
@@ -232,9 +236,21 @@ export class Direct implements Transport {
       this.models.set(id, held);
       return { model: id, info: held.info };
     } catch (error) {
-      opened.source.close();
+      for (const { source } of [opened, ...adapters]) source.close();
       throw signal?.aborted ? new CancelledError() : error;
     }
+  }
+
+  /** The adapters that a model's name brings. */
+  private async ownAdapters(opened: Opened, options: PlainLoadOptions, signal?: AbortSignal): Promise<Opened[]> {
+    const layers = opened.info ? layersOf(opened.info, "adapter", this.host()) : [];
+    const { sha256: _sha256, ...rest } = options;
+    const adapters: Opened[] = [];
+    for (const { url, ...digest } of layers) {
+      const name = `${opened.name} (adapter ${adapters.length + 1})`;
+      adapters.push(await this.open(url, { ...rest, ...digest }, { signal, name }));
+    }
+    return adapters;
   }
 
   /** What drafts for a model: as told, else the drafter that its name brings. */

@@ -4,7 +4,7 @@ import { BadAdapterError, rullamaError } from "./errors.js";
 import { type AdapterFiles, CONFIG, openAdapter, storeAdapter, unknownAdapter } from "./storage/adapters.js";
 import type { PlainAdapter } from "./training-protocol.js";
 import type { AdapterFile, AdapterInfo, StoredAdapter } from "./training-types.js";
-import type { Model } from "./wasm/rullama.js";
+import type { BytesOf, Model } from "./wasm/rullama.js";
 
 /** Runs a job after what came before on the model's device. */
 export type Work = <T>(job: () => Promise<T>, signal?: AbortSignal) => Promise<T>;
@@ -13,6 +13,8 @@ export type Work = <T>(job: () => Promise<T>, signal?: AbortSignal) => Promise<T
 export type Facts = Omit<AdapterInfo, "id" | "name">;
 
 export class HeldAdapters {
+  /** Those that the model's name brings: part of it unless a request says otherwise. */
+  readonly own: { id: string; weight: number }[] = [];
   private readonly known = new Map<string, AdapterInfo>();
 
   constructor(
@@ -30,13 +32,19 @@ export class HeldAdapters {
     return info;
   }
 
+  /** Adds one that the model's name brings. */
+  async addOwn(file: BytesOf): Promise<void> {
+    const { id } = await this.readFrom(file.name, file.name, file);
+    this.own.push({ id, weight: 1 });
+  }
+
   private async addStored(id: string, name: string | undefined, stored: string): Promise<AdapterInfo> {
     const found = await openAdapter(stored);
     if (!found) throw unknownAdapter(stored);
     return this.read(id, name ?? found.about.name, found.files);
   }
 
-  private async read(id: string, name: string, { weights, config }: AdapterFiles): Promise<AdapterInfo> {
+  private read(id: string, name: string, { weights, config }: AdapterFiles): Promise<AdapterInfo> {
     const file = {
       name,
       size: weights.size,
@@ -44,6 +52,10 @@ export class HeldAdapters {
         new Uint8Array(await weights.slice(offset, offset + length).arrayBuffer()),
       done: () => {},
     };
+    return this.readFrom(id, name, file, config);
+  }
+
+  private async readFrom(id: string, name: string, file: BytesOf, config?: string): Promise<AdapterInfo> {
     try {
       const facts = JSON.parse(await this.work(() => this.model.addAdapter(id, file, config))) as Facts;
       return this.remember(id, name, facts);

@@ -26,9 +26,11 @@ export class HeldModel extends HeldWriter<Model, Session> {
     onEvent: (event: GenerateEvent) => void,
     signal?: AbortSignal,
   ): Promise<void> {
+    const { own } = this.adapters;
+    const adapters = request.adapters ?? (own.length > 0 ? own : undefined);
     // Without a pause where there is nothing to look for: calls keep their order.
     if (request.adapters?.length) await this.adapters.ensure(request.adapters);
-    await super.answer(session, request, onEvent, signal);
+    await super.answer(session, { ...request, ...(adapters ? { adapters } : {}) }, onEvent, signal);
   }
 
   override memory(): MemoryReport {

@@ -20,6 +20,8 @@ export type Drafts = { from: "drafter"; opened: Opened; own: boolean } | { from:
 export interface Loading {
   opened: Opened;
   drafts: Drafts;
+  /** Adapters that its name brings. */
+  adapters: Opened[];
   options: PlainLoadOptions;
   /** The options in the engine's words. */
   words: string;
@@ -50,7 +52,7 @@ export async function loadHeld(loading: Loading): Promise<Held> {
       const draft = model instanceof Model ? await draftFor(model, loading) : {};
       await verify();
       const around = { ...aroundOf(loading, model.info(), draft), device };
-      if (model instanceof Model) return new HeldModel(around, model);
+      if (model instanceof Model) return await withAdapters(new HeldModel(around, model), loading.adapters);
       if (model instanceof Embedder) return new HeldEmbedder(around, model);
       return new HeldWriter(around, model);
     } catch (error) {
@@ -62,6 +64,19 @@ export async function loadHeld(loading: Loading): Promise<Held> {
     device.engine.free();
     throw error;
   }
+}
+
+/** Adds what its name brings: without it, another model would answer. */
+async function withAdapters(held: HeldModel, adapters: Opened[]): Promise<HeldModel> {
+  for (const opened of adapters) {
+    try {
+      await held.adapters.addOwn(readable(opened));
+      await opened.verified;
+    } finally {
+      opened.source.close();
+    }
+  }
+  return held;
 }
 
 function loadKind(kind: ModelKind, header: Header, device: Device, { words, each }: Loading) {

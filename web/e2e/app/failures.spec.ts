@@ -78,9 +78,10 @@ test("other failures of an answer", async ({ app }) => {
   for (const code of ["out_of_memory", "internal", "bad_options"] as const) {
     await change(app, { failAfter: { words: 1, code } });
     await say(app, `Fail with ${code}`);
-    await expect(app.getByRole("group", { name: FAILURES[code].title }).getByRole("button")).toHaveText(
-      FAILURES[code].action.label,
-    );
+    const card = app.getByRole("group", { name: FAILURES[code].title });
+    await expect(card.getByRole("button")).toHaveText(FAILURES[code].action.label);
+    // The engine's own words.
+    await expect(card).toContainText(`made up: ${code}`);
   }
 });
 

@@ -70,6 +70,33 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
   );
 }
 
+test("a served name brings its adapter, which answers unless a request says otherwise", async ({ client, server }) => {
+  await serveLora(server);
+  const layer = (kind: string, url: string) => ({ kind, url, digest: null, size: 1 });
+  const layers = [layer("model", MODEL), layer("adapter", ADAPTER_GGUF)];
+  server.json("/rullama/models", { models: [{ name: "tuned:latest", size: 2, layers }] });
+  const golden = await loraGolden();
+  const made = await client.evaluate(async (ids) => {
+    const model = await rullama.load("tuned", { keep: false, context: 64, cache: "f32" });
+    const session = await model.session();
+    const first = async (options: { adapters?: { id: string }[] }) => {
+      const asked = { temperature: 0, maxTokens: 1, logprobs: 1, ...options };
+      for await (const event of session.completeIds(ids, asked)) {
+        if (event.type === "logprobs") return event.top[0]!;
+      }
+      throw new Error("no token");
+    };
+    const made = { usual: await first({}), base: await first({ adapters: [] }), list: await model.adapters.list() };
+    await model.free();
+    return made;
+  }, golden("short.ids"));
+  const wanted = logSoftmax(golden("short.logits").slice(-640));
+  expect(Math.abs(made.usual.logprob - wanted[made.usual.id]!)).toBeLessThan(TOLERANCE);
+  expect(made.usual.id).toBe(wanted.indexOf(Math.max(...wanted)));
+  expect(made.base).not.toEqual(made.usual);
+  expect(made.list).toMatchObject([{ name: "tuned:latest (adapter 1)", rank: 4 }]);
+});
+
 test("what does not fit is listed; what is kept is there after a reload, by its id alone", async ({
   client,
   server,

@@ -18,6 +18,6 @@ test("a file of gigabytes is loaded with a small heap", { tag: "@slow" }, async 
   expect(made.fit.info.fileBytes).toBe(body.size);
   expect(made.memory.wasmHeap).toBeLessThan(256e6);
   expect(made.memory.gpu).toBeGreaterThan(200e6);
-  // The table stayed where it was.
-  expect(file.sent).toBeLessThan(made.memory.gpu + 50e6);
+  // The table, as large again, stayed where it was; a browser takes up to 100 MB of a request before anybody reads them.
+  expect(file.sent).toBeLessThan(made.memory.gpu + 150e6);
 });

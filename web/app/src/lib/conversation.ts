@@ -25,6 +25,8 @@ export interface Turn {
   /** Absent while the answer is being written, or where the tab was closed meanwhile. */
   finish?: Finish | "failed";
   failure?: ErrorCode;
+  /** The engine's own words on that. */
+  failureDetail?: string;
   usage?: Usage;
   /** How many of the oldest turns the model was not shown, so that the rest fitted. */
   leftOut?: number;

@@ -188,8 +188,9 @@ class Answer {
     const code = codeOf(error);
     turn.finish = code === "cancelled" ? "cancelled" : "failed";
     if (code === "cancelled") return;
+    const { title, detail } = describe(error);
     turn.failure = code;
-    const { title } = describe(error);
+    if (detail) turn.failureDetail = detail;
     notices.speak(title);
     if (code === "device_lost" || code === "freed") model.drop(error);
   }

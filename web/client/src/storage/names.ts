@@ -44,10 +44,17 @@ export function modelLayer(model: ServedModel, host: string): { url: string; sha
 
 /** The file of a served name's layer of a kind, where it has one. */
 export function layerOf(model: ServedModel, kind: string, host: string): { url: string; sha256?: string } | undefined {
-  const layer = model.layers.find((one) => one.kind === kind);
-  if (!layer) return undefined;
-  const sha256 = typeof layer.digest !== "string" ? undefined : digestOf(layer.digest);
-  return { url: new URL(layer.url, host).href, ...(sha256 === undefined ? {} : { sha256 }) };
+  return layersOf(model, kind, host)[0];
+}
+
+/** The files of all its layers of a kind, in order. */
+export function layersOf(model: ServedModel, kind: string, host: string): { url: string; sha256?: string }[] {
+  return model.layers
+    .filter((layer) => layer.kind === kind)
+    .map(({ url, digest }) => ({
+      url: new URL(url, host).href,
+      ...(typeof digest === "string" ? { sha256: digestOf(digest) } : {}),
+    }));
 }
 
 /** The 64 hex digits of a SHA-256, in lower case. */

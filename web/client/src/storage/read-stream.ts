@@ -1,9 +1,9 @@
-// Reads in order out of long requests: many short ones get a fraction of its speed, and bytes that go straight to where they
+// Reads in order out of long requests: many short ones get a fraction of their speed, and bytes that go straight to where they
 // are wanted are copied once.
 
 import { CancelledError } from "../errors.js";
 import type { Buffers } from "./buffers.js";
-import { type Version, requestRange, withRetries } from "./request.js";
+import { type Version, requestRange, sleep, withRetries } from "./request.js";
 import type { Tuning } from "./tuning.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -72,9 +72,18 @@ export class ReadStream {
     }
   }
 
-  /** Gives bytes from `at` on to those who want them. */
-  private async hand(chunk: Bytes, at: number): Promise<void> {
-    for (let used = 0; used < chunk.length;) {
+  /** Whether somebody wants something now or soon. */
+  private async soon(): Promise<boolean> {
+    if (this.wanted.length === 0 && !this.leaving) {
+      await Promise.race([new Promise<void>((resolve) => (this.wake = resolve)), sleep(this.tuning.idleMs)]);
+    }
+    return this.wanted.length > 0 && !this.signal.aborted;
+  }
+
+  /** Gives bytes from `at` on to those who want them: how many of them found somebody. */
+  private async hand(chunk: Bytes, at: number): Promise<number> {
+    let used = 0;
+    while (used < chunk.length && (await this.soon())) {
       const wanted = await this.first();
       const { bytes } = wanted;
       used = Math.max(used, wanted.start + wanted.filled - at);
@@ -86,8 +95,10 @@ export class ReadStream {
       this.wanted.shift();
       wanted.resolve(bytes);
     }
+    return Math.min(used, chunk.length);
   }
 
+  /** Requests until all is read; none is open while nobody wants anything, for a browser would go on and fill its memory. */
   private async run(): Promise<void> {
     const { size } = this.version;
     const { streamBytes, stallMs, tries } = this.tuning;
@@ -99,12 +110,12 @@ export class ReadStream {
         if (at === end) return;
         const answer = await requestRange(this.url, { start: at, end }, this.version, stallMs, this.signal);
         try {
-          for (let chunk = await answer.next(); chunk; chunk = at < end ? await answer.next() : undefined) {
+          while (at < end) {
+            const chunk = await answer.next();
             progressed();
-            await this.hand(chunk, at);
-            at += chunk.length;
-            // A connection that nobody reads from is no stalled one.
-            if (at < end) await this.first();
+            const used = chunk ? await this.hand(chunk, at) : 0;
+            at += used;
+            if (used !== chunk?.length || !(await this.soon())) return;
           }
         } finally {
           answer.cancel();

@@ -7,6 +7,8 @@ export interface Tuning {
   partBytes: number;
   /** Bytes of a request while a source that is not kept is read forwards. */
   streamBytes: number;
+  /** Such a request ends when nobody has read from it for this long. */
+  idleMs: number;
   /** Bytes that such a reader may leave out without a new request. */
   skipBytes: number;
   /** Single requests at the same time. */
@@ -35,6 +37,7 @@ export interface Tuning {
 export const TUNING: Tuning = {
   partBytes: 16 * MIB,
   streamBytes: 256 * MIB,
+  idleMs: 200,
   skipBytes: 4 * MIB,
   inFlight: 4,
   smallRead: MIB / 4,
