@@ -155,7 +155,9 @@ fn matrix_units_written_out() {
     let gpu = gpu.playing(DeviceFacts { matrix, ..gpu.facts().clone() });
     for op in ["attention_everyone", "linear_experts"] {
         check(op, "written out", |case| {
-            if !case.by_matrix_units(gpu.facts()) {
+            // One format of weights is enough for the tiles; compiling takes longest.
+            let wanted = op == "attention_everyone" || case.name.starts_with("Q8_0");
+            if !wanted || !case.by_matrix_units(gpu.facts()) {
                 return Ok(());
             }
             match pollster::block_on(run(case, &gpu)) {
