@@ -194,9 +194,11 @@ mod tests {
     #[test]
     fn the_grid_covers_the_worst_choice_of_experts() {
         // However slots are dealt out, each expert's tiles begin behind those of the expert before.
-        for (slots, experts, tile) in [(1, 128, 32), (4096, 128, 32), (512, 128, 8), (64, 1, 32)] {
+        for (slots, experts, tile) in
+            [(1_usize, 128, 32), (4096, 128, 32), (512, 128, 8), (64, 1, 32)]
+        {
             for uneven in [1, 3, 7, slots] {
-                let (mut slot, mut number) = (0_usize, 0);
+                let (mut slot, mut number) = (0_usize, 0_usize);
                 for expert in 0..=experts {
                     let first = slot / tile + expert;
                     assert!(first >= number, "{slots} slots, {experts} experts, tiles of {tile}");

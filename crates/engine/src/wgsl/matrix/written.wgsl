@@ -1,9 +1,9 @@
 // Matrix units written out: each lane of a subgroup of 32 makes eight numbers of a block, half a column. Slow: it is for tests of
-// kernels on adapters without such units. Columns are places in workgroup memory, where they are left until they were multiplied.
+// kernels on adapters without such units. Factors are places in workgroup memory, where they are left until they were multiplied.
 enable f16;
 
-// The eight rows that the lane makes numbers of, 16 of k each.
-alias Left = array<vec4<f16>, 32>;
+// Where 16 rows begin, the groups from one to the next or, behind that, from one of k to the next, and whether they are kept apart.
+alias Left = vec4<u32>;
 // Where 16 columns begin, and the groups from one to the next; or, behind that, from one of k to the next.
 alias Right = vec3<u32>;
 alias Block = mat2x4<f32>;
@@ -15,38 +15,28 @@ fn meet_units(lane: u32) {
     unit_lane = lane;
 }
 
+// Blocks of 64 groups that were taken from what otherwise are columns: four for each of up to four subgroups.
+var<workgroup> sh_kept: array<vec4<f16>, 1024>;
+
 fn left(at: u32) -> Left {
     return left_from(at, STRIDE);
 }
 
 fn left_from(at: u32, stride: u32) -> Left {
-    var rows: Left;
-    for (var i = 0u; i < 32u; i++) {
-        rows[i] = sh_w[at + (first_row() + i / 4u) * stride + i % 4u];
-    }
-    return rows;
-}
-
-fn left_of_x(at: u32, stride: u32) -> Left {
-    var rows: Left;
-    for (var i = 0u; i < 32u; i++) {
-        rows[i] = sh_x[at + (first_row() + i / 4u) * stride + i % 4u];
-    }
-    return rows;
+    return vec4(at, stride, 0u, 0u);
 }
 
 fn left_turned(at: u32, stride: u32) -> Left {
-    var rows: Left;
-    for (var i = 0u; i < 128u; i++) {
-        let row = first_row() + i / 16u;
-        rows[i / 4u][i % 4u] = sh_w[at + i % 16u * stride + row / 4u][row % 4u];
-    }
-    return rows;
+    return vec4(at, 0u, stride, 0u);
 }
 
-// The lane's first row in a block.
-fn first_row() -> u32 {
-    return unit_lane % 2u * 8u;
+// The kernel waits before it multiplies them.
+fn left_of_x(at: u32, stride: u32) -> Left {
+    let kept = (unit_lane / 32u * 4u + at % stride / 4u) * 64u;
+    for (var i = unit_lane % 32u; i < 64u; i += 32u) {
+        sh_kept[kept + i] = sh_x[at + i / 4u * stride + i % 4u];
+    }
+    return vec4(kept, 4u, 0u, 1u);
 }
 
 fn right(at: u32) -> Right {
@@ -58,16 +48,25 @@ fn right_turned(at: u32, stride: u32) -> Right {
 }
 
 fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
-    var rows = a;
     var added = sums;
     let column = unit_lane % 32u / 2u;
+    let row = unit_lane % 2u * 8u;
     for (var k = 0u; k < 16u; k++) {
         let x = right_number(b, k, column);
-        for (var row = 0u; row < 8u; row++) {
-            added[row / 4u][row % 4u] += x * f32(rows[row * 4u + k / 4u][k % 4u]);
-        }
+        added[0] += x * vec4(left_number(a, row, k), left_number(a, row + 1u, k), left_number(a, row + 2u, k), left_number(a, row + 3u, k));
+        added[1] += x * vec4(left_number(a, row + 4u, k), left_number(a, row + 5u, k), left_number(a, row + 6u, k), left_number(a, row + 7u, k));
     }
     return added;
+}
+
+fn left_number(a: Left, row: u32, k: u32) -> f32 {
+    if a.w > 0u {
+        return f32(sh_kept[a.x + row * a.y + k / 4u][k % 4u]);
+    }
+    if a.z > 0u {
+        return f32(sh_w[a.x + k * a.z + row / 4u][row % 4u]);
+    }
+    return f32(sh_w[a.x + row * a.y + k / 4u][k % 4u]);
 }
 
 fn right_number(b: Right, k: u32, column: u32) -> f32 {
