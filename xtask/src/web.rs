@@ -30,10 +30,10 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for: of the end-to-end tests golden answers, downloads that are cut, and the app's conversations.
+/// What CI has the time for: of the end-to-end tests golden answers, all of storage, and the app's conversations and failures.
 pub(crate) fn in_browser() -> Result<()> {
     ops()?;
-    let which = ["client/greedy", "storage/resume", "app/chat"];
+    let which = ["client/greedy", "storage", "app/chat", "app/failures"];
     end_to_end(&[&which[..], &["--grep-invert", "@slow"]].concat())
 }
 
