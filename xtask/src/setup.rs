@@ -19,10 +19,15 @@ const OLDEST_NODE: u32 = 20;
 const PACKAGES: [&str; 3] = ["chromium", "libvulkan1", "mesa-vulkan-drivers"];
 
 pub(crate) fn setup() -> Result<()> {
+    without_web()?;
+    web_packages()
+}
+
+/// All but Node packages.
+pub(crate) fn without_web() -> Result<()> {
     rust_parts()?;
     node()?;
-    system_packages()?;
-    web_packages()
+    system_packages()
 }
 
 /// What building needs, without what only tests do.
@@ -79,7 +84,7 @@ fn system_packages() -> Result<()> {
 }
 
 /// What the scripts under `web/` import; installed again only when the lock file is newer.
-fn web_packages() -> Result<()> {
+pub(crate) fn web_packages() -> Result<()> {
     let web = root().join("web");
     let changed = |path: &str| web.join(path).metadata().and_then(|data| data.modified()).ok();
     let installed = changed("node_modules/.package-lock.json");

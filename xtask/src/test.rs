@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     beside::Beside,
     command::{root, say, sh, sh_with},
-    setup::{WASI, setup},
+    setup::{self, WASI},
     shaders,
     tidy::tidy,
     web,
@@ -24,18 +24,19 @@ const WITHOUT_GPU: [&str; 6] = [
 
 /// Runs all of it; `variables` choose the GPUs that kernels run on.
 pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
-    setup()?;
+    setup::without_web()?;
+    let web = Beside::start("web-check")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
     sh(
         "cargo",
         &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
     )?;
-    let web = Beside::start("web-check")?;
     // Examples were compiled by the lints; linking them all takes long.
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
+    web.finish()?;
     shaders::check()?;
 
     let without_gpu: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
@@ -43,7 +44,6 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
         "cargo",
         &[&["test", "--target", WASI, "--lib", "--tests"], without_gpu.as_slice()].concat(),
     )?;
-    web.finish()?;
     web::in_browser()?;
     say("\nAll checks passed.");
     Ok(())

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     command::{root, say, sh, sh_in},
-    setup::setup,
+    setup::{web_packages, without_web},
     wasm,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn build() -> Result<()> {
 
 /// Sets up what is missing, builds, checks and tests it all.
 pub(crate) fn web_task() -> Result<()> {
-    setup()?;
+    without_web()?;
     check()?;
     ops()?;
     end_to_end(&[])?;
@@ -37,8 +37,9 @@ pub(crate) fn in_browser() -> Result<()> {
     end_to_end(&[&which[..], &["--grep-invert", "@slow"]].concat())
 }
 
-/// Everything that needs no browser.
+/// Everything that needs no browser; the packages it takes are brought first.
 pub(crate) fn check() -> Result<()> {
+    web_packages()?;
     build()?;
     sh_in(&web(), "npm", &["run", "check"])?;
     sh_in(&web(), "npm", &["test"])

@@ -20,7 +20,7 @@ pub(crate) use numbers::random_bits;
 pub use run::{Verdict, most_workgroups, plays, run};
 pub use support::{Support, support};
 pub use tolerance::Tolerance;
-pub use variants::{Variant, devices, variants};
+pub use variants::{Launch, Variant, devices, variants};
 
 use crate::{gpu::DeviceFacts, ops};
 

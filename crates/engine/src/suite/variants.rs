@@ -74,6 +74,9 @@ pub fn devices() -> Vec<DeviceFacts> {
     devices
 }
 
+/// A pipeline's label, parameters and workgroups.
+pub type Launch = (String, Vec<u8>, [u32; 3]);
+
 impl Case {
     /// The lists of the case: its own, and where gradients are checked, the one that makes them.
     pub fn lists(&self) -> Vec<Graph> {
@@ -104,6 +107,13 @@ impl Case {
     pub fn by_matrix_units(&self, facts: &DeviceFacts) -> bool {
         let kinds = |dispatch: Dispatch| dispatch.parts.iter().any(|part| part.kind == "matrix");
         dispatches(&self.lists()[0], facts).any(kinds)
+    }
+
+    /// All that its lists launch on a device: kernels with their constants, parameters and workgroups.
+    pub fn launches(&self, facts: &DeviceFacts) -> Vec<Launch> {
+        let launch = |dispatch: Dispatch| (dispatch.label(), dispatch.params, dispatch.grid);
+        let lists = self.lists();
+        lists.iter().flat_map(|graph| dispatches(graph, facts).map(launch)).collect()
     }
 
     /// Workgroups its list launches on a device: what it costs on a slow one.
