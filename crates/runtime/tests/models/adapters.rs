@@ -9,7 +9,7 @@ use rullama_runtime::{Model, RuntimeError, adapters::FactorType, session::Pick};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 
-use crate::golden::{Golden, all_devices, devices, exact, model};
+use crate::golden::{Golden, devices, exact, model};
 
 /// A model and its adapter's file.
 const ADAPTED: [(&str, &str); 2] =
@@ -49,8 +49,7 @@ fn logits_with_adapters_are_those_of_the_reference() {
     for (name, file) in ADAPTED {
         let golden = Golden::lora(name);
         let adapter = adapter(file);
-        let devices = if name.contains("e2b") { all_devices() } else { devices() };
-        for device in devices {
+        for device in devices() {
             let model = model(name, &device);
             for prompt in ["short", "medium"] {
                 let ids = golden.ids(&format!("{prompt}.ids"));

@@ -14,7 +14,7 @@ use rullama_runtime::{
 };
 use rullama_source::MemorySource;
 
-use super::golden::all_devices;
+use super::golden::devices;
 
 /// Pixels of a square's side, numbers of it, of what it becomes, of a soft token, of a frame of samples; positions.
 const CELL: usize = 48;
@@ -183,7 +183,7 @@ fn pictures_without_a_tower() {
     let pixels = pixels.iter().map(|x| (x + 127.5) as u8).collect();
     let picture = Picture::from_rgb(width, height, pixels).expect("a picture");
     let wanted = seen(&weights, &picture);
-    for device in all_devices() {
+    for device in devices() {
         let eyes = block_on(Vision::load(weights.open(), device.clone(), OUT)).expect("it loads");
         let eyes = eyes.expect("there is a way to see");
         let made = block_on(eyes.see(&picture, Sight::Native)).expect("it runs");
@@ -197,7 +197,7 @@ fn pictures_without_a_tower() {
 #[test]
 fn sounds_without_a_tower() {
     let weights = Weights::new();
-    for device in all_devices() {
+    for device in devices() {
         let ears = block_on(Hearing::load(weights.open(), device.clone(), OUT)).expect("it loads");
         let ears = ears.expect("there is a way to hear");
         for length in [1, 640, 641, 3000] {

@@ -11,7 +11,7 @@ use rullama_source::MemorySource;
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
 
-use super::golden::all_devices;
+use super::golden::devices;
 
 /// The reference let a row hear this many before it.
 const GOLDEN_REACH: usize = 11;
@@ -33,7 +33,7 @@ fn sound() -> Sound {
 fn every_golden_value() {
     let bytes = golden("media/micro-e2b-audio.safetensors");
     let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-    for device in all_devices() {
+    for device in devices() {
         let taps = block_on(ears(&device).trace(&sound(), GOLDEN_REACH)).expect("it runs");
         let mut compared = 0;
         for tap in taps {

@@ -14,7 +14,7 @@ use rullama_source::MemorySource;
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
 
-use super::golden::all_devices;
+use super::golden::devices;
 
 fn eyes(model: &str, device: &Device) -> Vision {
     let name = format!("gguf/{model}-mmproj-F16.gguf");
@@ -32,7 +32,7 @@ const CLOSE: f32 = 1e-4;
 
 #[test]
 fn every_golden_value() {
-    for device in all_devices() {
+    for device in devices() {
         for model in ["micro-e2b", "micro-moe"] {
             let bytes = golden(&format!("media/{model}-vision.safetensors"));
             let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
