@@ -144,6 +144,8 @@ pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
         return Ok(Device::Cpu);
     }
     match block_on(Gpu::open()) {
+        // It would have to compile every kernel first, and the CPU's own way is as fast.
+        Ok(gpu) if wanted == DeviceArg::Auto && gpu.is_software() => Ok(Device::Cpu),
         Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),
         Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
             if wanted == DeviceArg::Auto =>
