@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct DeviceArgs {
-    /// Where to compute; auto takes a GPU, or the CPU where there is none
+    /// Where to compute; auto takes a GPU, or the CPU where there is none, or only a program that plays one
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: DeviceArg,
     /// How the caches keep numbers
