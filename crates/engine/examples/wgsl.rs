@@ -18,7 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (index, variant) in variants().iter().enumerate() {
         let dispatch = &variant.dispatch;
         // wgpu's syntax for matrix units, which browsers do not have.
-        if dispatch.parts.iter().any(|part| part.name == "matrix/wgpu16") {
+        if dispatch.parts.iter().any(|part| part.kind == "matrix" && part.name.ends_with("wgpu16"))
+        {
             continue;
         }
         let file = format!("{index:04}-{}.wgsl", dispatch.kernel.name.replace('/', "-"));

@@ -44,12 +44,14 @@ operations!(
     argmax,
     attention,
     attention_everyone,
+    attention_plane,
     attention_qkv,
     attention_spans,
     chances,
     clamp,
     clear,
     clip_settings,
+    clipped,
     convolve_half,
     convolve_past,
     cross_entropy,
@@ -79,6 +81,7 @@ operations!(
     mul,
     mul_slice,
     norm_sum,
+    patches,
     place_slice,
     ple,
     pool,
@@ -149,8 +152,8 @@ fn on_gpus(op: &str) {
     }
 }
 
-/// Kernels of matrix units on an adapter without any, where every lane computes what they would: two operations in every width of
-/// heads and two sizes of tiles, on the fastest of such adapters, because it is slow.
+/// Kernels of matrix units on an adapter without any, where every lane computes what they would: attention in every width of heads, and
+/// tiles of several sizes, on the fastest of such adapters, because it is slow.
 #[test]
 fn matrix_units_written_out() {
     let lacks = |gpu: &Gpu| {
@@ -162,11 +165,16 @@ fn matrix_units_written_out() {
     let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix = Some(MatrixUnits::Written);
     let gpu = gpu.playing(DeviceFacts { matrix, ..gpu.facts().clone() });
-    for op in ["attention_everyone", "linear_experts"] {
+    // One format of weights is enough for tiles of each kind; compiling takes longest.
+    for (op, format) in [
+        ("attention_everyone", ""),
+        ("attention_plane", ""),
+        ("clipped", "F16"),
+        ("linear", "F16"),
+        ("linear_experts", "Q8_0"),
+    ] {
         check(op, "written out", |case| {
-            // One format of weights is enough for the tiles; compiling takes longest.
-            let wanted = op == "attention_everyone" || case.name.starts_with("Q8_0");
-            if !wanted || !case.by_matrix_units(gpu.facts()) {
+            if !case.name.starts_with(format) || !case.by_matrix_units(gpu.facts()) {
                 return Ok(());
             }
             match pollster::block_on(run(case, &gpu)) {

@@ -97,6 +97,11 @@ pub fn features(piece: &[f32]) -> Features {
     log_mel::features(piece)
 }
 
+/// Frames of features of a piece of so many samples.
+pub fn frames_of_samples(samples: usize) -> usize {
+    log_mel::frames_of_samples(samples)
+}
+
 /// Soft tokens that so many frames of features become: two convolutions take every second one.
 pub fn tokens_of_frames(frames: usize) -> usize {
     frames.div_ceil(2).div_ceil(2)

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{Factors, Finish, OWN_BYTES, Routes, Start},
+    ops::{Factors, OWN_BYTES, Routes},
 };
 use rullama_gguf::DType;
 
-use crate::build::Build;
+use crate::{ahead::Follower, build::Build};
 
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
@@ -27,6 +27,20 @@ pub struct Adapted {
     pub ranks: BTreeMap<String, usize>,
     /// How factors are stored: F16 or F32.
     pub dtype: DType,
+    /// Whether first factors are met ahead where that saves a launch: weights of their own are made for it.
+    pub ahead: bool,
+}
+
+/// Tensors with their rows; how many experts they are for, where they are for any, and their columns.
+pub(crate) type Tensors = (Vec<(String, usize)>, (Option<usize>, usize));
+
+/// What lies behind a branch that has not joined the stream yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Open {
+    /// The second factor of its own pair, turned.
+    pub(crate) low: Option<Value>,
+    /// How many numbers are for the product that follows.
+    pub(crate) ahead: usize,
 }
 
 /// The factors that stand beside one weight of a list, which may be several tensors.
@@ -82,6 +96,12 @@ impl Build<'_> {
     /// The factors beside some weights that are stored as one, or one of them.
     pub(crate) fn factors(&mut self, names: &[&str]) -> Option<Factors> {
         self.adapted?;
+        let (tensors, size) = self.tensors(names)?;
+        self.factors_of(&tensors, size, false)
+    }
+
+    /// Tensors with their rows; how many experts they are for, and their columns.
+    pub(crate) fn tensors(&self, names: &[&str]) -> Option<Tensors> {
         let tensors: Vec<(String, usize)> = names
             .iter()
             .map(|name| (self.full(&format!("{name}.weight")), self.rows_of(name)))
@@ -89,7 +109,7 @@ impl Build<'_> {
         let (first, _) = tensors.first()?;
         let ty = self.catalog.get(first)?;
         let size = (experts_of(ty), ty.shape.width());
-        self.factors_of(&tensors, size, false)
+        Some((tensors, size))
     }
 
     /// The same for tensors of so many experts, if any, and columns, whatever they are called.
@@ -113,29 +133,50 @@ impl Build<'_> {
         Some(Factors { a, b })
     }
 
-    /// The product that ends a branch, which [`Self::joined`] takes and nothing else. For one token the first factor of an adapter goes
-    /// beside the weight, and the second is added where the branch joins the stream, in front of the product `follower`: that takes
-    /// no launches of its own.
-    pub(crate) fn branch(&mut self, x: Value, name: &str, follower: &str) -> Value {
+    /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
+    /// an adapter goes beside the weight, and the second is added where the branch joins the stream, in front of the products that
+    /// follow: that takes no launches of its own. The first factor of those is met here too.
+    pub(crate) fn branch(
+        &mut self,
+        (x, h): (Value, Value),
+        name: &str,
+        follower: &Follower,
+    ) -> Value {
         let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.tokens_apart();
         let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
-        let Some(factors) = (!whole).then(|| self.factors(&[name])).flatten() else {
+        if whole || self.adapted.is_none() {
             return self.linear(x, name);
-        };
-        let (weight, bytes) = (self.weight(name), |value| self.graph.ty(value).bytes());
-        let few = follower == "inp_gate" || self.is_adapted(follower);
-        let most = if few { READ_BY_FEW } else { READ_BY_MANY };
-        if bytes(factors.a) <= OWN_BYTES as u64 || bytes(factors.b) > most {
-            let start = Start::Rows(x);
-            return self.graph.product_adapted(&start, weight, Some(&factors), &Finish::Plain).1;
         }
-        let y = self.graph.product_beside(x, weight, factors.a);
-        let turned = self.turned(name);
-        self.open.insert(y, turned);
+        let (factors, weight) = (self.factors(&[name]), self.weight(name));
+        let bytes = |value| self.graph.ty(value).bytes();
+        let most = |most| factors.is_none_or(|own| bytes(own.b) <= most);
+        let large = factors.is_none_or(|own| bytes(own.a) > OWN_BYTES as u64);
+        let (by_few, by_many) = (most(READ_BY_FEW), most(READ_BY_MANY));
+        let ahead = (large && by_many)
+            .then(|| self.ahead((x, h), (name, factors.as_ref()), follower))
+            .flatten();
+        let beside = large && if self.is_few(follower) { by_few } else { by_many };
+        let y = match (&ahead, factors) {
+            (Some(ahead), _) => self.graph.product_ahead(x, weight, ahead),
+            (None, Some(own)) if beside => self.graph.product_beside(x, weight, own.a),
+            (None, factors) => return self.linear_with(x, name, factors),
+        };
+        let low = factors.map(|_| self.turned(name));
+        let ahead = ahead.map_or(0, |ahead| 2 * self.graph.ty(ahead.p).shape.rows());
+        self.open.insert(y, Open { low, ahead });
         y
     }
 
-    /// The second factor that was asked for last, turned.
+    /// Whether few workgroups make what enters the products of a follower.
+    fn is_few(&mut self, follower: &Follower) -> bool {
+        let here = self.enter(&follower.scope);
+        let few = follower.names == ["inp_gate"]
+            || follower.names.first().is_some_and(|name| self.is_adapted(name));
+        self.enter(&here);
+        few
+    }
+
+    /// The second factor of this product, which was asked for last, turned.
     fn turned(&mut self, name: &str) -> Value {
         let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has factors"));
         let group = self.factors.last_mut().expect("factors were asked for");

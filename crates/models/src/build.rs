@@ -8,7 +8,8 @@ use rullama_engine::{
 };
 
 use crate::{
-    adapted::{Adapted, FactorGroup},
+    adapted::{Adapted, FactorGroup, Open},
+    ahead::AheadGroup,
     gemma4::Inputs,
     tensors::Catalog,
     training::Training,
@@ -28,8 +29,10 @@ pub(crate) struct Build<'a> {
     pub(crate) adapted: Option<&'a Adapted>,
     /// Its factors that the list asks for.
     pub(crate) factors: Vec<FactorGroup>,
-    /// The second factors of branches that have not got their addition yet.
-    pub(crate) open: HashMap<Value, Value>,
+    /// Its first factors that are met ahead.
+    pub(crate) ahead: Vec<AheadGroup>,
+    /// What lies behind branches that have not joined the stream yet.
+    pub(crate) open: HashMap<Value, Open>,
 }
 
 /// The residual stream on its way into products.
@@ -66,6 +69,7 @@ impl<'a> Build<'a> {
             traced,
             adapted: None,
             factors: Vec::new(),
+            ahead: Vec::new(),
             open: HashMap::new(),
             training: None,
         }
@@ -76,9 +80,11 @@ impl<'a> Build<'a> {
         Self { adapted, ..self }
     }
 
-    /// Names that follow are inside this scope; the empty one is the whole model.
-    pub(crate) fn enter(&mut self, scope: &str) {
-        self.scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
+    /// Names that follow are inside this scope; the empty one is the whole model. Gives the one before.
+    pub(crate) fn enter(&mut self, scope: &str) -> String {
+        let scope = if scope.is_empty() { String::new() } else { format!("{scope}.") };
+        let before = std::mem::replace(&mut self.scope, scope);
+        before.strip_suffix('.').map(str::to_owned).unwrap_or_default()
     }
 
     /// Whether the model has this tensor.
@@ -139,7 +145,7 @@ impl<'a> Build<'a> {
         self.linear_with(x, name, None)
     }
 
-    fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
+    pub(crate) fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
         let weight = self.weight(name);
         let scale = format!("{name}.scale");
         match (self.has(&scale), factors) {
@@ -190,8 +196,9 @@ impl<'a> Build<'a> {
     /// `next` follows.
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
-        let low = self.open.remove(&join.a);
-        let branch = Branch { residual: join.h, branch: join.a, weight, scale: join.scale, low };
+        let Open { low, ahead } = self.open.remove(&join.a).unwrap_or(Open { low: None, ahead: 0 });
+        let (residual, scale) = (join.h, join.scale);
+        let branch = Branch { residual, branch: join.a, weight, scale, low, ahead };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);

@@ -4,6 +4,7 @@
 //! knows a device, a token loop or a file's bytes.
 
 mod adapted;
+mod ahead;
 mod build;
 pub mod embedding;
 mod error;
@@ -12,6 +13,7 @@ mod tensors;
 mod training;
 
 pub use adapted::{Adapted, FactorGroup};
+pub use ahead::{AheadGroup, AheadList, ahead_list};
 pub use error::ModelError;
 pub use tensors::{Catalog, Expected};
 pub use training::{Learned, Parameter};

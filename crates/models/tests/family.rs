@@ -216,16 +216,21 @@ fn launches_per_layer() {
 }
 
 #[test]
-fn an_adapter_of_rank_16_takes_four_more_launches_per_layer() {
+fn an_adapter_of_rank_16_takes_few_launches_more() {
     let projections =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
     let tensors = (0..E2B.layers)
         .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
-    let adapted = Adapted { ranks: tensors.map(|name| (name, 16)).collect(), dtype: DType::F16 };
+    let ranks = tensors.map(|name| (name, 16)).collect();
+    let mut adapted = Adapted { ranks, dtype: DType::F16, ahead: false };
     let plain = launches(&E2B.step(), &large());
     let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
     // One for each input of products: too much for every workgroup to make for itself.
     assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
+    // Met ahead, only that of the first layer: nothing is in front of it.
+    adapted.ahead = true;
+    let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
+    assert!(with <= plain + 2, "{plain} launches, {with} with an adapter that is met ahead");
 }
 
 #[test]

@@ -121,6 +121,13 @@ impl Plan {
         }
     }
 
+    /// Does what can be done ahead of the next run, while the device is busy.
+    pub fn prepare(&self) {
+        if let Self::Gpu(plan) = self {
+            plan.prepare();
+        }
+    }
+
     /// What this run costs on any device.
     pub fn cost(&self, step: &Step) -> Cost {
         match self {

@@ -1,7 +1,7 @@
 //! What an operation sees when it is asked for its kernels.
 
 use super::{DeviceFacts, Dispatch, layout::Slabs};
-use crate::graph::{Element, Graph, Node, Type};
+use crate::graph::{Element, Graph, Node, Op, Origin, Type};
 
 /// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
 #[derive(Debug)]
@@ -33,6 +33,32 @@ impl<'a> GpuCall<'a> {
     /// Whether each token is computed as in a run of its own.
     pub fn tokens_apart(&self) -> bool {
         self.graph.tokens_apart()
+    }
+
+    /// The operation.
+    pub(super) fn op(&self) -> &'a dyn Op {
+        &*self.node.op
+    }
+
+    /// The call of what makes the first input, where the list has it, and which of its results that is.
+    pub(super) fn maker(&self) -> Option<(Self, usize)> {
+        let value = self.node.inputs[0];
+        let Origin::Node(node) = self.graph.info(value).origin else { return None };
+        let node = &self.graph.nodes()[node];
+        let result = node.outputs.iter().position(|output| *output == value)?;
+        Some((Self::new(self.facts, self.graph, node), result))
+    }
+
+    /// The call of the only one that reads result `i`, as its first input; `None` if there are others, or if the host may read it.
+    pub(super) fn only_reader(&self, i: usize) -> Option<Self> {
+        let value = self.node.outputs[i];
+        if self.graph.info(value).kept {
+            return None;
+        }
+        let mut readers = self.graph.nodes().iter().filter(|node| node.inputs.contains(&value));
+        let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
+        let first = reader.inputs.iter().position(|input| *input == value) == Some(0);
+        first.then(|| Self::new(self.facts, self.graph, reader))
     }
 
     /// Type of input `i`.

@@ -204,11 +204,14 @@ impl Gpu {
     }
 
     /// Hands commands to the device.
-    pub(super) fn submit(&self, encoder: Option<wgpu::CommandEncoder>) -> wgpu::SubmissionIndex {
+    pub(super) fn submit(
+        &self,
+        commands: impl IntoIterator<Item = wgpu::CommandBuffer>,
+    ) -> wgpu::SubmissionIndex {
         let mut traffic = self.traffic.get();
         traffic.submits += 1;
         self.traffic.set(traffic);
-        self.queue.submit(encoder.map(wgpu::CommandEncoder::finish))
+        self.queue.submit(commands)
     }
 
     /// Whether the adapter is known to have memory of its own.
@@ -249,7 +252,7 @@ impl Gpu {
             encoder.copy_buffer_to_buffer(buffer, 0, &copy, 0, buffer.size());
             copies.insert(name.clone(), copy);
         }
-        self.submit(Some(encoder));
+        self.submit([encoder.finish()]);
         Ok(copies)
     }
 
@@ -307,7 +310,8 @@ fn experimental(features: wgpu::Features) -> wgpu::ExperimentalFeatures {
         return wgpu::ExperimentalFeatures::disabled();
     }
     // SAFETY: there is no memory to keep safe on our side; the function warns of bugs in wgpu's new features. The one we switch on
-    // adds instructions to kernels, and ours reach only workgroup memory of their own with them, at indices they bound themselves.
+    // adds instructions to kernels, and ours reach with them workgroup memory of their own, at indices they bound themselves, and blocks of
+    // heads in scratch memory that is made for whole blocks.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 

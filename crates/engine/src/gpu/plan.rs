@@ -1,6 +1,6 @@
 //! A list made ready for a device: memory, pipelines and bind groups once; then one pass and one submit per run.
 
-use std::{collections::HashMap, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
     Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
@@ -31,6 +31,8 @@ pub struct GpuPlan {
     /// Only bind groups read it, but it is ours to give back.
     params: Buffer,
     memory: Memory,
+    /// The commands of the next run, where they were made ahead.
+    ahead: RefCell<Option<wgpu::CommandBuffer>>,
 }
 
 #[derive(Debug)]
@@ -99,7 +101,7 @@ impl GpuPlan {
             });
             launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
         }
-        Ok(Self { gpu, graph, launches, step, params, memory })
+        Ok(Self { gpu, graph, launches, step, params, memory, ahead: RefCell::default() })
     }
 
     /// The list.
@@ -125,8 +127,8 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
-        let encoder = self.encode(step)?;
-        self.gpu.submit(Some(encoder));
+        self.write_step(step)?;
+        self.gpu.submit([self.commands()]);
         Ok(())
     }
 
@@ -139,23 +141,32 @@ impl GpuPlan {
         step: &Step,
         values: &[Value],
     ) -> Result<Arriving, EngineError> {
-        let encoder = self.encode(step)?;
+        self.write_step(step)?;
         let wanted: Vec<_> = values
             .iter()
             .map(|value| (self.memory.of(*value), value_bytes(self.graph.ty(*value))))
             .collect();
-        readback::submit(&self.gpu, encoder, &wanted).await
+        readback::submit(&self.gpu, Some(self.commands()), &wanted).await
     }
 
-    fn encode(&self, step: &Step) -> Result<wgpu::CommandEncoder, EngineError> {
-        self.write_step(step)?;
+    /// Makes the commands of the next run now. That takes a while, which does not count where the device is busy with another run
+    /// whose results must be known before the next one is queued.
+    pub fn prepare(&self) {
+        let commands = self.commands();
+        self.ahead.replace(Some(commands));
+    }
+
+    fn commands(&self) -> wgpu::CommandBuffer {
+        if let Some(commands) = self.ahead.take() {
+            return commands;
+        }
         let mut encoder =
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
             self.launches.iter().for_each(|launch| launch.encode(&mut pass));
         }
-        Ok(encoder)
+        encoder.finish()
     }
 
     /// Sets the numbers of the next run.

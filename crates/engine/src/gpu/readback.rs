@@ -11,10 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const SOFTWARE_PATIENCE: Duration = Duration::from_secs(1200);
 /// Landing buffers that are kept for the next read; a token loop with several steps in flight needs a few small ones.
 const KEPT: usize = 16;
-/// Larger landing buffers are not kept.
-const KEPT_BYTES: u64 = 1 << 20;
 /// Bytes of a device that landing buffers take at most, but for a large one while it is read.
-pub const LANDING_BYTES: u64 = KEPT as u64 * KEPT_BYTES;
+pub const LANDING_BYTES: u64 = 16 << 20;
 
 /// Landing buffers that are not in use.
 #[derive(Debug, Default)]
@@ -24,7 +22,7 @@ impl Landing {
     async fn take(&self, gpu: &Gpu, bytes: u64) -> Result<Buffer, EngineError> {
         let free = self.0.borrow().iter().position(|buffer| buffer.size() == bytes);
         if let Some(at) = free {
-            return Ok(self.0.borrow_mut().swap_remove(at));
+            return Ok(self.0.borrow_mut().remove(at));
         }
         let usage = wgpu::BufferUsages::COPY_DST | wgpu::BufferUsages::MAP_READ;
         gpu.buffer("readback", bytes, usage).await
@@ -33,9 +31,16 @@ impl Landing {
     fn give_back(&self, buffer: Buffer) {
         buffer.unmap();
         let mut kept = self.0.borrow_mut();
-        if kept.len() < KEPT && buffer.size() <= KEPT_BYTES {
-            kept.push(buffer);
+        if buffer.size() > LANDING_BYTES {
+            return;
         }
+        // Those that were not asked for the longest make room.
+        while kept.len() >= KEPT
+            || kept.iter().map(|buffer| buffer.size()).sum::<u64>() + buffer.size() > LANDING_BYTES
+        {
+            kept.remove(0);
+        }
+        kept.push(buffer);
     }
 }
 
@@ -50,20 +55,21 @@ pub struct Arriving {
     mapped: async_channel::Receiver<Result<(), wgpu::BufferAsyncError>>,
 }
 
-/// Copies the first bytes of some buffers behind what the encoder holds, and submits it all at once.
+/// Submits commands and copies of the first bytes of some buffers behind them, all at once.
 pub(super) async fn submit(
     gpu: &Gpu,
-    mut encoder: wgpu::CommandEncoder,
+    commands: Option<wgpu::CommandBuffer>,
     wanted: &[(&wgpu::Buffer, u64)],
 ) -> Result<Arriving, EngineError> {
     let bytes = wanted.iter().map(|(_, bytes)| bytes).sum::<u64>();
     let landing = gpu.landing.take(gpu, bytes).await?;
+    let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
     let mut at = 0;
     for (buffer, bytes) in wanted {
         encoder.copy_buffer_to_buffer(buffer, 0, &landing, at, *bytes);
         at += bytes;
     }
-    let submission = gpu.submit(Some(encoder));
+    let submission = gpu.submit(commands.into_iter().chain([encoder.finish()]));
     let mut traffic = gpu.traffic.get();
     traffic.bytes_read_back += bytes;
     gpu.traffic.set(traffic);
@@ -117,8 +123,7 @@ pub(super) async fn read(
     buffer: &wgpu::Buffer,
     bytes: u64,
 ) -> Result<Vec<u8>, EngineError> {
-    let encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-    let parts = submit(gpu, encoder, &[(buffer, bytes)]).await?.wait().await?;
+    let parts = submit(gpu, None, &[(buffer, bytes)]).await?.wait().await?;
     Ok(parts.into_iter().next().unwrap_or_default())
 }
 
@@ -134,7 +139,7 @@ impl Fence {
     /// Submits what was written and marks the place.
     pub(super) fn new(gpu: &Gpu) -> Result<Self, EngineError> {
         gpu.check()?;
-        let submission = gpu.submit(None);
+        let submission = gpu.submit([]);
         let (done, taken) = async_channel::bounded(1);
         gpu.queue.on_submitted_work_done(move || {
             // The receiver may be gone: the caller stopped waiting.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, GpuCall, Order},
 };
 
 /// An operation: a definition, a twin on the CPU, kernels on the GPU, a gradient.
@@ -29,6 +29,18 @@ pub trait Op: Debug + 'static {
 
     /// The kernels, their parameters and their grids, in order.
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch>;
+
+    /// The order its kernels want the first input in, where they can have another than row by row.
+    fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
+        let _ = call;
+        None
+    }
+
+    /// Whether its kernels can write result `i` in the order that its only reader wants.
+    fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
+        let _ = (call, i);
+        false
+    }
 
     /// Multiplications and additions it takes.
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {

@@ -6,6 +6,7 @@ pub(crate) mod add;
 pub(crate) mod add_norm;
 pub(crate) mod argmax;
 pub(crate) mod attention;
+pub(crate) mod clipped;
 pub(crate) mod columns;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
@@ -30,6 +31,7 @@ pub(crate) mod member;
 pub(crate) mod norm_sum;
 mod order;
 mod parts;
+pub(crate) mod patches;
 pub(crate) mod ple;
 pub(crate) mod pool;
 pub(crate) mod product;
@@ -52,9 +54,10 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionEveryone, AttentionGrad, AttentionQkv, AttentionSpans, AttentionTrain,
-    OwnValues, QueryValues,
+    Attention, AttentionEveryone, AttentionGrad, AttentionPlane, AttentionQkv, AttentionSpans,
+    AttentionTrain, OwnValues, QueryValues,
 };
+pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, MOST_STACKED};
 pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
@@ -76,10 +79,11 @@ pub use lora::Adapter;
 pub use matmul::{Form, Matmul};
 pub use member::Member;
 pub use norm_sum::NormSum;
+pub use patches::Patches;
 pub use ple::Ple;
 pub use pool::Pool;
 pub use product::{
-    Begin, End, Experts, Factors, Finish, Low, Mixture, OWN_BYTES, Product, Start, Taken,
+    Ahead, Begin, End, Experts, Factors, Finish, Low, Mixture, OWN_BYTES, Product, Start, Taken,
 };
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;

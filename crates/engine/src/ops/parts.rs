@@ -43,6 +43,10 @@ pub(crate) static WEIGHTS: Part =
 pub(crate) static UNIT: Part =
     Part { kind: "unit", name: "unit", source: include_str!("../wgsl/quant/unit.wgsl") };
 
+/// A unit of a column, for kernels that read x where it is.
+pub(crate) static X_UNIT: Part =
+    Part { kind: "x_unit", name: "unit", source: include_str!("../wgsl/columns/unit.wgsl") };
+
 /// How 32 weights of a format are read.
 ///
 /// # Panics
@@ -176,6 +180,16 @@ pub(crate) fn halves() -> &'static Part {
     part!("columns", "halves")
 }
 
+/// Columns made halves for tiles by matrix units.
+pub(crate) fn put_halves() -> &'static Part {
+    part!("put", "halves")
+}
+
+/// Columns for other tiles, as they are.
+pub(crate) fn put_floats() -> &'static Part {
+    part!("put", "floats")
+}
+
 /// A tile of 128 rows by 128 columns.
 pub(crate) fn cut_128x128() -> &'static Part {
     part!("cut", "128x128")
@@ -189,6 +203,18 @@ pub(crate) fn cut_128x128_thin() -> &'static Part {
 /// How a tile by matrix units brings weights of a format.
 pub(crate) fn bring(dtype: DType) -> &'static Part {
     if is_packed(dtype) { part!("bring", "packed") } else { part!("bring", "floats") }
+}
+
+/// Weights that are brought in units.
+pub(crate) static BROUGHT_UNITS: Part = Part {
+    kind: "brought",
+    name: "brought/units",
+    source: include_str!("../wgsl/bring/units.wgsl"),
+};
+
+/// Weights that are halves already, for a tile by matrix units: how their slab is bound, found, and brought.
+pub(crate) fn kept_as_halves() -> [&'static Part; 3] {
+    [part!("weights", "halves"), part!("quant", "halves"), part!("bring", "halves")]
 }
 
 /// A tile of 128 rows by 32 columns.

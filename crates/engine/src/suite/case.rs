@@ -17,7 +17,7 @@ pub struct Case {
     pub op: &'static str,
     /// What tells it apart from the operation's other cases: shapes, formats, variants.
     pub name: String,
-    pub(super) build: Build,
+    pub(crate) build: Build,
     pub(super) step: Step,
     pub(super) given: HashMap<String, Data>,
     pub(super) literal: Option<Vec<f32>>,

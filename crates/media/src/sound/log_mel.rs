@@ -30,9 +30,13 @@ pub struct Features {
     pub values: Vec<f32>,
 }
 
+pub(super) fn frames_of_samples(samples: usize) -> usize {
+    let length = LEAD + samples;
+    if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 }
+}
+
 pub(super) fn features(piece: &[f32]) -> Features {
-    let length = LEAD + piece.len();
-    let frames = if length < SPAN { 0 } else { (length - SPAN) / HOP + 1 };
+    let frames = frames_of_samples(piece.len());
     let (transform, window, bands) = (Spectrum::new(), window(), bands());
     let fill = |frame: usize, input: &mut [f64; FFT]| {
         for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {

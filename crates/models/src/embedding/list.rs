@@ -140,5 +140,5 @@ fn joined(b: &mut Build<'_>, residual: Value, branch: Value, norm: &str, ends: b
     let scaled = ends && b.has("layer_output_scale.weight");
     let scale = scaled.then(|| b.weight("layer_output_scale"));
     let (weight, eps) = (b.weight(norm), b.eps());
-    b.graph.add_norm(&Branch { residual, branch, weight, scale, low: None }, eps)
+    b.graph.add_norm(&Branch { residual, branch, weight, scale, low: None, ahead: 0 }, eps)
 }

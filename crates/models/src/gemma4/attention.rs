@@ -5,8 +5,11 @@ use rullama_engine::{
     ops::{KvValues, OwnValues, QueryValues, Slice},
 };
 
-use super::{Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
-use crate::build::{Build, Stream};
+use super::{Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
+use crate::{
+    ahead::Follower,
+    build::{Build, Stream},
+};
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.
 pub(super) fn attention(
@@ -18,7 +21,7 @@ pub(super) fn attention(
     let (h, raw) = products(b, stream, layer);
     if b.trains() {
         let heads = over_itself(b, &raw, layer, around);
-        return (h, b.branch(heads, "attn_output", "ffn_gate"));
+        return (h, b.linear(heads, "attn_output"));
     }
     let (k_cache, v_cache) = caches(b, layer, around.pass);
     let queries = QueryValues {
@@ -40,7 +43,35 @@ pub(super) fn attention(
         None => b.graph.attention_qkv(queries, own, window, eps),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
-    (h, b.branch(heads, "attn_output", "ffn_gate"))
+    // Experts have other products beside the dense ones.
+    let dense = around.config.experts.is_none();
+    let follower = Follower {
+        behind: "post_attention_norm",
+        scope: scope(layer),
+        norm: dense.then_some("ffn_norm"),
+        names: &["ffn_gate", "ffn_up"],
+    };
+    (h, b.branch((heads, h), "attn_output", &follower))
+}
+
+/// The products of the layer behind this one, if there is any, behind the branch that ends with the norm `behind`.
+pub(super) fn following(
+    b: &mut Build<'_>,
+    layer: &Layer,
+    config: &Config,
+    behind: &'static str,
+) -> Follower {
+    let Some(next) = config.layers.get(layer.index + 1) else {
+        return Follower { behind, scope: String::new(), norm: None, names: &[] };
+    };
+    let here = b.enter(&scope(next));
+    let names = projections(b, next);
+    b.enter(&here);
+    Follower { behind, scope: scope(next), norm: Some("attn_norm"), names }
+}
+
+fn scope(layer: &Layer) -> String {
+    format!("blk.{}", layer.index)
 }
 
 /// Attention of a whole sequence over itself, where gradients are wanted: without caches.
@@ -129,12 +160,18 @@ pub(super) fn keys_and_values(
     b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
 }
 
-/// The stream, and raw queries, keys and values, as far as the layer has projections for them.
+/// The stream, and raw queries, keys and values, as far as there are any.
 fn products(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
+    let names = projections(b, layer);
+    b.products(stream, names)
+}
+
+/// What a layer has projections for.
+fn projections(b: &Build<'_>, layer: &Layer) -> &'static [&'static str] {
     match (layer.owns_cache(), b.has("attn_v.weight")) {
-        (true, true) => b.products(stream, &["attn_q", "attn_k", "attn_v"]),
-        (true, false) => b.products(stream, &["attn_q", "attn_k"]),
-        (false, _) => b.products(stream, &["attn_q"]),
+        (true, true) => &["attn_q", "attn_k", "attn_v"],
+        (true, false) => &["attn_q", "attn_k"],
+        (false, _) => &["attn_q"],
     }
 }
 

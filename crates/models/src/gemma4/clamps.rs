@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use rullama_engine::graph::Value;
+use rullama_engine::{
+    graph::Value,
+    ops::{ClippedStart, Limits, MOST_STACKED, Slice},
+};
 
 use crate::build::Build;
 
@@ -57,13 +60,80 @@ pub(super) struct Clipped<'a> {
 impl Clipped<'_> {
     /// A product whose weight has this name inside the scope.
     pub(super) fn linear(&mut self, x: Value, name: &str) -> Value {
-        let limits = self.clamps.get(&self.b.full(name));
-        let Some([in_least, in_most, least, most]) = limits else {
-            return self.b.linear(x, name);
+        self.product(&ClippedStart::Rows(x), name).1
+    }
+
+    /// The product of what `start` makes with a weight of this name, and the stream if that makes a new one.
+    pub(super) fn product(&mut self, start: &ClippedStart, name: &str) -> (Option<Value>, Value) {
+        let (h, products) = self.products(start, &[name]);
+        (h, products[0].value)
+    }
+
+    /// The stream behind a norm, about to enter products.
+    pub(super) fn behind_norm(&mut self, h: Value, name: &str, eps: f32) -> ClippedStart {
+        ClippedStart::Norm { h, weight: self.b.weight(name), eps }
+    }
+
+    /// Limits of what enters a product, and of what leaves it.
+    fn limits(&self, name: &str) -> [Limits; 2] {
+        let Some([in_least, in_most, least, most]) = self.clamps.get(&self.b.full(name)) else {
+            return [Limits::NONE; 2];
         };
-        let x = self.b.graph.clamp(x, in_least, in_most);
-        let y = self.b.linear(x, name);
-        self.b.graph.clamp(y, least, most)
+        [Limits { least: in_least, most: in_most }, Limits { least, most }]
+    }
+
+    /// Products of what `start` makes with several weights, one product where they are stored alike and limit what they read alike; and
+    /// the stream if `start` makes a new one.
+    pub(super) fn products(
+        &mut self,
+        start: &ClippedStart,
+        names: &[&str],
+    ) -> (Option<Value>, Vec<Slice>) {
+        let limits: Vec<[Limits; 2]> = names.iter().map(|name| self.limits(name)).collect();
+        let takes = limits[0][0];
+        let alike = limits.iter().all(|limits| limits[0] == takes);
+        // What is stacked is loaded: only where it is used.
+        let together = alike && names.len() <= MOST_STACKED;
+        match together.then(|| self.b.stack(names)).flatten() {
+            Some((weight, rows)) => {
+                let gives: Vec<(usize, Limits)> =
+                    rows.into_iter().zip(limits.iter().map(|[_, gives]| *gives)).collect();
+                let (h, y) = self.b.graph.clipped(start, weight, takes, &gives);
+                let mut first = 0;
+                let slice = |(rows, _): &(usize, Limits)| {
+                    first += rows;
+                    Slice::new(y, first - rows, *rows)
+                };
+                (h, gives.iter().map(slice).collect())
+            }
+            None => self.apart(start, names),
+        }
+    }
+
+    /// The same one by one.
+    fn apart(&mut self, start: &ClippedStart, names: &[&str]) -> (Option<Value>, Vec<Slice>) {
+        let (mut start, mut stream, mut products) = (*start, None, Vec::new());
+        for name in names {
+            let [takes, gives] = self.limits(name);
+            let (h, y) = match self.b.stack(&[name]) {
+                Some((weight, rows)) => {
+                    self.b.graph.clipped(&start, weight, takes, &[(rows[0], gives)])
+                }
+                // It has a scale.
+                None => {
+                    let (h, x) = self.b.graph.clipped_rows(&start);
+                    let x = takes.clamp(&mut self.b.graph, x);
+                    let y = self.b.linear(x, name);
+                    (h, gives.clamp(&mut self.b.graph, y))
+                }
+            };
+            if let (Some(h), ClippedStart::Branch { next: weight, eps, .. }) = (h, start) {
+                stream = Some(h);
+                start = ClippedStart::Norm { h, weight, eps };
+            }
+            products.push(y.into());
+        }
+        (stream, products)
     }
 }
 

@@ -10,6 +10,7 @@ use rullama_engine::{
 use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
     adapted::{Adapted, FactorGroup, HEAD},
+    ahead::AheadGroup,
     build::{Build, Join, Stream},
     tensors::Catalog,
 };
@@ -131,6 +132,8 @@ pub struct Decoder {
     pub result: Option<Value>,
     /// The factors of an adapter that the list asks for, as weights.
     pub factors: Vec<FactorGroup>,
+    /// The same of first factors that are met ahead.
+    pub ahead: Vec<AheadGroup>,
 }
 
 /// Writes the list of one pass.
@@ -248,7 +251,7 @@ impl<'a> Around<'a> {
 
     fn end(mut self, b: Build<'_>, result: Option<Value>) -> Decoder {
         self.segments.push(Segment { graph: b.graph, experts: None });
-        Decoder { segments: self.segments, result, factors: b.factors }
+        Decoder { segments: self.segments, result, factors: b.factors, ahead: b.ahead }
     }
 }
 
@@ -267,14 +270,14 @@ pub(super) fn one_layer(
     let stream = b.joined(&Join { h, a, name: "post_attention_norm", scale: None }, next);
 
     let (h, m) = match around.config.experts {
-        None => feed_forward::dense(b, stream, layer),
+        None => feed_forward::dense(b, stream, layer, around.config),
         Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts, around),
     };
     let (h, a, norm) = match around.extra {
         None => (h, m, "post_ffw_norm"),
         Some(extra) => {
             let stream = b.joined(&Join { h, a: m, name: "post_ffw_norm", scale: None }, None);
-            let (h, a) = per_layer::branch(b, stream, extra, layer);
+            let (h, a) = per_layer::branch(b, stream, extra, layer, around.config);
             (h, a, "post_norm")
         }
     };

@@ -5,14 +5,26 @@ use rullama_engine::{
     ops::{Finish, Mixture, Start},
 };
 
-use super::{Experts, HostExperts, Layer, decoder::Around, segment::cut};
-use crate::build::{Build, Stream};
+use super::{Config, Experts, HostExperts, Layer, attention, decoder::Around, segment::cut};
+use crate::{
+    ahead::Follower,
+    build::{Build, Stream},
+};
 
 /// The stream, and `down · (gelu(gate · x) ⊙ (up · x))` as a branch.
-pub(super) fn dense(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Value) {
+pub(super) fn dense(
+    b: &mut Build<'_>,
+    stream: Stream,
+    layer: &Layer,
+    config: &Config,
+) -> (Value, Value) {
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
-    let follower = if b.has("inp_gate.weight") { "inp_gate" } else { "attn_q" };
-    let m = b.branch(both, "ffn_down", follower);
+    let mut follower = attention::following(b, layer, config, "post_ffw_norm");
+    if b.has("inp_gate.weight") {
+        let scope = format!("blk.{}", layer.index);
+        follower = Follower { scope, norm: None, names: &["inp_gate"], ..follower };
+    }
+    let m = b.branch((both, h), "ffn_down", &follower);
     b.tap(m, format!("layer.{}.mlp_out", layer.index));
     (h, m)
 }

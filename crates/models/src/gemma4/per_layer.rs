@@ -5,7 +5,7 @@ use rullama_engine::{
     ops::Ple,
 };
 
-use super::{Config, Inputs, Layer, Pass};
+use super::{Config, Inputs, Layer, Pass, attention};
 use crate::build::{Build, Stream};
 
 /// The inputs of all layers `[t, layers · p]`: rows of a table by token, and a projection of the first hidden state.
@@ -38,9 +38,11 @@ pub(super) fn branch(
     stream: Stream,
     extra: Value,
     layer: &Layer,
+    config: &Config,
 ) -> (Value, Value) {
     let (h, gated) = b.gated_slice(stream, "inp_gate", extra, layer.index);
-    let out = b.branch(gated, "proj", "attn_q");
+    let follower = attention::following(b, layer, config, "post_norm");
+    let out = b.branch((gated, h), "proj", &follower);
     b.tap(out, format!("layer.{}.ple_out", layer.index));
     (h, out)
 }

@@ -58,6 +58,7 @@ pub(super) fn case(
             weight: g.weight("w", Type::weight(DType::F32, [d])),
             scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
             low: None,
+            ahead: 0,
         };
         let next = g.weight("w2", Type::weight(DType::F32, [d]));
         build(g, &branch, next)

@@ -1,5 +1,6 @@
 //! Residual, norm behind a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
-//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` behind it.
+//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` behind it. What lies behind that
+//! is for the product that follows.
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -24,6 +25,8 @@ pub struct AddNorm {
     pub next: bool,
     /// An adapter adds to the branch.
     pub low: bool,
+    /// Numbers behind the branch, and behind what an adapter adds to it, that are not for this.
+    pub ahead: usize,
 }
 
 /// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`.
@@ -40,6 +43,8 @@ pub struct Branch {
     /// The second factor of an adapter, turned: a weight `[r, d]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
     /// yet, and `z` lies behind it.
     pub low: Option<Value>,
+    /// How many numbers lie behind all that for the product that follows: see [`Ahead`](crate::ops::Ahead).
+    pub ahead: usize,
 }
 
 impl Graph {
@@ -58,7 +63,8 @@ impl Graph {
 impl Branch {
     /// The operation, with a next norm or without.
     pub(crate) fn op(&self, next: bool, eps: f32) -> AddNorm {
-        AddNorm { eps, scaled: self.scale.is_some(), next, low: self.low.is_some() }
+        let (scaled, low) = (self.scale.is_some(), self.low.is_some());
+        AddNorm { eps, scaled, next, low, ahead: self.ahead }
     }
 
     /// Its inputs, with the weight of the next norm.
@@ -91,15 +97,24 @@ impl AddNorm {
 
     /// The adapter's addition first, then the rest.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
-        let (at, d) = (inputs.len() - 1, graph.ty(inputs[0]).shape.width());
-        let rank = graph.ty(inputs[at]).shape.rows();
-        let [a, z] = graph.split_columns(inputs[1], &[d, rank])[..] else {
-            unreachable!("two widths give two values")
-        };
-        let more = graph.linear_t(z, inputs[at]);
-        let a = graph.add(a, more);
-        let inputs = [&[inputs[0], a], &inputs[2..at]].concat();
-        graph.apply_all(Self { low: false, ..self.clone() }, &inputs)
+        let d = graph.ty(inputs[0]).shape.width();
+        let low = self.low_input();
+        let rank = low.map(|i| graph.ty(inputs[i]).shape.rows());
+        let widths: Vec<usize> =
+            [Some(d), rank, Some(self.ahead)].into_iter().flatten().filter(|n| *n > 0).collect();
+        let parts = graph.split_columns(inputs[1], &widths);
+        let mut a = parts[0];
+        if let Some(i) = low {
+            let more = graph.linear_t(parts[1], inputs[i]);
+            a = graph.add(a, more);
+        }
+        let inputs = [&[inputs[0], a], &inputs[2..low.unwrap_or(inputs.len())]].concat();
+        graph.apply_all(Self { low: false, ahead: 0, ..self.clone() }, &inputs)
+    }
+
+    /// Whether the branch is more than a row as wide as the stream.
+    fn has_more(&self) -> bool {
+        self.low || self.ahead > 0
     }
 }
 
@@ -113,7 +128,8 @@ impl Op for AddNorm {
         let rank = self.low_input().map_or(0, |i| inputs[i].shape.rows());
         let (rows, width) = (h.shape.rows(), h.shape.width());
         let branch = (inputs[1].shape.rows(), inputs[1].shape.width());
-        assert_eq!(branch, (rows, width + rank), "{name}: branch {} for {h}", inputs[1]);
+        let wanted = (rows, width + rank + self.ahead);
+        assert_eq!(branch, wanted, "{name}: branch {} for {h}", inputs[1]);
         for weight in std::iter::once(2).chain(self.next_input()).map(|i| inputs[i]) {
             assert_eq!(weight.shape.len(), h.shape.width(), "{name}: {h} with weight {weight}");
         }
@@ -124,7 +140,7 @@ impl Op for AddNorm {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        if self.low {
+        if self.has_more() {
             return fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
         }
         let (h, a, w) = (call.f32(0), call.f32(1), call.numbers(2));
@@ -149,7 +165,7 @@ impl Op for AddNorm {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        match self.low {
+        match self.low || self.ahead > 0 && call.input(0).shape.rows() > 1 {
             true => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
             false => gpu::forward(self, call),
         }
@@ -161,7 +177,7 @@ impl Op for AddNorm {
         node: &NodeValues,
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
-        if self.low {
+        if self.has_more() {
             return fused::grad(graph, node, dy, &|graph, inputs| self.unfused(graph, inputs));
         }
         let (x, h1) = (&node.inputs, node.outputs[0]);

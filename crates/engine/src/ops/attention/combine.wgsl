@@ -4,6 +4,8 @@ override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override SLICE: u32 = 16u;
 override TILE: u32 = 16u;
+// In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
+//#use lay
 //#use reduce
 //#use keys
 //#use stretches
@@ -57,6 +59,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         for (var part = 1u; part < WG / SLICE; part++) {
             sum += sh_sum[part * SLICE + lane.index];
         }
-        o[place * QUADS + quad] = select(vec4(0.0), sum / weights, place / p.heads < run.count);
+        let column = (place % p.heads * QUADS + quad) * 4u;
+        o[place / p.heads * p.heads * QUADS + y_place(column) / 4u] = select(vec4(0.0), sum / weights, place / p.heads < run.count);
     }
 }

@@ -1,7 +1,10 @@
 use super::cases::score_tolerance;
+use rullama_gguf::DType;
+
 use crate::{
     cpu::Data,
     graph::{Graph, Type},
+    ops::Slice,
     suite::{Case, Tolerance},
 };
 
@@ -29,7 +32,29 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(even.given("v", Data::F32(values)).gives(&[3.0; 16]));
     cases.push(growing());
     cases.push(everyone([2520, 12, 64], 12, 2520).bench());
+    for (t, heads, width, count) in
+        [(3, 2, 16, 3), (70, 3, 64, 70), (131, 2, 64, 97), (33, 2, 72, 33)]
+    {
+        cases.push(plane([t, heads, width], count));
+    }
+    cases.push(plane([2520, 12, 64], 2520).bench());
     cases
+}
+
+/// Heads behind a product of all three, with norms and rotation.
+fn plane([t, heads, width]: [usize; 3], count: u32) -> Case {
+    let all = heads * width;
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, 3 * all]));
+        let [q_norm, k_norm] =
+            ["q_norm", "k_norm"].map(|name| g.weight(name, Type::weight(DType::F32, [width])));
+        let rope = g.input("rope", Type::f32([t, width / 2, 2]));
+        let heads = [0, 1, 2].map(|i| Slice::new(x, i * all, all));
+        vec![g.attention_plane(heads, [q_norm, k_norm], rope, 1e-6)]
+    };
+    let name = format!("{count} of {t}x{heads}x{width}");
+    let tolerance = score_tolerance(width, width + t);
+    Case::new("attention_plane", name, build).step(0, count).tolerance(tolerance)
 }
 
 /// Scores that outgrow those before, tile after tile.

@@ -4,7 +4,8 @@ use bytemuck::NoUninit;
 
 use super::{
     Attention, BLOCKS_INPUT,
-    choice::{Choice, Form, Head, Sizes, stage},
+    blocks::{self, Heads},
+    choice::{Choice, Form, Sizes, stage},
     params::{KEYS, Params, over_cache, over_halves, sizes},
     split::{Source, split},
 };
@@ -19,9 +20,6 @@ use crate::{
 
 static TILE: Kernel = Kernel { name: "attention/tile", source: include_str!("tile.wgsl") };
 static MATRIX: Kernel = Kernel { name: "attention/matrix", source: include_str!("matrix.wgsl") };
-static OWN_ROWS: Kernel =
-    Kernel { name: "attention/own_rows", source: include_str!("own_rows.wgsl") };
-static HALVES: Kernel = Kernel { name: "attention/halves", source: include_str!("halves.wgsl") };
 static DELTA: Kernel = Kernel { name: "attention/delta", source: include_str!("delta.wgsl") };
 static BACKWARD: Kernel =
     Kernel { name: "attention/backward", source: include_str!("backward.wgsl") };
@@ -42,16 +40,8 @@ static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!(
 const TILE_ROWS: usize = 32;
 /// Lanes of its workgroups.
 const TILE_LANES: usize = 256;
-/// Lanes of a workgroup that rounds keys and values, as in its kernel.
-const HALVES_LANES: usize = 256;
 /// What a workgroup of gradients takes of the other side at least.
 const LEAST_OTHERS: usize = 128;
-
-#[derive(Clone, Copy, NoUninit)]
-#[repr(C)]
-struct HalvesParams {
-    groups: u32,
-}
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -68,7 +58,7 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
     }
     match Choice::new(&sizes, call.facts) {
         Choice::Split(cut) => {
-            split(&sizes, &cut, cache, Source::Ready { q: 0, caches: [1, 2] }, call.facts)
+            split((&sizes, &cut), cache, (Source::Ready { q: 0, caches: [1, 2] }, None), call.facts)
         }
         Choice::Many(form) => vec![many(&sizes, cache, form).part(&RUNNING)],
     }
@@ -85,22 +75,11 @@ pub(super) fn spans(call: &GpuCall<'_>) -> Vec<Dispatch> {
 /// All tokens of a run over each other.
 pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
-    let form = Form::new(sizes.width, call.facts);
-    if matches!(form, Form::Plain { .. }) {
-        return vec![many(&sizes, (params, Element::F32), form).part(&EVERYONE)];
+    if let Some(units) = blocks::units(sizes.width, call.facts) {
+        return blocks::everyone(&sizes, &Heads::ready(call), units);
     }
-    // Each key is read by many workgroups: rounded once, it is half as long.
-    let groups = call.input(1).shape.len() / 4;
-    let places = [0, 1].map(|number| Place::Scratch(number, groups as u64 * 8));
-    let [keys, values] = places;
-    let rounded = Dispatch::new(&HALVES)
-        .params(&HalvesParams { groups: groups as u32 })
-        .read(Place::Input(1))
-        .read(Place::Input(2))
-        .write(keys)
-        .write(values)
-        .grid_over(groups.div_ceil(HALVES_LANES));
-    vec![rounded, over(&sizes, (params, Element::F16), form, places).part(&EVERYONE)]
+    let form = Form::new(sizes.width, call.facts);
+    vec![many(&sizes, (params, Element::F32), form).part(&EVERYONE)]
 }
 
 /// A whole sequence over itself.
@@ -163,11 +142,6 @@ fn each(width: usize) -> u32 {
 
 /// Many tokens over a cache; who sees what is a part of the caller's.
 fn many(sizes: &Sizes, cache: (Params, Element), form: Form) -> Dispatch {
-    over(sizes, cache, form, [Place::Input(1), Place::Input(2)])
-}
-
-/// The same where keys and values lie in these places.
-fn over(sizes: &Sizes, cache: (Params, Element), form: Form, places: [Place; 2]) -> Dispatch {
     let (dispatch, rows) = match form {
         Form::Plain { stage } => {
             let dispatch = over_cache(&TILE, sizes, cache)
@@ -177,17 +151,14 @@ fn over(sizes: &Sizes, cache: (Params, Element), form: Form, places: [Place; 2])
             (dispatch, TILE_ROWS)
         }
         Form::Matrix(head, units) => {
-            let kernel = match head {
-                Head::Short => &OWN_ROWS,
-                Head::Medium | Head::Long | Head::Longest => &MATRIX,
-            };
-            let dispatch = over_halves(kernel, sizes, cache).part(matrix(units)).part(head.part());
+            let dispatch = over_halves(&MATRIX, sizes, cache).part(matrix(units)).part(head.part());
             (dispatch, head.rows())
         }
     };
-    dispatch.read(Place::Input(0)).read(places[0]).read(places[1]).write(Place::Output(0)).grid(
-        sizes.rows().div_ceil(rows),
-        sizes.kv_heads,
-        1,
-    )
+    [0, 1, 2]
+        .map(Place::Input)
+        .into_iter()
+        .fold(dispatch, Dispatch::read)
+        .write(Place::Output(0))
+        .grid(sizes.rows().div_ceil(rows), sizes.kv_heads, 1)
 }

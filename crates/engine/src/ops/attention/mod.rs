@@ -4,12 +4,14 @@
 //! of its cache. `g = heads / kv heads` neighbouring query heads share a kv head. Scores are not scaled. Tokens beyond the live
 //! ones give zeros. Where tokens belong to blocks (of an image, say), a token also sees what follows it in its block.
 
+mod blocks;
 pub(crate) mod cases;
 mod choice;
 mod everyone;
 pub(crate) mod everyone_cases;
 mod gpu;
 mod params;
+mod plane;
 mod qkv;
 mod qkv_cases;
 mod spans;
@@ -19,6 +21,7 @@ mod train;
 mod twin;
 
 pub use everyone::AttentionEveryone;
+pub use plane::AttentionPlane;
 pub use qkv::{AttentionQkv, OwnValues, QueryValues};
 pub use spans::AttentionSpans;
 pub use train::{AttentionGrad, AttentionTrain};

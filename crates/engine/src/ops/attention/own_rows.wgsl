@@ -1,315 +1,298 @@
-// The same by matrix units for short heads: each subgroup takes 16 rows for itself, so that only keys and values are shared. Queries, keys,
-// weights and values are multiplied as halves and summed in f32.
+// o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
+// everyone sees everyone.     by matrix units, heads of 64 in blocks; one subgroup makes 32 rows, 64 keys at a time
 //
-// Weights are relative to a row's reference, which follows its largest score only when a score outgrows it by more than GROWTH: sums are in
-// registers that cannot be told apart by row, so rescaling them takes a way through workgroup memory.
-// A tile of keys has as many as leave workgroup memory for a second workgroup on a processor.
-// All sizes are constants of the text: naga fails where they are overrides.
-override WIDTH: u32 = 64u;
-override QUADS: u32 = 16u;
-//#use kv_halves
-//#use keys
-//#use tokens
-//#use head
+// Workgroups have one subgroup, so that none waits for another, and little memory, so that a processor has many. Keys and values come as
+// they are needed: two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through memory,
+// where lanes can tell them apart: half a row each. m is a score or so below a row's largest: sums are rescaled by way of memory, too,
+// only where scores outgrow it by GROWTH.
+enable f16;
 //#use matrix
 
-const SUBGROUP: u32 = 32u;
-const ROWS: u32 = WG / SUBGROUP * 16u;
-// Groups of four numbers from one row to the next: two more than there are, against bank conflicts.
-const STRIDE: u32 = HEAD / 4u + 2u;
+struct Params {
+    tokens: u32,
+    heads: u32,
+    kv_heads: u32,
+    blocks: u32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+@group(0) @binding(2) var<storage, read> x: array<vec4<f16>>;
+@group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
+
+const ROWS: u32 = 32u;
+const KEYS: u32 = 64u;
+// Quads from one row to the next: one or two more than there are, against bank conflicts.
+const SCORE_STRIDE: u32 = KEYS / 4u + 1u;
 const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
+const SUM_STRIDE: u32 = 5u;
+// Stands for a score that does not count.
+const HIDDEN: f32 = -3.0e38;
 // Weights are at most e^8, far below the largest half.
 const GROWTH: f32 = 8.0;
 const LOG2_E: f32 = 1.442695041;
 
-@group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
-@group(0) @binding(3) var<storage, read> k_cache: array<kv_word>;
-@group(0) @binding(4) var<storage, read> v_cache: array<kv_word>;
-@group(0) @binding(5) var<storage, read_write> o: array<vec4<f32>>;
-
-// Weights.
-var<workgroup> sh_w: array<vec4<f16>, ROWS * WEIGHT_STRIDE>;
-// Queries in the beginning; keys, then values.
-var<workgroup> sh_x: array<vec4<f16>, KEYS * STRIDE>;
-// Scores, and sums on their way.
-var<workgroup> sh_y: array<f32, ROWS * KEYS>;
-var<workgroup> sh_row: array<f32, WG>;
-var<workgroup> sh_rescale: array<f32, ROWS>;
-// Four words, so that what lies behind stays aligned: matrix units read wrong numbers where it is not.
+var<workgroup> sh_w: array<vec4<f16>, 16u * WEIGHT_STRIDE>;
+// Scores of 16 rows, or a block of sums.
+var<workgroup> sh_y: array<vec4<f32>, 16u * SCORE_STRIDE>;
+var<workgroup> sh_row: array<f32, 32>;
+var<workgroup> sh_rescale: array<f32, 16>;
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of a subgroup's rows, by block of columns.
+// Sums of the first 16 rows and of the others, by block of a head's numbers.
 var<private> a0: Block;
 var<private> a1: Block;
 var<private> a2: Block;
 var<private> a3: Block;
-// Loaded ahead: values while scores are made, the next keys while values are added.
-var<private> x0: vec4<f16>;
-var<private> x1: vec4<f16>;
-var<private> x2: vec4<f16>;
-var<private> x3: vec4<f16>;
+var<private> b0: Block;
+var<private> b1: Block;
+var<private> b2: Block;
+var<private> b3: Block;
 
-// What a lane weighs: every second key of one row, which sees those from `first` to before `end`.
-struct Ours {
-    row: u32,
-    side: u32,
-    first: u32,
-    end: u32,
+// What a row's weights are relative to, and their sum over the lane's keys.
+struct Running {
+    reference: f32,
+    weights: f32,
 }
 
-@compute @workgroup_size(WG)
+// The lane's half of a row.
+struct Scores {
+    z0: vec4<f32>,
+    z1: vec4<f32>,
+    z2: vec4<f32>,
+    z3: vec4<f32>,
+    z4: vec4<f32>,
+    z5: vec4<f32>,
+    z6: vec4<f32>,
+    z7: vec4<f32>,
+}
+
+@compute @workgroup_size(32)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
     meet_units(id);
-    let first_row = group.x * ROWS;
-    let kv_head = group.y;
-    let all_rows = p.tokens * heads_of_group();
-    let first_token = token_of(first_row);
-    let last_token = min(token_of(min(first_row + ROWS, all_rows) - 1u), live_tokens() - 1u);
-    let first = seen_first(first_token);
-    // A block of rows beyond the live tokens sees nothing.
-    let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
-    let row = id / SUBGROUP * 16u + id % 16u;
-    let token = token_of(min(first_row + row, all_rows - 1u));
-    let ours = Ours(row, id % SUBGROUP / 16u, seen_first(token), min(seen_end(token), end));
-    // What its row's weights are relative to, and their sum over this lane's keys.
-    var reference = HIDDEN;
-    var weights = 0.0;
+    let head = group.x;
+    let first_row = group.y * ROWS;
+    let queries = (head * p.blocks + first_row / 16u) * 256u;
+    let keys = (p.heads + head / (p.heads / p.kv_heads)) * p.blocks * 256u;
+    let values = keys + p.kv_heads * p.blocks * 256u;
+    let q0 = left_heads(queries);
+    let q1 = left_heads(queries + 64u);
+    let q2 = left_heads(queries + 128u);
+    let q3 = left_heads(queries + 192u);
+    let r0 = left_heads(queries + 256u);
+    let r1 = left_heads(queries + 320u);
+    let r2 = left_heads(queries + 384u);
+    let r3 = left_heads(queries + 448u);
+    var first = Running(HIDDEN, 0.0);
+    var second = Running(HIDDEN, 0.0);
+    for (var key = 0u; key < run.count; key += KEYS) {
+        // Written out, because loops around matrix instructions are slow.
+        let at = keys + key * 16u;
+        let k0 = right_heads(at);
+        let k1 = right_heads(at + 64u);
+        let k2 = right_heads(at + 128u);
+        let k3 = right_heads(at + 192u);
+        let s0 = scored(q0, q1, q2, q3, k0, k1, k2, k3);
+        let t0 = scored(r0, r1, r2, r3, k0, k1, k2, k3);
+        let k4 = right_heads(at + 256u);
+        let k5 = right_heads(at + 320u);
+        let k6 = right_heads(at + 384u);
+        let k7 = right_heads(at + 448u);
+        let s1 = scored(q0, q1, q2, q3, k4, k5, k6, k7);
+        let t1 = scored(r0, r1, r2, r3, k4, k5, k6, k7);
+        let k8 = right_heads(at + 512u);
+        let k9 = right_heads(at + 576u);
+        let k10 = right_heads(at + 640u);
+        let k11 = right_heads(at + 704u);
+        let s2 = scored(q0, q1, q2, q3, k8, k9, k10, k11);
+        let t2 = scored(r0, r1, r2, r3, k8, k9, k10, k11);
+        let k12 = right_heads(at + 768u);
+        let k13 = right_heads(at + 832u);
+        let k14 = right_heads(at + 896u);
+        let k15 = right_heads(at + 960u);
+        let s3 = scored(q0, q1, q2, q3, k12, k13, k14, k15);
+        let t3 = scored(r0, r1, r2, r3, k12, k13, k14, k15);
 
-    load_keys(first, end, kv_head, id);
-    var q0: Left;
-    var q1: Left;
-    var q2: Left;
-    var q3: Left;
-    // As many rows of queries at a time as there is room for keys.
-    for (var start = 0u; start < ROWS; start += KEYS) {
-        bring_queries(first_row + start, kv_head, id);
-        workgroupBarrier();
-        let ours = id / SUBGROUP * 16u - start;
-        if ours < KEYS {
-            q0 = left_of_x(ours * STRIDE, STRIDE);
-            q1 = left_of_x(ours * STRIDE + 4u, STRIDE);
-            q2 = left_of_x(ours * STRIDE + 8u, STRIDE);
-            q3 = left_of_x(ours * STRIDE + 12u, STRIDE);
-        }
-        // What comes next is written over these.
-        workgroupBarrier();
-    }
-    for (var key = first; key < end; key += KEYS) {
-        put_keys(id);
-        if id == 0u {
-            sh_grown = vec4(0u);
-        }
-        workgroupBarrier();
-        load_values(key, end, kv_head, id);
-        // Written out, because not every compiler unrolls loops.
-        score(q0, q1, q2, q3, 0u, id);
-        score(q0, q1, q2, q3, 1u, id);
-        workgroupBarrier();
-        put_values(id);
-        load_keys(key + KEYS, end, kv_head, id);
-        let most = largest_score(ours, key, id);
-        if most > reference + GROWTH {
-            // Lanes that write agree on what they write.
-            sh_grown = vec4(1u);
-        }
-        var sum = weigh_all(ours, key, reference, id);
+        let s = told_apart(s0, s1, s2, s3, key, id);
+        note_growth(s, first, id);
         if workgroupUniformLoad(&sh_grown).x != 0u {
-            sh_row[id] = most;
-            workgroupBarrier();
-            let grown = max(reference, max(most, sh_row[id ^ 16u]));
-            let rescale = exp(reference - grown);
-            weights *= rescale;
-            reference = grown;
-            sh_rescale[row] = rescale;
-            sum = weigh_all(ours, key, reference, id);
-            workgroupBarrier();
-            if key > first {
+            first = grown(s, first, id);
+            if key > 0u {
                 a0 = rescaled(a0, id);
                 a1 = rescaled(a1, id);
                 a2 = rescaled(a2, id);
                 a3 = rescaled(a3, id);
             }
         }
-        weights += sum;
-        add_values(0u, id);
-        add_values(1u, id);
-        // The next keys are written over these values.
+        first.weights += weigh(s, first.reference, id);
         workgroupBarrier();
+        let w0 = left_weights(0u, 0u);
+        let w1 = left_weights(1u, 1u);
+        let w2 = left_weights(2u, 2u);
+        let w3 = left_weights(3u, 3u);
+
+        let t = told_apart(t0, t1, t2, t3, key, id);
+        note_growth(t, second, id);
+        if workgroupUniformLoad(&sh_grown).x != 0u {
+            second = grown(t, second, id);
+            if key > 0u {
+                b0 = rescaled(b0, id);
+                b1 = rescaled(b1, id);
+                b2 = rescaled(b2, id);
+                b3 = rescaled(b3, id);
+            }
+        }
+        second.weights += weigh(t, second.reference, id);
+        workgroupBarrier();
+        let u0 = left_weights(0u, 4u);
+        let u1 = left_weights(1u, 5u);
+        let u2 = left_weights(2u, 6u);
+        let u3 = left_weights(3u, 7u);
+        workgroupBarrier();
+
+        let value = values + key * 16u;
+        add_values(w0, u0, value);
+        add_values(w1, u1, value + 256u);
+        add_values(w2, u2, value + 512u);
+        add_values(w3, u3, value + 768u);
     }
-
-    sh_row[id] = weights;
-    workgroupBarrier();
-    let all = sh_row[id] + sh_row[id ^ 16u];
-    if ours.side == 0u && first_row + row < all_rows {
-        keep_row(place_of(first_row + row, kv_head), reference, all);
-    }
-    sh_rescale[row] = select(0.0, 1.0 / all, token < live_tokens());
-    write_block(a0, first_row, kv_head, 0u, id);
-    write_block(a1, first_row, kv_head, 4u, id);
-    write_block(a2, first_row, kv_head, 8u, id);
-    write_block(a3, first_row, kv_head, 12u, id);
+    end_row(first, id);
+    write_block(a0, first_row, head, 0u, id);
+    write_block(a1, first_row, head, 4u, id);
+    write_block(a2, first_row, head, 8u, id);
+    write_block(a3, first_row, head, 12u, id);
+    end_row(second, id);
+    write_block(b0, first_row + 16u, head, 0u, id);
+    write_block(b1, first_row + 16u, head, 4u, id);
+    write_block(b2, first_row + 16u, head, 8u, id);
+    write_block(b3, first_row + 16u, head, 12u, id);
 }
 
-fn bring_queries(first_row: u32, kv_head: u32, id: u32) {
-    let last_row = p.tokens * heads_of_group() - 1u;
-    for (var i = id; i < KEYS * HEAD / 4u; i += WG) {
-        let place = place_of(min(first_row + i / (HEAD / 4u), last_row), kv_head);
-        let group = clamp(q[place * QUADS + i % (HEAD / 4u)], vec4(-65504.0), vec4(65504.0));
-        sh_x[i / (HEAD / 4u) * STRIDE + i % (HEAD / 4u)] = vec4<f16>(group);
-    }
-}
-
-// Where the lane's group i of a tile's keys or values begins; those behind the last one are read as the last one, which is finite.
-fn group_at(i: u32, key: u32, end: u32, kv_head: u32, id: u32) -> u32 {
-    let n = i * WG + id;
-    return cache_at(min(key + n / (HEAD / 4u), end - 1u), kv_head) + n % (HEAD / 4u) * 4u;
-}
-
-fn load_keys(key: u32, end: u32, kv_head: u32, id: u32) {
-    if key >= end {
-        return;
-    }
-    x0 = k_halves(group_at(0u, key, end, kv_head, id));
-    x1 = k_halves(group_at(1u, key, end, kv_head, id));
-    x2 = k_halves(group_at(2u, key, end, kv_head, id));
-    x3 = k_halves(group_at(3u, key, end, kv_head, id));
-}
-
-fn load_values(key: u32, end: u32, kv_head: u32, id: u32) {
-    x0 = v_halves(group_at(0u, key, end, kv_head, id));
-    x1 = v_halves(group_at(1u, key, end, kv_head, id));
-    x2 = v_halves(group_at(2u, key, end, kv_head, id));
-    x3 = v_halves(group_at(3u, key, end, kv_head, id));
-}
-
-fn put_keys(id: u32) {
-    put_group(x0, key_place(0u, id), id);
-    put_group(x1, key_place(1u, id), id);
-    put_group(x2, key_place(2u, id), id);
-    put_group(x3, key_place(3u, id), id);
-}
-
-fn put_values(id: u32) {
-    put_group(x0, value_place(0u, id), id);
-    put_group(x1, value_place(1u, id), id);
-    put_group(x2, value_place(2u, id), id);
-    put_group(x3, value_place(3u, id), id);
-}
-
-fn put_group(group: vec4<f16>, place: u32, id: u32) {
-    sh_x[place * STRIDE + id % (HEAD / 4u)] = group;
-}
-
-// Which key of the tile the lane's group i belongs to.
-fn key_place(i: u32, id: u32) -> u32 {
-    return (i * WG + id) / (HEAD / 4u);
-}
-
-// Values of a block lie with those of even keys first, as their weights do.
-fn value_place(i: u32, id: u32) -> u32 {
-    let key = key_place(i, id);
-    return key / 16u * 16u + key % 2u * 8u + key % 16u / 2u;
-}
-
-// Where a subgroup's block of scores lies.
-fn block_at(block: u32, id: u32) -> u32 {
-    return (id / SUBGROUP * (KEYS / 16u) + block) * 256u;
-}
-
-// Scores of the subgroup's rows with 16 keys, to workgroup memory: rows of a key together.
-fn score(q0: Left, q1: Left, q2: Left, q3: Left, block: u32, id: u32) {
-    let keys = block * 16u * STRIDE;
+// Scores of 16 rows with 16 keys.
+fn scored(q0: Left, q1: Left, q2: Left, q3: Left, k0: Right, k1: Right, k2: Right, k3: Right) -> Block {
     var scores: Block;
-    scores = multiply_add(q0, right(keys), scores);
-    scores = multiply_add(q1, right(keys + 4u), scores);
-    scores = multiply_add(q2, right(keys + 8u), scores);
-    scores = multiply_add(q3, right(keys + 12u), scores);
-    put_block(scores, block_at(block, id));
+    scores = multiply_add(q0, k0, scores);
+    scores = multiply_add(q1, k1, scores);
+    scores = multiply_add(q2, k2, scores);
+    return multiply_add(q3, k3, scores);
 }
 
-// Four scores of the lane's row, from its key number 4 i on: every second key.
-fn scores4(ours: Ours, i: u32, id: u32) -> vec4<f32> {
-    let at = block_at(i / 2u, id) + (i % 2u * 8u + ours.side) * 16u + id % 16u;
-    return vec4(sh_y[at], sh_y[at + 32u], sh_y[at + 64u], sh_y[at + 96u]);
+// The lane's half of a row of 16, by way of memory.
+fn told_apart(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> Scores {
+    put_rows(s0, 0u, SCORE_STRIDE);
+    put_rows(s1, 4u, SCORE_STRIDE);
+    put_rows(s2, 8u, SCORE_STRIDE);
+    put_rows(s3, 12u, SCORE_STRIDE);
+    if id == 0u {
+        sh_grown = vec4(0u);
+    }
+    workgroupBarrier();
+    let at = id % 16u * SCORE_STRIDE + id / 16u * 8u;
+    var s = Scores(sh_y[at], sh_y[at + 1u], sh_y[at + 2u], sh_y[at + 3u], sh_y[at + 4u], sh_y[at + 5u], sh_y[at + 6u], sh_y[at + 7u]);
+    if key + KEYS > run.count {
+        let ours = key + id / 16u * 32u;
+        s.z0 = seen(s.z0, ours);
+        s.z1 = seen(s.z1, ours + 4u);
+        s.z2 = seen(s.z2, ours + 8u);
+        s.z3 = seen(s.z3, ours + 12u);
+        s.z4 = seen(s.z4, ours + 16u);
+        s.z5 = seen(s.z5, ours + 20u);
+        s.z6 = seen(s.z6, ours + 24u);
+        s.z7 = seen(s.z7, ours + 28u);
+    }
+    return s;
 }
 
-// Which of those the row sees.
-fn seen4(ours: Ours, key: u32, i: u32) -> vec4<bool> {
-    let keys = vec4(key + i * 8u + ours.side) + vec4(0u, 2u, 4u, 6u);
-    return (keys >= vec4(ours.first)) & (keys < vec4(ours.end));
+// Keys behind the last live token do not count.
+fn seen(scores: vec4<f32>, key: u32) -> vec4<f32> {
+    return select(vec4(HIDDEN), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
 }
 
-fn sees_all(ours: Ours, key: u32) -> bool {
-    return key >= ours.first && key + KEYS <= ours.end;
-}
-
-fn largest_score(ours: Ours, key: u32, id: u32) -> f32 {
-    let most = max(max(most4(ours, key, 0u, id), most4(ours, key, 1u, id)), max(most4(ours, key, 2u, id), most4(ours, key, 3u, id)));
+fn largest(s: Scores) -> f32 {
+    let most = max(max(max(s.z0, s.z1), max(s.z2, s.z3)), max(max(s.z4, s.z5), max(s.z6, s.z7)));
     return max(max(most.x, most.y), max(most.z, most.w));
 }
 
-fn most4(ours: Ours, key: u32, i: u32, id: u32) -> vec4<f32> {
-    let scores = scores4(ours, i, id);
-    if sees_all(ours, key) {
-        return scores;
+// Lanes that write agree on what they write.
+fn note_growth(s: Scores, row: Running, id: u32) {
+    if largest(s) > row.reference + GROWTH {
+        sh_grown = vec4(1u);
     }
-    return select(vec4(HIDDEN), scores, seen4(ours, key, i));
 }
 
-// Weights of all scores to workgroup memory, and their sum. Keys of a block lie there with the even ones first, and so do its values.
-fn weigh_all(ours: Ours, key: u32, reference: f32, id: u32) -> f32 {
-    let sum = weigh(ours, key, 0u, reference, id) + weigh(ours, key, 1u, reference, id)
-        + weigh(ours, key, 2u, reference, id) + weigh(ours, key, 3u, reference, id);
+// A row's weights relative to its largest score so far; what its sums are to be multiplied by lies in memory then.
+fn grown(s: Scores, row: Running, id: u32) -> Running {
+    let most = largest(s);
+    sh_row[id] = most;
+    workgroupBarrier();
+    let reference = max(row.reference, max(most, sh_row[id ^ 16u]));
+    let rescale = exp(row.reference - reference);
+    sh_rescale[id % 16u] = rescale;
+    workgroupBarrier();
+    return Running(reference, row.weights * rescale);
+}
+
+// Weights of the lane's half of a row to memory, and their sum.
+fn weigh(s: Scores, reference: f32, id: u32) -> f32 {
+    let at = id % 16u * WEIGHT_STRIDE + id / 16u * 8u;
+    let sum = weigh4(s.z0, reference, at) + weigh4(s.z1, reference, at + 1u)
+        + weigh4(s.z2, reference, at + 2u) + weigh4(s.z3, reference, at + 3u)
+        + weigh4(s.z4, reference, at + 4u) + weigh4(s.z5, reference, at + 5u)
+        + weigh4(s.z6, reference, at + 6u) + weigh4(s.z7, reference, at + 7u);
     return dot(sum, vec4(1.0));
 }
 
-fn weigh(ours: Ours, key: u32, i: u32, reference: f32, id: u32) -> vec4<f32> {
-    var weights = vec4<f16>(exp2((scores4(ours, i, id) - vec4(reference)) * LOG2_E));
-    if !sees_all(ours, key) {
-        weights = select(vec4<f16>(), weights, seen4(ours, key, i));
-    }
-    sh_w[ours.row * WEIGHT_STRIDE + i / 2u * 4u + ours.side * 2u + i % 2u] = weights;
+fn weigh4(scores: vec4<f32>, reference: f32, at: u32) -> vec4<f32> {
+    let weights = vec4<f16>(exp2((scores - vec4(reference)) * LOG2_E));
+    sh_w[at] = weights;
     // As they are multiplied: rounded.
     return vec4<f32>(weights);
 }
 
-// Adds the values of 16 keys to the subgroup's sums.
-fn add_values(block: u32, id: u32) {
-    let weights = left_from(id / SUBGROUP * 16u * WEIGHT_STRIDE + block * 4u, WEIGHT_STRIDE);
-    let values = block * 16u * STRIDE;
-    a0 = multiply_add(weights, right_turned(values, STRIDE), a0);
-    a1 = multiply_add(weights, right_turned(values + 4u, STRIDE), a1);
-    a2 = multiply_add(weights, right_turned(values + 8u, STRIDE), a2);
-    a3 = multiply_add(weights, right_turned(values + 12u, STRIDE), a3);
+// Adds the values of 16 keys to the sums of both blocks of rows.
+fn add_values(w: Left, u: Left, at: u32) {
+    let v0 = right_heads(at);
+    a0 = multiply_add(w, v0, a0);
+    b0 = multiply_add(u, v0, b0);
+    let v1 = right_heads(at + 64u);
+    a1 = multiply_add(w, v1, a1);
+    b1 = multiply_add(u, v1, b1);
+    let v2 = right_heads(at + 128u);
+    a2 = multiply_add(w, v2, a2);
+    b2 = multiply_add(u, v2, b2);
+    let v3 = right_heads(at + 192u);
+    a3 = multiply_add(w, v3, a3);
+    b3 = multiply_add(u, v3, b3);
 }
 
-// A block goes through workgroup memory, where its rows can be told apart.
+// A block goes through memory, where its rows can be told apart.
 fn rescaled(sums: Block, id: u32) -> Block {
-    let at = id / SUBGROUP * 256u;
-    put_block(sums, at);
+    put_rows(sums, 0u, SUM_STRIDE);
     workgroupBarrier();
-    for (var i = id % SUBGROUP; i < 256u; i += SUBGROUP) {
-        sh_y[at + i] *= sh_rescale[id / SUBGROUP * 16u + i % 16u];
+    for (var i = id; i < 64u; i += 32u) {
+        sh_y[i / 4u * SUM_STRIDE + i % 4u] *= sh_rescale[i / 4u];
     }
     workgroupBarrier();
-    let scaled = take_block(at);
+    let scaled = take_rows(0u, SUM_STRIDE);
     workgroupBarrier();
     return scaled;
 }
 
-// A block's means, from quad `quad` of the rows on.
-fn write_block(sums: Block, first_row: u32, kv_head: u32, quad: u32, id: u32) {
-    let at = id / SUBGROUP * 256u;
-    put_block(sums, at);
+// What the sums of 16 rows are to be multiplied by, to memory.
+fn end_row(row: Running, id: u32) {
+    sh_row[id] = row.weights;
     workgroupBarrier();
-    for (var i = id % SUBGROUP; i < 64u; i += SUBGROUP) {
-        let r = id / SUBGROUP * 16u + i / 4u;
-        if first_row + r < p.tokens * heads_of_group() {
-            let start = at + i % 4u * 64u + i / 4u;
-            let sum = vec4(sh_y[start], sh_y[start + 16u], sh_y[start + 32u], sh_y[start + 48u]);
-            // Tokens that are not live give zeros, whatever their sums.
-            let inverse = sh_rescale[r];
-            o[place_of(first_row + r, kv_head) * QUADS + quad + i % 4u] = select(vec4(0.0), sum * inverse, inverse > 0.0);
+    sh_rescale[id % 16u] = 1.0 / (sh_row[id] + sh_row[id ^ 16u]);
+}
+
+// A block's means, from quad `quad` of the rows on; zeros for tokens that are not live.
+fn write_block(sums: Block, first_row: u32, head: u32, quad: u32, id: u32) {
+    put_rows(sums, 0u, SUM_STRIDE);
+    workgroupBarrier();
+    for (var i = id; i < 64u; i += 32u) {
+        let row = first_row + i / 4u;
+        if row < p.tokens {
+            let mean = sh_y[i / 4u * SUM_STRIDE + i % 4u] * sh_rescale[i / 4u];
+            o[(row * p.heads + head) * 16u + quad + i % 4u] = select(vec4(0.0), mean, row < run.count);
         }
     }
     workgroupBarrier();

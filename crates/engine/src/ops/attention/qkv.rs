@@ -179,17 +179,14 @@ impl Op for AttentionQkv {
             v_stride,
             ..params
         };
-        let apart = call.tokens_apart() && t > 1;
-        let cut = match apart {
-            true => Cut::new(&sizes_of((1, heads), cache, self.window).0, call.facts),
-            false => Cut::new(&sizes, call.facts),
-        };
+        let (apart, cut) = (call.tokens_apart() && t > 1, self.cut(call));
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
         let cache = (params, cache.element);
+        let order = call.result_order(0);
         let split = |source| match apart {
-            true => split_apart((&sizes, &cut), cache, source, call.facts),
-            false => split(&sizes, &cut, cache, source, call.facts),
+            true => split_apart((&sizes, &cut), cache, (source, order), call.facts),
+            false => split((&sizes, &cut), cache, (source, order), call.facts),
         };
         let shared = || split(Source::Shared { q, caches });
         match self.storing(width) {
@@ -200,6 +197,10 @@ impl Op for AttentionQkv {
             }
             Some(storing) => [store(&storing, STORED, call)].into_iter().chain(shared()).collect(),
         }
+    }
+
+    fn lays(&self, call: &GpuCall<'_>, _: usize) -> bool {
+        self.cut(call).splits > 1
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
@@ -220,6 +221,14 @@ impl Op for AttentionQkv {
 }
 
 impl AttentionQkv {
+    /// How keys are dealt out; tokens that are computed apart are cut as if each were alone.
+    fn cut(&self, call: &GpuCall<'_>) -> Cut {
+        let (q, cache) = (call.input(input::Q), call.input(input::K_CACHE));
+        let tokens = if call.tokens_apart() { 1 } else { q.shape.rows() };
+        let heads = self.q.heads(q, cache.shape.width());
+        Cut::new(&sizes_of((tokens, heads), cache, self.window).0, call.facts)
+    }
+
     /// First quad of the raw queries, keys and values in their rows, and quads of a row.
     fn places(&self, call: &GpuCall<'_>) -> [(u32, u32); 3] {
         let place = |columns: Columns, i: usize| {

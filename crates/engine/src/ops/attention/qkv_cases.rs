@@ -57,6 +57,9 @@ pub(super) fn cases() -> Vec<Case> {
     // More tokens than the operation takes: several operations instead.
     cases.push(case(Element::F32, Products::Stacked, setting(9, (4, 2), 64, 90, None, 70, 8)));
     cases.push(case(Element::F32, Products::Shared, setting(9, (4, 2), 64, 90, None, 70, 9)));
+    for dtype in [DType::Q8_0, DType::Q4_K] {
+        cases.push(with_product(dtype, setting(1, (8, 2), 64, 300, None, 290, 1)));
+    }
     cases.push(first_token());
     cases.extend(benches());
     cases
@@ -111,6 +114,21 @@ fn case(element: Element, products: Products, setting: Setting) -> Case {
     });
     let [k, v] = caches;
     list(element, products, setting).given("k_cache", k).given("v_cache", v)
+}
+
+/// With the only one that reads what comes out, in the order it reads.
+fn with_product(dtype: DType, setting: Setting) -> Case {
+    let mut case = case(Element::F32, Products::Apart, setting);
+    let width = setting.heads.0 * setting.width;
+    let attention = case.build;
+    case.name = format!("{}, then {}", case.name, dtype.name());
+    case.build = Box::new(move |g: &mut Graph| {
+        let mut results = attention(g);
+        let weight = g.weight("w", Type::weight(dtype, [24, width]));
+        results[0] = g.linear(results[0], weight);
+        results
+    });
+    case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
 fn list(element: Element, products: Products, setting: Setting) -> Case {

@@ -5,7 +5,7 @@ use super::{
     params::{KEYS, Params, over_cache, word},
 };
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, Part, Place},
+    gpu::{DeviceFacts, Dispatch, Kernel, Order, Part, Place},
     graph::Element,
     ops::parts::{kv_store, reduce, team},
 };
@@ -44,17 +44,17 @@ const ATTEND: u32 = 2;
 pub(super) fn split_apart(
     (sizes, cut): (&Sizes, &Cut),
     cache: (Params, Element),
-    source: Source,
+    (source, order): (Source, Option<Order>),
     facts: &DeviceFacts,
 ) -> Vec<Dispatch> {
     let blocks = (sizes.heads / sizes.kv_heads).div_ceil(cut.rows);
     let (params, element) = cache;
     let params = Params { token_blocks: word(blocks), ..params };
     let Source::Own { .. } = source else {
-        return split(sizes, cut, (params, element), source, facts);
+        return split((sizes, cut), (params, element), (source, order), facts);
     };
     let attend = (Params { phase: ATTEND, ..params }, element);
-    let launches = split(sizes, cut, attend, source, facts);
+    let launches = split((sizes, cut), attend, (source, order), facts);
     // All tokens by one workgroup for each kv head, whatever their blocks.
     let apart = u32::from(cut.splits > 1);
     let store = Params { phase: STORE, token_blocks: 0, apart, ..params };
@@ -64,12 +64,11 @@ pub(super) fn split_apart(
     [storing].into_iter().chain(launches).collect()
 }
 
-/// One launch, or two where the keys are split.
+/// One launch, or two where the keys are split; the second may write in another order than row by row.
 pub(super) fn split(
-    sizes: &Sizes,
-    cut: &Cut,
+    (sizes, cut): (&Sizes, &Cut),
     (params, cache): (Params, Element),
-    source: Source,
+    (source, order): (Source, Option<Order>),
     facts: &DeviceFacts,
 ) -> Vec<Dispatch> {
     let quads = sizes.width / 4;
@@ -119,7 +118,7 @@ pub(super) fn split(
         .read(parts)
         .write(Place::Output(0))
         .grid(places, quads.div_ceil(slice), 1);
-    vec![split, combine]
+    vec![split, Order::lay(order, combine)]
 }
 
 fn bind(dispatch: Dispatch, source: Source, cache: Element, into: Place) -> Dispatch {

@@ -2,7 +2,7 @@
 
 use bytemuck::NoUninit;
 
-use super::Plane;
+use super::{Plane, SIDE};
 use crate::gpu::{Dispatch, GpuCall, Kernel, Place};
 
 static HALF: Kernel = Kernel { name: "convolution/half", source: include_str!("half.wgsl") };
@@ -15,6 +15,9 @@ struct HalfParams {
     columns: u32,
     channels: u32,
     made: u32,
+    first: u32,
+    outs: u32,
+    chunk: u32,
     len: u32,
 }
 
@@ -26,16 +29,27 @@ struct PastParams {
     taps: u32,
 }
 
+/// Weights that a workgroup holds at a time, as in the kernel, and channels that a launch makes at most: at least one channel of x fits.
+const HELD: usize = 2048;
+const MOST_OUTS: usize = 128;
+
 pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
-    let len = plane.places() * plane.made;
-    let params = HalfParams {
-        rows: plane.rows as u32,
-        columns: plane.columns as u32,
-        channels: plane.channels as u32,
-        made: plane.made as u32,
-        len: len as u32,
+    let launch = |first: usize| {
+        let outs = (plane.made - first).min(MOST_OUTS);
+        let len = plane.places() * outs;
+        let params = HalfParams {
+            rows: plane.rows as u32,
+            columns: plane.columns as u32,
+            channels: plane.channels as u32,
+            made: plane.made as u32,
+            first: first as u32,
+            outs: outs as u32,
+            chunk: (HELD / (SIDE * SIDE * (outs + 1))) as u32,
+            len: len as u32,
+        };
+        launch(&HALF).params(&params).grid_over(len.div_ceil(256))
     };
-    vec![launch(&HALF).params(&params).grid_over(len.div_ceil(256))]
+    (0..plane.made).step_by(MOST_OUTS).map(launch).collect()
 }
 
 pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {

@@ -1,9 +1,15 @@
-// y[t, f, o] = sum of w[o, c, a, b] * x[2t + a - 1, 2f + b - 1, c], zeros around     one lane per result
+// y[t, f, o] = sum of w[o, c, a, b] * x[2t + a - 1, 2f + b - 1, c], zeros around     one lane per result of some channels; weights of a
+// few channels of x at a time are brought to workgroup memory, where lanes of neighbouring results read neighbours
 struct Params {
     rows: u32,
     columns: u32,
     channels: u32,
     made: u32,
+    // Of the channels that are made, those of this launch.
+    first: u32,
+    outs: u32,
+    // Channels of x at a time.
+    chunk: u32,
     len: u32,
 }
 
@@ -12,14 +18,35 @@ struct Params {
 @group(0) @binding(3) var<storage, read> w: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
+var<workgroup> sh_w: array<f32, 2048>;
+
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let i = grid_index(group) * 256u + index;
-    if i >= p.len {
-        return;
+    let out = i % p.outs;
+    let place = i / p.outs;
+    // One more than there are, so that those a lane writes do not meet in a memory bank.
+    let stride = p.outs + 1u;
+    var sum = 0.0;
+    for (var first = 0u; first < p.channels; first += p.chunk) {
+        let taps = min(p.chunk, p.channels - first) * 9u;
+        for (var j = index; j < taps * p.outs; j += 256u) {
+            sh_w[j % taps * stride + j / taps] = w[((p.first + j / taps) * p.channels + first) * 9u + j % taps];
+        }
+        workgroupBarrier();
+        if i < p.len {
+            sum += part(place, first, taps / 9u, out, stride);
+        }
+        // The next weights are written over these.
+        workgroupBarrier();
     }
-    let out = i % p.made;
-    let place = i / p.made;
+    if i < p.len {
+        y[place * p.made + p.first + out] = sum;
+    }
+}
+
+// The sum over some channels of x.
+fn part(place: u32, first: u32, count: u32, out: u32, stride: u32) -> f32 {
     let across = (p.columns + 1u) / 2u;
     var sum = 0.0;
     for (var tap = 0u; tap < 9u; tap++) {
@@ -29,11 +56,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if row >= p.rows || column >= p.columns {
             continue;
         }
-        let start = (row * p.columns + column) * p.channels;
-        let by = out * p.channels * 9u + tap;
-        for (var c = 0u; c < p.channels; c++) {
-            sum += x[start + c] * w[by + c * 9u];
+        let start = (row * p.columns + column) * p.channels + first;
+        for (var c = 0u; c < count; c++) {
+            sum += x[start + c] * sh_w[(c * 9u + tap) * stride + out];
         }
     }
-    y[i] = sum;
+    return sum;
 }

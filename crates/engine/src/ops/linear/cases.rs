@@ -61,6 +61,8 @@ pub(crate) fn cases() -> Vec<Case> {
         // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
         (DType::Q4_0, 130, 6150, 32),
         (DType::Q4_1, 40, 6150, 96),
+        (DType::F16, 130, 6150, 32),
+        (DType::F16, 40, 6150, 96),
         // Enough of the large ones for those with less memory.
         (DType::Q5_0, 129, 16_390, 32),
     ] {
@@ -89,6 +91,10 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q6_K, 512, 12_288, 1536),
         (DType::Q4_K, 64, 1536, 12_288),
         (DType::Q4_K, 512, 1536, 12_288),
+        // A picture's tower.
+        (DType::F16, 2520, 2304, 768),
+        (DType::F16, 2520, 6144, 768),
+        (DType::F16, 2520, 768, 3072),
     ] {
         cases.push(product(dtype, t, rows, width).bench());
     }

@@ -2,7 +2,7 @@
 // reads once for all columns
 //#use weights
 //#use quant
-//#use columns
+//#use x_unit
 //#use unit
 //#use team
 

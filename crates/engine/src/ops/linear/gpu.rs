@@ -1,17 +1,21 @@
 //! The launches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
 //! without begin and end.
 
-use rullama_gguf::DType;
+use bytemuck::NoUninit;
 
-use super::choice::{Choice, Team};
+use super::{
+    choice::{Choice, Team},
+    ends::Ends,
+};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
     graph::Shape,
     ops::{
         Begin, End, Low, Product, Taken,
-        parts::{self, UNIT, WEIGHTS, quant},
+        parts::{self, UNIT, WEIGHTS, X_UNIT, quant},
         product,
         slab::SlabParams,
+        tile::Tile,
     },
 };
 
@@ -25,44 +29,87 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
         return launches;
     }
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
-    let choice =
-        |slab: usize| Choice::new(x.rows(), slabs.rows[slab].len(), slabs.row_units(), call.facts);
-    let launch = |slab| {
-        let choice = choice(slab);
-        let groups = choice.groups(x.rows(), slabs.rows[slab].len());
-        let x_at = match choice {
-            Choice::Tile(tile) => tile.columns_at(x, slabs.row_units()),
-            _ => Place::Input(0),
-        };
-        launch(choice, x, (slabs.dtype, groups), call.facts)
-            .part(&WEIGHTS)
-            .part(quant(slabs.dtype))
-            .params(&SlabParams::new(&slabs, slab, &call.input(1).shape, x.rows()))
-            .read(Place::Slab(1, slab))
-            .read(x_at)
-            .write(Place::Output(0))
-            .grid_over(groups)
+    let product = TileProduct { x, weight: 1, output: 0, ends: Ends::default() };
+    let launch = |slab| match choice(x, &slabs, slab, call.facts) {
+        Choice::Few { team } => few(team, (&slabs, slab), call),
+        Choice::Tile(tile) => {
+            let columns = tile.columns_at(x, slabs.row_units());
+            product.launch(tile, (&slabs, slab), columns, call)
+        }
     };
-    let prepared = match choice(0) {
-        Choice::Tile(tile) => tile.prepare(call, &slabs),
-        _ => None,
-    };
+    let prepared = product.tile(&slabs, 0, call.facts).and_then(|tile| tile.prepare(call, &slabs));
     prepared.into_iter().chain((0..slabs.rows.len()).map(launch)).collect()
 }
 
-/// The kernel with its constants and the parts only it needs.
-fn launch(choice: Choice, x: &Shape, weights: (DType, usize), facts: &DeviceFacts) -> Dispatch {
-    let teams = |kernel, team: Team| {
-        Dispatch::new(kernel)
-            .part(&UNIT)
-            .part(parts::team(facts))
-            .part(parts::columns(x.width()))
-            .constant("WG", team.group() as u32)
-            .constant("LANES", team.lanes as u32)
-            .constant("SPLIT", team.split as u32)
-    };
-    match choice {
-        Choice::Few { team } => teams(&FEW, team).constant("COLUMNS", x.rows() as u32),
-        Choice::Tile(tile) => tile.launch(&TILE, x.width(), weights),
+fn choice(x: &Shape, slabs: &Slabs, slab: usize, facts: &DeviceFacts) -> Choice {
+    Choice::new(x.rows(), slabs.rows[slab].len(), slabs.row_units(), facts)
+}
+
+fn few(team: Team, (slabs, slab): (&Slabs, usize), call: &GpuCall<'_>) -> Dispatch {
+    let x = &call.input(0).shape;
+    Dispatch::new(&FEW)
+        .part(&WEIGHTS)
+        .part(quant(slabs.dtype))
+        .part(&UNIT)
+        .part(&X_UNIT)
+        .part(parts::team(call.facts))
+        .part(parts::columns(x.width()))
+        .constant("WG", team.group() as u32)
+        .constant("LANES", team.lanes as u32)
+        .constant("SPLIT", team.split as u32)
+        .constant("COLUMNS", x.rows() as u32)
+        .params(&SlabParams::new(slabs, slab, &call.input(1).shape, x.rows()))
+        .read(Place::Slab(1, slab))
+        .read(Place::Input(0))
+        .write(Place::Output(0))
+        .grid_over(Choice::Few { team }.groups(x.rows(), slabs.rows[slab].len()))
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct TileParams {
+    slab: SlabParams,
+    ends: Ends,
+}
+
+/// A product by tiles, whatever made its columns.
+pub(crate) struct TileProduct<'a> {
+    /// Shape of what it takes.
+    pub(crate) x: &'a Shape,
+    /// Which input the weight is.
+    pub(crate) weight: usize,
+    /// Which result it makes.
+    pub(crate) output: usize,
+    /// Limits of that.
+    pub(crate) ends: Ends,
+}
+
+impl TileProduct<'_> {
+    /// The tile for a slab; `None` if there are too few columns for any.
+    pub(crate) fn tile(&self, slabs: &Slabs, slab: usize, facts: &DeviceFacts) -> Option<Tile> {
+        match choice(self.x, slabs, slab, facts) {
+            Choice::Few { .. } => None,
+            Choice::Tile(tile) => Some(tile),
+        }
+    }
+
+    /// The launch for a slab, of columns that lie there.
+    pub(crate) fn launch(
+        &self,
+        tile: Tile,
+        (slabs, slab): (&Slabs, usize),
+        columns: Place,
+        call: &GpuCall<'_>,
+    ) -> Dispatch {
+        let groups = tile.groups(self.x.rows(), slabs.rows[slab].len());
+        let weight = &call.input(self.weight).shape;
+        let slab_params = SlabParams::new(slabs, slab, weight, self.x.rows());
+        tile.launch_slab(&TILE, self.x.width(), (slabs.dtype, groups))
+            .part(self.ends.part())
+            .params(&TileParams { slab: slab_params, ends: self.ends })
+            .read(Place::Slab(self.weight, slab))
+            .read(columns)
+            .write(Place::Output(self.output))
+            .grid_over(groups)
     }
 }

@@ -2,14 +2,18 @@
 
 pub(crate) mod cases;
 mod choice;
+mod ends;
 mod gpu;
 
 pub(crate) use choice::Team;
+pub(crate) use ends::Ends;
+pub(crate) use gpu::TileProduct;
 
 use crate::{
     cpu::{CpuCall, Meeting, products},
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, GpuCall, Order},
     graph::{Graph, NodeValues, Op, Type, Value},
+    ops::product,
 };
 
 /// Product of rows with a weight.
@@ -42,6 +46,10 @@ impl Op for Linear {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         gpu::forward(call)
+    }
+
+    fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
+        product::wanted_order(call, product::Low::None)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

@@ -2,6 +2,7 @@
 //#use weights
 //#use quant
 //#use tile
+//#use ends
 
 struct Params {
     plane0: u32,
@@ -14,6 +15,16 @@ struct Params {
     first_row: u32,
     all_rows: u32,
     count: u32,
+    // Stretches of rows that have limits.
+    end0: u32,
+    end1: u32,
+    end2: u32,
+    least0: f32,
+    least1: f32,
+    least2: f32,
+    most0: f32,
+    most1: f32,
+    most2: f32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -44,6 +55,6 @@ fn store(tile: Tile, row: u32, column: u32, sum: f32) {
     let r = tile.first_row + row;
     let c = tile.first_column + column;
     if r < p.rows && c < p.count {
-        y[c * p.all_rows + p.first_row + r] = sum;
+        y[c * p.all_rows + p.first_row + r] = limited(p.first_row + r, sum);
     }
 }

@@ -2,7 +2,7 @@
 //#use params
 //#use weights
 //#use quant
-//#use columns
+//#use x_unit
 //#use unit
 //#use team
 

@@ -10,7 +10,7 @@ use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place, Slabs},
     graph::Type,
     ops::{
-        parts::{UNIT, WEIGHTS, columns, quant, team},
+        parts::{UNIT, WEIGHTS, X_UNIT, columns, quant, team},
         tile::Tile,
     },
 };
@@ -62,6 +62,7 @@ fn gathered(call: &GpuCall<'_>) -> Vec<Dispatch> {
             dispatch
                 .part(columns(sizes.width))
                 .part(&UNIT)
+                .part(&X_UNIT)
                 .part(team(call.facts))
                 .constant("LANES", lanes as u32)
                 .read(Place::Input(0))

@@ -59,23 +59,30 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
 }
 
 fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
-    let t = call.input(0).shape.rows();
+    let (t, weight) = (call.input(0).shape.rows(), &call.input(1).shape);
     let positions = tile_positions(t);
-    (0..slabs.rows.len())
-        .map(|slab| {
-            Dispatch::new(&TILE)
-                .part(&WEIGHTS)
-                .part(quant(slabs.dtype))
-                .constant("POSITIONS", positions as u32)
-                .constant("WG", positions as u32 * 4)
-                .constant("ADD", u32::from(slab > 0))
-                .params(&SlabParams::new(slabs, slab, &call.input(1).shape, t))
-                .read(Place::Slab(1, slab))
-                .read(Place::Input(0))
-                .write(Place::Output(0))
-                .grid_over(slabs.row_units().div_ceil(TILE_UNITS) * t.div_ceil(positions))
-        })
-        .collect()
+    let groups = slabs.row_units().div_ceil(TILE_UNITS) * t.div_ceil(positions);
+    let (results, output) = (t * weight.width(), Place::Output(0));
+    // Slabs add to each other's sums, so that theirs are not shared.
+    let one = slabs.rows.len() == 1;
+    let shared = if one { stretches(groups, weight.rows(), LEAST_STRETCH) } else { 1 };
+    let sums = if shared > 1 { parts_at(0, results, shared) } else { output };
+    let products = (0..slabs.rows.len()).map(|slab| {
+        Dispatch::new(&TILE)
+            .part(&WEIGHTS)
+            .part(quant(slabs.dtype))
+            .constant("POSITIONS", positions as u32)
+            .constant("WG", positions as u32 * 4)
+            .constant("ADD", u32::from(slab > 0))
+            .constant("STRETCHES", shared as u32)
+            .params(&SlabParams::new(slabs, slab, weight, t))
+            .read(Place::Slab(1, slab))
+            .read(Place::Input(0))
+            .write(sums)
+            .grid_over(groups * shared)
+    });
+    let sum = (shared > 1).then(|| add_up(sums, results, shared, output));
+    products.chain(sum).collect()
 }
 
 /// The smallest tile that holds all positions, else the largest.

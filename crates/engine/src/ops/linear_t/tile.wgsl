@@ -11,6 +11,8 @@ override POSITIONS: u32 = 64u;
 override WG: u32 = POSITIONS * 4u;
 // One where an earlier slab has written the sums of its rows.
 override ADD: u32 = 0u;
+// Workgroups that share the rows; each writes the sums of its own.
+override STRETCHES: u32 = 1u;
 
 struct Params {
     plane0: u32,
@@ -36,12 +38,16 @@ var<workgroup> sh_y: array<vec4<f32>, ROWS / 4u * POSITIONS>;
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + POSITIONS - 1u) / POSITIONS;
-    // Neighbouring workgroups share their weights.
-    let first_position = grid_index(group) % tiles * POSITIONS;
-    let first_unit = grid_index(group) / tiles * 2u;
-    if first_unit >= p.row_units {
+    let all = tiles * ((p.row_units + 1u) / 2u);
+    let stretch = grid_index(group) / all;
+    if stretch >= STRETCHES {
         return;
     }
+    // Neighbouring workgroups share their weights.
+    let first_position = grid_index(group) % all % tiles * POSITIONS;
+    let first_unit = grid_index(group) % all / tiles * 2u;
+    let share = (p.rows + ROWS * STRETCHES - 1u) / (ROWS * STRETCHES) * ROWS;
+    let end = min(p.rows, (stretch + 1u) * share);
     let g = lane % GROUPS;
     let position = lane / GROUPS;
     let step = POSITIONS / 4u;
@@ -49,7 +55,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sums1 = vec4(0.0);
     var sums2 = vec4(0.0);
     var sums3 = vec4(0.0);
-    for (var first = 0u; first < p.rows; first += ROWS) {
+    for (var first = stretch * share; first < end; first += ROWS) {
         bring_weights(first, first_unit, lane);
         bring_positions(first_position, first, lane);
         workgroupBarrier();
@@ -73,10 +79,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let unit = first_unit + g / 8u;
     if unit < p.row_units {
         let k = unit_column(unit, g % 8u);
-        store4(first_position + position, k, sums0);
-        store4(first_position + position + step, k, sums1);
-        store4(first_position + position + step * 2u, k, sums2);
-        store4(first_position + position + step * 3u, k, sums3);
+        let spot = Spot(stretch, first_position + position, k);
+        store4(spot, 0u, sums0);
+        store4(spot, step, sums1);
+        store4(spot, step * 2u, sums2);
+        store4(spot, step * 3u, sums3);
     }
 }
 
@@ -122,19 +129,28 @@ fn y1(start: u32, row: u32) -> f32 {
     return select(0.0, y[start + min(row, p.rows - 1u)], row < p.rows);
 }
 
+// Where a lane's first sums go.
+struct Spot {
+    stretch: u32,
+    position: u32,
+    k: u32,
+}
+
 // Rows of plain floats may end inside a group.
-fn store4(position: u32, k: u32, sums: vec4<f32>) {
+fn store4(spot: Spot, further: u32, sums: vec4<f32>) {
+    let position = spot.position + further;
     if position < p.count {
-        store(position, k, sums.x);
-        store(position, k + 1u, sums.y);
-        store(position, k + 2u, sums.z);
-        store(position, k + 3u, sums.w);
+        let row = spot.stretch * p.count + position;
+        store(row, spot.k, sums.x);
+        store(row, spot.k + 1u, sums.y);
+        store(row, spot.k + 2u, sums.z);
+        store(row, spot.k + 3u, sums.w);
     }
 }
 
-fn store(position: u32, k: u32, sum: f32) {
+fn store(row: u32, k: u32, sum: f32) {
     if k < p.width {
-        let at = position * p.width + k;
+        let at = row * p.width + k;
         if ADD == 1u {
             x[at] += sum;
         } else {

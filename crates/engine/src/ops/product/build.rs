@@ -1,6 +1,6 @@
 //! Products as models write them.
 
-use super::{Begin, End, Experts, Low, Product, Taken};
+use super::{Ahead, Begin, End, Experts, Low, Product, Taken};
 use crate::{
     graph::{Graph, Value},
     ops::{Branch, Routes},
@@ -95,6 +95,13 @@ impl Graph {
         self.apply(op, &[x, weight, a])
     }
 
+    /// The same with the first factor of the product that follows, taken apart: `[t, r + rows of Q + rows of P]`.
+    pub fn product_ahead(&mut self, x: Value, weight: Value, ahead: &Ahead) -> Value {
+        let (begin, taken) = (Begin::Plain, Taken::All);
+        let op = Product { begin, taken, end: End::Plain, low: Low::BesideBoth };
+        self.apply(op, &[x, weight, ahead.q, ahead.h, ahead.p])
+    }
+
     /// The product of what `start` makes with the weights `[experts, r, k]` of each token's experts, finished: `[t, k, r]`, or
     /// `[t, r]` where they are summed. `(h1, y)` as for [`Self::product`].
     pub fn product_of_experts(
@@ -142,7 +149,11 @@ impl Graph {
                 End::GeluMul { slice: *slice }
             }
         };
-        let low = if factors.is_some() { Low::Own } else { Low::None };
+        let low = match (&begin, factors) {
+            (_, None) => Low::None,
+            (Begin::Added(add), Some(_)) if add.ahead > 0 => Low::Ahead,
+            (_, Some(_)) => Low::Own,
+        };
         inputs.extend(factors.into_iter().flat_map(|factors| [factors.a, factors.b]));
         match self.apply_all(Product { begin, taken, end, low }, &inputs).as_slice() {
             [h1, y] => (Some(*h1), *y),

@@ -1,3 +1,4 @@
+mod apart;
 mod experts;
 mod low;
 
@@ -10,7 +11,7 @@ use crate::{
     suite::{Case, Tolerance, random_bits},
 };
 
-const EPS: f32 = 1e-6;
+pub(super) const EPS: f32 = 1e-6;
 
 /// What comes before and after, without values.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,6 +84,10 @@ pub(crate) fn cases() -> Vec<Case> {
                 .given("up", random_bits(dtype, [4, 1536])),
         );
     }
+    for dtype in [DType::Q4_K, DType::Q6_K, DType::Q3_K, DType::Q5_0] {
+        cases.push(there_and_back(dtype, [1, 32, 512]));
+    }
+    cases.extend(apart::cases());
     cases.extend(experts::cases());
     cases.extend(low::cases());
     cases.extend(benches());
@@ -106,29 +111,48 @@ fn benches() -> Vec<Case> {
     shapes.map(bench).into_iter().chain([6144, 12_288].map(chain)).collect()
 }
 
-/// The feed-forward part of layers one after the other: behind residual and norms, gate and up with GeGLU, and back.
+/// The feed-forward part of layers one after the other, as it is timed.
 fn chain(inner: usize) -> Case {
     const LINKS: usize = 16;
     const WIDTH: usize = 1536;
-    let build = move |g: &mut Graph| {
-        let rows = Type::f32([1, WIDTH]);
-        let (mut h, mut a) = (g.input("h", rows.clone()), g.input("a", rows));
-        for i in 0..LINKS {
-            let norm = Type::weight(DType::F32, [WIDTH]);
-            let weight = g.weight(format!("post{i}"), norm.clone());
-            let next = Some(g.weight(format!("next{i}"), norm));
-            let branch = Branch { residual: h, branch: a, weight, scale: None, low: None };
-            let half = |name: &str| Member::new(format!("{name}{i}"), inner);
-            let gate_up = g.weight_rows(&[half("gate"), half("up")], DType::Q4_K, WIDTH);
-            let start = Start::Branch { branch, next, eps: EPS };
-            let (h1, both) = g.product(&start, gate_up, &Finish::Geglu);
-            let down = g.weight(format!("down{i}"), Type::weight(DType::Q4_K, [WIDTH, inner]));
-            (h, a) = (h1.unwrap_or(h), g.linear(both, down));
-        }
-        vec![h, a]
-    };
+    let build = move |g: &mut Graph| feed_forward(g, LINKS, DType::Q4_K, [1, WIDTH, inner]);
     Case::new("product", format!("Q4_K gated {WIDTH} to {inner} and back, in a chain"), build)
         .chain(LINKS)
+}
+
+/// One of them: what is made lies between two products in the order of the second one's weight.
+fn there_and_back(dtype: DType, sizes: [usize; 3]) -> Case {
+    let [t, width, inner] = sizes;
+    let build = move |g: &mut Graph| feed_forward(g, 1, dtype, sizes);
+    let name = format!("{t} x {} gated {width} to {inner} and back", dtype.name());
+    let case = Case::new("product", name, build).tolerance(tolerance(width * inner));
+    let down = random_bits(dtype, [width, inner]);
+    if dtype.block_elements() > 32 { case.given("down0", down) } else { case }
+}
+
+/// Behind residual and norms, gate and up with GeGLU, and back, so many times.
+fn feed_forward(
+    g: &mut Graph,
+    links: usize,
+    dtype: DType,
+    [t, width, inner]: [usize; 3],
+) -> Vec<Value> {
+    let rows = Type::f32([t, width]);
+    let (mut h, mut a) = (g.input("h", rows.clone()), g.input("a", rows));
+    for i in 0..links {
+        let norm = Type::weight(DType::F32, [width]);
+        let weight = g.weight(format!("post{i}"), norm.clone());
+        let next = Some(g.weight(format!("next{i}"), norm));
+        let branch = Branch { residual: h, branch: a, weight, scale: None, low: None, ahead: 0 };
+        let half = |name: &str| Member::new(format!("{name}{i}"), inner);
+        let gates = if links > 1 { dtype } else { DType::Q8_0 };
+        let gate_up = g.weight_rows(&[half("gate"), half("up")], gates, width);
+        let start = Start::Branch { branch, next, eps: EPS };
+        let (h1, both) = g.product(&start, gate_up, &Finish::Geglu);
+        let down = g.weight(format!("down{i}"), Type::weight(dtype, [width, inner]));
+        (h, a) = (h1.unwrap_or(h), g.linear(both, down));
+    }
+    vec![h, a]
 }
 
 fn product(front: Front, back: Back, dtype: DType, [t, rows, width]: [usize; 3]) -> Case {
@@ -180,6 +204,7 @@ fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {
                 weight: norm(g, "post"),
                 scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
                 low: None,
+                ahead: 0,
             },
             next: next.then(|| norm(g, "next")),
             eps: EPS,
@@ -191,6 +216,7 @@ fn start(g: &mut Graph, front: Front, t: usize, width: usize) -> Start {
                 weight: norm(g, "post"),
                 scale: Some(g.weight("s", Type::weight(DType::F32, [1]))),
                 low: Some(g.weight("branch_b", Type::weight(DType::F16, [rank, width]))),
+                ahead: 0,
             },
             next: next.then(|| norm(g, "next")),
             eps: EPS,

@@ -13,7 +13,8 @@ const SPLIT_TIMES: usize = 2;
 const MAKES_X: usize = 4;
 /// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
-/// Groups of four numbers that a lane makes of x, at most, where there may be more lanes.
+/// Groups of four numbers that a lane makes of x, at most, where there may be more lanes; one where an adapter adds to each of them, so that
+/// fewer workgroups read what it adds.
 const QUADS_EACH: usize = 2;
 /// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
 const MANY_LANES: usize = 1024;
@@ -70,6 +71,8 @@ pub(super) struct Wants {
     pub(super) rows_each: usize,
     /// x is made in workgroup memory.
     pub(super) makes_x: bool,
+    /// What an adapter adds to the branch in front is part of that.
+    pub(super) adds: bool,
     /// Weights are whole numbers, each in a byte or less.
     pub(super) bytes: bool,
     /// Units have their scales in common, two by two.
@@ -85,6 +88,16 @@ impl Cut {
             None if wants.makes_x && !fits => None,
             None => Some(Self::few(wants, facts)),
         }
+    }
+
+    /// For several tokens side by side: fewer workgroups make x for themselves, and each takes more rows. What a row is summed by stays.
+    pub(super) fn of_several(self, wants: &Wants) -> Self {
+        let rows = self.rows * 2;
+        if !wants.makes_x || self.turns != self.groups || rows > TEAM_ROWS {
+            return self;
+        }
+        let turns = wants.rows.div_ceil(self.lanes / self.team.size() * rows);
+        Self { rows, turns, groups: turns, ..self }
     }
 
     /// Workgroup memory it takes.
@@ -151,12 +164,13 @@ impl Cut {
 
 /// Lanes of a workgroup that takes a share of the rows behind x.
 fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
+    let each = if wants.adds { 1 } else { QUADS_EACH };
     let fits = |lanes: usize| {
         lanes <= facts.invocations as usize
             && shared_bytes(wants.row_units, lanes) <= facts.workgroup_bytes as usize
     };
     let mut lanes = SHARED_LANES;
-    while wants.makes_x && wants.row_units * 8 > lanes * QUADS_EACH && fits(2 * lanes) {
+    while wants.makes_x && wants.row_units * 8 > lanes * each && fits(2 * lanes) {
         lanes *= 2;
     }
     lanes
@@ -199,6 +213,9 @@ mod tests {
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
             // The same of 26B-A4B, whose rows are longer.
             (8192, 88, [1, 1], &large, (32, 1, 2, 512, packed, 256, 256)),
+            // Where an adapter adds to the branch in front: the gate of a layer's own inputs; gate and up.
+            (256, 48, [1, 2], &large, (16, 3, 1, 384, floats, 32, 32)),
+            (24_576, 48, [2, 2], &large, (16, 1, 2, 512, packed, 384, 192)),
             // Wider than the memory of a workgroup.
             (262_144, 160, [1, 0], &wide32, (32, 1, 2, 64, direct, 65_536, 65_536)),
             // No more lanes than units.
@@ -208,7 +225,8 @@ mod tests {
                 rows,
                 row_units,
                 rows_each,
-                makes_x: makes_x == 1,
+                makes_x: makes_x > 0,
+                adds: makes_x == 2,
                 bytes: true,
                 pairs: false,
             };
@@ -236,8 +254,15 @@ mod tests {
             (262_144, 88, &large, (16, 4, 512, Column::Pairs, 256)),
             (12_288, 48, &large, (16, 2, 256, Column::Packed, 384)),
         ] {
-            let wants =
-                Wants { rows, row_units, rows_each: 1, makes_x: false, bytes: true, pairs: true };
+            let wants = Wants {
+                rows,
+                row_units,
+                rows_each: 1,
+                makes_x: false,
+                adds: false,
+                bytes: true,
+                pairs: true,
+            };
             let made = Cut::new(&wants, facts)
                 .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");
@@ -251,6 +276,7 @@ mod tests {
             row_units: 160,
             rows_each: 1,
             makes_x: true,
+            adds: false,
             bytes: true,
             pairs: false,
         };

@@ -5,13 +5,15 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
-    low::{Added, Low, OfBranch},
+    low::{Added, Low},
+    of_branch::OfBranch,
+    several,
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
+    gpu::{Dispatch, GpuCall, Kernel, Order, Part, Place, Slabs},
     ops::{
         linear_experts::Sizes,
-        parts::{self, ACTIVATION, UNIT, WEIGHTS, quant},
+        parts::{self, ACTIVATION, UNIT, WEIGHTS, X_UNIT, quant},
     },
 };
 
@@ -23,9 +25,17 @@ static SHARED: Part =
 static DIGITS: Part =
     Part { kind: "digits", name: "digits", source: include_str!("held/digits.wgsl") };
 
+/// Reads x as it is held.
+pub(super) static WORDS: Part =
+    Part { kind: "words", name: "words", source: include_str!("held/words.wgsl") };
+
+/// What kernels of products know.
+pub(super) static PARAMS: Part =
+    Part { kind: "params", name: "params", source: include_str!("params.wgsl") };
+
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
-struct Params {
+pub(super) struct Params {
     planes: [u32; 4],
     width: u32,
     row_pieces: u32,
@@ -51,6 +61,49 @@ struct Params {
 
 /// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
+    launches(op, call, Orders { x: call.input_order(), y: call.result_order(y_of(op)) })
+}
+
+/// How the input and the result of a product lie, where not row by row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Orders {
+    x: Option<Order>,
+    y: Option<Order>,
+}
+
+/// Which result the product is.
+pub(super) fn y_of(op: &Product) -> usize {
+    usize::from(matches!(op.begin, Begin::Added(_)))
+}
+
+/// Whether a product is made by the kernels of this file.
+pub(super) fn made_here(op: &Product, call: &GpuCall<'_>) -> bool {
+    launches(op, call, Orders::default()).is_some()
+}
+
+/// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory.
+pub(crate) fn wanted_order(call: &GpuCall<'_>, low: Low) -> Option<Order> {
+    let (begin, taken, end) = (Begin::Plain, Taken::All, End::Plain);
+    let slabs = call.slabs(1);
+    let direct = |slab: usize| {
+        let wants = Wants {
+            rows: slabs.rows[slab].len(),
+            row_units: slabs.row_units(),
+            rows_each: 1,
+            makes_x: false,
+            adds: false,
+            bytes: parts::is_packed(slabs.dtype),
+            pairs: parts::is_paired(slabs.dtype),
+        };
+        Cut::new(&wants, call.facts).is_some_and(|cut| cut.column == Column::Direct)
+    };
+    let direct = call.input(0).shape.width().is_multiple_of(32)
+        && (0..slabs.rows.len()).all(direct)
+        && made_here(&Product { begin, taken, end, low }, call);
+    direct.then(|| Order::new(slabs.dtype, slabs.row_units())).flatten()
+}
+
+fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
     let slabs = call.slabs(at);
     let whole = slabs.rows.len() == 1;
@@ -62,15 +115,20 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
     }
     let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
     let branch = OfBranch::new(&op.begin, call)?;
-    if (op.taken != Taken::All && !whole) || (branch.is_some() && op.low != Low::None) {
+    let both = branch.is_some() && !matches!(op.low, Low::None | Low::Ahead);
+    if (op.taken != Taken::All && !whole) || both {
         return None;
     }
     let low = (&added, branch.as_ref());
-    (0..slabs.rows.len()).map(|slab| launch(op, call, (&met, low), (&slabs, slab))).collect()
+    let mut launches = Vec::new();
+    for slab in 0..slabs.rows.len() {
+        launches.extend(launch(op, call, (&met, low, orders), (&slabs, slab))?);
+    }
+    Some(launches)
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
-struct Met {
+pub(super) struct Met {
     /// Rows of results, or twice as many; `None` if they are those of a slab.
     rows: Option<usize>,
     /// How often a row of the weight fits the row of x.
@@ -80,7 +138,7 @@ struct Met {
     /// Experts of a token; 0 if there are none.
     chosen: usize,
     /// How many tokens there are.
-    tokens: usize,
+    pub(super) tokens: usize,
 }
 
 impl Met {
@@ -114,9 +172,9 @@ impl Met {
 fn launch(
     op: &Product,
     call: &GpuCall<'_>,
-    (met, (added, branch)): (&Met, (&Added, Option<&OfBranch>)),
+    (met, (added, branch), orders): (&Met, (&Added, Option<&OfBranch>), Orders),
     (slabs, slab): (&Slabs, usize),
-) -> Option<Dispatch> {
+) -> Option<Vec<Dispatch>> {
     let weight = &call.input(op.weight_input()).shape;
     let rows = met.rows.unwrap_or(slabs.rows[slab].len());
     let rows_each = if op.end == End::Geglu { 2 } else { 1 };
@@ -125,10 +183,12 @@ fn launch(
         row_units: slabs.row_units() * met.times,
         rows_each,
         makes_x: op.begin != Begin::Plain,
+        adds: branch.is_some(),
         bytes: parts::is_packed(slabs.dtype),
         pairs: parts::is_paired(slabs.dtype),
     };
     let cut = Cut::new(&wants, call.facts)?;
+    let cut = if met.tokens > 1 { cut.of_several(&wants) } else { cut };
     let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes);
     if !added.enough(cut.lanes) || shared > call.facts.workgroup_bytes as usize {
         return None;
@@ -164,15 +224,15 @@ fn launch(
         chosen: word(met.chosen),
         branch_stride: word(branch.map_or(0, |branch| branch.stride)),
     };
-    let dispatch = Dispatch::new(&VECTOR)
-        .part(&WEIGHTS)
-        .part(quant(slabs.dtype))
-        .part(&UNIT)
-        .part(parts::team(call.facts))
+    if met.tokens > 1 && op.taken == Taken::All && op.low == Low::None && branch.is_none() {
+        let several =
+            several::launches(op, call, (&wants, &cut, met.tokens, orders), (slabs, slab, params));
+        if several.is_some() {
+            return several;
+        }
+    }
+    let dispatch = based(&VECTOR, call, (slabs, &cut))
         .part(parts::columns(weight.width()))
-        .constant("WG", cut.lanes as u32)
-        .constant("LANES", cut.team.lanes as u32)
-        .constant("SPLIT", cut.team.split as u32)
         .constant("ROWS", cut.rows as u32)
         .constant("TOKENS", met.tokens as u32)
         .params(&params)
@@ -184,15 +244,37 @@ fn launch(
         }
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
-    let dispatch = composed(op, &cut, wants.row_units, dispatch);
-    let dispatch = bound(op, slab, call, dispatch);
+    let dispatch = ended(op, orders, dispatch).part(match cut.column {
+        Column::Pairs => part!("sums", "pairs"),
+        _ => part!("sums", "units"),
+    });
+    let dispatch = begun(op, &cut, wants.row_units, held(&cut, orders, dispatch));
+    let y = Place::Output(y_of(op));
+    let dispatch = bound(op, (slab, y), call, dispatch);
     let dispatch = match (branch, &op.begin) {
-        (Some(branch), _) => branch.composed(dispatch, None)?,
+        (Some(branch), _) => branch.composed(dispatch, added.besides())?,
         (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
         (None, _) => dispatch,
     };
-    let dispatch = added.composed(dispatch);
-    (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
+    let dispatch = added.composed(dispatch, orders.x);
+    (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then(|| vec![dispatch])
+}
+
+/// With what all kernels of products have: a weight, and lanes that read it.
+pub(super) fn based(
+    kernel: &'static Kernel,
+    call: &GpuCall<'_>,
+    (slabs, cut): (&Slabs, &Cut),
+) -> Dispatch {
+    Dispatch::new(kernel)
+        .part(&PARAMS)
+        .part(&WEIGHTS)
+        .part(quant(slabs.dtype))
+        .part(&UNIT)
+        .part(parts::team(call.facts))
+        .constant("WG", cut.lanes as u32)
+        .constant("LANES", cut.team.lanes as u32)
+        .constant("SPLIT", cut.team.split as u32)
 }
 
 /// Numbers of a token in what the end reads besides.
@@ -203,17 +285,31 @@ fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
     }
 }
 
-/// With the parts of begin and end.
-fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Dispatch {
-    let dispatch = match op.end {
+/// With the part of its end.
+pub(super) fn ended(op: &Product, orders: Orders, dispatch: Dispatch) -> Dispatch {
+    match op.end {
         End::Plain => dispatch.part(part!("finish", "plain")),
-        End::Geglu => dispatch.part(part!("finish", "geglu")).part(&ACTIVATION),
+        End::Geglu => {
+            let dispatch = dispatch.part(part!("finish", "geglu")).part(&ACTIVATION);
+            Order::lay(orders.y, dispatch)
+        }
         End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
-    };
-    let dispatch = dispatch.part(match cut.column {
-        Column::Pairs => part!("sums", "pairs"),
-        _ => part!("sums", "units"),
-    });
+    }
+}
+
+/// With the parts that know weights and x as the sums take them.
+pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
+    match cut.column {
+        Column::Direct if orders.x.is_some() => dispatch.part(part!("held", "ordered")),
+        Column::Direct => dispatch.part(part!("held", "direct")).part(&X_UNIT),
+        Column::Floats => dispatch.part(part!("held", "floats")),
+        Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
+        Column::Pairs => dispatch.part(part!("held", "digits")),
+    }
+}
+
+/// With the parts of its begin.
+pub(super) fn begun(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Dispatch {
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
         Begin::Plain if cut.column == Column::Direct => {
@@ -221,28 +317,34 @@ fn composed(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Di
         }
         Begin::Plain => dispatch.part(part!("begin", "staged")),
         Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
-        Begin::Added(add) => dispatch.part(part!("begin", "added")).part(next(add.next)),
+        Begin::Added(add) => {
+            let dispatch = dispatch.part(part!("begin", "added")).part(next(add.next));
+            match op.low {
+                Low::Ahead => dispatch.part(part!("ahead", "given")),
+                _ => dispatch.part(part!("ahead", "none")),
+            }
+        }
     };
-    let dispatch = match cut.column {
-        Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
-        Column::Pairs => dispatch.part(part!("held", "digits")),
-        Column::Floats | Column::Direct => dispatch.part(part!("held", "floats")),
-    };
-    let piece_units = cut.column.piece_units();
+    let dispatch = dispatch.part(&SHARED).part(match cut.column {
+        Column::Packed | Column::Pairs => part!("hold", "digits"),
+        Column::Floats | Column::Direct => part!("hold", "floats"),
+    });
     dispatch
-        .part(&SHARED)
-        .constant("PIECES", (row_units / piece_units) as u32)
-        .constant("GROUPS", (piece_units * 8) as u32)
+        .part(&WORDS)
+        .constant("PIECES", (row_units / cut.column.piece_units()) as u32)
         .constant("QUADS", row_units as u32 * 8)
+        .constant("GROUPS", (cut.column.piece_units() * 8) as u32)
 }
 
 /// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.
-fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> Dispatch {
-    let y = usize::from(matches!(op.begin, Begin::Added(_)));
-    let mut dispatch = dispatch
-        .read(Place::Slab(op.weight_input(), slab))
-        .read(Place::Input(0))
-        .write(Place::Output(y));
+pub(super) fn bound(
+    op: &Product,
+    (slab, y): (usize, Place),
+    call: &GpuCall<'_>,
+    dispatch: Dispatch,
+) -> Dispatch {
+    let mut dispatch =
+        dispatch.read(Place::Slab(op.weight_input(), slab)).read(Place::Input(0)).write(y);
     if let Some(Some(extra)) = extra(op) {
         dispatch = dispatch.read(Place::Input(extra));
     }
@@ -265,7 +367,7 @@ fn bound(op: &Product, slab: usize, call: &GpuCall<'_>, dispatch: Dispatch) -> D
 
 /// Which input the fourth binding is, if there is one. `None` if there would be two (eight bindings are all that every device has), or
 /// none in front of others (no model wants that).
-fn extra(op: &Product) -> Option<Option<usize>> {
+pub(super) fn extra(op: &Product) -> Option<Option<usize>> {
     let next = match &op.begin {
         Begin::Plain => None,
         Begin::Norm { .. } => Some(1),

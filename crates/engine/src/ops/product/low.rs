@@ -4,9 +4,8 @@ use rullama_gguf::DType;
 
 use super::{Begin, Product, Taken, thin::Thin};
 use crate::{
-    gpu::{Dispatch, GpuCall, Part, Place},
+    gpu::{Dispatch, GpuCall, Order, Part, Place},
     graph::{Element, Graph, Value},
-    ops::AddNorm,
 };
 
 static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!("low/rows.wgsl") };
@@ -25,10 +24,28 @@ pub enum Low {
     None,
     /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`.
     Own,
+    /// The same where `A x` is known up to the factors of the norms in front: see [`Ahead`].
+    Ahead,
     /// `B z`, of `z` `[t, r]` and the weight `B`.
     Given,
     /// Nothing; but `A x` lies behind each row, of the weight `A`: `B` is added by what takes the rows.
     Beside,
+    /// The same, and behind that `P h` for each row, of the rows `h` and the weight `P`.
+    BesideBoth,
+}
+
+/// The first factor `A` `[r, d]` of a product that follows a branch and two norms, taken apart so that it is met before those are known.
+/// What the product takes is `x = m · (h + n · (w1 ⊙ a)) ⊙ w2`, where `m` and `n` are one number a row and the branch is `a = W u`. So
+/// `A x = m · (P h + n · Q u)` of `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`, and both are products with what the launch that makes
+/// the branch has at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ahead {
+    /// The weight `Q` `[r, k]`, behind the rows of the branch's own first factor, where it has one.
+    pub q: Value,
+    /// The residual stream `h` `[t, d]`.
+    pub h: Value,
+    /// The weight `P` `[r, d]`.
+    pub p: Value,
 }
 
 impl Low {
@@ -37,7 +54,8 @@ impl Low {
         match self {
             Self::None => 0,
             Self::Beside => 1,
-            Self::Own | Self::Given => 2,
+            Self::Own | Self::Ahead | Self::Given => 2,
+            Self::BesideBoth => 3,
         }
     }
 
@@ -46,11 +64,16 @@ impl Low {
         let [.., first, b] = inputs else { return y };
         let z = match self {
             Self::None => return y,
-            Self::Own => graph.linear(x, *first),
+            Self::Own | Self::Ahead => graph.linear(x, *first),
             Self::Given => *first,
             Self::Beside => {
                 let z = graph.linear(x, *b);
                 return graph.join_columns(&[y, z]);
+            }
+            Self::BesideBoth => {
+                let (a, h, p) = (inputs[inputs.len() - 3], *first, *b);
+                let (z, more) = (graph.linear(x, a), graph.linear(h, p));
+                return graph.join_columns(&[y, z, more]);
             }
         };
         let more = graph.linear(z, *b);
@@ -102,6 +125,8 @@ pub(super) struct Added {
     pub(super) stride: usize,
     /// Where the inputs are.
     first: usize,
+    /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts.
+    more: [usize; 2],
 }
 
 impl Added {
@@ -110,24 +135,27 @@ impl Added {
         let first = call.inputs() - op.low.inputs();
         if op.low == Low::None {
             let (dtype, rank) = (DType::F32, 0);
-            return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first });
+            let more = [0, 0];
+            return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first, more });
         }
-        if op.low == Low::Beside {
+        if matches!(op.low, Low::Beside | Low::BesideBoth) {
             return Self::beside(op, call, first);
         }
         let (b, rank) = (call.slabs(first + 1), call.input(first + 1).shape.width());
         let known = matches!(b.dtype, DType::F16 | DType::F32);
         let stride = b.row_blocks / 4;
         let fits = known && b.rows.len() == 1 && rank.is_multiple_of(4) && op.taken == Taken::All;
-        let made = op.low == Low::Given || own_fits(call, first, b.dtype);
-        (fits && made).then_some(Self {
-            low: op.low,
-            dtype: b.dtype,
-            rank,
-            quads: rank / 4,
-            stride,
-            first,
-        })
+        let mut more = [0, 0];
+        let made = match (op.low, &op.begin) {
+            (Low::Ahead, Begin::Added(add)) => {
+                more[0] = call.input(1).shape.width() - add.ahead;
+                add.next && add.ahead == 2 * rank && call.input(0).shape.rows() == 1
+            }
+            (Low::Own, _) => own_fits(call, first, b.dtype),
+            (low, _) => low == Low::Given,
+        };
+        let (low, dtype, quads) = (op.low, b.dtype, rank / 4);
+        (fits && made).then_some(Self { low, dtype, rank, quads, stride, first, more })
     }
 
     fn beside(op: &Product, call: &GpuCall<'_>, first: usize) -> Option<Self> {
@@ -136,39 +164,60 @@ impl Added {
         let known = matches!(a.dtype, DType::F16 | DType::F32);
         let x = &call.input(0).shape;
         let fits = one && known && x.rows() == 1 && x.width().is_multiple_of(32);
-        let (dtype, stride) = (a.dtype, a.row_blocks / 4);
-        fits.then_some(Self { low: op.low, dtype, rank, quads: rank, stride, first })
+        let (low, dtype, stride) = (op.low, a.dtype, a.row_blocks / 4);
+        let mut more = [0, 0];
+        if low == Low::BesideBoth {
+            let (h, p) = (&call.input(first + 1).shape, call.slabs(first + 2));
+            let packed = p.row_blocks == h.width() && h.width().is_multiple_of(4);
+            if p.dtype != dtype || p.rows.len() > 1 || h.rows() > 1 || !packed {
+                return None;
+            }
+            more = [call.input(first + 2).shape.rows(), p.row_blocks / 4];
+        }
+        fits.then_some(Self { low, dtype, rank, quads: rank, stride, first, more })
+    }
+
+    /// How numbers of a factor are stored, where a branch in front may have factors besides.
+    pub(super) fn besides(&self) -> Option<DType> {
+        (self.low == Low::Ahead).then_some(self.dtype)
     }
 
     /// Bytes of workgroup memory, for so many lanes.
     pub(super) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.low {
             Low::None | Low::Given => 0,
+            Low::Ahead => self.rank * 4,
             Low::Own => lanes * 16 + self.rank * 4,
-            Low::Beside => lanes * 4,
+            Low::Beside | Low::BesideBoth => lanes * 4,
         }
     }
 
     /// Workgroups besides those of the product.
     pub(super) fn groups(&self) -> usize {
-        if self.low == Low::Beside { self.rank } else { 0 }
+        match self.low {
+            Low::Beside | Low::BesideBoth => self.rank + self.more[0],
+            Low::None | Low::Own | Low::Ahead | Low::Given => 0,
+        }
     }
 
     /// Whether the lanes of a workgroup are enough for it.
     pub(super) fn enough(&self, lanes: usize) -> bool {
-        self.low != Low::Own || self.quads <= lanes
+        match self.low {
+            Low::Own => self.quads <= lanes,
+            Low::Ahead => self.rank <= lanes,
+            Low::None | Low::Given | Low::Beside | Low::BesideBoth => true,
+        }
     }
 
-    /// With its parts.
-    pub(super) fn composed(&self, dispatch: Dispatch) -> Dispatch {
+    /// With its parts; x lies in this order, if not as it is.
+    pub(super) fn composed(&self, dispatch: Dispatch, order: Option<Order>) -> Dispatch {
         let dispatch = match self.low {
             Low::None => return dispatch.part(part!("low", "none")),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
-            Low::Beside => {
-                let dispatch = dispatch.part(part!("low", "beside")).part(factor(self.dtype));
-                assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
-                return dispatch.read(Place::Slab(self.first, 0));
+            Low::Ahead => return self.composed_ahead(dispatch),
+            Low::Beside | Low::BesideBoth => {
+                return self.composed_beside(Order::lay(order, dispatch));
             }
         };
         let spot = match dispatch.bindings.len() {
@@ -186,52 +235,47 @@ impl Added {
         let last = Place::Slab(self.first + 1, 0);
         dispatch.part(&ROWS).part(factor(self.dtype)).part(spot).read(first).read(last)
     }
+
+    fn composed_beside(&self, dispatch: Dispatch) -> Dispatch {
+        assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
+        let dispatch = dispatch.part(part!("low", "beside")).part(factor(self.dtype));
+        let dispatch = dispatch.read(Place::Slab(self.first, 0));
+        if self.low == Low::Beside {
+            return dispatch.part(part!("stream", "none"));
+        }
+        let [rows, quads] = self.more.map(|n| n as u32);
+        dispatch
+            .part(part!("stream", "given"))
+            .constant("STREAM_ROWS", rows)
+            .constant("STREAM_QUADS", quads)
+            .read(Place::Input(self.first + 1))
+            .read(Place::Slab(self.first + 2, 0))
+    }
+
+    fn composed_ahead(&self, dispatch: Dispatch) -> Dispatch {
+        let spot = match dispatch.bindings.len() {
+            8 => part!("ahead_spot", "10"),
+            others => {
+                assert_eq!(others, 9, "bindings in front of an adapter's");
+                part!("ahead_spot", "11")
+            }
+        };
+        dispatch
+            .part(part!("low", "ahead"))
+            .part(&ROWS)
+            .part(factor(self.dtype))
+            .part(spot)
+            .constant("RANK", self.rank as u32)
+            .constant("AHEAD_AT", self.more[0] as u32)
+            .read(Place::Slab(self.first + 1, 0))
+    }
 }
 
 /// How four numbers of a factor are read.
-fn factor(dtype: DType) -> &'static Part {
+pub(super) fn factor(dtype: DType) -> &'static Part {
     match dtype {
         DType::F16 => part!("factor", "f16"),
         _ => part!("factor", "f32"),
-    }
-}
-
-/// What an adapter adds to the branch in front of a product, where it adds something.
-pub(super) struct OfBranch {
-    dtype: DType,
-    rank: usize,
-    /// Quads of a row of `B`, turned, in memory.
-    pub(super) stride: usize,
-    input: usize,
-}
-
-impl OfBranch {
-    /// `None` if no kernel has it.
-    pub(super) fn new(begin: &Begin, call: &GpuCall<'_>) -> Option<Option<Self>> {
-        let Begin::Added(AddNorm { low: true, .. }) = begin else { return Some(None) };
-        let input = begin.inputs() - 1;
-        let (b, rank) = (call.slabs(input), call.input(input).shape.rows());
-        let known = matches!(b.dtype, DType::F16 | DType::F32) && b.rows.len() == 1;
-        let fits = known && rank.is_multiple_of(4) && call.input(0).shape.rows() == 1;
-        fits.then_some(Some(Self { dtype: b.dtype, rank, stride: b.row_blocks / 4, input }))
-    }
-
-    /// With its parts and binding; kernels that have factors besides name their type themselves.
-    pub(super) fn composed(&self, dispatch: Dispatch, besides: Option<DType>) -> Option<Dispatch> {
-        let spot = match dispatch.bindings.len() {
-            7 => part!("branch_spot", "9"),
-            8 => part!("branch_spot", "10"),
-            9 => part!("branch_spot", "11"),
-            _ => return None,
-        };
-        let dispatch = match besides {
-            None => dispatch.part(factor(self.dtype)),
-            Some(dtype) if dtype == self.dtype => dispatch,
-            Some(_) => return None,
-        };
-        let dispatch = dispatch.part(part!("branch", "low")).part(spot);
-        let dispatch = dispatch.constant("BRANCH_RANK", self.rank as u32);
-        Some(dispatch.read(Place::Slab(self.input, 0)))
     }
 }
 

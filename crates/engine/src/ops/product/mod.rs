@@ -19,17 +19,19 @@ pub(crate) mod cases;
 mod choice;
 mod gpu;
 mod low;
+mod of_branch;
+mod several;
 mod taken;
 mod thin;
 
 pub use build::{Factors, Finish, Mixture, Start};
-pub(crate) use gpu::vector;
-pub use low::{Low, OWN_BYTES};
+pub(crate) use gpu::{vector, wanted_order};
+pub use low::{Ahead, Low, OWN_BYTES};
 pub use taken::{Experts, Taken};
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall},
+    gpu::{Dispatch, GpuCall, Order},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::{AddNorm, fused, linear_experts::Sizes},
 };
@@ -148,12 +150,23 @@ impl Op for Product {
         }
         let one = call.input(0).shape.rows() == 1;
         match self.low {
-            Low::Own if one => {
+            Low::Own | Low::Ahead if one => {
                 let most = call.facts.storage_buffers as usize;
                 fused::gpu(call, &|graph, inputs| self.in_two(graph, inputs, most))
             }
             _ => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
         }
+    }
+
+    fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
+        let gated = self.end == End::Geglu && self.taken == Taken::All;
+        let low = matches!(self.low, Low::None | Low::Ahead);
+        gated && low && i == gpu::y_of(self) && gpu::made_here(self, call)
+    }
+
+    fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
+        let beside = matches!(self.low, Low::Beside | Low::BesideBoth);
+        beside.then(|| gpu::wanted_order(call, self.low)).flatten()
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

@@ -4,7 +4,7 @@
 use bytemuck::NoUninit;
 use rullama_gguf::DType;
 
-use super::{Begin, low::OfBranch};
+use super::{Begin, of_branch::OfBranch};
 use crate::{
     cpu::CpuCall,
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},

@@ -86,9 +86,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
 }
 
 fn met(before: Sums, rows: vec2<u32>, i: u32) -> Sums {
-    let column = column_at(i);
+    // Asked for first: a column may be waited for.
     let one = low_quad(low_a[rows.x * p.stride + i]);
     let other = low_quad(low_a[rows.y * p.stride + i]);
+    let column = column_at(i);
     let products = vec4(dot(one, column.u), dot(other, column.u), dot(one, column.v), dot(other, column.v));
     return Sums(before.products + products, before.about + column.about, column);
 }

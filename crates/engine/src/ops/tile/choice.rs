@@ -133,10 +133,18 @@ impl Cut {
         }
     }
 
-    /// Workgroup memory it takes, with room for what a kernel adds: halves of each row and column and 16 bytes, a block of sums.
+    /// Blocks of sums that are in workgroup memory at a time, as in its part.
+    fn sum_blocks(self) -> usize {
+        match self {
+            Self::Large => 8,
+            Self::Tall | Self::Medium | Self::Narrow | Self::Slim => 1,
+        }
+    }
+
+    /// Workgroup memory it takes, with room for what a kernel adds: halves of each row and column and 16 bytes, blocks of sums.
     fn bytes(self) -> usize {
         let (rows, columns) = self.size();
-        (rows + columns) * (self.slice() * 64 + 16) + 2048
+        (rows + columns) * (self.slice() * 64 + 16) + self.sum_blocks() * 1024 + 1024
     }
 
     /// The part with its sizes, for weights of a format in `groups` workgroups.

@@ -6,12 +6,13 @@
 
 mod choice;
 
+use choice::Cut;
 pub(crate) use choice::Tile;
 
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, MatrixUnits, Place, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -29,22 +30,29 @@ impl Tile {
         self,
         kernel: &'static Kernel,
         width: usize,
-        (dtype, groups): (DType, usize),
+        weights: (DType, usize),
     ) -> Dispatch {
-        let dispatch = Dispatch::new(kernel);
         match self {
-            Self::Plain { columns } => dispatch
-                .part(parts::tile_plain())
-                .part(parts::columns(width))
-                .constant("COLUMNS", columns as u32)
-                .constant("WG", columns as u32 * 4),
-            Self::Matrix(cut, units) => dispatch
-                .part(parts::tile_matrix())
-                .part(parts::matrix(units))
-                .part(cut.part(dtype, groups))
-                .part(parts::halves())
-                .part(parts::along())
-                .part(parts::bring(dtype)),
+            Self::Plain { columns } => plain(kernel, width, columns),
+            Self::Matrix(cut, units) => {
+                in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::along())
+            }
+        }
+    }
+
+    /// The same with the parts that read a weight's slab: halves are brought as they are.
+    pub(crate) fn launch_slab(
+        self,
+        kernel: &'static Kernel,
+        width: usize,
+        weights: (DType, usize),
+    ) -> Dispatch {
+        match self {
+            Self::Matrix(cut, units) if weights.0 == DType::F16 => parts::kept_as_halves()
+                .into_iter()
+                .fold(matrix(kernel, cut, units, weights), Dispatch::part)
+                .part(parts::along()),
+            _ => self.launch(kernel, width, weights).part(&WEIGHTS).part(quant(weights.0)),
         }
     }
 
@@ -52,18 +60,10 @@ impl Tile {
     pub(crate) fn launch_turned(
         self,
         kernel: &'static Kernel,
-        (dtype, groups): (DType, usize),
+        weights: (DType, usize),
     ) -> Option<Dispatch> {
         let Self::Matrix(cut, units) = self else { return None };
-        Some(
-            Dispatch::new(kernel)
-                .part(parts::tile_matrix())
-                .part(parts::matrix(units))
-                .part(cut.part(dtype, groups))
-                .part(parts::halves())
-                .part(parts::across())
-                .part(parts::bring(dtype)),
-        )
+        Some(in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::across()))
     }
 
     /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
@@ -75,6 +75,7 @@ impl Tile {
             .part(quant(DType::F32))
             .part(parts::columns(x.width()))
             .part(parts::reduce(facts))
+            .part(parts::put_halves())
             .constant("WG", HALVES_GROUP)
             .params(&SlabParams::plain(x.width(), x.rows()))
             .read(Place::Slab(1, 0))
@@ -105,6 +106,7 @@ impl Tile {
                 .part(quant(slabs.dtype))
                 .part(parts::columns(x.width()))
                 .part(parts::reduce(call.facts))
+                .part(parts::put_halves())
                 .constant("WG", HALVES_GROUP)
                 .params(&SlabParams::new(slabs, 0, weight, x.rows()))
                 // Only where its columns belong is asked of the format, nothing is read.
@@ -114,4 +116,31 @@ impl Tile {
                 .grid_over(x.rows())
         })
     }
+}
+
+fn plain(kernel: &'static Kernel, width: usize, columns: usize) -> Dispatch {
+    Dispatch::new(kernel)
+        .part(parts::tile_plain())
+        .part(parts::columns(width))
+        .constant("COLUMNS", columns as u32)
+        .constant("WG", columns as u32 * 4)
+}
+
+/// By matrix units, without what says how weights lie and are brought.
+fn matrix(
+    kernel: &'static Kernel,
+    cut: Cut,
+    units: MatrixUnits,
+    (dtype, groups): (DType, usize),
+) -> Dispatch {
+    Dispatch::new(kernel)
+        .part(parts::tile_matrix())
+        .part(parts::matrix(units))
+        .part(cut.part(dtype, groups))
+        .part(parts::halves())
+}
+
+/// With weights brought in units of their format.
+fn in_units(dispatch: Dispatch, dtype: DType) -> Dispatch {
+    dispatch.part(parts::bring(dtype)).part(&parts::BROUGHT_UNITS)
 }

@@ -1,11 +1,12 @@
 // Weights of any format to halves in workgroup memory, by way of floats.
+//#use brought
 alias Brought = array<vec4<f32>, 8>;
 
-fn bring(unit: u32) -> Brought {
+fn bring_unit(unit: u32) -> Brought {
     return load_unit(unit);
 }
 
-fn put_weights(weights: Brought, at: u32) {
+fn put_unit(weights: Brought, at: u32) {
     sh_w[at] = vec4<f16>(weights[0]);
     sh_w[at + 1u] = vec4<f16>(weights[1]);
     sh_w[at + 2u] = vec4<f16>(weights[2]);

@@ -1,12 +1,13 @@
 // Weights of packed bytes to halves in workgroup memory, two at a time. Bytes are counted from the middle of their range: what the scale
 // is rounded by then weighs least.
+//#use brought
 alias Brought = Packed;
 
-fn bring(unit: u32) -> Brought {
+fn bring_unit(unit: u32) -> Brought {
     return packed_at(unit);
 }
 
-fn put_weights(u: Brought, at: u32) {
+fn put_unit(u: Brought, at: u32) {
     let scale = vec2<f16>(u.scale);
     let middle = vec2<f16>((MIDDLE - u.bias) * u.scale - u.offset);
     sh_w[at] = halves4(u.levels[0], scale.x, middle.x);

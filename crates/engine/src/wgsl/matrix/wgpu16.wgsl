@@ -15,16 +15,6 @@ fn left(at: u32) -> Left {
     return coopLoadT<Left>(&sh_w[at], STRIDE);
 }
 
-// The same where rows lie `stride` groups apart.
-fn left_from(at: u32, stride: u32) -> Left {
-    return coopLoadT<Left>(&sh_w[at], stride);
-}
-
-// The same, of what otherwise are columns.
-fn left_of_x(at: u32, stride: u32) -> Left {
-    return coopLoadT<Left>(&sh_x[at], stride);
-}
-
 // 16 of k and 16 columns.
 fn right(at: u32) -> Right {
     return coopLoad<Right>(&sh_x[at], STRIDE);

@@ -2,8 +2,8 @@
 // kernels on adapters without such units. Factors are places in workgroup memory, where they are left until they were multiplied.
 enable f16;
 
-// Where 16 rows begin, the groups from one to the next or, behind that, from one of k to the next, and whether they are kept apart.
-alias Left = vec4<u32>;
+// Where 16 rows begin, and the groups from one to the next; or, behind that, from one of k to the next.
+alias Left = vec3<u32>;
 // Where 16 columns begin, and the groups from one to the next; or, behind that, from one of k to the next.
 alias Right = vec3<u32>;
 alias Block = mat2x4<f32>;
@@ -15,28 +15,12 @@ fn meet_units(lane: u32) {
     unit_lane = lane;
 }
 
-// Blocks of 64 groups that were taken from what otherwise are columns: four for each of up to four subgroups.
-var<workgroup> sh_kept: array<vec4<f16>, 1024>;
-
 fn left(at: u32) -> Left {
-    return left_from(at, STRIDE);
-}
-
-fn left_from(at: u32, stride: u32) -> Left {
-    return vec4(at, stride, 0u, 0u);
+    return vec3(at, STRIDE, 0u);
 }
 
 fn left_turned(at: u32, stride: u32) -> Left {
-    return vec4(at, 0u, stride, 0u);
-}
-
-// The kernel waits before it multiplies them.
-fn left_of_x(at: u32, stride: u32) -> Left {
-    let kept = (unit_lane / 32u * 4u + at % stride / 4u) * 64u;
-    for (var i = unit_lane % 32u; i < 64u; i += 32u) {
-        sh_kept[kept + i] = sh_x[at + i / 4u * stride + i % 4u];
-    }
-    return vec4(kept, 4u, 0u, 1u);
+    return vec3(at, 0u, stride);
 }
 
 fn right(at: u32) -> Right {
@@ -60,9 +44,6 @@ fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
 }
 
 fn left_number(a: Left, row: u32, k: u32) -> f32 {
-    if a.w > 0u {
-        return f32(sh_kept[a.x + row * a.y + k / 4u][k % 4u]);
-    }
     if a.z > 0u {
         return f32(sh_w[a.x + k * a.z + row / 4u][row % 4u]);
     }

@@ -5,7 +5,8 @@
 // multiplies: some drivers give a processor no more than one workgroup may ask for.
 //
 // The kernel says where a tile lies: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part asks for that
-// says how weights lie.
+// says how weights lie. How they are brought is a part, too: brings(lane), weights_start(tile, lane), bring(start, unit, lane) and
+// put_weights(brought, lane).
 //#use cut
 //#use matrix
 //#use columns
@@ -17,8 +18,6 @@ const SUBGROUP: u32 = 32u;
 const ACROSS: u32 = COLUMNS / (16u * COLUMN_BLOCKS);
 const SUBGROUPS: u32 = ROWS / (16u * ROW_BLOCKS) * ACROSS;
 const WG: u32 = SUBGROUPS * SUBGROUP;
-// Lanes that bring a unit of weights.
-const BRINGERS: u32 = ROWS * SLICE;
 // Groups of four of a row or column, and from one to the next: two more, so that rows do not meet in a memory bank.
 const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
@@ -27,8 +26,8 @@ const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
-// A block of sums.
-var<workgroup> sh_y: array<f32, 256>;
+// Blocks of sums.
+var<workgroup> sh_y: array<f32, SUM_BLOCKS * 256u>;
 // What the columns' halves are multiples of.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
@@ -49,8 +48,7 @@ fn make_tile(tile: Tile, lane: u32) {
     for (var i = lane; i < COLUMNS; i += WG) {
         sh_scales[i] = x_scale(column_at(tile, i));
     }
-    let start = weight_start(tile, lane);
-    let at = weight_place(lane);
+    let start = weights_start(tile, lane);
     let units = depth(tile);
     // Neighbouring lanes bring the groups of one column.
     let x_at0 = group_start(tile, 0u, lane);
@@ -62,7 +60,7 @@ fn make_tile(tile: Tile, lane: u32) {
     let x_at6 = group_start(tile, 6u, lane);
     let x_at7 = group_start(tile, 7u, lane);
     // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
-    var weights = bring(weight_unit(start, units.x, lane));
+    var weights = bring(start, units.x, lane);
     var x0 = load_group(x_at0, 0u, units.x);
     var x1 = load_group(x_at1, 1u, units.x);
     var x2 = load_group(x_at2, 2u, units.x);
@@ -73,7 +71,7 @@ fn make_tile(tile: Tile, lane: u32) {
     var x7 = load_group(x_at7, 7u, units.x);
     for (var unit = units.x; unit < units.y; unit += SLICE) {
         if brings(lane) {
-            put_weights(weights, at);
+            put_weights(weights, lane);
         }
         put_group(x0, 0u, lane);
         put_group(x1, 1u, lane);
@@ -86,7 +84,7 @@ fn make_tile(tile: Tile, lane: u32) {
         workgroupBarrier();
         let next = min(unit + SLICE, unit_pairs() * 2u - SLICE);
         if brings(lane) {
-            weights = bring(weight_unit(start, next, lane));
+            weights = bring(start, next, lane);
         }
         x0 = load_group(x_at0, 0u, next);
         x1 = load_group(x_at1, 1u, next);
@@ -120,10 +118,6 @@ fn make_tile(tile: Tile, lane: u32) {
         store_block(tile, a3, 0u, 48u, lane);
         store_block(tile, b3, 16u, 48u, lane);
     }
-}
-
-fn brings(lane: u32) -> bool {
-    return BRINGERS == WG || lane < BRINGERS;
 }
 
 // Adds the products of 16 of k, from group k on.
@@ -171,20 +165,21 @@ fn put_group(group: vec4<f16>, i: u32, lane: u32) {
     }
 }
 
-// A block of each subgroup, one after the other, goes through memory, where its numbers can be told apart.
+// A block of each subgroup, SUM_BLOCKS of them at a time, goes through memory, where its numbers can be told apart.
 fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
-    for (var turn = 0u; turn < SUBGROUPS; turn++) {
-        if lane / SUBGROUP == turn {
-            put_block(sums, 0u);
+    for (var first = 0u; first < SUBGROUPS; first += SUM_BLOCKS) {
+        let ours = lane / SUBGROUP - first;
+        if ours < SUM_BLOCKS {
+            put_block(sums, ours * 256u);
         }
         workgroupBarrier();
-        let first_row = turn / ACROSS * ROW_BLOCKS * 16u + row;
-        let first_column = turn % ACROSS * COLUMN_BLOCKS * 16u + column;
-        for (var i = lane; i < 256u; i += WG) {
-            let c = first_column + i / 16u;
-            store(tile, first_row + i % 16u, c, sh_y[i] * sh_scales[c]);
+        for (var i = lane; i < SUM_BLOCKS * 256u; i += WG) {
+            let subgroup = first + i / 256u;
+            let r = subgroup / ACROSS * ROW_BLOCKS * 16u + row + i % 16u;
+            let c = subgroup % ACROSS * COLUMN_BLOCKS * 16u + column + i % 256u / 16u;
+            store(tile, r, c, sh_y[i] * sh_scales[c]);
         }
-        // The next block is written over this one.
+        // The next blocks are written over these.
         workgroupBarrier();
     }
 }

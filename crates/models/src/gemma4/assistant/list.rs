@@ -88,9 +88,7 @@ fn one(
     let table = b.weight("token_embd");
     let scale = (config.out as f64).sqrt() as f32;
     let embedding = b.graph.embed(token, table, scale);
-    let pair = b.graph.state("draft.pair", Type::f32([1, 2 * config.out]));
-    b.graph.store_at(pair, 0, embedding);
-    b.graph.store_at(pair, config.out, state);
+    let pair = b.graph.join_columns(&[embedding, state]);
     b.enter("draft");
     let h = b.linear(pair, "nextn.pre_projection");
     b.enter("draft.blk.0");

@@ -1,6 +1,9 @@
 //! The tower as a list.
 
-use rullama_engine::graph::{Graph, Type, Value};
+use rullama_engine::{
+    graph::{Graph, Type, Value},
+    ops::{Branch, ClippedStart},
+};
 
 use super::{
     super::clamps::{Clamps, Clipped},
@@ -52,10 +55,10 @@ pub fn tower(
     let distances = b.b.input(AudioInputs::DISTANCES, Type::f32([reach + 1, config.width]));
     for layer in 0..config.layers {
         b.b.enter(&format!("a.blk.{layer}"));
-        h = half_step(&mut b, h, "");
+        h = half_step(&mut b, h, "", config.eps);
         h = attention(&mut b, h, config, distances);
-        h = light_convolution(&mut b, h);
-        h = half_step(&mut b, h, "_1");
+        h = light_convolution(&mut b, h, config.eps);
+        h = half_step(&mut b, h, "_1", config.eps);
         h = b.b.norm(h, config.names.block_end);
         b.b.tap(h, format!("layer.{layer}.out"));
     }
@@ -89,19 +92,18 @@ fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
 }
 
 /// Half a step of a feed-forward part; `which` ends its names.
-fn half_step(b: &mut Clipped<'_>, h: Value, which: &str) -> Value {
-    let x = b.b.norm(h, &format!("ffn_norm{which}"));
-    let x = b.linear(x, &format!("ffn_up{which}"));
-    let x = b.b.graph.silu(x);
-    let x = b.linear(x, &format!("ffn_down{which}"));
+fn half_step(b: &mut Clipped<'_>, h: Value, which: &str, eps: f32) -> Value {
+    let start = b.behind_norm(h, &format!("ffn_norm{which}"), eps);
+    let (_, x) = b.product(&start, &format!("ffn_up{which}"));
+    let (_, x) = b.product(&ClippedStart::Silu(x), &format!("ffn_down{which}"));
     let x = b.b.norm(x, &format!("ffn_post_norm{which}"));
     let x = b.b.graph.scale(x, HALF_STEP);
     b.b.graph.add(h, x)
 }
 
 fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Value) -> Value {
-    let x = b.b.norm(h, config.names.attention_before);
-    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.linear(x, name));
+    let start = b.behind_norm(h, config.names.attention_before, config.eps);
+    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.product(&start, name).1);
     let ln_2 = std::f64::consts::LN_2;
     // The file's scales have been through softplus already.
     let scale = b.b.weight("per_dim_scale");
@@ -115,19 +117,19 @@ fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Val
     let rows = b.b.linear(distances, config.names.distances);
     let o = b.b.graph.local_attention([q, k, v], rows, config.heads, SCORE_CAP);
     let o = b.linear(o, "attn_out");
-    let o = b.b.norm(o, config.names.attention_after);
-    b.b.graph.add(h, o)
+    let weight = b.b.weight(config.names.attention_after);
+    let branch = Branch { residual: h, branch: o, weight, scale: None, low: None, ahead: 0 };
+    b.b.graph.add_norm(&branch, config.eps)
 }
 
-fn light_convolution(b: &mut Clipped<'_>, h: Value) -> Value {
-    let x = b.b.norm(h, "conv_norm");
-    let x = b.linear(x, "conv_pw1");
+fn light_convolution(b: &mut Clipped<'_>, h: Value, eps: f32) -> Value {
+    let start = b.behind_norm(h, "conv_norm", eps);
+    let (_, x) = b.product(&start, "conv_pw1");
     let x = b.b.graph.glu_halves(x);
     let weight = b.b.weight("conv_dw");
     let x = b.b.graph.convolve_past(x, weight);
     let x = b.b.norm(x, "norm_conv");
-    let x = b.b.graph.silu(x);
-    let x = b.linear(x, "conv_pw2");
+    let (_, x) = b.product(&ClippedStart::Silu(x), "conv_pw2");
     b.b.graph.add(h, x)
 }
 

@@ -76,11 +76,6 @@ impl VisionConfig {
         self.width / self.heads
     }
 
-    /// Numbers in a patch.
-    pub fn patch_numbers(&self) -> usize {
-        self.patch * self.patch * CHANNELS
-    }
-
     /// The products that may have limits, in the order of packed ones.
     pub fn products(&self) -> Vec<String> {
         let linears = ["attn_q", "attn_k", "attn_v", "attn_out", "ffn_gate", "ffn_up", "ffn_down"];

@@ -10,6 +10,7 @@ use super::{
     },
     Grid, Tower, VisionInputs,
     config::{CHANNELS, PROJECTOR},
+    tower::patches,
 };
 use crate::{
     build::Build,
@@ -93,14 +94,15 @@ impl DirectVision {
     }
 }
 
-/// Writes the list for pictures of one grid of squares. Their numbers are from 0 to 1, in the order channel, row, column.
+/// Writes the list for pictures of one grid of squares.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
 pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> Tower {
     let n = grid.patches();
     let mut b = Build::new(catalog, RMS_EPS, false);
-    let cells = b.input(VisionInputs::PATCHES, Type::f32([n, config.cell_numbers()]));
+    // Their numbers stay from 0 to 1.
+    let cells = patches(&mut b, grid, config.cell, (1.0, 0.0));
     let positions = b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
     let x = norm(&mut b, cells, 1);
     let x = b.linear(x, PIXELS);

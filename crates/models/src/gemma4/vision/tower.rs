@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
-    ops::{Branch, rope_table},
+    ops::{Branch, ClippedStart, Patches, rope_table},
 };
 
 use super::{
@@ -35,8 +35,8 @@ impl Grid {
 pub struct VisionInputs;
 
 impl VisionInputs {
-    /// Patches from −1 to 1 in the order channel, row, column `[n, 3 · side²]`.
-    pub const PATCHES: &'static str = "patches";
+    /// The picture's bytes, three a pixel, four to a word.
+    pub const PIXELS: &'static str = "pixels";
     /// The learned numbers of each patch's column and row, added up `[n, e]`.
     pub const POSITIONS: &'static str = "positions";
     /// Cosines and sines `[n, head/2, 2]`, made by [`rope`].
@@ -59,16 +59,21 @@ pub struct Tower {
 pub fn tower(config: &VisionConfig, catalog: &Catalog, clamps: &Clamps, grid: Grid) -> Tower {
     let n = grid.patches();
     let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps };
-    let patches = b.b.input(VisionInputs::PATCHES, Type::f32([n, config.patch_numbers()]));
+    let patches = patches(&mut b.b, grid, config.patch, (2.0, 0.5));
     let positions = b.b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
     let h = b.b.linear(patches, "v.patch_embd");
-    let mut h = b.b.graph.add(h, positions);
+    let h = b.b.graph.add(h, positions);
     b.b.tap(h, "patch_embed");
+    let mut stream = Stream::Made(h);
     for layer in 0..config.layers {
         b.b.enter(&format!("v.blk.{layer}"));
-        h = block(&mut b, h, config, n);
-        b.b.tap(h, format!("layer.{layer}.out"));
+        stream = block(&mut b, stream, config, (n, layer));
     }
+    let h = match stream {
+        Stream::Made(h) => h,
+        Stream::Open(branch) => b.b.graph.add_norm(&branch, config.eps),
+    };
+    tap_layer(&mut b, h, config.layers);
     b.b.enter("");
     let mut b = b.b;
     let t = b.graph.pool(h, grid.columns, config.pool, (config.width as f32).sqrt());
@@ -87,35 +92,69 @@ pub fn tower(config: &VisionConfig, catalog: &Catalog, clamps: &Clamps, grid: Gr
     Tower { graph: b.graph, result }
 }
 
-fn block(b: &mut Clipped<'_>, h: Value, config: &VisionConfig, n: usize) -> Value {
-    let (eps, head) = (config.eps, config.head());
-    let x = b.b.norm(h, "ln1");
-    let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.linear(x, name));
-    let rope = b.b.input(VisionInputs::ROPE, Type::f32([n, head / 2, 2]));
-    let (q_norm, k_norm) = (b.b.weight("attn_q_norm"), b.b.weight("attn_k_norm"));
-    let q = b.b.graph.head_norm_rope_plane(q, q_norm, rope, eps);
-    let k = b.b.graph.head_norm_rope_plane(k, k_norm, rope, eps);
-    let v = b.b.graph.head_norm(v, head, eps);
-    let o = b.b.graph.attention_everyone(q, k, v);
-    let o = b.linear(o, "attn_out");
-    let h = joined(b, h, o, "attn_post_norm", eps);
-
-    let x = b.b.norm(h, "ln2");
-    let [gate, up] = ["ffn_gate", "ffn_up"].map(|name| b.linear(x, name));
-    let m = b.b.graph.geglu(gate, up);
-    let m = b.linear(m, "ffn_down");
-    let h = joined(b, h, m, "ffn_post_norm", eps);
-    if !b.b.has("out_scale.weight") {
-        return h;
-    }
-    let scale = b.b.weight("out_scale");
-    b.b.graph.scale_by(h, scale)
+/// A picture cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.
+pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
+    let cut = Patches { columns: grid.columns, rows: grid.rows, side, range };
+    let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.words()]));
+    b.graph.patches(pixels, cut)
 }
 
-/// The stream behind a branch and its norm.
-fn joined(b: &mut Clipped<'_>, residual: Value, branch: Value, norm: &str, eps: f32) -> Value {
-    let weight = b.b.weight(norm);
-    b.b.graph.add_norm(&Branch { residual, branch, weight, scale: None, low: None }, eps)
+/// The residual stream between blocks.
+#[derive(Clone, Copy)]
+enum Stream {
+    Made(Value),
+    /// A branch is still to be added; the next product does it on its way.
+    Open(Branch),
+}
+
+fn block(
+    b: &mut Clipped<'_>,
+    stream: Stream,
+    config: &VisionConfig,
+    (n, layer): (usize, usize),
+) -> Stream {
+    let (eps, head) = (config.eps, config.head());
+    let start = match stream {
+        Stream::Made(h) => b.behind_norm(h, "ln1", eps),
+        Stream::Open(branch) => ClippedStart::Branch { branch, next: b.b.weight("ln1"), eps },
+    };
+    let (h, heads) = b.products(&start, &["attn_q", "attn_k", "attn_v"]);
+    let h = match (h, stream) {
+        (Some(h), _) | (None, Stream::Made(h)) => h,
+        (None, Stream::Open(branch)) => branch.residual,
+    };
+    tap_layer(b, h, layer);
+    let rope = b.b.input(VisionInputs::ROPE, Type::f32([n, head / 2, 2]));
+    let norms = ["attn_q_norm", "attn_k_norm"].map(|name| b.b.weight(name));
+    let o = b.b.graph.attention_plane([heads[0], heads[1], heads[2]], norms, rope, eps);
+    let branch = b.linear(o, "attn_out");
+    let weight = b.b.weight("attn_post_norm");
+    let branch = Branch { residual: h, branch, weight, scale: None, low: None, ahead: 0 };
+
+    let start = ClippedStart::Branch { branch, next: b.b.weight("ln2"), eps };
+    let (joined, both) = b.products(&start, &["ffn_gate", "ffn_up"]);
+    let start = match both[0].value == both[1].value {
+        true => ClippedStart::Geglu(both[0].value),
+        false => ClippedStart::Gated(both[0].value, both[1].value),
+    };
+    let (_, branch) = b.product(&start, "ffn_down");
+    let weight = b.b.weight("ffn_post_norm");
+    let scale = b.b.has("out_scale.weight").then(|| b.b.weight("out_scale"));
+    Stream::Open(Branch {
+        residual: joined.unwrap_or(h),
+        branch,
+        weight,
+        scale,
+        low: None,
+        ahead: 0,
+    })
+}
+
+/// Names what came out of the layer before this one.
+fn tap_layer(b: &mut Clipped<'_>, h: Value, layer: usize) {
+    if let Some(before) = layer.checked_sub(1) {
+        b.b.tap(h, format!("layer.{before}.out"));
+    }
 }
 
 /// Cosines and sines of a grid's patches, row by row: the first half of a head turns with the column, the second with the row.

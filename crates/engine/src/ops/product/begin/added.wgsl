@@ -4,6 +4,7 @@
 //#use shared
 //#use next
 //#use branch
+//#use ahead
 @group(0) @binding(6) var<storage, read> a: array<vec4<f32>>;
 @group(0) @binding(7) var<storage, read> w1: array<vec4<f32>>;
 @group(0) @binding(8) var<storage, read> s: array<f32>;
@@ -27,7 +28,16 @@ fn asked(i: u32) -> Asked {
         return Asked();
     }
     let column = quad_column(i);
-    return Asked(branch_at(row_quad(column)), x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
+    return Asked(a[row_quad(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
+}
+
+// The same with what an adapter adds to the branch.
+fn asked_late(i: u32) -> Asked {
+    var all = asked(i);
+    if BRANCH_LOW {
+        all.branch += branch_more(row_quad(quad_column(i)));
+    }
+    return all;
 }
 
 fn made(i: u32, made_from: Asked, rho: f32, scale: f32, writes: bool) -> vec4<f32> {
@@ -42,12 +52,18 @@ fn made(i: u32, made_from: Asked, rho: f32, scale: f32, writes: bool) -> vec4<f3
 fn begin(first_turn: u32, lane: Lane) {
     let one = number(lane);
     let two = one + WG;
-    let first = asked(one);
-    let second = asked(two);
+    var first = asked(one);
+    var second = asked(two);
+    if BRANCH_LOW {
+        let more = branch_more_two(row_quad(quad_column(min(one, QUADS - 1u))), row_quad(quad_column(min(two, QUADS - 1u))));
+        first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
+        second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
+    }
+    let ahead = ahead_of(one);
     let scale = select(1.0, s[0], p.scaled != 0u);
     var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
     for (var i = two + WG; i < QUADS; i += WG) {
-        let branch = branch_at(row_quad(quad_column(i)));
+        let branch = asked_late(i).branch;
         squares += dot(branch, branch);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
@@ -55,7 +71,7 @@ fn begin(first_turn: u32, lane: Lane) {
     let other = made(two, second, rho, scale, first_turn == 0u);
     squares = dot(sum, sum) + dot(other, other);
     for (var i = two + WG; i < QUADS; i += WG) {
-        let more = made(i, asked(i), rho, scale, first_turn == 0u);
+        let more = made(i, asked_late(i), rho, scale, first_turn == 0u);
         set_quad(i, more);
         squares += dot(more, more);
     }
@@ -69,6 +85,7 @@ fn begin(first_turn: u32, lane: Lane) {
     for (var i = two + WG; i < QUADS; i += WG) {
         set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
     }
+    set_ahead(one, ahead, norm * scale, rho);
     make_low(lane);
     hold(lane);
 }

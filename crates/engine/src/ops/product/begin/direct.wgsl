@@ -11,11 +11,3 @@ fn x_quad(i: u32) -> vec4<f32> {
 fn x_column(i: u32) -> u32 {
     return i * 4u;
 }
-
-fn column_at(unit: u32) -> Column {
-    return column_of(x_unit(token * p.x_columns, unit));
-}
-
-fn unit_sum(unit: u32, column: Column) -> f32 {
-    return unit_times(unit_at(unit), column);
-}

@@ -1,6 +1,6 @@
 // x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words. First as floats, then
 // as the products want it.
-//#use held
+//#use hold
 override PIECES: u32 = 48u;
 // Groups of four in a piece.
 override GROUPS: u32 = 8u;
@@ -40,19 +40,10 @@ fn x_column(i: u32) -> u32 {
     return quad_column(i);
 }
 
-// Eight groups of a piece.
-fn shared_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
-    let at = first * PIECES + piece;
-    return array<vec4<u32>, 8>(
-        sh_x[at], sh_x[at + PIECES], sh_x[at + PIECES * 2u], sh_x[at + PIECES * 3u],
-        sh_x[at + PIECES * 4u], sh_x[at + PIECES * 5u], sh_x[at + PIECES * 6u], sh_x[at + PIECES * 7u],
-    );
+fn word_at(i: u32) -> vec4<u32> {
+    return sh_x[i];
 }
 
-fn shared_floats(piece: u32, first: u32) -> array<vec4<f32>, 8> {
-    let words = shared_words(piece, first);
-    return array<vec4<f32>, 8>(
-        bitcast<vec4<f32>>(words[0]), bitcast<vec4<f32>>(words[1]), bitcast<vec4<f32>>(words[2]), bitcast<vec4<f32>>(words[3]),
-        bitcast<vec4<f32>>(words[4]), bitcast<vec4<f32>>(words[5]), bitcast<vec4<f32>>(words[6]), bitcast<vec4<f32>>(words[7]),
-    );
+fn about_piece(piece: u32) -> vec4<f32> {
+    return sh_pieces[piece];
 }

@@ -1,16 +1,31 @@
-// The branch with what an adapter adds to it: a + B z, where z lies behind a. B is turned, so that neighbours read neighbours.
+// What an adapter adds to the branch: B z, where z lies behind a. B is turned, so that neighbours read neighbours. Whoever asks for other
+// numbers too does that first: each turn of the loops waits for memory.
 //#use factor
 //#use branch_spot
+const BRANCH_LOW = true;
 // The inner size, a multiple of four.
 override BRANCH_RANK: u32 = 16u;
 
-fn branch_at(quad: u32) -> vec4<f32> {
-    var sums = a[quad];
+fn branch_more(quad: u32) -> vec4<f32> {
+    var sum = vec4(0.0);
     for (var i = 0u; i < BRANCH_RANK; i += 4u) {
-        let z = a[(p.width + i) / 4u];
-        let at = i * p.branch_stride + quad;
-        sums += z.x * low_quad(branch_b[at]) + z.y * low_quad(branch_b[at + p.branch_stride])
-            + z.z * low_quad(branch_b[at + p.branch_stride * 2u]) + z.w * low_quad(branch_b[at + p.branch_stride * 3u]);
+        sum += more_of(quad, i);
+    }
+    return sum;
+}
+
+fn branch_more_two(one: u32, two: u32) -> array<vec4<f32>, 2> {
+    var sums = array<vec4<f32>, 2>();
+    for (var i = 0u; i < BRANCH_RANK; i += 4u) {
+        sums[0] += more_of(one, i);
+        sums[1] += more_of(two, i);
     }
     return sums;
+}
+
+fn more_of(quad: u32, i: u32) -> vec4<f32> {
+    let z = a[(p.width + i) / 4u];
+    let at = i * p.branch_stride + quad;
+    return z.x * low_quad(branch_b[at]) + z.y * low_quad(branch_b[at + p.branch_stride])
+        + z.z * low_quad(branch_b[at + p.branch_stride * 2u]) + z.w * low_quad(branch_b[at + p.branch_stride * 3u]);
 }

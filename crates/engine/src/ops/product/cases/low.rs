@@ -5,7 +5,7 @@ use rullama_gguf::DType;
 use super::{Back, FRONTS, Front, start, tolerance, weight};
 use crate::{
     graph::{Graph, Type, Value},
-    ops::Factors,
+    ops::{Ahead, Branch, Factors, Start},
     suite::Case,
 };
 
@@ -66,6 +66,26 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(beside(dtype, factors, sizes));
     }
     cases.push(beside(DType::F32, DType::F32, [2, 8, 5, 4]).gradient());
+    for (dtype, factors, sizes) in [
+        (DType::Q8_0, DType::F32, [1, 40, 96, 8]),
+        (DType::Q4_0, DType::F16, [1, 40, 6144, 4]),
+        // Several tokens; rows that are none of a unit.
+        (DType::Q4_0, DType::F32, [3, 8, 64, 8]),
+        (DType::F32, DType::F32, [1, 8, 17, 4]),
+    ] {
+        cases.push(beside_both(dtype, factors, sizes));
+    }
+    cases.extend([DType::Q4_K, DType::Q6_K].map(behind_gates));
+    for (low, back, rows, width, rank) in [
+        (0, Back::Plain, 40, 96, 8),
+        (8, Back::Geglu, 40, 96, 4),
+        // Many rows; more of the inner size than a team has lanes.
+        (0, Back::Geglu, 33_000, 64, 16),
+        (16, Back::Geglu, 40, 1536, 32),
+        (12, Back::Plain, 40, 1536, 96),
+    ] {
+        cases.push(ahead(low, back, [rows, width, rank]));
+    }
     cases.extend(benches());
     cases
 }
@@ -81,6 +101,74 @@ fn beside(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4]) -> C
     let (dtype, factors) = (dtype.name(), factors.name());
     let name = format!("{dtype} {t}x{width} to {rows} beside {factors} of rank {rank}");
     Case::new("product", name, build).tolerance(tolerance(width))
+}
+
+/// The same with products of the stream behind it.
+fn beside_both(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4]) -> Case {
+    let stream = 3 * width;
+    let build = move |g: &mut Graph| {
+        let (x, h) = (g.input("x", Type::f32([t, width])), g.input("h", Type::f32([t, stream])));
+        let weight = g.weight("w", Type::weight(dtype, [rows, width]));
+        let q = g.weight("q", Type::weight(factors, [rank + 4, width]));
+        let p = g.weight("p", Type::weight(factors, [rank, stream]));
+        vec![g.product_ahead(x, weight, &Ahead { q, h, p })]
+    };
+    let (dtype, factors) = (dtype.name(), factors.name());
+    let name =
+        format!("{dtype} {t}x{width} to {rows} beside {factors} of rank {rank}, of the stream too");
+    Case::new("product", name, build).tolerance(tolerance(stream))
+}
+
+/// The same behind gates, which lay what they make in the order in which this weight is read.
+fn behind_gates(dtype: DType) -> Case {
+    let (rows, inner, rank) = (64, 512, 8);
+    let build = move |g: &mut Graph| {
+        let h = g.input("h", Type::f32([1, rows]));
+        let gate_up = g.weight("gate_up", Type::weight(DType::Q8_0, [2 * inner, rows]));
+        let x = g.linear_geglu(h, gate_up);
+        let weight = g.weight("w", Type::weight(dtype, [rows, inner]));
+        let q = g.weight("q", Type::weight(DType::F32, [2 * rank, inner]));
+        let p = g.weight("p", Type::weight(DType::F32, [rank, rows]));
+        vec![g.product_ahead(x, weight, &Ahead { q, h, p })]
+    };
+    let name = format!("{} beside F32 of rank {rank} behind gates", dtype.name());
+    Case::new("product", name, build).tolerance(tolerance(rows + inner))
+}
+
+/// A product whose first factor was met ahead: here by operations of their own, as it is defined.
+fn ahead(low: usize, back: Back, [rows, width, rank]: [usize; 3]) -> Case {
+    let build = move |g: &mut Graph| {
+        let row = |g: &mut Graph, name: &str| g.input(name, Type::f32([1, width]));
+        let (h, own) = (row(g, "h"), row(g, "a"));
+        let norm = |g: &mut Graph, name: &str| g.weight(name, Type::weight(DType::F32, [width]));
+        let (post, next) = (norm(g, "post"), norm(g, "next"));
+        let scale = Some(g.weight("s", Type::weight(DType::F32, [1])));
+        let a = g.weight("low_a", Type::weight(DType::F16, [rank, width]));
+        let b = g.weight("low_b", Type::weight(DType::F16, [rows, rank]));
+        let (mut whole, mut parts) = (own, vec![own]);
+        let turned = (low > 0).then(|| {
+            let b = g.weight("branch_b", Type::weight(DType::F16, [low, width]));
+            let z = g.input("z", Type::f32([1, low]));
+            let more = g.linear_t(z, b);
+            whole = g.add(own, more);
+            parts.push(z);
+            b
+        });
+        let weighted = g.scale_row(whole, post, 1.0);
+        for met in [weighted, h] {
+            let met = g.scale_row(met, next, 1.0);
+            parts.push(g.linear(met, a));
+        }
+        let branch = g.join_columns(&parts);
+        let ahead = 2 * rank;
+        let branch = Branch { residual: h, branch, weight: post, scale, low: turned, ahead };
+        let start = Start::Branch { branch, next: Some(next), eps: super::EPS };
+        let (weight, finish) = weight(g, back, DType::Q8_0, [1, rows, width]);
+        let (h1, y) = g.product_adapted(&start, weight, Some(&Factors { a, b }), &finish);
+        std::iter::once(y).chain(h1).collect::<Vec<Value>>()
+    };
+    let name = format!("1x{width} to {rows} {back:?}, rank {rank} met ahead, behind rank {low}");
+    Case::new("product", name, build).tolerance(tolerance(width + rank))
 }
 
 /// The products of a layer of Gemma 4 E2B with rank 16: queries, keys and values; back; gate and up; down.

@@ -1,5 +1,6 @@
 // The first half of the rows are gates, the second what they let through: a team makes as many of each.
 //#use activation
+//#use lay
 fn results() -> u32 {
     return ROWS / 2u;
 }
@@ -10,6 +11,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows / 2u {
-        y[token * p.y_width + row] = gelu(sums[i]) * sums[i + results()];
+        y[token * p.y_width + y_place(row)] = gelu(sums[i]) * sums[i + results()];
     }
 }

@@ -10,9 +10,13 @@
 
 fn column_at(i: u32) -> Column {
     let stream = h[i];
-    let branch = branch_at(i);
-    let weighted = branch * w1[i];
+    let weight = w1[i];
     let after = weight_after(i);
+    var branch = a[i];
+    if BRANCH_LOW {
+        branch += branch_more(i);
+    }
+    let weighted = branch * weight;
     let about = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
     return Column(stream * after, weighted * after, stream, weighted, about);
 }

@@ -1,18 +1,15 @@
 // Weights and x as floats.
+//#use words
+alias Held = Unit;
 
-// Behind the last write to x.
-fn hold(lane: Lane) {
-    workgroupBarrier();
-    for (var unit = number(lane); unit < PIECES; unit += WG) {
-        sh_pieces[unit] = column_of(shared_floats(unit, 0u)).sums;
-    }
-    workgroupBarrier();
+fn held_at(unit: u32) -> Held {
+    return unit_at(unit);
 }
 
 fn column_at(unit: u32) -> Column {
-    return Column(shared_floats(unit, 0u), sh_pieces[unit]);
+    return Column(held_floats(unit, 0u), about_piece(unit));
 }
 
-fn unit_sum(unit: u32, column: Column) -> f32 {
-    return unit_times(unit_at(unit), column);
+fn unit_sum(weights: Held, column: Column) -> f32 {
+    return unit_times(weights, column);
 }

@@ -1,5 +1,6 @@
 // Weights as bytes, x in digits.
 //#use digits
+alias Held = Packed;
 
 struct Digits {
     groups: array<vec4<u32>, 8>,
@@ -9,12 +10,15 @@ struct Digits {
 }
 
 fn column_at(unit: u32) -> Digits {
-    let about = sh_pieces[unit];
+    let about = about_piece(unit);
     return Digits(digits_at(unit, 0u), about.xy, about.z);
 }
 
-fn unit_sum(unit: u32, x: Digits) -> f32 {
-    let u = packed_at(unit);
+fn held_at(unit: u32) -> Held {
+    return packed_at(unit);
+}
+
+fn unit_sum(u: Held, x: Digits) -> f32 {
     let a = group_dot(u.levels[0], x.groups[0]) + group_dot(u.levels[1], x.groups[1])
         + group_dot(u.levels[2], x.groups[2]) + group_dot(u.levels[3], x.groups[3]);
     let b = group_dot(u.levels[4], x.groups[4]) + group_dot(u.levels[5], x.groups[5])

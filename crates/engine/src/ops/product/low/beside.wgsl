@@ -1,5 +1,7 @@
 // A x is made beside W x, by workgroups of its own, and lies behind it in the result.
 //#use factor
+//#use stream
+//#use lay
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 
 fn make_low(lane: Lane) {}
@@ -9,6 +11,10 @@ fn low_sums(rows: vec4<u32>, lane: Lane) -> vec4<f32> {
 }
 
 fn low_beside(row: u32, lane: Lane) {
+    if row >= p.low_quads {
+        stream_beside(row - p.low_quads, lane);
+        return;
+    }
     let quads = p.width / 4u;
     var sum = 0.0;
     // Four at a time are asked for at once: loops wait for memory in every turn.
@@ -24,6 +30,6 @@ fn low_beside(row: u32, lane: Lane) {
 fn beside_at(row: u32, i: u32) -> f32 {
     let last = p.width / 4u - 1u;
     let quad = min(i, last);
-    let product = dot(low_quad(low_a[min(row, p.low_quads - 1u) * p.low_stride + quad]), x4(0u, quad * 4u));
+    let product = dot(low_quad(low_a[min(row, p.low_quads - 1u) * p.low_stride + quad]), x[y_place(quad * 4u) / 4u]);
     return select(0.0, product, i <= last);
 }

@@ -4,10 +4,14 @@ fn low_sums(rows: vec4<u32>, lane: Lane) -> vec4<f32> {
     var sums = vec4(0.0);
     for (var i = lane.index; i < p.low_quads; i += LANES * SPLIT) {
         let z = low_z(i);
-        sums += vec4(
-            dot(low_quad(low_b[starts.x + i]), z), dot(low_quad(low_b[starts.y + i]), z),
-            dot(low_quad(low_b[starts.z + i]), z), dot(low_quad(low_b[starts.w + i]), z),
-        );
+        sums.x += dot(low_quad(low_b[starts.x + i]), z);
+        if ROWS > 1u {
+            sums.y += dot(low_quad(low_b[starts.y + i]), z);
+        }
+        if ROWS > 2u {
+            sums.z += dot(low_quad(low_b[starts.z + i]), z);
+            sums.w += dot(low_quad(low_b[starts.w + i]), z);
+        }
     }
     return sums;
 }

@@ -1,6 +1,6 @@
 // Pieces are two units that have their scales in common: those are decoded once, and whole numbers are summed over both.
 fn sums_at(at: vec4<u32>, piece: u32) -> vec4<f32> {
-    let about = sh_pieces[piece];
+    let about = about_piece(piece);
     let first = digits_at(piece, 0u);
     var x = unit_numbers(at.x * 2u, first);
     var y = unit_numbers(at.y * 2u, first);

@@ -1,0 +1,131 @@
+//! Two launches for many rows: one makes the columns that the tiles of the other take.
+
+use bytemuck::NoUninit;
+
+use super::{Clipped, ClippedBegin};
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
+    graph::Shape,
+    ops::{
+        linear::{Ends, TileProduct},
+        parts::{self, ACTIVATION, WEIGHTS, quant},
+        slab::SlabParams,
+        tile::Tile,
+    },
+};
+
+static PREPARE: Kernel = Kernel { name: "clipped/prepare", source: include_str!("prepare.wgsl") };
+/// Lanes of a workgroup that makes a column.
+const GROUP: u32 = 256;
+
+/// A part from this folder.
+macro_rules! begin {
+    ($name:literal) => {{
+        static PART: Part = Part {
+            kind: "begin",
+            name: concat!("begin/", $name),
+            source: include_str!(concat!("begin/", $name, ".wgsl")),
+        };
+        &PART
+    }};
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    slab: SlabParams,
+    takes: [f32; 2],
+    eps: f32,
+    scaled: u32,
+}
+
+/// `None` for few rows, or such that are not read four numbers at a time: the operations this one stands for make those.
+pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
+    let at = op.begin.inputs();
+    let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
+    let x = Shape::from([call.input(0).shape.rows(), weight.width()]);
+    let product =
+        TileProduct { x: &x, weight: at, output: usize::from(op.begins_stream()), ends: op.ends() };
+    let tile = product.tile(&slabs, 0, call.facts).filter(|_| weight.width().is_multiple_of(4))?;
+    let place = columns(tile, &x, &slabs);
+    let prepared = prepare(op, (tile, place), (&x, &slabs), call);
+    let launches =
+        (0..slabs.rows.len()).map(|slab| product.launch(tile, (&slabs, slab), place, call));
+    Some([prepared].into_iter().chain(launches).collect())
+}
+
+/// Where the columns lie: tiles by plain arithmetic take them as they are.
+fn columns(tile: Tile, x: &Shape, slabs: &Slabs) -> Place {
+    match tile {
+        Tile::Plain { .. } => Place::Scratch(0, x.len() as u64 * 4),
+        Tile::Matrix(..) => tile.columns_at(x, slabs.row_units()),
+    }
+}
+
+fn prepare(
+    op: &Clipped,
+    (tile, place): (Tile, Place),
+    (x, slabs): (&Shape, &Slabs),
+    call: &GpuCall<'_>,
+) -> Dispatch {
+    let at = op.begin.inputs();
+    let (eps, scaled) = match &op.begin {
+        ClippedBegin::Norm { eps } => (*eps, false),
+        ClippedBegin::Added(add) => (add.eps, add.scaled),
+        ClippedBegin::Plain | ClippedBegin::Geglu | ClippedBegin::Gated | ClippedBegin::Silu => {
+            (0.0, false)
+        }
+    };
+    let slab = SlabParams::new(slabs, 0, &call.input(at).shape, x.rows());
+    let takes = op.takes.finite();
+    let dispatch = Dispatch::new(&PREPARE)
+        .part(&WEIGHTS)
+        .part(quant(slabs.dtype))
+        .part(parts::reduce(call.facts))
+        .part(match tile {
+            Tile::Plain { .. } => parts::put_floats(),
+            Tile::Matrix(..) => parts::put_halves(),
+        })
+        .constant("WG", GROUP)
+        .params(&Params { slab, takes, eps, scaled: u32::from(scaled) })
+        // Only where its columns belong is asked of the format, nothing is read.
+        .read(Place::Slab(at, 0))
+        .read(Place::Input(0))
+        .write(place)
+        .grid_over(x.rows());
+    match &op.begin {
+        ClippedBegin::Plain => dispatch.part(begin!("plain")),
+        ClippedBegin::Geglu => dispatch.part(begin!("geglu")).part(&ACTIVATION),
+        ClippedBegin::Gated => {
+            dispatch.part(begin!("gated")).part(&ACTIVATION).read(Place::Input(1))
+        }
+        ClippedBegin::Silu => dispatch.part(begin!("silu")).part(&ACTIVATION),
+        ClippedBegin::Norm { .. } => dispatch.part(begin!("norm")).read(Place::Input(1)),
+        ClippedBegin::Added(add) => dispatch
+            .part(begin!("added"))
+            .read(Place::Input(1))
+            .read(Place::Input(2))
+            // Without a scale the weight stands in for it, unread.
+            .read(Place::Input(add.scale_input().unwrap_or(2)))
+            .read(Place::Input(add.next_input().unwrap_or(2)))
+            .write(Place::Output(0)),
+    }
+}
+
+impl Clipped {
+    /// Whether the residual stream is its first result.
+    fn begins_stream(&self) -> bool {
+        matches!(self.begin, ClippedBegin::Added(_))
+    }
+
+    /// The limits of what it gives, as tiles take them.
+    fn ends(&self) -> Ends {
+        let mut ends = Ends::default();
+        let mut end = 0;
+        for (i, (rows, limits)) in self.gives.iter().enumerate() {
+            end += rows;
+            ends.limit(i, end, limits.finite());
+        }
+        ends
+    }
+}

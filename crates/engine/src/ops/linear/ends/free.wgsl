@@ -1,0 +1,3 @@
+fn limited(row: u32, sum: f32) -> f32 {
+    return sum;
+}

@@ -1,0 +1,10 @@
+// Rows of a stretch stay between its limits.
+fn limited(row: u32, sum: f32) -> f32 {
+    if row < p.end0 {
+        return clamp(sum, p.least0, p.most0);
+    }
+    if row < p.end1 {
+        return clamp(sum, p.least1, p.most1);
+    }
+    return clamp(sum, p.least2, p.most2);
+}

@@ -1,0 +1,94 @@
+//! A picture cut into squares: `y[patch, channel, row, column] = scale · (byte / 255 − middle)`, from pixels of three bytes.
+
+pub(crate) mod cases;
+
+use bytemuck::NoUninit;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Kernel, Place},
+    graph::{Element, Graph, Op, Type, Value},
+};
+
+static CUT: Kernel = Kernel { name: "patches/cut", source: include_str!("cut.wgsl") };
+
+/// Squares of a picture, whose bytes come four to a word, the first in its lowest bits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patches {
+    /// Squares from left to right.
+    pub columns: usize,
+    /// Squares from top to bottom.
+    pub rows: usize,
+    /// Pixels of their sides.
+    pub side: usize,
+    /// What numbers from 0 to 1 become: less the second, times the first.
+    pub range: (f32, f32),
+}
+
+impl Patches {
+    /// Numbers of a square.
+    fn numbers(&self) -> usize {
+        self.side * self.side * 3
+    }
+
+    /// Words that hold the picture.
+    pub fn words(&self) -> usize {
+        (self.columns * self.rows * self.numbers()).div_ceil(4)
+    }
+}
+
+impl Graph {
+    /// The squares of a picture, `[words]`: `[columns · rows, 3 · side²]` in the order channel, row, column.
+    pub fn patches(&mut self, pixels: Value, cut: Patches) -> Value {
+        self.apply(cut, &[pixels])
+    }
+}
+
+impl Op for Patches {
+    fn name(&self) -> &'static str {
+        "patches"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [pixels] = inputs else { panic!("patches takes pixels") };
+        let fits = pixels.element == Element::U32 && pixels.shape.len() == self.words();
+        assert!(fits, "patches: {pixels} for {self:?}");
+        vec![Type::f32([self.columns * self.rows, self.numbers()])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (pixels, mut y) = (call.u32(0), call.out(0));
+        let bytes: &[u8] = bytemuck::cast_slice(&pixels);
+        let square = self.side * self.side;
+        for (patch, y) in y.chunks_exact_mut(self.numbers()).enumerate() {
+            for (i, y) in y.iter_mut().enumerate() {
+                let row = patch / self.columns * self.side + i % square / self.side;
+                let column = patch % self.columns * self.side + i % self.side;
+                let byte = bytes[(row * self.columns * self.side + column) * 3 + i / square];
+                *y = self.range.0 * (f32::from(byte) * (1.0 / 255.0) - self.range.1);
+            }
+        }
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let len = call.output(0).shape.len();
+        let word = |n: usize| u32::try_from(n).expect("numbers of a picture fit 32 bits");
+        let (scale, middle) = self.range;
+        let (columns, side) = (word(self.columns), word(self.side));
+        let cut = Dispatch::new(&CUT)
+            .params(&Params { len: word(len), columns, side, scale, middle })
+            .read(Place::Input(0))
+            .write(Place::Output(0));
+        vec![cut.grid_over(len.div_ceil(256))]
+    }
+}
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    len: u32,
+    columns: u32,
+    side: u32,
+    scale: f32,
+    middle: f32,
+}

@@ -1,0 +1,17 @@
+// Eight groups of a piece of x, as it is held.
+//#use shared
+fn held_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
+    let at = first * PIECES + piece;
+    return array<vec4<u32>, 8>(
+        word_at(at), word_at(at + PIECES), word_at(at + PIECES * 2u), word_at(at + PIECES * 3u),
+        word_at(at + PIECES * 4u), word_at(at + PIECES * 5u), word_at(at + PIECES * 6u), word_at(at + PIECES * 7u),
+    );
+}
+
+fn held_floats(piece: u32, first: u32) -> array<vec4<f32>, 8> {
+    let words = held_words(piece, first);
+    return array<vec4<f32>, 8>(
+        bitcast<vec4<f32>>(words[0]), bitcast<vec4<f32>>(words[1]), bitcast<vec4<f32>>(words[2]), bitcast<vec4<f32>>(words[3]),
+        bitcast<vec4<f32>>(words[4]), bitcast<vec4<f32>>(words[5]), bitcast<vec4<f32>>(words[6]), bitcast<vec4<f32>>(words[7]),
+    );
+}

@@ -1,0 +1,93 @@
+// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens: each as product/vector makes it for one, to the last bit, but a weight
+// is read and decoded once for all of them
+//#use params
+//#use weights
+//#use quant
+//#use unit
+//#use team
+//#use held
+//#use sums
+//#use finish
+
+override TOKENS: u32 = 2u;
+// Of a weight, at a time; as in product/vector.
+override ROWS: u32 = 2u;
+
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let lanes = LANES * SPLIT;
+    let first = (grid_index(group) * (WG / lanes) + lane.team) * results();
+    // Rows behind the end are read as the last one and not written.
+    let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+    // Written out: an array that is indexed in a loop leaves the registers.
+    var s0 = vec4(0.0);
+    var s1 = vec4(0.0);
+    var s2 = vec4(0.0);
+    var s3 = vec4(0.0);
+    var s4 = vec4(0.0);
+    var s5 = vec4(0.0);
+    var s6 = vec4(0.0);
+    var s7 = vec4(0.0);
+    for (var piece = lane.index; piece < p.pieces; piece += lanes) {
+        let rows = rows_at(at * p.row_pieces + vec4(piece));
+        s0 += of_token(0u, rows, piece);
+        if TOKENS > 1u {
+            s1 += of_token(1u, rows, piece);
+        }
+        if TOKENS > 2u {
+            s2 += of_token(2u, rows, piece);
+        }
+        if TOKENS > 3u {
+            s3 += of_token(3u, rows, piece);
+        }
+        // Lists are made for the most tokens there may be; whole runs often have fewer.
+        if TOKENS > 4u && run.count > 4u {
+            s4 += of_token(4u, rows, piece);
+            if TOKENS > 5u {
+                s5 += of_token(5u, rows, piece);
+            }
+            if TOKENS > 6u {
+                s6 += of_token(6u, rows, piece);
+            }
+            if TOKENS > 7u {
+                s7 += of_token(7u, rows, piece);
+            }
+        }
+    }
+    made(0u, s0, first, lane);
+    if TOKENS > 1u {
+        made(1u, s1, first, lane);
+    }
+    if TOKENS > 2u {
+        made(2u, s2, first, lane);
+    }
+    if TOKENS > 3u {
+        made(3u, s3, first, lane);
+    }
+    if TOKENS > 4u {
+        made(4u, s4, first, lane);
+    }
+    if TOKENS > 5u {
+        made(5u, s5, first, lane);
+    }
+    if TOKENS > 6u {
+        made(6u, s6, first, lane);
+    }
+    if TOKENS > 7u {
+        made(7u, s7, first, lane);
+    }
+}
+
+fn of_token(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
+    token = which;
+    return sums_with(rows, piece);
+}
+
+fn made(which: u32, sums: vec4<f32>, first: u32, lane: Lane) {
+    token = which;
+    let all = team_sum4(sums, lane);
+    for (var i = lane.index; i < results(); i += LANES * SPLIT) {
+        finish(first + i, i, all);
+    }
+}

@@ -1,0 +1,1 @@
+fn stream_beside(row: u32, lane: Lane) {}

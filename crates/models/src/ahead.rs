@@ -1,0 +1,138 @@
+//! First factors of adapters that are met before the product they stand beside: by the launch that ends the branch in front of it.
+
+use rullama_engine::{
+    graph::{Graph, Type, Value},
+    ops::{Ahead, Factors, OWN_BYTES},
+};
+use rullama_gguf::DType;
+
+use crate::{adapted::FactorGroup, build::Build, tensors::Catalog};
+
+/// Bytes of both products that are made beside a branch, at most.
+const AHEAD_BYTES: usize = 2 << 20;
+
+/// Where a branch goes: behind a norm of its own it joins the stream, and behind another norm that enters products.
+#[derive(Debug, Clone)]
+pub(crate) struct Follower {
+    /// The norm behind the branch.
+    pub(crate) behind: &'static str,
+    /// The scope of the norm and products that follow.
+    pub(crate) scope: String,
+    /// The norm in front of those products, where there is one.
+    pub(crate) norm: Option<&'static str>,
+    /// The products.
+    pub(crate) names: &'static [&'static str],
+}
+
+/// A first factor `A` that a list wants taken apart, in two weights: see [`Ahead`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AheadGroup {
+    /// Name of the weight `P`.
+    pub p: String,
+    /// Name of the weight `Q`, with the first factor of the branch's own pair above it, where it has one.
+    pub q: String,
+    /// Name of `A`, as in [`FactorGroup::a`].
+    pub a: String,
+    /// The weight that makes the branch, and its own pair, where there is one, by the same name.
+    pub weight: String,
+    /// See there.
+    pub own: Option<String>,
+    /// The norms behind the branch and in front of the product.
+    pub norms: [String; 2],
+}
+
+impl Build<'_> {
+    /// What the product `name` with the rows `x`, which ends a branch, makes for those that follow it. `own` are its factors that are
+    /// made beside it anyway.
+    pub(crate) fn ahead(
+        &mut self,
+        (x, h): (Value, Value),
+        (name, own): (&str, Option<&Factors>),
+        follower: &Follower,
+    ) -> Option<Ahead> {
+        let adapted = self.adapted.filter(|adapted| adapted.ahead)?;
+        let (weight, behind) = (self.full(&format!("{name}.weight")), follower.behind);
+        let behind = self.full(&format!("{behind}.weight"));
+        let here = self.enter(&follower.scope);
+        let norm = follower.norm.map(|norm| self.full(&format!("{norm}.weight")));
+        let group = self.first_together(follower.names).and_then(|names| {
+            let (tensors, size) = self.tensors(names)?;
+            adapted.group(&tensors, size, false)
+        });
+        self.enter(&here);
+        let (group, norm) = (group?, norm?);
+        let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
+        let own_rank = own.map_or(0, |own| self.graph.ty(own.a).shape.rows());
+        let [q, p] = [[own_rank + group.rank, k], [group.rank, d]];
+        let small = group.rank * d * adapted.dtype.block_bytes() <= OWN_BYTES;
+        if small || 4 * (q[0] * q[1] + p[0] * p[1]) > AHEAD_BYTES {
+            return None;
+        }
+        let names = AheadGroup {
+            p: format!("ahead_p.{}", group.a),
+            q: format!("ahead_q.{}", group.a),
+            a: group.a,
+            own: own.and_then(|_| self.factors.last()).map(|own| own.a.clone()),
+            weight,
+            norms: [behind, norm],
+        };
+        let q = self.graph.weight(names.q.clone(), Type::weight(DType::F32, q));
+        let p = self.graph.weight(names.p.clone(), Type::weight(DType::F32, p));
+        self.ahead.push(names);
+        Some(Ahead { q, h, p })
+    }
+
+    /// Of products that share what enters them, those that are one product and come first.
+    fn first_together<'n>(&mut self, names: &'n [&'n str]) -> Option<&'n [&'n str]> {
+        let (_, others) = names.split_last()?;
+        [names, others].into_iter().find(|names| !names.is_empty() && self.stack(names).is_some())
+    }
+}
+
+/// The list that takes factors apart.
+#[derive(Debug)]
+pub struct AheadList {
+    /// The list; its inputs are the factors `A`, by their names.
+    pub graph: Graph,
+    /// `P`, and `Q` without what lies above it, of each group.
+    pub made: Vec<[Value; 2]>,
+}
+
+/// Writes the list that makes the weights of these groups, of a model's weights and the factors beside them.
+///
+/// # Panics
+/// If a group is none of a list of this model with these factors.
+pub fn ahead_list(
+    catalog: &Catalog,
+    (groups, factors): (&[AheadGroup], &[FactorGroup]),
+    dtype: DType,
+) -> AheadList {
+    let mut graph = Graph::new();
+    let made = groups.iter().map(|group| {
+        let of = |a: &str| factors.iter().find(|other| other.a == a).expect("a group of the list");
+        let tensor = |graph: &mut Graph, name: &str| {
+            let ty = catalog.get(name).expect("a tensor of the model").clone();
+            graph.weight(name, ty)
+        };
+        let next = of(&group.a);
+        let a = graph.input(group.a.clone(), Type::f32([next.rank, next.columns]));
+        let [behind, norm] = [0, 1].map(|i| tensor(&mut graph, &group.norms[i]));
+        let p = graph.scale_row(a, norm, 1.0);
+        let met = graph.scale_row(p, behind, 1.0);
+        let weight = tensor(&mut graph, &group.weight);
+        let mut q = graph.linear_t(met, weight);
+        if let Some(own) = group.own.as_deref().map(of) {
+            let (rows, width) = (graph.ty(met).shape.width(), own.columns);
+            let b = graph.weight(own.b.clone(), Type::weight(dtype, [rows, own.rank]));
+            let a = graph.weight(own.a.clone(), Type::weight(dtype, [own.rank, width]));
+            let inner = graph.linear_t(met, b);
+            let more = graph.linear_t(inner, a);
+            q = graph.add(q, more);
+        }
+        graph.keep(p);
+        graph.keep(q);
+        [p, q]
+    });
+    let made = made.collect();
+    AheadList { graph, made }
+}

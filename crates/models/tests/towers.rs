@@ -1,0 +1,61 @@
+//! What towers take on devices of several kinds, without any.
+
+use std::collections::HashMap;
+
+use rullama_engine::gpu::{DeviceFacts, MatrixUnits, launches};
+use rullama_gguf::DType;
+use rullama_models::{
+    Catalog,
+    gemma4::{
+        Clamps,
+        vision::{Grid, VisionConfig, tower},
+    },
+};
+
+/// As in E2B.
+const PICTURES: VisionConfig = VisionConfig {
+    layers: 16,
+    width: 768,
+    heads: 12,
+    ffn: 3072,
+    eps: 1e-6,
+    patch: 16,
+    pool: 3,
+    positions: 10_240,
+    out: 1536,
+};
+
+/// Limits of all products; the most that a product takes or gives is `most` of its number.
+fn limits(most: impl Fn(usize) -> f32) -> Clamps {
+    let products = PICTURES.products();
+    let packed: Vec<f32> =
+        (0..products.len()).flat_map(|i| [-most(i), most(i), -most(i), most(i)]).collect();
+    Clamps::new(&products, &HashMap::new(), &packed)
+}
+
+#[test]
+fn launches_of_a_picture() {
+    let units = DeviceFacts {
+        f16: true,
+        subgroups: Some((32, 32)),
+        matrix: Some(MatrixUnits::Wgpu16),
+        workgroup_bytes: 48 << 10,
+        binding_bytes: 4 << 30,
+        buffer_bytes: 4 << 30,
+        ..DeviceFacts::floor()
+    };
+    let plain = DeviceFacts { matrix: None, ..units.clone() };
+    let (alike, different) = (limits(|_| 9.0), limits(|i| 9.0 + i as f32));
+    let catalog =
+        Catalog::imagined(&PICTURES.expected(), |tensor| (!tensor.optional).then_some(DType::F16));
+    // Per layer, and around them.
+    for (name, clamps, facts, each, around) in [
+        ("matrix units, products that take the same", &alike, &units, 10, 9),
+        ("matrix units", &different, &units, 16, 9),
+        ("products that take the same", &alike, &plain, 12, 7),
+        ("others", &different, &plain, 18, 7),
+    ] {
+        let list = tower(&PICTURES, &catalog, clamps, Grid { columns: 57, rows: 42 }).graph;
+        assert_eq!(launches(&list, facts), each * PICTURES.layers + around, "{name}");
+    }
+}
