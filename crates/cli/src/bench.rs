@@ -123,17 +123,18 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         true => args.draft.options(stores, &loader.place, &model)?,
         false => None,
     };
+    let draft = draft.map(|draft| DraftOptions { pretend: args.accept, ..draft });
     let mut bench = Bench::new(adapters.session(&model, &options, &loader)?, context);
     let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
     let mut measured = Vec::new();
     for test in tests {
         measured.push(bench.test(test, args.repetitions)?);
         if let Some(draft) = draft.clone().filter(|_| !test.reads) {
-            let draft = DraftOptions { pretend: args.accept, ..draft };
             measured.push(bench.drafted(test, args.repetitions, draft)?);
         }
     }
-    let profile = if args.profile { profile::profile(&mut bench)? } else { Vec::new() };
+    let checked_alike = draft.as_ref().map(|_| bench.checked_alike()).transpose()?;
+    let profile = if args.profile { profile::profile(&mut bench, draft)? } else { Vec::new() };
     let growth = match &args.growth {
         Some(path) => {
             let growth = growth::measure(&mut bench, &gguf, args.repetitions)?;
@@ -155,6 +156,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         first,
         gpu_bytes: bench.gpu_bytes(),
         table_on_gpu: model.table_on_gpu(),
+        checked_alike,
         growth,
         agreement,
     };

@@ -15,10 +15,11 @@ mod timing;
 
 use std::io::{IsTerminal, Read};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
 use clap::Args as Group;
 use rullama_models::gemma4::diffusion::DiffusionConfig;
 use rullama_runtime::{RuntimeError, generate::Finish};
+use rullama_store::StoreError;
 use serde_json::json;
 
 use crate::{
@@ -91,9 +92,9 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
+    let (_, gguf) = stores.open(&args.model).map_err(|error| perhaps_a_prompt(error, args))?;
     let prompt = if args.chat { None } else { prompt(args)? };
     interrupt::watch()?;
-    let (_, gguf) = stores.open(&args.model)?;
     if DiffusionConfig::is_diffusion(&gguf) {
         let Some(prompt) = prompt else { bail!("give a prompt: this model answers one at a time") };
         return diffuse::once(gguf, &prompt, args);
@@ -107,6 +108,21 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
             talk::talk(&mut chat, lines.as_mut(), &mut Screen::new(args.hide_thinking))
         }
     }
+}
+
+/// A prompt alone is taken for the model's name: says how to say both.
+fn perhaps_a_prompt(error: Error, args: &RunArgs) -> Error {
+    let unknown = matches!(
+        error.downcast_ref(),
+        Some(StoreError::NotFound { .. } | StoreError::NoStore { .. } | StoreError::BadName { .. })
+    );
+    if !unknown || !args.prompt.is_empty() {
+        return error;
+    }
+    let model = &args.model;
+    error.context(format!(
+        "{model:?} is taken for the model; did you mean `rullama run {DEMO_NAME} {model:?}`, with any model's name for {DEMO_NAME}?"
+    ))
 }
 
 /// What is to be answered: arguments behind what comes through a pipe, as Ollama has it; nothing on a bare terminal.

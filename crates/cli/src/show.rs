@@ -27,7 +27,7 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     let mut text = section("Model", &facts.rows());
     text.push_str(&section("File", &file_rows(&place, &gguf)));
     text.push_str(&section("Formats", &format_rows(&gguf)));
-    if let Some(rows) = memory::rows(&gguf, args) {
+    if let Some(rows) = memory::rows(&place, &gguf, args) {
         text.push_str(&section("Memory it will take", &rows));
     }
     if let Place::Store(files) = &place {
@@ -148,7 +148,7 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
             .map(|entry| (entry.key.clone(), metadata::json(&entry.value, args.full)))
             .collect::<Map<_, _>>(),
     });
-    if let Some(memory) = memory::json(gguf, args) {
+    if let Some(memory) = memory::json(place, gguf, args) {
         value["memory"] = memory;
     }
     match place {

@@ -32,6 +32,8 @@ use synthetic::Size;
 
 /// A photograph of twelve megapixels.
 const PHOTO: (u32, u32) = (4000, 3000);
+/// A device that idled takes this long to be as fast as it can.
+const WARM_UP: Duration = Duration::from_millis(300);
 /// Pixels of a patch of every tower we know.
 const PATCH: u32 = 16;
 
@@ -51,7 +53,7 @@ pub(crate) struct TowersArgs {
     /// Seconds of the sound
     #[arg(long, value_name = "S", default_value_t = 30)]
     seconds: u32,
-    /// Measured repetitions; one more goes before them
+    /// Measured repetitions, behind one that finds nothing ready and some that warm the device up
     #[arg(short = 'r', long, value_name = "N", default_value_t = 10)]
     repetitions: usize,
     /// Also print how long each kernel takes, where the GPU has timestamps
@@ -158,14 +160,17 @@ fn hear(args: &TowersArgs, ears: &Hearing) -> Result<[Measured; 2]> {
 }
 
 fn measure(repetitions: usize, mut work: impl FnMut() -> Result<()>) -> Result<Measured> {
-    let mut times = Vec::new();
-    for _ in 0..=repetitions {
+    let mut time = || {
         let start = Instant::now();
-        work()?;
-        times.push(start.elapsed());
+        work().map(|()| start.elapsed())
+    };
+    let cold = time()?;
+    let start = Instant::now();
+    while start.elapsed() < WARM_UP {
+        time()?;
     }
-    let cold = times.remove(0);
-    Ok(Measured { what: String::new(), cold, warm: times, cost: None, profile: None })
+    let warm = (0..repetitions).map(|_| time()).collect::<Result<_>>()?;
+    Ok(Measured { what: String::new(), cold, warm, cost: None, profile: None })
 }
 
 impl Measured {

@@ -181,7 +181,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     let mut run = prepare::run(&model, args, &text)?;
     let resumed = if args.resume { folder.checkpoint()? } else { None };
     match &resumed {
-        Some(checkpoint) => run.resume(checkpoint)?,
+        Some(checkpoint) => block_on(run.resume(checkpoint))?,
         None if args.resume => note("there is no checkpoint yet: training begins anew"),
         None => {}
     }
@@ -217,13 +217,13 @@ fn steps(
         screen.show(&event, run);
         match event {
             Event::Step(report) if (report.step + 1).is_multiple_of(every) => {
-                folder.write_checkpoint(&block_on(run.checkpoint())?)?;
+                folder.write_checkpoint(run)?;
             }
             Event::Done { step, loss, early } => return Ok(Some((step, loss, early))),
             _ => {}
         }
         if interrupt::pressed() {
-            folder.write_checkpoint(&block_on(run.checkpoint())?)?;
+            folder.write_checkpoint(run)?;
             return Ok(None);
         }
     }

@@ -1,6 +1,7 @@
 //! Adapters beside a model's weights: several at once, each with a weight of its own, changed between two answers without loading the
 //! model again.
 
+mod ahead;
 mod factors;
 
 use std::{collections::BTreeMap, rc::Rc};
@@ -86,7 +87,7 @@ impl Model {
         let on_gpu = matches!(self.device(), Device::Gpu(_));
         let dtype = if on_gpu && factors == FactorType::F16 { DType::F16 } else { DType::F32 };
         let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
-        let adapted = Adapted { ranks, dtype };
+        let adapted = Adapted { ranks, dtype, ahead: ahead::pays(self.device()) };
         let own = self.upload(&adapted, &pairs).await?;
         let host = self.keep_on_host(&adapted, &pairs).await?;
         let mut hash = Sha256::new();
@@ -124,7 +125,8 @@ impl Model {
         let list = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
         let mut own = Weights::new(self.device());
         let graphs = list.segments.iter().map(|segment| &segment.graph);
-        write(&mut own, graphs, &list.factors, pairs).await?;
+        write(&mut own, graphs.clone(), &list.factors, pairs).await?;
+        self.write_ahead(&mut own, &list, (adapted.dtype, pairs)).await?;
         own.settle().await?;
         Ok(own)
     }
@@ -160,17 +162,26 @@ async fn write<'a>(
         let turned = group.turned.iter().map(|name| (name, factors::turned(&made.b, group.rank)));
         let turned: Vec<_> = turned.collect();
         for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)].into_iter().chain(turned) {
-            let mut values = graphs.clone().flat_map(Graph::values);
-            let known = values.find(|(_, info)| info.origin.weight_name().as_ref() == Some(name));
-            let (_, info) = known.expect("the list asks for its factors");
-            own.reserve(&info.origin, &info.ty).await?;
-            let Element::Weight(dtype) = info.ty.element else {
-                unreachable!("factors are weights")
-            };
-            let bytes = rullama_gguf::quant::quantize(dtype, &numbers)?;
-            own.write(&info.origin, name, 0, bytes.into())?;
+            write_one(own, graphs.clone(), name, &numbers).await?;
         }
     }
+    Ok(())
+}
+
+/// Writes a weight that lists ask for beside those of the model.
+async fn write_one<'a>(
+    own: &mut Weights,
+    graphs: impl Iterator<Item = &'a Graph>,
+    name: &str,
+    numbers: &[f32],
+) -> Result<(), RuntimeError> {
+    let mut values = graphs.flat_map(Graph::values);
+    let known = values.find(|(_, info)| info.origin.weight_name().as_deref() == Some(name));
+    let (_, info) = known.expect("the list asks for its factors");
+    own.reserve(&info.origin, &info.ty).await?;
+    let Element::Weight(dtype) = info.ty.element else { unreachable!("factors are weights") };
+    let bytes = rullama_gguf::quant::quantize(dtype, numbers)?;
+    own.write(&info.origin, name, 0, bytes.into())?;
     Ok(())
 }
 

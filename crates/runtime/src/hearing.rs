@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use rullama_engine::{
+    cpu::Data,
     executor::{Device, Weights},
     gpu::profile::Table,
     graph::Cost,
@@ -10,7 +11,7 @@ use rullama_engine::{
 use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
-    sound::{PIECE, Sound, features},
+    sound::{PIECE, Sound, features, frames_of_samples},
 };
 use rullama_models::{
     Catalog, Expected,
@@ -23,7 +24,7 @@ use rullama_models::{
 use crate::{
     error::RuntimeError,
     session::{Tap, keep_tapped, tap},
-    tower::{Inputs, Last, Ready, SoftTokens, clamps, weights},
+    tower::{Inputs, Last, Ready, SoftTokens, bytes_with_weights, clamps, weights},
 };
 
 /// How many rows before it a row hears, as the weights were trained; some programs stop one short.
@@ -56,22 +57,30 @@ impl Hearing {
         device: Device,
         width: usize,
     ) -> Result<Option<Self>, RuntimeError> {
-        let form = match DirectAudio::of_file(&gguf)? {
-            Some(direct) => Form::Direct(direct),
-            None => match AudioConfig::of_file(&gguf)? {
-                Some(config) => {
-                    let clamps = clamps(&gguf, &config.products(), None).await?;
-                    Form::Tower(Box::new(config), clamps)
-                }
-                None => return Ok(None),
-            },
-        };
+        let Some(mut form) = Form::of_file(&gguf)? else { return Ok(None) };
+        if let Form::Tower(config, limits) = &mut form {
+            *limits = clamps(&gguf, &config.products(), None).await?;
+        }
         if form.out() != width {
             return Err(RuntimeError::OtherTower { tower: form.out(), model: width });
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
         let weights = weights(&gguf, &device, form.list(&catalog, 1, REACH).graph).await?;
         Ok(Some(Self { device, form, catalog, weights, last: Last::default() }))
+    }
+
+    /// Bytes on a GPU that what hears in a file will take for the longest piece, as its header tells; nothing where nothing hears.
+    ///
+    /// # Errors
+    /// If it is broken.
+    pub fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
+        let Some(form) = Form::of_file(gguf)? else { return Ok(0) };
+        let catalog = Catalog::of_file(gguf, &form.expected())?;
+        let rows = match &form {
+            Form::Tower(..) => frames_of_samples(PIECE),
+            Form::Direct(config) => PIECE / config.frame,
+        };
+        Ok(bytes_with_weights(&form.list(&catalog, rows, REACH).graph))
     }
 
     /// Bytes on the GPU.
@@ -129,6 +138,15 @@ impl Hearing {
 }
 
 impl Form {
+    /// How the model of a file hears, without limits, which have to be read.
+    fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError> {
+        if let Some(direct) = DirectAudio::of_file(gguf)? {
+            return Ok(Some(Self::Direct(direct)));
+        }
+        let tower = AudioConfig::of_file(gguf)?;
+        Ok(tower.map(|config| Self::Tower(Box::new(config), Clamps::default())))
+    }
+
     fn out(&self) -> usize {
         match self {
             Self::Tower(config, _) => config.out,
@@ -172,8 +190,8 @@ impl Form {
                 let features = features(piece);
                 let distances = distance_rows(reach, config.width);
                 let inputs = vec![
-                    (AudioInputs::FEATURES, features.values),
-                    (AudioInputs::DISTANCES, distances),
+                    (AudioInputs::FEATURES, Data::F32(features.values)),
+                    (AudioInputs::DISTANCES, Data::F32(distances)),
                 ];
                 (features.frames, inputs)
             }
@@ -181,7 +199,7 @@ impl Form {
                 let rows = piece.len().div_ceil(config.frame);
                 let mut samples = piece.to_vec();
                 samples.resize(rows * config.frame, 0.0);
-                (rows, vec![(AudioInputs::FEATURES, samples)])
+                (rows, vec![(AudioInputs::FEATURES, Data::F32(samples))])
             }
         }
     }

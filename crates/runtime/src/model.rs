@@ -28,6 +28,7 @@ pub use summary::{Summary, hinted_options};
 pub use crate::loader::Progress;
 
 pub(crate) use experts::Routed;
+pub(crate) use memory::weight_bytes;
 
 use crate::{
     adapters::Adapters,

@@ -161,6 +161,14 @@ impl Senses {
         self.ears.as_ref().ok_or(RuntimeError::NoTower { verb: "hear sounds" })
     }
 
+    /// Bytes on a GPU that the towers in a file will take, as its header tells.
+    ///
+    /// # Errors
+    /// If a tower is broken.
+    pub fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
+        Ok(Vision::memory_of_file(gguf)? + Hearing::memory_of_file(gguf)?)
+    }
+
     /// Frees the towers; they are loaded again when something is to be perceived.
     pub fn forget(&mut self) {
         (self.eyes, self.ears) = (None, None);

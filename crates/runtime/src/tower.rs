@@ -5,13 +5,13 @@ use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc};
 use rullama_engine::{
     cpu::Data,
     executor::{Device, Memory, Plan, Weights},
-    gpu::profile::Table,
-    graph::{Cost, Graph, Step, Value},
+    gpu::{profile::Table, work_bytes},
+    graph::{Cost, Graph, Origin, Step, Value},
 };
 use rullama_gguf::Gguf;
 use rullama_models::gemma4::Clamps;
 
-use crate::{error::RuntimeError, loader::all_weights};
+use crate::{error::RuntimeError, loader::all_weights, model::weight_bytes};
 
 /// Rows that stand in a prompt where a picture or a sound is.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,7 +23,7 @@ pub struct SoftTokens {
 }
 
 /// What the host writes before a run.
-pub(crate) type Inputs = Vec<(&'static str, Vec<f32>)>;
+pub(crate) type Inputs = Vec<(&'static str, Data)>;
 
 /// The limits of these products, from the small tensors that hold them.
 pub(crate) async fn clamps(
@@ -42,6 +42,15 @@ pub(crate) async fn clamps(
         None => Vec::new(),
     };
     Ok(Clamps::new(products, &numbers, &packed))
+}
+
+/// Bytes on a GPU that a list takes with its weights.
+pub(crate) fn bytes_with_weights(list: &Graph) -> u64 {
+    let weights = list.values().filter_map(|(_, info)| match info.origin {
+        Origin::Weight(_) | Origin::Stack(_) => Some(weight_bytes(&info.ty)),
+        _ => None,
+    });
+    weights.sum::<u64>() + work_bytes(list)
 }
 
 /// All weights that a tower uses, on the device.
@@ -71,10 +80,24 @@ impl Ready {
         Ok(Self { plan, result })
     }
 
+    /// Writes inputs; they stay until others are written.
+    pub(crate) fn write(&self, inputs: Inputs) {
+        for (name, data) in inputs {
+            match data {
+                Data::F32(numbers) => self.plan.write_numbers(name, numbers),
+                Data::U32(words) => self.plan.write_ids(name, words),
+                other => unreachable!("{name} is a weight: {other:?}"),
+            }
+        }
+    }
+
     /// One run over so many rows, and its result.
     pub(crate) async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
         let mut data = self.run_reading(inputs, rows, &[self.result]).await?;
-        Ok(data.pop().map_or(Vec::new(), |data| data.f32().to_vec()))
+        Ok(match data.pop() {
+            Some(Data::F32(values)) => values,
+            _ => Vec::new(),
+        })
     }
 
     /// One run over so many rows, and some of its values.
@@ -84,10 +107,11 @@ impl Ready {
         rows: usize,
         values: &[Value],
     ) -> Result<Vec<Data>, RuntimeError> {
-        for (name, numbers) in inputs {
-            self.plan.write_numbers(name, numbers);
-        }
-        Ok(self.plan.run_reading(&step(rows), values).await?.wait().await?)
+        self.write(inputs);
+        let arriving = self.plan.run_reading(&step(rows), values).await?;
+        // Frames and pieces come one after the other: the next one's commands are made while the device is busy with this one.
+        self.plan.prepare();
+        Ok(arriving.wait().await?)
     }
 
     /// What a run over so many rows costs.

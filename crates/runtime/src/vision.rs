@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use rullama_engine::{
+    cpu::Data,
     executor::{Device, Weights},
     gpu::profile::Table,
     graph::Cost,
@@ -23,13 +24,16 @@ use rullama_models::{
 use crate::{
     error::RuntimeError,
     session::{Tap, keep_tapped, tap},
-    tower::{Inputs, Last, Ready, SoftTokens, clamps, weights},
+    tower::{Inputs, Last, Ready, SoftTokens, bytes_with_weights, clamps, weights},
 };
 
 /// The learned numbers of positions; rows of them are fetched as pictures need them.
 const POSITIONS: &str = "v.position_embd.weight";
 /// Ollama's files may keep all limits in one tensor.
 const PACKED: &str = "v.clamp_data";
+
+/// Soft tokens beside and above each other that fill the usual budget.
+const USUAL: (usize, usize) = (20, 14);
 
 /// How large a picture becomes before the tower sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,16 +78,10 @@ impl Vision {
         device: Device,
         width: usize,
     ) -> Result<Option<Self>, RuntimeError> {
-        let form = match DirectVision::of_file(&gguf)? {
-            Some(direct) => Form::Direct(direct),
-            None => match VisionConfig::of_file(&gguf)? {
-                Some(config) => {
-                    let clamps = clamps(&gguf, &config.products(), Some(PACKED)).await?;
-                    Form::Tower(Box::new(config), clamps)
-                }
-                None => return Ok(None),
-            },
-        };
+        let Some(mut form) = Form::of_file(&gguf)? else { return Ok(None) };
+        if let Form::Tower(config, limits) = &mut form {
+            *limits = clamps(&gguf, &config.products(), Some(PACKED)).await?;
+        }
         let Shape { pool, out, .. } = form.shape();
         if out != width {
             return Err(RuntimeError::OtherTower { tower: out, model: width });
@@ -92,6 +90,19 @@ impl Vision {
         let list = form.list(&catalog, Grid { columns: pool, rows: pool }).graph;
         let weights = weights(&gguf, &device, list).await?;
         Ok(Some(Self { gguf, device, form, catalog, weights, last: Last::default() }))
+    }
+
+    /// Bytes on a GPU that what sees in a file will take for a picture of the usual size, as its header tells; nothing where
+    /// nothing sees.
+    ///
+    /// # Errors
+    /// If it is broken.
+    pub fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
+        let Some(form) = Form::of_file(gguf)? else { return Ok(0) };
+        let catalog = Catalog::of_file(gguf, &form.expected())?;
+        let pool = form.shape().pool;
+        let grid = Grid { columns: USUAL.0 * pool, rows: USUAL.1 * pool };
+        Ok(bytes_with_weights(&form.list(&catalog, grid).graph))
     }
 
     /// Bytes on the GPU.
@@ -104,8 +115,8 @@ impl Vision {
     /// # Errors
     /// If the picture is too long for the tower, or the device fails.
     pub async fn see(&self, picture: &Picture, sight: Sight) -> Result<SoftTokens, RuntimeError> {
-        let (grid, inputs) = self.prepare(picture, sight).await?;
-        let values = self.ready(grid).await?.run(inputs, grid.patches()).await?;
+        let (grid, pixels) = self.prepare(picture, sight)?;
+        let values = self.ready(grid).await?.run(vec![pixels], grid.patches()).await?;
         Ok(SoftTokens { count: values.len() / self.form.shape().out, values })
     }
 
@@ -114,12 +125,13 @@ impl Vision {
     /// # Errors
     /// As [`Self::see`].
     pub async fn trace(&self, picture: &Picture, sight: Sight) -> Result<Vec<Tap>, RuntimeError> {
-        let (grid, inputs) = self.prepare(picture, sight).await?;
+        let (grid, pixels) = self.prepare(picture, sight)?;
         let Tower { mut graph, result } = self.form.list(&self.catalog, grid);
         let values = keep_tapped(&mut graph);
         let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
-        let data = ready.run_reading(inputs, grid.patches(), &values).await?;
+        ready.write(self.places(grid).await?);
+        let data = ready.run_reading(vec![pixels], grid.patches(), &values).await?;
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
@@ -132,7 +144,7 @@ impl Vision {
         picture: &Picture,
         sight: Sight,
     ) -> Result<(Cost, Option<Table>), RuntimeError> {
-        let (grid, _) = self.prepare(picture, sight).await?;
+        let (grid, _) = self.prepare(picture, sight)?;
         let ready = self.ready(grid).await?;
         Ok((ready.cost(grid.patches()), ready.profile(grid.patches()).await?))
     }
@@ -144,16 +156,17 @@ impl Vision {
         }
         let Tower { graph, result } = self.form.list(&self.catalog, grid);
         let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
+        ready.write(self.places(grid).await?);
         self.last.put(grid, ready.clone());
         Ok(ready)
     }
 
-    /// A picture cut into patches, and what the host writes.
-    async fn prepare(
+    /// How a picture is cut, and its pixels.
+    fn prepare(
         &self,
         picture: &Picture,
         sight: Sight,
-    ) -> Result<(Grid, Inputs), RuntimeError> {
+    ) -> Result<(Grid, (&'static str, Data)), RuntimeError> {
         let filled = match sight {
             Sight::Fill(budget) => Some(picture.fill(budget)),
             Sight::Native => None,
@@ -171,15 +184,16 @@ impl Vision {
         if longest > positions {
             return Err(RuntimeError::PictureTooLong { patches: longest, most: positions });
         }
-        let patches = picture.patches(side as u32)?;
-        let mut inputs = vec![
-            (VisionInputs::PATCHES, by_channel(&patches.values, side, self.form.range())),
-            (VisionInputs::POSITIONS, self.positions(grid).await?),
-        ];
+        Ok((grid, (VisionInputs::PIXELS, Data::U32(words(picture.rgb())))))
+    }
+
+    /// What a grid's list is told about places, whatever the picture.
+    async fn places(&self, grid: Grid) -> Result<Inputs, RuntimeError> {
+        let mut inputs = vec![(VisionInputs::POSITIONS, Data::F32(self.positions(grid).await?))];
         if let Form::Tower(config, _) = &self.form {
-            inputs.push((VisionInputs::ROPE, rope(grid, config.head())));
+            inputs.push((VisionInputs::ROPE, Data::F32(rope(grid, config.head()))));
         }
-        Ok((grid, inputs))
+        Ok(inputs)
     }
 
     /// The learned numbers of each patch's column and row, added up.
@@ -217,6 +231,15 @@ struct Shape {
 }
 
 impl Form {
+    /// How the model of a file sees, without limits, which have to be read.
+    fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError> {
+        if let Some(direct) = DirectVision::of_file(gguf)? {
+            return Ok(Some(Self::Direct(direct)));
+        }
+        let tower = VisionConfig::of_file(gguf)?;
+        Ok(tower.map(|config| Self::Tower(Box::new(config), Clamps::default())))
+    }
+
     fn shape(&self) -> Shape {
         match self {
             Self::Tower(config, _) => {
@@ -227,14 +250,6 @@ impl Form {
                 let DirectVision { cell: side, positions, width, out, .. } = *config;
                 Shape { side, pool: 1, positions, width, out }
             }
-        }
-    }
-
-    /// What pixels from 0 to 1 become: towers want them from −1 to 1.
-    fn range(&self) -> (f32, f32) {
-        match self {
-            Self::Tower(..) => (2.0, 0.5),
-            Self::Direct(_) => (1.0, 0.0),
         }
     }
 
@@ -253,14 +268,11 @@ impl Form {
     }
 }
 
-/// Patches, each in the order channel, row, column, as files keep the first product; less `middle` and times `scale`.
-fn by_channel(values: &[f32], side: usize, (scale, middle): (f32, f32)) -> Vec<f32> {
-    let mut turned = Vec::with_capacity(values.len());
-    for patch in values.chunks_exact(side * side * 3) {
-        for channel in 0..3 {
-            let pixels = patch.as_chunks::<3>().0.iter();
-            turned.extend(pixels.map(|pixel| scale * (pixel[channel] - middle)));
-        }
-    }
-    turned
+/// Bytes by fours, the first in a word's lowest bits.
+fn words(bytes: &[u8]) -> Vec<u32> {
+    let (fours, rest) = bytes.as_chunks::<4>();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    let last = (!rest.is_empty()).then_some(last);
+    fours.iter().copied().chain(last).map(u32::from_le_bytes).collect()
 }

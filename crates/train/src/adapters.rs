@@ -108,8 +108,49 @@ pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainEr
     })
 }
 
+/// A pair without its numbers, which are on the device.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot {
+    pub(crate) tensor: String,
+    pub(crate) experts: usize,
+    pub(crate) rank: usize,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) scale: f32,
+}
+
+impl Slot {
+    pub(crate) fn of(pair: &Pair) -> Self {
+        let &Pair { experts, rank, rows, columns, scale, .. } = pair;
+        Self { tensor: pair.tensor.clone(), experts, rank, rows, columns, scale }
+    }
+
+    /// Numbers of `A` and `B`.
+    pub(crate) fn lengths(&self) -> [usize; 2] {
+        [self.columns, self.rows].map(|side| self.experts * self.rank * side)
+    }
+
+    pub(crate) fn filled(&self, a: Vec<f32>, b: Vec<f32>) -> Pair {
+        let &Self { experts, rank, rows, columns, scale, .. } = self;
+        Pair { tensor: self.tensor.clone(), experts, rank, rows, columns, a, b, scale }
+    }
+
+    /// The states of `A` and `B`.
+    pub(crate) fn states(&self) -> [String; 2] {
+        ["lora_a", "lora_b"].map(|part| format!("{}.{part}", base(&self.tensor)))
+    }
+
+    /// The states of their gradients.
+    pub(crate) fn gradient_states(&self) -> [String; 2] {
+        self.states().map(|name| gradient_of(&name))
+    }
+}
+
 /// The pairs of an adapter that can go on learning on this model.
-pub(crate) fn fitting(model: &Model, adapter: &Adapter) -> Result<Vec<Pair>, TrainError> {
+pub(crate) fn fitting<'a>(
+    model: &Model,
+    adapter: &'a Adapter,
+) -> Result<Vec<&'a Pair>, TrainError> {
     let pairs = model.fit(adapter)?.pairs;
     let all = trainable(model.config(), model.catalog());
     let fixed = |pair: &&&Pair| !all.iter().any(|name| name == base(&pair.tensor));
@@ -117,27 +158,17 @@ pub(crate) fn fitting(model: &Model, adapter: &Adapter) -> Result<Vec<Pair>, Tra
     if let [first, ..] = *fixed {
         return Err(TrainError::NotTrained { count: fixed.len(), first: first.into() });
     }
-    Ok(pairs.into_iter().cloned().collect())
+    Ok(pairs)
 }
 
 /// What the lists are told of an adapter.
-pub(crate) fn adapted(pairs: &[Pair]) -> Vec<Learned> {
-    let one = |pair: &Pair| Learned {
-        name: base(&pair.tensor).into(),
-        rank: pair.rank,
-        scale: pair.scale,
+pub(crate) fn adapted(slots: &[Slot]) -> Vec<Learned> {
+    let one = |slot: &Slot| Learned {
+        name: base(&slot.tensor).into(),
+        rank: slot.rank,
+        scale: slot.scale,
     };
-    pairs.iter().map(one).collect()
-}
-
-/// The states of a pair: `A` and `B`.
-pub(crate) fn states(pair: &Pair) -> [String; 2] {
-    ["lora_a", "lora_b"].map(|part| format!("{}.{part}", base(&pair.tensor)))
-}
-
-/// The states of their gradients.
-pub(crate) fn gradient_states(pair: &Pair) -> [String; 2] {
-    states(pair).map(|name| gradient_of(&name))
+    slots.iter().map(one).collect()
 }
 
 /// What a pair's gradients are called in files: `layers.0.self_attn.q_proj.lora_A` and `.lora_B`, by the module's name in checkpoints

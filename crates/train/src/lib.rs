@@ -19,7 +19,7 @@ pub use adapters::{AdapterOptions, fresh, gradient_name, weights_of};
 pub use checkpoint::Checkpoint;
 pub use dataset::{Dataset, Example};
 pub use error::{LineError, TrainError};
-pub use memory::{Need, Shape, need};
+pub use memory::{Need, Shape};
 pub use run::{Event, Run, RunOptions, StepReport};
 pub use schedule::{Schedule, Shaped};
 pub use trainer::{Batch, Settings, Trainer};

@@ -1,6 +1,5 @@
 //! How much memory training takes, and how many layers are computed again so that it fits.
 
-use rullama_adapter::Pair;
 use rullama_engine::{
     executor::Device,
     gpu::{self, LANDING_BYTES, work_bytes},
@@ -9,7 +8,12 @@ use rullama_engine::{
 use rullama_models::gemma4::{TrainPass, train_list};
 use rullama_runtime::Model;
 
-use crate::{adapters::adapted, error::TrainError, trainer::Settings, update::update_list};
+use crate::{
+    adapters::{Slot, adapted},
+    error::TrainError,
+    trainer::Settings,
+    update::update_list,
+};
 
 /// Most bytes of logits at a time.
 const LOGIT_BYTES: usize = 128 << 20;
@@ -47,13 +51,13 @@ impl Need {
 ///
 /// # Errors
 /// If nothing fits.
-pub fn need(
+pub(crate) fn need(
     model: &Model,
-    pairs: &[Pair],
+    slots: &[Slot],
     shape: Shape,
     settings: &Settings,
 ) -> Result<Need, TrainError> {
-    let learning = TrainPass { dropout: settings.dropout, ..pass(model, pairs, shape) };
+    let learning = TrainPass { dropout: settings.dropout, ..pass(model, slots, shape) };
     let list = |pass: &TrainPass| train_list(model.config(), model.catalog(), pass);
     let all = model.config().layers.len();
     let longest = list(&TrainPass { again: all, ..learning.clone() });
@@ -111,7 +115,7 @@ pub(crate) fn measuring(pass: &TrainPass) -> TrainPass {
 }
 
 /// The list that learns, with every layer kept and nothing left out.
-pub(crate) fn pass(model: &Model, pairs: &[Pair], shape: Shape) -> TrainPass {
+pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape) -> TrainPass {
     let rows = (LOGIT_BYTES / 4 / model.config().vocabulary.max(1)).max(1);
     // Parts of one size, so that the last one is not nearly empty.
     let parts = shape.targets.div_ceil(rows).max(1);
@@ -120,7 +124,7 @@ pub(crate) fn pass(model: &Model, pairs: &[Pair], shape: Shape) -> TrainPass {
         supervised: shape.targets,
         logit_rows: shape.targets.div_ceil(parts).max(1),
         table: model.table_resident(),
-        adapters: adapted(pairs),
+        adapters: adapted(slots),
         dropout: 0.0,
         again: 0,
         learns: true,

@@ -7,7 +7,7 @@ use rullama_runtime::Model;
 
 use crate::{
     Checkpoint, Schedule, Trainer,
-    adapters::fitting,
+    adapters::{Slot, fitting},
     checkpoint::About,
     dataset::{Example, fingerprint, largest, packed},
     error::TrainError,
@@ -133,26 +133,38 @@ impl Run {
         options: &RunOptions,
     ) -> Result<Need, TrainError> {
         let (_, _, shape) = sequences(sides, options);
-        need(model, &fitting(model, adapter)?, shape, &options.settings)
+        let slots: Vec<Slot> = fitting(model, adapter)?.into_iter().map(Slot::of).collect();
+        need(model, &slots, shape, &options.settings)
     }
 
     /// Goes on where a checkpoint ended.
     ///
     /// # Errors
     /// If it belongs to another model, other data or other options.
-    pub fn resume(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
-        checkpoint.check(&self.about, &self.trainer.state_lengths())?;
-        self.trainer.set_states(&checkpoint.states, checkpoint.about.steps);
+    pub async fn resume(&mut self, checkpoint: &Checkpoint) -> Result<(), TrainError> {
+        let states = self.trainer.state_lengths();
+        checkpoint.check(&self.about, &states)?;
+        for (name, length) in states {
+            let bytes = checkpoint.state(&name).await?;
+            self.trainer.write_bytes(&name, length, &bytes);
+        }
+        self.trainer.set_steps(checkpoint.about.steps);
         self.about = checkpoint.about.clone();
         Ok(())
     }
 
-    /// Everything a later run needs to go on from here.
+    /// A piece of the file that has everything a later run needs to go on from here; nothing behind the last one. Asked for one
+    /// after the other, the host holds one at a time.
     ///
     /// # Errors
     /// If the device fails.
-    pub async fn checkpoint(&self) -> Result<Checkpoint, TrainError> {
-        Ok(Checkpoint { about: self.about.clone(), states: self.trainer.states().await? })
+    pub async fn checkpoint_piece(&self, number: usize) -> Result<Option<Vec<u8>>, TrainError> {
+        let states = self.trainer.state_lengths();
+        let Some(state) = number.checked_sub(1) else {
+            return self.about.beginning(&states).map(Some);
+        };
+        let Some((name, length)) = states.get(state) else { return Ok(None) };
+        self.trainer.read_bytes(name, *length).await.map(Some)
     }
 
     /// The adapter that learns.

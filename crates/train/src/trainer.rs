@@ -1,6 +1,6 @@
 //! One step of training: gradients of several sequences, then an update. Everything but the loss stays on the device.
 
-use rullama_adapter::{Adapter, Format, Pair};
+use rullama_adapter::{Adapter, Format, container::bytes_of};
 use rullama_engine::{
     cpu::Data,
     executor::{Memory, Plan},
@@ -15,7 +15,7 @@ use rullama_models::{
 use rullama_runtime::Model;
 
 use crate::{
-    adapters::{fitting, gradient_name, gradient_states, states},
+    adapters::{Slot, fitting, gradient_name},
     dataset::Example,
     error::TrainError,
     memory::{Need, Shape, measuring, need, pass},
@@ -63,7 +63,8 @@ pub type Batch<'a> = &'a [&'a Example];
 pub struct Trainer {
     model: Model,
     settings: Settings,
-    pairs: Vec<Pair>,
+    /// What learns; its numbers are on the device alone.
+    slots: Vec<Slot>,
     parameters: Vec<Parameter>,
     pass: TrainPass,
     need: Need,
@@ -102,11 +103,12 @@ impl Trainer {
             return Err(TrainError::Option { option, value, wanted: "choose 0 to less than 1" });
         }
         let pairs = fitting(model, adapter)?;
-        let need = need(model, &pairs, shape, &settings)?;
+        let slots: Vec<Slot> = pairs.iter().copied().map(Slot::of).collect();
+        let need = need(model, &slots, shape, &settings)?;
         let pass = TrainPass {
             again: need.again,
             dropout: settings.dropout,
-            ..pass(model, &pairs, shape)
+            ..pass(model, &slots, shape)
         };
         let mut memory = Memory::new(model.device());
         let list = train_list(model.config(), model.catalog(), &pass);
@@ -121,7 +123,7 @@ impl Trainer {
         let mut trainer = Self {
             model: model.clone(),
             settings,
-            pairs,
+            slots,
             parameters,
             pass,
             need,
@@ -131,8 +133,8 @@ impl Trainer {
             measure: None,
             steps: 0,
         };
-        for pair in trainer.pairs.clone() {
-            let [a, b] = states(&pair);
+        for pair in pairs {
+            let [a, b] = Slot::of(pair).states();
             trainer.write_state(&a, &pair.a);
             trainer.write_state(&b, &pair.b);
         }
@@ -146,7 +148,7 @@ impl Trainer {
 
     /// Numbers that learn.
     pub fn parameters(&self) -> usize {
-        self.pairs.iter().map(Pair::parameters).sum()
+        self.slots.iter().flat_map(Slot::lengths).sum()
     }
 
     /// Updates so far.
@@ -231,10 +233,10 @@ impl Trainer {
     /// If the device fails.
     pub async fn base_loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
         let mut kept = Vec::new();
-        for pair in self.pairs.clone() {
-            let [_, b] = states(&pair);
-            kept.push((b.clone(), self.read_state(&b, pair.b.len()).await?));
-            self.write_state(&b, &vec![0.0; pair.b.len()]);
+        for slot in self.slots.clone() {
+            let ([_, b], [_, length]) = (slot.states(), slot.lengths());
+            kept.push((b.clone(), self.read_state(&b, length).await?));
+            self.write_state(&b, &vec![0.0; length]);
         }
         let loss = self.loss_of(batch).await;
         kept.iter().for_each(|(b, numbers)| self.write_state(b, numbers));
@@ -247,9 +249,9 @@ impl Trainer {
     /// If the device fails.
     pub async fn gradients(&self) -> Result<Vec<(String, [usize; 2], Vec<f32>)>, TrainError> {
         let mut all = Vec::new();
-        for pair in &self.pairs {
-            let shapes = [[pair.rank, pair.columns], [pair.rows, pair.rank]];
-            let names = gradient_name(&pair.tensor).into_iter().zip(gradient_states(pair));
+        for slot in &self.slots {
+            let shapes = [[slot.rank, slot.columns], [slot.rows, slot.rank]];
+            let names = gradient_name(&slot.tensor).into_iter().zip(slot.gradient_states());
             for ((name, state), shape) in names.zip(shapes) {
                 all.push((name, shape, self.read_state(&state, shape[0] * shape[1]).await?));
             }
@@ -259,10 +261,10 @@ impl Trainer {
 
     /// Forgets the gradients since the last update.
     pub fn forget_gradients(&mut self) {
-        for pair in self.pairs.clone() {
-            let [a, b] = gradient_states(&pair);
-            self.write_state(&a, &vec![0.0; pair.a.len()]);
-            self.write_state(&b, &vec![0.0; pair.b.len()]);
+        for slot in self.slots.clone() {
+            for (state, length) in slot.gradient_states().iter().zip(slot.lengths()) {
+                self.write_state(state, &vec![0.0; length]);
+            }
         }
     }
 
@@ -272,11 +274,10 @@ impl Trainer {
     /// If the device fails.
     pub async fn adapter(&self) -> Result<Adapter, TrainError> {
         let mut pairs = Vec::new();
-        for pair in &self.pairs {
-            let [a, b] = states(pair);
-            let a = self.read_state(&a, pair.a.len()).await?;
-            let b = self.read_state(&b, pair.b.len()).await?;
-            pairs.push(Pair { a, b, ..pair.clone() });
+        for slot in &self.slots {
+            let ([a, b], [of_a, of_b]) = (slot.states(), slot.lengths());
+            let a = self.read_state(&a, of_a).await?;
+            pairs.push(slot.filled(a, self.read_state(&b, of_b).await?));
         }
         Ok(Adapter {
             name: "trained".into(),
@@ -288,20 +289,7 @@ impl Trainer {
         })
     }
 
-    /// Everything that a later run needs to go on from here, by name: parameters and both of their moments.
-    pub(crate) async fn states(&self) -> Result<Vec<(String, Vec<f32>)>, TrainError> {
-        let mut all = Vec::new();
-        for Parameter { name, ty } in &self.parameters {
-            let [first, second] = moments_of(name);
-            for name in [name.clone(), first, second] {
-                let numbers = self.read_state(&name, ty.shape.len()).await?;
-                all.push((name, numbers));
-            }
-        }
-        Ok(all)
-    }
-
-    /// The names and lengths of what [`Self::states`] gives.
+    /// What a later run needs to go on from here, by name and length: parameters and both of their moments.
     pub(crate) fn state_lengths(&self) -> Vec<(String, usize)> {
         let each = |Parameter { name, ty }: &Parameter| {
             let [first, second] = moments_of(name);
@@ -310,24 +298,36 @@ impl Trainer {
         self.parameters.iter().flat_map(each).collect()
     }
 
-    /// Goes on from where another run was.
-    pub(crate) fn set_states(&mut self, states: &[(String, Vec<f32>)], steps: u32) {
-        for (name, numbers) in states {
-            self.write_state(name, numbers);
-        }
+    /// Goes on from where another run was, whose states were written.
+    pub(crate) fn set_steps(&mut self, steps: u32) {
         self.steps = steps;
     }
 
     fn write_state(&mut self, name: &str, numbers: &[f32]) {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
-        self.memory.write(name, &Type::f32([numbers.len()]), &bytes);
+        self.write_bytes(name, numbers.len(), &bytes_of(numbers));
+    }
+
+    /// Writes a state of so many numbers.
+    pub(crate) fn write_bytes(&mut self, name: &str, length: usize, bytes: &[u8]) {
+        self.memory.write(name, &Type::f32([length]), bytes);
+    }
+
+    /// The bytes of a state, at least those of so many numbers.
+    pub(crate) async fn read_bytes(
+        &self,
+        name: &str,
+        length: usize,
+    ) -> Result<Vec<u8>, TrainError> {
+        let bytes = self.memory.read(name, &Type::f32([length])).await?;
+        let mut bytes = bytes.expect("plans have made the states of all parameters");
+        bytes.truncate(length * size_of::<f32>());
+        Ok(bytes)
     }
 
     async fn read_state(&self, name: &str, length: usize) -> Result<Vec<f32>, TrainError> {
-        let bytes = self.memory.read(name, &Type::f32([length])).await?;
-        let bytes = bytes.expect("plans have made the states of all parameters");
+        let bytes = self.read_bytes(name, length).await?;
         let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        Ok(bytes.chunks_exact(4).take(length).map(number).collect())
+        Ok(bytes.chunks_exact(4).map(number).collect())
     }
 }
 

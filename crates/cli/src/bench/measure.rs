@@ -7,7 +7,7 @@ use pollster::block_on;
 use rullama_engine::graph::Cost;
 use rullama_runtime::{
     Session,
-    session::{DraftCounts, DraftOptions, Pick},
+    session::{DraftCounts, DraftOptions, MOST_DRAFTS, Pick},
 };
 
 /// One thing to measure.
@@ -128,6 +128,25 @@ impl Bench {
         let mut measured = measured?;
         measured.drafts = Some((counts, measured.speed().0 / plain));
         Ok(measured)
+    }
+
+    /// Of so many tokens that are checked in one run, how many have the logits they have in runs of their own, to the last bit.
+    pub(super) fn checked_alike(&mut self) -> Result<(usize, usize)> {
+        let vocabulary = self.session.model().config().vocabulary;
+        let tokens = MOST_DRAFTS.min(self.ids.len());
+        self.session.rewind(0);
+        let mut alone = Vec::new();
+        for id in &self.ids[..tokens] {
+            self.session.extend(&[*id])?;
+            alone.extend(block_on(self.session.logits())?);
+        }
+        self.session.rewind(0);
+        self.session.extend(&self.ids[..tokens])?;
+        let mut together = Vec::new();
+        block_on(self.session.logits_apart(&mut |rows| together.extend_from_slice(rows)))?;
+        let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let rows = alone.chunks(vocabulary).zip(together.chunks(vocabulary));
+        Ok((rows.filter(|(alone, together)| bits(alone) == bits(together)).count(), tokens))
     }
 
     /// Makes the session hold the first tokens, all but the last computed.

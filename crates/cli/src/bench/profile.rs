@@ -5,9 +5,12 @@ use std::time::Instant;
 use anyhow::Result;
 use pollster::block_on;
 use rullama_engine::{executor::Device, gpu::profile::Table, suite::read_bandwidth};
-use rullama_runtime::session::Pick;
+use rullama_runtime::session::{DraftOptions, Pick};
 
 use super::measure::{Bench, CHUNK};
+
+/// Tokens written with drafts before a round of them is looked at.
+const DRAFTED: usize = 16;
 
 /// The kernels of one kind of run.
 pub(super) struct Profile {
@@ -17,7 +20,7 @@ pub(super) struct Profile {
 }
 
 /// Kernels of a token and of a prompt's run. Nothing on the CPU, and no rows on a GPU without timestamps.
-pub(super) fn profile(bench: &mut Bench) -> Result<Vec<Profile>> {
+pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<Vec<Profile>> {
     let Device::Gpu(gpu) = bench.session.model().device().clone() else { return Ok(Vec::new()) };
     let start = Instant::now();
     let best = block_on(read_bandwidth(&gpu, &|| start.elapsed()))?;
@@ -36,5 +39,17 @@ pub(super) fn profile(bench: &mut Bench) -> Result<Vec<Profile>> {
     bench.fill(1)?;
     bench.extend(tokens - 1)?;
     add(format!("{tokens} tokens read"), block_on(bench.session.profile_prompt(tokens))?);
+    if let Some(draft) = draft {
+        bench.fill(1)?;
+        bench.session.draft(Some(draft))?;
+        for _ in 0..DRAFTED {
+            block_on(bench.session.next(Pick::Greedy))?;
+        }
+        let tables = block_on(bench.session.profile_drafts())?;
+        bench.session.draft(None)?;
+        let (guessing, checking) = tables.unzip();
+        add("drafts of a round".into(), guessing);
+        add("a round checked".into(), checking);
+    }
     Ok(profiles)
 }

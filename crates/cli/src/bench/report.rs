@@ -26,6 +26,8 @@ pub(super) struct Facts<'a> {
     pub(super) first: (Duration, Duration),
     pub(super) gpu_bytes: u64,
     pub(super) table_on_gpu: bool,
+    /// Tokens whose logits are the same to the last bit when they are checked with others, of how many.
+    pub(super) checked_alike: Option<(usize, usize)>,
     pub(super) growth: Option<Growth>,
     pub(super) agreement: Vec<Agreement>,
 }
@@ -44,6 +46,7 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "mapped_bytes": memory::mapped(),
         "table_on_gpu": facts.table_on_gpu,
         "tests": measured.iter().map(test_json).collect::<Vec<_>>(),
+        "checked_alike": facts.checked_alike.map(|(same, of)| json!({ "same": same, "of": of })),
         "growth": facts.growth.as_ref().map(Growth::json),
         "agreement": facts.agreement.iter().map(agreement_json).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(profile_json).collect::<Vec<_>>(),
@@ -116,6 +119,11 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
     ]);
     text.push('\n');
     text.push_str(&test_table(measured));
+    text.extend(facts.checked_alike.map(|(same, of)| {
+        format!(
+            "checked together and alone: {same} of {of} tokens have the same logits, bit for bit\n"
+        )
+    }));
     text.extend(facts.growth.as_ref().map(Growth::text));
     if !facts.agreement.is_empty() {
         text.push_str(&agreement_table(&facts.agreement));

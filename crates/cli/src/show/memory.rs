@@ -2,10 +2,14 @@
 
 use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
-use rullama_runtime::model::{LoadOptions, MemoryUse, ModelKind};
+use rullama_runtime::{
+    Senses,
+    model::{LoadOptions, MemoryUse, ModelKind},
+};
+use rullama_store::Layer;
 use serde_json::{Value, json};
 
-use crate::{args::ShowArgs, output::bytes};
+use crate::{args::ShowArgs, locate::Place, output::bytes};
 
 /// The estimate for a context, with f16 caches; nothing for files that are no whole Gemma 4.
 fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
@@ -42,11 +46,40 @@ fn relative_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+/// Bytes of what comes with a decoder: towers inside its file or in a layer of their own, and its drafter.
+#[derive(Default)]
+struct Beside {
+    towers: u64,
+    drafter: u64,
+}
+
+impl Beside {
+    /// What cannot be read takes nothing: the model answers without it.
+    fn of(place: &Place, gguf: &Gguf) -> Self {
+        let inside = Senses::memory_of_file(gguf).unwrap_or(0);
+        let Place::Store(files) = place else { return Self { towers: inside, drafter: 0 } };
+        let open = |layer: &Layer| Place::Path(layer.path.clone()).open().ok();
+        let projectors = files.projectors.iter().filter_map(open);
+        let projectors = projectors.filter_map(|file| Senses::memory_of_file(&file).ok()).sum();
+        let drafter = files.draft.as_ref().and_then(open).and_then(|file| {
+            Some(MemoryUse::of_file(&file, &LoadOptions::default()).ok()?.gpu(false))
+        });
+        Self {
+            towers: if projectors > 0 { projectors } else { inside },
+            drafter: drafter.unwrap_or(0),
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        self.towers + self.drafter
+    }
+}
+
+pub(super) fn rows(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     if let Some(rows) = relative_rows(gguf, args) {
         return Some(rows);
     }
-    let memory = estimate(gguf, args)?;
+    let (memory, beside) = (estimate(gguf, args)?, Beside::of(place, gguf));
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![row("weights", bytes(memory.weights))];
     if memory.table > 0 {
@@ -54,7 +87,15 @@ pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     }
     rows.push(row("caches", format!("{} for {} tokens", bytes(memory.caches), memory.context)));
     rows.push(row("to work with", bytes(memory.work)));
-    let (all, without) = (bytes(memory.gpu(true)), bytes(memory.gpu(false)));
+    if beside.drafter > 0 {
+        rows.push(row("drafter", bytes(beside.drafter)));
+    }
+    if beside.towers > 0 {
+        let when = ", once something is to be seen or heard";
+        rows.push(row("eyes and ears", bytes(beside.towers) + when));
+    }
+    let gpu = |table| bytes(memory.gpu(table) + beside.sum());
+    let (all, without) = (gpu(true), gpu(false));
     let sum = if memory.table > 0 { format!("{all}, {without} without the table") } else { all };
     rows.push(row("on the GPU", sum));
     let (all, without) = (bytes(memory.host(true)), bytes(memory.host(false)));
@@ -67,20 +108,22 @@ pub(super) fn rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-pub(super) fn json(gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
+pub(super) fn json(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
     if let Some((weights, caches, work)) = relative(gguf, args) {
         let gpu = weights + caches.unwrap_or(0) + work;
         return Some(json!({ "weights": weights, "caches": caches, "work": work, "gpu": gpu }));
     }
-    let memory = estimate(gguf, args)?;
+    let (memory, beside) = (estimate(gguf, args)?, Beside::of(place, gguf));
     Some(json!({
         "weights": memory.weights,
         "table": memory.table,
         "caches": memory.caches,
         "work": memory.work,
         "context": memory.context,
-        "gpu": memory.gpu(true),
-        "gpu_without_table": memory.gpu(false),
+        "towers": beside.towers,
+        "drafter": beside.drafter,
+        "gpu": memory.gpu(true) + beside.sum(),
+        "gpu_without_table": memory.gpu(false) + beside.sum(),
         "host": memory.host(false),
         "host_with_table": memory.host(true),
         "host_experts": memory.host_experts,

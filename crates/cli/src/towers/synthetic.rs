@@ -64,6 +64,8 @@ struct File {
     writer: Writer,
     halves: Bytes,
     numbers: Bytes,
+    /// Products with limits so far.
+    limited: u8,
 }
 
 impl File {
@@ -78,7 +80,8 @@ impl File {
         let random: Vec<f32> = (0..longest).map(|_| next()).collect();
         let writer = Writer::new().kv("general.architecture", "clip").kv("general.type", "mmproj");
         let halves = quantize(DType::F16, &random)?.into();
-        Ok(Self { writer, halves, numbers: quantize(DType::F32, &random)?.into() })
+        let numbers = quantize(DType::F32, &random)?.into();
+        Ok(Self { writer, halves, numbers, limited: 0 })
     }
 
     fn add(&mut self, name: &str, dims: &[u64], dtype: DType) {
@@ -100,14 +103,16 @@ impl File {
         self.add(&format!("{name}.weight"), &[length], DType::F32);
     }
 
-    /// A product that limits what enters and leaves it.
+    /// A product that limits what enters and leaves it, by other numbers than those beside it: models need not have the same.
     fn limited(&mut self, name: &str, inner: u64, outer: u64) {
         self.matrix(name, inner, outer);
-        for (end, limit) in
-            [("input_min", -9.0), ("input_max", 9.0), ("output_min", -9.0), ("output_max", 9.0)]
+        self.limited = (self.limited + 1) % 8;
+        let most = 9.0 + f32::from(self.limited);
+        for (end, sign) in
+            [("input_min", -1.0), ("input_max", 1.0), ("output_min", -1.0), ("output_max", 1.0)]
         {
             let writer = std::mem::take(&mut self.writer);
-            let bytes = f32::to_le_bytes(limit).to_vec();
+            let bytes = f32::to_le_bytes(sign * most).to_vec();
             self.writer = writer.tensor(format!("{name}.{end}"), &[1], DType::F32, bytes);
         }
     }

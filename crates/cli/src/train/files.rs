@@ -4,10 +4,13 @@ use std::{
     fs::{self, File},
     io::{BufWriter, Write},
     path::{Path, PathBuf},
+    rc::Rc,
 };
 
 use anyhow::{Context, Result, bail};
+use pollster::block_on;
 use rullama_adapter::{Adapter, PeftFiles};
+use rullama_source::FileSource;
 use rullama_train::{Checkpoint, Event, Run};
 use serde_json::json;
 
@@ -22,11 +25,16 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
 
 /// Writes a file so that it is there whole or not at all, whenever the program is killed.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_pieces(path, |file| Ok(file.write_all(bytes)?))
+}
+
+/// The same for a file that comes in pieces.
+fn write_pieces(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     let name = || path.display().to_string();
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let mut file = File::create(&part).with_context(name)?;
-    file.write_all(bytes).and_then(|()| file.sync_all()).with_context(name)?;
+    write(&mut file).and_then(|()| Ok(file.sync_all()?)).with_context(name)?;
     fs::rename(&part, path).with_context(name)
 }
 
@@ -69,12 +77,17 @@ impl Folder {
         if !path.exists() {
             return Ok(None);
         }
-        let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
-        Ok(Some(Checkpoint::of_bytes(&bytes)?))
+        Ok(Some(block_on(Checkpoint::open(Rc::new(FileSource::open(&path)?)))?))
     }
 
-    pub(super) fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
-        write_whole(&self.file(CHECKPOINT), &checkpoint.to_bytes()?)
+    pub(super) fn write_checkpoint(&self, run: &Run) -> Result<()> {
+        write_pieces(&self.file(CHECKPOINT), |file| {
+            for number in 0.. {
+                let Some(piece) = block_on(run.checkpoint_piece(number))? else { break };
+                file.write_all(&piece)?;
+            }
+            Ok(())
+        })
     }
 
     /// A run that has ended leaves none.
@@ -87,9 +100,11 @@ impl Folder {
     }
 
     pub(super) fn write_adapter(&self, adapter: &Adapter, base: &str) -> Result<()> {
-        let files = adapter.to_peft(base)?;
-        write_whole(&self.file(PeftFiles::CONFIG), files.config.as_bytes())?;
-        write_whole(&self.file(PeftFiles::WEIGHTS), &files.weights)
+        let pieces = adapter.peft_pieces(base)?;
+        write_whole(&self.file(PeftFiles::CONFIG), pieces.config.as_bytes())?;
+        write_pieces(&self.file(PeftFiles::WEIGHTS), |file| {
+            pieces.weights().try_for_each(|piece| Ok(file.write_all(&piece)?))
+        })
     }
 
     pub(super) fn write_plot(&self, run: &Run, model: &str) -> Result<()> {

@@ -54,6 +54,29 @@ fn a_model_of_the_store_uses_its_drafter() {
 }
 
 #[test]
+fn what_comes_with_a_model_is_counted_before_it_is_loaded() {
+    let store = Store::empty();
+    let memory = |name: &str, layers: &[(&str, &str)]| {
+        let layers: Vec<_> =
+            layers.iter().map(|(kind, file)| store.blob(kind, golden(file))).collect();
+        let config = store.blob("config", r#"{"model_format":"gguf","model_family":"gemma4"}"#);
+        store.manifest(name, &json!({ "schemaVersion": 2, "config": config, "layers": layers }));
+        store.rullama(&["show", name, "--json"]).json()["memory"].clone()
+    };
+    let number = |value: &Value, name: &str| value[name].as_u64().unwrap();
+    let alone = memory("alone", &[("model", TARGET)]);
+    assert_eq!((number(&alone, "drafter"), number(&alone, "towers")), (0, 0));
+    let projector = "gguf/micro-e2b-mmproj-F16.gguf";
+    let all = [("model", TARGET), ("draft", DRAFTER), ("projector", projector)];
+    let whole = memory("whole", &all);
+    let [drafter, towers] = ["drafter", "towers"].map(|name| number(&whole, name));
+    let at_least = |file: &str| golden(file).len() as u64 / 2;
+    assert!(drafter > at_least(DRAFTER) && towers > at_least(projector), "{whole}");
+    assert_eq!(number(&whole, "gpu"), number(&alone, "gpu") + drafter + towers);
+    has(&store.rullama(&["show", "whole"]).stdout(), &["drafter", "eyes and ears"]);
+}
+
+#[test]
 fn a_file_that_is_no_drafter_is_refused() {
     let model = golden_arg(TARGET);
     let output = rullama(["run", &model, "Hello", "--device", "cpu", "--draft", &model]);

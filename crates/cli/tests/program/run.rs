@@ -188,3 +188,13 @@ fn flags_that_do_not_go_together() {
         has(&run(flags).fails(2), &["--help"]);
     }
 }
+
+#[test]
+fn a_prompt_without_a_model_is_told_how() {
+    let hint = r#"did you mean `rullama run demo "What is 23 + 45?"`"#;
+    has(&Store::empty().rullama(&["run", "What is 23 + 45?"]).fails(1), &[hint]);
+    let hint = r#"did you mean `rullama run demo "hello"`"#;
+    has(&Store::empty().rullama(&["run", "hello"]).fails(3), &["there is no model", hint]);
+    let error = Store::empty().rullama(&["run", "gemma9", "Hello"]).fails(3);
+    assert!(!error.contains("did you mean `"), "{error}");
+}

@@ -166,7 +166,8 @@ impl MemoryUse {
     }
 }
 
-fn weight_bytes(ty: &rullama_engine::graph::Type) -> u64 {
+/// Bytes of a weight on a device.
+pub(crate) fn weight_bytes(ty: &rullama_engine::graph::Type) -> u64 {
     let Element::Weight(dtype) = ty.element else { return 0 };
     (ty.shape.len() / dtype.block_elements()) as u64 * dtype.block_bytes() as u64
 }

@@ -10,6 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use rullama_engine::{
     cpu::Data,
     executor::{Device, Plan},
+    gpu::profile::Table,
     graph::{Graph, Origin, Step, Type, Value, ValueInfo},
 };
 use rullama_models::gemma4::{
@@ -17,13 +18,20 @@ use rullama_models::gemma4::{
     assistant::{DraftInputs, DraftPass, draft},
 };
 
-use super::{Pick, Session, Tap, gain::Gain, keep_tapped, lookup::look_up, steps::step, tap};
+use super::{
+    Pick, Session, Tap,
+    gain::{Gain, RoundCost},
+    keep_tapped,
+    lookup::look_up,
+    steps::step,
+    tap,
+};
 use crate::{drafter::Drafter, error::RuntimeError};
 
 /// Drafts of a round, at most: a run of few tokens has no more than eight.
 pub const MOST_DRAFTS: usize = 7;
 /// Drafts of a round that are allowed unless somebody says otherwise.
-pub const USUAL_DRAFTS: usize = 4;
+pub const USUAL_DRAFTS: usize = 6;
 
 /// Where drafts come from.
 #[derive(Debug, Clone)]
@@ -93,7 +101,7 @@ pub(super) struct Drafting {
 }
 
 impl Drafting {
-    fn new(options: DraftOptions, cost: f64) -> Self {
+    fn new(options: DraftOptions, cost: RoundCost) -> Self {
         let gain = Gain::new(options.most, cost, !options.adapt || options.pretend.is_some());
         Self {
             options,
@@ -125,7 +133,7 @@ impl Drafting {
 
     /// The same for another session.
     pub(super) fn again(&self) -> Self {
-        Self { gain: self.gain.clone(), ..Self::new(self.options.clone(), 0.0) }
+        Self { gain: self.gain.clone(), ..Self::new(self.options.clone(), RoundCost::default()) }
     }
 
     /// How many of the drafts are accepted, given what was chosen.
@@ -168,15 +176,16 @@ impl Session {
         self.drafting.as_ref().map(|drafting| drafting.counts)
     }
 
-    /// What a draft costs, where a step costs one: guessing it, and checking it beside others.
-    fn draft_cost(&self, source: &DraftSource) -> f64 {
+    /// What a round costs: guessing drafts, and checking them beside each other.
+    fn draft_cost(&self, source: &DraftSource) -> RoundCost {
         let config = self.model.config();
-        let checking = match (self.model.device(), config.experts) {
+        // On a GPU steps are queued ahead where nothing is drafted, and rounds take a few launches more.
+        let (start, checking) = match (self.model.device(), config.experts) {
             // Others use other experts, whose weights are read too.
-            (Device::Gpu(_), Some(_)) => 0.3,
-            // Launches take most of the time, and a few tokens take as many as one.
-            (Device::Gpu(_), None) => 0.15,
-            (Device::Cpu, _) => 0.45,
+            (Device::Gpu(_), Some(_)) => (0.3, 0.3),
+            // As measured on an H200: launches take most of the time, and a few tokens take as many as one.
+            (Device::Gpu(_), None) => (0.4, 0.13),
+            (Device::Cpu, _) => (0.0, 0.45),
         };
         let guessing = match source {
             DraftSource::Text => 0.0,
@@ -184,7 +193,7 @@ impl Session {
                 drafter.config().layers.len() as f64 / config.layers.len() as f64
             }
         };
-        checking + guessing
+        RoundCost { start, draft: checking + guessing }
     }
 
     /// Whether the next token shall come from a round with drafts.
@@ -269,6 +278,9 @@ impl Session {
         let chosen = ready.result.expect("a list that chooses has a result");
         let wanted: Vec<Value> = [chosen].into_iter().chain(ready.drafts()).collect();
         let results = ready.run_reading(&model.0, &step(&range, seed), &wanted).await?;
+        // The next round is likely to be as long.
+        ready.prepare();
+        drafting.plans.get(&length).into_iter().for_each(Plan::prepare);
         self.written = self.written.max(range.end);
         let (chosen, drafts) = match results.wait().await?.as_slice() {
             [Data::U32(chosen), Data::U32(drafts)] => (chosen.clone(), drafts[1..count].to_vec()),
@@ -337,8 +349,7 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         if !drafting.plans.contains_key(&drafts) {
             let list = self.draft_list(drafting, drafter, drafts);
-            let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
-            drafting.plans.insert(drafts, plan);
+            drafting.plans.insert(drafts, self.draft_plan(list, drafter).await?);
         }
         let plan = &drafting.plans[&drafts];
         plan.run(&self.write_guess(plan, drafter, row))?;
@@ -356,12 +367,18 @@ impl Session {
         draft(&drafter.0.config, self.model.config(), &drafter.0.catalog, &pass).graph
     }
 
-    /// Writes all a list of drafts reads; returns the step it runs with.
+    /// A list of drafts with what stays the same in all its runs.
+    async fn draft_plan(&mut self, list: Graph, drafter: &Drafter) -> Result<Plan, RuntimeError> {
+        let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
+        if !drafter.0.members.is_empty() {
+            plan.write_ids(DraftInputs::MEMBERS, drafter.0.members.clone());
+        }
+        Ok(plan)
+    }
+
+    /// Writes all else that a list of drafts reads; returns the step it runs with.
     fn write_guess(&self, plan: &Plan, drafter: &Drafter, row: usize) -> Step {
         let inner = &drafter.0;
-        if !inner.members.is_empty() {
-            plan.write_ids(DraftInputs::MEMBERS, inner.members.clone());
-        }
         let last = self.tokens.last().copied().unwrap_or(0);
         plan.write_ids(Inputs::TOKEN, vec![last]);
         plan.write_ids(DraftInputs::ROW, vec![row as u32]);
@@ -397,7 +414,7 @@ impl Session {
         let state =
             |(_, info): &(Value, &ValueInfo)| info.origin == Origin::State(Inputs::DRAFTS.into());
         values.extend(list.values().find(state).map(|(value, _)| value));
-        let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
+        let plan = self.draft_plan(list, &drafter).await?;
         let step = self.write_guess(&plan, &drafter, row);
         let mut data = plan.run_reading(&step, &values).await?.wait().await?;
         let ids = match data.pop() {
@@ -406,6 +423,32 @@ impl Session {
         };
         let taps = names.iter().zip(data).map(|(info, data)| tap(info, data)).collect();
         Ok(Some(DraftTrace { ids, taps }))
+    }
+
+    /// Runs a round's guessing and checking with a clock around every launch, behind rounds that were written before. The runs count
+    /// for nothing. Nothing is returned on the CPU, or where nothing was drafted.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn profile_drafts(&mut self) -> Result<Option<(Table, Table)>, RuntimeError> {
+        let Some(drafting) = self.drafting.as_ref() else { return Ok(None) };
+        let (rows, row) = (drafting.options.most + 1, drafting.hidden.map_or(0, |(_, row)| row));
+        let DraftSource::Drafter(drafter) = &drafting.options.source else { return Ok(None) };
+        let Some((_, plan)) = drafting.plans.iter().max_by_key(|(drafts, _)| **drafts) else {
+            return Ok(None);
+        };
+        let Some(guessing) = plan.profile(&self.write_guess(plan, drafter, row)).await? else {
+            return Ok(None);
+        };
+        let range = self.filled..self.filled + rows;
+        let ready = self.ready(Want::GreedyEach, rows).await?;
+        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
+        let step = step(&range, 0);
+        let mut runs = Vec::new();
+        for _ in 0..5 {
+            runs.push(plan.profile(&step).await?);
+        }
+        Ok(Some((guessing, plan.profile_table(&runs, &step, None))))
     }
 
     /// A token was written without drafts.

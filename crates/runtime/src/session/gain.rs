@@ -6,17 +6,25 @@
 const REST: usize = 64;
 /// How many earlier drafts weigh as much as a new one decides.
 const MEMORY: f64 = 16.0;
-/// What is assumed of drafts before there were any.
-const HOPE: f64 = 0.6;
+/// What is assumed of drafts before there were any: enough to try.
+const HOPE: f64 = 0.75;
 /// Rounds must be at least so much faster than tokens one by one.
 const LEAST_GAIN: f64 = 1.05;
+
+/// What a round costs, where a step without drafts costs one.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(super) struct RoundCost {
+    /// Whatever is drafted, beside a step.
+    pub(super) start: f64,
+    /// Each draft: guessing and checking it.
+    pub(super) draft: f64,
+}
 
 /// What has become of drafts, and what follows from it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Gain {
     most: usize,
-    /// What a draft costs, where a step without drafts costs one.
-    cost: f64,
+    cost: RoundCost,
     /// The share of drafts that were accepted where those before them were.
     accepted: f64,
     /// Tokens left to be written without drafts.
@@ -26,7 +34,7 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    pub(super) fn new(most: usize, cost: f64, fixed: bool) -> Self {
+    pub(super) fn new(most: usize, cost: RoundCost, fixed: bool) -> Self {
         Self { most, cost, accepted: HOPE, rest: 0, fixed }
     }
 
@@ -45,7 +53,7 @@ impl Gain {
     /// Tokens of a round with so many drafts, by the steps without drafts that take as long.
     fn gain(&self, drafts: usize) -> f64 {
         let tokens: f64 = (0..=drafts).map(|i| self.accepted.powi(i as i32)).sum();
-        tokens / (1.0 + drafts as f64 * self.cost)
+        tokens / (1.0 + self.cost.start + drafts as f64 * self.cost.draft)
     }
 
     /// What became of a round's drafts.
@@ -74,11 +82,15 @@ impl Gain {
 
 #[cfg(test)]
 mod tests {
-    use super::{Gain, REST};
+    use super::{Gain, REST, RoundCost};
+
+    fn cost(draft: f64) -> RoundCost {
+        RoundCost { start: 0.1, draft }
+    }
 
     #[test]
     fn good_drafts_become_longer() {
-        let mut gain = Gain::new(6, 0.2, false);
+        let mut gain = Gain::new(6, cost(0.2), false);
         let first = gain.length();
         (0..40).for_each(|_| gain.learn(gain.length(), gain.length()));
         assert!(gain.length() > first, "{first} and still {}", gain.length());
@@ -87,7 +99,7 @@ mod tests {
 
     #[test]
     fn bad_drafts_end_and_are_tried_again() {
-        let mut gain = Gain::new(6, 0.2, false);
+        let mut gain = Gain::new(6, cost(0.2), false);
         let mut rounds = 0;
         while gain.length() > 0 {
             gain.learn(gain.length(), 0);
@@ -100,13 +112,13 @@ mod tests {
 
     #[test]
     fn dear_drafts_are_not_made() {
-        assert_eq!(Gain::new(4, 1.5, false).length(), 0);
-        assert_eq!(Gain::new(4, 1.5, true).length(), 4);
+        assert_eq!(Gain::new(4, cost(1.5), false).length(), 0);
+        assert_eq!(Gain::new(4, cost(1.5), true).length(), 4);
     }
 
     #[test]
     fn nothing_is_learnt_from_nothing() {
-        let mut gain = Gain::new(4, 0.2, false);
+        let mut gain = Gain::new(4, cost(0.2), false);
         let before = gain.clone();
         gain.learn(0, 0);
         assert_eq!(gain, before);

@@ -85,6 +85,11 @@ impl Ready {
         Ok(self.last.run_reading(step, values).await?)
     }
 
+    /// Does what can be done ahead of the next run, while the device is busy.
+    pub(super) fn prepare(&self) {
+        self.plans().for_each(Plan::prepare);
+    }
+
     /// Runs the list and brings back some values of every segment.
     pub(super) async fn run_reading_all(
         &self,

@@ -141,21 +141,24 @@ fn adapters_are_switched_without_loading_again() {
 
 #[test]
 fn a_token_with_an_adapter_takes_few_launches_more() {
-    for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
+    for device in devices() {
+        let Device::Gpu(gpu) = &device else { continue };
         let (name, file) = ADAPTED[0];
         let (model, adapter) = (model(name, &device), adapter(file));
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 5, 6]).expect("it fits");
         let plain = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
         let layers = model.config().layers.len() as u64;
-        // Every workgroup makes the thin product for itself; or there is one in front of queries and one in front of gates. Others are
-        // made beside the products they belong to.
-        for (count, each, more) in [(1, FactorType::F16, 0), (MANY, FactorType::F32, 2)] {
+        // Every workgroup makes the thin product for itself; or they are made beside other products, except in front of the first. Where
+        // kernels may not bind enough buffers there is one in front of queries and one in front of gates.
+        let ahead = gpu.facts().storage_buffers >= 10;
+        let of_many = if ahead { 3 } else { 2 * layers };
+        for (count, each, more) in [(1, FactorType::F16, 0), (MANY, FactorType::F32, of_many)] {
             let adapters = vec![(&adapter, 1.0); count];
             let ready = block_on(model.attach(&adapters, each)).expect("they fit");
             session.set_adapters(Some(&ready)).expect("the same model");
             let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
-            assert!(adapted <= plain + more * layers, "{plain} and {adapted} for {layers} layers");
+            assert!(adapted <= plain + more, "{plain} and {adapted} for {layers} layers");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::{cell::Cell, ops::Range, rc::Rc};
 use pollster::block_on;
 use rullama_chat::{Content, Conversation, Message, Part};
 use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
 use rullama_runtime::{
     Model, RuntimeError, Senses, SoftTokens,
     generate::{ChatOptions, Event, Generation, Prompt, prompt_of, prompt_with},
@@ -77,6 +78,24 @@ fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
         assert_eq!(again, first);
         let heard = block_on(senses.perceive(&sound())).expect("it hears");
         assert_eq!((heard.kind, heard.tokens()), (Kind::Sound, 75));
+    }
+}
+
+#[test]
+fn towers_take_what_their_header_says() {
+    let source = towers("micro-e2b");
+    let gguf = block_on(Gguf::open(source.clone())).expect("a file");
+    let told = Senses::memory_of_file(&gguf).expect("towers") as f64;
+    assert!(source.read.get() < source.len() / 2, "only the header is read");
+    for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
+        let mut senses = Senses::new(&model("micro-e2b-BF16", &device), vec![towers("micro-e2b")]);
+        let usual = Picture::from_rgb(960, 672, vec![99; 960 * 672 * 3]).expect("a picture");
+        let usual = Medium::Picture(usual, Sight::default());
+        assert_eq!(block_on(senses.perceive(&usual)).expect("it sees").tokens(), 280);
+        let half_a_minute = Sound::new(&vec![0.1; 480_000], 1, 16_000).expect("a sound");
+        block_on(senses.perceive(&Medium::Sound(half_a_minute))).expect("it hears");
+        let takes = senses.gpu_bytes() as f64;
+        assert!((takes / told - 1.0).abs() < 0.05, "{told} were told, {takes} are taken");
     }
 }
 

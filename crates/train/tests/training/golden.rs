@@ -12,12 +12,12 @@ use rullama_testkit::golden;
 use rullama_train::Example;
 use safetensors::{Dtype, SafeTensors};
 
-/// The CPU and every GPU of this machine, the slowest last.
+/// The CPU and the fastest GPU of this machine: gradients of operations are tested on every one.
 pub(crate) fn devices() -> Vec<Device> {
     let mut gpus = block_on(Gpu::all()).expect("adapters give devices");
     assert!(!gpus.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
     gpus.sort_by_key(|gpu| gpu.name().contains("SwiftShader"));
-    [Device::Cpu].into_iter().chain(gpus.into_iter().map(Device::Gpu)).collect()
+    [Device::Cpu].into_iter().chain(gpus.into_iter().take(1).map(Device::Gpu)).collect()
 }
 
 pub(crate) fn model(name: &str, device: &Device) -> Model {

@@ -1,8 +1,11 @@
 //! Runs that were killed go on with the same numbers; runs of several sequences, packed or not.
 
+use std::rc::Rc;
+
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_runtime::Model;
+use rullama_source::MemorySource;
 use rullama_train::{
     AdapterOptions, Checkpoint, Event, Example, Run, RunOptions, Schedule, Settings, Shape, Shaped,
     TrainError, Trainer, dataset::packed, fresh,
@@ -56,10 +59,12 @@ fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
 
     let mut killed = run(&model, options(5));
     let begun = events(&mut killed, 3);
-    let bytes = block_on(killed.checkpoint()).expect("a checkpoint").to_bytes().expect("bytes");
+    let (bytes, pieces) = written(&killed);
+    assert!(pieces.iter().all(|piece| *piece < bytes.len() / 4), "{pieces:?}");
     drop(killed);
     let mut second = run(&model, options(5));
-    second.resume(&Checkpoint::of_bytes(&bytes).expect("a checkpoint")).expect("the same run");
+    let checkpoint = opened(&bytes).expect("a checkpoint");
+    block_on(second.resume(&checkpoint)).expect("the same run");
     // The evaluation behind the second step was reported already.
     let rest = events(&mut second, 100);
     assert_eq!(begun.len() + rest.len(), wanted.len());
@@ -69,11 +74,22 @@ fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
     assert_eq!(adapters[0].pairs, adapters[1].pairs);
 
     let other = RunOptions { seed: 6, ..options(5) };
-    let refused = run(&model, other).resume(&Checkpoint::of_bytes(&bytes).expect("one"));
+    let refused = block_on(run(&model, other).resume(&checkpoint));
     assert!(matches!(refused, Err(TrainError::Checkpoint { .. })));
     for cut in [0, 7, bytes.len() / 2, bytes.len() - 1] {
-        assert!(Checkpoint::of_bytes(&bytes[..cut]).is_err(), "{cut} bytes");
+        assert!(opened(&bytes[..cut]).is_err(), "{cut} bytes");
     }
+}
+
+/// A checkpoint's file, and how long its pieces were.
+fn written(run: &Run) -> (Vec<u8>, Vec<usize>) {
+    let piece = |number| block_on(run.checkpoint_piece(number)).expect("a checkpoint");
+    let pieces: Vec<Vec<u8>> = (0..).map_while(piece).collect();
+    (pieces.concat(), pieces.iter().map(Vec::len).collect())
+}
+
+fn opened(bytes: &[u8]) -> Result<Checkpoint, TrainError> {
+    block_on(Checkpoint::open(Rc::new(MemorySource::new("a checkpoint", bytes.to_vec()))))
 }
 
 #[test]

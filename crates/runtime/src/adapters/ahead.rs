@@ -1,0 +1,60 @@
+//! First factors that are met ahead of their products, as weights of their own: made once, on the device, of the model's weights.
+
+use std::collections::BTreeMap;
+
+use rullama_adapter::Pair;
+use rullama_engine::{
+    cpu::Data,
+    executor::{Device, Memory, Plan, Weights},
+    graph::Step,
+};
+use rullama_gguf::DType;
+use rullama_models::{ahead_list, gemma4::Decoder};
+
+use super::{factors, write_one};
+use crate::{error::RuntimeError, model::Model};
+
+/// Buffers of a launch that takes such factors.
+const BUFFERS: u32 = 10;
+
+/// Whether kernels of this device take them.
+pub(super) fn pays(device: &Device) -> bool {
+    matches!(device, Device::Gpu(gpu) if gpu.facts().storage_buffers >= BUFFERS)
+}
+
+impl Model {
+    /// Writes what a list wants of first factors; all other factors are written already.
+    pub(super) async fn write_ahead(
+        &self,
+        own: &mut Weights,
+        list: &Decoder,
+        (dtype, pairs): (DType, &[Pair]),
+    ) -> Result<(), RuntimeError> {
+        if list.ahead.is_empty() {
+            return Ok(());
+        }
+        let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
+        let first = |name: &str| {
+            let group = list.factors.iter().find(|group| group.a == name);
+            factors::of_group(group.expect("a group of the list"), &pairs).a
+        };
+        own.settle().await?;
+        let apart = ahead_list(&self.0.catalog, (&list.ahead, &list.factors), dtype);
+        let plan =
+            Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
+                .await?;
+        for group in &list.ahead {
+            plan.write_numbers(&group.a, first(&group.a));
+        }
+        let values: Vec<_> = apart.made.concat();
+        let made = plan.run_reading(&Step::default(), &values).await?.wait().await?;
+        for (group, made) in list.ahead.iter().zip(made.chunks_exact(2)) {
+            let [Data::F32(p), Data::F32(q)] = made else { unreachable!("sums are floats") };
+            let above = group.own.as_deref().map(first).unwrap_or_default();
+            let graphs = || list.segments.iter().map(|segment| &segment.graph);
+            write_one(own, graphs(), &group.p, p).await?;
+            write_one(own, graphs(), &group.q, &[&above[..], q].concat()).await?;
+        }
+        Ok(())
+    }
+}
