@@ -1,6 +1,6 @@
 //! GGUF adapters: `<tensor>.lora_a` and `<tensor>.lora_b`.
 
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
 use rullama_gguf::{DType, Gguf, Optional, TensorInfo, Writer, quant};
 use rullama_source::ByteSource;
@@ -95,7 +95,7 @@ async fn matrix(file: &Gguf, tensor: &TensorInfo) -> Result<Matrix, AdapterError
     Ok(Matrix { experts, rows, columns, numbers })
 }
 
-pub(crate) fn write(adapter: &Adapter) -> Result<Vec<u8>, AdapterError> {
+pub(crate) fn write(adapter: &Adapter, out: impl io::Write) -> Result<(), AdapterError> {
     // One alpha for all: what a pair has beyond it goes into its B.
     let alpha = adapter.pairs.first().map_or(1.0, alpha_of);
     let alpha = if alpha == 0.0 { 1.0 } else { alpha };
@@ -129,7 +129,7 @@ pub(crate) fn write(adapter: &Adapter) -> Result<Vec<u8>, AdapterError> {
             writer = writer.tensor(name, &dims, DType::F32, bytes);
         }
     }
-    Ok(writer.finish()?)
+    Ok(writer.write_to(out)?)
 }
 
 /// α of a pair, if its scale is α / r.

@@ -5,6 +5,7 @@
 //! name and number is checked, and what would change answers without being understood is refused.
 
 mod combine;
+pub mod container;
 mod error;
 mod fit;
 mod gguf;
@@ -14,7 +15,7 @@ mod own;
 mod peft;
 mod tensors;
 
-use std::rc::Rc;
+use std::{io, rc::Rc};
 
 use rullama_source::ByteSource;
 
@@ -22,7 +23,7 @@ pub use combine::{Weighted, combine};
 pub use error::AdapterError;
 pub use fit::{Fit, Misfit, Target};
 pub use names::module;
-pub use peft::PeftFiles;
+pub use peft::{PeftFiles, PeftPieces};
 
 /// The tensor whose pair changes the lookup of tokens, before it is scaled.
 pub const EMBEDDING: &str = "token_embd.weight";
@@ -125,13 +126,8 @@ impl Adapter {
         if source.len() >= 4 && &source.read(0..4).await?[..] == b"GGUF" {
             return gguf::read(source).await;
         }
-        let length = usize::try_from(source.len())
-            .map_err(|_| AdapterError::TooLarge { bytes: source.len() })?;
-        let bytes = source.read(0..source.len()).await?;
-        debug_assert_eq!(bytes.len(), length, "sources answer with all bytes");
-        let name = source.name();
-        let file = tensors::File::open(name, &bytes)?;
-        if own::is_own(&file) { own::read(&file) } else { peft::read(&file, config) }
+        let file = container::Container::open(source).await?;
+        if own::is_own(&file) { own::read(&file).await } else { peft::read(&file, config).await }
     }
 
     /// The largest rank of its pairs.
@@ -149,7 +145,15 @@ impl Adapter {
     /// # Errors
     /// If a tensor has no name there.
     pub fn to_peft(&self, base_model: &str) -> Result<PeftFiles, AdapterError> {
-        peft::write(self, base_model)
+        Ok(self.peft_pieces(base_model)?.whole())
+    }
+
+    /// The same in pieces that are made one at a time.
+    ///
+    /// # Errors
+    /// If a tensor has no name there.
+    pub fn peft_pieces(&self, base_model: &str) -> Result<PeftPieces<'_>, AdapterError> {
+        peft::pieces(self, base_model)
     }
 
     /// The adapter as a GGUF file of f32 numbers.
@@ -157,6 +161,16 @@ impl Adapter {
     /// # Errors
     /// If a name is too long for the format.
     pub fn to_gguf(&self) -> Result<Vec<u8>, AdapterError> {
-        gguf::write(self)
+        let mut bytes = Vec::new();
+        self.write_gguf(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// The same, written somewhere.
+    ///
+    /// # Errors
+    /// If a name is too long for the format, or it cannot be written.
+    pub fn write_gguf(&self, out: impl io::Write) -> Result<(), AdapterError> {
+        gguf::write(self, out)
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::{
     Adapter, EMBEDDING, Format, HEAD,
+    container::Container,
     error::AdapterError,
     halves::{Half, Halves},
-    tensors::{File, matrix},
+    tensors::matrix,
 };
 
 const PREFIX: &str = "lora.blk.";
@@ -13,12 +14,12 @@ const OUTPUT: (&str, &str) = ("attn_o", "attn_output");
 const SAME: [&str; 6] = ["attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up", "ffn_down"];
 
 /// Whether the file is of this kind.
-pub(crate) fn is_own(file: &File<'_>) -> bool {
+pub(crate) fn is_own(file: &Container) -> bool {
     let named = file.tensors().first().is_some_and(|(name, _)| name.starts_with(PREFIX));
     named || (file.said("rank").is_some() && file.said("target_modules").is_some())
 }
 
-pub(crate) fn read(file: &File<'_>) -> Result<Adapter, AdapterError> {
+pub(crate) async fn read(file: &Container) -> Result<Adapter, AdapterError> {
     let said = |key: &'static str| {
         let missing = || AdapterError::BadNumber {
             key,
@@ -39,16 +40,16 @@ pub(crate) fn read(file: &File<'_>) -> Result<Adapter, AdapterError> {
     let targets: Vec<&str> = said("target_modules")?.split(',').map(str::trim).collect();
 
     let (mut halves, mut unknown, mut ignored) = (Halves::default(), Vec::new(), Vec::new());
-    for (name, view) in file.tensors() {
-        let Some((tensor, projection, half)) = parsed(name) else {
-            unknown.push(name.to_owned());
+    for (name, info) in file.tensors() {
+        let Some((tensor, projection, half)) = parsed(&name) else {
+            unknown.push(name);
             continue;
         };
         if !targets.contains(&projection) {
-            ignored.push(name.to_owned());
+            ignored.push(name);
             continue;
         }
-        let matrix = matrix(name, &view)?;
+        let matrix = matrix(file, &name, info).await?;
         // A lookup of rows: what the others have in front comes behind.
         match (tensor == EMBEDDING, half) {
             (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
@@ -65,7 +66,7 @@ pub(crate) fn read(file: &File<'_>) -> Result<Adapter, AdapterError> {
         }
         Err(AdapterError::WrongRank { tensor: tensor.into(), found, wanted: rank })
     })?;
-    let (name, format) = (file.name.to_owned(), Format::Rullama);
+    let (name, format) = (file.name().to_owned(), Format::Rullama);
     Ok(Adapter { name, format, architecture: None, base_model: None, pairs, ignored })
 }
 

@@ -1,6 +1,11 @@
 //! Adapters of a model: read once, then named in requests by the page's own ids.
 
-use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::BTreeMap,
+    io::{self, Write},
+    rc::Rc,
+};
 
 use js_sys::{Function, Uint8Array};
 use rullama_adapter::{Adapter, Format, PeftFiles};
@@ -127,7 +132,7 @@ impl Model {
         self.adapters.remove(id);
     }
 
-    /// Calls `each` with the name and the bytes of every file of an adapter: PEFT's two, or one GGUF file.
+    /// Calls `each` with a name and bytes for every piece of an adapter's files, one behind the other: PEFT's two, or one GGUF file.
     #[wasm_bindgen(js_name = exportAdapter)]
     pub fn export_adapter(
         &self,
@@ -141,12 +146,38 @@ impl Model {
             each.call2(&JsValue::NULL, &name.into(), &Uint8Array::from(bytes))
         };
         if gguf {
-            tell("adapter.gguf", &adapter.to_gguf().map_err(Failure::from)?)?;
-        } else {
-            let files = adapter.to_peft(base).map_err(Failure::from)?;
-            tell(PeftFiles::CONFIG, files.config.as_bytes())?;
-            tell(PeftFiles::WEIGHTS, &files.weights)?;
+            let mut told =
+                Telling { tell: |bytes: &[u8]| tell("adapter.gguf", bytes), thrown: None };
+            let written = adapter.write_gguf(&mut told);
+            return match told.thrown {
+                Some(error) => Err(error),
+                None => Ok(written.map_err(Failure::from)?),
+            };
         }
+        let pieces = adapter.peft_pieces(base).map_err(Failure::from)?;
+        tell(PeftFiles::CONFIG, pieces.config.as_bytes())?;
+        pieces.weights().try_for_each(|piece| tell(PeftFiles::WEIGHTS, &piece).map(|_| ()))
+    }
+}
+
+/// Writes by telling a script, and keeps what it threw.
+struct Telling<F> {
+    tell: F,
+    thrown: Option<JsValue>,
+}
+
+impl<F: Fn(&[u8]) -> Result<JsValue, JsValue>> Write for Telling<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match (self.tell)(bytes) {
+            Ok(_) => Ok(bytes.len()),
+            Err(error) => {
+                self.thrown = Some(error);
+                Err(io::ErrorKind::Other.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -6,11 +6,11 @@ use js_sys::Function;
 use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
-    RuntimeError,
-    model::{CacheType, LoadOptions, MemoryUse, Summary},
+    RuntimeError, Senses,
+    model::{CacheType, LoadOptions, MemoryUse, ModelKind, Summary},
     options::SamplingOptions,
     picture::{Budget, Picture},
-    senses::Medium,
+    senses::{Medium, Perceived},
     session::DraftOptions,
     sound::Sound,
     vision::Sight,
@@ -125,7 +125,8 @@ fn sampling(options: &SamplingOptions) -> Value {
     })
 }
 
-/// Reads a model's header: what it is and what it takes, with and without the table of per-layer inputs, as JSON.
+/// Reads a model's header: what it is and what it takes, with and without the table of per-layer inputs, and what its towers take,
+/// as JSON.
 #[wasm_bindgen]
 pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> {
     let (source, thrown) = ScriptSource::new(file);
@@ -135,9 +136,25 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
         let facts = Facts::of(&gguf, &load, &load.options())?;
         let memory =
             json!({ "withTable": facts.memory(true), "withoutTable": facts.memory(false) });
-        Ok(json!({ "info": facts.json(), "memory": memory }).to_string())
+        let towers = Senses::memory_of_file(&gguf)?;
+        Ok(json!({ "info": facts.json(), "memory": memory, "towers": towers }).to_string())
     };
     Ok(look.await.map_err(|failure| thrown.or(failure))?)
+}
+
+/// Reads the header of a file beside a model's: bytes that its towers, or its drafter, take on a GPU.
+#[wasm_bindgen(js_name = bytesBeside)]
+pub async fn bytes_beside(file: BytesOf) -> Result<f64, JsValue> {
+    let (source, thrown) = ScriptSource::new(file);
+    let look = async {
+        let gguf = Gguf::open(source).await?;
+        let bytes = match ModelKind::of(&gguf) {
+            ModelKind::Drafter => MemoryUse::of_file(&gguf, &LoadOptions::default())?.gpu(false),
+            _ => Senses::memory_of_file(&gguf)?,
+        };
+        Ok(bytes as f64)
+    };
+    Ok(look.await.map_err(|failure: Failure| thrown.or(failure))?)
 }
 
 #[wasm_bindgen]
@@ -234,6 +251,12 @@ impl Model {
     #[wasm_bindgen(js_name = freeTowers)]
     pub fn free_towers(&self) {
         self.memory.free_towers();
+    }
+
+    /// Soft tokens of what a number stands for.
+    #[wasm_bindgen(js_name = softTokens)]
+    pub fn soft_tokens(&self, number: u32) -> Result<usize, JsValue> {
+        Ok(self.memory.recall(&[number])?.iter().map(Perceived::tokens).sum())
     }
 
     /// Forgets what a number stands for.

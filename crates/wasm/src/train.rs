@@ -2,6 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
+use js_sys::{Function, Uint8Array};
 use rullama_adapter::Adapter;
 use rullama_train::{
     AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, Settings,
@@ -18,6 +19,7 @@ use crate::{
     error::Failure,
     model::Model,
     options::parse,
+    source::{BytesOf, ScriptSource},
 };
 
 /// Examples that are shown.
@@ -174,7 +176,7 @@ impl Model {
         &self,
         text: String,
         options: String,
-        checkpoint: Option<Vec<u8>>,
+        checkpoint: Option<BytesOf>,
     ) -> Result<Training, JsValue> {
         let wishes: Wishes = parse(&options)?;
         let data = Dataset::of_lines(&self.inner, &text, wishes.data());
@@ -183,10 +185,13 @@ impl Model {
         let options = wishes.run(train.len());
         let adapter = wishes.adapter(self)?;
         let run = Run::new(&self.inner, &adapter, (train, aside), options).await;
+        // Its numbers are on the device now.
+        drop(adapter);
         let mut run = run.map_err(Failure::Training)?;
-        if let Some(bytes) = checkpoint {
-            let resumed = Checkpoint::of_bytes(&bytes).and_then(|it| run.resume(&it));
-            resumed.map_err(Failure::Training)?;
+        if let Some(file) = checkpoint {
+            let (source, thrown) = ScriptSource::new(file);
+            let resume = async { run.resume(&Checkpoint::open(source).await?).await };
+            resume.await.map_err(|error| thrown.or(Failure::Training(error)))?;
         }
         let (model, adapters) = (self.inner.clone(), self.adapters.clone());
         Ok(Training { inner: RefCell::new(Some(run)), model, adapters })
@@ -253,12 +258,12 @@ impl Training {
         Ok(event.map(|event| told(event).to_string()))
     }
 
-    /// Everything a later run needs to go on from here.
-    pub async fn checkpoint(&self) -> Result<Vec<u8>, JsValue> {
+    /// Calls `each` with the pieces of a file, one behind the other: everything a later run needs to go on from here.
+    pub async fn checkpoint(&self, each: Function) -> Result<(), JsValue> {
         let run = self.take()?;
-        let made = run.checkpoint().await;
+        let written = write_checkpoint(&run, &each).await;
         self.put(run);
-        Ok(made.and_then(|made| made.to_bytes()).map_err(Failure::Training)?)
+        written
     }
 
     /// How far it is, as JSON: `{ step, steps, losses, evaluations }`.
@@ -301,6 +306,15 @@ impl Training {
     fn put(&self, run: Run) {
         *self.inner.borrow_mut() = Some(run);
     }
+}
+
+async fn write_checkpoint(run: &Run, each: &Function) -> Result<(), JsValue> {
+    for number in 0.. {
+        let piece = run.checkpoint_piece(number).await.map_err(Failure::Training)?;
+        let Some(piece) = piece else { break };
+        each.call1(&JsValue::NULL, &Uint8Array::from(&piece[..]))?;
+    }
+    Ok(())
 }
 
 fn told(event: Event) -> Value {

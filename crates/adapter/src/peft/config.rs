@@ -3,7 +3,7 @@
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
-use crate::{error::AdapterError, tensors::File};
+use crate::{container::Container, error::AdapterError};
 
 /// Fields that change what is computed, and the values with which they do not.
 const REFUSED: [(&str, &str); 12] = [
@@ -64,7 +64,7 @@ impl Config {
     }
 
     /// Of a file that stands alone: the configuration as a whole, or rank and alpha, in its own metadata.
-    pub(super) fn of_metadata(file: &File<'_>) -> Result<Option<Self>, AdapterError> {
+    pub(super) fn of_metadata(file: &Container) -> Result<Option<Self>, AdapterError> {
         if let Some(text) = file.said("adapter_config") {
             return Self::parse(text).map(Some);
         }

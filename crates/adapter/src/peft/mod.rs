@@ -6,27 +6,29 @@ mod write;
 
 use crate::{
     Adapter, Format,
+    container::Container,
     error::AdapterError,
     halves::{Half, Halves},
     names,
-    tensors::{File, matrix},
+    tensors::matrix,
 };
 
 use config::Config;
 use key::Key;
-pub use write::PeftFiles;
-pub(crate) use write::write;
+pub(crate) use write::pieces;
+pub use write::{PeftFiles, PeftPieces};
 
 /// `config` is the file beside it; without one, the file's own metadata may say what is needed.
-pub(crate) fn read(file: &File<'_>, config: Option<&str>) -> Result<Adapter, AdapterError> {
+pub(crate) async fn read(file: &Container, config: Option<&str>) -> Result<Adapter, AdapterError> {
     let config = match config {
         Some(text) => Config::parse(text)?,
         None => Config::of_metadata(file)?
-            .ok_or_else(|| AdapterError::NoConfig { name: file.name.into() })?,
+            .ok_or_else(|| AdapterError::NoConfig { name: file.name().into() })?,
     };
     let (mut halves, mut unknown, mut ignored) = (Halves::default(), Vec::new(), Vec::new());
     let mut modules = std::collections::HashMap::new();
-    for (name, view) in file.tensors() {
+    let tensors = file.tensors();
+    for (name, info) in &tensors {
         let key = Key::parse(name)?;
         let (module, half, lookup) = match key {
             Key::Factor { module, half, lookup } => (module, half, lookup),
@@ -47,7 +49,7 @@ pub(crate) fn read(file: &File<'_>, config: Option<&str>) -> Result<Adapter, Ada
             unknown.push(name.to_owned());
             continue;
         };
-        let matrix = matrix(name, &view)?;
+        let matrix = matrix(file, name, info).await?;
         // Lookups of rows are stored as products with a one-hot column: here they are rows of the table.
         match (lookup, half) {
             (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
@@ -61,8 +63,8 @@ pub(crate) fn read(file: &File<'_>, config: Option<&str>) -> Result<Adapter, Ada
     }
     let pairs = halves.pairs(|tensor, rank| config.scale(modules[tensor], tensor, rank))?;
     if pairs.is_empty() {
-        return Err(AdapterError::Empty { name: file.name.into() });
+        return Err(AdapterError::Empty { name: file.name().into() });
     }
-    let (name, base_model) = (file.name.to_owned(), config.base_model().map(str::to_owned));
+    let (name, base_model) = (file.name().to_owned(), config.base_model().map(str::to_owned));
     Ok(Adapter { name, format: Format::Peft, architecture: None, base_model, pairs, ignored })
 }

@@ -1,11 +1,16 @@
 //! Writing what PEFT loads.
 
-use std::collections::{BTreeMap, HashMap};
+use std::borrow::Cow;
 
-use safetensors::{Dtype, tensor::TensorView};
 use serde_json::{Map, Value, json};
 
-use crate::{Adapter, EMBEDDING, Pair, error::AdapterError, halves::transposed, names};
+use crate::{
+    Adapter, EMBEDDING, Pair,
+    container::{beginning, bytes_of},
+    error::AdapterError,
+    halves::transposed,
+    names,
+};
 
 /// The two files of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +28,52 @@ impl PeftFiles {
     pub const WEIGHTS: &'static str = "adapter_model.safetensors";
 }
 
-pub(crate) fn write(adapter: &Adapter, base_model: &str) -> Result<PeftFiles, AdapterError> {
+/// The same in pieces, of which one at a time is made: a whole file takes as much memory as the adapter.
+pub struct PeftPieces<'a> {
+    /// `adapter_config.json`.
+    pub config: String,
+    /// How `adapter_model.safetensors` begins.
+    beginning: Vec<u8>,
+    halves: Vec<Written<'a>>,
+}
+
+/// A tensor of the file.
+struct Written<'a> {
+    name: String,
+    shape: [usize; 2],
+    numbers: &'a [f32],
+    /// Stored the other way round.
+    turned: bool,
+}
+
+impl PeftPieces<'_> {
+    /// The bytes of `adapter_model.safetensors`, one piece behind the other.
+    pub fn weights(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        let tensor = |half: &Written<'_>| {
+            let [rows, columns] = half.shape;
+            match half.turned {
+                true => bytes_of(&transposed(half.numbers, columns, rows)),
+                false => bytes_of(half.numbers),
+            }
+        };
+        let tensors = self.halves.iter().map(move |half| Cow::Owned(tensor(half)));
+        std::iter::once(Cow::Borrowed(&self.beginning[..])).chain(tensors)
+    }
+
+    /// All of it.
+    pub fn whole(self) -> PeftFiles {
+        let weights = self.weights().fold(Vec::new(), |mut all, piece| {
+            all.extend_from_slice(&piece);
+            all
+        });
+        PeftFiles { config: self.config, weights }
+    }
+}
+
+pub(crate) fn pieces<'a>(
+    adapter: &'a Adapter,
+    base_model: &str,
+) -> Result<PeftPieces<'a>, AdapterError> {
     let module = |pair: &Pair| {
         let unknown = || AdapterError::NoPeftName { tensor: pair.tensor.clone() };
         names::module(&pair.tensor).ok_or_else(unknown)
@@ -32,32 +82,30 @@ pub(crate) fn write(adapter: &Adapter, base_model: &str) -> Result<PeftFiles, Ad
     let config = config(adapter, &modules, base_model);
     let config = serde_json::to_string_pretty(&config)
         .map_err(|error| AdapterError::Write { why: error.to_string() })?;
-
-    let mut tensors = BTreeMap::new();
+    let mut halves = Vec::new();
     for (pair, module) in adapter.pairs.iter().zip(&modules) {
         let &Pair { rank, rows, columns, .. } = pair;
-        let path = format!("base_model.model.{module}");
-        if pair.tensor == EMBEDDING {
-            let (a, b) = (transposed(&pair.b, rows, rank), transposed(&pair.a, rank, columns));
-            tensors.insert(format!("{path}.lora_embedding_A"), ([rank, rows], bytes(&a)));
-            tensors.insert(format!("{path}.lora_embedding_B"), ([columns, rank], bytes(&b)));
+        let turned = pair.tensor == EMBEDDING;
+        let written = |end: &str, shape, numbers| {
+            let name = format!("base_model.model.{module}.{end}");
+            Written { name, shape, numbers, turned }
+        };
+        halves.extend(if turned {
+            [
+                written("lora_embedding_A", [rank, rows], &pair.b[..]),
+                written("lora_embedding_B", [columns, rank], &pair.a[..]),
+            ]
         } else {
-            tensors.insert(format!("{path}.lora_A.weight"), ([rank, columns], bytes(&pair.a)));
-            tensors.insert(format!("{path}.lora_B.weight"), ([rows, rank], bytes(&pair.b)));
-        }
+            [
+                written("lora_A.weight", [rank, columns], &pair.a[..]),
+                written("lora_B.weight", [rows, rank], &pair.b[..]),
+            ]
+        });
     }
-    let bad = |error: safetensors::SafeTensorError| AdapterError::Write { why: error.to_string() };
-    let views: Vec<(&String, TensorView<'_>)> = tensors
-        .iter()
-        .map(|(name, (shape, bytes))| {
-            Ok((name, TensorView::new(Dtype::F32, shape.to_vec(), bytes)?))
-        })
-        .collect::<Result<_, _>>()
-        .map_err(bad)?;
     let said = [("format".to_owned(), "pt".to_owned()), ("adapter_config".into(), config.clone())];
-    let metadata: HashMap<String, String> = said.into_iter().collect();
-    let weights = safetensors::serialize(views, Some(metadata)).map_err(bad)?;
-    Ok(PeftFiles { config, weights })
+    let tensors = halves.iter().map(|half| (half.name.clone(), half.shape.to_vec()));
+    let beginning = beginning(said.into(), tensors)?;
+    Ok(PeftPieces { config, beginning, halves })
 }
 
 /// Rank and alpha of the first pair for all, and those of pairs that differ by name.
@@ -101,8 +149,4 @@ fn alpha_of(pair: &Pair) -> f32 {
 fn number(value: f32) -> Value {
     let whole = value as i64;
     if whole as f32 == value { json!(whole) } else { json!(f64::from(value)) }
-}
-
-fn bytes(numbers: &[f32]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
