@@ -3,9 +3,21 @@
 //   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu&report=/log&done=/done
 //
 // `train=512` also trains an adapter on sequences of so many tokens, for `steps=8`.
+// `image=1` also times a picture of 280 soft tokens (or of so many: 70, 140, 560, 1120) and `audio=1` 30 seconds of sound (or so many),
+// `repeat` times behind a first one; `projector=URL` names the file of the towers, where they are not inside the model's. An empty
+// `depth` leaves out reading and writing.
 // The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given.
 
-import { type BenchResult, type Engine, type LoadOptions, type Model, type Progress, openEngine } from "rullama";
+import {
+  type BenchResult,
+  type Engine,
+  type LoadOptions,
+  type Model,
+  type PictureTokens,
+  type Progress,
+  type TowersBench,
+  openEngine,
+} from "rullama";
 
 interface Result {
   model: string;
@@ -15,6 +27,7 @@ interface Result {
   tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
   /** Each step behind the first two, which compile. */
   training?: { tokens: number; secondsPerStep: number[]; tokensPerSecond: number };
+  towers?: TowersBench;
   dispatchesPerToken: number;
   gpuBytes: number;
   /** A wasm heap never shrinks, so this is its peak. */
@@ -63,6 +76,7 @@ function loadOptions(seen: (progress: Progress) => void): LoadOptions {
     },
     ...given<"auto" | "gpu" | "file">("table"),
     ...given<"f32" | "f16" | "q8">("cache"),
+    ...given("projector"),
     ...(query.has("subgroups") ? { features: { subgroups: query.get("subgroups") !== "0" } } : {}),
   };
 }
@@ -112,12 +126,20 @@ async function timedTraining(loaded: Model, tokens: number): Promise<NonNullable
   return { tokens, secondsPerStep, tokensPerSecond: tokens / mean(secondsPerStep) };
 }
 
+function timedTowers(loaded: Model): Promise<TowersBench> {
+  say("looking and listening");
+  const asked = (name: string, usual: number) => (query.get(name) === "1" ? usual : number(name, 0));
+  const pictureTokens = asked("image", 280) as PictureTokens | 0;
+  return loaded.benchTowers({ pictureTokens, seconds: asked("audio", 30), repeat: number("repeat", 10) });
+}
+
 async function measure(model: string): Promise<Result> {
   const engine = openEngine({ worker: query.get("worker") !== "0" });
   const report = await engine.device();
   const { loaded, times } = await timedLoad(engine, model);
   const tests: Result["tests"] = [];
-  for (const depth of (query.get("depth") ?? "0").split(",").map(Number)) {
+  const depths = (query.get("depth") ?? "0").split(",").filter((depth) => depth !== "");
+  for (const depth of depths.map(Number)) {
     const runs: BenchResult[] = [];
     for (let run = 1; run <= number("repeat", 3); run++) {
       say(`at depth ${depth}, run ${run}`);
@@ -132,7 +154,8 @@ async function measure(model: string): Promise<Result> {
   }
   const last = tests.at(-1)?.runs.at(-1);
   const training = query.has("train") ? await timedTraining(loaded, number("train", 512)) : undefined;
-  const { wasmHeap } = await loaded.memory();
+  const towers = query.has("image") || query.has("audio") ? await timedTowers(loaded) : undefined;
+  const { wasmHeap, gpu } = await loaded.memory();
   await loaded.free();
   engine.close();
   return {
@@ -142,8 +165,9 @@ async function measure(model: string): Promise<Result> {
     load: { ...times, bytesPerSecond: times.bytes / times.seconds },
     tests,
     ...(training ? { training } : {}),
+    ...(towers ? { towers } : {}),
     dispatchesPerToken: last?.dispatchesPerToken ?? 0,
-    gpuBytes: last?.memory.gpu ?? 0,
+    gpuBytes: last?.memory.gpu ?? gpu,
     wasmHeap,
   };
 }

@@ -216,6 +216,9 @@ class FakeModel implements ModelApi {
     };
   }
 
+  async benchTowers() {
+    return {};
+  }
   async freeTowers() {}
 
   async free() {

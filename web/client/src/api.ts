@@ -28,9 +28,11 @@ import type {
   ModelInfo,
   ModelSource,
   OpResult,
+  PictureTokens,
   ServedModel,
   SessionOptions,
   StorageReport,
+  TowersBench,
 } from "./types.js";
 
 /** A model on the GPU. Calls are queued: one answer at a time. */
@@ -60,6 +62,13 @@ export interface ModelApi {
   /** Goes on with a training that this browser stored. */
   continueTraining(id: string): Promise<TrainingSessionApi>;
   bench(options?: { prompt?: number; answer?: number; depth?: number; signal?: AbortSignal }): Promise<BenchResult>;
+  /** Times its eyes on a picture of 280 soft tokens and its ears on 30 seconds of sound, unless told otherwise; zero leaves one out. */
+  benchTowers(options?: {
+    pictureTokens?: PictureTokens | 0;
+    seconds?: number;
+    repeat?: number;
+    signal?: AbortSignal;
+  }): Promise<TowersBench>;
   /** Frees its eyes and ears on the GPU; they are loaded again when something is to be seen or heard. */
   freeTowers(): Promise<void>;
   /** Frees its GPU memory; calls after this fail with code `freed`. */

@@ -2,9 +2,9 @@
 
 import { deviceReport } from "./device.js";
 import { CancelledError, FreedError, NetworkError, RullamaError, pack, rullamaError } from "./errors.js";
-import { fit } from "./fit.js";
 import { HeldEmbedder } from "./held-embedder.js";
 import { HeldModel } from "./held.js";
+import { type OpenBriefly, fitReport } from "./fit-report.js";
 import { type Drafts, type Held, type HeldDenoiser, loadHeld, readable } from "./loading.js";
 import type { ModelFiles } from "./on-device.js";
 import { ProgressMeter } from "./progress.js";
@@ -23,20 +23,14 @@ import {
   openModel,
   servedModels,
 } from "./storage/index.js";
-import type { FitReport, MemoryUse, ModelKind, Progress } from "./types.js";
+import type { FitReport, ModelKind, Progress } from "./types.js";
 import { inspectTraining } from "./training-report.js";
 import { startWasm } from "./wasm-file.js";
-import { type BytesOf, type InitOutput, inspect } from "./wasm/rullama.js";
+import type { BytesOf, InitOutput } from "./wasm/rullama.js";
 
 type Handlers = {
   [K in Kind]: (params: Requests[K]["params"], options: CallOptions<K>) => Promise<Requests[K]["result"]>;
 };
-
-/** What the wasm says of a file. */
-interface Inspected {
-  info: Omit<FitReport["info"], "name" | "system">;
-  memory: { withTable: MemoryUse; withoutTable: MemoryUse };
-}
 
 export class Direct implements Transport {
   private readonly models = new Map<number, Held>();
@@ -98,6 +92,7 @@ export class Direct implements Transport {
     embed: ({ model, request }, { signal }) => this.embedder(model).embed(request, signal),
     memory: async ({ model }) => this.find(model).memory(),
     bench: ({ model, ...request }, { signal }) => this.decoder(model).bench(request, signal),
+    benchTowers: ({ model, ...request }, { signal }) => this.decoder(model).benchTowers(request, signal),
     freeTowers: ({ model }) => this.decoder(model).freeTowers(),
     freeModel: async ({ model }) => {
       const held = this.models.get(model);
@@ -187,15 +182,13 @@ export class Direct implements Transport {
   private async inspect(source: PlainSource, options: PlainLoadOptions, signal?: AbortSignal): Promise<FitReport> {
     await this.ready();
     // A look at the header is no reason to keep a file.
-    const opened = await this.open(source, { ...options, keep: false }, { signal, brief: true });
+    const open: OpenBriefly = (from, digest = {}) => {
+      const { sha256: _sha256, ...rest } = options;
+      return this.open(from, { ...rest, ...digest, keep: false }, { signal, brief: true });
+    };
+    const opened = await open(source, options);
     try {
-      const file = readable(opened);
-      const found = JSON.parse(await inspect(file, engineOptions(options, opened))) as Inspected;
-      const memory = tableFits(options, found.memory.withTable) ? found.memory.withTable : found.memory.withoutTable;
-      const system = opened.info?.system;
-      const info = { ...found.info, name: opened.name, ...(system ? { system } : {}) };
-      const { deviceMemory } = navigator as { deviceMemory?: number };
-      return { info, memory, ...fit(memory, await deviceReport(), options, deviceMemory) };
+      return await fitReport(opened, { options, words: engineOptions(options, opened), host: this.host(), open });
     } finally {
       opened.source.close();
     }
@@ -322,11 +315,6 @@ function cannot({ info }: Held, what: string): RullamaError {
     drafter: "a drafter",
   };
   return new RullamaError("bad_options", `${info.name} is ${kinds[info.kind]} and cannot ${what}`);
-}
-
-/** Whether the table of per-layer inputs will go to the GPU: as told, or where a budget has room for it. */
-function tableFits({ table = "auto", gpuMemory }: PlainLoadOptions, { gpu }: MemoryUse): boolean {
-  return table === "gpu" || (table === "auto" && gpuMemory !== undefined && gpu <= gpuMemory);
 }
 
 /** What the engine wants to know of a load, in its words. */

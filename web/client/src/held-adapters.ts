@@ -1,7 +1,7 @@
 // A model's adapters on this side of the boundary.
 
 import { BadAdapterError, rullamaError } from "./errors.js";
-import { type AdapterFiles, CONFIG, openAdapter, storeAdapter, unknownAdapter } from "./storage/adapters.js";
+import { type AdapterFiles, CONFIG, WEIGHTS, openAdapter, storeAdapter, unknownAdapter } from "./storage/adapters.js";
 import type { PlainAdapter } from "./training-protocol.js";
 import type { AdapterFile, AdapterInfo, StoredAdapter } from "./training-types.js";
 import type { BytesOf, Model } from "./wasm/rullama.js";
@@ -11,6 +11,16 @@ export type Work = <T>(job: () => Promise<T>, signal?: AbortSignal) => Promise<T
 
 /** What the wasm says of an adapter. */
 export type Facts = Omit<AdapterInfo, "id" | "name">;
+
+/** A blob as the wasm reads it. */
+export function bytesOfBlob(name: string, blob: Blob): BytesOf {
+  return {
+    name,
+    size: blob.size,
+    read: async (offset, length) => new Uint8Array(await blob.slice(offset, offset + length).arrayBuffer()),
+    done: () => {},
+  };
+}
 
 export class HeldAdapters {
   /** Those that the model's name brings: part of it unless a request says otherwise. */
@@ -45,14 +55,7 @@ export class HeldAdapters {
   }
 
   private read(id: string, name: string, { weights, config }: AdapterFiles): Promise<AdapterInfo> {
-    const file = {
-      name,
-      size: weights.size,
-      read: async (offset: number, length: number) =>
-        new Uint8Array(await weights.slice(offset, offset + length).arrayBuffer()),
-      done: () => {},
-    };
-    return this.readFrom(id, name, file, config);
+    return this.readFrom(id, name, bytesOfBlob(name, weights), config);
   }
 
   private async readFrom(id: string, name: string, file: BytesOf, config?: string): Promise<AdapterInfo> {
@@ -92,17 +95,28 @@ export class HeldAdapters {
   export(id: string, format: "peft" | "gguf"): Promise<AdapterFile[]> {
     return this.work(async () => {
       const files: AdapterFile[] = [];
-      const each = (name: string, bytes: Uint8Array<ArrayBuffer>) => void files.push({ name, bytes });
-      this.model.exportAdapter(id, this.modelName, format === "gguf", each);
+      for (const [name, file] of this.pieces(id, format)) {
+        files.push({ name, bytes: new Uint8Array(await new Blob(file).arrayBuffer()) });
+      }
       return files;
     });
   }
 
+  /** Its files in pieces, by name: the wasm holds one piece at a time. */
+  private pieces(id: string, format: "peft" | "gguf"): Map<string, Uint8Array<ArrayBuffer>[]> {
+    const files = new Map<string, Uint8Array<ArrayBuffer>[]>();
+    const each = (name: string, piece: Uint8Array<ArrayBuffer>) => {
+      files.set(name, [...(files.get(name) ?? []), piece]);
+    };
+    this.model.exportAdapter(id, this.modelName, format === "gguf", each);
+    return files;
+  }
+
   /** Keeps an adapter of the model as it is. */
   async keep(info: AdapterInfo): Promise<void> {
-    const files = await this.export(info.id, "peft");
-    const blob = (wanted: boolean) => new Blob(files.filter(({ name }) => (name === CONFIG) === wanted).map(bytesOf));
-    await this.store(info, { weights: blob(false), config: await blob(true).text() });
+    const files = await this.work(async () => this.pieces(info.id, "peft"));
+    const blob = (name: string) => new Blob(files.get(name));
+    await this.store(info, { weights: blob(WEIGHTS), config: await blob(CONFIG).text() });
   }
 
   private async store(info: AdapterInfo, files: AdapterFiles): Promise<void> {
@@ -124,8 +138,4 @@ export class HeldAdapters {
       if (found) await this.read(id, found.about.name, found.files);
     }
   }
-}
-
-function bytesOf({ bytes }: AdapterFile): Uint8Array<ArrayBuffer> {
-  return bytes;
 }

@@ -1,7 +1,7 @@
 // A training on this side of the boundary: one step after the other, so that other requests have their turn between two.
 
 import { CancelledError, FreedError, RullamaError, rullamaError } from "./errors.js";
-import type { HeldAdapters, Facts, Work } from "./held-adapters.js";
+import { type Facts, type HeldAdapters, type Work, bytesOfBlob } from "./held-adapters.js";
 import { aborted } from "./queue.js";
 import { beginRun, deleteRun, holdingRun, readCheckpoint, readRun, writeCheckpoint } from "./storage/trainings.js";
 import { hasFiles } from "./storage/private-files.js";
@@ -140,7 +140,8 @@ class HeldTraining {
     try {
       if (wishes.init !== undefined) await this.adapters.ensure([{ id: wishes.init }]);
       const checkpoint = kept ? await readCheckpoint(this.id) : undefined;
-      this.training = await this.work(() => model.train(data, JSON.stringify(wishes), checkpoint), signal);
+      const file = checkpoint && bytesOfBlob("a checkpoint", checkpoint);
+      this.training = await this.work(() => model.train(data, JSON.stringify(wishes), file), signal);
       this.begun();
       const done = await this.steps(kept ? checkpointEvery : 0, signal);
       const facts = JSON.parse(await this.work(() => this.training!.keep(this.id))) as Facts;
@@ -219,8 +220,9 @@ class HeldTraining {
   private async save(): Promise<void> {
     const { step, steps, loss } = this.last;
     if (!this.kept || (step === this.saved && step > 0)) return;
-    const bytes = (await this.work(() => this.training!.checkpoint())) as Uint8Array<ArrayBuffer>;
-    await writeCheckpoint(this.id, bytes, { step, steps, loss, saved: Date.now() });
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    await this.work(() => this.training!.checkpoint((piece: Uint8Array<ArrayBuffer>) => void pieces.push(piece)));
+    await writeCheckpoint(this.id, pieces, { step, steps, loss, saved: Date.now() });
     this.saved = step;
     this.tell({ type: "saved", step });
   }

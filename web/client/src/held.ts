@@ -4,8 +4,9 @@ import { HeldAdapters, type Work } from "./held-adapters.js";
 import { HeldTrainings } from "./held-training.js";
 import { HeldWriter } from "./held-writer.js";
 import type { Around } from "./on-device.js";
-import type { AnswerRequest, BenchRequest, PlainMedium } from "./protocol.js";
-import type { BenchResult, GenerateEvent, MemoryReport } from "./types.js";
+import type { AnswerRequest, BenchRequest, PlainMedium, TowersRequest } from "./protocol.js";
+import { timedTowers } from "./timed-towers.js";
+import type { BenchResult, GenerateEvent, MemoryReport, TowersBench } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
 export class HeldModel extends HeldWriter<Model, Session> {
@@ -74,6 +75,14 @@ export class HeldModel extends HeldWriter<Model, Session> {
 
   forget(medium: number): void {
     if (!this.gone) this.model.forget(medium);
+  }
+
+  softTokens(medium: number): number {
+    return this.model.softTokens(medium);
+  }
+
+  benchTowers(request: TowersRequest, signal?: AbortSignal): Promise<TowersBench> {
+    return timedTowers(this, request, signal);
   }
 
   tokens(session: number): Promise<Uint32Array> {

@@ -21,7 +21,9 @@ import type {
   MemoryReport,
   Message,
   ModelInfo,
+  PictureTokens,
   SessionOptions,
+  TowersBench,
 } from "./types.js";
 
 export class Model implements ModelApi {
@@ -114,6 +116,14 @@ export class Model implements ModelApi {
   ): Promise<BenchResult> {
     const { prompt = 512, answer = 128, depth = 0, signal } = options;
     return this.transport.call("bench", { model: this.id, prompt, answer, depth }, signal ? { signal } : {});
+  }
+
+  benchTowers(
+    options: { pictureTokens?: PictureTokens | 0; seconds?: number; repeat?: number; signal?: AbortSignal } = {},
+  ): Promise<TowersBench> {
+    const { pictureTokens = 280, seconds = 30, repeat = 10, signal } = options;
+    const params = { model: this.id, pictureTokens, seconds, repeat };
+    return this.transport.call("benchTowers", params, signal ? { signal } : {});
   }
 
   freeTowers(): Promise<void> {

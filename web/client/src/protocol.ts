@@ -11,11 +11,13 @@ import type {
   MemoryReport,
   ModelInfo,
   OpResult,
+  PictureTokens,
   Progress,
   ServedModel,
   SessionOptions,
   SettleOptions,
   StorageReport,
+  TowersBench,
 } from "./types.js";
 
 /** A model's place, as `postMessage` takes it: addresses are absolute. */
@@ -80,6 +82,15 @@ export interface BenchRequest {
   depth: number;
 }
 
+/** What to look at and listen to, and how often behind the first time. */
+export interface TowersRequest {
+  /** Zero looks at nothing. */
+  pictureTokens: PictureTokens | 0;
+  /** Zero listens to nothing. */
+  seconds: number;
+  repeat: number;
+}
+
 /** Where the other side finds its parts. */
 export interface Settings {
   wasm?: string;
@@ -120,6 +131,7 @@ export interface Requests extends TrainingRequests {
   embed: { params: { model: number; request: EmbedRequest }; result: PlainVectors; event: never };
   memory: { params: { model: number }; result: MemoryReport; event: never };
   bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
+  benchTowers: { params: { model: number } & TowersRequest; result: TowersBench; event: never };
   freeTowers: { params: { model: number }; result: void; event: never };
   freeModel: { params: { model: number }; result: void; event: never };
   served: { params: void; result: ServedModel[]; event: never };

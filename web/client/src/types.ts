@@ -119,6 +119,10 @@ export interface MemoryUse {
   gpu: number;
   /** Whether the table of per-layer inputs is among the weights. */
   tableOnGpu: boolean;
+  /** Before a load: eyes and ears, which are loaded when something is to be seen or heard. */
+  towers?: number;
+  /** Before a load: the drafter. */
+  drafter?: number;
 }
 
 /** Before loading: what a model is, what it takes here, and whether that fits. */
@@ -393,6 +397,20 @@ export interface BenchResult {
   timeToFirstToken: number;
   dispatchesPerToken: number;
   memory: MemoryReport;
+}
+
+/** How long a tower takes from pixels or samples to soft tokens. */
+export interface TowerTimes {
+  softTokens: number;
+  /** The first time, in milliseconds: the tower is loaded and its kernels are compiled. */
+  cold: number;
+  /** Each time after that, in milliseconds. */
+  milliseconds: number[];
+}
+
+export interface TowersBench {
+  picture?: TowerTimes;
+  sound?: TowerTimes & { seconds: number };
 }
 
 /** Stable names of failures; each class of `errors.ts` has one. */

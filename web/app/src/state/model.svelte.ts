@@ -128,7 +128,8 @@ class Model {
 
   inspect(choice: Choice, signal?: AbortSignal): Promise<FitReport> {
     const { context, cache } = settings;
-    return engine().inspect(choice.source, { context, cache, signal });
+    const { source, projector } = choice;
+    return engine().inspect(source, { context, cache, draft: draftOf(choice), projector, signal });
   }
 }
 

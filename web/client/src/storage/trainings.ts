@@ -76,13 +76,13 @@ export function deleteRun(id: string): Promise<void> {
 /** Writes a checkpoint in the place of the older one. */
 export async function writeCheckpoint(
   id: string,
-  bytes: Uint8Array<ArrayBuffer>,
+  pieces: Uint8Array<ArrayBuffer>[],
   progress: RunProgress,
 ): Promise<void> {
   const folder = await ownFolder(FOLDER, id);
   const step = new Uint8Array(STEP_BYTES);
   new DataView(step.buffer).setUint32(0, progress.step, true);
-  const whole = new Blob([bytes, step]);
+  const whole = new Blob([...pieces, step]);
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await whole.arrayBuffer()));
   const last = await lastStep(folder);
   const place = last?.place === PLACES[0] ? PLACES[1] : PLACES[0];
@@ -91,11 +91,10 @@ export async function writeCheckpoint(
 }
 
 /** The newest checkpoint that is whole; undefined where there is none. */
-export async function readCheckpoint(id: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
+export async function readCheckpoint(id: string): Promise<Blob | undefined> {
   const folder = await ownFolder(FOLDER, id);
   const last = await lastStep(folder);
-  if (!last) return undefined;
-  return new Uint8Array(await last.file.slice(0, last.file.size - STEP_BYTES - DIGEST_BYTES).arrayBuffer());
+  return last?.file.slice(0, last.file.size - STEP_BYTES - DIGEST_BYTES);
 }
 
 interface Place {

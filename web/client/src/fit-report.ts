@@ -1,0 +1,80 @@
+// Before a load: what a model is, what it takes with the files that come with it, and whether that fits.
+
+import { deviceReport } from "./device.js";
+import { fit } from "./fit.js";
+import { readable } from "./loading.js";
+import type { PlainLoadOptions, PlainSource } from "./protocol.js";
+import { type Opened, layerOf } from "./storage/index.js";
+import type { FitReport, MemoryUse } from "./types.js";
+import { bytesBeside, inspect } from "./wasm/rullama.js";
+
+/** What the wasm says of a file. */
+interface Inspected {
+  info: Omit<FitReport["info"], "name" | "system">;
+  memory: { withTable: MemoryUse; withoutTable: MemoryUse };
+  /** Bytes of the towers inside. */
+  towers: number;
+}
+
+/** Opens a file for a look at its header. */
+export type OpenBriefly = (source: PlainSource, digest?: { sha256?: string }) => Promise<Opened>;
+
+export interface Around {
+  options: PlainLoadOptions;
+  /** The options in the engine's words. */
+  words: string;
+  /** Where the layers of a served model are. */
+  host: string;
+  open: OpenBriefly;
+}
+
+export async function fitReport(opened: Opened, around: Around): Promise<FitReport> {
+  const { options, words } = around;
+  const found = JSON.parse(await inspect(readable(opened), words)) as Inspected;
+  const decides = found.info.kind === "decoder";
+  const projector = decides ? await bytesOf("projector", options.projector, opened, around) : undefined;
+  const drafts = decides && options.draft !== "off" && options.draft !== "ngram";
+  const drafter = drafts ? await bytesOf("drafter", options.draft, opened, around) : undefined;
+  const { withTable, withoutTable } = found.memory;
+  const use = tableFits(options, withTable) ? withTable : withoutTable;
+  const towers = projector ?? found.towers;
+  const memory: MemoryUse = {
+    ...use,
+    gpu: use.gpu + towers + (drafter ?? 0),
+    ...(towers > 0 ? { towers } : {}),
+    ...(drafter === undefined ? {} : { drafter }),
+  };
+  const system = opened.info?.system;
+  const info = { ...found.info, name: opened.name, ...(system ? { system } : {}) };
+  const { deviceMemory } = navigator as { deviceMemory?: number };
+  return { info, memory, ...fit(memory, await deviceReport(), options, deviceMemory) };
+}
+
+/** What a file beside the model's takes: one that was given, or the one that the model's name brings. */
+async function bytesOf(
+  kind: "projector" | "drafter",
+  given: PlainSource | undefined,
+  opened: Opened,
+  { host, open }: Around,
+): Promise<number | undefined> {
+  if (given !== undefined) return bytesOfFile(await open(given));
+  const layer = opened.info && layerOf(opened.info, kind, host);
+  if (!layer) return undefined;
+  // The model answers without what it cannot have.
+  return open(layer.url, layer)
+    .then(bytesOfFile)
+    .catch(() => undefined);
+}
+
+async function bytesOfFile(file: Opened): Promise<number> {
+  try {
+    return await bytesBeside(readable(file));
+  } finally {
+    file.source.close();
+  }
+}
+
+/** Whether the table of per-layer inputs will go to the GPU: as told, or where a budget has room for it. */
+function tableFits({ table = "auto", gpuMemory }: PlainLoadOptions, { gpu }: MemoryUse): boolean {
+  return table === "gpu" || (table === "auto" && gpuMemory !== undefined && gpu <= gpuMemory);
+}

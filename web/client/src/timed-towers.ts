@@ -1,0 +1,66 @@
+// How long eyes and ears take: from pixels and samples that are here to soft tokens that are back.
+
+import type { PlainMedium, TowersRequest } from "./protocol.js";
+import type { PictureTokens, TowersBench, TowerTimes } from "./types.js";
+
+/** Pixels of a soft token's side. */
+const CELL = 48;
+/** Soft tokens beside and above each other that fill a budget, so that nothing is resized. */
+const CELLS: Record<PictureTokens, [number, number]> = {
+  70: [10, 7],
+  140: [14, 10],
+  280: [20, 14],
+  560: [28, 20],
+  1120: [40, 28],
+};
+const RATE = 16_000;
+
+/** A model that perceives. */
+interface Perceives {
+  perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number>;
+  softTokens(medium: number): number;
+  forget(medium: number): void;
+}
+
+export async function timedTowers(
+  model: Perceives,
+  request: TowersRequest,
+  signal?: AbortSignal,
+): Promise<TowersBench> {
+  const timed = (medium: PlainMedium) => times(model, medium, request.repeat, signal);
+  const { pictureTokens, seconds } = request;
+  return {
+    ...(pictureTokens ? { picture: await timed(picture(pictureTokens)) } : {}),
+    ...(seconds ? { sound: { ...(await timed(sound(seconds))), seconds } } : {}),
+  };
+}
+
+async function times(model: Perceives, medium: PlainMedium, repeat: number, signal?: AbortSignal): Promise<TowerTimes> {
+  let softTokens = 0;
+  const once = async () => {
+    const start = performance.now();
+    const number = await model.perceive(medium, signal);
+    const taken = performance.now() - start;
+    softTokens = model.softTokens(number);
+    model.forget(number);
+    return taken;
+  };
+  const cold = await once();
+  const milliseconds: number[] = [];
+  for (let run = 0; run < repeat; run++) milliseconds.push(await once());
+  return { softTokens, cold, milliseconds };
+}
+
+/** Stripes and slopes. */
+function picture(tokens: PictureTokens): PlainMedium {
+  const [width, height] = CELLS[tokens].map((cells) => cells * CELL) as [number, number];
+  const pixels = new Uint8Array(width * height * 4);
+  for (let i = 0; i < width * height; i++) pixels.set([i, i / width, i / 7, 255], 4 * i);
+  return { kind: "picture", width, height, pixels, tokens };
+}
+
+/** Something between a whistle and noise. */
+function sound(seconds: number): PlainMedium {
+  const samples = Float32Array.from({ length: seconds * RATE }, (_, i) => ((i * i) % 7919) / 7919 - 0.5);
+  return { kind: "sound", samples, channels: 1, rate: RATE };
+}
