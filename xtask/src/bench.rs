@@ -14,7 +14,6 @@ pub(crate) fn bench(name: &str) -> Result<()> {
 
 /// Every held-out case of the demo model; minutes on a CPU.
 pub(crate) fn demo_eval(options: &[&str]) -> Result<()> {
-    // The build that tests use, so that nothing is compiled twice.
-    let run = ["run", "--workspace", "--all-features", "--example", "demo_eval", "--"];
+    let run = ["run", "-p", "rullama-runtime", "--all-features", "--example", "demo_eval", "--"];
     sh("cargo", &[&run, options].concat())
 }

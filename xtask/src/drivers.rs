@@ -25,9 +25,11 @@ pub(crate) fn browser() -> bool {
         .any(|path| Path::new(path).is_file())
 }
 
-/// Environment under which Vulkan shows these drivers and no others; empty where there are none (Metal, DirectX).
-pub(crate) fn environment() -> Vec<(&'static str, String)> {
-    let paths: Vec<String> = software().iter().map(|path| path.display().to_string()).collect();
+/// Environment under which Vulkan shows the first of these drivers and no others, or as many as are asked for; empty where there are none
+/// (Metal, DirectX).
+pub(crate) fn environment(most: usize) -> Vec<(&'static str, String)> {
+    let paths = software().into_iter().take(most);
+    let paths: Vec<String> = paths.map(|path| path.display().to_string()).collect();
     if paths.is_empty() {
         return vec![];
     }

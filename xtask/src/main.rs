@@ -4,6 +4,7 @@ mod bench;
 mod beside;
 mod command;
 mod drivers;
+mod peft;
 mod run;
 mod setup;
 mod shaders;
@@ -17,8 +18,8 @@ use anyhow::{Result, bail};
 const HELP: &str = "\
 cargo xtask <task>
 
-  test    set up what is missing, then run every check and test (what CI runs), kernels on software GPUs;
-          --hardware runs them on this machine's own GPUs
+  test    set up what is missing, then run every check and test (what CI runs), kernels on lavapipe and in Chromium;
+          --every-driver runs them on SwiftShader outside of Chromium too, --hardware on this machine's own GPUs
   run     build everything and serve the app with a small model
   shaders compile every kernel variant with a browser's compiler
   wasm    build what pages import, into web/client/src/wasm, and print its size
@@ -28,6 +29,7 @@ cargo xtask <task>
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
+  peft    let PEFT itself load adapters that rullama trains and converts; `peft PYTHON` takes a Python that has it
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
   help    this text
 ";
@@ -36,7 +38,8 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["test"] => test::test(&drivers::environment()),
+        ["test"] => test::test(&drivers::environment(1)),
+        ["test", "--every-driver"] => test::test(&drivers::environment(2)),
         ["test", "--hardware"] => test::test(&[]),
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
@@ -47,6 +50,8 @@ fn main() -> Result<()> {
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),
+        ["peft"] => peft::peft(None),
+        ["peft", python] => peft::peft(Some(python)),
         ["bench", name] => bench::bench(name),
         [] | ["help" | "--help" | "-h"] => {
             command::say(HELP);

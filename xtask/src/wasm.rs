@@ -9,7 +9,7 @@ use anyhow::{Context, Result, anyhow};
 use wasm_bindgen_cli_support::Bindgen;
 
 use crate::{
-    command::{root, sh, sh_in, target},
+    command::{output, root, sh, sh_in, target},
     setup::WASM,
 };
 
@@ -19,6 +19,7 @@ pub(crate) fn build() -> Result<()> {
     let built = target().join(WASM).join("wasm/rullama_wasm.wasm");
     let package = root().join("web/client/src/wasm");
     glue(&built, &package)?;
+    blank_comments(&package.join("rullama_bg.wasm"))?;
     shrink(&package.join("rullama_bg.wasm"))?;
     sh_in(&root().join("web"), "node", &["tools/size.mjs", "client/src/wasm"])
 }
@@ -37,6 +38,34 @@ fn glue(built: &Path, package: &Path) -> Result<()> {
         .map_err(|error| anyhow!("wasm-bindgen: {error:?}"))
 }
 
+/// Blanks the comments of kernels, which nobody reads there: spaces take no room where servers compress. Texts that are not there as
+/// they are stay.
+fn blank_comments(wasm: &Path) -> Result<()> {
+    let mut bytes = fs::read(wasm)?;
+    for kernel in output("git", &["ls-files", "*.wgsl"])?.lines() {
+        // One that was deleted since is still in the list.
+        let Ok(text) = fs::read(root().join(kernel)) else { continue };
+        let first = bytes.windows(text.len().max(1)).position(|window| window == text);
+        if let Some(first) = first {
+            bytes[first..first + text.len()].copy_from_slice(&without_comments(&text));
+        }
+    }
+    fs::write(wasm, bytes).with_context(|| format!("{} cannot be written", wasm.display()))
+}
+
+/// As many bytes, with spaces for comments; lines for our own composer (`//#`) stay.
+fn without_comments(kernel: &[u8]) -> Vec<u8> {
+    let mut blank = kernel.to_vec();
+    for line in blank.split_mut(|byte| *byte == b'\n') {
+        if let Some(at) = line.windows(2).position(|two| two == b"//")
+            && line.get(at + 2) != Some(&b'#')
+        {
+            line[at..].fill(b' ');
+        }
+    }
+    blank
+}
+
 /// wasm-opt, from its npm package.
 fn shrink(wasm: &Path) -> Result<()> {
     let small: PathBuf = wasm.with_extension("small");
@@ -44,4 +73,17 @@ fn shrink(wasm: &Path) -> Result<()> {
     let tool = "node_modules/binaryen/bin/wasm-opt";
     sh_in(&root().join("web"), "node", &[tool, "-Oz", &paths[0], "-o", &paths[1]])?;
     fs::rename(&small, wasm).with_context(|| format!("{} cannot be replaced", paths[0]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_comments;
+
+    #[test]
+    fn comments_become_spaces_and_lines_stay() {
+        let kernel = "// Über alles.\n//#use sums\nlet x = 1; // one\n";
+        let blank = String::from_utf8(without_comments(kernel.as_bytes())).expect("text");
+        assert_eq!(blank.len(), kernel.len());
+        assert_eq!(blank.trim_start(), "//#use sums\nlet x = 1;       \n");
+    }
 }

@@ -30,11 +30,26 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for: of the end-to-end tests golden answers, all of storage, and the app's conversations and failures.
+/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, models of the real server, also
+/// without it, all of storage, and the app's conversations, failures, looks and offline start.
+const IN_CI: [&str; 11] = [
+    "client/control",
+    "client/greedy",
+    "client/lost",
+    "client/memory",
+    "client/served",
+    "storage",
+    "app/chat",
+    "app/failures",
+    "app/looks",
+    "app/offline",
+    "app/real",
+];
+
+/// The op suite and those tests that CI has the time for.
 pub(crate) fn in_browser() -> Result<()> {
     ops()?;
-    let which = ["client/greedy", "storage", "app/chat", "app/failures"];
-    end_to_end(&[&which[..], &["--grep-invert", "@slow"]].concat())
+    end_to_end(&[&IN_CI[..], &["--grep-invert", "@slow"]].concat())
 }
 
 /// Everything that needs no browser; the packages it takes are brought first.
