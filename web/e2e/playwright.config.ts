@@ -1,5 +1,6 @@
 // End-to-end tests in the system's Chromium: `npx playwright test -c e2e [storage|client|app]` from `web/`. Those tagged `@slow`
-// repeat what others test in another thread or setting, or only measure. `cargo xtask test` runs some of the rest, `cargo xtask web` all.
+// take long, repeat what others test in another thread or setting, or only measure. `cargo xtask test` runs some of the rest, `cargo xtask
+// web` all.
 import { defineConfig } from "@playwright/test";
 
 export default defineConfig({

@@ -33,6 +33,8 @@ interface Fixtures {
 export const test = base.extend<Fixtures, { shared: BrowserContext; server: TestServer }>({
   fake: [{}, { option: true }],
   scheme: ["light", { option: true }],
+  // But for tests that are about them: in each context one would fetch and store the whole app.
+  serviceWorkers: "block",
   viewport: DESKTOP,
   shared: [
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
@@ -58,10 +60,10 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     // The first test may have to wait for a build.
     { scope: "worker", timeout: 180_000 },
   ],
-  context: async ({ shared, viewport, scheme }, use, testInfo) => {
+  context: async ({ shared, viewport, scheme, serviceWorkers }, use, testInfo) => {
     testInfo.setTimeout(240_000);
     const browser = shared.browser() as Browser;
-    const context = await browser.newContext({ viewport, colorScheme: scheme, acceptDownloads: true });
+    const context = await browser.newContext({ viewport, colorScheme: scheme, acceptDownloads: true, serviceWorkers });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     context.setDefaultTimeout(30_000);
     const errors: Error[] = [];
@@ -105,11 +107,13 @@ export async function start(page: Page): Promise<void> {
   await page.getByRole("textbox", { name: "Message" }).waitFor();
 }
 
-/** Says something and waits for the answer to end. */
+/** Says something as soon as a model can answer, and waits for the answer to end. */
 export async function say(page: Page, text: string): Promise<void> {
   const answers = await page.getByRole("article").count();
   const field = page.getByRole("textbox", { name: "Message", exact: true });
   await field.fill(text);
+  // Enter does nothing while a model is still being loaded.
+  await expect(page.getByRole("button", { name: "Send" })).toBeEnabled();
   await field.press("Enter");
   await page
     .getByRole("article")

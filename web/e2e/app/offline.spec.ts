@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { builtApp } from "./build.ts";
 import { DEMO, expect, say, start, test } from "./fixture.ts";
 
-test.use({ fake: { served: DEMO } });
+test.use({ fake: { served: DEMO }, serviceWorkers: "allow" });
 
 /** Waits until a service worker has everything and controls the page. */
 async function controlled(page: import("@playwright/test").Page) {

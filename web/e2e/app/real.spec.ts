@@ -1,109 +1,123 @@
-// The whole way, with nothing made up but the microphone: `rullama serve`, its app, the engine on a software GPU, the demo model,
-// and then no server at all.
+// What people do first: a model from `rullama serve`, a question, and the same again without a server; then what it sees, hears and
+// learns.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { type Page, test } from "@playwright/test";
+import type { Page } from "@playwright/test";
 import { MEDIA, right } from "../client/cases.ts";
 import { GOLDENS } from "../client/goldens.ts";
-import { openBrowser } from "../support/browser.ts";
-import { expect } from "./fixture.ts";
-import { startServe } from "./serve.ts";
+import { type Real, expect, patient, test } from "./real.ts";
 
-/** SwiftShader compiles the kernels of a first answer for minutes on a busy machine. */
-const PATIENCE_MS = 900_000;
 const PICTURE = MEDIA.find(({ file }) => file.endsWith(".png"))!;
 const CLIP = MEDIA.find(({ file }) => file.endsWith(".wav"))!;
-const bytesOf = (file: string) => [...readFileSync(join(GOLDENS, "demo", file))];
+const bytesOf = (file: string) => readFileSync(join(GOLDENS, file));
+const picture = { name: "picture.png", type: "image/png", bytes: bytesOf(`demo/${PICTURE.file}`) };
 
-async function drop(page: Page, name: string, bytes: number[]): Promise<void> {
-  await page.evaluate(
-    ({ name, bytes }) => {
-      const files = new DataTransfer();
-      files.items.add(new File([new Uint8Array(bytes)], name, { type: "image/png" }));
-      document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
-    },
-    { name, bytes },
-  );
-  await expect(page.getByRole("img", { name })).toBeVisible();
+/** Loads the demo model from what is stored, without a server. */
+async function loadOffline({ page, serve, ready, newConversation }: Real): Promise<void> {
+  await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
+  await serve.stop();
+  await page.reload();
+  await expect(page.getByRole("article")).toHaveCount(2);
+  await newConversation();
+  await page.getByRole("button", { name: "Load demo" }).click();
+  await ready();
 }
 
+test("load over ranges, answer, reload without a server, load from storage", async ({ real }) => {
+  await real.page.getByRole("button", { name: "Try it now" }).click();
+  await real.ready();
+  expect(await real.ask("What is 23 + 45?")).toContain("68");
+  await loadOffline(real);
+});
+
 /** Records what a microphone that plays a clip hears. */
-async function record(page: Page, bytes: number[]): Promise<void> {
-  await page.evaluate((numbers) => {
-    navigator.mediaDevices.getUserMedia = async () => {
-      const context = new AudioContext();
-      const clip = context.createBufferSource();
-      clip.buffer = await context.decodeAudioData(new Uint8Array(numbers).buffer);
-      const microphone = context.createMediaStreamDestination();
-      clip.connect(microphone);
-      clip.onended = () => Object.assign(globalThis, { played: true });
-      clip.start(context.currentTime + 0.3);
-      return microphone.stream;
-    };
-  }, bytes);
+async function record(page: Page, bytes: Buffer): Promise<void> {
+  await page.evaluate(
+    (numbers) => {
+      navigator.mediaDevices.getUserMedia = async () => {
+        const context = new AudioContext();
+        const clip = context.createBufferSource();
+        clip.buffer = await context.decodeAudioData(new Uint8Array(numbers).buffer);
+        const microphone = context.createMediaStreamDestination();
+        clip.connect(microphone);
+        clip.onended = () => Object.assign(globalThis, { played: true });
+        clip.start(context.currentTime + 0.3);
+        return microphone.stream;
+      };
+    },
+    [...bytes],
+  );
   await page.getByRole("button", { name: "Record sound" }).click();
   await page.waitForFunction(() => "played" in globalThis);
   await page.getByRole("button", { name: "End the recording" }).click();
   await expect(page.getByLabel("recording", { exact: true })).toBeVisible();
 }
 
-test("load over ranges, answer, see a dropped picture, hear a recording, reload offline, answer again", async () => {
-  test.setTimeout(4 * PATIENCE_MS);
-  const patient = expect.configure({ timeout: PATIENCE_MS });
-  const serve = await startServe();
-  const context = await openBrowser({ viewport: { width: 1100, height: 720 } });
-  try {
-    const errors: string[] = [];
-    context.on("weberror", (error) => errors.push(String(error.error())));
-    const page = context.pages()[0] ?? (await context.newPage());
-    await page.goto(`${serve.origin}/#/settings`);
-    await page.getByLabel("Temperature").fill("0");
-    await page.getByLabel("Temperature").blur();
-    // A tenth of the time, on a software GPU.
-    await page.getByLabel("Detail").selectOption("at most 70 tokens");
-    await page.getByRole("button", { name: "New conversation" }).click();
+test(
+  "the demo model sees a dropped picture, hears a recording, and answers without a server",
+  { tag: "@slow" },
+  async ({ real }) => {
+    const { page, ask } = real;
     await page.getByRole("button", { name: "Try it now" }).click();
-    const field = page.getByRole("textbox", { name: "Message" });
-    await patient(field).toBeVisible();
-
-    const articles = page.getByRole("article");
-    const ask = async (text: string) => {
-      const before = await articles.count();
-      await field.fill(text);
-      await field.press("Enter");
-      await expect(articles).toHaveCount(before + 2);
-      await patient(page.getByRole("button", { name: "Send" })).toBeVisible();
-      // A failure says why in its place.
-      expect(await articles.last().innerText()).toMatch(/tokens\/s · first token after/u);
-      return { text: await articles.last().locator(".markdown").innerText(), thinking: "", calls: [] };
-    };
-    expect((await ask("What is 23 + 45?")).text).toContain("68");
-
-    await page.getByRole("button", { name: "New conversation" }).click();
-    await drop(page, "picture.png", bytesOf(PICTURE.file));
-    const seen = await ask(PICTURE.question);
+    await real.ready();
+    await real.drop([picture]);
+    await expect(page.getByRole("img", { name: picture.name })).toBeVisible();
+    const seen = { text: await ask(PICTURE.question), thinking: "", calls: [] };
     expect(right(PICTURE.check, seen), seen.text).toBe(true);
     // The README's picture is made by this test.
     const screenshot = process.env["SCREENSHOT"];
     if (screenshot !== undefined) await page.screenshot({ path: screenshot });
 
-    await page.getByRole("button", { name: "New conversation" }).click();
-    await record(page, bytesOf(CLIP.file));
-    const heard = await ask(CLIP.question);
+    await real.newConversation();
+    await record(page, bytesOf(`demo/${CLIP.file}`));
+    const heard = { text: await ask(CLIP.question), thinking: "", calls: [] };
     expect(right(CLIP.check, heard), heard.text).toBe(true);
 
-    await page.waitForFunction(() => navigator.serviceWorker.controller !== null);
-    await serve.stop();
-    await page.reload();
-    await expect(page.getByRole("article")).toHaveCount(2);
-    await page.getByRole("button", { name: "New conversation" }).click();
-    await page.getByRole("button", { name: "Load demo" }).click();
-    await patient(field).toBeVisible();
-    expect((await ask("What is 23 + 45?")).text).toContain("68");
-    expect(errors).toEqual([]);
-  } finally {
-    await context.close();
-    await serve.stop();
+    await loadOffline(real);
+    expect(await ask("What is 23 + 45?")).toContain("68");
+  },
+);
+
+test("a dropped model with its projector dropped beside it sees a picture", { tag: "@slow" }, async ({ real }) => {
+  const { page } = real;
+  const file = (name: string) => ({ name, bytes: bytesOf(`gguf/${name}`) });
+  await real.drop([file("micro-e2b-Q8_0.gguf")]);
+  await expect(page.getByRole("button", { name: "Load", exact: true })).toBeVisible();
+  await expect(page.getByText("to see and hear with")).toHaveCount(0);
+  await real.drop([file("micro-e2b-mmproj-F16.gguf")]);
+  await expect(page.getByText("micro-e2b-mmproj-F16.gguf")).toBeVisible();
+  await expect(page.getByText("to see and hear with")).toBeVisible();
+  await page.getByLabel("Drafts").selectOption("off");
+  await page.getByRole("button", { name: "Load", exact: true }).click();
+  await real.ready();
+  await page.evaluate(() => (location.hash = "#/settings"));
+  await page.getByLabel("Longest answer").fill("2");
+  await page.getByLabel("Longest answer").blur();
+  await real.newConversation();
+  await real.drop([picture]);
+  await expect(page.getByRole("img", { name: picture.name })).toBeVisible();
+  await real.ask("What is it?");
+});
+
+test("an adapter is trained on the training page and answers beside the base", { tag: "@slow" }, async ({ real }) => {
+  const { page } = real;
+  await page.getByRole("button", { name: "Try it now" }).click();
+  await real.ready();
+  await page.evaluate(() => (location.hash = "#/training"));
+  const line = { prompt: "Capital?", completion: "Poseidonis." };
+  await page.getByLabel("Or paste lines here").fill(JSON.stringify(line));
+  await page.getByLabel("Name of the adapter").fill("Atlantis");
+  for (const [label, value] of [
+    ["Rank", "4"],
+    ["Steps", "3"],
+  ] as const) {
+    await page.getByLabel(label, { exact: true }).fill(value);
+    await page.getByLabel(label, { exact: true }).blur();
   }
+  await expect(page.getByText("of GPU memory:")).toBeVisible();
+  await page.getByRole("button", { name: "Start training" }).click();
+  await patient(page.getByText(/Step [1-3] of 3 · loss \d/u)).toBeVisible();
+  await patient(page.getByRole("heading", { name: "Atlantis is ready" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Use Atlantis in the chat" })).toBeVisible();
 });

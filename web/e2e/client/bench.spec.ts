@@ -1,13 +1,19 @@
 // The benchmark page: its address says what to do, its result is JSON.
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createServer } from "vite";
+import { fileBody } from "../support/body.ts";
 import { TestServer } from "../support/server.ts";
-import { expect, startServer, test } from "./fixtures.ts";
+import { GOLDENS } from "./goldens.ts";
+import { MODEL, PROJECTOR, expect, startServer, test } from "./fixtures.ts";
 
 const APP = fileURLToPath(new URL("../../app/", import.meta.url));
 
 test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page }) => {
+  // Towers are compiled for minutes.
+  test.setTimeout(900_000);
   const models = await startServer({ cors: true });
+  models.file(PROJECTOR, await fileBody(join(GOLDENS, `..${PROJECTOR}`)));
   const reports = await TestServer.start({ isolated: false, cors: true });
   reports.json("/log", {});
   const vite = await createServer({
@@ -20,11 +26,14 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
   await vite.listen();
   try {
     const query = new URLSearchParams({
-      model: `${models.origin}/goldens/gguf/tiny-e2b-Q4_K_M.gguf`,
+      model: `${models.origin}${MODEL}`,
       prompt: "8",
       answer: "3",
       repeat: "1",
       depth: "0,16",
+      image: "70",
+      audio: "2",
+      projector: `${models.origin}${PROJECTOR}`,
       report: `${reports.origin}/log`,
     });
     const reported = page.waitForRequest((request) => request.url().endsWith("/log") && request.method() === "POST");
@@ -36,7 +45,9 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
       expect(prefillTokensPerSecond).toBeGreaterThan(0);
       expect(decodeTokensPerSecond).toBeGreaterThan(0);
     }
-    expect(posted.load.bytes).toBeGreaterThan(1e6);
+    expect(posted.towers.picture).toMatchObject({ softTokens: 70, milliseconds: [expect.any(Number)] });
+    expect(posted.towers.sound).toMatchObject({ seconds: 2, softTokens: 50, milliseconds: [expect.any(Number)] });
+    expect(posted.load.bytes).toBeGreaterThan(100_000);
     expect(posted.dispatchesPerToken).toBeGreaterThan(10);
     expect(posted.wasmHeap).toBeGreaterThan(1e6);
   } finally {

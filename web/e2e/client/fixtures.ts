@@ -29,7 +29,7 @@ export type Thread = "page" | "worker";
 /** All features of E2B in half a megabyte. */
 export const NAME = "micro-e2b-Q8_0";
 export const MODEL = `/goldens/gguf/${NAME}.gguf`;
-const PROJECTOR = "/goldens/gguf/micro-e2b-mmproj-F16.gguf";
+export const PROJECTOR = "/goldens/gguf/micro-e2b-mmproj-F16.gguf";
 
 /** Counts buffers in this realm; runs before anything else, in pages and in workers. */
 function watchGpu(): void {

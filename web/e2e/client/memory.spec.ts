@@ -1,6 +1,29 @@
 // Memory: freed is gone, and a long conversation takes no more than a short one.
 import { type Thread, expect, test } from "./fixtures.ts";
 
+for (const thread of ["page", "worker"] satisfies Thread[]) {
+  // Buffers are counted in pages alone.
+  test(`fifty turns do not grow in a ${thread}`, { tag: thread === "worker" ? "@slow" : [] }, async ({ client }) => {
+    const made = await client.evaluate(async (thread) => {
+      const model = await held(thread);
+      const session = await model.session();
+      const turn = async (number: number) => {
+        // What was said differs from turn to turn and every tenth turn starts anew, as conversations do.
+        const text = "cat ".repeat(1 + (number % 10));
+        for await (const _ of session.chat([{ role: "user", content: text }], { maxTokens: 1, seed: number }));
+      };
+      const measure = async () => ({ ...(await model.memory()), buffers: gpuWatch.bytes });
+      for (let i = 0; i < 10; i++) await turn(i);
+      const early = await measure();
+      for (let i = 10; i < 50; i++) await turn(i);
+      const late = await measure();
+      await session.free();
+      return { early, late };
+    }, thread);
+    expect(made.late).toEqual(made.early);
+  });
+}
+
 test("free gives every buffer back", async ({ client }) => {
   const made = await client.evaluate(async () => {
     const model = await held("page");
@@ -24,25 +47,3 @@ test("free gives every buffer back", async ({ client }) => {
   expect(made.used - made.report.gpu).toBeGreaterThanOrEqual(0);
   expect(made.used - made.report.gpu).toBeLessThan(2_000_000);
 });
-
-for (const thread of ["page", "worker"] satisfies Thread[]) {
-  test(`fifty turns do not grow in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
-    const made = await client.evaluate(async (thread) => {
-      const model = await held(thread);
-      const session = await model.session();
-      const turn = async (number: number) => {
-        // What was said differs from turn to turn and every tenth turn starts anew, as conversations do.
-        const text = "cat ".repeat(1 + (number % 10));
-        for await (const _ of session.chat([{ role: "user", content: text }], { maxTokens: 1, seed: number }));
-      };
-      const measure = async () => ({ ...(await model.memory()), buffers: gpuWatch.bytes });
-      for (let i = 0; i < 10; i++) await turn(i);
-      const early = await measure();
-      for (let i = 10; i < 50; i++) await turn(i);
-      const late = await measure();
-      await session.free();
-      return { early, late };
-    }, thread);
-    expect(made.late).toEqual(made.early);
-  });
-}

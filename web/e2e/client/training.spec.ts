@@ -12,7 +12,17 @@ const AS_GOLDEN = { learningRate: 2e-3, weightDecay: 0.01, schedule: "constant",
 
 // SwiftShader compiles the gradients' kernels for minutes on a busy machine.
 test.describe.configure({ timeout: 900_000 });
-test.beforeEach(async ({ server }) => serveLora(server));
+test.beforeEach(async ({ client, server }) => {
+  await serveLora(server);
+  await client.evaluate((url) => {
+    globalThis.taught ??= rullama.load(url, { keep: false, context: 64, cache: "f32" });
+  }, MODEL);
+});
+
+declare global {
+  /** The model in a worker that tests share: kernels of gradients are compiled once for each device. */
+  var taught: ReturnType<typeof rullama.load>;
+}
 
 async function dataset(): Promise<string> {
   const golden = await loraGolden();
@@ -27,7 +37,7 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
       const golden = await loraGolden();
       const made = await client.evaluate(
         async ({ url, gguf, worker, data, options, ids }) => {
-          const model = await rullama.load(url, { worker, keep: false, context: 64, cache: "f32" });
+          const model = await (worker ? taught : rullama.load(url, { worker, keep: false, context: 64, cache: "f32" }));
           await model.adapters.add(gguf, { id: "first" });
           const report = await model.inspectTraining(data, { ...options, init: "first" });
           const training = await model.train(data, { ...options, init: "first", name: "golden" });
@@ -55,7 +65,7 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
           const again = await top(back.id);
           const [stored] = await rullama.openEngine().storedAdapters();
           const saved = await rullama.TrainingSession.saved();
-          await model.free();
+          if (!worker) await model.free();
           const plain = files.map(({ name, bytes }) => ({ name, bytes: [...bytes] }));
           return { report, events, losses: training.losses, loss, adapter, used, again, plain, stored, saved };
         },
@@ -93,14 +103,79 @@ for (const thread of ["worker", "page"] satisfies Thread[]) {
   );
 }
 
+test("an adapter's numbers are in the wasm's memory once, however it is trained, kept and read back", async ({
+  client,
+}) => {
+  const made = await client.evaluate(
+    async (data) => {
+      const model = await taught;
+      const heap = async () => (await model.memory()).wasmHeap;
+      const before = await heap();
+      // So large that nothing else counts.
+      const training = await model.train(data, { rank: 1024, steps: 2, name: "large" });
+      await training.checkpoint();
+      const { adapter } = await training.result;
+      const trained = await heap();
+      const [config, weights] = await model.adapters.export(adapter.id);
+      await model.adapters.remove(adapter.id);
+      const files = [config!, weights!].map(({ name, bytes }) => new File([bytes], name));
+      await model.adapters.add(files, { id: "back" });
+      const read = await heap();
+      return { bytes: 4 * adapter.parameters, trained: trained - before, read: read - before };
+    },
+    JSON.stringify({ ids: [2, 5, 6, 7, 8, 9], n_prompt: 2 }),
+  );
+  expect(made.bytes).toBeGreaterThan(10e6);
+  expect(made.trained / made.bytes).toBeLessThan(1.6);
+  expect(made.read / made.bytes).toBeLessThan(1.6);
+});
+
+test("bad lines, options that make no sense, and cancelling", async ({ client }) => {
+  const made = await client.evaluate(
+    async (data) => {
+      const model = await taught;
+      const mixed = `${data}\n\n{"prompt": 1, "completion": "x"}\nnonsense`;
+      const report = await model.inspectTraining(mixed, { rank: 2 });
+      const failing = async (data: string, options: object) => {
+        try {
+          await model.train(data, options);
+        } catch (error) {
+          const { code, line, message } = error as { code: string; line?: number; message: string };
+          return { code, line, message };
+        }
+        return { code: "none" };
+      };
+      const bad = await failing(mixed, {});
+      const typo = await failing(data, { learningrate: 1 });
+      const target = await failing(data, { targets: ["nose"] });
+      const small = await model.inspectTraining(data, { memory: 1000 });
+      const training = await model.train(data, { rank: 2, steps: 1000 });
+      await training.cancel();
+      const cancelled = await training.result.catch((error: { code: string }) => error.code);
+      const saved = await rullama.TrainingSession.saved();
+      return { report, bad, typo, target, small, cancelled, saved };
+    },
+    await dataset(),
+  );
+  expect(made.report).toMatchObject({ examples: 1, bad: 2 });
+  expect(made.report.badLines.map(({ line }) => line)).toEqual([3, 4]);
+  expect(made.report.preview[0]?.stretches.map(({ learned }) => learned)).toEqual([false, true]);
+  expect(made.bad).toMatchObject({ code: "bad_data", line: 3 });
+  expect(made.typo.code).toBe("bad_options");
+  expect(made.typo.message).toContain("learningrate");
+  expect(made.target.code).toBe("bad_options");
+  expect(made.small.problem).toContain("1000");
+  expect(made).toMatchObject({ cancelled: "cancelled", saved: [] });
+});
+
 test("a checkpoint goes on after a reload to the same numbers, also where the newest one is broken", async ({
   client,
 }) => {
   const options = { ...AS_GOLDEN, rank: 4, targets: ["q_proj", "down_proj"], dropout: 0.2, steps: STEPS };
   const data = `${await dataset()}\n${JSON.stringify({ ids: [2, 5, 6, 7, 8, 9], n_prompt: 2 })}`;
   const whole = await client.evaluate(
-    async ({ url, data, options }) => {
-      const model = await rullama.load(url, { keep: false, context: 64 });
+    async ({ data, options }) => {
+      const model = await taught;
       const training = await model.train(data, { ...options, keep: false });
       const { loss } = await training.result;
       // Paused behind the third step: one checkpoint from the second, one from the pause.
@@ -109,7 +184,7 @@ test("a checkpoint goes on after a reload to the same numbers, also where the ne
       await second.pause();
       return { losses: [...training.losses, loss], paused: second.progress.state, step: second.progress.step };
     },
-    { url: MODEL, data, options },
+    { data, options },
   );
   expect(whole.paused).toBe("paused");
   await client.reload();
@@ -183,43 +258,4 @@ test("a lost device: the training fails, and goes on from its checkpoint once th
   );
   expect(made).toMatchObject({ code: "device_lost", steps: 10 });
   expect(made.begun).toBeGreaterThanOrEqual(2);
-});
-
-test("bad lines, options that make no sense, and cancelling", async ({ client }) => {
-  const made = await client.evaluate(
-    async ({ url, data }) => {
-      const model = await rullama.load(url, { keep: false, context: 64 });
-      const mixed = `${data}\n\n{"prompt": 1, "completion": "x"}\nnonsense`;
-      const report = await model.inspectTraining(mixed, { rank: 2 });
-      const failing = async (data: string, options: object) => {
-        try {
-          await model.train(data, options);
-        } catch (error) {
-          const { code, line, message } = error as { code: string; line?: number; message: string };
-          return { code, line, message };
-        }
-        return { code: "none" };
-      };
-      const bad = await failing(mixed, {});
-      const typo = await failing(data, { learningrate: 1 });
-      const target = await failing(data, { targets: ["nose"] });
-      const small = await model.inspectTraining(data, { memory: 1000 });
-      const training = await model.train(data, { rank: 2, steps: 1000 });
-      await training.cancel();
-      const cancelled = await training.result.catch((error: { code: string }) => error.code);
-      const saved = await rullama.TrainingSession.saved();
-      await model.free();
-      return { report, bad, typo, target, small, cancelled, saved };
-    },
-    { url: MODEL, data: await dataset() },
-  );
-  expect(made.report).toMatchObject({ examples: 1, bad: 2 });
-  expect(made.report.badLines.map(({ line }) => line)).toEqual([3, 4]);
-  expect(made.report.preview[0]?.stretches.map(({ learned }) => learned)).toEqual([false, true]);
-  expect(made.bad).toMatchObject({ code: "bad_data", line: 3 });
-  expect(made.typo.code).toBe("bad_options");
-  expect(made.typo.message).toContain("learningrate");
-  expect(made.target.code).toBe("bad_options");
-  expect(made.small.problem).toContain("1000");
-  expect(made).toMatchObject({ cancelled: "cancelled", saved: [] });
 });

@@ -22,6 +22,9 @@ const TYPES: Record<string, string> = {
   ".webmanifest": "application/manifest+json",
 };
 
+/** What was compiled, for all servers: tests start one each. */
+const COMPILED = new Map<string, string>();
+
 export interface ServerOptions {
   /** URL prefix (`/`, `/client/`) → folder. The longest prefix wins. */
   folders?: Record<string, string>;
@@ -39,7 +42,6 @@ export class TestServer {
   readonly requests: string[] = [];
   private readonly files = new Map<string, ServedFile>();
   private readonly values = new Map<string, { status: number; type: string; text: string }>();
-  private readonly compiled = new Map<string, string>();
 
   private constructor(
     private readonly server: Server,
@@ -132,12 +134,12 @@ export class TestServer {
 
   /** A `.js` that is not there is made of the `.ts` beside it: browsers run our sources without a build. */
   private async compile(path: string): Promise<string> {
-    const known = this.compiled.get(path);
+    const known = COMPILED.get(path);
     if (known !== undefined) return known;
     const text = await readFile(path, "utf8");
     const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, verbatimModuleSyntax: true };
     const { outputText } = ts.transpileModule(text, { compilerOptions: options, fileName: path });
-    this.compiled.set(path, outputText);
+    COMPILED.set(path, outputText);
     return outputText;
   }
 }

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { ROOT, program } from "../support/program.ts";
+import { ROOT, program } from "./program.ts";
 
 const STARTS_WITHIN_MS = 60_000;
 
@@ -24,9 +24,10 @@ export interface Served {
   stop(): Promise<void>;
 }
 
-/** Serves the app and the demo model, and nothing of this machine's own. */
-export async function startServe(): Promise<Served> {
-  const args = ["--store", join(ROOT, "goldens/text"), "serve", "--json", "--port", "0"];
+/** Serves the app, the demo model and those of a store, and nothing of this machine's own; pages of `origin` may read them. */
+export async function startServe({ store, origin: site }: { store?: string; origin?: string } = {}): Promise<Served> {
+  const args = ["--store", store ?? join(ROOT, "goldens/text"), "serve", "--json", "--port", "0"];
+  if (site !== undefined) args.push("--origin", site);
   const child = spawn(program(), args, { stdio: ["ignore", "pipe", "inherit"] });
   const origin = await address(child);
   return {
