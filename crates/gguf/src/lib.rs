@@ -15,6 +15,7 @@ mod metadata;
 mod named;
 pub mod quant;
 mod reader;
+mod scattered;
 mod split;
 mod tensor;
 mod value;
@@ -36,8 +37,23 @@ pub use tensor::TensorInfo;
 pub use value::{Kind, Value, ValueType};
 pub use write::Writer;
 
-/// Where bytes were asked for, how many, and what will give them.
-type Begun<'a> = (u64, u64, Local<'a, Result<Bytes, SourceError>>);
+/// Bytes of a file that its source was asked for.
+struct Asked<'a> {
+    at: u64,
+    length: u64,
+    reading: Local<'a, Result<Bytes, SourceError>>,
+}
+
+impl Asked<'_> {
+    async fn bytes(self) -> Result<Bytes, GgufError> {
+        let bytes = self.reading.await?;
+        let (at, asked, got) = (self.at, self.length, bytes.len() as u64);
+        if got != asked {
+            return Err(GgufError::ShortRead { at, asked, got });
+        }
+        Ok(bytes)
+    }
+}
 
 /// An open file, or several as one: the header in memory, tensors to be read when they are wanted.
 pub struct Gguf {
@@ -100,27 +116,19 @@ impl Gguf {
         tensor: &TensorInfo,
         range: Range<u64>,
     ) -> impl Future<Output = Result<Bytes, GgufError>> + use<'_> {
-        let begun = self.begin(tensor, range);
-        async move {
-            let (at, asked, reading) = begun?;
-            let bytes = reading.await?;
-            let got = bytes.len() as u64;
-            if got != asked {
-                return Err(GgufError::ShortRead { at, asked, got });
-            }
-            Ok(bytes)
-        }
+        let asked = tensor.check_range("bytes", &range, tensor.nbytes()).and_then(|()| {
+            // No overflow: the tensor is inside the file.
+            self.ask(tensor, tensor.offset() + range.start..tensor.offset() + range.end)
+        });
+        async move { asked?.bytes().await }
     }
 
-    /// Asks the source for bytes of a tensor.
-    fn begin(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Begun<'_>, GgufError> {
-        tensor.check_range("bytes", &range, tensor.nbytes())?;
-        let length = range.end - range.start;
+    /// Asks for bytes of the file that a tensor lies in.
+    fn ask(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Asked<'_>, GgufError> {
+        let (at, length) = (range.start, range.end - range.start);
         tensor.addressable(length)?;
-        // No overflow: the tensor is inside the file.
-        let at = tensor.offset() + range.start;
         let source = self.sources.get(tensor.part()).ok_or_else(|| tensor.elsewhere())?;
-        Ok((at, length, source.read(at..at + length)))
+        Ok(Asked { at, length, reading: source.read(range) })
     }
 
     /// Some rows of a tensor as they are stored; the source is asked now.
@@ -140,20 +148,9 @@ impl Gguf {
         rows: Range<u64>,
     ) -> Result<Vec<f32>, GgufError> {
         let range = tensor.row_range(&rows)?;
-        if !tensor.dtype().decodable() {
-            return Err(GgufError::NoDecoder { dtype: tensor.dtype() });
-        }
-        // No overflow: at most the tensor's elements.
-        let elements = (rows.end - rows.start) * tensor.row_len();
-        let floats = elements.saturating_mul(size_of::<f32>() as u64);
-        tensor.addressable(floats)?;
-        let elements = tensor.addressable(elements)?;
+        let elements = tensor.decodable(rows.end - rows.start)?;
         let bytes = self.read(tensor, range).await?;
-        let mut numbers = Vec::new();
-        numbers.try_reserve_exact(elements).map_err(|_| tensor.too_large(floats))?;
-        numbers.resize(elements, 0.0);
-        quant::dequantize(tensor.dtype(), &bytes, &mut numbers)?;
-        Ok(numbers)
+        tensor.decode(elements, &bytes)
     }
 }
 

@@ -130,6 +130,27 @@ impl TensorInfo {
         Ok(rows.start * self.row_bytes()..rows.end * self.row_bytes())
     }
 
+    /// How many numbers some rows hold, if we can decode them and memory can hold them.
+    pub(crate) fn decodable(&self, rows: u64) -> Result<usize, GgufError> {
+        if !self.dtype.decodable() {
+            return Err(GgufError::NoDecoder { dtype: self.dtype });
+        }
+        // No overflow: at most the tensor's elements.
+        let elements = rows * self.row_len();
+        self.addressable(elements.saturating_mul(size_of::<f32>() as u64))?;
+        self.addressable(elements)
+    }
+
+    /// The numbers in the bytes of whole rows.
+    pub(crate) fn decode(&self, elements: usize, bytes: &[u8]) -> Result<Vec<f32>, GgufError> {
+        let mut numbers = Vec::new();
+        let floats = (elements as u64).saturating_mul(size_of::<f32>() as u64);
+        numbers.try_reserve_exact(elements).map_err(|_| self.too_large(floats))?;
+        numbers.resize(elements, 0.0);
+        quant::dequantize(self.dtype, bytes, &mut numbers)?;
+        Ok(numbers)
+    }
+
     pub(crate) fn check_range(
         &self,
         what: &'static str,

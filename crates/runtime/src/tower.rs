@@ -31,12 +31,11 @@ pub(crate) async fn clamps(
     products: &[String],
     packed: Option<&str>,
 ) -> Result<Clamps, RuntimeError> {
-    let mut numbers = HashMap::new();
-    for name in Clamps::tensors(products) {
-        if let Some(tensor) = gguf.tensor(&name) {
-            numbers.insert(name, gguf.rows_f32(tensor, 0..tensor.rows()).await?);
-        }
-    }
+    let tensors: Vec<_> =
+        Clamps::tensors(products).iter().filter_map(|name| gguf.tensor(name)).collect();
+    let numbers = gguf.scattered_f32(&tensors).await?;
+    let names = tensors.iter().map(|tensor| tensor.name().to_owned());
+    let numbers: HashMap<_, _> = names.zip(numbers).collect();
     let packed = match packed.and_then(|name| gguf.tensor(name)) {
         Some(tensor) => gguf.rows_f32(tensor, 0..tensor.rows()).await?,
         None => Vec::new(),

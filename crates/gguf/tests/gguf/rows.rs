@@ -2,7 +2,7 @@
 
 use rullama_gguf::{DType, Gguf, GgufError, Writer, quant::quantize};
 
-use crate::support::open;
+use crate::support::{Counting, open};
 
 /// Element i of "f32" is i; "q8" holds the same.
 fn file() -> Gguf {
@@ -61,4 +61,30 @@ fn formats_without_a_decoder_are_refused() {
     let tensor = gguf.tensor("iq1").unwrap();
     let error = pollster::block_on(gguf.rows_f32(tensor, 0..1)).unwrap_err();
     assert!(matches!(error, GgufError::NoDecoder { dtype: DType::IQ1_S }), "{error:?}");
+}
+
+#[test]
+fn small_tensors_are_read_together() {
+    let number = |x: f32| x.to_le_bytes().to_vec();
+    let far = 1 << 16;
+    let file = Writer::new()
+        .tensor("a", &[1], DType::F32, number(1.0))
+        .tensor("b", &[1], DType::F32, number(2.0))
+        .tensor("weight", &[far, 2], DType::F32, vec![0; 8 * far as usize])
+        .tensor("c", &[1], DType::F32, number(3.0))
+        .tensor("iq1", &[256], DType::IQ1_S, vec![0; 50])
+        .finish()
+        .unwrap();
+    let length = file.len() as u64;
+    let source = Counting::new(file, length);
+    let gguf = source.open().unwrap();
+    source.read.set(0);
+    source.reads.set(0);
+    let tensors: Vec<_> = ["c", "a", "b"].map(|name| gguf.tensor(name).unwrap()).into();
+    let numbers = pollster::block_on(gguf.scattered_f32(&tensors)).unwrap();
+    assert_eq!(numbers, [[3.0], [1.0], [2.0]]);
+    assert_eq!((source.reads.get(), source.read.get()), (2, 40), "a to b, and c");
+    assert!(pollster::block_on(gguf.scattered_f32(&[])).unwrap().is_empty());
+    let refused = pollster::block_on(gguf.scattered_f32(&[gguf.tensor("iq1").unwrap()]));
+    assert!(matches!(refused, Err(GgufError::NoDecoder { dtype: DType::IQ1_S })), "{refused:?}");
 }

@@ -50,8 +50,13 @@ export class HttpSource implements ByteSource {
     const sequential = offset === this.expected;
     this.expected = offset + length;
     if (length === 0) return new Uint8Array(0);
-    if (this.stream?.reaches(offset)) return this.stream.take(offset, length);
-    const alone = !sequential && length < this.tuning.smallRead;
+    const { smallRead, skipBytes } = this.tuning;
+    const small = length < smallRead;
+    // A small read does not draw a large gap with it.
+    if (this.stream?.reaches(offset, small ? Math.min(smallRead, skipBytes) : skipBytes)) {
+      return this.stream.take(offset, length);
+    }
+    const alone = !sequential && small;
     if (alone || this.controller.signal.aborted) return this.fetch(offset, offset + length);
     this.stream?.leave();
     this.stream = new ReadStream(this.url, this.version, this.tuning, offset, this.buffers, this.controller.signal);

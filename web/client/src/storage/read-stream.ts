@@ -41,10 +41,10 @@ export class ReadStream {
     });
   }
 
-  /** Whether it will come to a place soon. */
-  reaches(offset: number): boolean {
+  /** Whether it will come to a place soon, leaving out so many bytes at most. */
+  reaches(offset: number, most: number): boolean {
     const skipped = offset - this.taken;
-    return skipped >= 0 && skipped <= this.tuning.skipBytes && !this.leaving && this.failure === undefined;
+    return skipped >= 0 && skipped <= most && !this.leaving && this.failure === undefined;
   }
 
   /** Bytes from a place on that it reaches. Nothing is read ahead of what was taken, but what network and browser hold by themselves. */
