@@ -1,6 +1,6 @@
 //! The browser's GPU.
 
-use std::any::Any;
+use std::{any::Any, time::Duration};
 
 use js_sys::{Function, Promise};
 use rullama_engine::gpu::{Ahead, DeviceFacts, Gpu, KernelSource, OpenOptions};
@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
-use crate::{error::Failure, options::parse};
+use crate::{error::Failure, options::parse, session::now};
 
 /// A device of the browser; a model's own.
 #[wasm_bindgen]
@@ -51,7 +51,9 @@ impl Device {
             })
         }));
         let facts = gpu.facts().clone();
-        Ok(Self { gpu: gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts }) })
+        let gpu = gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts });
+        let clock = || Duration::from_secs_f64(now() / 1e3);
+        Ok(Self { gpu: gpu.tried(&clock).await.map_err(Failure::from)? })
     }
 
     /// `{ name, facts }`: what kernels are chosen by.

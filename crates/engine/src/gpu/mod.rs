@@ -15,6 +15,7 @@ mod pipelines;
 mod plan;
 pub mod profile;
 mod readback;
+mod trial;
 mod weights;
 
 pub use ahead::{Ahead, Compiling, KernelSource};

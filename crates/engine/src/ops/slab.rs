@@ -2,7 +2,14 @@
 
 use bytemuck::NoUninit;
 
-use crate::{gpu::Slabs, graph::Shape};
+use crate::{
+    gpu::{Part, Slabs},
+    graph::Shape,
+};
+
+/// [`SlabParams`] as the first members of a kernel's own.
+pub(crate) static SLAB: Part =
+    Part { kind: "slab", name: "slab", source: include_str!("../wgsl/slab/members.wgsl") };
 
 /// The first members of such a kernel's parameters.
 #[derive(Clone, Copy, NoUninit)]

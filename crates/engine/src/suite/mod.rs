@@ -80,7 +80,16 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
         ("all", facts.clone()),
         ("no matrix units", DeviceFacts { matrix: None, ..facts.clone() }),
         // So few lanes are busy that small cases take the kernels of large shapes.
-        ("no f16", DeviceFacts { f16: false, matrix: None, busy_lanes: 64, ..facts.clone() }),
+        (
+            "no f16",
+            DeviceFacts {
+                f16: false,
+                matrix: None,
+                busy_lanes: 64,
+                large_blocks: facts.offers_large_blocks(),
+                ..facts.clone()
+            },
+        ),
         // Bindings so small that the weights of the cases become slabs.
         (
             "floor",

@@ -9,7 +9,7 @@ use crate::{
     ops::{
         linear::{Ends, TileProduct},
         parts::{self, ACTIVATION, WEIGHTS, quant},
-        slab::SlabParams,
+        slab::{SLAB, SlabParams},
         tile::Tile,
     },
 };
@@ -57,7 +57,7 @@ pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>>
 /// Where the columns lie: tiles by plain arithmetic take them as they are.
 fn columns(tile: Tile, x: &Shape, slabs: &Slabs) -> Place {
     match tile {
-        Tile::Plain { .. } => Place::Scratch(0, x.len() as u64 * 4),
+        Tile::Plain(_) => Place::Scratch(0, x.len() as u64 * 4),
         Tile::Matrix(..) => tile.columns_at(x, slabs.row_units()),
     }
 }
@@ -79,11 +79,12 @@ fn prepare(
     let slab = SlabParams::new(slabs, 0, &call.input(at).shape, x.rows());
     let takes = op.takes.finite();
     let dispatch = Dispatch::new(&PREPARE)
+        .part(&SLAB)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
         .part(parts::reduce(call.facts))
         .part(match tile {
-            Tile::Plain { .. } => parts::put_floats(),
+            Tile::Plain(_) => parts::put_floats(),
             Tile::Matrix(..) => parts::put_halves(),
         })
         .constant("WG", GROUP)

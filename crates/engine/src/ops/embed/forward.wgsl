@@ -5,16 +5,7 @@
 const WG: u32 = 64u;
 
 struct Params {
-    plane0: u32,
-    plane1: u32,
-    plane2: u32,
-    plane3: u32,
-    width: u32,
-    row_units: u32,
-    rows: u32,
-    first_row: u32,
-    all_rows: u32,
-    count: u32,
+//#use slab
     scale: f32,
 }
 

@@ -7,7 +7,7 @@ use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Place},
     ops::{
         parts::{WEIGHTS, quant},
-        slab::SlabParams,
+        slab::{SLAB, SlabParams},
     },
 };
 
@@ -29,6 +29,7 @@ pub(super) fn forward(op: &Embed, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 scale: op.scale,
             };
             Dispatch::new(&FORWARD)
+                .part(&SLAB)
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))
                 .params(&params)

@@ -9,16 +9,7 @@
 override COLUMNS: u32 = 8u;
 
 struct Params {
-    plane0: u32,
-    plane1: u32,
-    plane2: u32,
-    plane3: u32,
-    width: u32,
-    row_units: u32,
-    rows: u32,
-    first_row: u32,
-    all_rows: u32,
-    count: u32,
+//#use slab
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

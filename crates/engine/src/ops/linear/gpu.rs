@@ -14,7 +14,7 @@ use crate::{
         Begin, End, Low, Product, Taken,
         parts::{self, UNIT, WEIGHTS, X_UNIT, quant},
         product,
-        slab::SlabParams,
+        slab::{SLAB, SlabParams},
         tile::Tile,
     },
 };
@@ -48,6 +48,7 @@ fn choice(x: &Shape, slabs: &Slabs, slab: usize, facts: &DeviceFacts) -> Choice 
 fn few(team: Team, (slabs, slab): (&Slabs, usize), call: &GpuCall<'_>) -> Dispatch {
     let x = &call.input(0).shape;
     Dispatch::new(&FEW)
+        .part(&SLAB)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
         .part(&UNIT)
@@ -105,6 +106,7 @@ impl TileProduct<'_> {
         let weight = &call.input(self.weight).shape;
         let slab_params = SlabParams::new(slabs, slab, weight, self.x.rows());
         tile.launch_slab(&TILE, self.x.width(), (slabs.dtype, groups))
+            .part(&SLAB)
             .part(self.ends.part())
             .params(&TileParams { slab: slab_params, ends: self.ends })
             .read(Place::Slab(self.weight, slab))

@@ -5,16 +5,7 @@
 //#use ends
 
 struct Params {
-    plane0: u32,
-    plane1: u32,
-    plane2: u32,
-    plane3: u32,
-    width: u32,
-    row_units: u32,
-    rows: u32,
-    first_row: u32,
-    all_rows: u32,
-    count: u32,
+//#use slab
     // Stretches of rows that have limits.
     end0: u32,
     end1: u32,

@@ -5,7 +5,7 @@ use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Place, Slabs},
     ops::{
         parts::{WEIGHTS, quant},
-        slab::SlabParams,
+        slab::{SLAB, SlabParams},
         stretches::{add_up, parts_at, stretches},
         tile::Tile,
     },
@@ -46,6 +46,7 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
     let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
     let product = tile
         .launch_turned(&MATRIX, (slabs.dtype, groups * shared))?
+        .part(&SLAB)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
         .constant("STRETCHES", shared as u32)
@@ -69,6 +70,7 @@ fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
     let sums = if shared > 1 { parts_at(0, results, shared) } else { output };
     let products = (0..slabs.rows.len()).map(|slab| {
         Dispatch::new(&TILE)
+            .part(&SLAB)
             .part(&WEIGHTS)
             .part(quant(slabs.dtype))
             .constant("POSITIONS", positions as u32)
