@@ -6,8 +6,12 @@ Fails where PEFT misses a tensor, finds one too many, holds another number, or c
 """
 
 import math
+import os
 import pathlib
 import sys
+
+# PEFT would look for the base model's configuration on the network.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
 from peft import LoraConfig, get_peft_model_state_dict, inject_adapter_in_model, set_peft_model_state_dict

@@ -29,7 +29,8 @@ cargo xtask <task>
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
-  peft    let PEFT itself load adapters that rullama trains and converts; `peft PYTHON` takes a Python that has it
+  peft    let PEFT itself load adapters that rullama trains and converts
+  peft-setup  bring PEFT and a PyTorch without CUDA
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
   help    this text
 ";
@@ -50,8 +51,8 @@ fn main() -> Result<()> {
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),
-        ["peft"] => peft::peft(None),
-        ["peft", python] => peft::peft(Some(python)),
+        ["peft"] => peft::peft(),
+        ["peft-setup"] => peft::setup(),
         ["bench", name] => bench::bench(name),
         [] | ["help" | "--help" | "-h"] => {
             command::say(HELP);

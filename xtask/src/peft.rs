@@ -1,22 +1,35 @@
-//! What we write is loaded by PEFT itself. PyTorch is gigabytes, so that CI does not do this.
+//! What we write is loaded by PEFT itself.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use crate::command::{root, sh};
+use crate::{
+    command::{output, say, sh, target},
+    setup::install,
+    test::program,
+};
 
-/// Trains and converts adapters of golden models and lets PEFT load them, with this Python or one that is set up here.
-pub(crate) fn peft(python: Option<&str>) -> Result<()> {
-    let out = root().join("target/peft");
-    let path = |name: &str| out.join(name).display().to_string();
-    let python = match python {
-        Some(python) => python.to_owned(),
-        None => environment(&out)?,
+/// Debian's PyTorch has no CUDA, which is gigabytes of the one that `pip` brings to Linux.
+const DEBIAN: &str = "/usr/bin/python3";
+const PACKAGES: [&str; 2] = ["python3-torch", "python3-venv"];
+
+fn home() -> PathBuf {
+    target().join("peft")
+}
+
+/// Trains and converts adapters of golden models and lets PEFT load them, where PEFT can be had.
+pub(crate) fn peft() -> Result<()> {
+    let python = match python() {
+        Ok(python) => python,
+        Err(missing) => {
+            say(&format!("PEFT could not be brought, so that it loads nothing here: {missing:#}"));
+            return Ok(());
+        }
     };
-    let run = ["run", "-p", "rullama", "--all-features", "--bin", "rullama", "--"];
+    let rullama = program()?;
+    let path = |name: &str| home().join(name).display().to_string();
     let (model, data) = ("goldens/gguf/micro-e2b-Q8_0.gguf", path("data.jsonl"));
-    std::fs::create_dir_all(&out)?;
     std::fs::write(&data, "{\"ids\":[2,5,7,9,11,13],\"n_prompt\":3}\n")?;
     let (trained, converted) = (path("trained"), path("converted"));
     for folder in [&trained, &converted] {
@@ -24,21 +37,44 @@ pub(crate) fn peft(python: Option<&str>) -> Result<()> {
             std::fs::remove_dir_all(folder)?;
         }
     }
-    let train = ["train", model, &data, "--steps", "3", "--out", &trained, "--device", "cpu"];
-    sh("cargo", &[&run[..], &train].concat())?;
+    sh(&rullama, &["train", model, &data, "--steps", "3", "--out", &trained, "--device", "cpu"])?;
     let gguf = "goldens/gguf/micro-e2b-lora-F32.gguf";
-    let convert = ["adapter", "convert", gguf, "--out", &converted, "--base", "micro-e2b"];
-    sh("cargo", &[&run[..], &convert].concat())?;
+    sh(&rullama, &["adapter", "convert", gguf, "--out", &converted, "--base", "micro-e2b"])?;
     sh(&python, &["tools/peft/check.py", &trained, &converted])
 }
 
-/// A Python with PEFT and PyTorch, below `target`.
-fn environment(out: &Path) -> Result<String> {
-    let (home, python) = (out.join("python"), out.join("python/bin/python"));
-    if !python.is_file() {
-        sh("python3", &["-m", "venv", &home.display().to_string()])?;
-        let pip = ["-m", "pip", "install", "-q", "-r", "tools/peft/requirements.txt"];
-        sh(&python.display().to_string(), &pip)?;
+/// Brings PEFT, if that can be done here.
+pub(crate) fn setup() -> Result<()> {
+    if let Err(missing) = python() {
+        say(&format!("PEFT could not be brought: {missing:#}"));
     }
-    Ok(python.display().to_string())
+    Ok(())
+}
+
+/// A Python with PEFT and PyTorch beside what cargo builds.
+fn python() -> Result<String> {
+    let place = home().join("python");
+    let python = place.join("bin/python").display().to_string();
+    if imports(&python, "peft") {
+        return Ok(python);
+    }
+    if !imports(DEBIAN, "torch") {
+        install(&PACKAGES)?;
+    }
+    let debian = imports(DEBIAN, "torch");
+    let (base, sees) =
+        if debian { (DEBIAN, "--system-site-packages") } else { ("python3", "--clear") };
+    sh(base, &["-m", "venv", sees, &place.display().to_string()])?;
+    let pip = |what: &[&str]| sh(&python, &[&["-m", "pip", "install", "-q"], what].concat());
+    if !debian {
+        pip(&["torch"])?;
+    }
+    pip(&["-r", "tools/peft/requirements.txt"])?;
+    // Debian's PyTorch has a version that `pip` takes for an older one.
+    pip(&["--no-deps", "-r", "tools/peft/on-torch.txt"])?;
+    Ok(python)
+}
+
+fn imports(python: &str, module: &str) -> bool {
+    Path::new(python).is_file() && output(python, &["-c", &format!("import {module}")]).is_ok()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    command::{output, root, say, sh, sh_in},
+    command::{output, root, say, sh, sh_in, sh_with},
     drivers,
 };
 
@@ -68,19 +68,27 @@ fn system_packages() -> Result<()> {
     if !cfg!(target_os = "linux") || (drivers::software().len() == 2 && drivers::browser()) {
         return Ok(());
     }
-    let root_user = output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
-    if root_user && Path::new("/usr/bin/apt-get").is_file() {
-        sh("apt-get", &["update"])?;
-        return sh(
-            "apt-get",
-            &[&["install", "-y", "--no-install-recommends"], PACKAGES.as_slice()].concat(),
-        );
+    if install(&PACKAGES)? {
+        return Ok(());
     }
     say(
         "To test kernels without a GPU, install Chromium and Mesa's software Vulkan driver (lavapipe).",
     );
     say(&format!("On Debian and Ubuntu: sudo apt-get install {}", PACKAGES.join(" ")));
     Ok(())
+}
+
+/// Installs Debian's packages where that can be done; says whether it was.
+pub(crate) fn install(packages: &[&str]) -> Result<bool> {
+    let root_user = output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
+    if !root_user || !Path::new("/usr/bin/apt-get").is_file() {
+        return Ok(false);
+    }
+    let silent = [("DEBIAN_FRONTEND", "noninteractive".to_owned())];
+    let apt = |args: &[&str]| sh_with(&root(), &silent, "apt-get", args);
+    apt(&["update"])?;
+    apt(&[&["install", "-y", "--no-install-recommends"], packages].concat())?;
+    Ok(true)
 }
 
 /// What the scripts under `web/` import; installed again only when the lock file is newer.

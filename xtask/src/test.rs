@@ -4,7 +4,8 @@ use anyhow::Result;
 
 use crate::{
     beside::Beside,
-    command::{root, say, sh, sh_with},
+    command::{root, say, sh, sh_with, target},
+    peft,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -26,6 +27,7 @@ const WITHOUT_GPU: [&str; 6] = [
 pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     setup::without_web()?;
     let web = Beside::start("web-check")?;
+    let python = Beside::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
     sh(
@@ -36,6 +38,8 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
+    python.finish()?;
+    peft::peft()?;
     web.finish()?;
     shaders::check()?;
 
@@ -47,4 +51,11 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     web::in_browser()?;
     say("\nAll checks passed.");
     Ok(())
+}
+
+/// Our program, built as for its tests: `cargo build` would choose other features of what both depend on, and compile it all again.
+pub(crate) fn program() -> Result<String> {
+    sh("cargo", &["test", "--workspace", "--all-features", "--no-run", "--test", "program"])?;
+    let name = format!("rullama{}", std::env::consts::EXE_SUFFIX);
+    Ok(target().join("debug").join(name).display().to_string())
 }

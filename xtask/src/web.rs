@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::{
-    command::{root, say, sh, sh_in},
+    command::{root, say, sh_in},
     setup::{web_packages, without_web},
+    test::program,
     wasm,
 };
 
@@ -62,9 +63,8 @@ pub(crate) fn check() -> Result<()> {
 
 /// End-to-end tests in a browser, on what was built.
 fn end_to_end(which: &[&str]) -> Result<()> {
-    // Debug builds serve the app from where it was just built. Built as for its tests: `cargo build` would choose other features of
-    // what both depend on, and compile it all again.
-    sh("cargo", &["test", "--workspace", "--all-features", "--no-run", "--test", "program"])?;
+    // Debug builds serve the app from where it was just built.
+    program()?;
     sh_in(&web(), "npx", &[&["playwright", "test", "-c", "e2e"], which].concat())
 }
 
