@@ -9,6 +9,7 @@ test("a reload keeps everything, and one click loads the model again", async ({ 
   await say(app, "Remember this");
   await app.getByRole("button", { name: "Answer again" }).click();
   await expect(app.getByText("2 of 2")).toBeVisible();
+  await expect(app.getByRole("button", { name: "Send" })).toBeVisible();
   await app.reload();
   await expect(app.getByRole("article").last()).toContainText("You said: Remember this");
   await expect(app.getByText("2 of 2")).toBeVisible();

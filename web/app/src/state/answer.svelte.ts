@@ -114,7 +114,6 @@ class Answer {
       if (turn) this.#failed(turn, error);
       else notices.show(`The message could not be saved: ${describe(error).detail ?? "storage does not work"}`);
     } finally {
-      this.turn = undefined;
       this.canvas = undefined;
       if (turn) {
         await chats()
@@ -122,6 +121,8 @@ class Answer {
           .catch(() => notices.show("This answer could not be saved."));
         chats().writing.delete(turn.id);
       }
+      // What looks finished is kept, whatever happens to the tab.
+      this.turn = undefined;
     }
   }
 
