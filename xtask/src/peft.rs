@@ -20,13 +20,8 @@ fn home() -> PathBuf {
 
 /// Trains and converts adapters of golden models and lets PEFT load them, where PEFT can be had.
 pub(crate) fn peft() -> Result<()> {
-    let python = match python() {
-        Ok(python) => python,
-        Err(missing) => {
-            say(&format!("PEFT could not be brought, so that it loads nothing here: {missing:#}"));
-            return Ok(());
-        }
-    };
+    let found = variables();
+    let Some((_, python)) = found.first() else { return Ok(()) };
     let rullama = program()?;
     let path = |name: &str| home().join(name).display().to_string();
     let (model, data) = ("goldens/gguf/micro-e2b-Q8_0.gguf", path("data.jsonl"));
@@ -40,15 +35,24 @@ pub(crate) fn peft() -> Result<()> {
     sh(&rullama, &["train", model, &data, "--steps", "3", "--out", &trained, "--device", "cpu"])?;
     let gguf = "goldens/gguf/micro-e2b-lora-F32.gguf";
     sh(&rullama, &["adapter", "convert", gguf, "--out", &converted, "--base", "micro-e2b"])?;
-    sh(&python, &["tools/peft/check.py", &trained, &converted])
+    sh(python, &["tools/peft/check.py", &trained, &converted])
 }
 
 /// Brings PEFT, if that can be done here.
 pub(crate) fn setup() -> Result<()> {
-    if let Err(missing) = python() {
-        say(&format!("PEFT could not be brought: {missing:#}"));
-    }
+    variables();
     Ok(())
+}
+
+/// Where tests in a browser find a Python with PEFT, if there is one.
+pub(crate) fn variables() -> Vec<(&'static str, String)> {
+    match python() {
+        Ok(python) => vec![("RULLAMA_PEFT_PYTHON", python)],
+        Err(missing) => {
+            say(&format!("PEFT could not be brought, so that it loads nothing here: {missing:#}"));
+            vec![]
+        }
+    }
 }
 
 /// A Python with PEFT and PyTorch beside what cargo builds.

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use crate::{
-    command::{root, say, sh_in},
+    command::{root, say, sh_in, sh_with},
+    peft,
     setup::{web_packages, without_web},
     test::program,
     wasm,
@@ -31,14 +32,15 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, models of the real server, also
-/// without it, all of storage, and the app's conversations, failures, looks and offline start.
-const IN_CI: [&str; 11] = [
+/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, training, models of the real
+/// server, also without it, all of storage, and the app's conversations, failures, looks and offline start.
+const IN_CI: [&str; 12] = [
     "client/control",
     "client/greedy",
     "client/lost",
     "client/memory",
     "client/served",
+    "client/training",
     "storage",
     "app/chat",
     "app/failures",
@@ -65,7 +67,9 @@ pub(crate) fn check() -> Result<()> {
 fn end_to_end(which: &[&str]) -> Result<()> {
     // Debug builds serve the app from where it was just built.
     program()?;
-    sh_in(&web(), "npx", &[&["playwright", "test", "-c", "e2e"], which].concat())
+    let variables = peft::variables();
+    let command = [&["playwright", "test", "-c", "e2e"], which].concat();
+    sh_with(&web(), &variables, "npx", &command)
 }
 
 /// The op suite in a browser, on what was built.
