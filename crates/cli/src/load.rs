@@ -146,12 +146,7 @@ pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
     match block_on(Gpu::open()) {
         // It would have to compile every kernel first, and the CPU's own way is as fast.
         Ok(gpu) if wanted == DeviceArg::Auto && gpu.is_software() => Ok(Device::Cpu),
-        Ok(gpu) => {
-            let gpu = if exact { gpu.exact() } else { gpu };
-            let start = Instant::now();
-            let tried = block_on(gpu.tried(&|| start.elapsed()));
-            Ok(Device::Gpu(tried.map_err(RuntimeError::from)?))
-        }
+        Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),
         Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
             if wanted == DeviceArg::Auto =>
         {

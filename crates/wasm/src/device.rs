@@ -1,6 +1,6 @@
 //! The browser's GPU.
 
-use std::{any::Any, time::Duration};
+use std::any::Any;
 
 use js_sys::{Function, Promise};
 use rullama_engine::gpu::{Ahead, DeviceFacts, Gpu, KernelSource, OpenOptions};
@@ -9,7 +9,7 @@ use serde_json::{Map, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use wasm_bindgen_futures::JsFuture;
 
-use crate::{error::Failure, options::parse, session::now};
+use crate::{error::Failure, options::parse};
 
 /// A device of the browser; a model's own.
 #[wasm_bindgen]
@@ -51,9 +51,7 @@ impl Device {
             })
         }));
         let facts = gpu.facts().clone();
-        let gpu = gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts });
-        let clock = || Duration::from_secs_f64(now() / 1e3);
-        Ok(Self { gpu: gpu.tried(&clock).await.map_err(Failure::from)? })
+        Ok(Self { gpu: gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts }) })
     }
 
     /// `{ name, facts }`: what kernels are chosen by.

@@ -135,7 +135,6 @@ impl Gpu {
             // WebGPU promises the function, not its speed; these two have an instruction for it.
             packed_dot: matches!(info.backend, wgpu::Backend::Vulkan | wgpu::Backend::Dx12),
             busy_lanes: DeviceFacts::floor().busy_lanes,
-            large_blocks: false,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
         };
         Ok(Self {

@@ -32,21 +32,11 @@ pub struct DeviceFacts {
     pub packed_dot: bool,
     /// Lanes that keep enough loads in flight. No API tells it, so it is that of a large device; a small one loses little.
     pub busy_lanes: u32,
-    /// Plain tiles are made in larger blocks: their workgroup memory is there, and they were found faster.
-    pub large_blocks: bool,
     /// Timestamps around passes.
     pub timestamps: bool,
 }
 
-/// Bytes of workgroup memory that large blocks take.
-const LARGE_BLOCK_BYTES: u32 = 24 << 10;
-
 impl DeviceFacts {
-    /// Whether plain tiles could be made in larger blocks.
-    pub fn offers_large_blocks(&self) -> bool {
-        self.matrix.is_none() && self.workgroup_bytes >= LARGE_BLOCK_BYTES
-    }
-
     /// The least any WebGPU device offers.
     pub fn floor() -> Self {
         Self {
@@ -60,7 +50,6 @@ impl DeviceFacts {
             workgroup_bytes: 16 << 10,
             packed_dot: false,
             busy_lanes: 64 << 10,
-            large_blocks: false,
             timestamps: false,
         }
     }

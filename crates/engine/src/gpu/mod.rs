@@ -15,7 +15,6 @@ mod pipelines;
 mod plan;
 pub mod profile;
 mod readback;
-mod trial;
 mod weights;
 
 pub use ahead::{Ahead, Compiling, KernelSource};

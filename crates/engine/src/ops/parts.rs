@@ -147,19 +147,9 @@ pub(crate) static ACTIVATION: Part = Part {
     source: include_str!("../wgsl/activation.wgsl"),
 };
 
-/// Tiles of products by plain arithmetic; they need one of the blocks below.
+/// Tiles of products by plain arithmetic.
 pub(crate) fn tile_plain() -> &'static Part {
     part!("tile", "plain")
-}
-
-/// A tile of 64 rows, of which a lane makes 4 with 4 columns.
-pub(crate) fn block_4x4() -> &'static Part {
-    part!("block", "4x4")
-}
-
-/// A tile of 128 rows by 64 columns, of which a lane makes 8 by 8.
-pub(crate) fn block_8x8() -> &'static Part {
-    part!("block", "8x8")
 }
 
 /// Tiles of products by matrix units; they need one of the sizes below.

@@ -76,20 +76,11 @@ pub fn cases() -> Vec<Case> {
 /// The devices a device can play: all it offers, then less and less. Kernel choice depends on these facts alone, so each of
 /// them runs other variants.
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
-    let plain = DeviceFacts { matrix: None, ..facts.clone() };
     let mut plays = vec![
         ("all", facts.clone()),
-        ("no matrix units", plain.clone()),
+        ("no matrix units", DeviceFacts { matrix: None, ..facts.clone() }),
         // So few lanes are busy that small cases take the kernels of large shapes.
-        (
-            "no f16",
-            DeviceFacts {
-                f16: false,
-                busy_lanes: 64,
-                large_blocks: plain.offers_large_blocks(),
-                ..plain.clone()
-            },
-        ),
+        ("no f16", DeviceFacts { f16: false, matrix: None, busy_lanes: 64, ..facts.clone() }),
         // Bindings so small that the weights of the cases become slabs.
         (
             "floor",

@@ -57,7 +57,7 @@ pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>>
 /// Where the columns lie: tiles by plain arithmetic take them as they are.
 fn columns(tile: Tile, x: &Shape, slabs: &Slabs) -> Place {
     match tile {
-        Tile::Plain(_) => Place::Scratch(0, x.len() as u64 * 4),
+        Tile::Plain { .. } => Place::Scratch(0, x.len() as u64 * 4),
         Tile::Matrix(..) => tile.columns_at(x, slabs.row_units()),
     }
 }
@@ -84,7 +84,7 @@ fn prepare(
         .part(quant(slabs.dtype))
         .part(parts::reduce(call.facts))
         .part(match tile {
-            Tile::Plain(_) => parts::put_floats(),
+            Tile::Plain { .. } => parts::put_floats(),
             Tile::Matrix(..) => parts::put_halves(),
         })
         .constant("WG", GROUP)

@@ -99,14 +99,13 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Choice, DeviceFacts, Team, Tile};
-    use crate::ops::tile::Block;
 
     #[test]
     fn kernels_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
         let (wide8, wide32) = (wide(8), wide(32));
         let few = |lanes, split| Choice::Few { team: Team { lanes, split } };
-        let tile = |columns| Choice::Tile(Tile::Plain(Block::Small { columns }));
+        let tile = |columns| Choice::Tile(Tile::Plain { columns });
         for (columns, rows, units, facts, choice, groups) in [
             (2, 257, 48, &wide32, few(16, 3), 33),
             (8, 12_288, 48, &wide32, few(16, 1), 1536),

@@ -7,18 +7,11 @@ use crate::{
     ops::parts::{self, is_packed},
 };
 
-/// Plain tiles, best first.
-const PLAIN: [Block; 4] = [
-    Block::Large,
-    Block::Small { columns: 64 },
-    Block::Small { columns: 32 },
-    Block::Small { columns: 16 },
-];
-/// Workgroups of plain tiles that keep a large device busy; below, tiles are smaller.
+/// Rows of a plain tile, and columns it may have, best first.
+const PLAIN_ROWS: usize = 64;
+const PLAIN_COLUMNS: [usize; 3] = [64, 32, 16];
+/// Workgroups of plain tiles that keep a large device busy; below, tiles have fewer columns.
 const BUSY_PLAIN: usize = 256;
-/// The same for large blocks, two workgroups of which are on a processor at a time: of a device with so many busy lanes.
-const BUSY_LARGE: usize = 192;
-const LARGE_DEVICE: usize = 64 << 10;
 /// The same for matrix units, whose large tiles are worth more.
 const BUSY_MATRIX: usize = 96;
 
@@ -30,21 +23,12 @@ const MANY_LARGE: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tile {
     /// Plain arithmetic.
-    Plain(Block),
-    /// Matrix units.
-    Matrix(Cut, MatrixUnits),
-}
-
-/// What a lane makes of a plain tile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Block {
-    /// 8 rows by 8 columns, of a tile of 128 by 64. Only where a device was found faster with it.
-    Large,
-    /// 4 rows by 4 columns, of a tile of 64 rows.
-    Small {
-        /// Columns of the tile.
+    Plain {
+        /// Columns.
         columns: usize,
     },
+    /// Matrix units.
+    Matrix(Cut, MatrixUnits),
 }
 
 /// A size that matrix units have a part for.
@@ -76,13 +60,8 @@ impl Tile {
         facts: &DeviceFacts,
     ) -> Self {
         let cuts = [Cut::Large, Cut::Medium, Cut::Narrow, Cut::Slim];
-        let blocks = if facts.large_blocks { &PLAIN[..] } else { &PLAIN[1..] };
-        Self::find(facts, &cuts, blocks, |tile| {
-            let busy = match tile {
-                Self::Plain(Block::Large) => BUSY_LARGE * facts.busy_lanes as usize / LARGE_DEVICE,
-                Self::Plain(Block::Small { .. }) => BUSY_PLAIN,
-                Self::Matrix(..) => BUSY_MATRIX,
-            };
+        Self::find(facts, &cuts, &PLAIN_COLUMNS, |tile| {
+            let busy = if matches!(tile, Self::Plain { .. }) { BUSY_PLAIN } else { BUSY_MATRIX };
             let groups = tile.groups(columns, rows);
             columns > tile.columns() / 2 && groups * sharing(groups) >= busy
         })
@@ -91,7 +70,7 @@ impl Tile {
     /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an even share of them fills by half.
     pub(crate) fn for_groups(slots: usize, groups: usize, facts: &DeviceFacts) -> Self {
         // Plain tiles of 64 leave no room for the numbers of slots on the least devices.
-        Self::find(facts, &[Cut::Medium, Cut::Tall], &PLAIN[2..], |tile| {
+        Self::find(facts, &[Cut::Medium, Cut::Tall], &PLAIN_COLUMNS[1..], |tile| {
             slots * 2 >= groups * tile.columns()
         })
     }
@@ -100,13 +79,13 @@ impl Tile {
     fn find(
         facts: &DeviceFacts,
         cuts: &[Cut],
-        blocks: &[Block],
+        plain_columns: &[usize],
         good: impl Fn(&Self) -> bool,
     ) -> Self {
         let fits = |cut: &&Cut| cut.bytes() <= facts.workgroup_bytes as usize;
         let tiles: Vec<Self> = match facts.matrix {
             Some(units) => cuts.iter().filter(fits).map(|cut| Self::Matrix(*cut, units)).collect(),
-            None => blocks.iter().map(|block| Self::Plain(*block)).collect(),
+            None => plain_columns.iter().map(|columns| Self::Plain { columns: *columns }).collect(),
         };
         let least = *tiles.last().expect("the slimmest tile fits every device with matrix units");
         tiles.into_iter().find(good).unwrap_or(least)
@@ -115,8 +94,7 @@ impl Tile {
     /// Rows of a tile.
     pub(crate) fn rows(self) -> usize {
         match self {
-            Self::Plain(Block::Large) => 128,
-            Self::Plain(Block::Small { .. }) => 64,
+            Self::Plain { .. } => PLAIN_ROWS,
             Self::Matrix(cut, _) => cut.size().0,
         }
     }
@@ -124,8 +102,7 @@ impl Tile {
     /// Columns of a tile.
     pub(crate) fn columns(self) -> usize {
         match self {
-            Self::Plain(Block::Large) => 64,
-            Self::Plain(Block::Small { columns }) => columns,
+            Self::Plain { columns } => columns,
             Self::Matrix(cut, _) => cut.size().1,
         }
     }
@@ -186,7 +163,6 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::{
-        Block,
         Cut::{self, Large, Medium, Narrow, Slim, Tall},
         DeviceFacts, MatrixUnits, Tile,
     };
@@ -208,9 +184,7 @@ mod tests {
     #[test]
     fn tiles_follow_shapes_and_devices() {
         let (floor, large, small) = (DeviceFacts::floor(), matrix(48 << 10), matrix(32 << 10));
-        let blocks = DeviceFacts { large_blocks: true, ..DeviceFacts::floor() };
-        let block = Tile::Plain(Block::Large);
-        let plain = |columns| Tile::Plain(Block::Small { columns });
+        let plain = |columns| Tile::Plain { columns };
         for (columns, rows, facts, tile, groups) in [
             (9, 257, &floor, plain(16), 5),
             (512, 12_288, &floor, plain(64), 1536),
@@ -220,11 +194,6 @@ mod tests {
             (32, 262_144, &floor, plain(32), 4096),
             (16, 262_144, &floor, plain(16), 4096),
             (4096, 257, &floor, plain(64), 320),
-            (512, 12_288, &blocks, block, 768),
-            (512, 2048, &blocks, plain(64), 256),
-            (2394, 768, &blocks, block, 228),
-            (33, 262_144, &blocks, block, 2048),
-            (32, 262_144, &blocks, plain(32), 4096),
             (512, 12_288, &large, units(Large), 384),
             (512, 12_288, &small, units(Medium), 1536),
             (512, 1536, &large, units(Medium), 192),
@@ -243,7 +212,7 @@ mod tests {
     #[test]
     fn tiles_are_as_wide_as_groups_are_busy() {
         let (floor, large) = (DeviceFacts::floor(), matrix(32 << 10));
-        let plain = |columns| Tile::Plain(Block::Small { columns });
+        let plain = |columns| Tile::Plain { columns };
         for (slots, groups, facts, tile) in [
             (256, 128, &floor, plain(16)),
             (4096, 128, &floor, plain(32)),

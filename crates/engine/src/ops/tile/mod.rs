@@ -7,7 +7,7 @@
 mod choice;
 
 use choice::Cut;
-pub(crate) use choice::{Block, Tile};
+pub(crate) use choice::Tile;
 
 use rullama_gguf::DType;
 
@@ -33,7 +33,7 @@ impl Tile {
         weights: (DType, usize),
     ) -> Dispatch {
         match self {
-            Self::Plain(block) => plain(kernel, width, block),
+            Self::Plain { columns } => plain(kernel, width, columns),
             Self::Matrix(cut, units) => {
                 in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::along())
             }
@@ -89,7 +89,7 @@ impl Tile {
     /// Where the columns lie that the tiles read, for `x` at input 0 and `row_units` units a column.
     pub(crate) fn columns_at(self, x: &Shape, row_units: usize) -> Place {
         match self {
-            Self::Plain(_) => Place::Input(0),
+            Self::Plain { .. } => Place::Input(0),
             Self::Matrix(..) => {
                 // Pairs of units of 64 bytes, and 16 bytes for the exponent.
                 let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
@@ -120,15 +120,12 @@ impl Tile {
     }
 }
 
-fn plain(kernel: &'static Kernel, width: usize, block: Block) -> Dispatch {
-    let launch = Dispatch::new(kernel).part(parts::tile_plain()).part(parts::columns(width));
-    match block {
-        Block::Large => launch.part(parts::block_8x8()),
-        Block::Small { columns } => launch
-            .part(parts::block_4x4())
-            .constant("COLUMNS", columns as u32)
-            .constant("WG", columns as u32 * 4),
-    }
+fn plain(kernel: &'static Kernel, width: usize, columns: usize) -> Dispatch {
+    Dispatch::new(kernel)
+        .part(parts::tile_plain())
+        .part(parts::columns(width))
+        .constant("COLUMNS", columns as u32)
+        .constant("WG", columns as u32 * 4)
 }
 
 /// By matrix units, without what says how weights lie and are brought.

@@ -1,50 +1,61 @@
-// A tile of a product, by plain arithmetic: ROWS rows of weights by COLUMNS columns of x. A unit of each row and column is brought to
-// workgroup memory at a time, weights as numbers.
+// A tile of a product, by plain arithmetic: 64 rows of weights by COLUMNS columns of x; a lane makes 4 by 4 of it. A unit of each
+// row and column is brought to workgroup memory at a time, weights as numbers.
 //
-// The kernel says where a tile lies: `Tile`, row_units_at(tile, row), column_at(tile, column) and store(tile, row, column, sum). The
-// block is what a lane makes: it says how large tiles are, and has the `Sums` and the `Brought` columns of a lane.
+// The kernel says where a tile lies: `Tile`, row_units_at(tile, row), column_at(tile, column) and store(tile, row, column, sum).
 //#use columns
-//#use block
+
+const ROWS: u32 = 64u;
+const ROW_LANES: u32 = 16u;
+// 16, 32 or 64; sixteen lanes side by side make the rows, so that a lane has four columns.
+override COLUMNS: u32 = 64u;
+override WG: u32 = COLUMNS * 4u;
 
 // Four neighbours in k each: [group][row] and [group][column].
 var<workgroup> sh_w: array<vec4<f32>, ROWS * 8u>;
 var<workgroup> sh_x: array<vec4<f32>, COLUMNS * 8u>;
 
 fn make_tile(tile: Tile, lane: u32) {
-    var sums = Sums();
-    // There are lanes enough to bring a unit of each row.
+    let row = lane % ROW_LANES;
+    let column = lane / ROW_LANES;
+    let step = COLUMNS / 4u;
+    var s0 = vec4(0.0);
+    var s1 = vec4(0.0);
+    var s2 = vec4(0.0);
+    var s3 = vec4(0.0);
+    // There are lanes enough to bring a unit of each row, and of each column two groups of four.
     let start = row_units_at(tile, lane % ROWS);
     var weights = load_unit(start);
-    var columns = load_columns(tile, 0u, lane);
+    var first = load_column(tile, 0u, lane);
+    var second = load_column(tile, 0u, lane + WG);
     for (var unit = 0u; unit < p.row_units; unit++) {
         if lane < ROWS {
             put_weights(weights, lane);
         }
-        put_columns(columns, lane);
+        sh_x[place(lane % 8u, lane / 8u)] = first;
+        sh_x[place(lane % 8u, (lane + WG) / 8u)] = second;
         workgroupBarrier();
         // The next unit is on its way while this one is multiplied.
         let next = min(unit + 1u, p.row_units - 1u);
         if lane < ROWS {
             weights = load_unit(start + next);
         }
-        columns = load_columns(tile, next, lane);
+        first = load_column(tile, next, lane);
+        second = load_column(tile, next, lane + WG);
         for (var g = 0u; g < 8u; g++) {
-            sums = add_group(sums, g, lane);
+            let at = g * ROWS + row;
+            let w = mat4x4<f32>(sh_w[at], sh_w[at + ROW_LANES], sh_w[at + 2u * ROW_LANES], sh_w[at + 3u * ROW_LANES]);
+            s0 += sh_x[place(g, column)] * w;
+            s1 += sh_x[place(g, column + step)] * w;
+            s2 += sh_x[place(g, column + step * 2u)] * w;
+            s3 += sh_x[place(g, column + step * 3u)] * w;
         }
         // The next unit is written over this one.
         workgroupBarrier();
     }
-    store_sums(tile, lane, sums);
-}
-
-// Four rows with one column: four neighbours in k, one after the other, whatever the block is. Then all blocks make the same bits.
-fn four_rows(sums: vec4<f32>, w: mat4x4<f32>, x: vec4<f32>) -> vec4<f32> {
-    return sums + w[0] * x.x + w[1] * x.y + w[2] * x.z + w[3] * x.w;
-}
-
-// Four rows of a group, by their neighbours in k.
-fn rows_at(at: u32) -> mat4x4<f32> {
-    return transpose(mat4x4<f32>(sh_w[at], sh_w[at + ROW_STEP], sh_w[at + 2u * ROW_STEP], sh_w[at + 3u * ROW_STEP]));
+    store4(tile, row, column, s0);
+    store4(tile, row, column + step, s1);
+    store4(tile, row, column + step * 2u, s2);
+    store4(tile, row, column + step * 3u, s3);
 }
 
 // Neighbouring lanes write neighbouring groups of one column; without the exchange they would all meet in one memory bank.
@@ -55,10 +66,6 @@ fn place(g: u32, column: u32) -> u32 {
 // Eight neighbours read the unit of one column.
 fn load_column(tile: Tile, unit: u32, i: u32) -> vec4<f32> {
     return x4(column_at(tile, i / 8u), unit_column(unit, i % 8u));
-}
-
-fn put_column(column: vec4<f32>, i: u32) {
-    sh_x[place(i % 8u, i / 8u)] = column;
 }
 
 fn put_weights(weights: array<vec4<f32>, 8>, row: u32) {
@@ -72,10 +79,10 @@ fn put_weights(weights: array<vec4<f32>, 8>, row: u32) {
     sh_w[row + ROWS * 7u] = weights[7];
 }
 
-// Rows ROW_STEP apart of one column.
+// Rows 16 apart of one column.
 fn store4(tile: Tile, row: u32, column: u32, sums: vec4<f32>) {
     store(tile, row, column, sums.x);
-    store(tile, row + ROW_STEP, column, sums.y);
-    store(tile, row + 2u * ROW_STEP, column, sums.z);
-    store(tile, row + 3u * ROW_STEP, column, sums.w);
+    store(tile, row + ROW_LANES, column, sums.y);
+    store(tile, row + 2u * ROW_LANES, column, sums.z);
+    store(tile, row + 3u * ROW_LANES, column, sums.w);
 }
