@@ -9,7 +9,7 @@ use rullama_engine::{
     graph::{Cost, Graph, Origin, Step, Value},
 };
 use rullama_gguf::Gguf;
-use rullama_models::gemma4::Clamps;
+use rullama_models::{ModelError, gemma4::Clamps};
 
 use crate::{error::RuntimeError, loader::all_weights, model::weight_bytes};
 
@@ -33,6 +33,11 @@ pub(crate) async fn clamps(
 ) -> Result<Clamps, RuntimeError> {
     let tensors: Vec<_> =
         Clamps::tensors(products).iter().filter_map(|name| gguf.tensor(name)).collect();
+    if let Some(tensor) = tensors.iter().find(|tensor| tensor.elements() != 1) {
+        let (name, found) = (tensor.name().to_owned(), format!("{} numbers", tensor.elements()));
+        let (wanted, keys) = ("one number".to_owned(), "limits of products");
+        return Err(ModelError::WrongShape { name, found, wanted, keys }.into());
+    }
     let numbers = gguf.scattered_f32(&tensors).await?;
     let names = tensors.iter().map(|tensor| tensor.name().to_owned());
     let numbers: HashMap<_, _> = names.zip(numbers).collect();
@@ -157,4 +162,39 @@ impl<K: PartialEq> Last<K> {
 
 fn step(rows: usize) -> Step {
     Step { position: 0, count: rows as u32, ..Step::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use rullama_gguf::{DType, Gguf, Writer};
+    use rullama_models::ModelError;
+    use rullama_source::MemorySource;
+
+    use super::{RuntimeError, clamps};
+
+    /// The limit `q.input_max`, as so many numbers.
+    fn file(numbers: &[f32]) -> Gguf {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let writer =
+            Writer::new().tensor("q.input_max", &[numbers.len() as u64], DType::F32, bytes);
+        let source = MemorySource::new("limits.gguf", writer.finish().expect("a file"));
+        pollster::block_on(Gguf::open(Rc::new(source))).expect("it opens")
+    }
+
+    #[test]
+    fn limits_are_single_numbers() {
+        let products = ["q".to_owned(), "k".to_owned()];
+        let found = pollster::block_on(clamps(&file(&[2.5]), &products, None)).expect("a limit");
+        let unlimited = f32::INFINITY;
+        assert_eq!(found.get("q"), Some([-unlimited, 2.5, -unlimited, unlimited]));
+        assert_eq!(found.get("k"), None);
+        let refused = pollster::block_on(clamps(&file(&[2.5, 3.0]), &products, None));
+        let wrong = matches!(
+            &refused,
+            Err(RuntimeError::Model(ModelError::WrongShape { name, .. })) if name == "q.input_max"
+        );
+        assert!(wrong, "{refused:?}");
+    }
 }
