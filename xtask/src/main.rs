@@ -23,6 +23,7 @@ cargo xtask <task>
   run     build everything and serve the app with a small model
   shaders compile every kernel variant with a browser's compiler
   wasm    build what pages import, into web/client/src/wasm, and print its size
+  wasi    test what needs no GPU as 32-bit wasm under Node
   web     build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium
   web-check  build, check and test what of web/ needs no browser
   ops     run the op suite in headless Chromium, on what `web` built
@@ -45,6 +46,7 @@ fn main() -> Result<()> {
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
         ["wasm"] => wasm::build(),
+        ["wasi"] => test::wasi(),
         ["web"] => web::web_task(),
         ["web-check"] => web::check(),
         ["ops"] => web::ops(),

@@ -42,15 +42,18 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     peft::peft()?;
     web.finish()?;
     shaders::check()?;
-
-    let without_gpu: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
-    sh(
-        "cargo",
-        &[&["test", "--target", WASI, "--lib", "--tests"], without_gpu.as_slice()].concat(),
-    )?;
+    let wasi = Beside::start("wasi")?;
+    web::ops()?;
+    wasi.finish()?;
     web::in_browser()?;
     say("\nAll checks passed.");
     Ok(())
+}
+
+/// Tests of what needs no GPU, as 32-bit wasm outside a browser.
+pub(crate) fn wasi() -> Result<()> {
+    let packages: Vec<&str> = WITHOUT_GPU.iter().flat_map(|name| ["-p", name]).collect();
+    sh("cargo", &[&["test", "--target", WASI, "--lib", "--tests"], packages.as_slice()].concat())
 }
 
 /// Our program, built as for its tests: `cargo build` would choose other features of what both depend on, and compile it all again.

@@ -49,9 +49,8 @@ const IN_CI: [&str; 12] = [
     "app/real",
 ];
 
-/// The op suite and those tests that CI has the time for.
+/// Those end-to-end tests that CI has the time for.
 pub(crate) fn in_browser() -> Result<()> {
-    ops()?;
     end_to_end(&[&IN_CI[..], &["--grep-invert", "@slow"]].concat())
 }
 
