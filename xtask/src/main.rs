@@ -54,7 +54,10 @@ fn main() -> Result<()> {
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),
         ["peft"] => peft::peft(),
-        ["peft-setup"] => peft::setup(),
+        ["peft-setup"] => {
+            peft::python();
+            Ok(())
+        }
         ["bench", name] => bench::bench(name),
         [] | ["help" | "--help" | "-h"] => {
             command::say(HELP);

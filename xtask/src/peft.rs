@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 use crate::{
     command::{output, say, sh, target},
@@ -10,7 +10,7 @@ use crate::{
     test::program,
 };
 
-/// Debian's PyTorch has no CUDA, which is gigabytes of the one that `pip` brings to Linux.
+/// The Python whose PyTorch is taken: Debian's has no CUDA, which is gigabytes of the one that `pip` brings.
 const DEBIAN: &str = "/usr/bin/python3";
 const PACKAGES: [&str; 2] = ["python3-torch", "python3-venv"];
 
@@ -20,8 +20,7 @@ fn home() -> PathBuf {
 
 /// Trains and converts adapters of golden models and lets PEFT load them, where PEFT can be had.
 pub(crate) fn peft() -> Result<()> {
-    let found = variables();
-    let Some((_, python)) = found.first() else { return Ok(()) };
+    let Some(python) = python() else { return Ok(()) };
     let rullama = program()?;
     let path = |name: &str| home().join(name).display().to_string();
     let (model, data) = ("goldens/gguf/micro-e2b-Q8_0.gguf", path("data.jsonl"));
@@ -35,28 +34,20 @@ pub(crate) fn peft() -> Result<()> {
     sh(&rullama, &["train", model, &data, "--steps", "3", "--out", &trained, "--device", "cpu"])?;
     let gguf = "goldens/gguf/micro-e2b-lora-F32.gguf";
     sh(&rullama, &["adapter", "convert", gguf, "--out", &converted, "--base", "micro-e2b"])?;
-    sh(python, &["tools/peft/check.py", &trained, &converted])
+    sh(&python, &["tools/peft/check.py", &trained, &converted])
 }
 
-/// Brings PEFT, if that can be done here.
-pub(crate) fn setup() -> Result<()> {
-    variables();
-    Ok(())
-}
-
-/// Where tests in a browser find a Python with PEFT, if there is one.
-pub(crate) fn variables() -> Vec<(&'static str, String)> {
-    match python() {
-        Ok(python) => vec![("RULLAMA_PEFT_PYTHON", python)],
-        Err(missing) => {
+/// A Python with PEFT, if it can be had here; otherwise that is said.
+pub(crate) fn python() -> Option<String> {
+    bring()
+        .inspect_err(|missing| {
             say(&format!("PEFT could not be brought, so that it loads nothing here: {missing:#}"));
-            vec![]
-        }
-    }
+        })
+        .ok()
 }
 
-/// A Python with PEFT and PyTorch beside what cargo builds.
-fn python() -> Result<String> {
+/// Sets up a Python with PEFT and PyTorch beside what cargo builds, unless it is there.
+fn bring() -> Result<String> {
     let place = home().join("python");
     let python = place.join("bin/python").display().to_string();
     if imports(&python, "peft") {
@@ -65,14 +56,11 @@ fn python() -> Result<String> {
     if !imports(DEBIAN, "torch") {
         install(&PACKAGES)?;
     }
-    let debian = imports(DEBIAN, "torch");
-    let (base, sees) =
-        if debian { (DEBIAN, "--system-site-packages") } else { ("python3", "--clear") };
-    sh(base, &["-m", "venv", sees, &place.display().to_string()])?;
-    let pip = |what: &[&str]| sh(&python, &[&["-m", "pip", "install", "-q"], what].concat());
-    if !debian {
-        pip(&["torch"])?;
+    if !imports(DEBIAN, "torch") {
+        bail!("{DEBIAN} has no PyTorch; Debian and Ubuntu have it in {}", PACKAGES.join(" and "));
     }
+    sh(DEBIAN, &["-m", "venv", "--system-site-packages", &place.display().to_string()])?;
+    let pip = |what: &[&str]| sh(&python, &[&["-m", "pip", "install", "-q"], what].concat());
     pip(&["-r", "tools/peft/requirements.txt"])?;
     // Debian's PyTorch has a version that `pip` takes for an older one.
     pip(&["--no-deps", "-r", "tools/peft/on-torch.txt"])?;

@@ -66,7 +66,8 @@ pub(crate) fn check() -> Result<()> {
 fn end_to_end(which: &[&str]) -> Result<()> {
     // Debug builds serve the app from where it was just built.
     program()?;
-    let variables = peft::variables();
+    let variables: Vec<_> =
+        peft::python().map(|python| ("RULLAMA_PEFT_PYTHON", python)).into_iter().collect();
     let command = [&["playwright", "test", "-c", "e2e"], which].concat();
     sh_with(&web(), &variables, "npx", &command)
 }
