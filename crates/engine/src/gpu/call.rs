@@ -61,6 +61,12 @@ impl<'a> GpuCall<'a> {
         first.then(|| Self::new(self.facts, self.graph, reader))
     }
 
+    /// Whether this one comes right behind another one of the same list.
+    pub(super) fn follows(&self, other: &Self) -> bool {
+        let place = |node| self.graph.nodes().iter().position(|one| std::ptr::eq(one, node));
+        place(other.node).map(|at| at + 1) == place(self.node)
+    }
+
     /// Type of input `i`.
     pub fn input(&self, i: usize) -> &'a Type {
         self.graph.ty(self.node.inputs[i])

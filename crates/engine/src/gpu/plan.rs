@@ -360,13 +360,14 @@ fn params_bytes(dispatches: &[(usize, Dispatch)]) -> u64 {
     PARAMS_STRIDE * (dispatches.len() as u64).max(1)
 }
 
-/// Scratch memory is shared by all operations: for each number, the most any of them asks for.
+/// Scratch memory is shared by all operations: for each number up to the largest, the most any of them asks for.
 fn scratch_sizes(dispatches: &[(usize, Dispatch)]) -> std::collections::BTreeMap<usize, u64> {
     let mut sizes = std::collections::BTreeMap::new();
     for bind in dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings) {
         if let Bind::Read(Place::Scratch(index, bytes))
         | Bind::Write(Place::Scratch(index, bytes)) = bind
         {
+            (0..=*index).for_each(|index| _ = sizes.entry(index).or_insert(16));
             let size = sizes.entry(*index).or_insert(16);
             *size = bytes.next_multiple_of(16).max(*size);
         }

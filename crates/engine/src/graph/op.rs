@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Order},
+    gpu::{Dispatch, GpuCall, HeadParts, Order},
 };
 
 /// An operation: a definition, a twin on the CPU, kernels on the GPU, a gradient.
@@ -39,6 +39,18 @@ pub trait Op: Debug + 'static {
     /// Whether its kernels can write result `i` in the order that its only reader wants.
     fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
         let _ = (call, i);
+        false
+    }
+
+    /// What its kernels can leave of result `i` where its only reader combines that itself.
+    fn leaves_parts(&self, call: &GpuCall<'_>, i: usize) -> Option<HeadParts> {
+        let _ = (call, i);
+        None
+    }
+
+    /// Whether its kernels can take the first input so.
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+        let _ = (call, parts);
         false
     }
 

@@ -104,9 +104,10 @@ impl Head {
 }
 
 impl Choice {
-    pub(super) fn new(sizes: &Sizes, facts: &DeviceFacts) -> Self {
+    /// For queries that come normed and turned.
+    pub(super) fn together(sizes: &Sizes, facts: &DeviceFacts) -> Self {
         if sizes.tokens <= FEW_TOKENS {
-            Self::Split(Cut::new(sizes, facts))
+            Self::Split(Cut::together(sizes, facts))
         } else {
             Self::Many(Form::new(sizes.width, facts))
         }
@@ -124,11 +125,23 @@ pub(super) struct Cut {
     pub(super) lanes: usize,
     /// Heads there is memory for at a time.
     pub(super) staged: usize,
+    /// Lanes of a workgroup.
+    pub(super) group: usize,
+    /// Whether a workgroup takes one row by itself: its teams need not meet until the last key.
+    pub(super) alone: bool,
 }
 
 impl Cut {
-    /// Lanes of a workgroup.
-    pub(super) const GROUP: usize = 256;
+    /// Lanes of a workgroup that takes rows together.
+    const GROUP: usize = 256;
+    /// Keys up to which each row is taken by itself, however many share a kv head: beyond, reading keys once counts.
+    const ALONE_KEYS: usize = 1024;
+    /// Stretches of rows that are taken so, the run's own tokens not counted: what reads them next combines them.
+    const ALONE_SPLITS: usize = 7;
+    /// Lanes of their workgroups, where they fit.
+    const ALONE_GROUP: usize = 512;
+    /// Workgroup memory that their sums may take to meet in.
+    const ALONE_BYTES: usize = 16 << 10;
     /// Rows the split kernel has registers for.
     const MOST_ROWS: usize = 8;
     /// Keys one workgroup takes without help: a second launch costs about as much.
@@ -138,7 +151,14 @@ impl Cut {
     /// The fewest stretches of a long cache, however many workgroups there are without them.
     const LEAST_SPLITS: usize = 8;
 
+    /// For raw queries.
     pub(super) fn new(sizes: &Sizes, facts: &DeviceFacts) -> Self {
+        let together = Self::together(sizes, facts);
+        let many = sizes.keys > Self::FEW_KEYS;
+        many.then(|| together.alone(sizes, facts)).flatten().unwrap_or(together)
+    }
+
+    fn together(sizes: &Sizes, facts: &DeviceFacts) -> Self {
         let lanes = lanes(facts);
         // A lane keeps a row's scores.
         let most = (1..=Self::MOST_ROWS.min(sizes.rows()).min(lanes))
@@ -148,7 +168,8 @@ impl Cut {
         let least = sizes.rows().div_ceil(staged);
         // Blocks of equal size: 9 rows are two blocks of 5, not 8 and 1.
         let rows = |blocks: usize| sizes.rows().div_ceil(blocks);
-        let cut = Self { rows: rows(least), splits: 1, lanes, staged };
+        let cut =
+            Self { rows: rows(least), splits: 1, lanes, staged, group: Self::GROUP, alone: false };
         if sizes.keys <= Self::FEW_KEYS {
             return cut;
         }
@@ -164,9 +185,32 @@ impl Cut {
         Self { splits: tiles.min(busy), ..cut }
     }
 
+    /// Each row of one token by itself, if lanes can keep whole pairs of quads and there are not too many keys.
+    fn alone(self, sizes: &Sizes, facts: &DeviceFacts) -> Option<Self> {
+        let pairs = sizes.width / 8 / self.lanes;
+        let whole = sizes.width == pairs * 8 * self.lanes && matches!(pairs, 1 | 2);
+        if sizes.tokens > 1 || sizes.keys > Self::ALONE_KEYS || !whole || facts.subgroups.is_none()
+        {
+            return None;
+        }
+        let bytes = |group: usize| group / self.lanes * sizes.width * 4;
+        let fits = |group: &usize| {
+            *group <= facts.invocations as usize && bytes(*group) <= Self::ALONE_BYTES
+        };
+        let group = [Self::ALONE_GROUP, Self::GROUP].into_iter().find(fits)?;
+        let staged = self.staged.max(group / self.lanes);
+        let cut = Self { rows: 1, staged, group, alone: true, ..self };
+        let room = facts.workgroup_bytes as usize;
+        if staged * sizes.width * 4 + group * 20 + cut.teams() * 8 > room {
+            return None;
+        }
+        let tiles = sizes.keys.div_ceil(cut.tile());
+        Some(Self { splits: tiles.div_ceil(tiles.div_ceil(Self::ALONE_SPLITS)), ..cut })
+    }
+
     /// Teams of lanes; each scores four keys.
     pub(super) fn teams(&self) -> usize {
-        Self::GROUP / self.lanes
+        self.group / self.lanes
     }
 
     /// Keys a workgroup takes at a time.
@@ -212,8 +256,9 @@ mod tests {
         let units = DeviceFacts { f16: true, matrix: Some(MatrixUnits::Wgpu16), ..wide.clone() };
         let plain = |stage| Choice::Many(Form::Plain { stage });
         let matrix = |head| Choice::Many(Form::Matrix(head, MatrixUnits::Wgpu16));
-        let split =
-            |rows, splits, lanes, staged| Choice::Split(Cut { rows, splits, lanes, staged });
+        let split = |rows, splits, lanes, staged| {
+            Choice::Split(Cut { rows, splits, lanes, staged, group: 256, alone: false })
+        };
         for (sizes, facts, want) in [
             // E2B: one token, sliding and global layers.
             (sizes(1, 8, 1, 256, 512), &floor, split(1, 8, 16, 8)),
@@ -233,7 +278,7 @@ mod tests {
             (sizes(2520, 12, 12, 64, 2520), &units, matrix(Head::Short)),
             (sizes(2520, 16, 16, 72, 2520), &units, plain(2)),
         ] {
-            assert_eq!(Choice::new(&sizes, facts), want, "{sizes:?}");
+            assert_eq!(Choice::together(&sizes, facts), want, "{sizes:?}");
         }
     }
 

@@ -7,7 +7,7 @@ use super::{
     blocks::{self, Heads},
     choice::{Choice, Form, Sizes, stage},
     params::{KEYS, Params, over_cache, over_halves, sizes},
-    split::{Source, split},
+    split::{Lie, Source, split},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
@@ -56,9 +56,11 @@ pub(super) fn forward(op: &Attention, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let tile = many(&sizes, cache, Form::new(sizes.width, call.facts)).part(&BLOCKS);
         return vec![tile.read(Place::Input(BLOCKS_INPUT))];
     }
-    match Choice::new(&sizes, call.facts) {
+    match Choice::together(&sizes, call.facts) {
         Choice::Split(cut) => {
-            split((&sizes, &cut), cache, (Source::Ready { q: 0, caches: [1, 2] }, None), call.facts)
+            let source = Source::Ready { q: 0, caches: [1, 2] };
+            // Heads that come ready are taken together.
+            split((&sizes, &cut), cache, (source, Lie::Rows(None)), call.facts)
         }
         Choice::Many(form) => vec![many(&sizes, cache, form).part(&RUNNING)],
     }

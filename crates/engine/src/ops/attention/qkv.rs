@@ -5,12 +5,12 @@ use super::{
     Attention,
     choice::{Cut, FEW_TOKENS},
     params::{Params, sizes_of, word},
-    split::{Source, split, split_apart},
+    split::{Lie, Source, split, split_apart},
     twin::Twin,
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{DeviceFacts, Dispatch, GpuCall},
+    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvValues, QkvRope, Slice,
@@ -183,10 +183,13 @@ impl Op for AttentionQkv {
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
         let cache = (params, cache.element);
-        let order = call.result_order(0);
+        let lie = match call.result_parts(0) {
+            Some(_) => Lie::Parts,
+            None => Lie::Rows(call.result_order(0)),
+        };
         let split = |source| match apart {
-            true => split_apart((&sizes, &cut), cache, (source, order), call.facts),
-            false => split((&sizes, &cut), cache, (source, order), call.facts),
+            true => split_apart((&sizes, &cut), cache, (source, lie), call.facts),
+            false => split((&sizes, &cut), cache, (source, lie), call.facts),
         };
         let shared = || split(Source::Shared { q, caches });
         match self.storing(width) {
@@ -201,6 +204,20 @@ impl Op for AttentionQkv {
 
     fn lays(&self, call: &GpuCall<'_>, _: usize) -> bool {
         self.cut(call).splits > 1
+    }
+
+    fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<HeadParts> {
+        let (q, cut) = (call.input(input::Q), self.cut(call));
+        let width = call.input(input::K_CACHE).shape.width();
+        // The run's own tokens stand apart where they are stored on the way.
+        let apart = self.kv.is_some() && fuses(call.facts);
+        let parts = HeadParts {
+            heads: self.q.heads(q, width),
+            quads: width / 4,
+            splits: cut.splits + usize::from(apart),
+            tokens: q.shape.rows(),
+        };
+        (cut.alone && cut.splits > 1).then_some(parts)
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {

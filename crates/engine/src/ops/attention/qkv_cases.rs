@@ -60,6 +60,11 @@ pub(super) fn cases() -> Vec<Case> {
     for dtype in [DType::Q8_0, DType::Q4_K] {
         cases.push(with_product(dtype, setting(1, (8, 2), 64, 300, None, 290, 1)));
     }
+    // What combines stretches meets some without a key, and rings.
+    for position in [0, 5, 300, 999] {
+        cases.push(with_product(DType::Q4_K, setting(1, (8, 1), 128, 1000, None, position, 1)));
+    }
+    cases.push(with_product(DType::Q6_K, setting(1, (8, 2), 64, 101, Some(100), 1001, 1)));
     cases.push(first_token());
     cases.extend(benches());
     cases

@@ -5,7 +5,7 @@ use super::{
     params::{KEYS, Params, over_cache, word},
 };
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, Order, Part, Place},
+    gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Order, Part, Place},
     graph::Element,
     ops::parts::{kv_store, reduce, team},
 };
@@ -14,6 +14,10 @@ static SPLIT: Kernel = Kernel { name: "attention/split", source: include_str!("s
 static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
 static STRETCHES: Part =
     Part { kind: "stretches", name: "stretches", source: include_str!("stretches.wgsl") };
+static TOGETHER: Part =
+    Part { kind: "attend", name: "together", source: include_str!("attend/together.wgsl") };
+static ALONE: Part =
+    Part { kind: "attend", name: "alone", source: include_str!("attend/alone.wgsl") };
 static TURNED: Part = Part { kind: "turned", name: "turned", source: include_str!("turned.wgsl") };
 static READY: Part = Part { kind: "queries", name: "ready", source: include_str!("ready.wgsl") };
 static SHARED: Part = Part { kind: "queries", name: "shared", source: include_str!("shared.wgsl") };
@@ -23,6 +27,15 @@ static OWN: Part = Part { kind: "queries", name: "own", source: include_str!("ow
 const COMBINING: usize = 256;
 /// Quads of a head that a workgroup combines.
 const SLICE: usize = 16;
+
+/// How the result lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lie {
+    /// Whole rows, in this order if not as they are.
+    Rows(Option<Order>),
+    /// In parts, for what reads it next.
+    Parts,
+}
 
 /// What queries are when they come, and who writes the caches: the inputs of the operation, by number.
 #[derive(Debug, Clone, Copy)]
@@ -44,17 +57,17 @@ const ATTEND: u32 = 2;
 pub(super) fn split_apart(
     (sizes, cut): (&Sizes, &Cut),
     cache: (Params, Element),
-    (source, order): (Source, Option<Order>),
+    (source, lie): (Source, Lie),
     facts: &DeviceFacts,
 ) -> Vec<Dispatch> {
     let blocks = (sizes.heads / sizes.kv_heads).div_ceil(cut.rows);
     let (params, element) = cache;
     let params = Params { token_blocks: word(blocks), ..params };
     let Source::Own { .. } = source else {
-        return split((sizes, cut), (params, element), (source, order), facts);
+        return split((sizes, cut), (params, element), (source, lie), facts);
     };
     let attend = (Params { phase: ATTEND, ..params }, element);
-    let launches = split((sizes, cut), attend, (source, order), facts);
+    let launches = split((sizes, cut), attend, (source, lie), facts);
     // All tokens by one workgroup for each kv head, whatever their blocks.
     let apart = u32::from(cut.splits > 1);
     let store = Params { phase: STORE, token_blocks: 0, apart, ..params };
@@ -64,11 +77,12 @@ pub(super) fn split_apart(
     [storing].into_iter().chain(launches).collect()
 }
 
-/// One launch, or two where the keys are split; the second may write in another order than row by row.
+/// One launch, or two where the keys are split and what reads the result does not combine it itself; the second may write in another
+/// order than row by row.
 pub(super) fn split(
     (sizes, cut): (&Sizes, &Cut),
     (params, cache): (Params, Element),
-    (source, order): (Source, Option<Order>),
+    (source, lie): (Source, Lie),
     facts: &DeviceFacts,
 ) -> Vec<Dispatch> {
     let quads = sizes.width / 4;
@@ -83,17 +97,27 @@ pub(super) fn split(
     };
     let params =
         Params { splits: word(splits), apart: apart.into(), row_blocks: word(blocks), ..params };
-    let parts = Place::Scratch(0, (places * splits * (quads + 1) * 16) as u64);
+    let parts = HeadParts { heads: sizes.heads, quads, splits, tokens: sizes.tokens }.place();
     let dispatch = over_cache(&SPLIT, sizes, (params, cache))
         .part(&STRETCHES)
         .part(team(facts))
-        .constant("WG", Cut::GROUP as u32)
+        .constant("WG", cut.group as u32)
         .constant("LANES", cut.lanes as u32)
         .constant("TEAMS", cut.teams() as u32)
         .constant("TILE", cut.tile() as u32)
-        .constant("PARTS", (Cut::GROUP / quads).min(cut.teams()) as u32)
         .constant("ROWS", cut.rows as u32)
-        .constant("STAGED", if own { cut.staged } else { cut.rows } as u32);
+        .constant("HANDED", u32::from(lie == Lie::Parts));
+    let dispatch = match cut.alone {
+        true => dispatch
+            .part(&ALONE)
+            .constant("STAGED", cut.staged as u32)
+            .constant("PARTNER", quads as u32 / 2)
+            .constant("PAIRS", (quads / 2 / cut.lanes) as u32),
+        false => dispatch
+            .part(&TOGETHER)
+            .constant("STAGED", if own { cut.staged } else { cut.rows } as u32)
+            .constant("PARTS", (cut.group / quads).min(cut.teams()) as u32),
+    };
     let into = if splits == 1 { Place::Output(0) } else { parts };
     let alone = own && splits == 1 && params.phase != ATTEND;
     let split = bind(dispatch, source, cache, into).grid(
@@ -101,6 +125,10 @@ pub(super) fn split(
         if alone { 1 } else { blocks },
         sizes.kv_heads,
     );
+    let order = match lie {
+        Lie::Parts => return vec![split],
+        Lie::Rows(order) => order,
+    };
     if splits == 1 {
         return vec![split];
     }

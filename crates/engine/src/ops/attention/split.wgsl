@@ -1,7 +1,6 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over one stretch of the keys j, for ROWS rows that share a kv head
-// One workgroup per stretch (x), block of rows (y) and kv head (z). Keys come in tiles: a team of lanes scores four keys for all
-// rows at once, then each lane sums one quad of the values for all rows, so that keys and values are read once.
-// With one stretch the result is written, else what `combine` needs: the sums, and behind all of them (largest score, sum of
+// One workgroup per stretch (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
+// With one stretch the result is written, else what is combined later: the sums, and behind all of them (largest score, sum of
 // weights) of each row and stretch.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
@@ -11,26 +10,33 @@ override STAGED: u32 = 1u;
 // Keys in a tile, and quads of them: as many as there are teams.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
-// Lanes that sum the same quad of a head, over different keys.
+// Whoever combines looks at all stretches: those without a key say so.
+override HANDED: u32 = 0u;
+// Of rows that are taken together: lanes that sum the same quad of a head, over different keys. Of one that is taken alone: pairs of quads of
+// a head that a lane keeps, and how far the two of a pair, which turn with each other, lie apart. All in front of what workgroup memory is
+// sized by: naga stumbles over overrides that come later.
 override PARTS: u32 = 2u;
+override PAIRS: u32 = 1u;
+override PARTNER: u32 = 32u;
 //#use team
 //#use kv
 //#use keys
 //#use stretches
 //#use queries
+//#use attend
 
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
-// The queries; before them, keys and values on their way to the caches; after them, sums of the parts.
+// The queries; before them, keys and values on their way to the caches; after them, sums that meet.
 var<workgroup> sh_q: array<vec4<f32>, STAGED * QUADS>;
-var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
-var<workgroup> sh_rescale: array<f32, ROWS>;
-var<workgroup> sh_row: array<vec2<f32>, ROWS>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let token = token_of_block(group.y);
     let here = stretch(group.x, token);
     if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
+        if HANDED > 0u && lane.team + lane.index == 0u {
+            o[rows_at() + row_place(rows_of_block(group.y, group.z), 0u) * p.splits + group.x] = vec4(HIDDEN, 0.0, 0.0, 0.0);
+        }
         return;
     }
     var block = group.y;
@@ -84,239 +90,21 @@ fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
-fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
-    let id = lane.team * LANES + lane.index;
-    bring_queries(rows, lane);
-    workgroupBarrier();
-    // What this lane sums: one quad of the head, for rows 0 to 3 and 4 to 7.
-    let part = id / QUADS;
-    let quad = id % QUADS;
-    var low = mat4x4<f32>();
-    var high = mat4x4<f32>();
-    // Largest score and sum of weights of row id / TEAMS; the sum is kept by the first of the row's lanes.
-    var row = vec2(HIDDEN, 0.0);
-    for (var tile = here.first; tile < here.end; tile += TILE) {
-        let live = min(TILE, here.end - tile);
-        score(tile, live, rows, lane);
-        workgroupBarrier();
-        let rescale = weigh(row.x, id);
-        row = vec2(rescale.y, row.y * rescale.x);
-        workgroupBarrier();
-        if id < ROWS * TEAMS && id % TEAMS == 0u {
-            row.y += row_sum(id);
-        }
-        if part < PARTS {
-            low = rescaled(low, 0u);
-            high = rescaled(high, 4u);
-            for (var i = part; i * 4u < live; i += PARTS) {
-                let values = values16(tile, live, i, rows.kv_head, quad);
-                low = weighted16(low, 0u, i, values);
-                high = weighted16(high, 4u, i, values);
-            }
-        }
-        workgroupBarrier();
-    }
-    if id < ROWS * TEAMS && id % TEAMS == 0u {
-        sh_row[id / TEAMS] = row;
-    }
-    for (var other = PARTS - 1u; other > 0u; other--) {
-        if part == other {
-            keep16(low, 0u, quad, other == PARTS - 1u);
-            keep16(high, 4u, quad, other == PARTS - 1u);
-        }
-        workgroupBarrier();
-    }
-    if PARTS == 1u {
-        workgroupBarrier();
-    }
-    if part == 0u {
-        write16(rows, 0u, number, quad, low);
-        write16(rows, 4u, number, quad, high);
-    }
-    // The next block of rows takes this memory again.
-    workgroupBarrier();
+// Where the pairs of each row and stretch start: behind all sums.
+fn rows_at() -> u32 {
+    return p.tokens * p.heads * p.splits * QUADS;
 }
 
-// A lane's sums of four rows, from row `first` on. All that follows is written out for four rows: compilers do not unroll
-// loops that have been made safe, and keep what is indexed by a loop in memory.
-fn rescaled(sums: mat4x4<f32>, first: u32) -> mat4x4<f32> {
-    return mat4x4<f32>(
-        rescaled4(sums[0], first),
-        rescaled4(sums[1], first + 1u),
-        rescaled4(sums[2], first + 2u),
-        rescaled4(sums[3], first + 3u),
-    );
-}
-
-fn rescaled4(sums: vec4<f32>, r: u32) -> vec4<f32> {
-    if r >= ROWS {
-        return sums;
-    }
-    return sums * sh_rescale[r];
-}
-
-// One quad of four values. Keys behind the last one weigh nothing; they are read as the last one, which is finite.
-fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32> {
-    let keys = vec4(tile) + min(vec4(i * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
-    return mat4x4<f32>(
-        v4(cache_at(keys.x, kv_head) + quad * 4u),
-        v4(cache_at(keys.y, kv_head) + quad * 4u),
-        v4(cache_at(keys.z, kv_head) + quad * 4u),
-        v4(cache_at(keys.w, kv_head) + quad * 4u),
-    );
-}
-
-fn weighted16(sums: mat4x4<f32>, first: u32, i: u32, values: mat4x4<f32>) -> mat4x4<f32> {
-    return mat4x4<f32>(
-        weighted4(sums[0], first, i, values),
-        weighted4(sums[1], first + 1u, i, values),
-        weighted4(sums[2], first + 2u, i, values),
-        weighted4(sums[3], first + 3u, i, values),
-    );
-}
-
-fn weighted4(sums: vec4<f32>, r: u32, i: u32, values: mat4x4<f32>) -> vec4<f32> {
-    if r >= ROWS {
-        return sums;
-    }
-    let w = sh_weight[r * TEAMS + i];
-    var sum = sums;
-    sum += w.x * values[0];
-    sum += w.y * values[1];
-    sum += w.z * values[2];
-    sum += w.w * values[3];
-    return sum;
-}
-
-fn keep16(sums: mat4x4<f32>, first: u32, quad: u32, fresh: bool) {
-    keep4(sums[0], first, quad, fresh);
-    keep4(sums[1], first + 1u, quad, fresh);
-    keep4(sums[2], first + 2u, quad, fresh);
-    keep4(sums[3], first + 3u, quad, fresh);
-}
-
-fn keep4(sums: vec4<f32>, r: u32, quad: u32, fresh: bool) {
-    if r < ROWS {
-        sh_q[r * QUADS + quad] = sums + select(sh_q[r * QUADS + quad], vec4(0.0), fresh);
-    }
-}
-
-// Scores of a tile, hidden where a row does not see the key: four keys for a team of lanes, all rows at once.
-fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
-    let keys = vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
-    let read = vec4(tile) + min(keys, vec4(live - 1u));
-    let at_0 = cache_at(read.x, rows.kv_head);
-    let at_1 = cache_at(read.y, rows.kv_head);
-    let at_2 = cache_at(read.z, rows.kv_head);
-    let at_3 = cache_at(read.w, rows.kv_head);
-    var low = mat4x4<f32>();
-    var high = mat4x4<f32>();
-    // Two quads at a time, both on their way before either is needed.
-    for (var quad = lane.index; quad < QUADS; quad += 2u * LANES) {
-        let near = quad * 4u;
-        let far = min(quad + LANES, QUADS - 1u) * 4u;
-        let first = mat4x4<f32>(k4(at_0 + near), k4(at_1 + near), k4(at_2 + near), k4(at_3 + near));
-        let second = mat4x4<f32>(k4(at_0 + far), k4(at_1 + far), k4(at_2 + far), k4(at_3 + far));
-        low = dots16(low, 0u, quad, transpose(first));
-        high = dots16(high, 4u, quad, transpose(first));
-        if quad + LANES < QUADS {
-            low = dots16(low, 0u, quad + LANES, transpose(second));
-            high = dots16(high, 4u, quad + LANES, transpose(second));
-        }
-    }
-    low = team_sum16(low, lane);
-    if ROWS > 4u {
-        high = team_sum16(high, lane);
-    }
-    // Lane r keeps row r.
-    let low4 = select(select(low[0], low[1], lane.index == 1u), select(low[2], low[3], lane.index == 3u), lane.index >= 2u);
-    let high4 = select(select(high[0], high[1], lane.index == 5u), select(high[2], high[3], lane.index == 7u), lane.index >= 6u);
-    if lane.index < ROWS {
-        let position = vec4(run.position + token_of(rows.first + lane.index));
-        let places = vec4(tile) + keys;
-        let seen = (places <= position) & (position - places < vec4(p.window)) & (keys < vec4(live));
-        let scores = select(low4, high4, lane.index >= 4u);
-        sh_weight[lane.index * TEAMS + lane.team] = select(vec4(HIDDEN), scores, seen);
-    }
-}
-
-// Dot products of four rows with four keys, column by column of the keys: multiply-adds and nothing else.
-fn dots16(sums: mat4x4<f32>, first: u32, quad: u32, keys: mat4x4<f32>) -> mat4x4<f32> {
-    return mat4x4<f32>(
-        dots4(sums[0], first, quad, keys),
-        dots4(sums[1], first + 1u, quad, keys),
-        dots4(sums[2], first + 2u, quad, keys),
-        dots4(sums[3], first + 3u, quad, keys),
-    );
-}
-
-fn dots4(sums: vec4<f32>, r: u32, quad: u32, keys: mat4x4<f32>) -> vec4<f32> {
-    if r >= ROWS {
-        return sums;
-    }
-    let q = sh_q[r * QUADS + quad];
-    var sum = sums;
-    sum += q.x * keys[0];
-    sum += q.y * keys[1];
-    sum += q.z * keys[2];
-    sum += q.w * keys[3];
-    return sum;
-}
-
-// Scores become weights, four for a lane. Returns what earlier weights of the row are to be multiplied with, and its new largest
-// score.
-fn weigh(before: f32, id: u32) -> vec2<f32> {
-    let row = min(id / TEAMS, ROWS - 1u);
-    var most4 = vec4(before);
-    for (var i = 0u; i < TEAMS; i++) {
-        most4 = max(most4, sh_weight[row * TEAMS + i]);
-    }
-    let most = max(max(most4.x, most4.y), max(most4.z, most4.w));
-    let scores = sh_weight[min(id, ROWS * TEAMS - 1u)];
-    workgroupBarrier();
-    let rescale = exp(before - most);
-    if id < ROWS * TEAMS {
-        sh_weight[id] = select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(HIDDEN));
-        if id % TEAMS == 0u {
-            sh_rescale[row] = rescale;
-        }
-    }
-    return vec2(rescale, most);
-}
-
-// Sum of the weights of a row whose first quad of keys is at `first`.
-fn row_sum(first: u32) -> f32 {
-    var sum4 = vec4(0.0);
-    for (var i = 0u; i < TEAMS; i++) {
-        sum4 += sh_weight[first + i];
-    }
-    return dot(sum4, vec4(1.0));
-}
-
-fn write16(rows: Rows, first: u32, number: u32, quad: u32, sums: mat4x4<f32>) {
-    write(rows, first, number, quad, sums[0]);
-    write(rows, first + 1u, number, quad, sums[1]);
-    write(rows, first + 2u, number, quad, sums[2]);
-    write(rows, first + 3u, number, quad, sums[3]);
-}
-
-fn write(rows: Rows, r: u32, number: u32, quad: u32, part: vec4<f32>) {
-    if r >= ROWS || rows.first + r >= rows.end {
-        return;
-    }
-    var sum = part;
-    if PARTS > 1u {
-        sum += sh_q[r * QUADS + quad];
-    }
-    let place = row_place(rows, r);
+// One quad of a row: its sum over the keys of a stretch, and the row's largest score and sum of weights there.
+fn write_quad(row: u32, place: u32, number: u32, quad: u32, sum: vec4<f32>, about: vec2<f32>) {
     if p.splits == 1u {
-        let live = token_of(rows.first + r) < run.count;
-        o[place * QUADS + quad] = select(vec4(0.0), sum / sh_row[r].y, live);
+        let live = token_of(row) < run.count;
+        o[place * QUADS + quad] = select(vec4(0.0), sum / about.y, live);
         return;
     }
     let at = place * p.splits + number;
     o[at * QUADS + quad] = sum;
     if quad == 0u {
-        o[p.tokens * p.heads * p.splits * QUADS + at] = vec4(sh_row[r], 0.0, 0.0);
+        o[rows_at() + at] = vec4(about, 0.0, 0.0);
     }
 }

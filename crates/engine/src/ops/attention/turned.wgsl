@@ -37,11 +37,16 @@ fn angles(kind: u32, token: u32, i: u32) -> Pair {
     return Pair(vec4(low.xz, high.xz), vec4(low.yw, high.yw));
 }
 
-fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
+fn turned(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
     let a = x.a * scale * norm.a;
     let b = x.b * scale * norm.b;
-    sh_q[row * QUADS + i] = a * angle.a - b * angle.b;
-    sh_q[row * QUADS + i + QUADS / 2u] = a * angle.b + b * angle.a;
+    return Pair(a * angle.a - b * angle.b, a * angle.b + b * angle.a);
+}
+
+fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
+    let pair = turned(x, norm, angle, scale);
+    sh_q[row * QUADS + i] = pair.a;
+    sh_q[row * QUADS + i + QUADS / 2u] = pair.b;
 }
 
 // One head by a team of lanes, into a row of sh_q; into none behind the last. What a lane needs first is on its way before

@@ -11,7 +11,7 @@ pub(crate) use gpu::TileProduct;
 
 use crate::{
     cpu::{CpuCall, Meeting, products},
-    gpu::{Dispatch, GpuCall, Order},
+    gpu::{Dispatch, GpuCall, HeadParts, Order},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::product,
 };
@@ -50,6 +50,10 @@ impl Op for Linear {
 
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
         product::wanted_order(call, product::Low::None)
+    }
+
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+        product::takes_parts(call, product::Low::None, parts)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

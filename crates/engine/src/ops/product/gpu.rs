@@ -10,7 +10,7 @@ use super::{
     several,
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Order, Part, Place, Slabs},
+    gpu::{Dispatch, GpuCall, HeadParts, Kernel, Order, Part, Place, Slabs},
     ops::{
         linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, X_UNIT, quant},
@@ -61,13 +61,17 @@ pub(super) struct Params {
 
 /// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
-    launches(op, call, Orders { x: call.input_order(), y: call.result_order(y_of(op)) })
+    let parts = call.input_parts();
+    let x = if parts.is_some() { None } else { call.input_order() };
+    launches(op, call, Orders { x, parts, y: call.result_order(y_of(op)) })
 }
 
 /// How the input and the result of a product lie, where not row by row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Orders {
-    x: Option<Order>,
+    pub(super) x: Option<Order>,
+    /// The input is to be combined first.
+    pub(super) parts: Option<HeadParts>,
     y: Option<Order>,
 }
 
@@ -79,6 +83,14 @@ pub(super) fn y_of(op: &Product) -> usize {
 /// Whether a product is made by the kernels of this file.
 pub(super) fn made_here(op: &Product, call: &GpuCall<'_>) -> bool {
     launches(op, call, Orders::default()).is_some()
+}
+
+/// Whether a product with nothing before or behind it can combine what it takes.
+pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> bool {
+    let known = matches!(low, Low::None | Low::Beside | Low::BesideBoth);
+    let op = Product { begin: Begin::Plain, taken: Taken::All, end: End::Plain, low };
+    let orders = Orders { parts: Some(parts), ..Orders::default() };
+    known && call.input(0).shape.width().is_multiple_of(32) && launches(&op, call, orders).is_some()
 }
 
 /// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory.
@@ -182,7 +194,7 @@ fn launch(
         rows,
         row_units: slabs.row_units() * met.times,
         rows_each,
-        makes_x: op.begin != Begin::Plain,
+        makes_x: op.begin != Begin::Plain || orders.parts.is_some(),
         adds: branch.is_some(),
         bytes: parts::is_packed(slabs.dtype),
         pairs: parts::is_paired(slabs.dtype),
@@ -248,15 +260,15 @@ fn launch(
         Column::Pairs => part!("sums", "pairs"),
         _ => part!("sums", "units"),
     });
-    let dispatch = begun(op, &cut, wants.row_units, held(&cut, orders, dispatch));
+    let dispatch = begun(op, &cut, (wants.row_units, orders), held(&cut, orders, dispatch));
     let y = Place::Output(y_of(op));
-    let dispatch = bound(op, (slab, y), call, dispatch);
+    let dispatch = bound(op, (slab, y, orders), call, dispatch);
     let dispatch = match (branch, &op.begin) {
         (Some(branch), _) => branch.composed(dispatch, added.besides())?,
         (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
         (None, _) => dispatch,
     };
-    let dispatch = added.composed(dispatch, orders.x);
+    let dispatch = added.composed(dispatch, orders);
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then(|| vec![dispatch])
 }
 
@@ -309,12 +321,22 @@ pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
 }
 
 /// With the parts of its begin.
-pub(super) fn begun(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatch) -> Dispatch {
+pub(super) fn begun(
+    op: &Product,
+    cut: &Cut,
+    (row_units, orders): (usize, Orders),
+    dispatch: Dispatch,
+) -> Dispatch {
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
         Begin::Plain if cut.column == Column::Direct => {
             return dispatch.part(part!("begin", "direct"));
         }
+        Begin::Plain if let Some(parts) = orders.parts => dispatch
+            .part(part!("begin", "parts"))
+            .constant("SPLITS", parts.splits as u32)
+            .constant("HEAD_QUADS", parts.quads as u32)
+            .constant("ROWS_AT", parts.rows_at() as u32),
         Begin::Plain => dispatch.part(part!("begin", "staged")),
         Begin::Norm { .. } => dispatch.part(part!("begin", "normed")).part(next(true)),
         Begin::Added(add) => {
@@ -339,12 +361,12 @@ pub(super) fn begun(op: &Product, cut: &Cut, row_units: usize, dispatch: Dispatc
 /// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.
 pub(super) fn bound(
     op: &Product,
-    (slab, y): (usize, Place),
+    (slab, y, orders): (usize, Place, Orders),
     call: &GpuCall<'_>,
     dispatch: Dispatch,
 ) -> Dispatch {
-    let mut dispatch =
-        dispatch.read(Place::Slab(op.weight_input(), slab)).read(Place::Input(0)).write(y);
+    let x = orders.parts.map_or(Place::Input(0), HeadParts::place);
+    let mut dispatch = dispatch.read(Place::Slab(op.weight_input(), slab)).read(x).write(y);
     if let Some(Some(extra)) = extra(op) {
         dispatch = dispatch.read(Place::Input(extra));
     }

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{Begin, Product, Taken, thin::Thin};
+use super::{Begin, Product, Taken, gpu::Orders, thin::Thin};
 use crate::{
     gpu::{Dispatch, GpuCall, Order, Part, Place},
     graph::{Element, Graph, Value},
@@ -209,15 +209,18 @@ impl Added {
         }
     }
 
-    /// With its parts; x lies in this order, if not as it is.
-    pub(super) fn composed(&self, dispatch: Dispatch, order: Option<Order>) -> Dispatch {
+    /// With its parts; x lies so.
+    pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders) -> Dispatch {
         let dispatch = match self.low {
             Low::None => return dispatch.part(part!("low", "none")),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
             Low::Ahead => return self.composed_ahead(dispatch),
             Low::Beside | Low::BesideBoth => {
-                return self.composed_beside(Order::lay(order, dispatch));
+                return self.composed_beside(match orders.parts {
+                    Some(_) => dispatch.part(part!("beside_x", "parts")),
+                    None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
+                });
             }
         };
         let spot = match dispatch.bindings.len() {

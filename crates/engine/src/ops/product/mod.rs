@@ -25,13 +25,13 @@ mod taken;
 mod thin;
 
 pub use build::{Factors, Finish, Mixture, Start};
-pub(crate) use gpu::{vector, wanted_order};
+pub(crate) use gpu::{takes_parts, vector, wanted_order};
 pub use low::{Ahead, Low, OWN_BYTES};
 pub use taken::{Experts, Taken};
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Order},
+    gpu::{Dispatch, GpuCall, HeadParts, Order},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::{AddNorm, fused, linear_experts::Sizes},
 };
@@ -167,6 +167,12 @@ impl Op for Product {
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
         let beside = matches!(self.low, Low::Beside | Low::BesideBoth);
         beside.then(|| gpu::wanted_order(call, self.low)).flatten()
+    }
+
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+        let plain =
+            self.begin == Begin::Plain && self.taken == Taken::All && self.end == End::Plain;
+        plain && gpu::takes_parts(call, self.low, parts)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

@@ -1,7 +1,7 @@
 // A x is made beside W x, by workgroups of its own, and lies behind it in the result.
 //#use factor
 //#use stream
-//#use lay
+//#use beside_x
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 
 fn make_low(lane: Lane) {}
@@ -30,6 +30,6 @@ fn low_beside(row: u32, lane: Lane) {
 fn beside_at(row: u32, i: u32) -> f32 {
     let last = p.width / 4u - 1u;
     let quad = min(i, last);
-    let product = dot(low_quad(low_a[min(row, p.low_quads - 1u) * p.low_stride + quad]), x[y_place(quad * 4u) / 4u]);
+    let product = dot(low_quad(low_a[min(row, p.low_quads - 1u) * p.low_stride + quad]), beside_x(quad));
     return select(0.0, product, i <= last);
 }

@@ -1,0 +1,36 @@
+// x is what attention made of its heads, which it left in parts: sums over stretches of the keys and, behind all of those, the largest
+// score and the sum of weights of each.
+//#use columns
+//#use shared
+override SPLITS: u32 = 2u;
+override HEAD_QUADS: u32 = 64u;
+// Where what is known of stretches starts.
+override ROWS_AT: u32 = 0u;
+
+fn begin(first_turn: u32, lane: Lane) {
+    for (var i = number(lane); i < QUADS; i += WG) {
+        set_quad(i, combined(quad_column(i) / 4u));
+    }
+    make_low(lane);
+    hold(lane);
+}
+
+// Nothing here waits for anything but memory, and all of that can be asked for at once.
+fn combined(quad: u32) -> vec4<f32> {
+    let first = (token * (p.width / 4u / HEAD_QUADS) + quad / HEAD_QUADS) * SPLITS;
+    var most = x[ROWS_AT + first].x;
+    for (var s = 1u; s < SPLITS; s++) {
+        most = max(most, x[ROWS_AT + first + s].x);
+    }
+    var total = 0.0;
+    var sum = vec4(0.0);
+    for (var s = 0u; s < SPLITS; s++) {
+        let about = x[ROWS_AT + first + s];
+        let part = x[(first + s) * HEAD_QUADS + quad % HEAD_QUADS];
+        // A stretch without a key has left no sum.
+        let factor = select(0.0, exp(about.x - most), about.y > 0.0);
+        total += factor * about.y;
+        sum += select(vec4(0.0), factor * part, about.y > 0.0);
+    }
+    return sum / total;
+}
