@@ -27,6 +27,13 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let variants = variants();
     let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
     assert!(has("subgroup") && has("workgroup"));
+    // x in both forms, brought to workgroup memory in both ways.
+    for form in ["form/digits", "form/floats"] {
+        for hold in ["hold/exchanged", "hold/memory"] {
+            let both = |label: &str| label.contains(form) && label.contains(hold);
+            assert!(variants.iter().any(|variant| both(&variant.label)), "{form} with {hold}");
+        }
+    }
     // Every size of a tile of matrix units, for one weight and for experts' weights.
     let each: &[&str] = &["128x128", "128x128_thin", "64x64", "64x32", "64x16"];
     for (kernel, cuts) in [

@@ -58,6 +58,11 @@ impl Column {
     pub(super) fn piece_units(self) -> usize {
         if self == Self::Pairs { 2 } else { 1 }
     }
+
+    /// Groups of four numbers in a piece.
+    pub(super) fn piece_groups(self) -> usize {
+        self.piece_units() * 8
+    }
 }
 
 /// What a product asks of its cut.

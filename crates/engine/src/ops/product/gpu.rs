@@ -10,7 +10,7 @@ use super::{
     several,
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, HeadParts, Kernel, Order, Part, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts, Kernel, Order, Part, Place, Slabs},
     ops::{
         linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, X_UNIT, quant},
@@ -260,7 +260,8 @@ fn launch(
         Column::Pairs => part!("sums", "pairs"),
         _ => part!("sums", "units"),
     });
-    let dispatch = begun(op, &cut, (wants.row_units, orders), held(&cut, orders, dispatch));
+    let held = held(&cut, orders, dispatch);
+    let dispatch = begun(op, (&cut, call.facts), (wants.row_units, orders), held);
     let y = Place::Output(y_of(op));
     let dispatch = bound(op, (slab, y, orders), call, dispatch);
     let dispatch = match (branch, &op.begin) {
@@ -323,7 +324,7 @@ pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
 /// With the parts of its begin.
 pub(super) fn begun(
     op: &Product,
-    cut: &Cut,
+    (cut, facts): (&Cut, &DeviceFacts),
     (row_units, orders): (usize, Orders),
     dispatch: Dispatch,
 ) -> Dispatch {
@@ -348,14 +349,26 @@ pub(super) fn begun(
         }
     };
     let dispatch = dispatch.part(&SHARED).part(match cut.column {
-        Column::Packed | Column::Pairs => part!("hold", "digits"),
-        Column::Floats | Column::Direct => part!("hold", "floats"),
+        Column::Packed | Column::Pairs => part!("form", "digits"),
+        Column::Floats | Column::Direct => part!("form", "floats"),
     });
     dispatch
+        .part(holding(op, cut, facts))
         .part(&WORDS)
         .constant("PIECES", (row_units / cut.column.piece_units()) as u32)
         .constant("QUADS", row_units as u32 * 8)
-        .constant("GROUPS", (cut.column.piece_units() * 8) as u32)
+        .constant("GROUPS", cut.column.piece_groups() as u32)
+}
+
+/// How x is held: by exchange where subgroups have whole pieces, unless a workgroup's own factor meets x in memory first.
+fn holding(op: &Product, cut: &Cut, facts: &DeviceFacts) -> &'static Part {
+    let groups = cut.column.piece_groups();
+    let whole = facts.subgroups.is_some_and(|(least, _)| least as usize >= groups)
+        && cut.lanes.is_multiple_of(groups);
+    match whole && op.low != Low::Own {
+        true => part!("hold", "exchanged"),
+        false => part!("hold", "memory"),
+    }
 }
 
 /// With its bindings: weight, x or h, y; what the begin or the end reads besides; then what tells experts, or makes the residual stream.

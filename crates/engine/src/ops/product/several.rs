@@ -79,7 +79,7 @@ pub(super) fn launches(
         .part(if packed { part!("keep", "digits") } else { part!("keep", "floats") })
         .params(&params)
         .grid(tokens, 1, 1);
-    let keep = begun(op, one, (wants.row_units, orders), keep);
+    let keep = begun(op, (one, call.facts), (wants.row_units, orders), keep);
     let keep = bound(op, (slab, x, orders), call, keep);
     let keep = match &op.begin {
         Begin::Added(_) => keep.part(part!("branch", "plain")),

@@ -18,10 +18,7 @@ var<workgroup> sh_parts: array<f32, WG>;
 var<workgroup> sh_parts4: array<vec4<f32>, WG>;
 
 fn team_sum(value: f32, lane: Lane) -> f32 {
-    var sum = value;
-    for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        sum = sum + subgroupShuffleXor(sum, step);
-    }
+    var sum = part_sum(value);
     if SPLIT > 1u {
         if lane.in_part == 0u {
             sh_parts[lane.part] = sum;
@@ -57,22 +54,40 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
-// Over the whole workgroup.
+// Over the whole workgroup; once, as nobody waits until all have read what it leaves in memory.
 fn group_sum(value: f32, lane: Lane) -> f32 {
+    let part = part_sum(value);
+    if lane.in_part == 0u {
+        sh_parts[lane.part] = part;
+    }
+    workgroupBarrier();
+    var sum = sh_parts[0];
+    for (var i = 1u; i < WG / LANES; i++) {
+        sum = sum + sh_parts[i];
+    }
+    return sum;
+}
+
+// The same, once more, through memory that group_sum leaves alone; a barrier must come before the next team_sum4, which uses it too.
+fn group_sum_again(value: f32, lane: Lane) -> f32 {
+    let part = part_sum(value);
+    if lane.in_part == 0u {
+        sh_parts4[lane.part].x = part;
+    }
+    workgroupBarrier();
+    var sum = sh_parts4[0].x;
+    for (var i = 1u; i < WG / LANES; i++) {
+        sum = sum + sh_parts4[i].x;
+    }
+    return sum;
+}
+
+// Over LANES.
+fn part_sum(value: f32) -> f32 {
     var sum = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
         sum = sum + subgroupShuffleXor(sum, step);
     }
-    if lane.in_part == 0u {
-        sh_parts[lane.part] = sum;
-    }
-    workgroupBarrier();
-    sum = sh_parts[0];
-    for (var i = 1u; i < WG / LANES; i++) {
-        sum = sum + sh_parts[i];
-    }
-    // The next call writes this memory again.
-    workgroupBarrier();
     return sum;
 }
 

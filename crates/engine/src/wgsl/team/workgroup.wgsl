@@ -74,6 +74,11 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+// The same behind a call of it.
+fn group_sum_again(value: f32, lane: Lane) -> f32 {
+    return group_sum(value, lane);
+}
+
 // Sixteen sums at once.
 fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
     let first = team_sum4(value[0], lane);

@@ -34,7 +34,7 @@ fn asked(i: u32) -> Asked {
 // The same with what an adapter adds to the branch.
 fn asked_late(i: u32) -> Asked {
     var all = asked(i);
-    if BRANCH_LOW {
+    if BRANCH_LOW && i < QUADS {
         all.branch += branch_more(row_quad(quad_column(i)));
     }
     return all;
@@ -55,37 +55,35 @@ fn begin(first_turn: u32, lane: Lane) {
     var first = asked(one);
     var second = asked(two);
     if BRANCH_LOW {
-        let more = branch_more_two(row_quad(quad_column(min(one, QUADS - 1u))), row_quad(quad_column(min(two, QUADS - 1u))));
+        let more = branch_more_two(row_quad(quad_column(inside(one))), row_quad(quad_column(inside(two))));
         first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
         second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
     }
     let ahead = ahead_of(one);
     let scale = select(1.0, s[0], p.scaled != 0u);
     var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
-    for (var i = two + WG; i < QUADS; i += WG) {
-        let branch = asked_late(i).branch;
+    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
+        let branch = asked_late(turn + one).branch;
         squares += dot(branch, branch);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
     let sum = made(one, first, rho, scale, first_turn == 0u);
     let other = made(two, second, rho, scale, first_turn == 0u);
     squares = dot(sum, sum) + dot(other, other);
-    for (var i = two + WG; i < QUADS; i += WG) {
-        let more = made(i, asked_late(i), rho, scale, first_turn == 0u);
-        set_quad(i, more);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
+        let more = made(turn + one, asked_late(turn + one), rho, scale, first_turn == 0u);
+        set_quad(turn + one, more);
         squares += dot(more, more);
     }
     let norm = next_scale(squares, lane);
-    if one < QUADS {
-        set_quad(one, sum * norm * first.next);
+    hold_quad(one, sum * norm * first.next);
+    if WG < QUADS {
+        hold_quad(two, other * norm * second.next);
     }
-    if two < QUADS {
-        set_quad(two, other * norm * second.next);
-    }
-    for (var i = two + WG; i < QUADS; i += WG) {
-        set_quad(i, get_quad(i) * norm * next_weight(quad_column(i)));
+    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
+        hold_quad(turn + one, get_quad(turn + one) * norm * next_weight(quad_column(inside(turn + one))));
     }
     set_ahead(one, ahead, norm * scale, rho);
     make_low(lane);
-    hold(lane);
+    hold_all(lane);
 }

@@ -8,11 +8,12 @@ override HEAD_QUADS: u32 = 64u;
 override ROWS_AT: u32 = 0u;
 
 fn begin(first_turn: u32, lane: Lane) {
-    for (var i = number(lane); i < QUADS; i += WG) {
-        set_quad(i, combined(quad_column(i) / 4u));
+    for (var turn = 0u; turn < QUADS; turn += WG) {
+        let i = turn + number(lane);
+        hold_quad(i, combined(quad_column(inside(i)) / 4u));
     }
     make_low(lane);
-    hold(lane);
+    hold_all(lane);
 }
 
 // Nothing here waits for anything but memory, and all of that can be asked for at once.

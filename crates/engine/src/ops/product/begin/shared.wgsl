@@ -1,6 +1,7 @@
-// x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words. First as floats, then
-// as the products want it.
+// x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words: as the products want
+// it, when all is held. Whoever makes x gives each quad to hold_quad.
 //#use hold
+//#use words
 override PIECES: u32 = 48u;
 // Groups of four in a piece.
 override GROUPS: u32 = 8u;
@@ -20,11 +21,22 @@ fn place(i: u32) -> u32 {
     return i % GROUPS * PIECES + i / GROUPS;
 }
 
+// For the lanes that have none: some other quad.
+fn inside(i: u32) -> u32 {
+    return min(i, QUADS - 1u);
+}
+
+// As floats, where x is not held yet; behind the last quad there is nothing.
 fn set_quad(i: u32, quad: vec4<f32>) {
-    sh_x[place(i)] = bitcast<vec4<u32>>(quad);
+    if i < QUADS {
+        sh_x[place(i)] = bitcast<vec4<u32>>(quad);
+    }
 }
 
 fn get_quad(i: u32) -> vec4<f32> {
+    if i >= QUADS {
+        return vec4(0.0);
+    }
     return bitcast<vec4<f32>>(sh_x[place(i)]);
 }
 

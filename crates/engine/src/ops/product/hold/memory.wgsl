@@ -1,0 +1,42 @@
+// Quads are written as floats, which others may read before all are held; then a lane looks at each piece, and where products want
+// another form, one at each quad.
+//#use form
+
+fn hold_quad(i: u32, quad: vec4<f32>) {
+    set_quad(i, quad);
+}
+
+// Behind the last quad.
+fn hold_all(lane: Lane) {
+    workgroupBarrier();
+    for (var piece = number(lane); piece < PIECES; piece += WG) {
+        let x = held_floats(piece, 0u);
+        var pair_sums = column_of(x).sums;
+        var largest = 0.0;
+        if SCALED {
+            largest = largest_of(x);
+        }
+        if GROUPS > 8u {
+            let other = held_floats(piece, 8u);
+            pair_sums += column_of(other).sums;
+            if SCALED {
+                largest = max(largest, largest_of(other));
+            }
+        }
+        sh_pieces[piece] = known_of(pair_sums, largest);
+    }
+    workgroupBarrier();
+    if SCALED {
+        for (var i = number(lane); i < QUADS; i += WG) {
+            sh_x[place(i)] = formed(get_quad(i), sh_pieces[i / GROUPS]);
+        }
+        workgroupBarrier();
+    }
+}
+
+fn largest_of(x: array<vec4<f32>, 8>) -> f32 {
+    let a = max(max(abs(x[0]), abs(x[1])), max(abs(x[2]), abs(x[3])));
+    let b = max(max(abs(x[4]), abs(x[5])), max(abs(x[6]), abs(x[7])));
+    let four = max(a, b);
+    return max(max(four.x, four.y), max(four.z, four.w));
+}
