@@ -74,6 +74,11 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
     }
 }
 
+/// Whether the part of a format can read words first and take them apart later.
+pub(crate) fn is_read_in_words(dtype: DType) -> bool {
+    dtype == DType::Q4_K
+}
+
 /// Whether weights of a format can be read as packed bytes.
 pub(crate) fn is_packed(dtype: DType) -> bool {
     matches!(

@@ -260,6 +260,12 @@ fn launch(
         Column::Pairs => part!("sums", "pairs"),
         _ => part!("sums", "units"),
     });
+    // Where x is made first, weights can be on their way meanwhile; with x in digits that makes kernels longer than it saves.
+    let early = wants.makes_x && cut.column == Column::Floats && op.taken == Taken::All;
+    let dispatch = dispatch.part(match early && parts::is_read_in_words(slabs.dtype) {
+        true => part!("fetch", "ahead"),
+        false => part!("fetch", "now"),
+    });
     let held = held(&cut, orders, dispatch);
     let dispatch = begun(op, (&cut, call.facts), (wants.row_units, orders), held);
     let y = Place::Output(y_of(op));

@@ -9,6 +9,7 @@
 //#use begin
 //#use held
 //#use sums
+//#use fetch
 //#use finish
 //#use low
 
@@ -34,24 +35,34 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         low_beside(first_turn - p.groups, lane);
         return;
     }
+    ask_first(first_turn, lane);
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
     for (var turn = first_turn; turn < p.turns; turn += p.groups) {
-        let first = (turn * (WG / lanes) + lane.team) * results();
-        // Rows behind the end are read as the last one and not written.
-        let rows = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
-        let starts = vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
+        let rows = rows_of(turn, lane);
+        let starts = starts_of(rows);
         var sums = low_sums(rows, lane);
         for (var piece = lane.index; piece < p.pieces; piece += lanes) {
-            sums += sums_of(starts, piece);
+            sums += sums_of(starts, turn, piece, lane);
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {
-            finish(first + i, i, made);
+            finish(first_of(turn, lane) + i, i, made);
         }
     }
 }
 
-fn sums_of(starts: vec4<u32>, piece: u32) -> vec4<f32> {
-    return sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
+// The first result of a team.
+fn first_of(turn: u32, lane: Lane) -> u32 {
+    return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
+}
+
+// The rows it is made of. Those behind the end are read as the last one and not written.
+fn rows_of(turn: u32, lane: Lane) -> vec4<u32> {
+    let first = first_of(turn, lane);
+    return min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+}
+
+fn starts_of(rows: vec4<u32>) -> vec4<u32> {
+    return vec4(row_start(rows.x), row_start(rows.y), row_start(rows.z), row_start(rows.w));
 }
