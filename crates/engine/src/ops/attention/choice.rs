@@ -127,16 +127,16 @@ pub(super) struct Cut {
     pub(super) staged: usize,
     /// Lanes of a workgroup.
     pub(super) group: usize,
-    /// Whether a workgroup takes one row by itself: its teams need not meet until the last key.
+    /// Whether a workgroup takes one row by itself, or two: its teams need not meet until the last key.
     pub(super) alone: bool,
 }
 
 impl Cut {
     /// Lanes of a workgroup that takes rows together.
     const GROUP: usize = 256;
-    /// Keys up to which each row is taken by itself, however many share a kv head: beyond, reading keys once counts.
+    /// Keys up to which each row is taken by itself, however many share a kv head: beyond, it pays to read keys for two.
     const ALONE_KEYS: usize = 1024;
-    /// Stretches of rows that are taken so, the run's own tokens not counted: what reads them next combines them.
+    /// Stretches of so few keys, the run's own tokens not counted: what reads them next combines them.
     const ALONE_SPLITS: usize = 7;
     /// Lanes of their workgroups, where they fit.
     const ALONE_GROUP: usize = 512;
@@ -185,12 +185,11 @@ impl Cut {
         Self { splits: tiles.min(busy), ..cut }
     }
 
-    /// Each row of one token by itself, if lanes can keep whole pairs of quads and there are not too many keys.
+    /// Each row of one token by itself, or two of them, if lanes can keep whole pairs of quads.
     fn alone(self, sizes: &Sizes, facts: &DeviceFacts) -> Option<Self> {
         let pairs = sizes.width / 8 / self.lanes;
         let whole = sizes.width == pairs * 8 * self.lanes && matches!(pairs, 1 | 2);
-        if sizes.tokens > 1 || sizes.keys > Self::ALONE_KEYS || !whole || facts.subgroups.is_none()
-        {
+        if sizes.tokens > 1 || !whole || facts.subgroups.is_none() {
             return None;
         }
         let bytes = |group: usize| group / self.lanes * sizes.width * 4;
@@ -205,7 +204,21 @@ impl Cut {
             return None;
         }
         let tiles = sizes.keys.div_ceil(cut.tile());
-        Some(Self { splits: tiles.div_ceil(tiles.div_ceil(Self::ALONE_SPLITS)), ..cut })
+        if sizes.keys <= Self::ALONE_KEYS {
+            return Some(Self {
+                splits: tiles.div_ceil(tiles.div_ceil(Self::ALONE_SPLITS)),
+                ..cut
+            });
+        }
+        let rows = sizes.rows().min(2);
+        let groups = sizes.rows().div_ceil(rows) * sizes.kv_heads;
+        let busy = (Self::BUSY / groups).max(Self::LEAST_SPLITS);
+        Some(Self { rows, splits: tiles.min(busy), ..cut })
+    }
+
+    /// Whether what reads the rows may combine the stretches.
+    pub(super) fn is_handed(&self) -> bool {
+        self.alone && self.rows == 1 && (2..=Self::ALONE_SPLITS).contains(&self.splits)
     }
 
     /// Teams of lanes; each scores four keys.

@@ -217,7 +217,7 @@ impl Op for AttentionQkv {
             splits: cut.splits + usize::from(apart),
             tokens: q.shape.rows(),
         };
-        (cut.alone && cut.splits > 1).then_some(parts)
+        cut.is_handed().then_some(parts)
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {

@@ -85,6 +85,13 @@ fn settings() -> Vec<Setting> {
         setting(t, heads, 64, slots, window, position, count)
     };
     let mut settings = vec![few(1, (8, 1), 700, None, 699, 1)];
+    // So many keys that two rows are taken at a time, and one of an odd number twice.
+    settings.extend([
+        few(1, (8, 1), 1500, None, 1400, 1),
+        few(1, (8, 2), 1500, None, 3, 1),
+        few(1, (9, 1), 1500, None, 1499, 1),
+        setting(1, (4, 2), 128, 1500, Some(1300), 5000, 1),
+    ]);
     // Nothing before the run, a little, and a full cache; for all kinds of products.
     for position in [0, 1, 65, 290] {
         for t in [1, 2, 4] {

@@ -1,5 +1,5 @@
-// One row by itself: a team of lanes keeps the query in registers, takes four keys at a time and sums their values, weighed relative to
-// the largest score it has seen. Teams meet once, behind the last key.
+// One row by itself, or two: a team of lanes keeps the queries in registers, takes four keys at a time and sums their values, weighed
+// relative to the largest score it has seen. Teams meet once, behind the last key.
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
 // A lane's quads: the first pair, and the second where there is one.
@@ -29,6 +29,14 @@ fn query(token: u32, head: u32, lane: Lane) -> Quads {
     return Quads(one.a, one.b, two.a, two.b);
 }
 
+// Four keys or values, as far as a lane has them: columns are keys.
+struct Four {
+    a: mat4x4<f32>,
+    b: mat4x4<f32>,
+    c: mat4x4<f32>,
+    d: mat4x4<f32>,
+}
+
 fn keys16(at: vec4<u32>) -> mat4x4<f32> {
     return mat4x4<f32>(k4(at.x), k4(at.y), k4(at.z), k4(at.w));
 }
@@ -37,46 +45,113 @@ fn values16(at: vec4<u32>) -> mat4x4<f32> {
     return mat4x4<f32>(v4(at.x), v4(at.y), v4(at.z), v4(at.w));
 }
 
+fn four_keys(at: vec4<u32>) -> Four {
+    var keys: Four;
+    keys.a = keys16(at);
+    keys.b = keys16(at + vec4(PARTNER * 4u));
+    if PAIRS > 1u {
+        keys.c = keys16(at + vec4(LANES * 4u));
+        keys.d = keys16(at + vec4((LANES + PARTNER) * 4u));
+    }
+    return keys;
+}
+
+fn four_values(at: vec4<u32>) -> Four {
+    var values: Four;
+    values.a = values16(at);
+    values.b = values16(at + vec4(PARTNER * 4u));
+    if PAIRS > 1u {
+        values.c = values16(at + vec4(LANES * 4u));
+        values.d = values16(at + vec4((LANES + PARTNER) * 4u));
+    }
+    return values;
+}
+
+// What a team has found for a row so far.
+struct Found {
+    most: f32,
+    total: f32,
+    sums: Quads,
+}
+
+// Scores of four keys, and how they change what was found before.
+struct Scored {
+    most: f32,
+    rescale: f32,
+    weights: vec4<f32>,
+}
+
+fn scored(q: Quads, keys: Four, seen: vec4<bool>, before: f32, lane: Lane) -> Scored {
+    var dots = q.a * keys.a + q.b * keys.b;
+    if PAIRS > 1u {
+        dots += q.c * keys.c + q.d * keys.d;
+    }
+    let scores = select(vec4(HIDDEN), team_sum4(dots, lane), seen);
+    let most = max(before, max(max(scores.x, scores.y), max(scores.z, scores.w)));
+    return Scored(most, exp(before - most), select(vec4(0.0), exp(scores - vec4(most)), seen));
+}
+
+fn grown(found: Found, by: Scored, values: Four) -> Found {
+    var sums = found.sums;
+    sums.a = sums.a * by.rescale + values.a * by.weights;
+    sums.b = sums.b * by.rescale + values.b * by.weights;
+    if PAIRS > 1u {
+        sums.c = sums.c * by.rescale + values.c * by.weights;
+        sums.d = sums.d * by.rescale + values.d * by.weights;
+    }
+    return Found(by.most, found.total * by.rescale + dot(by.weights, vec4(1.0)), sums);
+}
+
 fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
     let place = row_place(rows, 0u);
+    let other_place = row_place(rows, ROWS - 1u);
     let q = query(place / p.heads, place % p.heads, lane);
-    var most = HIDDEN;
-    var total = 0.0;
-    var sums = Quads();
+    var other_q: Quads;
+    if ROWS > 1u {
+        other_q = query(other_place / p.heads, other_place % p.heads, lane);
+    }
+    var found = Found(HIDDEN, 0.0, Quads());
+    var other = Found(HIDDEN, 0.0, Quads());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
         // Keys behind the last one weigh nothing; they are read as the last one, which is finite.
-        let keys = min(places, vec4(here.end - 1u));
-        let near = vec4(cache_at(keys.x, rows.kv_head), cache_at(keys.y, rows.kv_head), cache_at(keys.z, rows.kv_head), cache_at(keys.w, rows.kv_head))
-            + vec4(lane.index * 4u);
-        let far = near + vec4(LANES * 4u);
-        var dots = q.a * keys16(near) + q.b * keys16(near + vec4(PARTNER * 4u));
-        if PAIRS > 1u {
-            dots += q.c * keys16(far) + q.d * keys16(far + vec4(PARTNER * 4u));
-        }
+        let read = min(places, vec4(here.end - 1u));
+        let at = vec4(lane.index * 4u) + vec4(
+            cache_at(read.x, rows.kv_head),
+            cache_at(read.y, rows.kv_head),
+            cache_at(read.z, rows.kv_head),
+            cache_at(read.w, rows.kv_head),
+        );
         let seen = places < vec4(here.end);
-        let scores = select(vec4(HIDDEN), team_sum4(dots, lane), seen);
-        let larger = max(most, max(max(scores.x, scores.y), max(scores.z, scores.w)));
-        let weights = select(vec4(0.0), exp(scores - vec4(larger)), seen);
-        let rescale = exp(most - larger);
-        most = larger;
-        total = total * rescale + dot(weights, vec4(1.0));
-        sums.a = sums.a * rescale + values16(near) * weights;
-        sums.b = sums.b * rescale + values16(near + vec4(PARTNER * 4u)) * weights;
-        if PAIRS > 1u {
-            sums.c = sums.c * rescale + values16(far) * weights;
-            sums.d = sums.d * rescale + values16(far + vec4(PARTNER * 4u)) * weights;
+        let keys = four_keys(at);
+        let one = scored(q, keys, seen, found.most, lane);
+        var two: Scored;
+        if ROWS > 1u {
+            two = scored(other_q, keys, seen, other.most, lane);
+        }
+        let values = four_values(at);
+        found = grown(found, one, values);
+        if ROWS > 1u {
+            other = grown(other, two, values);
         }
     }
+    meet(found, rows.first, place, number, lane);
+    if ROWS > 1u {
+        meet(other, min(rows.first + 1u, rows.end - 1u), other_place, number, lane);
+    }
+}
+
+// What all teams have found for a row.
+fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
     let first = lane.team * QUADS + lane.index;
-    sh_q[first] = sums.a;
-    sh_q[first + PARTNER] = sums.b;
+    sh_q[first] = found.sums.a;
+    sh_q[first + PARTNER] = found.sums.b;
     if PAIRS > 1u {
-        sh_q[first + LANES] = sums.c;
-        sh_q[first + LANES + PARTNER] = sums.d;
+        sh_q[first + LANES] = found.sums.c;
+        sh_q[first + LANES + PARTNER] = found.sums.d;
     }
     if lane.index == 0u {
-        sh_team[lane.team] = vec2(most, total);
+        sh_team[lane.team] = vec2(found.most, found.total);
     }
     workgroupBarrier();
     let quad = lane.team * LANES + lane.index;
@@ -88,13 +163,13 @@ fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
         about.y = 0.0;
         var sum = vec4(0.0);
         for (var team = 0u; team < TEAMS; team++) {
-            let found = sh_team[team];
-            let factor = exp(found.x - about.x);
-            about.y += factor * found.y;
+            let of_team = sh_team[team];
+            let factor = exp(of_team.x - about.x);
+            about.y += factor * of_team.y;
             sum += factor * sh_q[team * QUADS + quad];
         }
-        write_quad(rows.first, place, number, quad, sum, about);
+        write_quad(row, place, number, quad, sum, about);
     }
-    // The next block of rows takes this memory again.
+    // The next row takes this memory again.
     workgroupBarrier();
 }
