@@ -29,7 +29,7 @@ pub(crate) struct OpsArgs {
     /// Only this GPU, counted from 0
     #[arg(long, value_name = "N")]
     device: Option<usize>,
-    /// Only this role: all, "no f16" or floor; a GPU can play lesser ones
+    /// Only this role: all, "no matrix units", "no f16" or floor; a GPU can play lesser ones
     #[arg(long, value_name = "NAME")]
     play: Option<String>,
     /// Print JSON
@@ -65,6 +65,16 @@ pub(crate) fn ops(command: &OpsCommand) -> Result<()> {
     })
 }
 
+/// A GPU in the role of this name.
+pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
+    let mut roles = plays(gpu);
+    let Some(at) = roles.iter().position(|(name, _)| *name == wanted) else {
+        let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
+        bail!("{} cannot play `{wanted}`; it plays: {}", gpu.name(), known.join(", "));
+    };
+    Ok(roles.swap_remove(at))
+}
+
 impl OpsArgs {
     /// The GPUs that were asked for.
     async fn gpus(&self) -> Result<Vec<Gpu>> {
@@ -83,15 +93,10 @@ impl OpsArgs {
 
     /// A GPU in the roles that were asked for.
     fn roles(&self, gpu: &Gpu) -> Result<Vec<(&'static str, Gpu)>> {
-        let mut roles = plays(gpu);
-        if let Some(wanted) = &self.play {
-            let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
-            if !known.contains(&wanted.as_str()) {
-                bail!("{} cannot play `{wanted}`; it plays: {}", gpu.name(), known.join(", "));
-            }
-            roles.retain(|(name, _)| name == wanted);
+        match &self.play {
+            Some(wanted) => Ok(vec![role(gpu, wanted)?]),
+            None => Ok(plays(gpu)),
         }
-        Ok(roles)
     }
 
     /// The cases that were asked for.

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Result, bail};
 use clap::Args as Group;
 use pollster::block_on;
-use rullama_engine::{gpu::profile::Table, graph::Cost};
+use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_models::gemma4::{audio::AudioConfig, vision::VisionConfig};
 use rullama_runtime::{
@@ -26,6 +26,7 @@ use serde_json::{Value, json};
 
 use crate::{
     load::{DeviceArg, open_device},
+    ops::role,
     output::{bytes, print, print_json, table},
 };
 use synthetic::Size;
@@ -62,6 +63,9 @@ pub(crate) struct TowersArgs {
     /// Where to compute
     #[arg(long, value_enum, default_value_t)]
     device: DeviceArg,
+    /// As a lesser GPU, which this one plays: "no matrix units", "no f16" or floor
+    #[arg(long, value_name = "NAME")]
+    play: Option<String>,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -90,7 +94,11 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
         None => Rc::new(MemorySource::new("made up", synthetic::file(args.size)?)),
     };
     let gguf = Rc::new(block_on(Gguf::open(source))?);
-    let device = open_device(args.device, false)?;
+    let device = match (open_device(args.device, false)?, &args.play) {
+        (Device::Gpu(gpu), Some(wanted)) => Device::Gpu(role(&gpu, wanted)?.1),
+        (Device::Cpu, Some(_)) => bail!("only a GPU can play a lesser one; see --device"),
+        (device, None) => device,
+    };
     let mut measured = Vec::new();
     let mut gpu_bytes = 0;
     if let Some(config) = VisionConfig::of_file(&gguf)?
@@ -108,6 +116,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     if args.json {
         return print_json(&json!({
             "adapter": device.name(),
+            "play": args.play,
             "gpu_bytes": gpu_bytes,
             "tests": measured.iter().map(Measured::json).collect::<Vec<_>>(),
         }));

@@ -52,8 +52,8 @@ fn launches_of_a_picture() {
     for (name, clamps, facts, each, around) in [
         ("matrix units, products that take the same", &alike, &units, 10, 9),
         ("matrix units", &different, &units, 16, 9),
-        ("products that take the same", &alike, &plain, 12, 7),
-        ("others", &different, &plain, 18, 7),
+        ("products that take the same", &alike, &plain, 10, 7),
+        ("others", &different, &plain, 16, 7),
     ] {
         let list = tower(&PICTURES, &catalog, clamps, Grid { columns: 57, rows: 42 }).graph;
         assert_eq!(launches(&list, facts), each * PICTURES.layers + around, "{name}");

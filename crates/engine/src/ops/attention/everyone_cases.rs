@@ -22,6 +22,13 @@ pub(crate) fn cases() -> Vec<Case> {
         (67, 4, 2, 128, 66),
         (65, 2, 2, 256, 65),
         (70, 1, 1, 512, 67),
+        // Blocks of rows and tiles of keys of the kernel without matrix units: whole ones, one token more, blocks without live tokens.
+        (128, 2, 2, 64, 128),
+        (129, 2, 1, 64, 129),
+        (97, 4, 2, 64, 96),
+        (200, 2, 2, 64, 33),
+        (64, 1, 1, 64, 1),
+        (130, 4, 2, 72, 65),
     ] {
         cases.push(everyone([t, heads, width], kv_heads, count));
     }
@@ -30,8 +37,10 @@ pub(crate) fn cases() -> Vec<Case> {
     let values = [[2.0; 8], [4.0; 8]].concat();
     let even = everyone([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
     cases.push(even.given("v", Data::F32(values)).gives(&[3.0; 16]));
-    cases.push(growing());
+    cases.push(growing(64));
+    cases.push(growing(72));
     cases.push(everyone([2520, 12, 64], 12, 2520).bench());
+    cases.push(everyone([2520, 16, 72], 16, 2520).bench());
     for (t, heads, width, count) in
         [(3, 2, 16, 3), (70, 3, 64, 70), (131, 2, 64, 97), (33, 2, 72, 33)]
     {
@@ -58,14 +67,14 @@ fn plane([t, heads, width]: [usize; 3], count: u32) -> Case {
 }
 
 /// Scores that outgrow those before, tile after tile.
-fn growing() -> Case {
-    let (t, width) = (200, 64);
+fn growing(width: usize) -> Case {
+    let t = 200;
     let keys = (0..t).flat_map(|key| vec![key as f32 / t as f32; width]).collect();
     let case = everyone([t, 1, width], 1, t as u32);
     let case = case.given("q", Data::F32(vec![0.5; t * width])).given("k", Data::F32(keys));
-    // Scores are up to 32, and so are the arguments of exponentials.
+    // Scores are up to half the width, and so are the arguments of exponentials.
     let tolerance = Tolerance { steps: 128.0, ..Tolerance::EXPONENTIAL.terms(width + t) };
-    case.tolerance(tolerance.scores(32.0))
+    case.tolerance(tolerance.scores(width as f32 / 2.0))
 }
 
 fn everyone([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case {

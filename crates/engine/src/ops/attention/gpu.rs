@@ -3,10 +3,11 @@
 use bytemuck::NoUninit;
 
 use super::{
-    Attention, BLOCKS_INPUT,
-    blocks::{self, Heads},
+    Attention, BLOCKS_INPUT, blocks,
     choice::{Choice, Form, Sizes, stage},
+    heads::Heads,
     params::{KEYS, Params, over_cache, over_halves, sizes},
+    plain_rows::PlainRows,
     split::{Lie, Source, split},
 };
 use crate::{
@@ -79,6 +80,9 @@ pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
     if let Some(units) = blocks::units(sizes.width, call.facts) {
         return blocks::everyone(&sizes, &Heads::ready(call), units);
+    }
+    if let Some(rows) = PlainRows::new(sizes.width, call.facts) {
+        return vec![rows.everyone(&sizes)];
     }
     let form = Form::new(sizes.width, call.facts);
     vec![many(&sizes, (params, Element::F32), form).part(&EVERYONE)]

@@ -1,13 +1,13 @@
-// Heads of 64 as halves, in blocks of 16 tokens by 16 numbers, each of 512 bytes: what matrix units load at once lies together. Those of
-// values are turned: 16 numbers by 16 tokens. Tokens that are not live give zeros.     one workgroup per head and 16 tokens
-enable f16;
+// Heads of 64 as attention of everyone over everyone takes them: queries, then keys, then values. Tokens that are not live give zeros.
+// One workgroup per head and 16 tokens.
 //#use made
+//#use kept
 
 struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Blocks of tokens, of which some may lie behind the last one.
+    // Blocks of 16 tokens, of which some may lie behind the last one.
     blocks: u32,
     eps: f32,
     // Where heads lie in their rows, and how long those are, in quads.
@@ -23,8 +23,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read> k: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> v: array<vec4<f32>>;
-// Queries, then keys, then values.
-@group(0) @binding(5) var<storage, read_write> x: array<vec4<f16>>;
 
 const QUADS: u32 = 16u;
 const QUERIES: u32 = 0u;
@@ -48,21 +46,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let live = group.x * 16u + lane / QUADS < min(run.count, p.tokens);
     let head = select(vec4(0.0), made(numbers, token, lane, kind), live);
-    let start = (group.y * p.blocks + group.x) * 256u;
-    if kind != VALUES {
-        x[start + quad / 4u * 64u + lane / QUADS * 4u + quad % 4u] = halves(head);
-        return;
-    }
-    sh_numbers[lane] = head;
-    workgroupBarrier();
-    // The lane's number of the head, of four tokens.
-    let number = lane / 4u;
-    let at = lane % 4u * 4u * QUADS + number / 4u;
-    let i = number % 4u;
-    let turned = vec4(sh_numbers[at][i], sh_numbers[at + QUADS][i], sh_numbers[at + 2u * QUADS][i], sh_numbers[at + 3u * QUADS][i]);
-    x[start + lane] = halves(turned);
-}
-
-fn halves(numbers: vec4<f32>) -> vec4<f16> {
-    return vec4<f16>(clamp(numbers, vec4(-65504.0), vec4(65504.0)));
+    keep(head, (group.y * p.blocks + group.x) * 256u, lane, kind);
 }

@@ -1,9 +1,6 @@
 //! What a block of a picture's tower does with its heads: their norms, their rotation in a plane, and attention of everyone over everyone.
 
-use super::{
-    blocks::{self, Heads},
-    choice::Sizes,
-};
+use super::{blocks, choice::Sizes, heads::Heads, plain_rows::PlainRows};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -63,14 +60,18 @@ impl Op for AttentionPlane {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let width = call.input(3).shape.len();
-        let Some(units) = blocks::units(width, call.facts) else {
-            return fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs));
-        };
         let tokens = call.input(0).shape.rows();
         let [heads, kv_heads] = [0, 1].map(|i| self.columns[i].heads(call.input(i), width));
         let sizes = Sizes { tokens, heads, kv_heads, width, keys: tokens };
-        let inputs = [0, 1, 2].map(|i| call.input(i));
-        blocks::everyone(&sizes, &Heads::normed(&self.columns, inputs, self.eps), units)
+        let heads = Heads::normed(&self.columns, [0, 1, 2].map(|i| call.input(i)), self.eps);
+        if let Some(units) = blocks::units(width, call.facts) {
+            return blocks::everyone(&sizes, &heads, units);
+        }
+        let rows = PlainRows::new(width, call.facts);
+        match rows.and_then(|rows| rows.behind(&heads, &sizes)) {
+            Some(launches) => launches.into(),
+            None => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
+        }
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {

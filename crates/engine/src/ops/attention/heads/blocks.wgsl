@@ -1,0 +1,24 @@
+// As halves, in blocks of 16 tokens by 16 numbers, each of 512 bytes: what matrix units load at once lies together. Those of values are
+// turned: 16 numbers by 16 tokens.
+enable f16;
+@group(0) @binding(5) var<storage, read_write> x: array<vec4<f16>>;
+
+fn keep(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
+    let quad = lane % QUADS;
+    if kind != VALUES {
+        x[start + quad / 4u * 64u + lane / QUADS * 4u + quad % 4u] = halves(head);
+        return;
+    }
+    sh_numbers[lane] = head;
+    workgroupBarrier();
+    // The lane's number of the head, of four tokens.
+    let number = lane / 4u;
+    let at = lane % 4u * 4u * QUADS + number / 4u;
+    let i = number % 4u;
+    let turned = vec4(sh_numbers[at][i], sh_numbers[at + QUADS][i], sh_numbers[at + 2u * QUADS][i], sh_numbers[at + 3u * QUADS][i]);
+    x[start + lane] = halves(turned);
+}
+
+fn halves(numbers: vec4<f32>) -> vec4<f16> {
+    return vec4<f16>(clamp(numbers, vec4(-65504.0), vec4(65504.0)));
+}

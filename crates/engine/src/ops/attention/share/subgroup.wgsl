@@ -1,0 +1,23 @@
+// Eight neighbouring lanes share rows: what they find goes from lane to lane. Subgroups have eight lanes or more.
+fn most_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
+    var most = max(mine, subgroupShuffleXor(mine, 4u));
+    most = max(most, subgroupShuffleXor(most, 2u));
+    return max(most, subgroupShuffleXor(most, 1u));
+}
+
+fn sum_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
+    var sum = mine + subgroupShuffleXor(mine, 4u);
+    sum += subgroupShuffleXor(sum, 2u);
+    return sum + subgroupShuffleXor(sum, 1u);
+}
+
+@compute @workgroup_size(64)
+fn main(
+    @builtin(workgroup_id) group: vec3<u32>,
+    @builtin(subgroup_invocation_id) in_subgroup: u32,
+    @builtin(subgroup_id) subgroup: u32,
+    @builtin(subgroup_size) size: u32,
+) {
+    // Numbered by subgroup: how invocations are dealt out to subgroups is the device's choice. The remainder tells compilers how many lanes there are.
+    kernel(group, (subgroup * size + in_subgroup) % 64u);
+}
