@@ -157,6 +157,29 @@ pub(crate) fn tile_plain() -> &'static Part {
     part!("tile", "plain")
 }
 
+/// The same for weights that are kept as numbers; it needs a size and how weights lie.
+pub(crate) fn tile_blocks() -> &'static Part {
+    part!("tile", "blocks")
+}
+
+/// Such a tile of 64 rows by as many columns.
+///
+/// # Panics
+/// If there is no such tile.
+pub(crate) fn cut_blocks(columns: usize) -> &'static Part {
+    match columns {
+        64 => part!("cut", "blocks_64x64"),
+        32 => part!("cut", "blocks_64x32"),
+        16 => part!("cut", "blocks_64x16"),
+        other => panic!("no tile of blocks has {other} columns"),
+    }
+}
+
+/// Rows of a weight are its rows.
+pub(crate) fn lie_blocks() -> &'static Part {
+    part!("lie", "blocks")
+}
+
 /// Tiles of products by matrix units; they need one of the sizes below.
 pub(crate) fn tile_matrix() -> &'static Part {
     part!("tile", "matrix")

@@ -13,9 +13,6 @@ static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!(
 /// Bytes of `A` that a workgroup reads for itself, at most: beyond, a launch of its own costs less. Hundreds of workgroups read it: with
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
 pub const OWN_BYTES: usize = 24 << 10;
-/// The same where rows are so few that some dozens of workgroups read it.
-const OWN_BYTES_OF_FEW: usize = 96 << 10;
-const FEW_ROWS: usize = 512;
 
 /// Buffers of a launch behind residual and norms.
 const ADDED_BINDINGS: usize = 8;
@@ -154,7 +151,7 @@ impl Added {
                 more[0] = call.input(1).shape.width() - add.ahead;
                 add.next && add.ahead == 2 * rank && call.input(0).shape.rows() == 1
             }
-            (Low::Own, _) => own_fits(call, (op.weight_input(), first), b.dtype),
+            (Low::Own, _) => own_fits(call, first, b.dtype),
             (low, _) => low == Low::Given,
         };
         let (low, dtype, quads) = (op.low, b.dtype, rank / 4);
@@ -286,12 +283,10 @@ pub(super) fn factor(dtype: DType) -> &'static Part {
 }
 
 /// Whether workgroups can make `z` for themselves.
-fn own_fits(call: &GpuCall<'_>, (weight, first): (usize, usize), dtype: DType) -> bool {
+fn own_fits(call: &GpuCall<'_>, first: usize, dtype: DType) -> bool {
     let a = call.slabs(first);
     let width = call.input(first).shape.width();
     let bytes = call.input(first).shape.len() * dtype.block_bytes();
     let same = call.input(first).element == Element::Weight(dtype);
-    let few = call.input(weight).shape.rows() <= FEW_ROWS;
-    let most = if few { OWN_BYTES_OF_FEW } else { OWN_BYTES };
-    same && a.rows.len() == 1 && width.is_multiple_of(32) && bytes <= most
+    same && a.rows.len() == 1 && width.is_multiple_of(32) && bytes <= OWN_BYTES
 }

@@ -35,7 +35,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         low_beside(first_turn - p.groups, lane);
         return;
     }
-    ask_first(first_turn, lane);
+    var asked_for = ask_first(first_turn, lane);
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
     for (var turn = first_turn; turn < p.turns; turn += p.groups) {
@@ -43,7 +43,9 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         let starts = starts_of(rows);
         var sums = low_sums(rows, lane);
         for (var piece = lane.index; piece < p.pieces; piece += lanes) {
-            sums += sums_of(starts, turn, piece, lane);
+            let here = asked_for;
+            asked_for = ask_next(starts, turn, piece, lane);
+            sums += sums_of(here, starts, piece);
         }
         let made = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {

@@ -33,7 +33,7 @@ impl Tile {
         weights: (DType, usize),
     ) -> Dispatch {
         match self {
-            Self::Plain { columns } => plain(kernel, width, columns),
+            Self::Plain { columns } => plain(kernel, width, (weights.0, columns)),
             Self::Matrix(cut, units) => {
                 in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::along())
             }
@@ -120,12 +120,20 @@ impl Tile {
     }
 }
 
-fn plain(kernel: &'static Kernel, width: usize, columns: usize) -> Dispatch {
-    Dispatch::new(kernel)
-        .part(parts::tile_plain())
-        .part(parts::columns(width))
-        .constant("COLUMNS", columns as u32)
-        .constant("WG", columns as u32 * 4)
+/// By plain arithmetic. Weights that are kept as numbers are brought by groups of four, for blocks of up to 8 by 8 results a lane; of others
+/// a lane takes whole units apart.
+fn plain(kernel: &'static Kernel, width: usize, (dtype, columns): (DType, usize)) -> Dispatch {
+    let dispatch = Dispatch::new(kernel).part(parts::columns(width));
+    match dtype {
+        DType::F32 | DType::F16 | DType::BF16 => dispatch
+            .part(parts::tile_blocks())
+            .part(parts::cut_blocks(columns))
+            .part(parts::lie_blocks()),
+        _ => dispatch
+            .part(parts::tile_plain())
+            .constant("COLUMNS", columns as u32)
+            .constant("WG", columns as u32 * 4),
+    }
 }
 
 /// By matrix units, without what says how weights lie and are brought.

@@ -15,6 +15,18 @@ fn uppers(words: vec2<u32>) -> vec4<f32> {
     return bitcast<vec4<f32>>(vec4(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
 }
 
+// A group of four as it is kept, and as numbers.
+alias Kept = vec2<u32>;
+
+fn kept_at(unit: u32, group: u32) -> Kept {
+    let two = w[p.plane0 / 4u + unit * 4u + group / 2u];
+    return select(two.xy, two.zw, group % 2u == 1u);
+}
+
+fn numbers(kept: Kept) -> vec4<f32> {
+    return uppers(kept);
+}
+
 fn unit_column(unit: u32, group: u32) -> u32 {
     return unit * 32u + group * 4u;
 }

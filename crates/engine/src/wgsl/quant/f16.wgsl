@@ -15,6 +15,18 @@ fn halves(words: vec2<u32>) -> vec4<f32> {
     return vec4(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 
+// A group of four as it is kept, and as numbers.
+alias Kept = vec2<u32>;
+
+fn kept_at(unit: u32, group: u32) -> Kept {
+    let two = w[p.plane0 / 4u + unit * 4u + group / 2u];
+    return select(two.xy, two.zw, group % 2u == 1u);
+}
+
+fn numbers(kept: Kept) -> vec4<f32> {
+    return halves(kept);
+}
+
 fn unit_column(unit: u32, group: u32) -> u32 {
     return unit * 32u + group * 4u;
 }

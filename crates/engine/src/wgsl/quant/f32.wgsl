@@ -8,6 +8,17 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
+// A group of four as it is kept, and as numbers.
+alias Kept = vec4<u32>;
+
+fn kept_at(unit: u32, group: u32) -> Kept {
+    return w[p.plane0 / 4u + unit * 8u + group];
+}
+
+fn numbers(kept: Kept) -> vec4<f32> {
+    return bitcast<vec4<f32>>(kept);
+}
+
 fn unit_column(unit: u32, group: u32) -> u32 {
     return unit * 32u + group * 4u;
 }

@@ -1,0 +1,74 @@
+// Rows of the weight are rows of a plain tile: a slice is a unit of each. A lane brings the same groups of four rows and turns them. The
+// kernel says where a row begins: row_units_at(tile, row).
+//#use columns
+
+// A quarter of a unit: groups i and i + 4, as the format keeps them.
+struct Quarter {
+    first: Kept,
+    second: Kept,
+}
+
+fn quarter_at(unit: u32, i: u32) -> Quarter {
+    return Quarter(kept_at(unit, i), kept_at(unit, i + 4u));
+}
+
+// Its first or second group.
+fn group_of(q: Quarter, half: u32) -> vec4<f32> {
+    if half == 0u {
+        return numbers(q.first);
+    }
+    return numbers(q.second);
+}
+
+// A quarter of the unit of each row of a quad.
+struct Brought {
+    w0: Quarter,
+    w1: Quarter,
+    w2: Quarter,
+    w3: Quarter,
+}
+
+// Those of a tile, from the first to before the second.
+fn slices(tile: Tile) -> vec2<u32> {
+    return vec2(0u, p.row_units);
+}
+
+// Row i of a quad. Quads of neighbouring lanes are neighbours in each row, so that lanes store neighbouring results.
+fn row_of(quad: u32, i: u32) -> u32 {
+    return quad / ROW_LANES * ROW_LANES * 4u + i * ROW_LANES + quad % ROW_LANES;
+}
+
+fn weights_start(tile: Tile, lane: u32) -> vec4<u32> {
+    let quad = lane_quad(lane);
+    return vec4(
+        row_units_at(tile, row_of(quad, 0u)), row_units_at(tile, row_of(quad, 1u)),
+        row_units_at(tile, row_of(quad, 2u)), row_units_at(tile, row_of(quad, 3u)),
+    );
+}
+
+fn bring(start: vec4<u32>, slice: u32, lane: u32) -> Brought {
+    let part = lane_part(lane);
+    return Brought(
+        quarter_at(start.x + slice, part), quarter_at(start.y + slice, part),
+        quarter_at(start.z + slice, part), quarter_at(start.w + slice, part),
+    );
+}
+
+fn put_weights(weights: Brought, half: u32, lane: u32) {
+    let q = lane_quad(lane) / ROW_LANES;
+    let l = lane_quad(lane) % ROW_LANES;
+    let part = lane_part(lane);
+    let r0 = group_of(weights.w0, half);
+    let r1 = group_of(weights.w1, half);
+    let r2 = group_of(weights.w2, half);
+    let r3 = group_of(weights.w3, half);
+    sh_w[q][part * 4u][l] = vec4(r0.x, r1.x, r2.x, r3.x);
+    sh_w[q][part * 4u + 1u][l] = vec4(r0.y, r1.y, r2.y, r3.y);
+    sh_w[q][part * 4u + 2u][l] = vec4(r0.z, r1.z, r2.z, r3.z);
+    sh_w[q][part * 4u + 3u][l] = vec4(r0.w, r1.w, r2.w, r3.w);
+}
+
+// What a column holds against a group of a unit.
+fn column4(column: u32, slice: u32, group: u32) -> vec4<f32> {
+    return x4(column, unit_column(slice, group));
+}
