@@ -31,18 +31,6 @@ const BLOCKS: [(DType, usize, usize, usize); 21] = [
     (DType::Q4_K, 8, 33, 512),
 ];
 
-/// Formats that no other product of many columns has.
-const TILES: [DType; 8] = [
-    DType::Q5_1,
-    DType::Q2_K,
-    DType::Q3_K,
-    DType::Q5_K,
-    DType::IQ4_NL,
-    DType::IQ4_XS,
-    DType::MXFP4,
-    DType::NVFP4,
-];
-
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, rows, width) in [(1, 1, 1), (1, 3, 17), (3, 17, 257), (8, 5, 64), (1, 257, 512)] {
@@ -80,11 +68,6 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q5_0, 129, 16_390, 32),
     ] {
         cases.push(product(dtype, t, rows, width));
-    }
-    // The formats above that tiles have not met yet.
-    for dtype in TILES {
-        let bits = random_bits(dtype, [66, 512]);
-        cases.push(product(dtype, 10, 66, 512).given("w", bits));
     }
     cases.push(product(DType::F32, 3, 5, 7).gradient());
     cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
