@@ -190,16 +190,16 @@ fn large() -> DeviceFacts {
 
 #[test]
 fn launches_per_layer() {
-    // At most so many on a large device, and on the floor.
+    // At most so many on a large device, where global layers have one more, to combine what is found in a long cache; and on the floor.
     for (variant, most, floor_most) in
-        [(E2B, 8, 14), (E4B, 8, 14), (B12, 7, 13), (B31, 7, 13), (B26, 11, 22)]
+        [(E2B, 7, 14), (E4B, 7, 14), (B12, 5, 13), (B31, 5, 13), (B26, 10, 22)]
     {
         let list = variant.step();
         let all = launches(&list, &large());
         // Around the layers: embedding, per-layer inputs, last norm, head, softcap, choice of the token.
         let around = if variant.per_layer > 0 { 9 } else { 6 };
         assert!(
-            all <= most * variant.layers + around,
+            all <= most * variant.layers + variant.layers / variant.every + around,
             "{}: {all} launches for {} layers",
             variant.name,
             variant.layers
