@@ -27,16 +27,18 @@ struct Request {
     subgroups: Option<(u32, u32)>,
     /// Whether kernels may use halves, if the device has them.
     f16: bool,
+    /// Whether products of packed bytes are single instructions.
+    packed_dot: bool,
 }
 
 #[wasm_bindgen]
 impl Device {
     /// Opens a device. The page says what wgpu does not ask browsers for:
-    /// `{ lowPower, name, software, subgroups: [min, max] | null, f16 }`. It also begins to compile kernels on the same device when
-    /// `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a promise.
+    /// `{ lowPower, name, software, subgroups: [min, max] | null, f16, packedDot }`. It also begins to compile kernels on the same
+    /// device when `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a promise.
     pub async fn open(request: String, compile: Function) -> Result<Self, JsValue> {
-        let Request { low_power, name, software, subgroups, f16 } = parse(&request)?;
-        let wishes = OpenOptions { low_power, subgroups, name: Some(name), software };
+        let Request { low_power, name, software, subgroups, f16, packed_dot } = parse(&request)?;
+        let wishes = OpenOptions { low_power, subgroups, packed_dot, name: Some(name), software };
         let gpu = Gpu::open_with(wishes).await.map_err(Failure::from)?;
         gpu.compile_ahead(Ahead::new(move |source| {
             let begun = compile.call1(&JsValue::NULL, &kernel(source).into());

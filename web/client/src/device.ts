@@ -40,6 +40,15 @@ function subgroupsOf(adapter: GPUAdapter): { min: number; max: number } | undefi
   return usable && min > 0 ? { min, max } : undefined;
 }
 
+/**
+ * Whether products of packed bytes are single instructions. Browsers have the function everywhere, as far as they are new enough; the
+ * instruction is reached through Vulkan and Direct3D, while Metal has none, and no browser tells which of them it uses.
+ */
+function hasPackedDot(): boolean {
+  const known = navigator.gpu.wgslLanguageFeatures.has("packed_4x8_integer_dot_product");
+  return known && !/Mac OS|iPhone|iPad/.test(navigator.userAgent);
+}
+
 function nameOf({ info }: GPUAdapter): string {
   const words = [info.vendor, info.architecture || info.device].filter((word) => word !== "");
   return info.description || words.join(" ") || "a GPU without a name";
@@ -97,6 +106,7 @@ async function openNow(
     software: isSoftware(adapter),
     subgroups: subgroups ? [subgroups.min, subgroups.max] : null,
     f16: options.features?.f16 !== false,
+    packedDot: hasPackedDot(),
   });
   const watched = watchRequests(subgroups ? ["subgroups"] : []);
   try {

@@ -43,13 +43,15 @@ pub struct Gpu {
 }
 
 /// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
-/// adapters, and wgpu does not ask them for subgroups.
+/// adapters nor what they run on, and wgpu does not ask them for subgroups.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Rather the adapter that takes less power.
     pub low_power: bool,
     /// Smallest and largest width of the subgroups that the device will have.
     pub subgroups: Option<(u32, u32)>,
+    /// Products of packed bytes are single instructions on it.
+    pub packed_dot: bool,
     /// What to call it.
     pub name: Option<String>,
     /// It is a program on the CPU.
@@ -93,8 +95,10 @@ impl Gpu {
             .map_err(|source| EngineError::NoAdapter { source })?;
         let gpu = Self::from_adapter(&adapter).await?;
         let subgroups = wishes.subgroups.or(gpu.facts.subgroups);
+        let packed_dot = gpu.facts.packed_dot || wishes.packed_dot;
         let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
-        Ok(Self { name, software, facts: DeviceFacts { subgroups, ..gpu.facts }, ..gpu })
+        let facts = DeviceFacts { subgroups, packed_dot, ..gpu.facts };
+        Ok(Self { name, software, facts, ..gpu })
     }
 
     async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
