@@ -49,7 +49,7 @@ impl Op for Linear {
     }
 
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
-        product::wanted_order(call, product::Low::None)
+        product::wanted_order(call, product::Taken::All, product::Low::None)
     }
 
     fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {

@@ -93,14 +93,17 @@ pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> boo
     known && call.input(0).shape.width().is_multiple_of(32) && launches(&op, call, orders).is_some()
 }
 
-/// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory.
-pub(crate) fn wanted_order(call: &GpuCall<'_>, low: Low) -> Option<Order> {
-    let (begin, taken, end) = (Begin::Plain, Taken::All, End::Plain);
+/// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory. What a token's
+/// experts take lies as one long row.
+pub(crate) fn wanted_order(call: &GpuCall<'_>, taken: Taken, low: Low) -> Option<Order> {
+    let op = Product { begin: Begin::Plain, taken, end: End::Plain, low };
     let slabs = call.slabs(1);
+    let met = Met::new(&op, call)?;
+    let row_units = slabs.row_units() * met.times;
     let direct = |slab: usize| {
         let wants = Wants {
-            rows: slabs.rows[slab].len(),
-            row_units: slabs.row_units(),
+            rows: met.rows.unwrap_or(slabs.rows[slab].len()),
+            row_units,
             rows_each: 1,
             makes_x: false,
             adds: false,
@@ -111,8 +114,8 @@ pub(crate) fn wanted_order(call: &GpuCall<'_>, low: Low) -> Option<Order> {
     };
     let direct = call.input(0).shape.width().is_multiple_of(32)
         && (0..slabs.rows.len()).all(direct)
-        && made_here(&Product { begin, taken, end, low }, call);
-    direct.then(|| Order::new(slabs.dtype, slabs.row_units())).flatten()
+        && made_here(&op, call);
+    direct.then(|| Order::new(slabs.dtype, row_units)).flatten()
 }
 
 fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Dispatch>> {

@@ -159,14 +159,18 @@ impl Op for Product {
     }
 
     fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
-        let gated = self.end == End::Geglu && self.taken == Taken::All;
+        let summed = matches!(self.taken, Taken::Experts(experts) if experts.summed);
+        let gated = self.end == End::Geglu && !summed;
         let low = matches!(self.low, Low::None | Low::Ahead);
         gated && low && i == gpu::y_of(self) && gpu::made_here(self, call)
     }
 
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
         let beside = matches!(self.low, Low::Beside | Low::BesideBoth);
-        beside.then(|| gpu::wanted_order(call, self.low)).flatten()
+        let summed = matches!(self.taken, Taken::Experts(experts) if experts.summed);
+        let plain = self.begin == Begin::Plain && self.end == End::Plain;
+        let asks = plain && (beside || summed);
+        asks.then(|| gpu::wanted_order(call, self.taken, self.low)).flatten()
     }
 
     fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {

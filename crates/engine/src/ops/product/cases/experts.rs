@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{super::Mixture, EPS};
+use super::{super::Mixture, EPS, tolerance};
 use crate::{
     cpu::Data,
     graph::{Graph, Type, Value},
@@ -28,6 +28,15 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         cases.extend([gated(dtype, shape), plain(dtype, shape), summed(dtype, shape)]);
     }
+    for (dtype, shape) in [
+        (DType::F32, Shape(1, 1, 1, 64, 32)),
+        (DType::Q5_0, Shape(1, 3, 5, 192, 96)),
+        (DType::Q8_0, Shape(1, 8, 11, 1408, 64)),
+        (DType::Q4_K, Shape(1, 2, 3, 1024, 64)),
+        (DType::Q4_0, Shape(2, 2, 5, 128, 64)),
+    ] {
+        cases.push(there_and_back(dtype, shape));
+    }
     let small = Shape(1, 2, 3, 4, 32);
     cases.extend([gated(DType::F32, small), summed(DType::F32, small)].map(Case::gradient));
     // A layer of Gemma 4 26B-A4B.
@@ -41,26 +50,36 @@ pub(super) fn cases() -> Vec<Case> {
 /// The experts of layers one after the other.
 fn chain() -> Case {
     const LINKS: usize = 4;
-    let (up, down) = (Shape(1, 8, 128, 1408, 2816), Shape(1, 8, 128, 2816, 704));
-    let build = move |g: &mut Graph| {
-        let mut h = g.input("h", Type::f32([1, up.4]));
-        let shares = g.input("shares", Type::f32([1, up.1]));
-        let ids = g.input("ids", Type::u32([1, up.1]));
-        let each = Mixture { routes: Routes { ids, groups: None }, shares: None };
-        for i in 0..LINKS {
-            let norm = g.weight(format!("norm{i}"), Type::weight(DType::F32, [up.4]));
-            let start = Start::Norm { h, weight: norm, eps: EPS };
-            let gate_up = Type::weight(DType::Q4_K, [up.2, up.3, up.4]);
-            let gate_up = g.weight(format!("up{i}"), gate_up);
-            let both = g.product_of_experts(&start, gate_up, &each, &Finish::Geglu).1;
-            let back = Type::weight(DType::Q5_0, [down.2, down.3, down.4]);
-            let back = g.weight(format!("down{i}"), back);
-            let sum = Mixture { shares: Some(shares), ..each };
-            h = g.product_of_experts(&Start::Rows(both), back, &sum, &Finish::Plain).1;
-        }
-        vec![h]
-    };
+    let up = Shape(1, 8, 128, 1408, 2816);
+    let build = move |g: &mut Graph| vec![feed_forward(g, LINKS, [DType::Q4_K, DType::Q5_0], up)];
     case("and back, in a chain", DType::Q4_K, up, build).chain(LINKS)
+}
+
+/// One of them: what gates let through lies in the order of the weights that take it next, as one long row.
+fn there_and_back(back: DType, up: Shape) -> Case {
+    let build = move |g: &mut Graph| vec![feed_forward(g, 1, [DType::Q8_0, back], up)];
+    let Shape(_, k, _, rows, width) = up;
+    case("and back", back, up, build).tolerance(tolerance(width * k * rows / 2))
+}
+
+/// Behind a norm, gates of experts, and back, summed, so many times.
+fn feed_forward(g: &mut Graph, links: usize, [gates, back]: [DType; 2], up: Shape) -> Value {
+    let Shape(t, k, experts, rows, width) = up;
+    let mut h = g.input("h", Type::f32([t, width]));
+    let shares = g.input("shares", Type::f32([t, k]));
+    let ids = g.input("ids", Type::u32([t, k]));
+    let each = Mixture { routes: Routes { ids, groups: None }, shares: None };
+    for i in 0..links {
+        let norm = g.weight(format!("norm{i}"), Type::weight(DType::F32, [width]));
+        let start = Start::Norm { h, weight: norm, eps: EPS };
+        let gate_up = g.weight(format!("up{i}"), Type::weight(gates, [experts, rows, width]));
+        let both = g.product_of_experts(&start, gate_up, &each, &Finish::Geglu).1;
+        let down = Type::weight(back, [experts, width, rows / 2]);
+        let down = g.weight(format!("down{i}"), down);
+        let sum = Mixture { shares: Some(shares), ..each };
+        h = g.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1;
+    }
+    h
 }
 
 fn gated(dtype: DType, shape: Shape) -> Case {

@@ -7,7 +7,7 @@ fn held_at(unit: u32) -> Held {
 }
 
 fn x_group(group: u32, unit: u32) -> vec4<f32> {
-    return x[(token * 8u + group) * p.row_pieces + unit];
+    return x[(token * 8u + group) * p.pieces + unit];
 }
 
 fn column_at(unit: u32) -> Column {
