@@ -275,7 +275,7 @@ fn launch(
         (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
         (None, _) => dispatch,
     };
-    let dispatch = added.composed(dispatch, orders);
+    let dispatch = added.composed(dispatch, orders, cut.lanes);
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then(|| vec![dispatch])
 }
 

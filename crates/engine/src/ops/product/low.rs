@@ -14,6 +14,9 @@ static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!(
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
 pub const OWN_BYTES: usize = 24 << 10;
 
+/// Quads that a lane of a workgroup beside a product asks for at once, at most.
+const MOST_EACH: usize = 8;
+
 /// Buffers of a launch behind residual and norms.
 const ADDED_BINDINGS: usize = 8;
 
@@ -120,6 +123,8 @@ pub(super) struct Added {
     low: Low,
     dtype: DType,
     rank: usize,
+    /// Columns of x, where it is met beside.
+    width: usize,
     /// Quads of the inner size, and of a row of `B` in memory.
     pub(super) quads: usize,
     pub(super) stride: usize,
@@ -136,7 +141,8 @@ impl Added {
         if op.low == Low::None {
             let (dtype, rank) = (DType::F32, 0);
             let more = [0, 0];
-            return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first, more });
+            let (width, quads, stride) = (0, 0, 0);
+            return Some(Self { low: Low::None, dtype, rank, width, quads, stride, first, more });
         }
         if matches!(op.low, Low::Beside | Low::BesideBoth) {
             return Self::beside(op, call, first);
@@ -154,8 +160,8 @@ impl Added {
             (Low::Own, _) => own_fits(call, first, b.dtype),
             (low, _) => low == Low::Given,
         };
-        let (low, dtype, quads) = (op.low, b.dtype, rank / 4);
-        (fits && made).then_some(Self { low, dtype, rank, quads, stride, first, more })
+        let (low, dtype, width, quads) = (op.low, b.dtype, 0, rank / 4);
+        (fits && made).then_some(Self { low, dtype, rank, width, quads, stride, first, more })
     }
 
     fn beside(op: &Product, call: &GpuCall<'_>, first: usize) -> Option<Self> {
@@ -174,7 +180,8 @@ impl Added {
             }
             more = [call.input(first + 2).shape.rows(), p.row_blocks / 4];
         }
-        fits.then_some(Self { low, dtype, rank, quads: rank, stride, first, more })
+        let (width, quads) = (x.width(), rank);
+        fits.then_some(Self { low, dtype, rank, width, quads, stride, first, more })
     }
 
     /// How numbers of a factor are stored, where a branch in front may have factors besides.
@@ -209,18 +216,19 @@ impl Added {
         }
     }
 
-    /// With its parts; x lies so.
-    pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders) -> Dispatch {
+    /// With its parts; x lies so, and workgroups have so many lanes.
+    pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders, lanes: usize) -> Dispatch {
         let dispatch = match self.low {
             Low::None => return dispatch.part(part!("low", "none")),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
             Low::Ahead => return self.composed_ahead(dispatch),
             Low::Beside | Low::BesideBoth => {
-                return self.composed_beside(match orders.parts {
+                let dispatch = match orders.parts {
                     Some(_) => dispatch.part(part!("beside_x", "parts")),
                     None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
-                });
+                };
+                return self.composed_beside(dispatch, lanes);
             }
         };
         let spot = match dispatch.bindings.len() {
@@ -239,9 +247,13 @@ impl Added {
         dispatch.part(&ROWS).part(factor(self.dtype)).part(spot).read(first).read(last)
     }
 
-    fn composed_beside(&self, dispatch: Dispatch) -> Dispatch {
+    fn composed_beside(&self, dispatch: Dispatch, lanes: usize) -> Dispatch {
         assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
-        let dispatch = dispatch.part(part!("low", "beside")).part(factor(self.dtype));
+        let each = |quads: usize| quads.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
+        let dispatch = dispatch
+            .part(part!("low", "beside"))
+            .part(factor(self.dtype))
+            .constant("BESIDE_EACH", each(self.width / 4));
         let dispatch = dispatch.read(Place::Slab(self.first, 0));
         if self.low == Low::Beside {
             return dispatch.part(part!("stream", "none"));
@@ -251,6 +263,7 @@ impl Added {
             .part(part!("stream", "given"))
             .constant("STREAM_ROWS", rows)
             .constant("STREAM_QUADS", quads)
+            .constant("STREAM_EACH", each(self.more[1]))
             .read(Place::Input(self.first + 1))
             .read(Place::Slab(self.first + 2, 0))
     }
