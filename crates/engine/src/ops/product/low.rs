@@ -219,7 +219,7 @@ impl Added {
     /// With its parts; x lies so, and workgroups have so many lanes.
     pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders, lanes: usize) -> Dispatch {
         let dispatch = match self.low {
-            Low::None => return dispatch.part(part!("low", "none")),
+            Low::None => return none(dispatch),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
             Low::Ahead => return self.composed_ahead(dispatch),
@@ -252,6 +252,7 @@ impl Added {
         let each = |quads: usize| quads.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
         let dispatch = dispatch
             .part(part!("low", "beside"))
+            .part(part!("low_asked", "nothing"))
             .part(factor(self.dtype))
             .constant("BESIDE_EACH", each(self.width / 4));
         let dispatch = dispatch.read(Place::Slab(self.first, 0));
@@ -285,6 +286,11 @@ impl Added {
             .constant("AHEAD_AT", self.more[0] as u32)
             .read(Place::Slab(self.first + 1, 0))
     }
+}
+
+/// With the parts of nothing that is added.
+pub(super) fn none(dispatch: Dispatch) -> Dispatch {
+    dispatch.part(part!("low", "none")).part(part!("low_asked", "nothing"))
 }
 
 /// How four numbers of a factor are read.
