@@ -28,7 +28,10 @@ pub enum Low {
     /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`.
     Own,
     /// The same where `A x` is known up to the factors of the norms in front: see [`Ahead`].
-    Ahead,
+    Ahead {
+        /// Rows of other products' first factors in front.
+        behind: usize,
+    },
     /// `B z`, of `z` `[t, r]` and the weight `B`.
     Given,
     /// Nothing; but `A x` lies behind each row, of the weight `A`: `B` is added by what takes the rows.
@@ -57,7 +60,7 @@ impl Low {
         match self {
             Self::None => 0,
             Self::Beside => 1,
-            Self::Own | Self::Ahead | Self::Given => 2,
+            Self::Own | Self::Ahead { .. } | Self::Given => 2,
             Self::BesideBoth => 3,
         }
     }
@@ -67,7 +70,7 @@ impl Low {
         let [.., first, b] = inputs else { return y };
         let z = match self {
             Self::None => return y,
-            Self::Own | Self::Ahead => graph.linear(x, *first),
+            Self::Own | Self::Ahead { .. } => graph.linear(x, *first),
             Self::Given => *first,
             Self::Beside => {
                 let z = graph.linear(x, *b);
@@ -130,7 +133,7 @@ pub(super) struct Added {
     pub(super) stride: usize,
     /// Where the inputs are.
     first: usize,
-    /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts.
+    /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts, and how many rows it has.
     more: [usize; 2],
 }
 
@@ -153,9 +156,10 @@ impl Added {
         let fits = known && b.rows.len() == 1 && rank.is_multiple_of(4) && op.taken == Taken::All;
         let mut more = [0, 0];
         let made = match (op.low, &op.begin) {
-            (Low::Ahead, Begin::Added(add)) => {
-                more[0] = call.input(1).shape.width() - add.ahead;
-                add.next && add.ahead == 2 * rank && call.input(0).shape.rows() == 1
+            (Low::Ahead { behind }, Begin::Added(add)) => {
+                more = [call.input(1).shape.width() - add.ahead + behind, add.ahead / 2];
+                let there = behind + rank <= add.ahead / 2;
+                add.next && there && call.input(0).shape.rows() == 1
             }
             (Low::Own, _) => own_fits(call, first, b.dtype),
             (low, _) => low == Low::Given,
@@ -186,14 +190,14 @@ impl Added {
 
     /// How numbers of a factor are stored, where a branch in front may have factors besides.
     pub(super) fn besides(&self) -> Option<DType> {
-        (self.low == Low::Ahead).then_some(self.dtype)
+        matches!(self.low, Low::Ahead { .. }).then_some(self.dtype)
     }
 
     /// Bytes of workgroup memory, for so many lanes.
     pub(super) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.low {
             Low::None | Low::Given => 0,
-            Low::Ahead => self.rank * 4,
+            Low::Ahead { .. } => self.rank * 4,
             Low::Own => lanes * 16 + self.rank * 4,
             Low::Beside | Low::BesideBoth => lanes * 4,
         }
@@ -203,7 +207,7 @@ impl Added {
     pub(super) fn groups(&self) -> usize {
         match self.low {
             Low::Beside | Low::BesideBoth => self.rank + self.more[0],
-            Low::None | Low::Own | Low::Ahead | Low::Given => 0,
+            Low::None | Low::Own | Low::Ahead { .. } | Low::Given => 0,
         }
     }
 
@@ -211,7 +215,7 @@ impl Added {
     pub(super) fn enough(&self, lanes: usize) -> bool {
         match self.low {
             Low::Own => self.quads <= lanes,
-            Low::Ahead => self.rank <= lanes,
+            Low::Ahead { .. } => self.rank <= lanes,
             Low::None | Low::Given | Low::Beside | Low::BesideBoth => true,
         }
     }
@@ -222,7 +226,7 @@ impl Added {
             Low::None => return none(dispatch),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
-            Low::Ahead => return self.composed_ahead(dispatch),
+            Low::Ahead { .. } => return self.composed_ahead(dispatch),
             Low::Beside | Low::BesideBoth => {
                 let dispatch = match orders.parts {
                     Some(_) => dispatch.part(part!("beside_x", "parts")),
@@ -284,6 +288,7 @@ impl Added {
             .part(spot)
             .constant("RANK", self.rank as u32)
             .constant("AHEAD_AT", self.more[0] as u32)
+            .constant("AHEAD_ROWS", self.more[1] as u32)
             .read(Place::Slab(self.first + 1, 0))
     }
 }
