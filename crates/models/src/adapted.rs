@@ -130,7 +130,7 @@ impl Build<'_> {
         let a = self.graph.weight(group.a.clone(), weight(a));
         let b = self.graph.weight(group.b.clone(), weight([rows, group.rank]));
         self.factors.push(group);
-        Some(Factors { a, b })
+        Some(Factors { a, b, behind: 0 })
     }
 
     /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
@@ -207,7 +207,7 @@ impl Build<'_> {
     pub(crate) fn each_expert(&mut self, x: Value, name: &str, routes: &Routes) -> Value {
         let weight = self.weight(name);
         let y = self.graph.linear_experts(x, routes, weight);
-        let Some(Factors { a, b }) = self.factors(&[name]) else { return y };
+        let Some(Factors { a, b, .. }) = self.factors(&[name]) else { return y };
         let z = self.graph.linear_experts(x, routes, a);
         let more = self.graph.linear_experts(z, routes, b);
         self.graph.add(y, more)

@@ -31,8 +31,8 @@ pub struct AheadGroup {
     pub p: String,
     /// Name of the weight `Q`, with the first factor of the branch's own pair above it, where it has one.
     pub q: String,
-    /// Name of `A`, as in [`FactorGroup::a`].
-    pub a: String,
+    /// Names of what `A` is made of, one below the other, as in [`FactorGroup::a`].
+    pub a: Vec<String>,
     /// The weight that makes the branch, and its own pair, where there is one, by the same name.
     pub weight: String,
     /// See there.
@@ -55,23 +55,25 @@ impl Build<'_> {
         let behind = self.full(&format!("{behind}.weight"));
         let here = self.enter(&follower.scope);
         let norm = follower.norm.map(|norm| self.full(&format!("{norm}.weight")));
-        let group = self.first_together(follower.names).and_then(|names| {
-            let (tensors, size) = self.tensors(names)?;
-            adapted.group(&tensors, size, false)
-        });
+        let groups: Vec<FactorGroup> = self
+            .entered(follower.names)
+            .into_iter()
+            .filter_map(|names| self.group(names))
+            .collect();
         self.enter(&here);
-        let (group, norm) = (group?, norm?);
+        let (rank, norm) = (groups.iter().map(|group| group.rank).sum::<usize>(), norm?);
         let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
         let own_rank = own.map_or(0, |own| self.graph.ty(own.a).shape.rows());
-        let [q, p] = [[own_rank + group.rank, k], [group.rank, d]];
-        let small = group.rank * d * adapted.dtype.block_bytes() <= OWN_BYTES;
+        let [q, p] = [[own_rank + rank, k], [rank, d]];
+        let small = rank * d * adapted.dtype.block_bytes() <= OWN_BYTES;
         if small || 4 * (q[0] * q[1] + p[0] * p[1]) > AHEAD_BYTES {
             return None;
         }
+        let a: Vec<String> = groups.into_iter().map(|group| group.a).collect();
         let names = AheadGroup {
-            p: format!("ahead_p.{}", group.a),
-            q: format!("ahead_q.{}", group.a),
-            a: group.a,
+            p: format!("ahead_p.{}", a.join("+")),
+            q: format!("ahead_q.{}", a.join("+")),
+            a,
             own: own.and_then(|_| self.factors.last()).map(|own| own.a.clone()),
             weight,
             norms: [behind, norm],
@@ -82,10 +84,25 @@ impl Build<'_> {
         Some(Ahead { q, h, p })
     }
 
-    /// Of products that share what enters them, those that are one product and come first.
-    fn first_together<'n>(&mut self, names: &'n [&'n str]) -> Option<&'n [&'n str]> {
-        let (_, others) = names.split_last()?;
-        [names, others].into_iter().find(|names| !names.is_empty() && self.stack(names).is_some())
+    /// Products that share what enters them, as far as one product each makes them: all, or all but the last and that one.
+    fn entered<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
+        if names.is_empty() || self.stack(names).is_some() {
+            return vec![names];
+        }
+        let (others, last) = names.split_at(names.len() - 1);
+        let apart = !others.is_empty() && self.stack(others).is_some();
+        if apart && self.stack(last).is_some() { vec![others, last] } else { Vec::new() }
+    }
+
+    /// The factors beside weights that are one product, without asking for them.
+    fn group(&self, names: &[&str]) -> Option<FactorGroup> {
+        let (tensors, size) = self.tensors(names)?;
+        self.adapted?.group(&tensors, size, false)
+    }
+
+    /// Inner size of those.
+    pub(crate) fn rank_of(&self, names: &[&str]) -> usize {
+        self.group(names).map_or(0, |group| group.rank)
     }
 }
 
@@ -94,7 +111,7 @@ impl Build<'_> {
 pub struct AheadList {
     /// The list; its inputs are the factors `A`, by their names.
     pub graph: Graph,
-    /// `P`, and `Q` without what lies above it, of each group.
+    /// `P`, and `Q` without what lies above it, of each factor of each group.
     pub made: Vec<[Value; 2]>,
 }
 
@@ -108,14 +125,15 @@ pub fn ahead_list(
     dtype: DType,
 ) -> AheadList {
     let mut graph = Graph::new();
-    let made = groups.iter().map(|group| {
+    let all = groups.iter().flat_map(|group| group.a.iter().map(move |a| (group, a)));
+    let made = all.map(|(group, a)| {
         let of = |a: &str| factors.iter().find(|other| other.a == a).expect("a group of the list");
         let tensor = |graph: &mut Graph, name: &str| {
             let ty = catalog.get(name).expect("a tensor of the model").clone();
             graph.weight(name, ty)
         };
-        let next = of(&group.a);
-        let a = graph.input(group.a.clone(), Type::f32([next.rank, next.columns]));
+        let next = of(a);
+        let a = graph.input(a.clone(), Type::f32([next.rank, next.columns]));
         let [behind, norm] = [0, 1].map(|i| tensor(&mut graph, &group.norms[i]));
         let p = graph.scale_row(a, norm, 1.0);
         let met = graph.scale_row(p, behind, 1.0);

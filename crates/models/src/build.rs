@@ -158,7 +158,7 @@ impl<'a> Build<'a> {
                 let y = self.graph.linear(x, weight);
                 let scale = self.tensor(&scale);
                 let y = self.graph.scale_by(y, scale);
-                let Some(Factors { a, b }) = factors else { return y };
+                let Some(Factors { a, b, .. }) = factors else { return y };
                 let z = self.graph.linear(x, a);
                 let more = self.graph.linear(z, b);
                 self.graph.add(y, more)
@@ -172,9 +172,8 @@ impl<'a> Build<'a> {
         let h = self.graph.embed(ids, table, scale);
         let (rows, width) = (self.rows_of(name), self.graph.ty(h).shape.width());
         let tensor = self.full(&format!("{name}.weight"));
-        let Some(Factors { a, b }) = self.factors_of(&[(tensor, rows)], (None, width), true) else {
-            return h;
-        };
+        let factors = self.factors_of(&[(tensor, rows)], (None, width), true);
+        let Some(Factors { a, b, .. }) = factors else { return h };
         let z = self.graph.embed(ids, b, scale);
         let more = self.graph.linear(z, a);
         self.graph.add(h, more)
@@ -337,8 +336,12 @@ impl<'a> Build<'a> {
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
         let (h, mut slices) = self.products(stream, others);
-        let start = Start::Norm { h, weight, eps };
-        let factors = self.factors(&[last]);
+        let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
+        let (start, factors) = match factors {
+            // What was met ahead knows the norms in front of the branch, not those of the stream behind it.
+            Some(own) if branch.ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
+            factors => (Start::Norm { h, weight, eps }, factors),
+        };
         let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;
         slices.push(y.into());
         Some((h, slices))

@@ -24,6 +24,8 @@ struct Variant {
     shared: usize,
     per_layer: usize,
     experts: Option<Experts>,
+    /// How weights of values are stored.
+    values: DType,
 }
 
 const E2B: Variant = Variant {
@@ -38,6 +40,7 @@ const E2B: Variant = Variant {
     shared: 20,
     per_layer: 256,
     experts: None,
+    values: DType::Q4_K,
 };
 const E4B: Variant = Variant {
     name: "E4B",
@@ -61,6 +64,7 @@ const B12: Variant = Variant {
     shared: 0,
     per_layer: 0,
     experts: None,
+    values: DType::Q4_K,
 };
 const B31: Variant = Variant {
     name: "31B",
@@ -150,6 +154,7 @@ impl Variant {
                 "token_embd.weight" | "per_layer_token_embd.weight" => DType::Q6_K,
                 _ if name.ends_with("ffn_gate_inp.weight") => DType::F32,
                 _ if !width.is_multiple_of(256) => DType::Q5_0,
+                _ if name.ends_with("attn_v.weight") => self.values,
                 _ => DType::Q4_K,
             })
         };
@@ -223,14 +228,18 @@ fn an_adapter_of_rank_16_takes_few_launches_more() {
         .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
     let ranks = tensors.map(|name| (name, 16)).collect();
     let mut adapted = Adapted { ranks, dtype: DType::F16, ahead: false };
-    let plain = launches(&E2B.step(), &large());
-    let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
-    // One for each input of products: too much for every workgroup to make for itself.
-    assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
-    // Met ahead, only that of the first layer: nothing is in front of it.
-    adapted.ahead = true;
-    let with = launches(&E2B.adapted_step(Some(&adapted)), &large());
-    assert!(with <= plain + 2, "{plain} launches, {with} with an adapter that is met ahead");
+    // Queries, keys and values in one product; values in one of their own.
+    for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
+        adapted.ahead = false;
+        let plain = launches(&variant.step(), &large());
+        let with = launches(&variant.adapted_step(Some(&adapted)), &large());
+        // One for each input of products: too much for every workgroup to make for itself.
+        assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
+        // Met ahead, only those of the first layer: nothing is in front of it.
+        adapted.ahead = true;
+        let with = launches(&variant.adapted_step(Some(&adapted)), &large());
+        assert!(with <= plain + 2, "{plain} launches, {with} with an adapter that is met ahead");
+    }
 }
 
 #[test]

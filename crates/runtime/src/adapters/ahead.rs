@@ -43,17 +43,24 @@ impl Model {
         let plan =
             Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
                 .await?;
-        for group in &list.ahead {
-            plan.write_numbers(&group.a, first(&group.a));
+        for a in list.ahead.iter().flat_map(|group| &group.a) {
+            plan.write_numbers(a, first(a));
         }
         let values: Vec<_> = apart.made.concat();
         let made = plan.run_reading(&Step::default(), &values).await?.wait().await?;
-        for (group, made) in list.ahead.iter().zip(made.chunks_exact(2)) {
-            let [Data::F32(p), Data::F32(q)] = made else { unreachable!("sums are floats") };
-            let above = group.own.as_deref().map(first).unwrap_or_default();
+        let mut made = made.chunks_exact(2);
+        for group in &list.ahead {
+            let (mut p, mut q) = (Vec::new(), group.own.as_deref().map(first).unwrap_or_default());
+            for more in made.by_ref().take(group.a.len()) {
+                let [Data::F32(p_more), Data::F32(q_more)] = more else {
+                    unreachable!("sums are floats")
+                };
+                p.extend(p_more);
+                q.extend(q_more);
+            }
             let graphs = || list.segments.iter().map(|segment| &segment.graph);
-            write_one(own, graphs(), &group.p, p).await?;
-            write_one(own, graphs(), &group.q, &[&above[..], q].concat()).await?;
+            write_one(own, graphs(), &group.p, &p).await?;
+            write_one(own, graphs(), &group.q, &q).await?;
         }
         Ok(())
     }

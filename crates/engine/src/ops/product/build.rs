@@ -54,6 +54,8 @@ pub struct Factors {
     pub a: Value,
     /// `B`, a weight `[r, rank]`; it holds the adapter's scale.
     pub b: Value,
+    /// How many rows of other first factors lie in front, where `A x` was met ahead for several products.
+    pub behind: usize,
 }
 
 /// Experts whose weights a product takes.
@@ -151,7 +153,7 @@ impl Graph {
         };
         let low = match (&begin, factors) {
             (_, None) => Low::None,
-            (Begin::Added(add), Some(_)) if add.ahead > 0 => Low::Ahead,
+            (Begin::Added(add), Some(own)) if add.ahead > 0 => Low::Ahead { behind: own.behind },
             (_, Some(_)) => Low::Own,
         };
         inputs.extend(factors.into_iter().flat_map(|factors| [factors.a, factors.b]));

@@ -130,7 +130,7 @@ fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Disp
     }
     let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
     let branch = OfBranch::new(&op.begin, call)?;
-    let both = branch.is_some() && !matches!(op.low, Low::None | Low::Ahead);
+    let both = branch.is_some() && !matches!(op.low, Low::None | Low::Ahead { .. });
     if (op.taken != Taken::All && !whole) || both {
         return None;
     }
@@ -278,7 +278,7 @@ fn launch(
         (None, Begin::Added(_)) => dispatch.part(part!("branch", "plain")),
         (None, _) => dispatch,
     };
-    let dispatch = added.composed(dispatch, orders);
+    let dispatch = added.composed(dispatch, orders, cut.lanes);
     (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then(|| vec![dispatch])
 }
 
@@ -352,7 +352,7 @@ pub(super) fn begun(
         Begin::Added(add) => {
             let dispatch = dispatch.part(part!("begin", "added")).part(next(add.next));
             match op.low {
-                Low::Ahead => dispatch.part(part!("ahead", "given")),
+                Low::Ahead { .. } => dispatch.part(part!("ahead", "given")),
                 _ => dispatch.part(part!("ahead", "none")),
             }
         }

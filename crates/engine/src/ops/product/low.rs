@@ -14,6 +14,9 @@ static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!(
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
 pub const OWN_BYTES: usize = 24 << 10;
 
+/// Quads that a lane of a workgroup beside a product asks for at once, at most.
+const MOST_EACH: usize = 8;
+
 /// Buffers of a launch behind residual and norms.
 const ADDED_BINDINGS: usize = 8;
 
@@ -25,7 +28,10 @@ pub enum Low {
     /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`.
     Own,
     /// The same where `A x` is known up to the factors of the norms in front: see [`Ahead`].
-    Ahead,
+    Ahead {
+        /// Rows of other products' first factors in front.
+        behind: usize,
+    },
     /// `B z`, of `z` `[t, r]` and the weight `B`.
     Given,
     /// Nothing; but `A x` lies behind each row, of the weight `A`: `B` is added by what takes the rows.
@@ -54,7 +60,7 @@ impl Low {
         match self {
             Self::None => 0,
             Self::Beside => 1,
-            Self::Own | Self::Ahead | Self::Given => 2,
+            Self::Own | Self::Ahead { .. } | Self::Given => 2,
             Self::BesideBoth => 3,
         }
     }
@@ -64,7 +70,7 @@ impl Low {
         let [.., first, b] = inputs else { return y };
         let z = match self {
             Self::None => return y,
-            Self::Own | Self::Ahead => graph.linear(x, *first),
+            Self::Own | Self::Ahead { .. } => graph.linear(x, *first),
             Self::Given => *first,
             Self::Beside => {
                 let z = graph.linear(x, *b);
@@ -120,12 +126,14 @@ pub(super) struct Added {
     low: Low,
     dtype: DType,
     rank: usize,
+    /// Columns of x, where it is met beside.
+    width: usize,
     /// Quads of the inner size, and of a row of `B` in memory.
     pub(super) quads: usize,
     pub(super) stride: usize,
     /// Where the inputs are.
     first: usize,
-    /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts.
+    /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts, and how many rows it has.
     more: [usize; 2],
 }
 
@@ -136,7 +144,8 @@ impl Added {
         if op.low == Low::None {
             let (dtype, rank) = (DType::F32, 0);
             let more = [0, 0];
-            return Some(Self { low: Low::None, dtype, rank, quads: 0, stride: 0, first, more });
+            let (width, quads, stride) = (0, 0, 0);
+            return Some(Self { low: Low::None, dtype, rank, width, quads, stride, first, more });
         }
         if matches!(op.low, Low::Beside | Low::BesideBoth) {
             return Self::beside(op, call, first);
@@ -147,15 +156,16 @@ impl Added {
         let fits = known && b.rows.len() == 1 && rank.is_multiple_of(4) && op.taken == Taken::All;
         let mut more = [0, 0];
         let made = match (op.low, &op.begin) {
-            (Low::Ahead, Begin::Added(add)) => {
-                more[0] = call.input(1).shape.width() - add.ahead;
-                add.next && add.ahead == 2 * rank && call.input(0).shape.rows() == 1
+            (Low::Ahead { behind }, Begin::Added(add)) => {
+                more = [call.input(1).shape.width() - add.ahead + behind, add.ahead / 2];
+                let there = behind + rank <= add.ahead / 2;
+                add.next && there && call.input(0).shape.rows() == 1
             }
             (Low::Own, _) => own_fits(call, first, b.dtype),
             (low, _) => low == Low::Given,
         };
-        let (low, dtype, quads) = (op.low, b.dtype, rank / 4);
-        (fits && made).then_some(Self { low, dtype, rank, quads, stride, first, more })
+        let (low, dtype, width, quads) = (op.low, b.dtype, 0, rank / 4);
+        (fits && made).then_some(Self { low, dtype, rank, width, quads, stride, first, more })
     }
 
     fn beside(op: &Product, call: &GpuCall<'_>, first: usize) -> Option<Self> {
@@ -174,19 +184,20 @@ impl Added {
             }
             more = [call.input(first + 2).shape.rows(), p.row_blocks / 4];
         }
-        fits.then_some(Self { low, dtype, rank, quads: rank, stride, first, more })
+        let (width, quads) = (x.width(), rank);
+        fits.then_some(Self { low, dtype, rank, width, quads, stride, first, more })
     }
 
     /// How numbers of a factor are stored, where a branch in front may have factors besides.
     pub(super) fn besides(&self) -> Option<DType> {
-        (self.low == Low::Ahead).then_some(self.dtype)
+        matches!(self.low, Low::Ahead { .. }).then_some(self.dtype)
     }
 
     /// Bytes of workgroup memory, for so many lanes.
     pub(super) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.low {
             Low::None | Low::Given => 0,
-            Low::Ahead => self.rank * 4,
+            Low::Ahead { .. } => self.rank * 4,
             Low::Own => lanes * 16 + self.rank * 4,
             Low::Beside | Low::BesideBoth => lanes * 4,
         }
@@ -196,7 +207,7 @@ impl Added {
     pub(super) fn groups(&self) -> usize {
         match self.low {
             Low::Beside | Low::BesideBoth => self.rank + self.more[0],
-            Low::None | Low::Own | Low::Ahead | Low::Given => 0,
+            Low::None | Low::Own | Low::Ahead { .. } | Low::Given => 0,
         }
     }
 
@@ -204,23 +215,24 @@ impl Added {
     pub(super) fn enough(&self, lanes: usize) -> bool {
         match self.low {
             Low::Own => self.quads <= lanes,
-            Low::Ahead => self.rank <= lanes,
+            Low::Ahead { .. } => self.rank <= lanes,
             Low::None | Low::Given | Low::Beside | Low::BesideBoth => true,
         }
     }
 
-    /// With its parts; x lies so.
-    pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders) -> Dispatch {
+    /// With its parts; x lies so, and workgroups have so many lanes.
+    pub(super) fn composed(&self, dispatch: Dispatch, orders: Orders, lanes: usize) -> Dispatch {
         let dispatch = match self.low {
-            Low::None => return dispatch.part(part!("low", "none")),
+            Low::None => return none(dispatch),
             Low::Own => dispatch.part(part!("low", "own")).constant("RANK", self.rank as u32),
             Low::Given => dispatch.part(part!("low", "given")),
-            Low::Ahead => return self.composed_ahead(dispatch),
+            Low::Ahead { .. } => return self.composed_ahead(dispatch),
             Low::Beside | Low::BesideBoth => {
-                return self.composed_beside(match orders.parts {
+                let dispatch = match orders.parts {
                     Some(_) => dispatch.part(part!("beside_x", "parts")),
                     None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
-                });
+                };
+                return self.composed_beside(dispatch, lanes);
             }
         };
         let spot = match dispatch.bindings.len() {
@@ -239,9 +251,14 @@ impl Added {
         dispatch.part(&ROWS).part(factor(self.dtype)).part(spot).read(first).read(last)
     }
 
-    fn composed_beside(&self, dispatch: Dispatch) -> Dispatch {
+    fn composed_beside(&self, dispatch: Dispatch, lanes: usize) -> Dispatch {
         assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
-        let dispatch = dispatch.part(part!("low", "beside")).part(factor(self.dtype));
+        let each = |quads: usize| quads.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
+        let dispatch = dispatch
+            .part(part!("low", "beside"))
+            .part(part!("low_asked", "nothing"))
+            .part(factor(self.dtype))
+            .constant("BESIDE_EACH", each(self.width / 4));
         let dispatch = dispatch.read(Place::Slab(self.first, 0));
         if self.low == Low::Beside {
             return dispatch.part(part!("stream", "none"));
@@ -251,6 +268,7 @@ impl Added {
             .part(part!("stream", "given"))
             .constant("STREAM_ROWS", rows)
             .constant("STREAM_QUADS", quads)
+            .constant("STREAM_EACH", each(self.more[1]))
             .read(Place::Input(self.first + 1))
             .read(Place::Slab(self.first + 2, 0))
     }
@@ -270,8 +288,14 @@ impl Added {
             .part(spot)
             .constant("RANK", self.rank as u32)
             .constant("AHEAD_AT", self.more[0] as u32)
+            .constant("AHEAD_ROWS", self.more[1] as u32)
             .read(Place::Slab(self.first + 1, 0))
     }
+}
+
+/// With the parts of nothing that is added.
+pub(super) fn none(dispatch: Dispatch) -> Dispatch {
+    dispatch.part(part!("low", "none")).part(part!("low_asked", "nothing"))
 }
 
 /// How four numbers of a factor are read.

@@ -150,7 +150,7 @@ impl Op for Product {
         }
         let one = call.input(0).shape.rows() == 1;
         match self.low {
-            Low::Own | Low::Ahead if one => {
+            Low::Own | Low::Ahead { .. } if one => {
                 let most = call.facts.storage_buffers as usize;
                 fused::gpu(call, &|graph, inputs| self.in_two(graph, inputs, most))
             }
@@ -161,7 +161,7 @@ impl Op for Product {
     fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
         let summed = matches!(self.taken, Taken::Experts(experts) if experts.summed);
         let gated = self.end == End::Geglu && !summed;
-        let low = matches!(self.low, Low::None | Low::Ahead);
+        let low = matches!(self.low, Low::None | Low::Ahead { .. });
         gated && low && i == gpu::y_of(self) && gpu::made_here(self, call)
     }
 

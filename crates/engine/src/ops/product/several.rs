@@ -4,7 +4,7 @@ use super::{
     Begin, End, Product,
     choice::{Column, Cut, Wants},
     gpu::{Orders, Params, WORDS, based, begun, bound, ended, held, y_of},
-    low::Low,
+    low::{self, Low},
 };
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
@@ -73,9 +73,8 @@ pub(super) fn launches(
         true => several.part(&KEPT_DIGITS),
         false => several.part(&KEPT).part(&WORDS).constant("QUADS", wants.row_units as u32 * 8),
     };
-    let keep = based(&KEEP, call, (slabs, one))
+    let keep = low::none(based(&KEEP, call, (slabs, one)))
         .part(parts::columns(width))
-        .part(part!("low", "none"))
         .part(if packed { part!("keep", "digits") } else { part!("keep", "floats") })
         .params(&params)
         .grid(tokens, 1, 1);

@@ -36,12 +36,14 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         return;
     }
     var asked_for = ask_first(first_turn, lane);
+    var low_asked = ask_low(first_turn, lane);
     begin(first_turn, lane);
     let lanes = LANES * SPLIT;
     for (var turn = first_turn; turn < p.turns; turn += p.groups) {
         let rows = rows_of(turn, lane);
         let starts = starts_of(rows);
-        var sums = low_sums(rows, lane);
+        var sums = low_sums(low_asked, rows, lane);
+        low_asked = ask_low_next(low_asked, turn, lane);
         for (var piece = lane.index; piece < p.pieces; piece += lanes) {
             let here = asked_for;
             asked_for = ask_next(starts, turn, piece, lane);

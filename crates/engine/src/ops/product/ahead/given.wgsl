@@ -4,7 +4,7 @@ fn ahead_of(row: u32) -> vec2<f32> {
         return vec2(0.0);
     }
     let one = AHEAD_AT + row;
-    let other = one + RANK;
+    let other = one + AHEAD_ROWS;
     return vec2(a[one / 4u][one % 4u], a[other / 4u][other % 4u]);
 }
 

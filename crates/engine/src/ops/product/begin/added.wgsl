@@ -55,9 +55,14 @@ fn begin(first_turn: u32, lane: Lane) {
     var first = asked(one);
     var second = asked(two);
     if BRANCH_LOW {
-        let more = branch_more_two(row_quad(quad_column(inside(one))), row_quad(quad_column(inside(two))));
-        first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
-        second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
+        let at = row_quad(quad_column(inside(one)));
+        if WG < QUADS {
+            let more = branch_more_two(at, row_quad(quad_column(inside(two))));
+            first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
+            second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
+        } else {
+            first.branch = select(vec4(0.0), first.branch + branch_more(at), one < QUADS);
+        }
     }
     let ahead = ahead_of(one);
     let scale = select(1.0, s[0], p.scaled != 0u);

@@ -76,15 +76,19 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(beside_both(dtype, factors, sizes));
     }
     cases.extend([DType::Q4_K, DType::Q6_K].map(behind_gates));
-    for (low, back, rows, width, rank) in [
-        (0, Back::Plain, 40, 96, 8),
-        (8, Back::Geglu, 40, 96, 4),
+    for (low, back, rows, width, rank, others) in [
+        (0, Back::Plain, 40, 96, 8, [0, 0]),
+        (8, Back::Geglu, 40, 96, 4, [0, 0]),
         // Many rows; more of the inner size than a team has lanes.
-        (0, Back::Geglu, 33_000, 64, 16),
-        (16, Back::Geglu, 40, 1536, 32),
-        (12, Back::Plain, 40, 1536, 96),
+        (0, Back::Geglu, 33_000, 64, 16, [0, 0]),
+        (16, Back::Geglu, 40, 1536, 32, [0, 0]),
+        (12, Back::Plain, 40, 1536, 96, [0, 0]),
+        // For several products at once.
+        (0, Back::Plain, 40, 96, 8, [4, 0]),
+        (0, Back::Plain, 40, 1536, 32, [0, 16]),
+        (20, Back::Plain, 24, 1536, 16, [32, 4]),
     ] {
-        cases.push(ahead(low, back, [rows, width, rank]));
+        cases.push(ahead(low, back, [rows, width, rank], others));
     }
     cases.extend(benches());
     cases
@@ -135,8 +139,13 @@ fn behind_gates(dtype: DType) -> Case {
     Case::new("product", name, build).tolerance(tolerance(rows + inner))
 }
 
-/// A product whose first factor was met ahead: here by operations of their own, as it is defined.
-fn ahead(low: usize, back: Back, [rows, width, rank]: [usize; 3]) -> Case {
+/// A product whose first factor was met ahead, between those of others: here by operations of their own, as it is defined.
+fn ahead(
+    low: usize,
+    back: Back,
+    [rows, width, rank]: [usize; 3],
+    [behind, before]: [usize; 2],
+) -> Case {
     let build = move |g: &mut Graph| {
         let row = |g: &mut Graph, name: &str| g.input(name, Type::f32([1, width]));
         let (h, own) = (row(g, "h"), row(g, "a"));
@@ -158,16 +167,25 @@ fn ahead(low: usize, back: Back, [rows, width, rank]: [usize; 3]) -> Case {
         for met in [weighted, h] {
             let met = g.scale_row(met, next, 1.0);
             parts.push(g.linear(met, a));
+            let at = parts.len() - 1;
+            for (name, rows, at) in [("before", before, at + 1), ("behind", behind, at)] {
+                if rows > 0 {
+                    let other = g.weight(name, Type::weight(DType::F16, [rows, width]));
+                    parts.insert(at, g.linear(met, other));
+                }
+            }
         }
         let branch = g.join_columns(&parts);
-        let ahead = 2 * rank;
+        let ahead = 2 * (behind + rank + before);
         let branch = Branch { residual: h, branch, weight: post, scale, low: turned, ahead };
         let start = Start::Branch { branch, next: Some(next), eps: super::EPS };
         let (weight, finish) = weight(g, back, DType::Q8_0, [1, rows, width]);
-        let (h1, y) = g.product_adapted(&start, weight, Some(&Factors { a, b }), &finish);
+        let (h1, y) = g.product_adapted(&start, weight, Some(&Factors { a, b, behind }), &finish);
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()
     };
-    let name = format!("1x{width} to {rows} {back:?}, rank {rank} met ahead, behind rank {low}");
+    let name = format!(
+        "1x{width} to {rows} {back:?}, rank {rank} met ahead between {behind} and {before}, behind rank {low}"
+    );
     Case::new("product", name, build).tolerance(tolerance(width + rank))
 }
 
@@ -204,7 +222,8 @@ fn product(
         let (weight, finish) = weight(g, back, dtype, [t, rows, width]);
         let a = g.weight("low_a", Type::weight(factors, [rank, width]));
         let b = g.weight("low_b", Type::weight(factors, [rows, rank]));
-        let (h1, y) = g.product_adapted(&start, weight, Some(&Factors { a, b }), &finish);
+        let (h1, y) =
+            g.product_adapted(&start, weight, Some(&Factors { a, b, behind: 0 }), &finish);
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()
     };
     let name = format!(

@@ -3,6 +3,8 @@
 //#use ahead_spot
 override RANK: u32 = 16u;
 override AHEAD_AT: u32 = 1536u;
+// Of all products that it was made for.
+override AHEAD_ROWS: u32 = 16u;
 
 var<workgroup> sh_z: array<f32, RANK>;
 

@@ -2,11 +2,14 @@
 //#use factor
 //#use stream
 //#use beside_x
+//#use low_asked
+// Quads that a lane asks for at once, a power of two, eight at most: loops wait for memory in every turn.
+override BESIDE_EACH: u32 = 4u;
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 
 fn make_low(lane: Lane) {}
 
-fn low_sums(rows: vec4<u32>, lane: Lane) -> vec4<f32> {
+fn low_sums(asked: LowAsked, rows: vec4<u32>, lane: Lane) -> vec4<f32> {
     return vec4(0.0);
 }
 
@@ -17,14 +20,29 @@ fn low_beside(row: u32, lane: Lane) {
     }
     let quads = p.width / 4u;
     var sum = 0.0;
-    // Four at a time are asked for at once: loops wait for memory in every turn.
-    for (var i = lane.part * LANES + lane.in_part; i < quads; i += WG * 4u) {
-        sum += (beside_at(row, i) + beside_at(row, i + WG)) + (beside_at(row, i + WG * 2u) + beside_at(row, i + WG * 3u));
+    for (var i = lane.part * LANES + lane.in_part; i < quads; i += WG * BESIDE_EACH) {
+        if BESIDE_EACH > 4u {
+            sum += beside_four(row, i) + beside_four(row, i + WG * 4u);
+        } else if BESIDE_EACH > 2u {
+            sum += beside_four(row, i);
+        } else if BESIDE_EACH > 1u {
+            sum += beside_two(row, i);
+        } else {
+            sum += beside_at(row, i);
+        }
     }
     sum = group_sum(sum, lane);
     if lane.part + lane.in_part == 0u && row < p.low_quads {
         y[p.y_width + row] = sum;
     }
+}
+
+fn beside_two(row: u32, i: u32) -> f32 {
+    return beside_at(row, i) + beside_at(row, i + WG);
+}
+
+fn beside_four(row: u32, i: u32) -> f32 {
+    return beside_two(row, i) + beside_two(row, i + WG * 2u);
 }
 
 fn beside_at(row: u32, i: u32) -> f32 {

@@ -1,7 +1,8 @@
 // Nothing is added.
+//#use low_asked
 fn make_low(lane: Lane) {}
 
-fn low_sums(rows: vec4<u32>, lane: Lane) -> vec4<f32> {
+fn low_sums(asked: LowAsked, rows: vec4<u32>, lane: Lane) -> vec4<f32> {
     return vec4(0.0);
 }
 
