@@ -1,33 +1,41 @@
 // y[t, j] = a[t, j] * wa[j] / sqrt(mean(a[t, :]^2) + eps) + the same of b and wb     one workgroup per row t
 //#use reduce
+//#use numbers
 
 struct Params {
+    // Of a row: numbers, and how many are read at a time all in all.
     width: u32,
+    reads: u32,
     eps: f32,
     rows: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> a: array<f32>;
-@group(0) @binding(3) var<storage, read> wa: array<f32>;
-@group(0) @binding(4) var<storage, read> b: array<f32>;
-@group(0) @binding(5) var<storage, read> wb: array<f32>;
-@group(0) @binding(6) var<storage, read_write> y: array<f32>;
+@group(0) @binding(2) var<storage, read> a: array<Numbers>;
+@group(0) @binding(3) var<storage, read> wa: array<Numbers>;
+@group(0) @binding(4) var<storage, read> b: array<Numbers>;
+@group(0) @binding(5) var<storage, read> wb: array<Numbers>;
+@group(0) @binding(6) var<storage, read_write> y: array<Numbers>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let row = grid_index(group);
     if row >= p.rows {
         return;
     }
-    let start = row * p.width;
-    var squares = vec2(0.0);
-    for (var j = lane.index; j < p.width; j += WG) {
-        let both = vec2(a[start + j], b[start + j]);
-        squares += both * both;
+    let start = row * p.reads;
+    // What a lane takes first it keeps, and asks for all of it at once; most rows have no more.
+    let first = min(lane.index, p.reads - 1u);
+    let both = array(a[start + first], b[start + first]);
+    let weights = array(wa[first], wb[first]);
+    var squares = select(vec2(0.0), squared(both[0], both[1]), lane.index < p.reads);
+    for (var j = lane.index + WG; j < p.reads; j += WG) {
+        squares += squared(a[start + j], b[start + j]);
     }
-    let means = vec2(wg_sum(squares.x, lane), wg_sum(squares.y, lane)) / f32(p.width);
-    let rho = inverseSqrt(means + p.eps);
-    for (var j = lane.index; j < p.width; j += WG) {
+    let rho = inverseSqrt(wg_sum_pair(squares, lane) / f32(p.width) + p.eps);
+    if lane.index < p.reads {
+        y[start + first] = both[0] * rho.x * weights[0] + both[1] * rho.y * weights[1];
+    }
+    for (var j = lane.index + WG; j < p.reads; j += WG) {
         y[start + j] = a[start + j] * rho.x * wa[j] + b[start + j] * rho.y * wb[j];
     }
 }

@@ -4,32 +4,44 @@ use bytemuck::NoUninit;
 
 use super::NormSum;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
     ops::{add_norm::gpu::lanes, parts::reduce},
 };
 
 static FORWARD: Kernel = Kernel { name: "norm_sum/forward", source: include_str!("forward.wgsl") };
 
+static QUADS: Part =
+    Part { kind: "numbers", name: "numbers/quads", source: include_str!("numbers/quads.wgsl") };
+static SINGLES: Part =
+    Part { kind: "numbers", name: "numbers/singles", source: include_str!("numbers/singles.wgsl") };
+
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct Params {
     width: u32,
+    reads: u32,
     eps: f32,
     rows: u32,
 }
 
 pub(super) fn forward(op: &NormSum, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.input(0).shape;
+    let (rows, width) = (shape.rows(), shape.width());
+    let (numbers, reads) =
+        if width.is_multiple_of(4) { (&QUADS, width / 4) } else { (&SINGLES, width) };
+    let params =
+        Params { width: width as u32, reads: reads as u32, eps: op.eps, rows: rows as u32 };
     vec![
         Dispatch::new(&FORWARD)
             .part(reduce(call.facts))
-            .constant("WG", lanes(shape.width(), call.facts))
-            .params(&Params { width: shape.width() as u32, eps: op.eps, rows: shape.rows() as u32 })
+            .part(numbers)
+            .constant("WG", lanes(width, call.facts))
+            .params(&params)
             .read(Place::Input(0))
             .read(Place::Input(1))
             .read(Place::Input(2))
             .read(Place::Input(3))
             .write(Place::Output(0))
-            .grid_over(shape.rows()),
+            .grid_over(rows),
     ]
 }

@@ -26,6 +26,22 @@ fn wg_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+var<workgroup> sh_reduce_pairs: array<vec2<f32>, WG / 4u>;
+
+// Two sums, once in a kernel.
+fn wg_sum_pair(value: vec2<f32>, lane: Lane) -> vec2<f32> {
+    let part = subgroupAdd(value);
+    if lane.in_subgroup == 0u {
+        sh_reduce_pairs[lane.subgroup] = part;
+    }
+    workgroupBarrier();
+    var sum = vec2(0.0);
+    for (var i = 0u; i < lane.subgroups; i++) {
+        sum += sh_reduce_pairs[i];
+    }
+    return sum;
+}
+
 fn wg_max(value: f32, lane: Lane) -> f32 {
     let part = subgroupMax(value);
     if lane.in_subgroup == 0u {

@@ -22,6 +22,12 @@ fn wg_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
+// Two sums, once in a kernel.
+fn wg_sum_pair(value: vec2<f32>, lane: Lane) -> vec2<f32> {
+    let first = wg_sum(value.x, lane);
+    return vec2(first, wg_sum(value.y, lane));
+}
+
 fn wg_max(value: f32, lane: Lane) -> f32 {
     sh_reduce[lane.index] = value;
     workgroupBarrier();
