@@ -1,6 +1,6 @@
 //! What an operation sees when it is asked for its kernels.
 
-use super::{DeviceFacts, Dispatch, layout::Slabs};
+use super::{DeviceFacts, Dispatch, beside, layout::Slabs};
 use crate::graph::{Element, Graph, Node, Op, Origin, Type};
 
 /// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
@@ -23,11 +23,13 @@ impl<'a> GpuCall<'a> {
         facts: &DeviceFacts,
         graph: &Graph,
     ) -> impl Iterator<Item = (usize, Dispatch)> {
-        let nodes = graph.nodes().iter().enumerate();
-        nodes.flat_map(move |(index, node)| {
-            let launches = node.op.gpu(&GpuCall::new(facts, graph, node)).into_iter();
-            launches.map(move |dispatch| (index, dispatch))
-        })
+        let mut launches = Vec::new();
+        for (index, node) in graph.nodes().iter().enumerate() {
+            let of_node = node.op.gpu(&GpuCall::new(facts, graph, node));
+            launches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
+        }
+        beside::settle(graph, &mut launches);
+        launches.into_iter()
     }
 
     /// Whether each token is computed as in a run of its own.

@@ -1,5 +1,7 @@
 //! Kernels as data: WGSL text, the parts it is composed from, and one launch of it.
 
+use crate::graph::Value;
+
 /// A WGSL file with one entry point `main`, made whole by parts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
@@ -55,6 +57,8 @@ pub struct Dispatch {
     pub params: Vec<u8>,
     /// Storage bindings.
     pub bindings: Vec<Bind>,
+    /// What the next launch reads, where it shall not wait for this one; bound behind the others, for no kernel to see.
+    pub settled: Vec<Value>,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],
 }
@@ -68,6 +72,7 @@ impl Dispatch {
             constants: vec![],
             params: vec![],
             bindings: vec![],
+            settled: vec![],
             grid: [1, 1, 1],
         }
     }
@@ -122,6 +127,7 @@ impl Dispatch {
             Bind::Read(_) => 'r',
             Bind::Write(_) => 'w',
         }));
+        label.extend(self.settled.iter().map(|_| 's'));
         label
     }
 

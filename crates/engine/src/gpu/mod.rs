@@ -2,6 +2,7 @@
 //! The only module of the workspace that knows wgpu.
 
 mod ahead;
+mod beside;
 mod buffer;
 mod call;
 mod compose;

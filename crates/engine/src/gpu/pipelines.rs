@@ -190,11 +190,15 @@ fn trusted(device: &wgpu::Device, label: Option<&str>, text: String) -> wgpu::Sh
     unsafe { device.create_shader_module_trusted(module, wgpu::ShaderRuntimeChecks::unchecked()) }
 }
 
-/// Parameters, step, then the storage bindings in order.
+/// Parameters, step, then the storage bindings in order, then what no kernel sees.
 fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
+    let seen = 2 + dispatch.bindings.len();
     let entry = |(binding, ty): (usize, wgpu::BufferBindingType)| wgpu::BindGroupLayoutEntry {
         binding: u32::try_from(binding).expect("few bindings"),
-        visibility: wgpu::ShaderStages::COMPUTE,
+        visibility: match binding < seen {
+            true => wgpu::ShaderStages::COMPUTE,
+            false => wgpu::ShaderStages::NONE,
+        },
         ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
         count: None,
     };
@@ -203,5 +207,7 @@ fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
         .bindings
         .iter()
         .map(|bind| wgpu::BufferBindingType::Storage { read_only: matches!(bind, Bind::Read(_)) });
-    uniforms.chain(storage).enumerate().map(entry).collect()
+    let unseen =
+        dispatch.settled.iter().map(|_| wgpu::BufferBindingType::Storage { read_only: true });
+    uniforms.chain(storage).chain(unseen).enumerate().map(entry).collect()
 }

@@ -94,6 +94,12 @@ impl GpuPlan {
                     resource: buffer.as_entire_binding(),
                 });
             }
+            for (i, value) in dispatch.settled.iter().enumerate() {
+                entries.push(wgpu::BindGroupEntry {
+                    binding: (2 + dispatch.bindings.len() + i) as u32,
+                    resource: memory.of(*value).as_entire_binding(),
+                });
+            }
             let bind_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {
                 label: Some(dispatch.kernel.name),
                 layout: &pipeline.layout,
