@@ -10,6 +10,7 @@ override EXPERTS: u32 = 256u;
 
 var<workgroup> sh_keys: array<u32, EXPERTS>;
 var<workgroup> sh_places: array<atomic<u32>, EXPERTS>;
+var<workgroup> sh_scales: array<f32, MOST_CHOSEN>;
 
 // Whole numbers in the order of the logits: NaN first, both zeros equal.
 fn key(x: f32) -> u32 {
@@ -31,6 +32,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let expert = lane % EXPERTS;
     let logit = logits[token * p.experts + min(expert, p.experts - 1u)];
+    // Asked for with it: by the time it is known who is chosen, there is nothing left to wait for.
+    let own_scale = scale[min(expert, p.experts - 1u)];
     // Lanes beyond the experts come after all of them.
     let mine = select(0u, key(logit), expert < p.experts);
     if lane < EXPERTS {
@@ -52,13 +55,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if place < p.chosen {
             sh_chosen[place] = expert;
             sh_scaled[place] = scaled(logit);
+            sh_scales[place] = own_scale;
         }
     }
     workgroupBarrier();
     if lane < p.chosen {
-        let id = sh_chosen[lane];
-        ids[token * p.chosen + lane] = id;
-        weights[token * p.chosen + lane] = power(lane) / power_sum() * scale[id];
+        ids[token * p.chosen + lane] = sh_chosen[lane];
+        weights[token * p.chosen + lane] = power(lane) / power_sum() * sh_scales[lane];
     }
 }
 
