@@ -323,15 +323,22 @@ impl<'a> Build<'a> {
         groups
     }
 
-    /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own: the
-    /// last product is apart, the others are stored alike.
+    /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own, or with an
+    /// adapter behind a norm: the last product is apart, the others are stored alike.
     fn apart_each_behind_norm(
         &mut self,
         stream: Stream,
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
-        let Start::Branch { branch, next: Some(weight), eps } = stream.start else { return None };
-        let one = self.graph.ty(branch.residual).shape.rows() == 1 || self.graph.tokens_apart();
+        let (h, weight, eps, ahead) = match stream.start {
+            Start::Branch { branch, next: Some(weight), eps } => {
+                (branch.residual, weight, eps, branch.ahead)
+            }
+            // What makes an adapter's first factor makes the norm with it.
+            Start::Norm { h, weight, eps } if self.adapted.is_some() => (h, weight, eps, 0),
+            Start::Branch { .. } | Start::Norm { .. } | Start::Rows(_) => return None,
+        };
+        let one = self.graph.ty(h).shape.rows() == 1 || self.graph.tokens_apart();
         let (last, others) = names.split_last().filter(|_| one)?;
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
@@ -339,7 +346,7 @@ impl<'a> Build<'a> {
         let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
             // What was met ahead knows the norms in front of the branch, not those of the stream behind it.
-            Some(own) if branch.ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
+            Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
             factors => (Start::Norm { h, weight, eps }, factors),
         };
         let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;

@@ -42,9 +42,9 @@ impl<'a> GpuCall<'a> {
         &*self.node.op
     }
 
-    /// The call of what makes the first input, where the list has it, and which of its results that is.
-    pub(super) fn maker(&self) -> Option<(Self, usize)> {
-        let value = self.node.inputs[0];
+    /// The call of what makes input `i`, where the list has it, and which of its results that is.
+    pub(super) fn maker(&self, i: usize) -> Option<(Self, usize)> {
+        let value = self.node.inputs[i];
         let Origin::Node(node) = self.graph.info(value).origin else { return None };
         let node = &self.graph.nodes()[node];
         let result = node.outputs.iter().position(|output| *output == value)?;
@@ -53,14 +53,34 @@ impl<'a> GpuCall<'a> {
 
     /// The call of the only one that reads result `i`, as its first input; `None` if there are others, or if the host may read it.
     pub(super) fn only_reader(&self, i: usize) -> Option<Self> {
+        self.only_reader_at(i, 0)
+    }
+
+    /// The same, as its second input: where a branch joins the stream.
+    pub(crate) fn only_branch_reader(&self, i: usize) -> Option<Self> {
+        self.only_reader_at(i, 1)
+    }
+
+    /// Which input is the second factor, turned, of what an adapter adds to the branch.
+    pub(crate) fn second_factor(&self) -> Option<usize> {
+        self.op().second_factor()
+    }
+
+    /// Whether what makes the branch has added that already.
+    pub(crate) fn is_branch_whole(&self) -> bool {
+        let maker = self.maker(1);
+        maker.is_some_and(|(maker, _)| maker.input_parts().is_some_and(|parts| parts.met.is_some()))
+    }
+
+    fn only_reader_at(&self, i: usize, input: usize) -> Option<Self> {
         let value = self.node.outputs[i];
         if self.graph.info(value).kept {
             return None;
         }
         let mut readers = self.graph.nodes().iter().filter(|node| node.inputs.contains(&value));
         let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
-        let first = reader.inputs.iter().position(|input| *input == value) == Some(0);
-        first.then(|| Self::new(self.facts, self.graph, reader))
+        let there = reader.inputs.iter().position(|other| *other == value) == Some(input);
+        there.then(|| Self::new(self.facts, self.graph, reader))
     }
 
     /// Whether this one comes right behind another one of the same list.

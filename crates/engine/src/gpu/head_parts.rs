@@ -1,9 +1,12 @@
 //! What attention leaves of its heads where the next operation combines it: one launch less.
 
+use rullama_gguf::DType;
+
 use super::{GpuCall, Place};
 
 /// For each token, head and stretch of the keys the sum of the values, weighed relative to the largest score of the stretch; behind all of
-/// those sums, one quad each with that score and the sum of the weights. Stretches without a key have no weight and no sum.
+/// those sums, one quad each with that score and the sum of the weights. Stretches without a key have no weight and no sum. Behind all that,
+/// what an adapter's first factor makes of each sum, where it meets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadParts {
     /// Heads of a token.
@@ -14,6 +17,21 @@ pub struct HeadParts {
     pub splits: usize,
     /// Tokens.
     pub tokens: usize,
+    /// The factor that meets them.
+    pub met: Option<Met>,
+}
+
+/// The first factor of an adapter beside the product that combines parts, of which each part meets the columns of its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Met {
+    /// Which input of the product it is; its first rows are meant.
+    pub input: usize,
+    /// How its numbers are stored.
+    pub dtype: DType,
+    /// How many rows, a multiple of four.
+    pub rows: usize,
+    /// Quads of a row in memory.
+    pub stride: usize,
 }
 
 impl HeadParts {
@@ -22,12 +40,18 @@ impl HeadParts {
 
     /// Where they lie: from the launch that makes them to the next operation.
     pub(crate) fn place(self) -> Place {
-        Place::Scratch(Self::SCRATCH, ((self.rows_at() + self.rows()) * 16) as u64)
+        let met = self.met.map_or(0, |met| self.rows() * met.rows * 4);
+        Place::Scratch(Self::SCRATCH, (self.met_at() * 16 + met) as u64)
     }
 
     /// Quads in front of what is known of stretches.
     pub(crate) fn rows_at(self) -> usize {
         self.rows() * self.quads
+    }
+
+    /// Quads in front of what a factor has made of them.
+    pub(crate) fn met_at(self) -> usize {
+        self.rows_at() + self.rows()
     }
 
     fn rows(self) -> usize {
@@ -41,12 +65,17 @@ impl GpuCall<'_> {
         let parts = self.op().leaves_parts(self, i)?;
         let reader = self.only_reader(i)?;
         // Scratch memory is everybody's: nobody may come between.
-        (reader.follows(self) && reader.op().takes_parts(&reader, parts)).then_some(parts)
+        let takes = |parts| reader.op().takes_parts(&reader, parts);
+        if !reader.follows(self) || !takes(parts) {
+            return None;
+        }
+        let met = HeadParts { met: reader.op().met(&reader, parts), ..parts };
+        Some(if takes(met) { met } else { parts })
     }
 
     /// The same for the first input.
     pub(crate) fn input_parts(&self) -> Option<HeadParts> {
-        let (maker, i) = self.maker()?;
+        let (maker, i) = self.maker(0)?;
         maker.result_parts(i)
     }
 }

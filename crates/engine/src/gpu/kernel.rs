@@ -31,6 +31,8 @@ pub enum Place {
     Slab(usize, usize),
     /// Result of the operation.
     Output(usize),
+    /// A weight in one slab: an input of the only operation that reads the first result.
+    OfReader(usize),
     /// Memory for this operation alone: its number and its bytes.
     Scratch(usize, u64),
 }

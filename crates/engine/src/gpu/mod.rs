@@ -25,7 +25,7 @@ pub use call::GpuCall;
 pub use compose::{Dialect, compose};
 pub use device::{Gpu, OpenOptions, Traffic};
 pub use facts::{DeviceFacts, MatrixUnits};
-pub use head_parts::HeadParts;
+pub use head_parts::{HeadParts, Met};
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub(crate) use layout::ROW_STEP;
 pub use layout::Slabs;

@@ -52,7 +52,7 @@ impl GpuCall<'_> {
 
     /// The same for the first input.
     pub(crate) fn input_order(&self) -> Option<Order> {
-        let (maker, i) = self.maker()?;
+        let (maker, i) = self.maker(0)?;
         maker.result_order(i)
     }
 }

@@ -321,6 +321,7 @@ impl Memory {
             Place::Input(i) => (node.inputs[*i], 0),
             Place::Slab(i, slab) => (node.inputs[*i], *slab),
             Place::Output(i) => (node.outputs[*i], 0),
+            Place::OfReader(i) => (graph.reader(node).inputs[*i], 0),
         };
         let origin = &graph.info(value).origin;
         match origin {

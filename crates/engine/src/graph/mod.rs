@@ -194,6 +194,15 @@ impl Graph {
         &self.nodes
     }
 
+    /// The first operation that reads the first result of another one.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn reader(&self, node: &Node) -> &Node {
+        let reads = |other: &&Node| other.inputs.contains(&node.outputs[0]);
+        self.nodes.iter().find(reads).expect("a result that somebody reads")
+    }
+
     fn named(&mut self, origin: Origin, ty: Type) -> Value {
         let found = self
             .values()

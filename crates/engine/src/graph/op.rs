@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, HeadParts, Order},
+    gpu::{Dispatch, GpuCall, HeadParts, Met, Order},
 };
 
 /// An operation: a definition, a twin on the CPU, kernels on the GPU, a gradient.
@@ -52,6 +52,18 @@ pub trait Op: Debug + 'static {
     fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
         let _ = (call, parts);
         false
+    }
+
+    /// The factor that what leaves such parts shall meet them with: then the operation has a pair of its own that it adds to its result,
+    /// instead of what reads that as a branch.
+    fn met(&self, call: &GpuCall<'_>, parts: HeadParts) -> Option<Met> {
+        let _ = (call, parts);
+        None
+    }
+
+    /// Which input is the second factor, turned, of what an adapter adds to the second input, a branch.
+    fn second_factor(&self) -> Option<usize> {
+        None
     }
 
     /// Multiplications and additions it takes.

@@ -108,10 +108,12 @@ impl Map<'_> {
             Place::Scratch(..) => return place,
             Place::Input(i) | Place::Slab(i, _) => node.inputs[i],
             Place::Output(i) => node.outputs[i],
+            Place::OfReader(i) => self.others.graph.reader(node).inputs[i],
         };
         let at = |values: &[Value]| values.iter().position(|other| *other == value);
         match (at(&self.others.inputs), at(&self.others.results), place) {
             (Some(i), _, Place::Slab(_, slab)) => Place::Slab(i, slab),
+            (Some(i), _, Place::OfReader(_)) => Place::Slab(i, 0),
             (Some(i), ..) => Place::Input(i),
             (None, Some(i), _) => Place::Output(i),
             (None, None, _) => {

@@ -184,7 +184,7 @@ impl Op for AttentionQkv {
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
         let cache = (params, cache.element);
         let lie = match call.result_parts(0) {
-            Some(_) => Lie::Parts,
+            Some(parts) => Lie::Parts(parts),
             None => Lie::Rows(call.result_order(0)),
         };
         let split = |source| match apart {
@@ -216,6 +216,7 @@ impl Op for AttentionQkv {
             quads: width / 4,
             splits: cut.splits + usize::from(apart),
             tokens: q.shape.rows(),
+            met: None,
         };
         cut.is_handed().then_some(parts)
     }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
-    ops::{Slice, rope_table},
+    ops::{Ahead, Branch, Finish, Slice, Start, rope_table},
     suite::{Case, Tolerance},
 };
 
@@ -66,6 +66,7 @@ pub(super) fn cases() -> Vec<Case> {
     }
     cases.push(with_product(DType::Q6_K, setting(1, (8, 2), 64, 101, Some(100), 1001, 1)));
     cases.push(first_token());
+    cases.extend(with_pairs());
     cases.extend(benches());
     cases
 }
@@ -138,6 +139,87 @@ fn with_product(dtype: DType, setting: Setting) -> Case {
         let mut results = attention(g);
         let weight = g.weight("w", Type::weight(dtype, [24, width]));
         results[0] = g.linear(results[0], weight);
+        results
+    });
+    case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
+}
+
+/// Attention, the way back with a pair of its own, and gates behind the branch that is: what is met on the way, and by whom, is the devices'
+/// choice. Heads as wide as teams of 8 and of 32 lanes keep them.
+fn with_pairs() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (width, rank, position, products, element) in [
+        (64, 16, 290, Products::Apart, Element::F32),
+        (64, 4, 0, Products::Stacked, Element::F16),
+        (128, 20, 999, Products::Shared, Element::F32),
+        (128, 64, 300, Products::Apart, Element::F32),
+        (128, 100, 999, Products::Stacked, Element::F32),
+        (128, 20, 300, Products::HalfStacked, Element::Q8),
+        (256, 16, 511, Products::Stacked, Element::F16),
+        (256, 20, 5, Products::Shared, Element::F16),
+        (256, 64, 999, Products::KeysAreValues, Element::F32),
+        (512, 4, 0, Products::Shared, Element::F32),
+        (512, 16, 640, Products::Stacked, Element::F16),
+        (512, 100, 700, Products::Apart, Element::F32),
+    ] {
+        let setting = setting(1, (8, 1), width, 1000, None, position, 1);
+        let attention = case(element, products, setting);
+        let tolerance = match element {
+            // As of attention alone, through two more products.
+            Element::F16 => Tolerance { steps: 32.0, ..Tolerance::EXPONENTIAL.half() },
+            Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 16.0, ..Tolerance::EXPONENTIAL },
+            _ => Tolerance::EXPONENTIAL.terms(8 * width * setting.slots),
+        };
+        let pair = with_pair(attention, setting, (rank, DType::F32, 8));
+        cases.push(pair.tolerance(tolerance));
+    }
+    for (heads, dtype, ahead) in [((4, 4), DType::F16, 0), ((6, 2), DType::F16, 4)] {
+        let setting = setting(1, heads, 64, 1000, Some(600), 1001, 1);
+        let attention = case(Element::F32, Products::Apart, setting);
+        cases.push(with_pair(attention, setting, (16, dtype, ahead)));
+    }
+    // No workgroup meets factors of several tokens, or of long caches.
+    for setting in
+        [setting(2, (8, 2), 64, 300, None, 200, 2), setting(1, (8, 1), 64, 1500, None, 1400, 1)]
+    {
+        let attention = case(Element::F32, Products::Apart, setting);
+        cases.push(with_pair(attention, setting, (16, DType::F32, 8)));
+    }
+    cases
+}
+
+/// A pair of such a rank, its first factor so stored, beside the way back from heads; so many rows are met ahead for the gates.
+fn with_pair(
+    mut case: Case,
+    setting: Setting,
+    (rank, dtype, ahead): (usize, DType, usize),
+) -> Case {
+    const STREAM: usize = 96;
+    let (t, width) = (setting.t, setting.heads.0 * setting.width);
+    let attention = case.build;
+    case.name = format!("{}, back with {} of rank {rank}, ahead {ahead}", case.name, dtype.name());
+    case.build = Box::new(move |g: &mut Graph| {
+        let mut results = attention(g);
+        let h = g.input("h", Type::f32([t, STREAM]));
+        let norm = |g: &mut Graph, name: &str| g.weight(name, Type::weight(DType::F32, [STREAM]));
+        let (post, next) = (norm(g, "post"), norm(g, "next"));
+        let back = g.weight("back", Type::weight(DType::Q8_0, [STREAM, width]));
+        let own = g.weight("own", Type::weight(dtype, [rank + ahead, width]));
+        let low = Some(g.weight("own_b", Type::weight(DType::F16, [rank, STREAM])));
+        let branch = match ahead {
+            0 => g.product_beside(results[0], back, own),
+            _ => {
+                let p = g.weight("p", Type::weight(dtype, [ahead, STREAM]));
+                g.product_ahead(results[0], back, &Ahead { q: own, h, p })
+            }
+        };
+        let branch =
+            Branch { residual: h, branch, weight: post, scale: None, low, ahead: 2 * ahead };
+        let start = Start::Branch { branch, next: Some(next), eps: EPS };
+        let gates = g.weight("gates", Type::weight(DType::Q8_0, [80, STREAM]));
+        let (h1, y) = g.product(&start, gates, &Finish::Geglu);
+        results[0] = y;
+        results.extend(h1);
         results
     });
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))

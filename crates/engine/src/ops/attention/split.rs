@@ -5,9 +5,12 @@ use super::{
     params::{KEYS, Params, over_cache, word},
 };
 use crate::{
-    gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Order, Part, Place},
+    gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Met, Order, Part, Place},
     graph::Element,
-    ops::parts::{kv_store, reduce, team},
+    ops::{
+        parts::{kv_store, reduce, team},
+        product::factor,
+    },
 };
 
 static SPLIT: Kernel = Kernel { name: "attention/split", source: include_str!("split.wgsl") };
@@ -23,6 +26,16 @@ static READY: Part = Part { kind: "queries", name: "ready", source: include_str!
 static SHARED: Part = Part { kind: "queries", name: "shared", source: include_str!("shared.wgsl") };
 static OWN: Part = Part { kind: "queries", name: "own", source: include_str!("own.wgsl") };
 
+static NOT_MET: Part =
+    Part { kind: "met", name: "met/none", source: include_str!("met/none.wgsl") };
+static MET: Part = Part { kind: "met", name: "met/given", source: include_str!("met/given.wgsl") };
+static MET_SHARED: Part =
+    Part { kind: "met_spot", name: "met_spot/8", source: include_str!("met_spot/8.wgsl") };
+static MET_OWN: Part =
+    Part { kind: "met_spot", name: "met_spot/11", source: include_str!("met_spot/11.wgsl") };
+
+/// Buffers of raw queries over caches that hold all keys.
+const SHARED_BINDINGS: usize = 6;
 /// Lanes of a workgroup that combines.
 const COMBINING: usize = 256;
 /// Quads of a head that a workgroup combines.
@@ -33,8 +46,8 @@ const SLICE: usize = 16;
 pub(super) enum Lie {
     /// Whole rows, in this order if not as they are.
     Rows(Option<Order>),
-    /// In parts, for what reads it next.
-    Parts,
+    /// In these parts, for what reads it next.
+    Parts(HeadParts),
 }
 
 /// What queries are when they come, and who writes the caches: the inputs of the operation, by number.
@@ -97,7 +110,11 @@ pub(super) fn split(
     };
     let params =
         Params { splits: word(splits), apart: apart.into(), row_blocks: word(blocks), ..params };
-    let parts = HeadParts { heads: sizes.heads, quads, splits, tokens: sizes.tokens }.place();
+    let left = HeadParts { heads: sizes.heads, quads, splits, tokens: sizes.tokens, met: None };
+    let (parts, met) = match lie {
+        Lie::Parts(parts) => (parts.place(), parts.met),
+        Lie::Rows(_) => (left.place(), None),
+    };
     let dispatch = over_cache(&SPLIT, sizes, (params, cache))
         .part(&STRETCHES)
         .part(team(facts))
@@ -106,7 +123,7 @@ pub(super) fn split(
         .constant("TEAMS", cut.teams() as u32)
         .constant("TILE", cut.tile() as u32)
         .constant("ROWS", cut.rows as u32)
-        .constant("HANDED", u32::from(lie == Lie::Parts));
+        .constant("HANDED", u32::from(matches!(lie, Lie::Parts(_))));
     let dispatch = match cut.alone {
         true => dispatch
             .part(&ALONE)
@@ -120,13 +137,13 @@ pub(super) fn split(
     };
     let into = if splits == 1 { Place::Output(0) } else { parts };
     let alone = own && splits == 1 && params.phase != ATTEND;
-    let split = bind(dispatch, source, cache, into).grid(
+    let split = meeting(bind(dispatch, source, cache, into), met).grid(
         splits,
         if alone { 1 } else { blocks },
         sizes.kv_heads,
     );
     let order = match lie {
-        Lie::Parts => return vec![split],
+        Lie::Parts(_) => return vec![split],
         Lie::Rows(order) => order,
     };
     if splits == 1 {
@@ -147,6 +164,19 @@ pub(super) fn split(
         .write(Place::Output(0))
         .grid(places, quads.div_ceil(slice), 1);
     vec![split, Order::lay(order, combine)]
+}
+
+/// With the factor that meets what is found, where there is one.
+fn meeting(dispatch: Dispatch, met: Option<Met>) -> Dispatch {
+    let Some(met) = met else { return dispatch.part(&NOT_MET) };
+    let spot = if dispatch.bindings.len() == SHARED_BINDINGS { &MET_SHARED } else { &MET_OWN };
+    dispatch
+        .part(&MET)
+        .part(factor(met.dtype))
+        .part(spot)
+        .constant("MET_ROWS", met.rows as u32)
+        .constant("MET_STRIDE", met.stride as u32)
+        .read(Place::OfReader(met.input))
 }
 
 fn bind(dispatch: Dispatch, source: Source, cache: Element, into: Place) -> Dispatch {

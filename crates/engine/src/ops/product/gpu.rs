@@ -128,7 +128,7 @@ fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Disp
     if halves_apart || odd || extra(op).is_none() {
         return None;
     }
-    let (met, added) = (Met::new(op, call)?, Added::new(op, call)?);
+    let (met, added) = (Met::new(op, call)?, Added::new(op, call, orders)?);
     let branch = OfBranch::new(&op.begin, call)?;
     let both = branch.is_some() && !matches!(op.low, Low::None | Low::Ahead { .. });
     if (op.taken != Taken::All && !whole) || both {

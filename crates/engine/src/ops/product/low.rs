@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{Begin, Product, Taken, gpu::Orders, thin::Thin};
+use super::{Begin, Product, Taken, gpu::Orders, own::Own, thin::Thin};
 use crate::{
     gpu::{Dispatch, GpuCall, Order, Part, Place},
     graph::{Element, Graph, Value},
@@ -135,20 +135,32 @@ pub(super) struct Added {
     first: usize,
     /// Of what is made of the stream too: rows, and the quads of one. Of what was made ahead: where it starts, and how many rows it has.
     more: [usize; 2],
+    /// The product's own pair, where it adds that itself.
+    own: Option<Own>,
 }
 
 impl Added {
     /// `None` if no kernel has it.
-    pub(super) fn new(op: &Product, call: &GpuCall<'_>) -> Option<Self> {
+    pub(super) fn new(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Self> {
         let first = call.inputs() - op.low.inputs();
         if op.low == Low::None {
             let (dtype, rank) = (DType::F32, 0);
             let more = [0, 0];
-            let (width, quads, stride) = (0, 0, 0);
-            return Some(Self { low: Low::None, dtype, rank, width, quads, stride, first, more });
+            let (width, quads, stride, own) = (0, 0, 0, None);
+            return Some(Self {
+                low: Low::None,
+                dtype,
+                rank,
+                width,
+                quads,
+                stride,
+                first,
+                more,
+                own,
+            });
         }
         if matches!(op.low, Low::Beside | Low::BesideBoth) {
-            return Self::beside(op, call, first);
+            return Self::beside(op, call, (first, Own::new(call, orders.parts)));
         }
         let (b, rank) = (call.slabs(first + 1), call.input(first + 1).shape.width());
         let known = matches!(b.dtype, DType::F16 | DType::F32);
@@ -164,11 +176,15 @@ impl Added {
             (Low::Own, _) => own_fits(call, first, b.dtype),
             (low, _) => low == Low::Given,
         };
-        let (low, dtype, width, quads) = (op.low, b.dtype, 0, rank / 4);
-        (fits && made).then_some(Self { low, dtype, rank, width, quads, stride, first, more })
+        let (low, dtype, width, quads, own) = (op.low, b.dtype, 0, rank / 4, None);
+        (fits && made).then_some(Self { low, dtype, rank, width, quads, stride, first, more, own })
     }
 
-    fn beside(op: &Product, call: &GpuCall<'_>, first: usize) -> Option<Self> {
+    fn beside(
+        op: &Product,
+        call: &GpuCall<'_>,
+        (first, own): (usize, Option<Own>),
+    ) -> Option<Self> {
         let (a, rank) = (call.slabs(first), call.input(first).shape.rows());
         let one = call.slabs(op.weight_input()).rows.len() == 1 && a.rows.len() == 1;
         let known = matches!(a.dtype, DType::F16 | DType::F32);
@@ -185,7 +201,7 @@ impl Added {
             more = [call.input(first + 2).shape.rows(), p.row_blocks / 4];
         }
         let (width, quads) = (x.width(), rank);
-        fits.then_some(Self { low, dtype, rank, width, quads, stride, first, more })
+        fits.then_some(Self { low, dtype, rank, width, quads, stride, first, more, own })
     }
 
     /// How numbers of a factor are stored, where a branch in front may have factors besides.
@@ -199,14 +215,18 @@ impl Added {
             Low::None | Low::Given => 0,
             Low::Ahead { .. } => self.rank * 4,
             Low::Own => lanes * 16 + self.rank * 4,
-            Low::Beside | Low::BesideBoth => lanes * 4,
+            Low::Beside | Low::BesideBoth => {
+                lanes * 4 + self.own.as_ref().map_or(0, Own::shared_bytes)
+            }
         }
     }
 
     /// Workgroups besides those of the product.
     pub(super) fn groups(&self) -> usize {
         match self.low {
-            Low::Beside | Low::BesideBoth => self.rank + self.more[0],
+            Low::Beside | Low::BesideBoth => {
+                self.rank + self.more[0] - self.own.as_ref().map_or(0, |own| own.met.rows)
+            }
             Low::None | Low::Own | Low::Ahead { .. } | Low::Given => 0,
         }
     }
@@ -256,21 +276,25 @@ impl Added {
         let each = |quads: usize| quads.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
         let dispatch = dispatch
             .part(part!("low", "beside"))
-            .part(part!("low_asked", "nothing"))
             .part(factor(self.dtype))
             .constant("BESIDE_EACH", each(self.width / 4));
         let dispatch = dispatch.read(Place::Slab(self.first, 0));
+        let owned = |dispatch: Dispatch| match &self.own {
+            Some(own) => own.composed(dispatch),
+            None => dispatch.part(part!("low_own", "none")),
+        };
         if self.low == Low::Beside {
-            return dispatch.part(part!("stream", "none"));
+            return owned(dispatch.part(part!("stream", "none")));
         }
         let [rows, quads] = self.more.map(|n| n as u32);
-        dispatch
+        let dispatch = dispatch
             .part(part!("stream", "given"))
             .constant("STREAM_ROWS", rows)
             .constant("STREAM_QUADS", quads)
             .constant("STREAM_EACH", each(self.more[1]))
             .read(Place::Input(self.first + 1))
-            .read(Place::Slab(self.first + 2, 0))
+            .read(Place::Slab(self.first + 2, 0));
+        owned(dispatch)
     }
 
     fn composed_ahead(&self, dispatch: Dispatch) -> Dispatch {
@@ -295,11 +319,11 @@ impl Added {
 
 /// With the parts of nothing that is added.
 pub(super) fn none(dispatch: Dispatch) -> Dispatch {
-    dispatch.part(part!("low", "none")).part(part!("low_asked", "nothing"))
+    dispatch.part(part!("low", "none")).part(part!("low_own", "none"))
 }
 
 /// How four numbers of a factor are read.
-pub(super) fn factor(dtype: DType) -> &'static Part {
+pub(crate) fn factor(dtype: DType) -> &'static Part {
     match dtype {
         DType::F16 => part!("factor", "f16"),
         _ => part!("factor", "f32"),

@@ -20,18 +20,20 @@ mod choice;
 mod gpu;
 mod low;
 mod of_branch;
+mod own;
 mod several;
 mod taken;
 mod thin;
 
 pub use build::{Factors, Finish, Mixture, Start};
 pub(crate) use gpu::{takes_parts, vector, wanted_order};
+pub(crate) use low::factor;
 pub use low::{Ahead, Low, OWN_BYTES};
 pub use taken::{Experts, Taken};
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, HeadParts, Order},
+    gpu::{Dispatch, GpuCall, HeadParts, Met, Order},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::{AddNorm, fused, linear_experts::Sizes},
 };
@@ -177,6 +179,17 @@ impl Op for Product {
         let plain =
             self.begin == Begin::Plain && self.taken == Taken::All && self.end == End::Plain;
         plain && gpu::takes_parts(call, self.low, parts)
+    }
+
+    fn met(&self, call: &GpuCall<'_>, parts: HeadParts) -> Option<Met> {
+        own::met(self, call, parts)
+    }
+
+    fn second_factor(&self) -> Option<usize> {
+        match &self.begin {
+            Begin::Added(add) => add.low_input(),
+            Begin::Plain | Begin::Norm { .. } => None,
+        }
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

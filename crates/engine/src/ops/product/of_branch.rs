@@ -8,7 +8,7 @@ use crate::{
     ops::AddNorm,
 };
 
-/// What an adapter adds to the branch in front of a product, where it adds something.
+/// What an adapter adds to the branch in front of a product, where it adds something that is not in it already.
 pub(super) struct OfBranch {
     dtype: DType,
     rank: usize,
@@ -21,6 +21,9 @@ impl OfBranch {
     /// `None` if no kernel has it.
     pub(super) fn new(begin: &Begin, call: &GpuCall<'_>) -> Option<Option<Self>> {
         let Begin::Added(AddNorm { low: true, .. }) = begin else { return Some(None) };
+        if call.is_branch_whole() {
+            return Some(None);
+        }
         let input = begin.inputs() - 1;
         let (b, rank) = (call.slabs(input), call.input(input).shape.rows());
         let known = matches!(b.dtype, DType::F16 | DType::F32) && b.rows.len() == 1;

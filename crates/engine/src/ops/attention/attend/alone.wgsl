@@ -105,6 +105,7 @@ fn grown(found: Found, by: Scored, values: Four) -> Found {
 fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
     let place = row_place(rows, 0u);
     let other_place = row_place(rows, ROWS - 1u);
+    let asked = ask_met(place % p.heads, lane);
     let q = query(place / p.heads, place % p.heads, lane);
     var other_q: Quads;
     if ROWS > 1u {
@@ -136,6 +137,7 @@ fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
         }
     }
     meet(found, rows.first, place, number, lane);
+    meet_head(asked, place, number, lane);
     if ROWS > 1u {
         meet(other, min(rows.first + 1u, rows.end - 1u), other_place, number, lane);
     }
@@ -169,6 +171,7 @@ fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
             sum += factor * sh_q[team * QUADS + quad];
         }
         write_quad(row, place, number, quad, sum, about);
+        keep_met(quad, sum);
     }
     // The next row takes this memory again.
     workgroupBarrier();

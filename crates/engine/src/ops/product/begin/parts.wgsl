@@ -8,17 +8,24 @@ override HEAD_QUADS: u32 = 64u;
 override ROWS_AT: u32 = 0u;
 
 fn begin(first_turn: u32, lane: Lane) {
+    let own = ask_own(lane);
     for (var turn = 0u; turn < QUADS; turn += WG) {
         let i = turn + number(lane);
         hold_quad(i, combined(quad_column(inside(i)) / 4u));
     }
+    keep_own(own, first_turn, lane);
     make_low(lane);
     hold_all(lane);
 }
 
-// Nothing here waits for anything but memory, and all of that can be asked for at once.
 fn combined(quad: u32) -> vec4<f32> {
-    let first = (token * (p.width / 4u / HEAD_QUADS) + quad / HEAD_QUADS) * SPLITS;
+    return combined_of(quad / HEAD_QUADS, 0u, HEAD_QUADS, quad % HEAD_QUADS);
+}
+
+// One of so many quads that each stretch of a head has from some place on. Nothing here waits for anything but memory, and all of that can
+// be asked for at once.
+fn combined_of(head: u32, at: u32, quads: u32, quad: u32) -> vec4<f32> {
+    let first = (token * (p.width / 4u / HEAD_QUADS) + head) * SPLITS;
     var most = x[ROWS_AT + first].x;
     for (var s = 1u; s < SPLITS; s++) {
         most = max(most, x[ROWS_AT + first + s].x);
@@ -27,7 +34,7 @@ fn combined(quad: u32) -> vec4<f32> {
     var sum = vec4(0.0);
     for (var s = 0u; s < SPLITS; s++) {
         let about = x[ROWS_AT + first + s];
-        let part = x[(first + s) * HEAD_QUADS + quad % HEAD_QUADS];
+        let part = x[at + (first + s) * quads + quad];
         // A stretch without a key has left no sum.
         let factor = select(0.0, exp(about.x - most), about.y > 0.0);
         total += factor * about.y;

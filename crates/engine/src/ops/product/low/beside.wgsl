@@ -2,18 +2,15 @@
 //#use factor
 //#use stream
 //#use beside_x
-//#use low_asked
+//#use low_own
 // Quads that a lane asks for at once, a power of two, eight at most: loops wait for memory in every turn.
 override BESIDE_EACH: u32 = 4u;
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 
 fn make_low(lane: Lane) {}
 
-fn low_sums(asked: LowAsked, rows: vec4<u32>, lane: Lane) -> vec4<f32> {
-    return vec4(0.0);
-}
-
-fn low_beside(row: u32, lane: Lane) {
+fn low_beside(number: u32, lane: Lane) {
+    let row = number + own_rows();
     if row >= p.low_quads {
         stream_beside(row - p.low_quads, lane);
         return;

@@ -1,0 +1,101 @@
+// A x of an adapter, as x is: for each head and stretch A meets what was found there, in its columns of that head. The numbers lie behind
+// what is known of stretches, and whoever combines those combines them too.
+//#use factor
+//#use met_spot
+// Rows of A, a multiple of four, and quads of one in memory.
+override MET_ROWS: u32 = 16u;
+override MET_STRIDE: u32 = 512u;
+
+// What a lane has of a row of A, or of a head: every LANES-th quad.
+struct MetRow {
+    a: LowQuad,
+    b: LowQuad,
+    c: LowQuad,
+    d: LowQuad,
+}
+
+// A team makes rows TEAMS apart: the first two are on their way while keys are met.
+struct MetAsked {
+    one: MetRow,
+    two: MetRow,
+}
+
+// A row behind the last is read as that one.
+fn met_row(row: u32, head: u32, lane: Lane) -> MetRow {
+    let at = min(row, MET_ROWS - 1u) * MET_STRIDE + head * QUADS + lane.index;
+    var quads: MetRow;
+    quads.a = met_a[at];
+    quads.b = met_a[at + LANES];
+    if PAIRS > 1u {
+        quads.c = met_a[at + LANES * 2u];
+        quads.d = met_a[at + LANES * 3u];
+    }
+    return quads;
+}
+
+fn ask_met(head: u32, lane: Lane) -> MetAsked {
+    var asked: MetAsked;
+    asked.one = met_row(lane.team, head, lane);
+    if MET_ROWS > TEAMS {
+        asked.two = met_row(lane.team + TEAMS, head, lane);
+    }
+    return asked;
+}
+
+// Its sums go where only they are read.
+fn keep_met(quad: u32, sum: vec4<f32>) {
+    sh_q[quad] = sum;
+}
+
+// Behind a barrier.
+fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
+    var head = Quads(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
+    if PAIRS > 1u {
+        head.c = sh_q[lane.index + LANES * 2u];
+        head.d = sh_q[lane.index + LANES * 3u];
+    }
+    meet_rows(asked, head, place, number, lane);
+}
+
+fn meet_rows(asked: MetAsked, head: Quads, place: u32, number: u32, lane: Lane) {
+    let at = (place * p.splits + number) * MET_ROWS;
+    put_met(at, lane.team, met_sum(asked.one, head, lane), lane);
+    if MET_ROWS > TEAMS {
+        put_met(at, lane.team + TEAMS, met_sum(asked.two, head, lane), lane);
+    }
+    for (var first = TEAMS * 2u; first < MET_ROWS; first += TEAMS) {
+        let row = met_row(first + lane.team, place % p.heads, lane);
+        put_met(at, first + lane.team, met_sum(row, head, lane), lane);
+    }
+}
+
+fn met_sum(row: MetRow, head: Quads, lane: Lane) -> f32 {
+    var sum = dot(low_quad(row.a), head.a) + dot(low_quad(row.b), head.b);
+    if PAIRS > 1u {
+        sum += dot(low_quad(row.c), head.c) + dot(low_quad(row.d), head.d);
+    }
+    return team_sum(sum, lane);
+}
+
+fn put_met(at: u32, row: u32, sum: f32, lane: Lane) {
+    if lane.index == 0u && row < MET_ROWS {
+        o[rows_at() + p.tokens * p.heads * p.splits + (at + row) / 4u][row % 4u] = sum;
+    }
+}
+
+// A token's own value, which is all that its own stretch has: of a head by each of the workgroups that have nothing to store. It is met
+// before caches round it.
+fn meet_own(block: u32, kv_head: u32, lane: Lane) {
+    let head = kv_head * heads_of_group() + block;
+    let asked = ask_met(head, lane);
+    let i = lane.index;
+    var value = Quads(raw4(VALUE, 0u, kv_head, i), raw4(VALUE, 0u, kv_head, i + LANES), vec4(0.0), vec4(0.0));
+    if PAIRS > 1u {
+        value.c = raw4(VALUE, 0u, kv_head, i + LANES * 2u);
+        value.d = raw4(VALUE, 0u, kv_head, i + LANES * 3u);
+    }
+    let squares = dot(value.a, value.a) + dot(value.b, value.b) + dot(value.c, value.c) + dot(value.d, value.d);
+    let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
+    let normed = Quads(value.a * scale, value.b * scale, value.c * scale, value.d * scale);
+    meet_rows(asked, normed, head, 0u, lane);
+}
