@@ -43,13 +43,15 @@ pub struct Gpu {
 }
 
 /// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
-/// adapters, and wgpu does not ask them for subgroups.
+/// adapters, and wgpu asks them neither for subgroups nor for matrix units.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Rather the adapter that takes less power.
     pub low_power: bool,
     /// Smallest and largest width of the subgroups that the device will have.
     pub subgroups: Option<(u32, u32)>,
+    /// Matrix units that it will have, where all subgroups have 32 lanes and kernels may use halves.
+    pub matrix: Option<MatrixUnits>,
     /// What to call it.
     pub name: Option<String>,
     /// It is a program on the CPU.
@@ -94,7 +96,10 @@ impl Gpu {
         let gpu = Self::from_adapter(&adapter).await?;
         let subgroups = wishes.subgroups.or(gpu.facts.subgroups);
         let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
-        Ok(Self { name, software, facts: DeviceFacts { subgroups, ..gpu.facts }, ..gpu })
+        let usable = gpu.facts.f16 && subgroups == Some((32, 32));
+        let matrix = wishes.matrix.filter(|_| usable).or(gpu.facts.matrix);
+        let facts = DeviceFacts { subgroups, matrix, ..gpu.facts };
+        Ok(Self { name, software, facts, ..gpu })
     }
 
     async fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, EngineError> {
