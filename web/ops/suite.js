@@ -1,4 +1,9 @@
-// Runs the op suite in this page and shows how it goes.
+// Runs the op suite in this page and shows how it goes. Its address says what is run, and who is told:
+//
+//   ops/?filter=linear%20,clipped&play=all&report=/log&done=/done
+//
+// `filter` names beginnings of "op case", `play` one of the roles. What fails is posted to `report`, and the outcome, counted by operation,
+// to `done`, where these are given.
 import { Device, OpSuite } from "../client/dist/wasm/rullama.js";
 import { openDevice } from "../client/dist/device.js";
 import { startWasm } from "../client/dist/wasm-file.js";
@@ -21,33 +26,62 @@ function sample(cases, most) {
 }
 
 /**
- * Runs the cases whose "op name" contains `filter`, at most `most` of each operation, in every role this device can play.
+ * Runs the cases whose "op name" begins with one of the words of `filter`, which commas part, at most `most` of each operation, in every
+ * role this device can play, or in `play` alone. `each` is told every result.
  * Resolves to `{ adapter, facts, results: [{ op, name, play, verdict, message, ms }], pipelines: [label] }`.
  */
-export async function runSuite(filter = "", most = Infinity) {
+export async function runSuite({ filter = "", most = Infinity, play: only, each = () => {} } = {}) {
   status.textContent = "loading";
   await startWasm();
   const device = await openDevice(Device, {});
   const suite = new OpSuite(device.engine);
   const { adapter, facts, plays, cases } = JSON.parse(suite.describe());
   const wanted = sample(cases, most);
+  const words = filter.split(",");
   const results = [];
   for (const [p, play] of plays.entries()) {
+    if (play !== (only ?? play)) continue;
     for (const [c, { op, name }] of cases.entries()) {
-      if (!wanted.has(c) || !`${op} ${name}`.includes(filter)) continue;
+      if (!wanted.has(c) || !words.some((word) => `${op} ${name}`.startsWith(word))) continue;
       status.textContent = `${op} ${name} (${play})`;
       const start = performance.now();
       const outcome = JSON.parse(await suite.run(c, p));
       const result = { op, name, play, ...outcome, ms: performance.now() - start };
       results.push(result);
       show(result);
+      each(result);
     }
   }
   status.textContent = `done: ${results.filter((r) => r.verdict === "failed").length} of ${results.length} failed`;
   return { adapter, facts, results, pipelines: JSON.parse(suite.pipelines()) };
 }
 
+/** The outcome in few words: how many cases of each operation came out how, and which kernels by matrix units ran. */
+function summary({ adapter, facts, results, pipelines }) {
+  const counts = {};
+  for (const { op, play, verdict } of results) {
+    const count = (counts[`${op} (${play})`] ??= { passed: 0, failed: 0, skipped: 0 });
+    count[verdict] += 1;
+  }
+  const matrix = pipelines.filter((label) => / (matrix|heads)\//.test(label));
+  return { adapter, facts, counts, pipelines: pipelines.length, matrix };
+}
+
+/** Runs what the address says. */
+async function runAsked(query) {
+  const tell = (name, body) => query.has(name) && fetch(query.get(name), { method: "POST", body });
+  const each = ({ op, name, play, verdict, message }) =>
+    verdict === "failed" && tell("report", `FAILED ${op} ${name} (${play}): ${message}`);
+  try {
+    const outcome = await runSuite({ filter: query.get("filter") ?? "", play: query.get("play") ?? undefined, each });
+    await tell("done", JSON.stringify(summary(outcome), undefined, 2));
+  } catch (error) {
+    status.textContent = `stopped: ${error}`;
+    await tell("done", `stopped at: ${rows.lastElementChild?.textContent ?? "the beginning"}: ${error}`);
+  }
+}
+
 // Tests call it by name; people get it by opening the page.
 window.runSuite = runSuite;
 const query = new URLSearchParams(location.search);
-if (!query.has("wait")) runSuite(query.get("filter") ?? "");
+if (!query.has("wait")) runAsked(query);

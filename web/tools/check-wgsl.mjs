@@ -19,14 +19,15 @@ fn main(@builtin(local_invocation_index) index: u32) {
     y[index] = sh_ones[index];
 }`;
 
-// Collected while one of its devices lives, the instance takes the process down.
-const gpu = create(["backend=null"]);
+// Collected while one of its devices lives, the instance takes the process down. Matrix units are offered to those alone who allow
+// what is not finished.
+const gpu = create(["backend=null", "enable-dawn-features=allow_unsafe_apis"]);
 
 /** A device with all that kernels may ask for. */
 async function openDevice() {
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error("Dawn has no null adapter here");
-  const wanted = ["subgroups", "shader-f16", "timestamp-query"];
+  const wanted = ["subgroups", "shader-f16", "timestamp-query", "chromium-experimental-subgroup-matrix"];
   const missing = wanted.filter((name) => !adapter.features.has(name));
   if (missing.length > 0) throw new Error(`Dawn's null adapter lacks ${missing.join(", ")}`);
   const requiredLimits = {};
@@ -38,10 +39,17 @@ async function openDevice() {
 }
 
 /**
- * The null device offers little more than the floor. A variant for a larger one is compiled as text, which is where types and
+ * The null device offers little more than the floor, and its subgroups have up to 128 lanes. A variant for a larger one is compiled as text, which is where types and
  * uniform control flow are checked; that it fits the device it is meant for is checked against that device's facts in Rust.
  */
-const BEYOND = /exceeds the maximum allowed|exceeds the maximum per-stage limit|larger than the maximum allowed/;
+const BEYOND = new RegExp(
+  [
+    "exceeds the maximum allowed",
+    "exceeds the maximum per-stage limit",
+    "larger than the maximum allowed",
+    "must be a multiple of the device maxSubgroupSize",
+  ].join("|"),
+);
 
 /** What the compiler says against a kernel; nothing if it is fine. */
 async function problemsOf(device, { text, constants, written }) {

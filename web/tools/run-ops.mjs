@@ -51,7 +51,7 @@ async function runInBrowser(address, filter) {
       await page.goto(`${address}/ops/?wait`);
       await page.waitForFunction(() => "runSuite" in window);
       const most = filter === "" ? SAMPLE : undefined;
-      return page.evaluate(([wanted, some]) => window.runSuite(wanted, some ?? undefined), [filter, most]);
+      return page.evaluate(([wanted, some]) => window.runSuite({ filter: wanted, most: some ?? undefined }), [filter, most]);
     })();
     return await Promise.race([work, broken, clock.expired]);
   } catch (error) {

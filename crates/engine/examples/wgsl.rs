@@ -16,12 +16,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&folder)?;
     let mut list: Vec<Value> = Vec::new();
     for (index, variant) in variants().iter().enumerate() {
-        let dispatch = &variant.dispatch;
-        // wgpu's syntax for matrix units, which browsers do not have.
-        if dispatch.parts.iter().any(|part| part.kind == "matrix" && part.name.ends_with("wgpu16"))
-        {
+        if !variant.is_in(Dialect::Browser) {
             continue;
         }
+        let dispatch = &variant.dispatch;
         let file = format!("{index:04}-{}.wgsl", dispatch.kernel.name.replace('/', "-"));
         fs::write(folder.join(&file), compose(dispatch.kernel, &dispatch.parts, Dialect::Browser))?;
         let constants: Map<String, Value> =

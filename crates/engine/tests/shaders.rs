@@ -17,6 +17,7 @@ fn every_variant_is_valid_and_fits_its_dispatch() {
     assert!(!variants.is_empty());
     let problems: Vec<String> = variants
         .iter()
+        .filter(|variant| variant.is_in(Dialect::Naga))
         .filter_map(|variant| Some(format!("{}: {}", variant.label, check(variant).err()?)))
         .collect();
     assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));

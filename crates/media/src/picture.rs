@@ -37,12 +37,22 @@ impl Picture {
     /// If it is empty, too large, or the bytes are not so many pixels.
     pub fn from_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, MediaError> {
         check(width, height, rgba.len(), 4)?;
-        let rgb = rgba.chunks_exact(4).flat_map(|pixel| {
-            let alpha = u32::from(pixel[3]);
-            let on_white = |value: u8| (u32::from(value) * alpha + 255 * (255 - alpha) + 127) / 255;
-            [0, 1, 2].map(|channel| on_white(pixel[channel]) as u8)
-        });
-        Ok(Self { size: Size { width, height }, rgb: rgb.collect() })
+        let mut rgb = vec![0; rgba.len() / 4 * 3];
+        for (out, pixel) in rgb.chunks_exact_mut(3).zip(rgba.chunks_exact(4)) {
+            match pixel {
+                // What most pixels are.
+                [colours @ .., 255] => out.copy_from_slice(colours),
+                [colours @ .., alpha] => {
+                    let alpha = u32::from(*alpha);
+                    for (out, value) in out.iter_mut().zip(colours) {
+                        *out =
+                            ((u32::from(*value) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+                    }
+                }
+                [] => {}
+            }
+        }
+        Ok(Self { size: Size { width, height }, rgb })
     }
 
     /// Decodes the bytes of a PNG, JPEG, WebP or GIF file (its first frame), turned as its EXIF data says.
@@ -62,6 +72,18 @@ impl Picture {
     /// Its bytes.
     pub fn rgb(&self) -> &[u8] {
         &self.rgb
+    }
+
+    /// Its bytes by fours, the first in a word's lowest bits, and zeros behind the last.
+    pub fn words(&self) -> Vec<u32> {
+        let (fours, rest) = self.rgb.as_chunks::<4>();
+        let mut words: Vec<u32> = fours.iter().map(|four| u32::from_le_bytes(*four)).collect();
+        if !rest.is_empty() {
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            words.push(u32::from_le_bytes(last));
+        }
+        words
     }
 
     /// Stretched so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].

@@ -1,6 +1,6 @@
 //! What all towers share: their weights, their limits, and a run.
 
-use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc};
+use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc, task::Poll};
 
 use rullama_engine::{
     cpu::Data,
@@ -113,6 +113,7 @@ impl Ready {
     ) -> Result<Vec<Data>, RuntimeError> {
         self.write(inputs);
         let arriving = self.plan.run_reading(&step(rows), values).await?;
+        hand_over().await;
         // Frames and pieces come one after the other: the next one's commands are made while the device is busy with this one.
         self.plan.prepare();
         Ok(arriving.wait().await?)
@@ -158,6 +159,20 @@ impl<K: PartialEq> Last<K> {
     pub(crate) fn gpu_bytes(&self) -> u64 {
         self.0.borrow().as_ref().map_or(0, |(_, ready)| ready.gpu_bytes())
     }
+}
+
+/// Lets others go on. Browsers hand what was queued to the device when nobody runs, so what is made ahead must wait a moment: the
+/// device would wait for it.
+async fn hand_over() {
+    let mut waited = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 fn step(rows: usize) -> Step {

@@ -184,7 +184,7 @@ impl Vision {
         if longest > positions {
             return Err(RuntimeError::PictureTooLong { patches: longest, most: positions });
         }
-        Ok((grid, (VisionInputs::PIXELS, Data::U32(words(picture.rgb())))))
+        Ok((grid, (VisionInputs::PIXELS, Data::U32(picture.words()))))
     }
 
     /// What a grid's list is told about places, whatever the picture.
@@ -266,13 +266,4 @@ impl Form {
             Self::Direct(config) => direct(config, catalog, grid),
         }
     }
-}
-
-/// Bytes by fours, the first in a word's lowest bits.
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let (fours, rest) = bytes.as_chunks::<4>();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    let last = (!rest.is_empty()).then_some(last);
-    fours.iter().copied().chain(last).map(u32::from_le_bytes).collect()
 }

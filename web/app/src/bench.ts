@@ -10,6 +10,7 @@
 
 import {
   type BenchResult,
+  type DeviceReport,
   type Engine,
   type LoadOptions,
   type Model,
@@ -22,7 +23,7 @@ import {
 interface Result {
   model: string;
   device: string;
-  facts: { features: string[]; subgroups?: { min: number; max: number } };
+  facts: { features: string[]; subgroups?: { min: number; max: number }; matrixUnits?: boolean };
   load: LoadTimes & { bytesPerSecond: number };
   tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
   /** Each step behind the first two, which compile. */
@@ -48,6 +49,8 @@ declare global {
   var result: Result | { error: string; code?: string } | undefined;
 }
 
+/** What `subgroups=0`, `f16=0` and `matrix=0` switch off. */
+const FEATURES = ["subgroups", "f16", "matrix"] as const;
 const query = new URLSearchParams(location.search);
 const number = (name: string, otherwise: number) => Number(query.get(name) ?? otherwise);
 
@@ -77,7 +80,7 @@ function loadOptions(seen: (progress: Progress) => void): LoadOptions {
     ...given<"auto" | "gpu" | "file">("table"),
     ...given<"f32" | "f16" | "q8">("cache"),
     ...given("projector"),
-    ...(query.has("subgroups") ? { features: { subgroups: query.get("subgroups") !== "0" } } : {}),
+    features: Object.fromEntries(FEATURES.map((name) => [name, query.get(name) !== "0"])),
   };
 }
 
@@ -133,6 +136,10 @@ function timedTowers(loaded: Model): Promise<TowersBench> {
   return loaded.benchTowers({ pictureTokens, seconds: asked("audio", 30), repeat: number("repeat", 10) });
 }
 
+function pick({ features, subgroups, matrixUnits }: DeviceReport): Result["facts"] {
+  return { features, subgroups, matrixUnits };
+}
+
 async function measure(model: string): Promise<Result> {
   const engine = openEngine({ worker: query.get("worker") !== "0" });
   const report = await engine.device();
@@ -161,7 +168,7 @@ async function measure(model: string): Promise<Result> {
   return {
     model,
     device: loaded.info.device,
-    facts: { features: report.features, ...(report.subgroups ? { subgroups: report.subgroups } : {}) },
+    facts: pick(report),
     load: { ...times, bytesPerSecond: times.bytes / times.seconds },
     tests,
     ...(training ? { training } : {}),

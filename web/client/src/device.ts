@@ -1,6 +1,7 @@
 // The browser's GPU: what it offers, and a device with everything on it that kernels can use.
 
 import { NoWebGpuError, RullamaError } from "./errors.js";
+import { MATRIX_FEATURES, compilesMatrixUnits, listsMatrixUnits } from "./matrix-units.js";
 import { Queue } from "./queue.js";
 import type { DeviceReport, LoadOptions } from "./types.js";
 import type { Device } from "./wasm/rullama.js";
@@ -73,6 +74,7 @@ export async function deviceReport(): Promise<DeviceReport> {
     features: [...adapter.features].sort(),
     limits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
     ...(subgroups ? { subgroups } : {}),
+    matrixUnits: subgroups !== undefined && listsMatrixUnits(adapter),
   };
 }
 
@@ -99,16 +101,20 @@ async function openNow(
   const powerPreference = options.powerPreference ?? "high-performance";
   const adapter = await findAdapter(powerPreference);
   if (typeof adapter === "string") throw new NoWebGpuError(adapter);
-  const subgroups = options.features?.subgroups === false ? undefined : subgroupsOf(adapter);
+  const { subgroups: withSubgroups = true, f16 = true, matrix: withMatrix = true } = options.features ?? {};
+  const subgroups = withSubgroups ? subgroupsOf(adapter) : undefined;
+  const wanted = withMatrix && f16 && subgroups !== undefined;
+  const matrix = wanted && listsMatrixUnits(adapter) && (await compilesMatrixUnits(adapter));
   const request = JSON.stringify({
     lowPower: powerPreference === "low-power",
     name: nameOf(adapter),
     software: isSoftware(adapter),
     subgroups: subgroups ? [subgroups.min, subgroups.max] : null,
-    f16: options.features?.f16 !== false,
+    matrix,
+    f16,
     packedDot: hasPackedDot(),
   });
-  const watched = watchRequests(subgroups ? ["subgroups"] : []);
+  const watched = watchRequests(matrix ? MATRIX_FEATURES : subgroups ? ["subgroups"] : []);
   try {
     const engine = await wasm.open(request, (kernel: string) =>
       watched.device === undefined ? undefined : compileAhead(watched.device, JSON.parse(kernel) as Kernel),
@@ -140,7 +146,7 @@ async function compileAhead(device: GPUDevice, { label, text, constants, binding
   return [module, await device.createComputePipelineAsync({ label, layout, compute })];
 }
 
-/** wgpu does not ask browsers for subgroups, so its requests get them added here on their way; and we see what comes back. */
+/** wgpu asks browsers neither for subgroups nor for matrix units, so its requests get them added here on their way; and we see what comes back. */
 function watchRequests(features: GPUFeatureName[]): { device?: GPUDevice; stop: () => void } {
   const original = GPUAdapter.prototype.requestDevice;
   const watched: { device?: GPUDevice; stop: () => void } = {

@@ -48,7 +48,7 @@ export interface LoadOptions {
    */
   projector?: ModelSource;
   /** Run with or without optional GPU features; all that the adapter offers by default. For tests and for working around drivers. */
-  features?: { subgroups?: boolean; f16?: boolean };
+  features?: { subgroups?: boolean; f16?: boolean; matrix?: boolean };
   powerPreference?: "high-performance" | "low-power";
   /**
    * Guesses several tokens and checks them at once, which changes no answer: the file of the model's drafter, `ngram` to guess from what
@@ -378,6 +378,8 @@ export interface DeviceReport {
   features: string[];
   limits: Record<string, number>;
   subgroups?: { min: number; max: number };
+  /** It lists matrix units that kernels can use. Whether they do is tried when a device is opened. */
+  matrixUnits?: boolean;
 }
 
 export interface OpResult {

@@ -1,4 +1,4 @@
-//! Kernel + parts → WGSL text: `//#use` lines are replaced, `enable` lines move to the top. Nothing else.
+//! Kernel + parts → WGSL text: `//#use` lines are replaced, `enable` and `diagnostic` lines move to the top. Nothing else.
 
 use super::{Kernel, Part};
 
@@ -23,19 +23,19 @@ impl Dialect {
 /// # Panics
 /// If a `//#use` line names a kind that no part has, or a part is never used: the dispatch is wrong then.
 pub fn compose(kernel: &Kernel, parts: &[&Part], dialect: Dialect) -> String {
-    let mut enables = Vec::new();
+    let mut directives = Vec::new();
     let mut body = String::from(include_str!("../wgsl/prelude.wgsl"));
     let mut used = vec![false; parts.len()];
-    expand(kernel.name, kernel.source, parts, &mut used, &mut enables, &mut body);
+    expand(kernel.name, kernel.source, parts, &mut used, &mut directives, &mut body);
     for (part, used) in parts.iter().zip(used) {
         assert!(used, "{}: nothing uses part {}/{}", kernel.name, part.kind, part.name);
     }
     if dialect == Dialect::Browser && body.contains("subgroup") {
-        enables.push("enable subgroups;");
+        directives.push("enable subgroups;");
     }
-    enables.sort_unstable();
-    enables.dedup();
-    let mut text: String = enables.iter().flat_map(|line| [line, "\n"]).collect();
+    directives.sort_unstable();
+    directives.dedup();
+    let mut text: String = directives.iter().flat_map(|line| [line, "\n"]).collect();
     text.push_str(&body);
     text
 }
@@ -45,7 +45,7 @@ fn expand<'a>(
     source: &'a str,
     parts: &[&'a Part],
     used: &mut [bool],
-    enables: &mut Vec<&'a str>,
+    directives: &mut Vec<&'a str>,
     body: &mut String,
 ) {
     for line in source.lines() {
@@ -54,10 +54,10 @@ fn expand<'a>(
             let index = index.unwrap_or_else(|| panic!("{name}: no part of kind `{kind}`"));
             // A part that two others need is written once.
             if !std::mem::replace(&mut used[index], true) {
-                expand(parts[index].name, parts[index].source, parts, used, enables, body);
+                expand(parts[index].name, parts[index].source, parts, used, directives, body);
             }
-        } else if line.starts_with("enable ") {
-            enables.push(line);
+        } else if line.starts_with("enable ") || line.starts_with("diagnostic(") {
+            directives.push(line);
         } else {
             body.push_str(line);
             body.push('\n');

@@ -43,7 +43,7 @@ pub struct Gpu {
 }
 
 /// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
-/// adapters nor what they run on, and wgpu does not ask them for subgroups.
+/// adapters nor what they run on, and wgpu asks them neither for subgroups nor for matrix units.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenOptions {
     /// Rather the adapter that takes less power.
@@ -52,6 +52,8 @@ pub struct OpenOptions {
     pub subgroups: Option<(u32, u32)>,
     /// Products of packed bytes are single instructions on it.
     pub packed_dot: bool,
+    /// Matrix units that it will have, where all subgroups have 32 lanes and kernels may use halves.
+    pub matrix: Option<MatrixUnits>,
     /// What to call it.
     pub name: Option<String>,
     /// It is a program on the CPU.
@@ -97,7 +99,9 @@ impl Gpu {
         let subgroups = wishes.subgroups.or(gpu.facts.subgroups);
         let packed_dot = gpu.facts.packed_dot || wishes.packed_dot;
         let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
-        let facts = DeviceFacts { subgroups, packed_dot, ..gpu.facts };
+        let usable = gpu.facts.f16 && subgroups == Some((32, 32));
+        let matrix = wishes.matrix.filter(|_| usable).or(gpu.facts.matrix);
+        let facts = DeviceFacts { subgroups, matrix, packed_dot, ..gpu.facts };
         Ok(Self { name, software, facts, ..gpu })
     }
 

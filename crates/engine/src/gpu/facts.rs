@@ -5,6 +5,8 @@
 pub enum MatrixUnits {
     /// A subgroup multiplies matrices of 16 × 16 halves and sums in f32, in wgpu's syntax.
     Wgpu16,
+    /// The same in Chromium's syntax.
+    Chromium16,
     /// They are not there: every lane computes what they would. Only for tests of kernels.
     Written,
 }

@@ -199,6 +199,7 @@ pub(crate) fn across() -> &'static Part {
 pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
     match units {
         MatrixUnits::Wgpu16 => part!("matrix", "wgpu16"),
+        MatrixUnits::Chromium16 => part!("matrix", "chromium16"),
         MatrixUnits::Written => part!("matrix", "written"),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Case, Tolerance, cases, lesser};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, MatrixUnits},
+    gpu::{DeviceFacts, Dialect, Dispatch, GpuCall, MatrixUnits, Part},
     graph::{Graph, backward},
 };
 
@@ -17,6 +17,18 @@ pub struct Variant {
     pub dispatch: Dispatch,
     /// The device that chose it.
     pub facts: DeviceFacts,
+}
+
+impl Variant {
+    /// Whether compilers of a dialect know its words: each syntax for matrix units is of one alone.
+    pub fn is_in(&self, dialect: Dialect) -> bool {
+        let foreign = match dialect {
+            Dialect::Naga => "chromium16",
+            Dialect::Browser => "wgpu16",
+        };
+        let knows = |part: &&Part| part.kind != "matrix" || !part.name.ends_with(foreign);
+        self.dispatch.parts.iter().all(|part| knows(part))
+    }
 }
 
 /// All variants the suite's lists need on any of [`devices`], each once.
@@ -57,9 +69,11 @@ pub fn devices() -> Vec<DeviceFacts> {
         for subgroups in [None].into_iter().chain(widths) {
             for f16 in [false, true] {
                 let units = f16 && subgroups == Some((32, 32)) && size.workgroup_bytes > 16 << 10;
-                let matrix = units.then_some(MatrixUnits::Wgpu16);
-                let device = DeviceFacts { f16, subgroups, matrix, ..size.clone() };
-                devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
+                for matrix in [MatrixUnits::Wgpu16, MatrixUnits::Chromium16] {
+                    let matrix = units.then_some(matrix);
+                    let device = DeviceFacts { f16, subgroups, matrix, ..size.clone() };
+                    devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
+                }
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{
     RATE,
-    spectrum::{self, Spectrum},
+    spectrum::{self, Spectrum, WINDOWS},
 };
 use crate::bands::in_bands;
 
@@ -38,20 +38,23 @@ pub(super) fn frames_of_samples(samples: usize) -> usize {
 pub(super) fn features(piece: &[f32]) -> Features {
     let frames = frames_of_samples(piece.len());
     let (transform, window, bands) = (Spectrum::new(), window(), bands());
-    let fill = |frame: usize, input: &mut [f64; FFT]| {
-        for (index, (value, weight)) in input.iter_mut().zip(&window).enumerate() {
-            let at = (frame * HOP + index).checked_sub(LEAD);
-            *value = weight * at.and_then(|at| piece.get(at)).map_or(0.0, |x| f64::from(*x));
-        }
-    };
+    // Frames are transformed several at a time; those behind the last one hear silence.
+    let mut samples = vec![0.0; frames.next_multiple_of(WINDOWS) * HOP + WINDOW];
+    let heard = piece.len().min(samples.len() - LEAD);
+    samples[LEAD..LEAD + heard].copy_from_slice(&piece[..heard]);
     let mut values = vec![0.0; frames * BINS];
-    in_bands(&mut values, 2 * BINS, frames * STEPS, |first, band| {
-        let mut inputs = [[0.0; FFT]; 2];
-        for (pair, out) in band.chunks_mut(2 * BINS).enumerate() {
+    in_bands(&mut values, WINDOWS * BINS, frames * STEPS, |first, band| {
+        let mut inputs = [[0.0; FFT]; WINDOWS];
+        for (group, out) in band.chunks_mut(WINDOWS * BINS).enumerate() {
             for (index, input) in inputs.iter_mut().enumerate() {
-                fill(2 * (first + pair) + index, input);
+                let start = ((first + group) * WINDOWS + index) * HOP;
+                for ((value, weight), sample) in
+                    input.iter_mut().zip(&window).zip(&samples[start..])
+                {
+                    *value = weight * f64::from(*sample);
+                }
             }
-            let spectra = transform.magnitudes(&inputs[0], &inputs[1]);
+            let spectra = transform.magnitudes(&inputs);
             for (out, magnitudes) in out.chunks_mut(BINS).zip(&spectra) {
                 for (out, band) in out.iter_mut().zip(&bands) {
                     *out = band.level(magnitudes);
@@ -78,7 +81,8 @@ impl Band {
     fn level(&self, magnitudes: &[f64]) -> f32 {
         let near = &magnitudes[self.first..self.first + self.weights.len()];
         let sum: f64 = self.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
-        (sum + FLOOR).ln() as f32
+        // Of a number with as many bits as are kept.
+        ((sum + FLOOR) as f32).ln()
     }
 }
 

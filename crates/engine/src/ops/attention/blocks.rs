@@ -11,6 +11,11 @@ static OWN_ROWS: Kernel =
     Kernel { name: "attention/own_rows", source: include_str!("own_rows.wgsl") };
 static WGPU16: Part =
     Part { kind: "matrix", name: "heads/wgpu16", source: include_str!("units/wgpu16.wgsl") };
+static CHROMIUM16: Part = Part {
+    kind: "matrix",
+    name: "heads/chromium16",
+    source: include_str!("units/chromium16.wgsl"),
+};
 static WRITTEN: Part =
     Part { kind: "matrix", name: "heads/written", source: include_str!("units/written.wgsl") };
 
@@ -30,6 +35,7 @@ pub(super) fn everyone(sizes: &Sizes, heads: &Heads, units: MatrixUnits) -> Vec<
     let rows = Dispatch::new(&OWN_ROWS)
         .part(match units {
             MatrixUnits::Wgpu16 => &WGPU16,
+            MatrixUnits::Chromium16 => &CHROMIUM16,
             MatrixUnits::Written => &WRITTEN,
         })
         .params(&[sizes.tokens, sizes.heads, sizes.kv_heads, blocks].map(word))

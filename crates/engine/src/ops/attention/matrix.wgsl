@@ -47,19 +47,21 @@ var<workgroup> sh_rescale: array<f32, ROWS>;
 // Four words, so that what lies behind stays aligned: matrix units read wrong numbers where it is not.
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of a subgroup, by block of rows and block of columns.
-var<private> a0: Block;
-var<private> a1: Block;
-var<private> a2: Block;
-var<private> a3: Block;
-var<private> b0: Block;
-var<private> b1: Block;
-var<private> b2: Block;
-var<private> b3: Block;
-var<private> c0: Block;
-var<private> c1: Block;
-var<private> d0: Block;
-var<private> d1: Block;
+// Sums of a subgroup, by block of rows and block of columns. Browsers hold matrices in variables of functions alone.
+struct Sums {
+    a0: Block,
+    a1: Block,
+    a2: Block,
+    a3: Block,
+    b0: Block,
+    b1: Block,
+    b2: Block,
+    b3: Block,
+    c0: Block,
+    c1: Block,
+    d0: Block,
+    d1: Block,
+}
 
 // What a workgroup looks at.
 struct Tile {
@@ -73,6 +75,7 @@ struct Tile {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
     meet_units(id);
+    var sums: Sums;
     let first_row = group.x * ROWS;
     let kv_head = group.y;
     let all_rows = p.tokens * heads_of_group();
@@ -120,7 +123,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             }
             workgroupBarrier();
             if key > first {
-                rescale_all(id);
+                rescale_all(&sums, id);
             }
         }
         let w0 = weigh(s0, reference);
@@ -137,7 +140,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sh_w[at + 3u] = w3;
         }
         weights += dot(sum, vec4(1.0));
-        add_values(tile, id);
+        add_values(&sums, tile, id);
     }
 
     sh_row[id] = weights;
@@ -145,7 +148,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if id < ROWS && first_row + id < all_rows {
         keep_row(place_of(first_row + id, kv_head), reference, row_sum(id));
     }
-    write_all(first_row, kv_head, id);
+    write_all(&sums, first_row, kv_head, id);
 }
 
 // Scores of a tile to workgroup memory: block by block, 16 rows of a key together.
@@ -266,14 +269,14 @@ fn weigh(scores: vec4<f32>, reference: f32) -> vec4<f16> {
 }
 
 // Adds a tile's values, VALUE_KEYS keys at a time.
-fn add_values(tile: Tile, id: u32) {
+fn add_values(sums: ptr<function, Sums>, tile: Tile, id: u32) {
     let column = id / SUBGROUP * COLUMNS / 4u;
     for (var start = 0u; start < KEYS; start += VALUE_KEYS) {
         bring_values(tile, start, id);
         workgroupBarrier();
-        multiply(start / 4u, column);
+        multiply(sums, start / 4u, column);
         if VALUE_KEYS > 16u {
-            multiply(start / 4u + 4u, 16u * VALUE_STRIDE + column);
+            multiply(sums, start / 4u + 4u, 16u * VALUE_STRIDE + column);
         }
         // What comes next is written over these.
         workgroupBarrier();
@@ -317,55 +320,55 @@ fn put_value(group: vec4<f16>, id: u32, i: u32) {
 }
 
 // Adds the values of 16 keys to this subgroup's sums.
-fn multiply(weights: u32, values: u32) {
+fn multiply(sums: ptr<function, Sums>, weights: u32, values: u32) {
     let upper = left(weights);
     let lower = left(weights + 16u * STRIDE);
     let v0 = right_turned(values, VALUE_STRIDE);
-    a0 = multiply_add(upper, v0, a0);
-    b0 = multiply_add(lower, v0, b0);
+    (*sums).a0 = multiply_add(upper, v0, (*sums).a0);
+    (*sums).b0 = multiply_add(lower, v0, (*sums).b0);
     if COLUMN_BLOCKS > 1u {
         let v1 = right_turned(values + 4u, VALUE_STRIDE);
-        a1 = multiply_add(upper, v1, a1);
-        b1 = multiply_add(lower, v1, b1);
+        (*sums).a1 = multiply_add(upper, v1, (*sums).a1);
+        (*sums).b1 = multiply_add(lower, v1, (*sums).b1);
         if ROW_BLOCKS > 2u {
-            c1 = multiply_add(left(weights + 32u * STRIDE), v1, c1);
-            d1 = multiply_add(left(weights + 48u * STRIDE), v1, d1);
+            (*sums).c1 = multiply_add(left(weights + 32u * STRIDE), v1, (*sums).c1);
+            (*sums).d1 = multiply_add(left(weights + 48u * STRIDE), v1, (*sums).d1);
         }
     }
     if COLUMN_BLOCKS > 2u {
         let v2 = right_turned(values + 8u, VALUE_STRIDE);
-        a2 = multiply_add(upper, v2, a2);
-        b2 = multiply_add(lower, v2, b2);
+        (*sums).a2 = multiply_add(upper, v2, (*sums).a2);
+        (*sums).b2 = multiply_add(lower, v2, (*sums).b2);
         let v3 = right_turned(values + 12u, VALUE_STRIDE);
-        a3 = multiply_add(upper, v3, a3);
-        b3 = multiply_add(lower, v3, b3);
+        (*sums).a3 = multiply_add(upper, v3, (*sums).a3);
+        (*sums).b3 = multiply_add(lower, v3, (*sums).b3);
     }
     if ROW_BLOCKS > 2u {
-        c0 = multiply_add(left(weights + 32u * STRIDE), v0, c0);
-        d0 = multiply_add(left(weights + 48u * STRIDE), v0, d0);
+        (*sums).c0 = multiply_add(left(weights + 32u * STRIDE), v0, (*sums).c0);
+        (*sums).d0 = multiply_add(left(weights + 48u * STRIDE), v0, (*sums).d0);
     }
 }
 
-fn rescale_all(id: u32) {
-    a0 = rescaled(a0, 0u, id);
-    b0 = rescaled(b0, 16u, id);
+fn rescale_all(sums: ptr<function, Sums>, id: u32) {
+    (*sums).a0 = rescaled((*sums).a0, 0u, id);
+    (*sums).b0 = rescaled((*sums).b0, 16u, id);
     if COLUMN_BLOCKS > 1u {
-        a1 = rescaled(a1, 0u, id);
-        b1 = rescaled(b1, 16u, id);
+        (*sums).a1 = rescaled((*sums).a1, 0u, id);
+        (*sums).b1 = rescaled((*sums).b1, 16u, id);
         if ROW_BLOCKS > 2u {
-            c1 = rescaled(c1, 32u, id);
-            d1 = rescaled(d1, 48u, id);
+            (*sums).c1 = rescaled((*sums).c1, 32u, id);
+            (*sums).d1 = rescaled((*sums).d1, 48u, id);
         }
     }
     if COLUMN_BLOCKS > 2u {
-        a2 = rescaled(a2, 0u, id);
-        b2 = rescaled(b2, 16u, id);
-        a3 = rescaled(a3, 0u, id);
-        b3 = rescaled(b3, 16u, id);
+        (*sums).a2 = rescaled((*sums).a2, 0u, id);
+        (*sums).b2 = rescaled((*sums).b2, 16u, id);
+        (*sums).a3 = rescaled((*sums).a3, 0u, id);
+        (*sums).b3 = rescaled((*sums).b3, 16u, id);
     }
     if ROW_BLOCKS > 2u {
-        c0 = rescaled(c0, 32u, id);
-        d0 = rescaled(d0, 48u, id);
+        (*sums).c0 = rescaled((*sums).c0, 32u, id);
+        (*sums).d0 = rescaled((*sums).d0, 48u, id);
     }
 }
 
@@ -383,26 +386,26 @@ fn rescaled(sums: Block, row: u32, id: u32) -> Block {
     return scaled;
 }
 
-fn write_all(first_row: u32, kv_head: u32, id: u32) {
-    write_block(a0, vec4(first_row, 0u, kv_head, 0u), id);
-    write_block(b0, vec4(first_row, 16u, kv_head, 0u), id);
+fn write_all(sums: ptr<function, Sums>, first_row: u32, kv_head: u32, id: u32) {
+    write_block((*sums).a0, vec4(first_row, 0u, kv_head, 0u), id);
+    write_block((*sums).b0, vec4(first_row, 16u, kv_head, 0u), id);
     if COLUMN_BLOCKS > 1u {
-        write_block(a1, vec4(first_row, 0u, kv_head, 4u), id);
-        write_block(b1, vec4(first_row, 16u, kv_head, 4u), id);
+        write_block((*sums).a1, vec4(first_row, 0u, kv_head, 4u), id);
+        write_block((*sums).b1, vec4(first_row, 16u, kv_head, 4u), id);
         if ROW_BLOCKS > 2u {
-            write_block(c1, vec4(first_row, 32u, kv_head, 4u), id);
-            write_block(d1, vec4(first_row, 48u, kv_head, 4u), id);
+            write_block((*sums).c1, vec4(first_row, 32u, kv_head, 4u), id);
+            write_block((*sums).d1, vec4(first_row, 48u, kv_head, 4u), id);
         }
     }
     if COLUMN_BLOCKS > 2u {
-        write_block(a2, vec4(first_row, 0u, kv_head, 8u), id);
-        write_block(b2, vec4(first_row, 16u, kv_head, 8u), id);
-        write_block(a3, vec4(first_row, 0u, kv_head, 12u), id);
-        write_block(b3, vec4(first_row, 16u, kv_head, 12u), id);
+        write_block((*sums).a2, vec4(first_row, 0u, kv_head, 8u), id);
+        write_block((*sums).b2, vec4(first_row, 16u, kv_head, 8u), id);
+        write_block((*sums).a3, vec4(first_row, 0u, kv_head, 12u), id);
+        write_block((*sums).b3, vec4(first_row, 16u, kv_head, 12u), id);
     }
     if ROW_BLOCKS > 2u {
-        write_block(c0, vec4(first_row, 32u, kv_head, 0u), id);
-        write_block(d0, vec4(first_row, 48u, kv_head, 0u), id);
+        write_block((*sums).c0, vec4(first_row, 32u, kv_head, 0u), id);
+        write_block((*sums).d0, vec4(first_row, 48u, kv_head, 0u), id);
     }
 }
 

@@ -38,15 +38,17 @@ var<workgroup> sh_row: array<f32, 32>;
 var<workgroup> sh_rescale: array<f32, 16>;
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of the first 16 rows and of the others, by block of a head's numbers.
-var<private> a0: Block;
-var<private> a1: Block;
-var<private> a2: Block;
-var<private> a3: Block;
-var<private> b0: Block;
-var<private> b1: Block;
-var<private> b2: Block;
-var<private> b3: Block;
+// Sums of the first 16 rows and of the others, by block of a head's numbers. Browsers hold matrices in variables of functions alone.
+struct Sums {
+    a0: Block,
+    a1: Block,
+    a2: Block,
+    a3: Block,
+    b0: Block,
+    b1: Block,
+    b2: Block,
+    b3: Block,
+}
 
 // What a row's weights are relative to, and their sum over the lane's keys.
 struct Running {
@@ -69,6 +71,7 @@ struct Scores {
 @compute @workgroup_size(32)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
     meet_units(id);
+    var sums: Sums;
     let head = group.x;
     let first_row = group.y * ROWS;
     let queries = (head * p.blocks + first_row / 16u) * 256u;
@@ -117,10 +120,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if workgroupUniformLoad(&sh_grown).x != 0u {
             first = grown(s, first, id);
             if key > 0u {
-                a0 = rescaled(a0, id);
-                a1 = rescaled(a1, id);
-                a2 = rescaled(a2, id);
-                a3 = rescaled(a3, id);
+                sums.a0 = rescaled(sums.a0, id);
+                sums.a1 = rescaled(sums.a1, id);
+                sums.a2 = rescaled(sums.a2, id);
+                sums.a3 = rescaled(sums.a3, id);
             }
         }
         first.weights += weigh(s, first.reference, id);
@@ -135,10 +138,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         if workgroupUniformLoad(&sh_grown).x != 0u {
             second = grown(t, second, id);
             if key > 0u {
-                b0 = rescaled(b0, id);
-                b1 = rescaled(b1, id);
-                b2 = rescaled(b2, id);
-                b3 = rescaled(b3, id);
+                sums.b0 = rescaled(sums.b0, id);
+                sums.b1 = rescaled(sums.b1, id);
+                sums.b2 = rescaled(sums.b2, id);
+                sums.b3 = rescaled(sums.b3, id);
             }
         }
         second.weights += weigh(t, second.reference, id);
@@ -150,21 +153,21 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
 
         let value = values + key * 16u;
-        add_values(w0, u0, value);
-        add_values(w1, u1, value + 256u);
-        add_values(w2, u2, value + 512u);
-        add_values(w3, u3, value + 768u);
+        add_values(&sums, w0, u0, value);
+        add_values(&sums, w1, u1, value + 256u);
+        add_values(&sums, w2, u2, value + 512u);
+        add_values(&sums, w3, u3, value + 768u);
     }
     end_row(first, id);
-    write_block(a0, first_row, head, 0u, id);
-    write_block(a1, first_row, head, 4u, id);
-    write_block(a2, first_row, head, 8u, id);
-    write_block(a3, first_row, head, 12u, id);
+    write_block(sums.a0, first_row, head, 0u, id);
+    write_block(sums.a1, first_row, head, 4u, id);
+    write_block(sums.a2, first_row, head, 8u, id);
+    write_block(sums.a3, first_row, head, 12u, id);
     end_row(second, id);
-    write_block(b0, first_row + 16u, head, 0u, id);
-    write_block(b1, first_row + 16u, head, 4u, id);
-    write_block(b2, first_row + 16u, head, 8u, id);
-    write_block(b3, first_row + 16u, head, 12u, id);
+    write_block(sums.b0, first_row + 16u, head, 0u, id);
+    write_block(sums.b1, first_row + 16u, head, 4u, id);
+    write_block(sums.b2, first_row + 16u, head, 8u, id);
+    write_block(sums.b3, first_row + 16u, head, 12u, id);
 }
 
 // Scores of 16 rows with 16 keys.
@@ -249,19 +252,19 @@ fn weigh4(scores: vec4<f32>, reference: f32, at: u32) -> vec4<f32> {
 }
 
 // Adds the values of 16 keys to the sums of both blocks of rows.
-fn add_values(w: Left, u: Left, at: u32) {
+fn add_values(sums: ptr<function, Sums>, w: Left, u: Left, at: u32) {
     let v0 = right_heads(at);
-    a0 = multiply_add(w, v0, a0);
-    b0 = multiply_add(u, v0, b0);
+    (*sums).a0 = multiply_add(w, v0, (*sums).a0);
+    (*sums).b0 = multiply_add(u, v0, (*sums).b0);
     let v1 = right_heads(at + 64u);
-    a1 = multiply_add(w, v1, a1);
-    b1 = multiply_add(u, v1, b1);
+    (*sums).a1 = multiply_add(w, v1, (*sums).a1);
+    (*sums).b1 = multiply_add(u, v1, (*sums).b1);
     let v2 = right_heads(at + 128u);
-    a2 = multiply_add(w, v2, a2);
-    b2 = multiply_add(u, v2, b2);
+    (*sums).a2 = multiply_add(w, v2, (*sums).a2);
+    (*sums).b2 = multiply_add(u, v2, (*sums).b2);
     let v3 = right_heads(at + 192u);
-    a3 = multiply_add(w, v3, a3);
-    b3 = multiply_add(u, v3, b3);
+    (*sums).a3 = multiply_add(w, v3, (*sums).a3);
+    (*sums).b3 = multiply_add(u, v3, (*sums).b3);
 }
 
 // A block goes through memory, where its rows can be told apart.

@@ -31,18 +31,21 @@ var<workgroup> sh_y: array<f32, SUM_BLOCKS * 256u>;
 // What the columns' halves are multiples of.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
-// The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns.
-var<private> a0: Block;
-var<private> a1: Block;
-var<private> a2: Block;
-var<private> a3: Block;
-var<private> b0: Block;
-var<private> b1: Block;
-var<private> b2: Block;
-var<private> b3: Block;
+// The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns. Browsers hold matrices in variables of functions alone.
+struct Sums {
+    a0: Block,
+    a1: Block,
+    a2: Block,
+    a3: Block,
+    b0: Block,
+    b1: Block,
+    b2: Block,
+    b3: Block,
+}
 
 fn make_tile(tile: Tile, lane: u32) {
     meet_units(lane);
+    var sums: Sums;
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
     let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
     for (var i = lane; i < COLUMNS; i += WG) {
@@ -95,51 +98,51 @@ fn make_tile(tile: Tile, lane: u32) {
         x6 = load_group(x_at6, 6u, next);
         x7 = load_group(x_at7, 7u, next);
         // Written out, because not every compiler unrolls the loop.
-        multiply(row, column, 0u);
-        multiply(row, column, 4u);
+        multiply(&sums, row, column, 0u);
+        multiply(&sums, row, column, 4u);
         if SLICE > 1u {
-            multiply(row, column, 8u);
-            multiply(row, column, 12u);
+            multiply(&sums, row, column, 8u);
+            multiply(&sums, row, column, 12u);
         }
         // The next units are written over these.
         workgroupBarrier();
     }
-    store_block(tile, a0, 0u, 0u, lane);
+    store_block(tile, sums.a0, 0u, 0u, lane);
     if ROW_BLOCKS > 1u {
-        store_block(tile, b0, 16u, 0u, lane);
+        store_block(tile, sums.b0, 16u, 0u, lane);
     }
     if COLUMN_BLOCKS > 1u {
-        store_block(tile, a1, 0u, 16u, lane);
-        store_block(tile, b1, 16u, 16u, lane);
+        store_block(tile, sums.a1, 0u, 16u, lane);
+        store_block(tile, sums.b1, 16u, 16u, lane);
     }
     if COLUMN_BLOCKS > 2u {
-        store_block(tile, a2, 0u, 32u, lane);
-        store_block(tile, b2, 16u, 32u, lane);
-        store_block(tile, a3, 0u, 48u, lane);
-        store_block(tile, b3, 16u, 48u, lane);
+        store_block(tile, sums.a2, 0u, 32u, lane);
+        store_block(tile, sums.b2, 16u, 32u, lane);
+        store_block(tile, sums.a3, 0u, 48u, lane);
+        store_block(tile, sums.b3, 16u, 48u, lane);
     }
 }
 
 // Adds the products of 16 of k, from group k on.
-fn multiply(row: u32, column: u32, k: u32) {
+fn multiply(sums: ptr<function, Sums>, row: u32, column: u32, k: u32) {
     let upper = left_block(row, k);
     let x0 = right(column * STRIDE + k);
-    a0 = multiply_add(upper, x0, a0);
+    (*sums).a0 = multiply_add(upper, x0, (*sums).a0);
     if ROW_BLOCKS > 1u {
         let lower = left_block(row + 16u, k);
-        b0 = multiply_add(lower, x0, b0);
+        (*sums).b0 = multiply_add(lower, x0, (*sums).b0);
         if COLUMN_BLOCKS > 1u {
             let x1 = right((column + 16u) * STRIDE + k);
-            a1 = multiply_add(upper, x1, a1);
-            b1 = multiply_add(lower, x1, b1);
+            (*sums).a1 = multiply_add(upper, x1, (*sums).a1);
+            (*sums).b1 = multiply_add(lower, x1, (*sums).b1);
         }
         if COLUMN_BLOCKS > 2u {
             let x2 = right((column + 32u) * STRIDE + k);
-            a2 = multiply_add(upper, x2, a2);
-            b2 = multiply_add(lower, x2, b2);
+            (*sums).a2 = multiply_add(upper, x2, (*sums).a2);
+            (*sums).b2 = multiply_add(lower, x2, (*sums).b2);
             let x3 = right((column + 48u) * STRIDE + k);
-            a3 = multiply_add(upper, x3, a3);
-            b3 = multiply_add(lower, x3, b3);
+            (*sums).a3 = multiply_add(upper, x3, (*sums).a3);
+            (*sums).b3 = multiply_add(lower, x3, (*sums).b3);
         }
     }
 }

@@ -1,0 +1,79 @@
+// Matrix units, which Chromium offers for trial: whether an adapter lists those that kernels use, and whether they compile.
+
+/** What kernels by matrix units need. Chromium's name for them is not among the standard's. */
+export const MATRIX_FEATURES = ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"] as GPUFeatureName[];
+
+/** Lanes of a subgroup, for which kernels are cut. */
+const LANES = 32;
+
+/** A sort of matrices, as adapters list them. */
+interface MatrixConfig {
+  componentType: string;
+  resultComponentType: string;
+  M: number;
+  N: number;
+  K: number;
+}
+
+/** The calls that kernels make. What is tried may change from one release of a browser to the next. */
+export const TRIAL = `
+enable f16;
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+
+alias Left = subgroup_matrix_left<f16, 16, 16>;
+alias Right = subgroup_matrix_right<f16, 16, 16>;
+struct Sums { block: subgroup_matrix_result<f32, 16, 16> }
+
+@group(0) @binding(0) var<storage, read> x: array<vec4<f16>>;
+@group(0) @binding(1) var<storage, read_write> y: array<f32>;
+var<workgroup> sh_w: array<vec4<f16>, 96>;
+var<workgroup> sh_y: array<f32, 256>;
+
+fn multiply(sums: ptr<function, Sums>, at: u32) {
+    let left = subgroupMatrixLoad<Left, row_major>(&sh_w, at, 6u);
+    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 4u);
+    (*sums).block = subgroupMatrixMultiplyAccumulate(left, right, (*sums).block);
+}
+
+@compute @workgroup_size(${LANES})
+fn main(@builtin(local_invocation_index) lane: u32) {
+    sh_w[lane] = x[lane];
+    workgroupBarrier();
+    var sums: Sums;
+    multiply(&sums, 0u);
+    subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
+    workgroupBarrier();
+    y[lane] = sh_y[lane];
+}`;
+
+/** Whether an adapter lists matrices of 16 by 16 halves that are summed in f32, by subgroups of 32 lanes. */
+export function listsMatrixUnits({ features, info }: Pick<GPUAdapter, "features" | "info">): boolean {
+  const { subgroupMatrixConfigs: configs } = info as { subgroupMatrixConfigs?: Iterable<MatrixConfig> };
+  const lanes = info.subgroupMinSize === LANES && info.subgroupMaxSize === LANES;
+  const fits = ({ componentType, resultComponentType, M, N, K }: MatrixConfig) =>
+    componentType === "f16" && resultComponentType === "f32" && M === 16 && N === 16 && K === 16;
+  return lanes && MATRIX_FEATURES.every((name) => features.has(name)) && [...(configs ?? [])].some(fits);
+}
+
+/**
+ * Whether kernels with these units compile, on a device that is given back: a model whose kernels did not would give no answer. The
+ * adapter opens no other one afterwards.
+ */
+export async function compilesMatrixUnits(adapter: Pick<GPUAdapter, "requestDevice">): Promise<boolean> {
+  const device = await adapter.requestDevice({ requiredFeatures: MATRIX_FEATURES }).catch(() => undefined);
+  if (!device) return false;
+  try {
+    device.pushErrorScope("validation");
+    const module = device.createShaderModule({ code: TRIAL });
+    const made = device.createComputePipelineAsync({ layout: "auto", compute: { module, entryPoint: "main" } });
+    // Both are asked for before either is waited for: the scope is that of the calls.
+    const [refused] = await Promise.all([device.popErrorScope(), made]);
+    return refused === null;
+  } catch {
+    return false;
+  } finally {
+    device.destroy();
+  }
+}
