@@ -76,13 +76,14 @@ mod tests {
     const SUM: Part = Part {
         kind: "sum",
         name: "subgroup",
-        source: "//#use number\nfn sum(x: number) -> number { return subgroupAdd(x); }",
+        source: "diagnostic(off, sums);\n//#use number\nfn sum(x: number) -> number { return subgroupAdd(x); }",
     };
 
     #[test]
-    fn parts_fill_their_lines_once_and_enables_go_first() {
+    fn parts_fill_their_lines_once_and_directives_go_first() {
         let text = compose(&KERNEL, &[&HALF, &SUM], Dialect::Browser);
-        assert!(text.starts_with("enable f16;\nenable subgroups;\n"), "{text}");
+        let directives = "diagnostic(off, sums);\nenable f16;\nenable subgroups;\n";
+        assert!(text.starts_with(directives), "{text}");
         let body = "// y = x\nalias number = f16;\n\
                     fn sum(x: number) -> number { return subgroupAdd(x); }\nfn main() {}\n";
         assert!(text.ends_with(body), "{text}");

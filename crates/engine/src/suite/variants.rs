@@ -26,8 +26,8 @@ impl Variant {
             Dialect::Naga => "chromium16",
             Dialect::Browser => "wgpu16",
         };
-        let knows = |part: &&Part| part.kind != "matrix" || !part.name.ends_with(foreign);
-        self.dispatch.parts.iter().all(|part| knows(part))
+        let knows = |part: &&'static Part| part.kind != "matrix" || !part.name.ends_with(foreign);
+        self.dispatch.parts.iter().all(knows)
     }
 }
 

@@ -41,14 +41,14 @@ impl Spectrum {
     pub(super) fn magnitudes(&self, windows: &[[f64; LENGTH]; WINDOWS]) -> [[f64; BINS]; WINDOWS] {
         let Numbers { real, imaginary } = self.transform(windows);
         let mut made = [[0.0; BINS]; WINDOWS];
-        for (lane, made) in made.chunks_exact_mut(2).enumerate() {
-            for bin in 0..BINS {
+        for (lane, [first, second]) in made.as_chunks_mut().0.iter_mut().enumerate() {
+            for (bin, (first, second)) in first.iter_mut().zip(second).enumerate() {
                 // What the real parts made is even, what the imaginary ones made is odd.
                 let (at, other) = (bin * LANES + lane, (LENGTH - bin) % LENGTH * LANES + lane);
                 let (a, b) = (real[at] + real[other], imaginary[at] - imaginary[other]);
                 let (c, d) = (imaginary[at] + imaginary[other], real[other] - real[at]);
-                made[0][bin] = 0.5 * (a * a + b * b).sqrt();
-                made[1][bin] = 0.5 * (c * c + d * d).sqrt();
+                *first = 0.5 * (a * a + b * b).sqrt();
+                *second = 0.5 * (c * c + d * d).sqrt();
             }
         }
         made
@@ -57,10 +57,9 @@ impl Spectrum {
     /// Stockham's way: each stage writes what the next one reads in order, so that nothing is left to be sorted.
     fn transform(&self, windows: &[[f64; LENGTH]; WINDOWS]) -> Numbers {
         let mut a = Numbers { real: [0.0; LENGTH * LANES], imaginary: [0.0; LENGTH * LANES] };
-        for (lane, pair) in windows.chunks_exact(2).enumerate() {
-            for i in 0..LENGTH {
-                (a.real[i * LANES + lane], a.imaginary[i * LANES + lane]) =
-                    (pair[0][i], pair[1][i]);
+        for (lane, [first, second]) in windows.as_chunks().0.iter().enumerate() {
+            for (i, (first, second)) in first.iter().zip(second).enumerate() {
+                (a.real[i * LANES + lane], a.imaginary[i * LANES + lane]) = (*first, *second);
             }
         }
         let mut b = a.clone();
