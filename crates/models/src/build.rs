@@ -347,7 +347,9 @@ impl<'a> Build<'a> {
         let (start, factors) = match factors {
             // What was met ahead knows the norms in front of the branch, not those of the stream behind it.
             Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
-            factors => (Start::Norm { h, weight, eps }, factors),
+            // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
+            None => (stream.start, None),
+            own => (Start::Norm { h, weight, eps }, own),
         };
         let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;
         slices.push(y.into());
