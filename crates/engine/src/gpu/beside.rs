@@ -2,7 +2,7 @@
 //! waits for everything. Where a launch has nothing to do with the one before it, what it reads is bound to that one as well, unseen by
 //! the kernel, so that one barrier does for both; and what it writes is memory that nothing else of the run has used before.
 
-use super::{Bind, Dispatch, Place, memory::value_bytes};
+use super::{Bind, Dialect, Dispatch, Place, memory::value_bytes};
 use crate::graph::{Graph, Node, Origin, Value};
 
 /// Results up to this size get memory of their own: enough for the activations of a token.
@@ -25,7 +25,7 @@ pub(super) fn goes_beside(graph: &Graph, index: usize) -> bool {
 /// Lets launches run side by side where their operations can. Browsers know what a buffer was used for beyond a run, so that there is no
 /// memory they would not put a barrier in front of.
 pub(super) fn settle(graph: &Graph, launches: &mut [(usize, Dispatch)]) {
-    if cfg!(target_arch = "wasm32") {
+    if Dialect::of_this_build() == Dialect::Browser {
         return;
     }
     for at in 1..launches.len() {
