@@ -172,6 +172,7 @@ impl Variant {
             host_experts: 0,
             blocks: false,
             hidden: false,
+            near: None,
         };
         let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
         assert_eq!(segments.len(), 1);

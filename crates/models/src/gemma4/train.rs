@@ -91,6 +91,7 @@ impl TrainPass {
             host_experts: 0,
             blocks: false,
             hidden: false,
+            near: None,
         }
     }
 }

@@ -135,6 +135,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         host_experts: 0,
         blocks: false,
         hidden: false,
+        near: None,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a list has a segment").graph

@@ -15,7 +15,7 @@ use rullama_models::{
 use super::load::{LoadOptions, TABLE, TablePlace, expert_tensors};
 use crate::{
     error::RuntimeError,
-    session::{DEFAULT_CONTEXT, MOST_TOKENS, ring_slots},
+    session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, ring_slots},
 };
 
 /// Bytes a model and one session take.
@@ -69,7 +69,7 @@ impl MemoryUse {
     ) -> Self {
         let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
         let chunk = MOST_TOKENS.min(context);
-        let pass = |tokens, feed, want| Pass {
+        let pass = |tokens, feed, want, near| Pass {
             tokens,
             feed,
             table: false,
@@ -82,9 +82,13 @@ impl MemoryUse {
             host_experts,
             blocks: false,
             hidden: false,
+            near,
         };
-        let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches)).segments;
-        let step = decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn)).segments;
+        let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches, None)).segments;
+        let step =
+            |near| decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn, near)).segments;
+        let near = (context > NEAR).then(|| step(Some(NEAR)));
+        let step: Vec<_> = step(None).into_iter().chain(near.into_iter().flatten()).collect();
         // By name: segments and lists share them.
         let mut states = BTreeMap::new();
         for (_, info) in fill.iter().chain(&step).flat_map(|segment| segment.graph.values()) {

@@ -7,7 +7,7 @@ use rullama_models::{
 };
 
 use super::load::LoadOptions;
-use crate::session::{DEFAULT_CONTEXT, MOST_TOKENS, ring_slots};
+use crate::session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, ring_slots};
 
 /// Starts compiling what the first answer will need; a session of another context may need a few others. A program that plays a
 /// GPU compiles for seconds, and most of what is loaded onto one is small: there, kernels wait until they are used.
@@ -24,8 +24,13 @@ pub(super) fn warm(
     }
     let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
     let chunk = MOST_TOKENS.min(context);
-    let lists = [(chunk, Feed::Ids, Want::Caches), (1, Feed::Token, Want::Drawn)];
-    for (tokens, feed, want) in lists {
+    let near = (context > NEAR).then_some(NEAR);
+    let lists = [
+        (chunk, Feed::Ids, Want::Caches, None),
+        (1, Feed::Token, Want::Drawn, near),
+        (1, Feed::Token, Want::Drawn, None),
+    ];
+    for (tokens, feed, want, near) in lists {
         let pass = Pass {
             tokens,
             feed,
@@ -39,6 +44,7 @@ pub(super) fn warm(
             host_experts,
             blocks: false,
             hidden: false,
+            near,
         };
         // Errors come again when a plan asks for the kernel.
         decoder(config, catalog, &pass)

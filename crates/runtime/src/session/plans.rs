@@ -7,17 +7,23 @@ use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
 use super::{Session, ready::Ready, sees_blocks};
 use crate::error::RuntimeError;
 
-/// The lists that are ready, by what they are for, the tokens of a run, and whether some of those are soft.
+/// Positions before which caches with room for more are read as if they had none: reading few keys takes other kernels than many, and
+/// most conversations are shorter than what there is room for.
+pub(crate) const NEAR: usize = 1024;
+
+/// The lists that are ready, by what they are for, the tokens of a run, whether some of those are soft, and where their runs end before.
 #[derive(Debug, Default)]
-pub(super) struct Plans(HashMap<(Want, usize, bool), Ready>);
+pub(super) struct Plans(HashMap<Key, Ready>);
+
+type Key = (Want, usize, bool, Option<usize>);
 
 impl Plans {
     pub(super) fn put(&mut self, want: Want, tokens: usize, ready: Ready) {
-        self.0.insert((want, tokens, false), ready);
+        self.0.insert((want, tokens, false, None), ready);
     }
 
     pub(super) fn remove(&mut self, want: Want, tokens: usize) {
-        self.0.remove(&(want, tokens, false));
+        self.0.remove(&(want, tokens, false, None));
     }
 
     pub(super) fn clear(&mut self) {
@@ -55,7 +61,22 @@ impl Session {
             host_experts: self.model.0.host_experts,
             blocks: false,
             hidden: feed == Feed::Drafts && self.keeps_hidden,
+            near: self.near(want),
         }
+    }
+
+    /// Where runs of lists that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
+    /// alone or with drafts behind it.
+    fn near(&self, want: Want) -> Option<usize> {
+        let chooses =
+            matches!(want, Want::Greedy | Want::Drawn | Want::GreedyEach | Want::DrawnEach);
+        (chooses && self.wall() < self.context).then_some(NEAR)
+    }
+
+    /// The position that runs of those lists end before.
+    pub(super) fn wall(&self) -> usize {
+        let position = self.filled + self.ahead.len();
+        if position < NEAR { self.context.min(NEAR) } else { self.context }
     }
 
     /// The list of this kind, made ready if it is not.
@@ -74,7 +95,7 @@ impl Session {
         tokens: usize,
         soft: bool,
     ) -> Result<&Ready, RuntimeError> {
-        let key = (want, tokens, soft);
+        let key = (want, tokens, soft, self.near(want));
         if !self.plans.0.contains_key(&key) {
             let mut pass = self.pass(want, tokens);
             if soft {

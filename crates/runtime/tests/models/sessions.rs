@@ -5,7 +5,7 @@ use rullama_engine::executor::Device;
 use rullama_runtime::{
     RuntimeError, Session,
     model::CacheType,
-    session::{Pick, SessionOptions},
+    session::{DraftOptions, DraftSource, Pick, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, model};
@@ -56,6 +56,36 @@ fn a_common_beginning_is_not_computed_again() {
         // The same again: only the last token.
         assert_eq!(session.set_tokens(&ids).expect("it fits"), ids.len() - 1);
         assert_eq!(greedy(&mut session, 3), golden.ids("medium.greedy")[..3]);
+    }
+}
+
+#[test]
+fn answers_go_on_where_caches_are_read_by_other_kernels() {
+    for device in devices() {
+        let model = model(NAME, &device);
+        let ids = Golden::of(NAME).ids("medium.ids");
+        // Lists that choose tokens change at 1,024, those that make logits never do.
+        let prompt: Vec<u32> = ids.iter().copied().cycle().take(1020).collect();
+        let options = SessionOptions { context: Some(2048), ..exact() };
+        let session = || {
+            let mut session = model.session(&options).expect("a session");
+            session.extend(&prompt).expect("the prompt fits");
+            session
+        };
+        let (mut alone, mut drafted, mut slow) = (session(), session(), session());
+        let near = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
+        let chosen = greedy(&mut alone, 12);
+        let far = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
+        assert!(near <= far, "{near} launches, then {far}");
+        let most = DraftOptions { most: 5, adapt: false, ..DraftOptions::new(DraftSource::Text) };
+        drafted.draft(Some(most)).expect("it fits");
+        assert_eq!(greedy(&mut drafted, 12), chosen, "on {}", device.name());
+        for token in chosen {
+            let logits = block_on(slow.logits()).expect("logits");
+            let best = (0u32..).zip(&logits).max_by(|a, b| a.1.total_cmp(b.1)).expect("logits").0;
+            assert_eq!(best, token, "behind {} tokens on {}", slow.tokens().len(), device.name());
+            slow.extend(&[token]).expect("it fits");
+        }
     }
 }
 
