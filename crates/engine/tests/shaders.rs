@@ -35,6 +35,15 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
             assert!(variants.iter().any(|variant| both(&variant.label)), "{form} with {hold}");
         }
     }
+    // Pairs of units by teams that take four rows or two, for one token and for several.
+    for words in
+        [["product/vector", " ROWS=4 "], ["product/vector", " ROWS=2 "], ["product/several", ""]]
+    {
+        let all = |label: &str| {
+            label.contains("sums/pairs") && words.iter().all(|word| label.contains(word))
+        };
+        assert!(variants.iter().any(|variant| all(&variant.label)), "pairs in {words:?}");
+    }
     // Every size of a tile of matrix units, for one weight and for experts' weights.
     let each: &[&str] = &["128x128", "128x128_thin", "64x64", "64x32", "64x16"];
     for (kernel, cuts) in [

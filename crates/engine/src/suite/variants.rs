@@ -112,15 +112,26 @@ impl Case {
         lists
     }
 
-    /// How far a device may be from the twin: matrix units round what they multiply.
+    /// How far a device may be from the twin: matrix units round what they multiply, and so do products of packed bytes.
     pub(super) fn tolerance_on(&self, facts: &DeviceFacts) -> Tolerance {
-        if self.by_matrix_units(facts) { self.tolerance.half_factors() } else { self.tolerance }
+        let tolerance = match self.by_matrix_units(facts) {
+            true => self.tolerance.half_factors(),
+            false => self.tolerance,
+        };
+        if self.has_part(facts, |part| part.name == "form/digits") {
+            return tolerance.digit_factors();
+        }
+        tolerance
     }
 
     /// Whether a device's matrix units make some of it.
     pub fn by_matrix_units(&self, facts: &DeviceFacts) -> bool {
-        let kinds = |dispatch: Dispatch| dispatch.parts.iter().any(|part| part.kind == "matrix");
-        dispatches(&self.lists()[0], facts).any(kinds)
+        self.has_part(facts, |part| part.kind == "matrix")
+    }
+
+    fn has_part(&self, facts: &DeviceFacts, wanted: impl Fn(&Part) -> bool) -> bool {
+        dispatches(&self.lists()[0], facts)
+            .any(|dispatch| dispatch.parts.iter().any(|part| wanted(part)))
     }
 
     /// All that its lists launch on a device: kernels with their constants, parameters and workgroups.

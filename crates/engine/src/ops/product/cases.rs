@@ -77,6 +77,10 @@ pub(crate) fn cases() -> Vec<Case> {
         let case = product(Front::Norm, Back::Plain, dtype, [1, 261, 768]);
         cases.push(case.given("w", random_bits(dtype, [261, 768])));
     }
+    // And rows enough only if teams take fewer at a time.
+    let half = || random_bits(DType::Q4_K, [12, 512]);
+    let case = product(branch, Back::Geglu, DType::Q4_K, [1, 24, 512]);
+    cases.push(case.given("gate", half()).given("up", half()));
     for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_K, DType::Q2_K, DType::Q3_K] {
         let case = product(branch, Back::Geglu, dtype, [1, 8, 1536]);
         cases.push(

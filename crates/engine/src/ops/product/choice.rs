@@ -5,8 +5,8 @@ use crate::{gpu::DeviceFacts, ops::linear::Team};
 /// Rows a team makes together where there are many; they share what is read of x, but more of them make a longer kernel, and most
 /// launches are so short that fetching its instructions counts.
 const TEAM_ROWS: usize = 2;
-/// The same where pieces are pairs of units.
-const PAIR_ROWS: usize = 4;
+/// The same where pieces are pairs of units: the most that keep a device busy.
+const PAIR_ROWS: [usize; 2] = [4, 2];
 /// Where teams are split, so many times the lanes of a busy device: each then waits for memory less often.
 const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
@@ -16,6 +16,8 @@ const SHARED_LANES: usize = 256;
 /// Groups of four numbers that a lane makes of x, at most, where there may be more lanes; one where an adapter adds to each of them, so that
 /// fewer workgroups read what it adds.
 const QUADS_EACH: usize = 2;
+/// A workgroup has a multiple of so many: whole subgroups.
+const LANES_STEP: usize = 64;
 /// As many where there are turns for all of them; it makes the compiler leave room for more lanes.
 const MANY_LANES: usize = 1024;
 /// The same where pieces are pairs of units, which take more registers than so many lanes would leave.
@@ -121,14 +123,14 @@ impl Cut {
         };
         // Taking pairs makes teams smaller, so it takes more rows.
         let pairs = column == Column::Packed && wants.pairs && wants.row_units.is_multiple_of(2);
-        let pairs = pairs.then(|| Self::busy(wants, Column::Pairs, facts)).flatten();
-        pairs.or_else(|| Self::busy(wants, column, facts))
+        let pairs = PAIR_ROWS.into_iter().filter(|_| pairs);
+        let mut pairs = pairs.filter_map(|rows| Self::busy(wants, (Column::Pairs, rows), facts));
+        pairs.next().or_else(|| Self::busy(wants, (column, TEAM_ROWS), facts))
     }
 
     /// Several rows a team, if that keeps the device busy.
-    fn busy(wants: &Wants, column: Column, facts: &DeviceFacts) -> Option<Self> {
+    fn busy(wants: &Wants, (column, rows): (Column, usize), facts: &DeviceFacts) -> Option<Self> {
         let team = Team::new(wants.rows, wants.row_units / column.piece_units(), 0, facts);
-        let rows = if column == Column::Pairs { PAIR_ROWS } else { TEAM_ROWS };
         if wants.rows / rows * team.size() < facts.busy_lanes as usize {
             return None;
         }
@@ -136,8 +138,9 @@ impl Cut {
         let cut = |lanes: usize| {
             let lanes = team.most(lanes);
             let turns = wants.rows.div_ceil(lanes / team.size() * rows);
-            // As many turns for each of them.
-            let each = turns.div_ceil((most / lanes).max(1));
+            // As many turns for each of them, and about as many of them as shall be.
+            let wanted = (most / lanes).max(1);
+            let each = ((turns + wanted / 2) / wanted).max(1);
             Self { team, rows, lanes, column, turns, groups: turns.div_ceil(each) }
         };
         let many = if column == Column::Pairs { MANY_PAIR_LANES } else { MANY_LANES };
@@ -167,18 +170,16 @@ impl Cut {
     }
 }
 
-/// Lanes of a workgroup that takes a share of the rows behind x.
+/// Lanes of a workgroup that takes a share of the rows behind x: enough to make it in one go, or as many as there may be.
 fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
     let each = if wants.adds { 1 } else { QUADS_EACH };
-    let fits = |lanes: usize| {
-        lanes <= facts.invocations as usize
-            && shared_bytes(wants.row_units, lanes) <= facts.workgroup_bytes as usize
+    let most = if wants.makes_x { (wants.row_units * 8).div_ceil(each) } else { 0 };
+    let fits = |lanes: &usize| {
+        *lanes <= facts.invocations as usize
+            && shared_bytes(wants.row_units, *lanes) <= facts.workgroup_bytes as usize
     };
-    let mut lanes = SHARED_LANES;
-    while wants.makes_x && wants.row_units * 8 > lanes * each && fits(2 * lanes) {
-        lanes *= 2;
-    }
-    lanes
+    let steps = SHARED_LANES / LANES_STEP..=most.div_ceil(LANES_STEP);
+    steps.rev().map(|steps| steps * LANES_STEP).find(fits).unwrap_or(SHARED_LANES)
 }
 
 /// Workgroup memory for x, what is known of its units, and what teams sum through.
@@ -217,10 +218,10 @@ mod tests {
             (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
             // The same of 26B-A4B, whose rows are longer.
-            (8192, 88, [1, 1], &large, (32, 1, 2, 512, packed, 256, 256)),
+            (8192, 88, [1, 1], &large, (32, 1, 2, 384, packed, 342, 342)),
             // Where an adapter adds to the branch in front: the gate of a layer's own inputs; gate and up.
             (256, 48, [1, 2], &large, (16, 3, 1, 384, floats, 32, 32)),
-            (24_576, 48, [2, 2], &large, (16, 1, 2, 512, packed, 384, 192)),
+            (24_576, 48, [2, 2], &large, (16, 1, 2, 384, packed, 512, 256)),
             // Wider than the memory of a workgroup.
             (262_144, 160, [1, 0], &wide32, (32, 1, 2, 64, direct, 65_536, 65_536)),
             // No more lanes than units.
@@ -258,12 +259,15 @@ mod tests {
             (262_144, 48, &small, (8, 4, 256, Column::Pairs, 512)),
             (262_144, 88, &large, (16, 4, 512, Column::Pairs, 256)),
             (12_288, 48, &large, (16, 2, 256, Column::Packed, 384)),
+            // Gate and up of E2B's wider layers and of E4B: fewer rows at a time.
+            (24_576, 48, &large, (8, 2, 256, Column::Pairs, 384)),
+            (20_480, 80, &large, (8, 2, 320, Column::Pairs, 256)),
         ] {
             let wants = Wants {
                 rows,
                 row_units,
                 rows_each: 1,
-                makes_x: false,
+                makes_x: rows < 100_000,
                 adds: false,
                 bytes: true,
                 pairs: true,

@@ -259,10 +259,7 @@ fn launch(
         }
         Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
     };
-    let dispatch = ended(op, orders, dispatch).part(match cut.column {
-        Column::Pairs => part!("sums", "pairs"),
-        _ => part!("sums", "units"),
-    });
+    let dispatch = ended(op, orders, dispatch).part(sums(&cut));
     // Where x is made first, weights can be on their way meanwhile; with x in digits that makes kernels longer than it saves.
     let early = wants.makes_x && cut.column == Column::Floats && op.taken == Taken::All;
     let dispatch = dispatch.part(match early && parts::is_read_in_words(slabs.dtype) {
@@ -288,7 +285,7 @@ pub(super) fn based(
     call: &GpuCall<'_>,
     (slabs, cut): (&Slabs, &Cut),
 ) -> Dispatch {
-    Dispatch::new(kernel)
+    let dispatch = Dispatch::new(kernel)
         .part(&PARAMS)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
@@ -296,7 +293,19 @@ pub(super) fn based(
         .part(parts::team(call.facts))
         .constant("WG", cut.lanes as u32)
         .constant("LANES", cut.team.lanes as u32)
-        .constant("SPLIT", cut.team.split as u32)
+        .constant("SPLIT", cut.team.split as u32);
+    match call.facts.subgroups {
+        Some((least, _)) => {
+            dispatch.constant("WIDE", wide(cut.lanes, least)).constant("SUMS", cut.rows as u32)
+        }
+        None => dispatch,
+    }
+}
+
+/// Lanes that sum by exchange where all of a workgroup do: no more than a subgroup has, and the workgroup has whole groups of them.
+fn wide(lanes: usize, least: u32) -> u32 {
+    let whole = 1 << lanes.trailing_zeros();
+    least.min(32).min(whole)
 }
 
 /// Numbers of a token in what the end reads besides.
@@ -316,6 +325,14 @@ pub(super) fn ended(op: &Product, orders: Orders, dispatch: Dispatch) -> Dispatc
             Order::lay(orders.y, dispatch)
         }
         End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
+    }
+}
+
+/// What a lane sums at a time.
+pub(super) fn sums(cut: &Cut) -> &'static Part {
+    match cut.column {
+        Column::Pairs => part!("sums", "pairs"),
+        Column::Direct | Column::Floats | Column::Packed => part!("sums", "units"),
     }
 }
 
@@ -371,9 +388,9 @@ pub(super) fn begun(
 
 /// How x is held: by exchange where subgroups have whole pieces, unless a workgroup's own factor meets x in memory first.
 fn holding(op: &Product, cut: &Cut, facts: &DeviceFacts) -> &'static Part {
-    let groups = cut.column.piece_groups();
-    let whole = facts.subgroups.is_some_and(|(least, _)| least as usize >= groups)
-        && cut.lanes.is_multiple_of(groups);
+    let lanes = cut.column.piece_groups() / 2;
+    let whole = facts.subgroups.is_some_and(|(least, _)| least as usize >= lanes)
+        && cut.lanes.is_multiple_of(lanes);
     match whole && op.low != Low::Own {
         true => part!("hold", "exchanged"),
         false => part!("hold", "memory"),

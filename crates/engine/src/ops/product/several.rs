@@ -3,7 +3,7 @@
 use super::{
     Begin, End, Product,
     choice::{Column, Cut, Wants},
-    gpu::{Orders, Params, WORDS, based, begun, bound, ended, held, y_of},
+    gpu::{Orders, Params, WORDS, based, begun, bound, ended, held, sums, y_of},
     low::{self, Low},
 };
 use crate::{
@@ -37,8 +37,7 @@ pub(super) fn launches(
     let least = call.facts.busy_lanes as usize * if kept { WORTH.1 } else { WORTH.0 };
     // What the end of such a product reads has no place among what keeps x.
     let odd = kept && matches!(op.end, End::GeluMul { .. });
-    let pairs = one.column == Column::Pairs;
-    if tokens > MOST_TOKENS || pairs || odd || wants.rows * wants.row_units < least {
+    if tokens > MOST_TOKENS || odd || wants.rows * wants.row_units < least {
         return None;
     }
     let rows = if kept { ROWS } else { wants.rows_each };
@@ -48,11 +47,12 @@ pub(super) fn launches(
     let lanes = one.team.group();
     let turns = wants.rows.div_ceil(lanes / one.team.size() * rows);
     let cut = Cut { rows, lanes, turns, groups: turns, ..*one };
-    let packed = one.column == Column::Packed;
-    let words = if packed { 7 } else { 8 + 1 };
-    let x = Place::Scratch(0, (tokens * wants.row_units * words * 16) as u64);
+    let packed = matches!(one.column, Column::Packed | Column::Pairs);
+    let (pieces, groups) = (wants.row_units / one.column.piece_units(), one.column.piece_groups());
+    let words = if packed { groups / 2 + 1 } else { groups + 1 };
+    let x = Place::Scratch(0, (tokens * pieces * words * 16) as u64);
     let several = based(&SEVERAL, call, (slabs, &cut))
-        .part(part!("sums", "units"))
+        .part(sums(&cut))
         .constant("ROWS", rows as u32)
         .constant("TOKENS", tokens as u32)
         .params(&params)
@@ -68,9 +68,9 @@ pub(super) fn launches(
     if !kept {
         return Some(vec![several.part(parts::columns(width))]);
     }
-    let several = several.constant("PIECES", wants.row_units as u32);
+    let several = several.constant("PIECES", pieces as u32);
     let several = match packed {
-        true => several.part(&KEPT_DIGITS),
+        true => several.part(&KEPT_DIGITS).constant("GROUPS", groups as u32),
         false => several.part(&KEPT).part(&WORDS).constant("QUADS", wants.row_units as u32 * 8),
     };
     let keep = low::none(based(&KEEP, call, (slabs, one)))

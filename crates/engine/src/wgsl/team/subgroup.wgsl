@@ -3,6 +3,10 @@
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
 override SPLIT: u32 = 1u;
+// Lanes that can sum by exchange, whatever teams there are; the workgroup has whole groups of them.
+override WIDE: u32 = LANES;
+// Numbers that team_sum4 is asked for: one, two or four.
+override SUMS: u32 = 4u;
 
 struct Lane {
     team: u32,
@@ -37,7 +41,7 @@ fn team_sum(value: f32, lane: Lane) -> f32 {
 fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     var sums = value;
     for (var step = LANES / 2u; step > 0u; step /= 2u) {
-        sums = sums + subgroupShuffleXor(sums, step);
+        sums = sums + exchanged(sums, step);
     }
     if SPLIT > 1u {
         if lane.in_part == 0u {
@@ -54,15 +58,27 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
+// Those that nobody asked for are nothing.
+fn exchanged(sums: vec4<f32>, step: u32) -> vec4<f32> {
+    if SUMS == 1u {
+        return vec4(subgroupShuffleXor(sums.x, step), 0.0, 0.0, 0.0);
+    }
+    if SUMS == 2u {
+        return vec4(subgroupShuffleXor(sums.xy, step), 0.0, 0.0);
+    }
+    return subgroupShuffleXor(sums, step);
+}
+
 // Over the whole workgroup; once, as nobody waits until all have read what it leaves in memory.
 fn group_sum(value: f32, lane: Lane) -> f32 {
-    let part = part_sum(value);
-    if lane.in_part == 0u {
-        sh_parts[lane.part] = part;
+    let at = lane.part * LANES + lane.in_part;
+    let part = sum_over(value, WIDE);
+    if at % WIDE == 0u {
+        sh_parts[at / WIDE] = part;
     }
     workgroupBarrier();
     var sum = sh_parts[0];
-    for (var i = 1u; i < WG / LANES; i++) {
+    for (var i = 1u; i < WG / WIDE; i++) {
         sum = sum + sh_parts[i];
     }
     return sum;
@@ -70,13 +86,14 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
 
 // The same, once more, through memory that group_sum leaves alone; a barrier must come before the next team_sum4, which uses it too.
 fn group_sum_again(value: f32, lane: Lane) -> f32 {
-    let part = part_sum(value);
-    if lane.in_part == 0u {
-        sh_parts4[lane.part].x = part;
+    let at = lane.part * LANES + lane.in_part;
+    let part = sum_over(value, WIDE);
+    if at % WIDE == 0u {
+        sh_parts4[at / WIDE].x = part;
     }
     workgroupBarrier();
     var sum = sh_parts4[0].x;
-    for (var i = 1u; i < WG / LANES; i++) {
+    for (var i = 1u; i < WG / WIDE; i++) {
         sum = sum + sh_parts4[i].x;
     }
     return sum;
@@ -84,8 +101,12 @@ fn group_sum_again(value: f32, lane: Lane) -> f32 {
 
 // Over LANES.
 fn part_sum(value: f32) -> f32 {
+    return sum_over(value, LANES);
+}
+
+fn sum_over(value: f32, lanes: u32) -> f32 {
     var sum = value;
-    for (var step = LANES / 2u; step > 0u; step /= 2u) {
+    for (var step = lanes / 2u; step > 0u; step /= 2u) {
         sum = sum + subgroupShuffleXor(sum, step);
     }
     return sum;

@@ -48,47 +48,52 @@ fn made(i: u32, made_from: Asked, rho: f32, scale: f32, writes: bool) -> vec4<f3
     return sum;
 }
 
-// Most lanes make two quads at most: all that those are made of is on its way before anything is waited for.
+// Most lanes make two quads, neighbours: all that those are made of is on its way before anything is waited for.
 fn begin(first_turn: u32, lane: Lane) {
-    let one = number(lane);
-    let two = one + WG;
+    let one = number(lane) * 2u;
+    let two = one + 1u;
     var first = asked(one);
     var second = asked(two);
     if BRANCH_LOW {
-        let at = row_quad(quad_column(inside(one)));
-        if WG < QUADS {
-            let more = branch_more_two(at, row_quad(quad_column(inside(two))));
-            first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
-            second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
-        } else {
-            first.branch = select(vec4(0.0), first.branch + branch_more(at), one < QUADS);
-        }
+        let more = branch_more_two(row_quad(quad_column(inside(one))), row_quad(quad_column(inside(two))));
+        first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
+        second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
     }
-    let ahead = ahead_of(one);
+    let ahead = ahead_of(number(lane));
     let scale = select(1.0, s[0], p.scaled != 0u);
     var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
-    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
-        let branch = asked_late(turn + one).branch;
-        squares += dot(branch, branch);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
+        squares += branch_square(turn + one) + branch_square(turn + two);
     }
     let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
     let sum = made(one, first, rho, scale, first_turn == 0u);
     let other = made(two, second, rho, scale, first_turn == 0u);
     squares = dot(sum, sum) + dot(other, other);
-    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
-        let more = made(turn + one, asked_late(turn + one), rho, scale, first_turn == 0u);
-        set_quad(turn + one, more);
-        squares += dot(more, more);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
+        squares += kept_square(turn + one, rho, scale, first_turn == 0u) + kept_square(turn + two, rho, scale, first_turn == 0u);
     }
     let norm = next_scale(squares, lane);
-    hold_quad(one, sum * norm * first.next);
-    if WG < QUADS {
-        hold_quad(two, other * norm * second.next);
+    hold_two(one, sum * norm * first.next, other * norm * second.next);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
+        hold_two(turn + one, normed(turn + one, norm), normed(turn + two, norm));
     }
-    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
-        hold_quad(turn + one, get_quad(turn + one) * norm * next_weight(quad_column(inside(turn + one))));
-    }
-    set_ahead(one, ahead, norm * scale, rho);
+    set_ahead(number(lane), ahead, norm * scale, rho);
     make_low(lane);
     hold_all(lane);
+}
+
+fn branch_square(i: u32) -> f32 {
+    let branch = asked_late(i).branch;
+    return dot(branch, branch);
+}
+
+// The others wait in workgroup memory.
+fn kept_square(i: u32, rho: f32, scale: f32, writes: bool) -> f32 {
+    let quad = made(i, asked_late(i), rho, scale, writes);
+    set_quad(i, quad);
+    return dot(quad, quad);
+}
+
+fn normed(i: u32, norm: f32) -> vec4<f32> {
+    return get_quad(i) * norm * next_weight(quad_column(inside(i)));
 }

@@ -9,28 +9,34 @@ fn h_quad(i: u32) -> vec4<f32> {
     return x4(token * p.x_columns, quad_column(i));
 }
 
-// Most lanes make two quads at most: those stay in registers, and their weights are on their way before the sum is waited for.
+// Most lanes make two quads, neighbours: those stay in registers, and their weights are on their way before the sum is waited for.
 fn begin(first_turn: u32, lane: Lane) {
-    let one = number(lane);
-    let two = one + WG;
+    let one = number(lane) * 2u;
+    let two = one + 1u;
     let first = h_quad(one);
     let second = h_quad(two);
     let first_weight = next_weight(quad_column(inside(one)));
     let second_weight = next_weight(quad_column(inside(two)));
     var squares = dot(first, first) + dot(second, second);
-    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
-        let more = h_quad(turn + one);
-        set_quad(turn + one, more);
-        squares += dot(more, more);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
+        squares += kept_square(turn + one) + kept_square(turn + two);
     }
     let norm = next_scale(squares, lane);
-    hold_quad(one, first * norm * first_weight);
-    if WG < QUADS {
-        hold_quad(two, second * norm * second_weight);
-    }
-    for (var turn = WG * 2u; turn < QUADS; turn += WG) {
-        hold_quad(turn + one, get_quad(turn + one) * norm * next_weight(quad_column(inside(turn + one))));
+    hold_two(one, first * norm * first_weight, second * norm * second_weight);
+    for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
+        hold_two(turn + one, normed(turn + one, norm), normed(turn + two, norm));
     }
     make_low(lane);
     hold_all(lane);
+}
+
+// The others wait in workgroup memory.
+fn kept_square(i: u32) -> f32 {
+    let quad = h_quad(i);
+    set_quad(i, quad);
+    return dot(quad, quad);
+}
+
+fn normed(i: u32, norm: f32) -> vec4<f32> {
+    return get_quad(i) * norm * next_weight(quad_column(inside(i)));
 }

@@ -9,9 +9,13 @@ override ROWS_AT: u32 = 0u;
 
 fn begin(first_turn: u32, lane: Lane) {
     let own = ask_own(lane);
-    for (var turn = 0u; turn < QUADS; turn += WG) {
-        let i = turn + number(lane);
-        hold_quad(i, combined(quad_column(inside(i)) / 4u));
+    for (var turn = 0u; turn < QUADS; turn += WG * 2u) {
+        let i = turn + number(lane) * 2u;
+        let one = quad_column(inside(i)) / 4u;
+        let two = quad_column(inside(i + 1u)) / 4u;
+        // Neighbours are of one head.
+        let both = combined_both(one / HEAD_QUADS, 0u, HEAD_QUADS, vec2(one, two) % HEAD_QUADS);
+        hold_two(i, both[0], both[1]);
     }
     keep_own(own, first_turn, lane);
     make_low(lane);
@@ -25,20 +29,27 @@ fn combined(quad: u32) -> vec4<f32> {
 // One of so many quads that each stretch of a head has from some place on. Nothing here waits for anything but memory, and all of that can
 // be asked for at once.
 fn combined_of(head: u32, at: u32, quads: u32, quad: u32) -> vec4<f32> {
+    return combined_both(head, at, quads, vec2(quad))[0];
+}
+
+fn combined_both(head: u32, at: u32, quads: u32, two: vec2<u32>) -> mat2x4<f32> {
     let first = (token * (p.width / 4u / HEAD_QUADS) + head) * SPLITS;
     var most = x[ROWS_AT + first].x;
     for (var s = 1u; s < SPLITS; s++) {
         most = max(most, x[ROWS_AT + first + s].x);
     }
     var total = 0.0;
-    var sum = vec4(0.0);
+    var sums = mat2x4<f32>();
     for (var s = 0u; s < SPLITS; s++) {
         let about = x[ROWS_AT + first + s];
-        let part = x[at + (first + s) * quads + quad];
+        let start = at + (first + s) * quads;
+        let parts = mat2x4<f32>(x[start + two.x], x[start + two.y]);
         // A stretch without a key has left no sum.
         let factor = select(0.0, exp(about.x - most), about.y > 0.0);
         total += factor * about.y;
-        sum += select(vec4(0.0), factor * part, about.y > 0.0);
+        if about.y > 0.0 {
+            sums += factor * parts;
+        }
     }
-    return sum / total;
+    return sums * (1.0 / total);
 }

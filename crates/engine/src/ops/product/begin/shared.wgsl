@@ -1,5 +1,5 @@
 // x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words: as the products want
-// it, when all is held. Whoever makes x gives each quad to hold_quad.
+// it, when all is held. Whoever makes x gives it to hold_two, two neighbouring quads at a time.
 //#use hold
 //#use words
 override PIECES: u32 = 48u;
@@ -38,6 +38,16 @@ fn get_quad(i: u32) -> vec4<f32> {
         return vec4(0.0);
     }
     return bitcast<vec4<f32>>(sh_x[place(i)]);
+}
+
+// Two quads in the form that products want; digits of both take the place of the first.
+fn set_formed(i: u32, one: vec4<f32>, two: vec4<f32>, known: vec4<f32>) {
+    if SCALED {
+        sh_x[place(i)] = vec4(formed(one, known), formed(two, known));
+    } else {
+        set_quad(i, one);
+        set_quad(i + 1u, two);
+    }
 }
 
 fn quad_column(i: u32) -> u32 {

@@ -2,14 +2,17 @@
 //#use columns
 //#use shared
 fn begin(first_turn: u32, lane: Lane) {
-    for (var turn = 0u; turn < QUADS; turn += WG) {
-        let i = turn + number(lane);
-        var quad = vec4(0.0);
-        if i < QUADS {
-            quad = x4(token * p.x_columns, quad_column(i));
-        }
-        hold_quad(i, quad);
+    for (var turn = 0u; turn < QUADS; turn += WG * 2u) {
+        let i = turn + number(lane) * 2u;
+        hold_two(i, staged(i), staged(i + 1u));
     }
     make_low(lane);
     hold_all(lane);
+}
+
+fn staged(i: u32) -> vec4<f32> {
+    if i >= QUADS {
+        return vec4(0.0);
+    }
+    return x4(token * p.x_columns, quad_column(i));
 }

@@ -27,6 +27,9 @@ pub(super) fn cases() -> Vec<Case> {
         let case = product(branch, Back::Geglu, dtype, [5, 520, 512]);
         let half = || random_bits(dtype, [260, 512]);
         cases.push(apart(case.given("gate", half()).given("up", half()), 5));
+        let case = product(branch, Back::Geglu, dtype, [3, 24, 512]);
+        let half = || random_bits(dtype, [12, 512]);
+        cases.push(apart(case.given("gate", half()).given("up", half()), 3));
         let case = product(Front::Rows, Back::Plain, dtype, [5, 37, 1536]);
         cases.push(apart(case.given("w", random_bits(dtype, [37, 1536])), 5));
     }

@@ -8,6 +8,12 @@ fn held_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
     );
 }
 
+// The same as digits, two groups to a word.
+fn digits_at(piece: u32, first: u32) -> array<vec4<u32>, 4> {
+    let at = first * PIECES + piece;
+    return array<vec4<u32>, 4>(word_at(at), word_at(at + PIECES * 2u), word_at(at + PIECES * 4u), word_at(at + PIECES * 6u));
+}
+
 fn held_floats(piece: u32, first: u32) -> array<vec4<f32>, 8> {
     let words = held_words(piece, first);
     return array<vec4<f32>, 8>(

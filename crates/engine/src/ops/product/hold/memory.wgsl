@@ -1,9 +1,10 @@
 // Quads are written as floats, which others may read before all are held; then a lane looks at each piece, and where products want
-// another form, one at each quad.
+// another form, one at every two quads.
 //#use form
 
-fn hold_quad(i: u32, quad: vec4<f32>) {
-    set_quad(i, quad);
+fn hold_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
+    set_quad(i, one);
+    set_quad(i + 1u, two);
 }
 
 // Behind the last quad.
@@ -27,8 +28,8 @@ fn hold_all(lane: Lane) {
     }
     workgroupBarrier();
     if SCALED {
-        for (var i = number(lane); i < QUADS; i += WG) {
-            sh_x[place(i)] = formed(get_quad(i), sh_pieces[i / GROUPS]);
+        for (var i = number(lane) * 2u; i < QUADS; i += WG * 2u) {
+            set_formed(i, get_quad(i), get_quad(i + 1u), sh_pieces[i / GROUPS]);
         }
         workgroupBarrier();
     }

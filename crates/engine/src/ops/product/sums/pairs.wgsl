@@ -1,30 +1,54 @@
 // Pieces are two units that have their scales in common: those are decoded once, and whole numbers are summed over both.
-fn sums_at(at: vec4<u32>, piece: u32) -> vec4<f32> {
+struct Pair {
+    first: array<u32, 8>,
+    second: array<u32, 8>,
+    scales: vec4<f32>,
+}
+
+struct Rows {
+    x: Pair,
+    y: Pair,
+    z: Pair,
+    w: Pair,
+}
+
+fn pair_at(pair: u32) -> Pair {
+    return Pair(levels_at(pair * 2u), levels_at(pair * 2u + 1u), pair_scales(pair));
+}
+
+fn rows_at(at: vec4<u32>) -> Rows {
+    var rows: Rows;
+    rows.x = pair_at(at.x);
+    if ROWS > 1u {
+        rows.y = pair_at(at.y);
+    }
+    if ROWS > 2u {
+        rows.z = pair_at(at.z);
+        rows.w = pair_at(at.w);
+    }
+    return rows;
+}
+
+fn sums_with(rows: Rows, piece: u32) -> vec4<f32> {
     let about = about_piece(piece);
     let first = digits_at(piece, 0u);
-    var x = unit_numbers(at.x * 2u, first);
-    var y = unit_numbers(at.y * 2u, first);
-    var z = unit_numbers(at.z * 2u, first);
-    var w = unit_numbers(at.w * 2u, first);
     let second = digits_at(piece, 8u);
-    x += unit_numbers(at.x * 2u + 1u, second);
-    y += unit_numbers(at.y * 2u + 1u, second);
-    z += unit_numbers(at.z * 2u + 1u, second);
-    w += unit_numbers(at.w * 2u + 1u, second);
-    return vec4(scaled(at.x, x, about), scaled(at.y, y, about), scaled(at.z, z, about), scaled(at.w, w, about));
+    var sums = vec4(pair_sum(rows.x, first, second, about), 0.0, 0.0, 0.0);
+    if ROWS > 1u {
+        sums.y = pair_sum(rows.y, first, second, about);
+    }
+    if ROWS > 2u {
+        sums.z = pair_sum(rows.z, first, second, about);
+        sums.w = pair_sum(rows.w, first, second, about);
+    }
+    return sums;
 }
 
-// Products with the digits of x over the halves of a unit: for each half the high digit, then the others.
-fn unit_numbers(unit: u32, x: array<vec4<u32>, 8>) -> vec4<i32> {
-    let levels = levels_at(unit);
-    let a = group_dot(levels[0], x[0]) + group_dot(levels[1], x[1]) + group_dot(levels[2], x[2]) + group_dot(levels[3], x[3]);
-    let b = group_dot(levels[4], x[4]) + group_dot(levels[5], x[5]) + group_dot(levels[6], x[6]) + group_dot(levels[7], x[7]);
-    return vec4(a.x, a.y * 256 + a.z, b.x, b.y * 256 + b.z);
+fn sums_at(at: vec4<u32>, piece: u32) -> vec4<f32> {
+    return sums_with(rows_at(at), piece);
 }
 
-fn scaled(pair: u32, numbers: vec4<i32>, about: vec4<f32>) -> f32 {
-    let scales = pair_scales(pair);
-    let floats = vec4<f32>(numbers);
-    let sums = (floats.xz * 65536.0 + floats.yw) * about.z;
-    return dot(scales.xy, sums) - dot(scales.zw, about.xy);
+fn pair_sum(pair: Pair, first: array<vec4<u32>, 4>, second: array<vec4<u32>, 4>, about: vec4<f32>) -> f32 {
+    let numbers = vec2<f32>(digit_sums(pair.first, first) + digit_sums(pair.second, second));
+    return dot(pair.scales.xy, numbers) * about.z - dot(pair.scales.zw, about.xy);
 }
