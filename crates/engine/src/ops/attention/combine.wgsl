@@ -5,10 +5,10 @@ override QUADS: u32 = 64u;
 override SLICE: u32 = 16u;
 override TILE: u32 = 16u;
 // In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
-//#use lay
-//#use reduce
 //#use keys
 //#use stretches
+//#use lay
+//#use reduce
 
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
@@ -21,9 +21,9 @@ var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
-    let live = live_stretches(place / p.heads);
-    let first = place * p.splits;
-    let rows = p.tokens * p.heads * p.splits * QUADS + first;
+    let live = live_stretches(place / HEADS);
+    let first = place * SPLITS;
+    let rows = p.tokens * HEADS * SPLITS * QUADS + first;
     let quad = group.y * SLICE + lane.index % SLICE;
     let mine = lane.index / SLICE;
     let sums = quad < QUADS && lane.index < WG / SLICE * SLICE;
@@ -59,7 +59,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         for (var part = 1u; part < WG / SLICE; part++) {
             sum += sh_sum[part * SLICE + lane.index];
         }
-        let column = (place % p.heads * QUADS + quad) * 4u;
-        o[place / p.heads * p.heads * QUADS + y_place(column) / 4u] = select(vec4(0.0), sum / weights, place / p.heads < run.count);
+        let column = (place % HEADS * QUADS + quad) * 4u;
+        o[place / HEADS * HEADS * QUADS + y_place(column) / 4u] = select(vec4(0.0), sum / weights, place / HEADS < run.count);
     }
 }

@@ -6,7 +6,7 @@ use super::{
     Attention, BLOCKS_INPUT, blocks,
     choice::{Choice, Form, Sizes, stage},
     heads::Heads,
-    params::{KEYS, Params, over_cache, over_halves, sizes},
+    params::{Params, over_cache, over_halves, sizes},
     plain_rows::PlainRows,
     split::{Lie, Source, split},
 };
@@ -120,14 +120,13 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
         // The first scratch memory holds what goes before all three.
         let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
         let dispatch = Dispatch::new(&BACKWARD)
-            .part(&KEYS)
+            .keys(&Params { splits: shared as u32, ..params })
             .part(side)
             .part(&SUMS)
             .constant("QUADS", (sizes.width / 4) as u32)
             .constant("STAGE", stage(sizes.width, call.facts) as u32)
             .constant("EACH", each(sizes.width))
-            .constant("PLAIN", plain)
-            .params(&Params { splits: shared as u32, ..params });
+            .constant("PLAIN", plain);
         let inputs = [0, 1, 2, 6, 5].into_iter().map(Place::Input).chain([delta]);
         let bound = inputs.fold(dispatch, Dispatch::read).write(parts);
         let launch = bound.read(Place::Input(3)).grid(blocks, sizes.kv_heads, shared);

@@ -25,11 +25,17 @@ struct Params {
 
 @group(0) @binding(0) var<uniform> p: Params;
 
+// Some of them again, as constants: dividing by what is not known before takes longer than most of what is done here. Heads, those that
+// share a kv head, and how many slots positions go round in, or 0 where that differs from one context to the next.
+override HEADS: u32 = 8u;
+override GROUP: u32 = 8u;
+override RING: u32 = 0u;
+
 // Stands for a score that does not count.
 const HIDDEN: f32 = -3.0e38;
 
 fn heads_of_group() -> u32 {
-    return p.heads / p.kv_heads;
+    return GROUP;
 }
 
 // Which token a row belongs to.
@@ -39,7 +45,7 @@ fn token_of(row: u32) -> u32 {
 
 // Number of a row among all tokens and heads.
 fn place_of(row: u32, kv_head: u32) -> u32 {
-    return token_of(row) * p.heads + kv_head * heads_of_group() + row % heads_of_group();
+    return token_of(row) * HEADS + kv_head * heads_of_group() + row % heads_of_group();
 }
 
 // The first position a query sees.
@@ -53,5 +59,15 @@ fn sees(position: u32, key: u32) -> bool {
 
 // Where a position's numbers start in a cache.
 fn cache_at(key: u32, kv_head: u32) -> u32 {
-    return (key % p.slots * p.kv_heads + kv_head) * WIDTH;
+    return (slot_of(key) * p.kv_heads + kv_head) * WIDTH;
+}
+
+fn slot_of(key: u32) -> u32 {
+    if RING > 0u {
+        return key % max(RING, 1u);
+    }
+    if key >= p.slots {
+        return key % p.slots;
+    }
+    return key;
 }

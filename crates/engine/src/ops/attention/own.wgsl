@@ -75,12 +75,12 @@ fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
         }
         let score = team_sum(sum, lane);
         if mine {
-            let place = (token * p.heads + head) * p.splits;
+            let place = (token * HEADS + head) * SPLITS;
             for (var quad = lane.index; quad < QUADS; quad += LANES) {
                 o[place * QUADS + quad] = v4(at + quad * 4u);
             }
             if lane.index == 0u {
-                o[p.tokens * p.heads * p.splits * QUADS + place] = vec4(score, 1.0, 0.0, 0.0);
+                o[p.tokens * HEADS * SPLITS * QUADS + place] = vec4(score, 1.0, 0.0, 0.0);
             }
         }
         // The next heads take this memory again.

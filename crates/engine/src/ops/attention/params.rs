@@ -9,8 +9,11 @@ use crate::{
     ops::parts::{kept_halves, kv, rounded_halves},
 };
 
-pub(super) static KEYS: Part =
-    Part { kind: "keys", name: "keys", source: include_str!("keys.wgsl") };
+static KEYS: Part = Part { kind: "keys", name: "keys", source: include_str!("keys.wgsl") };
+
+/// Slots of a cache that positions go round in are at most so many windows: kernels are made for their number. Those of longer caches differ from
+/// one context to the next.
+const RING_WINDOWS: u32 = 4;
 
 /// The parameters in `keys.wgsl`; kernels that take no raw heads leave the last ones at zero.
 #[derive(Debug, Clone, Copy, Default, NoUninit)]
@@ -94,8 +97,20 @@ pub(super) fn over_halves(
 
 fn over_any(kernel: &'static Kernel, sizes: &Sizes, params: Params) -> Dispatch {
     Dispatch::new(kernel)
-        .part(&KEYS)
         .constant("WIDTH", sizes.width as u32)
         .constant("QUADS", (sizes.width / 4) as u32)
-        .params(&params)
+        .keys(&params)
+}
+
+impl Dispatch {
+    /// With what kernels of attention know.
+    pub(super) fn keys(self, params: &Params) -> Self {
+        let turns = params.slots.div_ceil(RING_WINDOWS) <= params.window;
+        let ring = if params.window < u32::MAX && turns { params.slots } else { 0 };
+        self.part(&KEYS)
+            .constant("HEADS", params.heads)
+            .constant("GROUP", params.heads / params.kv_heads)
+            .constant("RING", ring)
+            .params(params)
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::{
     choice::{Cut, Sizes},
-    params::{KEYS, Params, over_cache, word},
+    params::{Params, over_cache, word},
 };
 use crate::{
     gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Met, Order, Part, Place},
@@ -115,8 +115,7 @@ pub(super) fn split(
         Lie::Parts(parts) => (parts.place(), parts.met),
         Lie::Rows(_) => (left.place(), None),
     };
-    let dispatch = over_cache(&SPLIT, sizes, (params, cache))
-        .part(&STRETCHES)
+    let dispatch = stretched(over_cache(&SPLIT, sizes, (params, cache)), &params)
         .part(team(facts))
         .constant("WG", cut.group as u32)
         .constant("LANES", cut.lanes as u32)
@@ -150,20 +149,22 @@ pub(super) fn split(
         return vec![split];
     }
     let slice = quads.min(SLICE);
-    let combine = Dispatch::new(&COMBINE)
-        .part(&STRETCHES)
-        .part(&KEYS)
+    let combine = stretched(Dispatch::new(&COMBINE).keys(&params), &params)
         .part(reduce(facts))
         .constant("TILE", cut.tile() as u32)
         .constant("WG", COMBINING as u32)
         .constant("WIDTH", sizes.width as u32)
         .constant("QUADS", quads as u32)
         .constant("SLICE", slice as u32)
-        .params(&params)
         .read(parts)
         .write(Place::Output(0))
         .grid(places, quads.div_ceil(slice), 1);
     vec![split, Order::lay(order, combine)]
+}
+
+/// With what is known of stretches.
+fn stretched(dispatch: Dispatch, params: &Params) -> Dispatch {
+    dispatch.part(&STRETCHES).constant("SPLITS", params.splits).constant("APART", params.apart)
 }
 
 /// With the factor that meets what is found, where there is one.

@@ -18,10 +18,10 @@ override HANDED: u32 = 0u;
 override PARTS: u32 = 2u;
 override PAIRS: u32 = 1u;
 override PARTNER: u32 = 32u;
-//#use team
-//#use kv
 //#use keys
 //#use stretches
+//#use team
+//#use kv
 //#use queries
 //#use attend
 //#use met
@@ -36,14 +36,14 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let here = stretch(group.x, token);
     if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
         if HANDED > 0u && lane.team + lane.index == 0u {
-            o[rows_at() + row_place(rows_of_block(group.y, group.z), 0u) * p.splits + group.x] = vec4(HIDDEN, 0.0, 0.0, 0.0);
+            o[rows_at() + row_place(rows_of_block(group.y, group.z), 0u) * SPLITS + group.x] = vec4(HIDDEN, 0.0, 0.0, 0.0);
         }
         return;
     }
     var block = group.y;
     var end = group.y + 1u;
     // One token of its own, or each of those that are computed apart.
-    let lone = p.apart == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
+    let lone = APART == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
     if OWN && group.x == 0u && p.phase != ATTEND {
         // Who writes the caches attends for all rows: nobody else may read what is written here.
         if group.y > 0u {
@@ -61,7 +61,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     if lone {
         // One workgroup finds the scores of all its heads.
-        if p.phase != STORE && block % (p.row_blocks / p.tokens) == 0u {
+        if p.phase != STORE && is_first_of_token(block) {
             attend_own(token, here.first, group.z, lane);
         }
         return;
@@ -82,7 +82,17 @@ struct Rows {
 }
 
 fn token_of_block(block: u32) -> u32 {
-    return select(0u, block / max(p.token_blocks, 1u), p.token_blocks > 0u);
+    if p.token_blocks == 0u {
+        return 0u;
+    }
+    return block / p.token_blocks;
+}
+
+fn is_first_of_token(block: u32) -> bool {
+    if p.token_blocks == 0u {
+        return block == 0u;
+    }
+    return block % p.token_blocks == 0u;
 }
 
 fn rows_of_block(block: u32, kv_head: u32) -> Rows {
@@ -100,17 +110,17 @@ fn row_place(rows: Rows, r: u32) -> u32 {
 
 // Where the pairs of each row and stretch start: behind all sums.
 fn rows_at() -> u32 {
-    return p.tokens * p.heads * p.splits * QUADS;
+    return p.tokens * HEADS * SPLITS * QUADS;
 }
 
 // One quad of a row: its sum over the keys of a stretch, and the row's largest score and sum of weights there.
 fn write_quad(row: u32, place: u32, number: u32, quad: u32, sum: vec4<f32>, about: vec2<f32>) {
-    if p.splits == 1u {
+    if SPLITS == 1u {
         let live = token_of(row) < run.count;
         o[place * QUADS + quad] = select(vec4(0.0), sum / about.y, live);
         return;
     }
-    let at = place * p.splits + number;
+    let at = place * SPLITS + number;
     o[at * QUADS + quad] = sum;
     if quad == 0u {
         o[rows_at() + at] = vec4(about, 0.0, 0.0);

@@ -1,6 +1,9 @@
 // How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The list is
 // made for the longest cache; how much of it lives is known only now. Where the run's own tokens stand apart, they are the
 // first stretch, and the others hold what was in the caches before. Where tokens are computed apart, each is a run of its own.
+override SPLITS: u32 = 1u;
+override APART: u32 = 0u;
+
 struct Stretch {
     first: u32,
     end: u32,
@@ -16,28 +19,28 @@ fn own_tokens(token: u32) -> Stretch {
 
 fn all_keys(token: u32) -> Stretch {
     let own = own_tokens(token);
-    return Stretch(first_key(own.first), select(own.end, own.first, p.apart == 1u));
+    return Stretch(first_key(own.first), select(own.end, own.first, APART == 1u));
 }
 
 fn stretch_length(keys: u32) -> u32 {
-    let splits = p.splits - p.apart;
+    let splits = SPLITS - APART;
     let share = (keys + splits - 1u) / splits;
     return max((share + TILE - 1u) / TILE, 1u) * TILE;
 }
 
 // Empty where there is none of this number.
 fn stretch(number: u32, token: u32) -> Stretch {
-    if number < p.apart {
+    if number < APART {
         return own_tokens(token);
     }
     let all = all_keys(token);
     let length = stretch_length(all.end - all.first);
-    let first = all.first + (number - p.apart) * length;
+    let first = all.first + (number - APART) * length;
     return Stretch(first, min(first + length, all.end));
 }
 
 fn live_stretches(token: u32) -> u32 {
     let all = all_keys(token);
     let length = stretch_length(all.end - all.first);
-    return p.apart + (all.end - all.first + length - 1u) / length;
+    return APART + (all.end - all.first + length - 1u) / length;
 }

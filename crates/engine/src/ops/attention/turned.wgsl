@@ -78,6 +78,6 @@ fn bring_queries(rows: Rows, lane: Lane) {
     for (var r = 0u; r < ROWS; r += TEAMS) {
         let row = r + lane.team;
         let place = row_place(rows, min(row, ROWS - 1u));
-        norm_turn(QUERY, place / p.heads, place % p.heads, select(STAGED, row, row < ROWS), lane);
+        norm_turn(QUERY, place / HEADS, place % HEADS, select(STAGED, row, row < ROWS), lane);
     }
 }

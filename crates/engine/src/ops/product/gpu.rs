@@ -48,8 +48,6 @@ pub(super) struct Params {
     scaled: u32,
     offset: u32,
     expert_rows: u32,
-    part_rows: u32,
-    band_rows: u32,
     low_quads: u32,
     low_stride: u32,
     x_columns: u32,
@@ -229,8 +227,6 @@ fn launch(
         scaled: u32::from(scaled),
         offset: word(offset),
         expert_rows: word(met.expert_rows),
-        part_rows: word(met.expert_rows / rows_each),
-        band_rows: word(rows / rows_each),
         low_quads: word(added.quads),
         low_stride: word(added.stride),
         x_columns: word(met.times),
@@ -257,7 +253,10 @@ fn launch(
         Taken::Experts(experts) if experts.summed => {
             dispatch.part(part!("taken", "summed")).constant("ROW_PIECES", row_pieces as u32)
         }
-        Taken::Experts(_) => dispatch.part(part!("taken", "chosen")),
+        Taken::Experts(_) => dispatch
+            .part(part!("taken", "chosen"))
+            .constant("PART_ROWS", word(met.expert_rows / rows_each))
+            .constant("BAND_ROWS", word(rows / rows_each)),
     };
     let dispatch = ended(op, orders, dispatch).part(sums(&cut));
     // Where x is made first, weights can be on their way meanwhile; with x in digits that makes kernels longer than it saves.

@@ -19,10 +19,8 @@ struct Params {
     scaled: u32,
     // Where the slice behind the product starts.
     offset: u32,
-    // Of experts: rows of one, rows of it that lie together in the result, and rows of the result before the next such part.
+    // Of experts: rows of one.
     expert_rows: u32,
-    part_rows: u32,
-    band_rows: u32,
     // Of what is added: quads of the inner size, and of a row of B in memory; of what is made beside: rows of A, and quads of a row.
     low_quads: u32,
     low_stride: u32,

@@ -105,11 +105,11 @@ fn grown(found: Found, by: Scored, values: Four) -> Found {
 fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
     let place = row_place(rows, 0u);
     let other_place = row_place(rows, ROWS - 1u);
-    let asked = ask_met(place % p.heads, lane);
-    let q = query(place / p.heads, place % p.heads, lane);
+    let asked = ask_met(place % HEADS, lane);
+    let q = query(place / HEADS, place % HEADS, lane);
     var other_q: Quads;
     if ROWS > 1u {
-        other_q = query(other_place / p.heads, other_place % p.heads, lane);
+        other_q = query(other_place / HEADS, other_place % HEADS, lane);
     }
     var found = Found(HIDDEN, 0.0, Quads());
     var other = Found(HIDDEN, 0.0, Quads());

@@ -58,13 +58,13 @@ fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
 }
 
 fn meet_rows(asked: MetAsked, head: Quads, place: u32, number: u32, lane: Lane) {
-    let at = (place * p.splits + number) * MET_ROWS;
+    let at = (place * SPLITS + number) * MET_ROWS;
     put_met(at, lane.team, met_sum(asked.one, head, lane), lane);
     if MET_ROWS > TEAMS {
         put_met(at, lane.team + TEAMS, met_sum(asked.two, head, lane), lane);
     }
     for (var first = TEAMS * 2u; first < MET_ROWS; first += TEAMS) {
-        let row = met_row(first + lane.team, place % p.heads, lane);
+        let row = met_row(first + lane.team, place % HEADS, lane);
         put_met(at, first + lane.team, met_sum(row, head, lane), lane);
     }
 }
@@ -79,7 +79,7 @@ fn met_sum(row: MetRow, head: Quads, lane: Lane) -> f32 {
 
 fn put_met(at: u32, row: u32, sum: f32, lane: Lane) {
     if lane.index == 0u && row < MET_ROWS {
-        o[rows_at() + p.tokens * p.heads * p.splits + (at + row) / 4u][row % 4u] = sum;
+        o[rows_at() + p.tokens * HEADS * SPLITS + (at + row) / 4u][row % 4u] = sum;
     }
 }
 

@@ -23,19 +23,17 @@ struct Asked {
     next: vec4<f32>,
 }
 
+// Behind the last quad that of another.
 fn asked(i: u32) -> Asked {
-    if i >= QUADS {
-        return Asked();
-    }
-    let column = quad_column(i);
+    let column = quad_column(inside(i));
     return Asked(a[row_quad(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
 }
 
 // The same with what an adapter adds to the branch.
 fn asked_late(i: u32) -> Asked {
     var all = asked(i);
-    if BRANCH_LOW && i < QUADS {
-        all.branch += branch_more(row_quad(quad_column(i)));
+    if BRANCH_LOW {
+        all.branch += branch_more(row_quad(quad_column(inside(i))));
     }
     return all;
 }
@@ -56,19 +54,19 @@ fn begin(first_turn: u32, lane: Lane) {
     var second = asked(two);
     if BRANCH_LOW {
         let more = branch_more_two(row_quad(quad_column(inside(one))), row_quad(quad_column(inside(two))));
-        first.branch = select(vec4(0.0), first.branch + more[0], one < QUADS);
-        second.branch = select(vec4(0.0), second.branch + more[1], two < QUADS);
+        first.branch += more[0];
+        second.branch += more[1];
     }
     let ahead = ahead_of(number(lane));
     let scale = select(1.0, s[0], p.scaled != 0u);
-    var squares = dot(first.branch, first.branch) + dot(second.branch, second.branch);
+    var squares = counted(one, dot(first.branch, first.branch) + dot(second.branch, second.branch));
     for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
         squares += branch_square(turn + one) + branch_square(turn + two);
     }
-    let rho = inverseSqrt(group_sum(squares, lane) / f32(p.width) + p.eps);
+    let rho = inverseSqrt(group_sum(squares, lane) * PART + p.eps);
     let sum = made(one, first, rho, scale, first_turn == 0u);
     let other = made(two, second, rho, scale, first_turn == 0u);
-    squares = dot(sum, sum) + dot(other, other);
+    squares = counted(one, dot(sum, sum) + dot(other, other));
     for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
         squares += kept_square(turn + one, rho, scale, first_turn == 0u) + kept_square(turn + two, rho, scale, first_turn == 0u);
     }
@@ -84,14 +82,14 @@ fn begin(first_turn: u32, lane: Lane) {
 
 fn branch_square(i: u32) -> f32 {
     let branch = asked_late(i).branch;
-    return dot(branch, branch);
+    return counted(i, dot(branch, branch));
 }
 
 // The others wait in workgroup memory.
 fn kept_square(i: u32, rho: f32, scale: f32, writes: bool) -> f32 {
     let quad = made(i, asked_late(i), rho, scale, writes);
     set_quad(i, quad);
-    return dot(quad, quad);
+    return counted(i, dot(quad, quad));
 }
 
 fn normed(i: u32, norm: f32) -> vec4<f32> {

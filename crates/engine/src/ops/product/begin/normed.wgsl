@@ -3,10 +3,7 @@
 //#use shared
 //#use next
 fn h_quad(i: u32) -> vec4<f32> {
-    if i >= QUADS {
-        return vec4(0.0);
-    }
-    return x4(token * p.x_columns, quad_column(i));
+    return x4(token * p.x_columns, quad_column(inside(i)));
 }
 
 // Most lanes make two quads, neighbours: those stay in registers, and their weights are on their way before the sum is waited for.
@@ -17,7 +14,7 @@ fn begin(first_turn: u32, lane: Lane) {
     let second = h_quad(two);
     let first_weight = next_weight(quad_column(inside(one)));
     let second_weight = next_weight(quad_column(inside(two)));
-    var squares = dot(first, first) + dot(second, second);
+    var squares = counted(one, dot(first, first) + dot(second, second));
     for (var turn = WG * 2u; turn < QUADS; turn += WG * 2u) {
         squares += kept_square(turn + one) + kept_square(turn + two);
     }
@@ -34,7 +31,7 @@ fn begin(first_turn: u32, lane: Lane) {
 fn kept_square(i: u32) -> f32 {
     let quad = h_quad(i);
     set_quad(i, quad);
-    return dot(quad, quad);
+    return counted(i, dot(quad, quad));
 }
 
 fn normed(i: u32, norm: f32) -> vec4<f32> {

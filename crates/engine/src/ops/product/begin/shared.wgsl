@@ -6,6 +6,8 @@ override PIECES: u32 = 48u;
 // Groups of four in a piece.
 override GROUPS: u32 = 8u;
 override QUADS: u32 = 384u;
+// One of all columns, for means.
+override PART: f32 = 1.0 / f32(QUADS * 4u);
 
 var<workgroup> sh_x: array<vec4<u32>, QUADS>;
 // What the products want to know of a piece.
@@ -24,6 +26,11 @@ fn place(i: u32) -> u32 {
 // For the lanes that have none: some other quad.
 fn inside(i: u32) -> u32 {
     return min(i, QUADS - 1u);
+}
+
+// What is found of quads behind the last one does not count.
+fn counted(i: u32, found: f32) -> f32 {
+    return select(0.0, found, i < QUADS);
 }
 
 // As floats, where x is not held yet; behind the last quad there is nothing.

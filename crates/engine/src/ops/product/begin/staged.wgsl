@@ -11,8 +11,5 @@ fn begin(first_turn: u32, lane: Lane) {
 }
 
 fn staged(i: u32) -> vec4<f32> {
-    if i >= QUADS {
-        return vec4(0.0);
-    }
-    return x4(token * p.x_columns, quad_column(i));
+    return x4(token * p.x_columns, quad_column(inside(i)));
 }

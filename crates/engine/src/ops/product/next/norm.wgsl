@@ -6,5 +6,5 @@ fn next_weight(column: u32) -> vec4<f32> {
 }
 
 fn next_scale(squares: f32, lane: Lane) -> f32 {
-    return inverseSqrt(group_sum_again(squares, lane) / f32(p.width) + p.eps);
+    return inverseSqrt(group_sum_again(squares, lane) * PART + p.eps);
 }

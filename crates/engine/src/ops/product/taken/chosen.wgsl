@@ -1,9 +1,13 @@
 // The rows of a token's experts, one expert below the other; where a result takes two rows, first all first ones, then all second ones.
 @group(0) @binding(6) var<storage, read> ids: array<u32>;
 
+// Rows of the result before the next part of an expert's rows, and rows of such a part; divided by, so known beforehand.
+override BAND_ROWS: u32 = 1u;
+override PART_ROWS: u32 = 1u;
+
 fn row_start(row: u32) -> u32 {
-    let slot = row % p.band_rows / p.part_rows;
-    let inside = row / p.band_rows * p.part_rows + row % p.part_rows;
+    let slot = row % BAND_ROWS / PART_ROWS;
+    let inside = row / BAND_ROWS * PART_ROWS + row % PART_ROWS;
     return (ids[token * p.chosen + slot] * p.expert_rows + inside) * p.row_pieces;
 }
 
