@@ -150,6 +150,9 @@ impl Cut {
     const FEW_KEYS: usize = 64;
     /// Workgroups that keep a large device busy.
     const BUSY: usize = 256;
+    /// Of those that take rows together, so many: stretches are whole tiles, and where there are a few more tiles than workgroups, half of them would
+    /// take two and the others none.
+    const TOGETHER: usize = 512;
     /// The fewest stretches of a long cache, however many workgroups there are without them.
     const LEAST_SPLITS: usize = 8;
 
@@ -183,7 +186,7 @@ impl Cut {
         };
         let cut = Self { rows: rows(blocks), ..cut };
         let blocks = sizes.rows().div_ceil(cut.rows);
-        let busy = (Self::BUSY / (blocks * sizes.kv_heads)).max(Self::LEAST_SPLITS);
+        let busy = (Self::TOGETHER / (blocks * sizes.kv_heads)).max(Self::LEAST_SPLITS);
         Self { splits: tiles.min(busy), ..cut }
     }
 
@@ -281,10 +284,10 @@ mod tests {
             (sizes(1, 8, 1, 256, 512), &wide, split(1, 16, 32, 8)),
             (sizes(1, 8, 1, 512, 8192), &floor, split(4, 128, 16, 4)),
             (sizes(1, 8, 1, 512, 8192), &roomy, split(4, 128, 16, 8)),
-            (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 256, 32, 8)),
+            (sizes(1, 8, 1, 512, 32_768), &wide, split(8, 512, 32, 8)),
             (sizes(1, 8, 1, 512, 32_768), &narrow, split(4, 128, 4, 4)),
             // 31B, sliding: two heads share one of sixteen kv heads.
-            (sizes(1, 32, 16, 256, 1024), &wide, split(2, 16, 32, 2)),
+            (sizes(1, 32, 16, 256, 1024), &wide, split(2, 32, 32, 2)),
             (sizes(1, 9, 1, 64, 60), &floor, split(5, 1, 16, 8)),
             (sizes(4, 8, 2, 64, 129), &floor, split(8, 3, 16, 8)),
             (sizes(512, 8, 1, 512, 8192), &floor, plain(4)),
@@ -314,7 +317,7 @@ mod tests {
             (sizes(1, 1, 256, 512), &wide, (1, 4, 512, true, true)),
             (sizes(1, 1, 512, 641), &wide, (1, 7, 256, true, true)),
             (sizes(1, 1, 512, 4096), &wide, (2, 64, 256, true, false)),
-            (sizes(1, 1, 512, 32_768), &wide, (8, 256, 256, false, false)),
+            (sizes(1, 1, 512, 32_768), &wide, (8, 512, 256, false, false)),
             (sizes(1, 1, 256, 64), &wide, (8, 1, 256, false, false)),
             (sizes(2, 1, 256, 512), &wide, (8, 16, 256, false, false)),
             // Pairs of quads that no lane has whole, and lanes that exchange nothing.

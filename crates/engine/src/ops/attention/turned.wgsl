@@ -49,29 +49,44 @@ fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
     sh_q[row * QUADS + i + QUADS / 2u] = pair.b;
 }
 
-// One head by a team of lanes, into a row of sh_q; into none behind the last. What a lane needs first is on its way before
+// One head by a team of lanes, into a row of sh_q; into none behind the last. What a lane needs of its first two pairs is on its way before
 // the team sums.
 fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = QUADS / 2u;
     let i = min(lane.index, middle - 1u);
-    let x = raw_pair(kind, token, head, i);
-    let norm = norm_pair(kind, i);
-    let angle = angles(kind, token, i);
-    var squares = select(0.0, dot(x.a, x.a) + dot(x.b, x.b), lane.index < middle);
-    for (var j = lane.index + LANES; j < middle; j += LANES) {
-        let other = raw_pair(kind, token, head, j);
-        squares += dot(other.a, other.a) + dot(other.b, other.b);
+    let near = raw_pair(kind, token, head, i);
+    let near_norm = norm_pair(kind, i);
+    let near_angle = angles(kind, token, i);
+    let j = min(lane.index + LANES, middle - 1u);
+    var far = Pair();
+    var far_norm = Pair();
+    var far_angle = Pair();
+    if middle > LANES {
+        far = raw_pair(kind, token, head, j);
+        far_norm = norm_pair(kind, j);
+        far_angle = angles(kind, token, j);
+    }
+    var squares = select(0.0, square(near), lane.index < middle) + select(0.0, square(far), lane.index + LANES < middle);
+    for (var k = lane.index + 2u * LANES; k < middle; k += LANES) {
+        squares += square(raw_pair(kind, token, head, k));
     }
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
     if row >= STAGED {
         return;
     }
     if lane.index < middle {
-        put(row, i, x, norm, angle, scale);
+        put(row, i, near, near_norm, near_angle, scale);
     }
-    for (var j = lane.index + LANES; j < middle; j += LANES) {
-        put(row, j, raw_pair(kind, token, head, j), norm_pair(kind, j), angles(kind, token, j), scale);
+    if lane.index + LANES < middle {
+        put(row, j, far, far_norm, far_angle, scale);
     }
+    for (var k = lane.index + 2u * LANES; k < middle; k += LANES) {
+        put(row, k, raw_pair(kind, token, head, k), norm_pair(kind, k), angles(kind, token, k), scale);
+    }
+}
+
+fn square(pair: Pair) -> f32 {
+    return dot(pair.a, pair.a) + dot(pair.b, pair.b);
 }
 
 fn bring_queries(rows: Rows, lane: Lane) {
