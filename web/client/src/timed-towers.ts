@@ -48,7 +48,7 @@ async function times(model: Perceives, medium: PlainMedium, repeat: number, sign
     return taken;
   };
   const cold = await once();
-  for (const start = performance.now(); performance.now() - start < WARM_UP; ) await once();
+  for (const start = performance.now(); performance.now() - start < WARM_UP;) await once();
   const milliseconds: number[] = [];
   for (let run = 0; run < repeat; run++) milliseconds.push(await once());
   return { softTokens, cold, milliseconds };
