@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use rullama_engine::executor::Device;
 use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
 
 use super::{Session, ready::Ready, sees_blocks};
@@ -116,5 +117,19 @@ async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeErr
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }
+    if pass.near.is_some() {
+        warm_far(session, pass);
+    }
     Ok(ready)
+}
+
+/// Conversations grow: what takes over when one gets long is compiled while it is short, as far as it was not when the model was loaded.
+fn warm_far(session: &Session, near: &Pass) {
+    let Device::Gpu(gpu) = session.model.device() else { return };
+    if gpu.is_software() {
+        return;
+    }
+    let far = session.list(&Pass { near: None, ..near.clone() });
+    // Errors come again when a plan asks for the kernel.
+    far.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
 }
