@@ -2,8 +2,8 @@
 
 use crate::{gpu::DeviceFacts, ops::linear::Team};
 
-/// Rows a team makes together where there are many; they share what is read of x, but more of them make a longer kernel, and most
-/// launches are so short that fetching its instructions counts.
+/// Rows a team makes together where there are many; they share what is read of x, but more of them leave fewer lanes to wait for memory at
+/// the same time.
 const TEAM_ROWS: usize = 2;
 /// The same where pieces are pairs of units: the most that keep a device busy.
 const PAIR_ROWS: [usize; 2] = [4, 2];
