@@ -40,7 +40,7 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
         [["product/vector", " ROWS=4 "], ["product/vector", " ROWS=2 "], ["product/several", ""]]
     {
         let all = |label: &str| {
-            label.contains("sums/pairs") && words.iter().all(|word| label.contains(word))
+            label.contains("held/pairs") && words.iter().all(|word| label.contains(word))
         };
         assert!(variants.iter().any(|variant| all(&variant.label)), "pairs in {words:?}");
     }

@@ -13,10 +13,7 @@ override TILE: u32 = 16u;
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
-// As many as the keys are ever split into.
-const MOST_SPLITS: u32 = 528u;
-
-var<workgroup> sh_factor: array<f32, MOST_SPLITS>;
+var<workgroup> sh_factor: array<f32, SPLITS>;
 var<workgroup> sh_sum: array<vec4<f32>, WG>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {

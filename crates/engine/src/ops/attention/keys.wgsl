@@ -5,9 +5,8 @@ struct Params {
     kv_heads: u32,
     slots: u32,
     window: u32,
-    // Stretches the keys are split over; whether the run's own tokens are the first of them.
+    // Stretches the keys are split over.
     splits: u32,
-    apart: u32,
     row_blocks: u32,
     // Norm of raw heads, and where they lie, in quads.
     eps: f32,

@@ -25,7 +25,6 @@ pub(super) struct Params {
     pub(super) slots: u32,
     pub(super) window: u32,
     pub(super) splits: u32,
-    pub(super) apart: u32,
     pub(super) row_blocks: u32,
     pub(super) eps: f32,
     pub(super) q_first: u32,

@@ -82,10 +82,8 @@ pub(super) fn split_apart(
     let attend = (Params { phase: ATTEND, ..params }, element);
     let launches = split((sizes, cut), attend, (source, lie), facts);
     // All tokens by one workgroup for each kv head, whatever their blocks.
-    let apart = u32::from(cut.splits > 1);
-    let store = Params { phase: STORE, token_blocks: 0, apart, ..params };
     let mut storing =
-        launches[0].clone().params(&Params { splits: word(cut.splits) + apart, ..store });
+        launches[0].clone().params(&Params { phase: STORE, token_blocks: 0, ..params });
     storing.grid = [1, 1, word(sizes.kv_heads)];
     [storing].into_iter().chain(launches).collect()
 }
@@ -108,14 +106,13 @@ pub(super) fn split(
         0 => sizes.rows().div_ceil(cut.rows),
         each => each as usize * sizes.tokens,
     };
-    let params =
-        Params { splits: word(splits), apart: apart.into(), row_blocks: word(blocks), ..params };
+    let params = Params { splits: word(splits), row_blocks: word(blocks), ..params };
     let left = HeadParts { heads: sizes.heads, quads, splits, tokens: sizes.tokens, met: None };
     let (parts, met) = match lie {
         Lie::Parts(parts) => (parts.place(), parts.met),
         Lie::Rows(_) => (left.place(), None),
     };
-    let dispatch = stretched(over_cache(&SPLIT, sizes, (params, cache)), &params)
+    let dispatch = stretched(over_cache(&SPLIT, sizes, (params, cache)), splits, apart)
         .part(team(facts))
         .constant("WG", cut.group as u32)
         .constant("LANES", cut.lanes as u32)
@@ -149,7 +146,7 @@ pub(super) fn split(
         return vec![split];
     }
     let slice = quads.min(SLICE);
-    let combine = stretched(Dispatch::new(&COMBINE).keys(&params), &params)
+    let combine = stretched(Dispatch::new(&COMBINE).keys(&params), splits, apart)
         .part(reduce(facts))
         .constant("TILE", cut.tile() as u32)
         .constant("WG", COMBINING as u32)
@@ -163,8 +160,8 @@ pub(super) fn split(
 }
 
 /// With what is known of stretches.
-fn stretched(dispatch: Dispatch, params: &Params) -> Dispatch {
-    dispatch.part(&STRETCHES).constant("SPLITS", params.splits).constant("APART", params.apart)
+fn stretched(dispatch: Dispatch, splits: usize, apart: bool) -> Dispatch {
+    dispatch.part(&STRETCHES).constant("SPLITS", word(splits)).constant("APART", u32::from(apart))
 }
 
 /// With the factor that meets what is found, where there is one.

@@ -25,6 +25,10 @@ static SHARED: Part =
 static DIGITS: Part =
     Part { kind: "digits", name: "digits", source: include_str!("held/digits.wgsl") };
 
+/// What a lane sums at a time.
+pub(super) static SUMS: Part =
+    Part { kind: "sums", name: "sums", source: include_str!("sums.wgsl") };
+
 /// Reads x as it is held.
 pub(super) static WORDS: Part =
     Part { kind: "words", name: "words", source: include_str!("held/words.wgsl") };
@@ -258,7 +262,7 @@ fn launch(
             .constant("PART_ROWS", word(met.expert_rows / rows_each))
             .constant("BAND_ROWS", word(rows / rows_each)),
     };
-    let dispatch = ended(op, orders, dispatch).part(sums(&cut));
+    let dispatch = ended(op, orders, dispatch).part(&SUMS);
     // Where x is made first, weights can be on their way meanwhile; with x in digits that makes kernels longer than it saves.
     let early = wants.makes_x && cut.column == Column::Floats && op.taken == Taken::All;
     let dispatch = dispatch.part(match early && parts::is_read_in_words(slabs.dtype) {
@@ -327,14 +331,6 @@ pub(super) fn ended(op: &Product, orders: Orders, dispatch: Dispatch) -> Dispatc
     }
 }
 
-/// What a lane sums at a time.
-pub(super) fn sums(cut: &Cut) -> &'static Part {
-    match cut.column {
-        Column::Pairs => part!("sums", "pairs"),
-        Column::Direct | Column::Floats | Column::Packed => part!("sums", "units"),
-    }
-}
-
 /// With the parts that know weights and x as the sums take them.
 pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
     match cut.column {
@@ -342,7 +338,7 @@ pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
         Column::Direct => dispatch.part(part!("held", "direct")).part(&X_UNIT),
         Column::Floats => dispatch.part(part!("held", "floats")),
         Column::Packed => dispatch.part(part!("held", "packed")).part(&DIGITS),
-        Column::Pairs => dispatch.part(part!("held", "digits")),
+        Column::Pairs => dispatch.part(part!("held", "pairs")).part(&DIGITS),
     }
 }
 

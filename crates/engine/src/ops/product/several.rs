@@ -3,7 +3,7 @@
 use super::{
     Begin, End, Product,
     choice::{Column, Cut, Wants},
-    gpu::{Orders, Params, WORDS, based, begun, bound, ended, held, sums, y_of},
+    gpu::{Orders, Params, SUMS, WORDS, based, begun, bound, ended, held, y_of},
     low::{self, Low},
 };
 use crate::{
@@ -52,7 +52,7 @@ pub(super) fn launches(
     let words = if packed { groups / 2 + 1 } else { groups + 1 };
     let x = Place::Scratch(0, (tokens * pieces * words * 16) as u64);
     let several = based(&SEVERAL, call, (slabs, &cut))
-        .part(sums(&cut))
+        .part(&SUMS)
         .constant("ROWS", rows as u32)
         .constant("TOKENS", tokens as u32)
         .params(&params)

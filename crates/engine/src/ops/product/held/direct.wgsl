@@ -10,6 +10,6 @@ fn column_at(unit: u32) -> Column {
     return column_of(x_unit(token * p.x_columns, unit));
 }
 
-fn unit_sum(weights: Held, column: Column) -> f32 {
+fn piece_sum(weights: Held, column: Column) -> f32 {
     return unit_times(weights, column);
 }

@@ -10,6 +10,6 @@ fn column_at(unit: u32) -> Column {
     return Column(held_floats(unit, 0u), about_piece(unit));
 }
 
-fn unit_sum(weights: Held, column: Column) -> f32 {
+fn piece_sum(weights: Held, column: Column) -> f32 {
     return unit_times(weights, column);
 }

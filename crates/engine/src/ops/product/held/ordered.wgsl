@@ -17,6 +17,6 @@ fn column_at(unit: u32) -> Column {
     ));
 }
 
-fn unit_sum(weights: Held, column: Column) -> f32 {
+fn piece_sum(weights: Held, column: Column) -> f32 {
     return unit_times(weights, column);
 }

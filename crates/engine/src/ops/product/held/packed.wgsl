@@ -18,7 +18,7 @@ fn held_at(unit: u32) -> Held {
     return packed_at(unit);
 }
 
-fn unit_sum(u: Held, x: Digits) -> f32 {
+fn piece_sum(u: Held, x: Digits) -> f32 {
     let sums = vec2<f32>(digit_sums(u.levels, x.groups)) * x.one;
     return dot(u.scale, sums) - dot(u.offset + u.scale * u.bias, x.sums);
 }

@@ -1,4 +1,4 @@
-// Pieces are units.
+// Rows of a weight with the same piece of x: what a piece is, and how one is held, is a part.
 struct Rows {
     x: Held,
     y: Held,
@@ -21,13 +21,13 @@ fn rows_at(at: vec4<u32>) -> Rows {
 
 fn sums_with(rows: Rows, piece: u32) -> vec4<f32> {
     let column = column_at(piece);
-    var sums = vec4(unit_sum(rows.x, column), 0.0, 0.0, 0.0);
+    var sums = vec4(piece_sum(rows.x, column), 0.0, 0.0, 0.0);
     if ROWS > 1u {
-        sums.y = unit_sum(rows.y, column);
+        sums.y = piece_sum(rows.y, column);
     }
     if ROWS > 2u {
-        sums.z = unit_sum(rows.z, column);
-        sums.w = unit_sum(rows.w, column);
+        sums.z = piece_sum(rows.z, column);
+        sums.w = piece_sum(rows.w, column);
     }
     return sums;
 }
