@@ -12,6 +12,8 @@ pub struct Order {
     pub span: u32,
     /// Units of a row.
     pub units: u32,
+    /// As whole numbers of two digits, for products of packed bytes; each half of a unit has a scale of its own.
+    pub digits: bool,
 }
 
 static ROWS: Part =
@@ -20,6 +22,9 @@ static UNITS: Part =
     Part { kind: "lay", name: "lay/units", source: include_str!("../wgsl/lay/units.wgsl") };
 
 impl Order {
+    /// Columns that lie beside each other in half a unit of any format.
+    pub(crate) const HALF: usize = 16;
+
     /// For rows of so many units of a format; `None` if its units lie otherwise.
     pub(crate) fn new(dtype: DType, row_units: usize) -> Option<Self> {
         let span = match dtype {
@@ -28,17 +33,25 @@ impl Order {
             DType::Q6_K => 128,
             _ => 32,
         };
-        Some(Self { span, units: u32::try_from(row_units).ok()? })
+        Some(Self { span, units: u32::try_from(row_units).ok()?, digits: false })
+    }
+
+    /// The same order, of floats.
+    pub(crate) fn of_floats(self) -> Self {
+        Self { digits: false, ..self }
     }
 
     /// With the part that says where results lie.
     pub(crate) fn lay(order: Option<Self>, dispatch: Dispatch) -> Dispatch {
         match order {
             None => dispatch.part(&ROWS),
-            Some(Self { span, units }) => {
-                dispatch.part(&UNITS).constant("SPAN", span).constant("UNITS", units)
-            }
+            Some(order) => order.told(dispatch.part(&UNITS)),
         }
+    }
+
+    /// With what parts want to know of it.
+    pub(crate) fn told(self, dispatch: Dispatch) -> Dispatch {
+        dispatch.constant("SPAN", self.span).constant("UNITS", self.units)
     }
 }
 
@@ -47,7 +60,7 @@ impl GpuCall<'_> {
     pub(crate) fn result_order(&self, i: usize) -> Option<Order> {
         let reader = self.only_reader(i)?;
         let order = reader.op().wants_order(&reader)?;
-        self.op().lays(self, i).then_some(order)
+        self.op().lays(self, i, order)
     }
 
     /// The same for the first input.

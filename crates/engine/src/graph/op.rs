@@ -36,10 +36,10 @@ pub trait Op: Debug + 'static {
         None
     }
 
-    /// Whether its kernels can write result `i` in the order that its only reader wants.
-    fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
-        let _ = (call, i);
-        false
+    /// The order its kernels write result `i` in where its only reader wants this one: that, the same of floats, or none.
+    fn lays(&self, call: &GpuCall<'_>, i: usize, order: Order) -> Option<Order> {
+        let _ = (call, i, order);
+        None
     }
 
     /// What its kernels can leave of result `i` where its only reader combines that itself.

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts},
+    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts, Order},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvValues, QkvRope, Slice,
@@ -202,8 +202,8 @@ impl Op for AttentionQkv {
         }
     }
 
-    fn lays(&self, call: &GpuCall<'_>, _: usize) -> bool {
-        self.cut(call).splits > 1
+    fn lays(&self, call: &GpuCall<'_>, _: usize, order: Order) -> Option<Order> {
+        (self.cut(call).splits > 1).then_some(order.of_floats())
     }
 
     fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<HeadParts> {

@@ -1,5 +1,6 @@
 mod apart;
 mod experts;
+mod handed;
 mod low;
 
 use rullama_gguf::DType;
@@ -93,6 +94,7 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(apart::cases());
     cases.extend(experts::cases());
+    cases.extend(handed::cases());
     cases.extend(low::cases());
     cases.extend(benches());
     cases

@@ -76,6 +76,8 @@ pub(super) struct Wants {
     pub(super) row_units: usize,
     /// Rows a result is made of.
     pub(super) rows_each: usize,
+    /// A turn of a workgroup is to make a multiple of so many results, if it can.
+    pub(super) step: usize,
     /// x is made in workgroup memory.
     pub(super) makes_x: bool,
     /// What an adapter adds to the branch in front is part of that.
@@ -84,6 +86,14 @@ pub(super) struct Wants {
     pub(super) bytes: bool,
     /// Units have their scales in common, two by two.
     pub(super) pairs: bool,
+}
+
+impl Wants {
+    /// The lanes nearest to so many, but no fewer if that can be, which make whole steps.
+    pub(super) fn whole(&self, team: Team, rows: usize, lanes: usize) -> usize {
+        let least = (team.size() * self.step * self.rows_each / rows).max(team.size());
+        lanes.next_multiple_of(least)
+    }
 }
 
 impl Cut {
@@ -105,6 +115,11 @@ impl Cut {
         }
         let turns = wants.rows.div_ceil(self.lanes / self.team.size() * rows);
         Self { rows, turns, groups: turns, ..self }
+    }
+
+    /// Results of a turn.
+    pub(super) fn made(&self, wants: &Wants) -> usize {
+        self.lanes / self.team.size() * self.rows / wants.rows_each
     }
 
     /// Workgroup memory it takes.
@@ -137,6 +152,8 @@ impl Cut {
         let most = facts.busy_lanes as usize * SHARED_TIMES;
         let cut = |lanes: usize| {
             let lanes = team.most(lanes);
+            let whole = wants.whole(team, rows, lanes);
+            let lanes = if fits(wants, whole, facts) { whole } else { lanes };
             let turns = wants.rows.div_ceil(lanes / team.size() * rows);
             // As many turns for each of them, and about as many of them as shall be.
             let wanted = (most / lanes).max(1);
@@ -144,9 +161,8 @@ impl Cut {
             Self { team, rows, lanes, column, turns, groups: turns.div_ceil(each) }
         };
         let many = if column == Column::Pairs { MANY_PAIR_LANES } else { MANY_LANES };
-        let wide = many <= facts.invocations as usize
-            && shared_bytes(wants.row_units, many) <= facts.workgroup_bytes as usize;
-        let wide = wide.then(|| cut(many)).filter(|cut| cut.turns >= 2 * most / many);
+        let wide =
+            fits(wants, many, facts).then(|| cut(many)).filter(|cut| cut.turns >= 2 * most / many);
         Some(wide.unwrap_or_else(|| cut(making(wants, facts))))
     }
 
@@ -174,12 +190,15 @@ impl Cut {
 fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
     let each = if wants.adds { 1 } else { QUADS_EACH };
     let most = if wants.makes_x { (wants.row_units * 8).div_ceil(each) } else { 0 };
-    let fits = |lanes: &usize| {
-        *lanes <= facts.invocations as usize
-            && shared_bytes(wants.row_units, *lanes) <= facts.workgroup_bytes as usize
-    };
     let steps = SHARED_LANES / LANES_STEP..=most.div_ceil(LANES_STEP);
-    steps.rev().map(|steps| steps * LANES_STEP).find(fits).unwrap_or(SHARED_LANES)
+    let mut steps = steps.rev().map(|steps| steps * LANES_STEP);
+    steps.find(|lanes| fits(wants, *lanes, facts)).unwrap_or(SHARED_LANES)
+}
+
+/// Whether a workgroup of so many lanes can be, with x in its memory.
+fn fits(wants: &Wants, lanes: usize, facts: &DeviceFacts) -> bool {
+    lanes <= facts.invocations as usize
+        && shared_bytes(wants.row_units, lanes) <= facts.workgroup_bytes as usize
 }
 
 /// Workgroup memory for x, what is known of its units, and what teams sum through.
@@ -231,6 +250,7 @@ mod tests {
                 rows,
                 row_units,
                 rows_each,
+                step: 1,
                 makes_x: makes_x > 0,
                 adds: makes_x == 2,
                 bytes: true,
@@ -267,6 +287,7 @@ mod tests {
                 rows,
                 row_units,
                 rows_each: 1,
+                step: 1,
                 makes_x: rows < 100_000,
                 adds: false,
                 bytes: true,
@@ -279,11 +300,44 @@ mod tests {
     }
 
     #[test]
+    fn turns_make_whole_steps_where_lanes_allow() {
+        let large = DeviceFacts {
+            invocations: 1024,
+            workgroup_bytes: 48 << 10,
+            packed_dot: true,
+            subgroups: Some((32, 32)),
+            ..DeviceFacts::floor()
+        };
+        let small = DeviceFacts { invocations: 320, ..large.clone() };
+        for (rows, row_units, facts, lanes, made) in [
+            // Gate and up of E2B's layers, of E4B, and of E4B where there can be no more lanes.
+            (24_576, 48, &large, 256, 32),
+            (12_288, 48, &large, 256, 16),
+            (20_480, 80, &large, 384, 48),
+            (20_480, 80, &small, 320, 40),
+        ] {
+            let wants = Wants {
+                rows,
+                row_units,
+                rows_each: 2,
+                step: 16,
+                makes_x: true,
+                adds: false,
+                bytes: true,
+                pairs: true,
+            };
+            let cut = Cut::new(&wants, facts).map(|cut| (cut.lanes, cut.made(&wants)));
+            assert_eq!(cut, Some((lanes, made)), "{wants:?}");
+        }
+    }
+
+    #[test]
     fn a_row_that_is_made_must_fit() {
         let wants = Wants {
             rows: 8,
             row_units: 160,
             rows_each: 1,
+            step: 1,
             makes_x: true,
             adds: false,
             bytes: true,

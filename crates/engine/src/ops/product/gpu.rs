@@ -5,6 +5,7 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
+    handed,
     low::{Added, Low},
     of_branch::OfBranch,
     several,
@@ -22,7 +23,7 @@ static VECTOR: Kernel = Kernel { name: "product/vector", source: include_str!("v
 static SHARED: Part =
     Part { kind: "shared", name: "shared", source: include_str!("begin/shared.wgsl") };
 
-static DIGITS: Part =
+pub(super) static DIGITS: Part =
     Part { kind: "digits", name: "digits", source: include_str!("held/digits.wgsl") };
 
 /// What a lane sums at a time.
@@ -74,7 +75,19 @@ pub(super) struct Orders {
     pub(super) x: Option<Order>,
     /// The input is to be combined first.
     pub(super) parts: Option<HeadParts>,
-    y: Option<Order>,
+    pub(super) y: Option<Order>,
+}
+
+impl Orders {
+    /// x is handed on in digits by what makes it.
+    pub(super) fn takes_digits(self) -> bool {
+        self.x.is_some_and(|order| order.digits)
+    }
+
+    /// The result is handed on so.
+    pub(super) fn gives_digits(self) -> bool {
+        self.y.is_some_and(|order| order.digits)
+    }
 }
 
 /// Which result the product is.
@@ -103,24 +116,18 @@ pub(crate) fn wanted_order(call: &GpuCall<'_>, taken: Taken, low: Low) -> Option
     let met = Met::new(&op, call)?;
     let row_units = slabs.row_units() * met.times;
     let direct = |slab: usize| {
-        let wants = Wants {
-            rows: met.rows.unwrap_or(slabs.rows[slab].len()),
-            row_units,
-            rows_each: 1,
-            makes_x: false,
-            adds: false,
-            bytes: parts::is_packed(slabs.dtype),
-            pairs: parts::is_paired(slabs.dtype),
-        };
+        let wants = wants(&op, (&met, false, Orders::default()), (&slabs, slab));
         Cut::new(&wants, call.facts).is_some_and(|cut| cut.column == Column::Direct)
     };
     let direct = call.input(0).shape.width().is_multiple_of(32)
         && (0..slabs.rows.len()).all(direct)
         && made_here(&op, call);
-    direct.then(|| Order::new(slabs.dtype, row_units)).flatten()
+    let digits = parts::is_packed(slabs.dtype) && call.facts.packed_dot;
+    let order = Order::new(slabs.dtype, row_units).filter(|_| direct);
+    order.map(|order| Order { digits, ..order })
 }
 
-fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Dispatch>> {
+pub(super) fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
     let slabs = call.slabs(at);
     let whole = slabs.rows.len() == 1;
@@ -186,6 +193,32 @@ impl Met {
     }
 }
 
+/// What a launch asks of its cut.
+fn wants(
+    op: &Product,
+    (met, adds, orders): (&Met, bool, Orders),
+    (slabs, slab): (&Slabs, usize),
+) -> Wants {
+    Wants {
+        rows: met.rows.unwrap_or(slabs.rows[slab].len()),
+        row_units: slabs.row_units() * met.times,
+        rows_each: if op.end == End::Geglu { 2 } else { 1 },
+        step: if orders.gives_digits() { Order::HALF } else { 1 },
+        makes_x: op.begin != Begin::Plain || orders.parts.is_some(),
+        adds,
+        bytes: parts::is_packed(slabs.dtype),
+        pairs: parts::is_paired(slabs.dtype),
+    }
+}
+
+/// How a product that is one launch is cut.
+pub(super) fn cut(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<(Wants, Cut)> {
+    let slabs = call.slabs(op.weight_input());
+    let adds = OfBranch::new(&op.begin, call)?.is_some();
+    let wants = wants(op, (&Met::new(op, call)?, adds, orders), (&slabs, 0));
+    Some((wants, Cut::new(&wants, call.facts)?))
+}
+
 fn launch(
     op: &Product,
     call: &GpuCall<'_>,
@@ -193,20 +226,12 @@ fn launch(
     (slabs, slab): (&Slabs, usize),
 ) -> Option<Vec<Dispatch>> {
     let weight = &call.input(op.weight_input()).shape;
-    let rows = met.rows.unwrap_or(slabs.rows[slab].len());
-    let rows_each = if op.end == End::Geglu { 2 } else { 1 };
-    let wants = Wants {
-        rows,
-        row_units: slabs.row_units() * met.times,
-        rows_each,
-        makes_x: op.begin != Begin::Plain || orders.parts.is_some(),
-        adds: branch.is_some(),
-        bytes: parts::is_packed(slabs.dtype),
-        pairs: parts::is_paired(slabs.dtype),
-    };
+    let wants = wants(op, (met, branch.is_some(), orders), (slabs, slab));
+    let Wants { rows, rows_each, .. } = wants;
     let cut = Cut::new(&wants, call.facts)?;
     let cut = if met.tokens > 1 { cut.of_several(&wants) } else { cut };
-    let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes);
+    let given = if orders.gives_digits() { cut.made(&wants) * 4 } else { 0 };
+    let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes) + given;
     if !added.enough(cut.lanes) || shared > call.facts.workgroup_bytes as usize {
         return None;
     }
@@ -247,7 +272,6 @@ fn launch(
         }
     }
     let dispatch = based(&VECTOR, call, (slabs, &cut))
-        .part(parts::columns(weight.width()))
         .constant("ROWS", cut.rows as u32)
         .constant("TOKENS", met.tokens as u32)
         .params(&params)
@@ -262,14 +286,18 @@ fn launch(
             .constant("PART_ROWS", word(met.expert_rows / rows_each))
             .constant("BAND_ROWS", word(rows / rows_each)),
     };
-    let dispatch = ended(op, orders, dispatch).part(&SUMS);
+    let dispatch = ended(op, (&cut, orders), dispatch).part(&SUMS);
+    let dispatch = match orders.takes_digits() {
+        true => dispatch,
+        false => dispatch.part(parts::columns(weight.width())),
+    };
     // Where x is made first, weights can be on their way meanwhile; with x in digits that makes kernels longer than it saves.
     let early = wants.makes_x && cut.column == Column::Floats && op.taken == Taken::All;
     let dispatch = dispatch.part(match early && parts::is_read_in_words(slabs.dtype) {
         true => part!("fetch", "ahead"),
         false => part!("fetch", "now"),
     });
-    let held = held(&cut, orders, dispatch);
+    let held = held((&cut, wants.row_units), orders, dispatch);
     let dispatch = begun(op, (&cut, call.facts), (wants.row_units, orders), held);
     let y = Place::Output(y_of(op));
     let dispatch = bound(op, (slab, y, orders), call, dispatch);
@@ -319,21 +347,30 @@ fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
     }
 }
 
-/// With the part of its end.
-pub(super) fn ended(op: &Product, orders: Orders, dispatch: Dispatch) -> Dispatch {
+/// With the parts of its end.
+pub(super) fn ended(op: &Product, (cut, orders): (&Cut, Orders), dispatch: Dispatch) -> Dispatch {
+    let given = |dispatch: Dispatch| dispatch.part(part!("given", "floats"));
     match op.end {
-        End::Plain => dispatch.part(part!("finish", "plain")),
+        End::Plain => given(dispatch.part(part!("finish", "plain"))),
         End::Geglu => {
             let dispatch = dispatch.part(part!("finish", "geglu")).part(&ACTIVATION);
-            Order::lay(orders.y, dispatch)
+            match orders.y.filter(|order| order.digits) {
+                Some(order) => handed::given(cut, order, dispatch),
+                None => Order::lay(orders.y, given(dispatch)),
+            }
         }
-        End::GeluMul { .. } => dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION),
+        End::GeluMul { .. } => given(dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION)),
     }
 }
 
 /// With the parts that know weights and x as the sums take them.
-pub(super) fn held(cut: &Cut, orders: Orders, dispatch: Dispatch) -> Dispatch {
+pub(super) fn held(
+    (cut, row_units): (&Cut, usize),
+    orders: Orders,
+    dispatch: Dispatch,
+) -> Dispatch {
     match cut.column {
+        Column::Direct if orders.takes_digits() => handed::taken(row_units, dispatch),
         Column::Direct if orders.x.is_some() => dispatch.part(part!("held", "ordered")),
         Column::Direct => dispatch.part(part!("held", "direct")).part(&X_UNIT),
         Column::Floats => dispatch.part(part!("held", "floats")),
@@ -351,6 +388,7 @@ pub(super) fn begun(
 ) -> Dispatch {
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
+        Begin::Plain if orders.takes_digits() => return dispatch.part(part!("begin", "handed")),
         Begin::Plain if cut.column == Column::Direct => {
             return dispatch.part(part!("begin", "direct"));
         }

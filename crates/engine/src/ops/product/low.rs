@@ -250,7 +250,10 @@ impl Added {
             Low::Beside | Low::BesideBoth => {
                 let dispatch = match orders.parts {
                     Some(_) => dispatch.part(part!("beside_x", "parts")),
-                    None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
+                    None => match orders.x.filter(|order| order.digits) {
+                        Some(order) => order.told(dispatch.part(part!("beside_x", "digits"))),
+                        None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
+                    },
                 };
                 return self.composed_beside(dispatch, lanes);
             }

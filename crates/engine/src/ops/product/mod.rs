@@ -18,6 +18,7 @@ mod build;
 pub(crate) mod cases;
 mod choice;
 mod gpu;
+mod handed;
 mod low;
 mod of_branch;
 mod own;
@@ -160,11 +161,12 @@ impl Op for Product {
         }
     }
 
-    fn lays(&self, call: &GpuCall<'_>, i: usize) -> bool {
+    fn lays(&self, call: &GpuCall<'_>, i: usize, order: Order) -> Option<Order> {
         let summed = matches!(self.taken, Taken::Experts(experts) if experts.summed);
         let gated = self.end == End::Geglu && !summed;
         let low = matches!(self.low, Low::None | Low::Ahead { .. });
-        gated && low && i == gpu::y_of(self) && gpu::made_here(self, call)
+        let lays = gated && low && i == gpu::y_of(self) && gpu::made_here(self, call);
+        lays.then(|| handed::laid(self, call, order))
     }
 
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {

@@ -4,6 +4,7 @@ use super::{
     Begin, End, Product,
     choice::{Column, Cut, Wants},
     gpu::{Orders, Params, SUMS, WORDS, based, begun, bound, ended, held, y_of},
+    handed::KEPT_DIGITS,
     low::{self, Low},
 };
 use crate::{
@@ -15,8 +16,6 @@ static SEVERAL: Kernel = Kernel { name: "product/several", source: include_str!(
 static KEEP: Kernel = Kernel { name: "product/keep", source: include_str!("keep.wgsl") };
 
 static KEPT: Part = Part { kind: "shared", name: "kept", source: include_str!("held/kept.wgsl") };
-static KEPT_DIGITS: Part =
-    Part { kind: "words", name: "kept_digits", source: include_str!("held/kept_digits.wgsl") };
 
 /// Tokens of a launch, at most.
 const MOST_TOKENS: usize = 8;
@@ -44,7 +43,10 @@ pub(super) fn launches(
     let y = Place::Output(y_of(op));
     let width = call.input(op.weight_input()).shape.width();
     // As one token's, but for what is no matter to the bits.
-    let lanes = one.team.group();
+    let lanes = wants.whole(one.team, rows, one.team.group());
+    if lanes > call.facts.invocations as usize {
+        return None;
+    }
     let turns = wants.rows.div_ceil(lanes / one.team.size() * rows);
     let cut = Cut { rows, lanes, turns, groups: turns, ..*one };
     let packed = matches!(one.column, Column::Packed | Column::Pairs);
@@ -60,11 +62,19 @@ pub(super) fn launches(
         .read(Place::Slab(op.weight_input(), slab))
         .read(if kept { x } else { Place::Input(0) })
         .write(y);
-    let several = held(&cut, orders, ended(op, orders, several));
+    let several = held((&cut, wants.row_units), orders, ended(op, (&cut, orders), several));
+    // Workgroups of one token know digits, since they make x.
+    let several = match orders.gives_digits() {
+        true => several.part(part!("form", "digits")),
+        false => several,
+    };
     let several = match op.end {
         End::GeluMul { .. } => several.read(Place::Input(op.weight_input() + 1)),
         End::Plain | End::Geglu => several,
     };
+    if orders.takes_digits() {
+        return Some(vec![several]);
+    }
     if !kept {
         return Some(vec![several.part(parts::columns(width))]);
     }

@@ -13,11 +13,10 @@ override TOKENS: u32 = 2u;
 // Of a weight, at a time; as in product/vector.
 override ROWS: u32 = 2u;
 
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
-
 fn kernel(group: vec3<u32>, lane: Lane) {
     let lanes = LANES * SPLIT;
-    let first = (grid_index(group) * (WG / lanes) + lane.team) * results();
+    let turn = grid_index(group);
+    let first = first_of(turn, lane);
     // Rows behind the end are read as the last one and not written.
     let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
     // Written out: an array that is indexed in a loop leaves the registers.
@@ -55,27 +54,27 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             }
         }
     }
-    made(0u, s0, first, lane);
+    made(0u, s0, turn, lane);
     if TOKENS > 1u {
-        made(1u, s1, first, lane);
+        made(1u, s1, turn, lane);
     }
     if TOKENS > 2u {
-        made(2u, s2, first, lane);
+        made(2u, s2, turn, lane);
     }
     if TOKENS > 3u {
-        made(3u, s3, first, lane);
+        made(3u, s3, turn, lane);
     }
     if TOKENS > 4u {
-        made(4u, s4, first, lane);
+        made(4u, s4, turn, lane);
     }
     if TOKENS > 5u {
-        made(5u, s5, first, lane);
+        made(5u, s5, turn, lane);
     }
     if TOKENS > 6u {
-        made(6u, s6, first, lane);
+        made(6u, s6, turn, lane);
     }
     if TOKENS > 7u {
-        made(7u, s7, first, lane);
+        made(7u, s7, turn, lane);
     }
 }
 
@@ -84,10 +83,16 @@ fn of_token(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
     return sums_with(rows, piece);
 }
 
-fn made(which: u32, sums: vec4<f32>, first: u32, lane: Lane) {
+// The first result of a team.
+fn first_of(turn: u32, lane: Lane) -> u32 {
+    return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
+}
+
+fn made(which: u32, sums: vec4<f32>, turn: u32, lane: Lane) {
     token = which;
     let all = team_sum4(sums, lane);
     for (var i = lane.index; i < results(); i += LANES * SPLIT) {
-        finish(first + i, i, all);
+        finish(first_of(turn, lane) + i, i, all);
     }
+    give_all(turn, lane);
 }

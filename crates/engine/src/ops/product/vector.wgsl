@@ -18,8 +18,6 @@ override TOKENS: u32 = 1u;
 // One, two or four; an end that takes two rows for a result needs two at least.
 override ROWS: u32 = 4u;
 
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
-
 fn kernel(group: vec3<u32>, lane: Lane) {
     var first_turn = grid_index(group);
     if TOKENS > 1u {
@@ -53,6 +51,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         for (var i = lane.index; i < results(); i += lanes) {
             finish(first_of(turn, lane) + i, i, made);
         }
+        give_all(turn, lane);
     }
 }
 

@@ -73,6 +73,11 @@ fn word_at(i: u32) -> vec4<u32> {
     return sh_x[i];
 }
 
+// Of digits: sums over the halves of units, and what a one stands for in each of them.
 fn about_piece(piece: u32) -> vec4<f32> {
-    return sh_pieces[piece];
+    let known = sh_pieces[piece];
+    if SCALED {
+        return known.xyzz;
+    }
+    return known;
 }

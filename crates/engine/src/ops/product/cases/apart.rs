@@ -36,7 +36,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-fn apart(mut case: Case, tokens: usize) -> Case {
+pub(super) fn apart(mut case: Case, tokens: usize) -> Case {
     case.name = format!("apart, {}", case.name);
     let build = case.build;
     case.build = Box::new(move |g: &mut Graph| {

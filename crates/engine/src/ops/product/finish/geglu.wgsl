@@ -1,6 +1,7 @@
 // The first half of the rows are gates, the second what they let through: a team makes as many of each.
 //#use activation
 //#use lay
+//#use given
 fn results() -> u32 {
     return ROWS / 2u;
 }
@@ -11,6 +12,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows / 2u {
-        y[token * p.y_width + y_place(row)] = gelu(sums[i]) * sums[i + results()];
+        give(y_place(row), gelu(sums[i]) * sums[i + results()]);
     }
 }

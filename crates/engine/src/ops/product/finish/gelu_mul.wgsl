@@ -1,5 +1,6 @@
 // A result is a row's sum behind GELU, times a number of a longer row.
 //#use activation
+//#use given
 @group(0) @binding(5) var<storage, read> long: array<f32>;
 
 fn results() -> u32 {
@@ -12,6 +13,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows {
-        y[token * p.y_width + p.first_row + row] = gelu(sums[i]) * long[token * p.long_width + p.offset + p.first_row + row];
+        give(p.first_row + row, gelu(sums[i]) * long[token * p.long_width + p.offset + p.first_row + row]);
     }
 }

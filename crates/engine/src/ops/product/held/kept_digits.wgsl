@@ -1,4 +1,4 @@
-// Digits of x of all tokens lie in memory, plane by plane: a launch before has written them down.
+// Digits of x of all tokens lie in memory, plane by plane: a launch before has written them down. What is known of a piece lies half by half.
 override PIECES: u32 = 48u;
 // Groups of four in a piece, two to a word.
 override GROUPS: u32 = 8u;
@@ -14,5 +14,5 @@ fn digits_at(piece: u32, first: u32) -> array<vec4<u32>, 4> {
 }
 
 fn about_piece(piece: u32) -> vec4<f32> {
-    return bitcast<vec4<f32>>(kept_at(GROUPS / 2u, piece));
+    return bitcast<vec4<f32>>(kept_at(GROUPS / 2u, piece)).xzyw;
 }

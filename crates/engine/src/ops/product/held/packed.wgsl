@@ -4,14 +4,14 @@ alias Held = Packed;
 
 struct Digits {
     groups: array<vec4<u32>, 4>,
-    // Sums over the halves of the unit, and what a one stands for.
+    // Of the halves of the unit: sums, and what a one stands for.
     sums: vec2<f32>,
-    one: f32,
+    ones: vec2<f32>,
 }
 
 fn column_at(unit: u32) -> Digits {
     let about = about_piece(unit);
-    return Digits(digits_at(unit, 0u), about.xy, about.z);
+    return Digits(digits_at(unit, 0u), about.xy, about.zw);
 }
 
 fn held_at(unit: u32) -> Held {
@@ -19,6 +19,6 @@ fn held_at(unit: u32) -> Held {
 }
 
 fn piece_sum(u: Held, x: Digits) -> f32 {
-    let sums = vec2<f32>(digit_sums(u.levels, x.groups)) * x.one;
+    let sums = vec2<f32>(digit_sums(u.levels, x.groups)) * x.ones;
     return dot(u.scale, sums) - dot(u.offset + u.scale * u.bias, x.sums);
 }
