@@ -5,7 +5,7 @@ use rullama_gguf::DType;
 use super::{GpuCall, Place};
 
 /// For each token, head and stretch of the keys the sum of the values, weighed relative to the largest score of the stretch; behind all of
-/// those sums, one quad each with that score and the sum of the weights. Stretches without a key have no weight and no sum. Behind all that,
+/// those sums, one quad each with that score and the sum of the weights. Stretches without a key have nothing. Behind all that,
 /// what an adapter's first factor makes of each sum, where it meets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadParts {
@@ -13,8 +13,14 @@ pub struct HeadParts {
     pub heads: usize,
     /// Quads of a head.
     pub quads: usize,
-    /// Stretches.
+    /// Stretches: whole tiles of so many keys, of as many keys as a token sees; the first may be its own key.
     pub splits: usize,
+    /// Keys of a tile.
+    pub tile: usize,
+    /// Whether the token's own key stands apart.
+    pub apart: bool,
+    /// How many keys a token sees, at most.
+    pub window: u32,
     /// Tokens.
     pub tokens: usize,
     /// The factor that meets them.

@@ -215,6 +215,9 @@ impl Op for AttentionQkv {
             heads: self.q.heads(q, width),
             quads: width / 4,
             splits: cut.splits + usize::from(apart),
+            tile: cut.tile(),
+            apart,
+            window: self.window.unwrap_or(u32::MAX),
             tokens: q.shape.rows(),
             met: None,
         };

@@ -107,7 +107,8 @@ pub(super) fn split(
         each => each as usize * sizes.tokens,
     };
     let params = Params { splits: word(splits), row_blocks: word(blocks), ..params };
-    let left = HeadParts { heads: sizes.heads, quads, splits, tokens: sizes.tokens, met: None };
+    let (heads, tokens, tile, window) = (sizes.heads, sizes.tokens, cut.tile(), params.window);
+    let left = HeadParts { heads, quads, splits, tile, apart, window, tokens, met: None };
     let (parts, met) = match lie {
         Lie::Parts(parts) => (parts.place(), parts.met),
         Lie::Rows(_) => (left.place(), None),
@@ -118,8 +119,7 @@ pub(super) fn split(
         .constant("LANES", cut.lanes as u32)
         .constant("TEAMS", cut.teams() as u32)
         .constant("TILE", cut.tile() as u32)
-        .constant("ROWS", cut.rows as u32)
-        .constant("HANDED", u32::from(matches!(lie, Lie::Parts(_))));
+        .constant("ROWS", cut.rows as u32);
     let dispatch = match cut.alone {
         true => dispatch
             .part(&ALONE)

@@ -10,8 +10,6 @@ override STAGED: u32 = 1u;
 // Keys in a tile, and quads of them: as many as there are teams.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
-// Whoever combines looks at all stretches: those without a key say so.
-override HANDED: u32 = 0u;
 // Of rows that are taken together: lanes that sum the same quad of a head, over different keys. Of one that is taken alone: pairs of quads of
 // a head that a lane keeps, and how far the two of a pair, which turn with each other, lie apart. All in front of what workgroup memory is
 // sized by: naga stumbles over overrides that come later.
@@ -35,9 +33,6 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let token = token_of_block(group.y);
     let here = stretch(group.x, token);
     if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
-        if HANDED > 0u && lane.team + lane.index == 0u {
-            o[rows_at() + row_place(rows_of_block(group.y, group.z), 0u) * SPLITS + group.x] = vec4(HIDDEN, 0.0, 0.0, 0.0);
-        }
         return;
     }
     var block = group.y;

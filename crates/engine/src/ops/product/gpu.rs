@@ -230,7 +230,7 @@ fn launch(
     let Wants { rows, rows_each, .. } = wants;
     let cut = Cut::new(&wants, call.facts)?;
     let cut = if met.tokens > 1 { cut.of_several(&wants) } else { cut };
-    let given = if orders.gives_digits() { cut.made(&wants) * 4 } else { 0 };
+    let given = if orders.gives_digits() { cut.made(&wants) * 8 } else { 0 };
     let shared = cut.shared_bytes(wants.row_units) + added.shared_bytes(cut.lanes) + given;
     if !added.enough(cut.lanes) || shared > call.facts.workgroup_bytes as usize {
         return None;
@@ -395,6 +395,9 @@ pub(super) fn begun(
         Begin::Plain if let Some(parts) = orders.parts => dispatch
             .part(part!("begin", "parts"))
             .constant("SPLITS", parts.splits as u32)
+            .constant("PART_TILE", parts.tile as u32)
+            .constant("PART_APART", u32::from(parts.apart))
+            .constant("PART_WINDOW", parts.window)
             .constant("HEAD_QUADS", parts.quads as u32)
             .constant("ROWS_AT", parts.rows_at() as u32),
         Begin::Plain => dispatch.part(part!("begin", "staged")),

@@ -250,12 +250,11 @@ impl Added {
             Low::Beside | Low::BesideBoth => {
                 let dispatch = match orders.parts {
                     Some(_) => dispatch.part(part!("beside_x", "parts")),
-                    None => match orders.x.filter(|order| order.digits) {
-                        Some(order) => order.told(dispatch.part(part!("beside_x", "digits"))),
-                        None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
-                    },
+                    None if orders.takes_digits() => dispatch.part(part!("beside_x", "digits")),
+                    None => Order::lay(orders.x, dispatch.part(part!("beside_x", "lying"))),
                 };
-                return self.composed_beside(dispatch, lanes);
+                let columns = if orders.takes_digits() { Order::HALF } else { 4 };
+                return self.composed_beside(dispatch, (lanes, columns));
             }
         };
         let spot = match dispatch.bindings.len() {
@@ -274,13 +273,14 @@ impl Added {
         dispatch.part(&ROWS).part(factor(self.dtype)).part(spot).read(first).read(last)
     }
 
-    fn composed_beside(&self, dispatch: Dispatch, lanes: usize) -> Dispatch {
+    /// For so many lanes, which take so many columns at a time.
+    fn composed_beside(&self, dispatch: Dispatch, (lanes, columns): (usize, usize)) -> Dispatch {
         assert_eq!(dispatch.bindings.len(), 3, "bindings in front of a factor");
-        let each = |quads: usize| quads.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
+        let each = |pieces: usize| pieces.div_ceil(lanes).next_power_of_two().min(MOST_EACH) as u32;
         let dispatch = dispatch
             .part(part!("low", "beside"))
             .part(factor(self.dtype))
-            .constant("BESIDE_EACH", each(self.width / 4));
+            .constant("BESIDE_EACH", each(self.width / columns));
         let dispatch = dispatch.read(Place::Slab(self.first, 0));
         let owned = |dispatch: Dispatch| match &self.own {
             Some(own) => own.composed(dispatch),

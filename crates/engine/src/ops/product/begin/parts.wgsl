@@ -3,6 +3,10 @@
 //#use columns
 //#use shared
 override SPLITS: u32 = 2u;
+// Keys of a tile, whether the token's own key is a stretch, and how many keys it sees: as attention dealt them out.
+override PART_TILE: u32 = 64u;
+override PART_APART: u32 = 0u;
+override PART_WINDOW: u32 = 512u;
 override HEAD_QUADS: u32 = 64u;
 // Where what is known of stretches starts.
 override ROWS_AT: u32 = 0u;
@@ -34,22 +38,27 @@ fn combined_of(head: u32, at: u32, quads: u32, quad: u32) -> vec4<f32> {
 
 fn combined_both(head: u32, at: u32, quads: u32, two: vec2<u32>) -> mat2x4<f32> {
     let first = (token * (p.width / 4u / HEAD_QUADS) + head) * SPLITS;
+    // Of the caches, those that the token sees.
+    let keys = min(run.position + token + 1u, PART_WINDOW) - PART_APART;
+    let share = (keys + SPLITS - PART_APART - 1u) / (SPLITS - PART_APART);
+    let length = max((share + PART_TILE - 1u) / PART_TILE, 1u) * PART_TILE;
     var most = x[ROWS_AT + first].x;
     for (var s = 1u; s < SPLITS; s++) {
-        most = max(most, x[ROWS_AT + first + s].x);
+        let live = (s - PART_APART) * length < keys;
+        most = max(most, x[ROWS_AT + first + select(0u, s, live)].x);
     }
     var total = 0.0;
     var sums = mat2x4<f32>();
     for (var s = 0u; s < SPLITS; s++) {
-        let about = x[ROWS_AT + first + s];
-        let start = at + (first + s) * quads;
+        // A stretch without a key has left nothing: the first one, which has some, is read in its place.
+        let live = s == 0u || (s - PART_APART) * length < keys;
+        let from = first + select(0u, s, live);
+        let about = x[ROWS_AT + from];
+        let start = at + from * quads;
         let parts = mat2x4<f32>(x[start + two.x], x[start + two.y]);
-        // A stretch without a key has left no sum.
-        let factor = select(0.0, exp(about.x - most), about.y > 0.0);
+        let factor = select(0.0, exp(about.x - most), live);
         total += factor * about.y;
-        if about.y > 0.0 {
-            sums += factor * parts;
-        }
+        sums += factor * parts;
     }
     return sums * (1.0 / total);
 }

@@ -4,18 +4,22 @@
 // As for floats in the order of units.
 override SPAN: u32 = 32u;
 override UNITS: u32 = 1u;
-// Results of a turn, whole halves.
+// Results of a turn, whole halves; and of two turns, since naga stumbles over an array sized by a product.
 override MADE: u32 = 16u;
+override MADE_TWICE: u32 = 32u;
 @group(0) @binding(4) var<storage, read_write> y: array<vec2<u32>>;
 
-var<workgroup> sh_made: array<f32, MADE>;
+// Turns use one half of it and the other: who is still reading what a turn made has waited for all when the next but one begins.
+var<workgroup> sh_made: array<f32, MADE_TWICE>;
+var<private> side: u32 = 0u;
 
 fn give(row: u32, value: f32) {
-    sh_made[row % MADE] = value;
+    sh_made[side + row % MADE] = value;
 }
 
 fn made4(i: u32) -> vec4<f32> {
-    return vec4(sh_made[i], sh_made[i + 1u], sh_made[i + 2u], sh_made[i + 3u]);
+    let at = side + i;
+    return vec4(sh_made[at], sh_made[at + 1u], sh_made[at + 2u], sh_made[at + 3u]);
 }
 
 // A lane takes four of them; what they have in common with their neighbours it finds for itself.
@@ -39,6 +43,5 @@ fn give_all(turn: u32, lane: Lane) {
             y[((token * 5u + 4u) * UNITS + unit) * 2u + half] = bitcast<vec2<u32>>(known.xz);
         }
     }
-    // The next turn takes this memory again.
-    workgroupBarrier();
+    side = MADE - side;
 }

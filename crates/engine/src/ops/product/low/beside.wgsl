@@ -3,7 +3,7 @@
 //#use stream
 //#use beside_x
 //#use low_own
-// Quads that a lane asks for at once, a power of two, eight at most: loops wait for memory in every turn.
+// Pieces of x that a lane asks for at once, a power of two, eight at most: loops wait for memory in every turn.
 override BESIDE_EACH: u32 = 4u;
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 
@@ -15,9 +15,8 @@ fn low_beside(number: u32, lane: Lane) {
         stream_beside(row - p.low_quads, lane);
         return;
     }
-    let quads = p.width / 4u;
     var sum = 0.0;
-    for (var i = lane.part * LANES + lane.in_part; i < quads; i += WG * BESIDE_EACH) {
+    for (var i = lane.part * LANES + lane.in_part; i < beside_pieces(); i += WG * BESIDE_EACH) {
         if BESIDE_EACH > 4u {
             sum += beside_four(row, i) + beside_four(row, i + WG * 4u);
         } else if BESIDE_EACH > 2u {
@@ -43,8 +42,6 @@ fn beside_four(row: u32, i: u32) -> f32 {
 }
 
 fn beside_at(row: u32, i: u32) -> f32 {
-    let last = p.width / 4u - 1u;
-    let quad = min(i, last);
-    let product = dot(low_quad(low_a[min(row, p.low_quads - 1u) * p.low_stride + quad]), beside_x(quad));
-    return select(0.0, product, i <= last);
+    let product = beside_dot(min(row, p.low_quads - 1u) * p.low_stride, min(i, beside_pieces() - 1u));
+    return select(0.0, product, i < beside_pieces());
 }
