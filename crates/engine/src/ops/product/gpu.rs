@@ -397,7 +397,7 @@ pub(super) fn begun(
             .constant("SPLITS", parts.splits as u32)
             .constant("PART_TILE", parts.tile as u32)
             .constant("PART_APART", u32::from(parts.apart))
-            .constant("PART_WINDOW", parts.window)
+            .constant("PART_WINDOW", parts.window.min(i32::MAX as u32))
             .constant("HEAD_QUADS", parts.quads as u32)
             .constant("ROWS_AT", parts.rows_at() as u32),
         Begin::Plain => dispatch.part(part!("begin", "staged")),

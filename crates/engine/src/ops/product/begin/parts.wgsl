@@ -52,9 +52,9 @@ fn combined_both(head: u32, at: u32, quads: u32, two: vec2<u32>) -> mat2x4<f32> 
     for (var s = 0u; s < SPLITS; s++) {
         // A stretch without a key has left nothing: the first one, which has some, is read in its place.
         let live = s == 0u || (s - PART_APART) * length < keys;
-        let from = first + select(0u, s, live);
-        let about = x[ROWS_AT + from];
-        let start = at + from * quads;
+        let stretch = first + select(0u, s, live);
+        let about = x[ROWS_AT + stretch];
+        let start = at + stretch * quads;
         let parts = mat2x4<f32>(x[start + two.x], x[start + two.y]);
         let factor = select(0.0, exp(about.x - most), live);
         total += factor * about.y;
