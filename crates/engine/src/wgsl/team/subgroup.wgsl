@@ -112,38 +112,29 @@ fn sum_over(value: f32, lanes: u32) -> f32 {
     return sum;
 }
 
-// Four numbers of each of eight rows (of four, if there are no more), for teams inside a subgroup: lane r gets the sums of row r. In each of
-// the first steps lanes give half of their rows away and keep the others, so that there is ever less to exchange.
-fn team_rows(low: mat4x4<f32>, high: mat4x4<f32>, more: bool, lane: Lane) -> vec4<f32> {
-    var four = low;
-    if LANES > 4u && more {
-        let late = (lane.in_part & 4u) != 0u;
-        let kept = kept16(low, high, late);
-        let given = kept16(high, low, late);
-        four = kept + mat4x4<f32>(
-            subgroupShuffleXor(given[0], 4u), subgroupShuffleXor(given[1], 4u),
-            subgroupShuffleXor(given[2], 4u), subgroupShuffleXor(given[3], 4u),
-        );
-    }
-    let late = (lane.in_part & 2u) != 0u;
-    let first = select(four[0], four[2], late) + subgroupShuffleXor(select(four[2], four[0], late), 2u);
-    let second = select(four[1], four[3], late) + subgroupShuffleXor(select(four[3], four[1], late), 2u);
-    let odd = (lane.in_part & 1u) != 0u;
-    var sums = select(first, second, odd) + subgroupShuffleXor(select(second, first, odd), 1u);
-    if LANES > 4u && !more {
-        sums += subgroupShuffleXor(sums, 4u);
+// Sixteen sums at once, for teams inside a subgroup. Steps are written out: in a loop each would wait for the one before it.
+fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
+    var sums = value;
+    if LANES > 16u {
+        sums = sums + shuffled16(sums, 16u);
     }
     if LANES > 8u {
-        sums += subgroupShuffleXor(sums, 8u);
+        sums = sums + shuffled16(sums, 8u);
     }
-    if LANES > 16u {
-        sums += subgroupShuffleXor(sums, 16u);
+    if LANES > 4u {
+        sums = sums + shuffled16(sums, 4u);
     }
-    return sums;
+    sums = sums + shuffled16(sums, 2u);
+    return sums + shuffled16(sums, 1u);
 }
 
-fn kept16(a: mat4x4<f32>, b: mat4x4<f32>, second: bool) -> mat4x4<f32> {
-    return mat4x4<f32>(select(a[0], b[0], second), select(a[1], b[1], second), select(a[2], b[2], second), select(a[3], b[3], second));
+fn shuffled16(sums: mat4x4<f32>, step: u32) -> mat4x4<f32> {
+    return mat4x4<f32>(
+        subgroupShuffleXor(sums[0], step),
+        subgroupShuffleXor(sums[1], step),
+        subgroupShuffleXor(sums[2], step),
+        subgroupShuffleXor(sums[3], step),
+    );
 }
 
 fn team_max(value: f32, lane: Lane) -> f32 {

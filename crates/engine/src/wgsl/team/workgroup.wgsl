@@ -79,22 +79,12 @@ fn group_sum_again(value: f32, lane: Lane) -> f32 {
     return group_sum(value, lane);
 }
 
-// Four numbers of each of eight rows (of four, if there are no more): lane r gets the sums of row r.
-fn team_rows(low: mat4x4<f32>, high: mat4x4<f32>, more: bool, lane: Lane) -> vec4<f32> {
-    var sums = row_sums(low, lane);
-    if more {
-        let later = row_sums(high, lane);
-        sums = select(sums, later, lane.index >= 4u);
-    }
-    return sums;
-}
-
-fn row_sums(rows: mat4x4<f32>, lane: Lane) -> vec4<f32> {
-    let first = team_sum4(rows[0], lane);
-    let second = team_sum4(rows[1], lane);
-    let third = team_sum4(rows[2], lane);
-    let fourth = team_sum4(rows[3], lane);
-    return select(select(first, second, lane.index % 4u == 1u), select(third, fourth, lane.index % 4u == 3u), lane.index % 4u >= 2u);
+// Sixteen sums at once.
+fn team_sum16(value: mat4x4<f32>, lane: Lane) -> mat4x4<f32> {
+    let first = team_sum4(value[0], lane);
+    let second = team_sum4(value[1], lane);
+    let third = team_sum4(value[2], lane);
+    return mat4x4<f32>(first, second, third, team_sum4(value[3], lane));
 }
 
 fn team_max(value: f32, lane: Lane) -> f32 {

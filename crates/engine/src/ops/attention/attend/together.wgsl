@@ -6,8 +6,6 @@ var<workgroup> sh_row: array<vec2<f32>, ROWS>;
 
 fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
-    // The first keys are on their way while queries are normed, and the first values while keys are scored.
-    var asked = ask_keys(here.first, min(TILE, here.end - here.first), rows, lane.index, lane);
     bring_queries(rows, lane);
     workgroupBarrier();
     // What this lane sums: one quad of the head, for rows 0 to 3 and 4 to 7.
@@ -19,11 +17,7 @@ fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
     var row = vec2(HIDDEN, 0.0);
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let live = min(TILE, here.end - tile);
-        if tile > here.first {
-            asked = ask_keys(tile, live, rows, lane.index, lane);
-        }
-        let early = values16(tile, live, part, rows.kv_head, quad);
-        score(tile, live, rows, asked, lane);
+        score(tile, live, rows, lane);
         workgroupBarrier();
         let rescale = weigh(row.x, id);
         row = vec2(rescale.y, row.y * rescale.x);
@@ -34,11 +28,7 @@ fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
         if part < PARTS {
             low = rescaled(low, 0u);
             high = rescaled(high, 4u);
-            if part * 4u < live {
-                low = weighted16(low, 0u, part, early);
-                high = weighted16(high, 4u, part, early);
-            }
-            for (var i = part + PARTS; i * 4u < live; i += PARTS) {
+            for (var i = part; i * 4u < live; i += PARTS) {
                 let values = values16(tile, live, i, rows.kv_head, quad);
                 low = weighted16(low, 0u, i, values);
                 high = weighted16(high, 4u, i, values);
@@ -131,51 +121,41 @@ fn keep4(sums: vec4<f32>, r: u32, quad: u32, fresh: bool) {
     }
 }
 
-// Two quads of a team's four keys.
-struct Keys {
-    near: mat4x4<f32>,
-    far: mat4x4<f32>,
-}
-
-// Keys and quads behind the last one are read as that one.
-fn ask_keys(tile: u32, live: u32, rows: Rows, quad: u32, lane: Lane) -> Keys {
-    let read = vec4(tile) + min(vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
-    let at = vec4(
-        cache_at(read.x, rows.kv_head), cache_at(read.y, rows.kv_head),
-        cache_at(read.z, rows.kv_head), cache_at(read.w, rows.kv_head),
-    );
-    return Keys(keys16(at + vec4(min(quad, QUADS - 1u) * 4u)), keys16(at + vec4(min(quad + LANES, QUADS - 1u) * 4u)));
-}
-
-fn keys16(at: vec4<u32>) -> mat4x4<f32> {
-    return mat4x4<f32>(k4(at.x), k4(at.y), k4(at.z), k4(at.w));
-}
-
-// Scores of a tile, hidden where a row does not see the key: four keys for a team of lanes, all rows at once. The first quads of the keys
-// were asked for before.
-fn score(tile: u32, live: u32, rows: Rows, first: Keys, lane: Lane) {
+// Scores of a tile, hidden where a row does not see the key: four keys for a team of lanes, all rows at once.
+fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     let keys = vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
+    let read = vec4(tile) + min(keys, vec4(live - 1u));
+    let at_0 = cache_at(read.x, rows.kv_head);
+    let at_1 = cache_at(read.y, rows.kv_head);
+    let at_2 = cache_at(read.z, rows.kv_head);
+    let at_3 = cache_at(read.w, rows.kv_head);
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
-    var asked = first;
+    // Two quads at a time, both on their way before either is needed.
     for (var quad = lane.index; quad < QUADS; quad += 2u * LANES) {
-        let here = asked;
-        if quad + 2u * LANES < QUADS {
-            asked = ask_keys(tile, live, rows, quad + 2u * LANES, lane);
-        }
-        low = dots16(low, 0u, quad, transpose(here.near));
-        high = dots16(high, 4u, quad, transpose(here.near));
+        let near = quad * 4u;
+        let far = min(quad + LANES, QUADS - 1u) * 4u;
+        let first = mat4x4<f32>(k4(at_0 + near), k4(at_1 + near), k4(at_2 + near), k4(at_3 + near));
+        let second = mat4x4<f32>(k4(at_0 + far), k4(at_1 + far), k4(at_2 + far), k4(at_3 + far));
+        low = dots16(low, 0u, quad, transpose(first));
+        high = dots16(high, 4u, quad, transpose(first));
         if quad + LANES < QUADS {
-            low = dots16(low, 0u, quad + LANES, transpose(here.far));
-            high = dots16(high, 4u, quad + LANES, transpose(here.far));
+            low = dots16(low, 0u, quad + LANES, transpose(second));
+            high = dots16(high, 4u, quad + LANES, transpose(second));
         }
     }
+    low = team_sum16(low, lane);
+    if ROWS > 4u {
+        high = team_sum16(high, lane);
+    }
     // Lane r keeps row r.
-    let scores = team_rows(low, high, ROWS > 4u, lane);
+    let low4 = select(select(low[0], low[1], lane.index == 1u), select(low[2], low[3], lane.index == 3u), lane.index >= 2u);
+    let high4 = select(select(high[0], high[1], lane.index == 5u), select(high[2], high[3], lane.index == 7u), lane.index >= 6u);
     if lane.index < ROWS {
         let position = vec4(run.position + token_of(rows.first + lane.index));
         let places = vec4(tile) + keys;
         let seen = (places <= position) & (position - places < vec4(p.window)) & (keys < vec4(live));
+        let scores = select(low4, high4, lane.index >= 4u);
         sh_weight[lane.index * TEAMS + lane.team] = select(vec4(HIDDEN), scores, seen);
     }
 }
