@@ -132,12 +132,22 @@ impl<'a> Build<'a> {
         self.linear_with(x, name, factors)
     }
 
-    /// The same with the factors of a tensor that goes by another name.
-    pub(crate) fn linear_as(&mut self, x: Value, name: &str, tensor: &str) -> Value {
+    /// The same with the factors of a tensor that goes by another name, kept between `-cap` and `cap`.
+    pub(crate) fn capped(&mut self, x: Value, name: &str, tensor: &str, cap: f32) -> Value {
         let width = self.graph.ty(x).shape.width();
         let rows = self.rows_of(name);
         let factors = self.factors_of(&[(tensor.into(), rows)], (None, width), false);
-        self.linear_with(x, name, factors)
+        if self.has(&format!("{name}.scale")) || !self.apart_or_one(x) {
+            let y = self.linear_with(x, name, factors);
+            return self.graph.softcap(y, cap);
+        }
+        let (start, weight) = (Start::Rows(x), self.weight(name));
+        self.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Softcap { cap }).1
+    }
+
+    /// Whether there is one token, or each is computed as if it were.
+    fn apart_or_one(&self, rows: Value) -> bool {
+        self.graph.ty(rows).shape.rows() == 1 || self.graph.tokens_apart()
     }
 
     /// The same without adapters.
@@ -323,8 +333,8 @@ impl<'a> Build<'a> {
         groups
     }
 
-    /// The same for one token behind a branch, where making the norm again in a product costs less than a launch of its own, or with an
-    /// adapter behind a norm: the last product is apart, the others are stored alike.
+    /// The same for one token behind a branch or a norm, where making the norm again in a product costs less than a launch of its own: the
+    /// last product is apart, the others are stored alike.
     fn apart_each_behind_norm(
         &mut self,
         stream: Stream,
@@ -334,11 +344,10 @@ impl<'a> Build<'a> {
             Start::Branch { branch, next: Some(weight), eps } => {
                 (branch.residual, weight, eps, branch.ahead)
             }
-            // What makes an adapter's first factor makes the norm with it.
-            Start::Norm { h, weight, eps } if self.adapted.is_some() => (h, weight, eps, 0),
-            Start::Branch { .. } | Start::Norm { .. } | Start::Rows(_) => return None,
+            Start::Norm { h, weight, eps } => (h, weight, eps, 0),
+            Start::Branch { .. } | Start::Rows(_) => return None,
         };
-        let one = self.graph.ty(h).shape.rows() == 1 || self.graph.tokens_apart();
+        let one = self.apart_or_one(h);
         let (last, others) = names.split_last().filter(|_| one)?;
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;

@@ -16,9 +16,10 @@ pub(super) fn attention(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
-    around: &Around<'_>,
+    around: &mut Around<'_>,
 ) -> (Value, Value) {
     let (h, raw) = products(b, stream, layer);
+    around.project(b);
     if b.trains() {
         let heads = over_itself(b, &raw, layer, around);
         return (h, b.linear(heads, "attn_output"));

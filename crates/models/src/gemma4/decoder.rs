@@ -205,16 +205,23 @@ fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'
         }
     };
     b.tap(h, "embed_scaled");
-    let extra = per_layer::inputs(b, config, pass, ids, h);
+    let pending = per_layer::inputs(b, config, pass, ids, h);
+    let mut around =
+        Around { config, pass, pending, extra: None, segments: Vec::new(), canvas: false };
+    if b.trains() {
+        // Layers are made again one by one: nothing that all of them need is made inside one.
+        around.make_extra(b);
+    }
     b.enter("blk.0");
-    let stream = b.behind_norm(h, "attn_norm");
-    (Around { config, pass, extra, segments: Vec::new(), canvas: false }, stream)
+    (around, b.behind_norm(h, "attn_norm"))
 }
 
 /// What all layers share.
 pub(super) struct Around<'a> {
     pub(super) config: &'a Config,
     pub(super) pass: &'a Pass,
+    /// Per-layer inputs that are not made yet.
+    pub(super) pending: Option<per_layer::Pending>,
     /// Per-layer inputs.
     pub(super) extra: Option<Value>,
     /// Segments that have ended.
@@ -226,7 +233,21 @@ pub(super) struct Around<'a> {
 impl<'a> Around<'a> {
     /// Around the layers of a canvas.
     pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
-        Self { config, pass, extra: None, segments: Vec::new(), canvas: true }
+        Self { config, pass, pending: None, extra: None, segments: Vec::new(), canvas: true }
+    }
+
+    /// Makes what per-layer inputs take beside what has just been made.
+    pub(super) fn project(&mut self, b: &mut Build<'_>) {
+        if let Some(pending) = &mut self.pending {
+            pending.project(b);
+        }
+    }
+
+    /// Makes per-layer inputs, once.
+    fn make_extra(&mut self, b: &mut Build<'_>) {
+        if let Some(pending) = self.pending.take() {
+            self.extra = Some(pending.made(b, self.config));
+        }
     }
 
     /// Positions as a layer's heads see them.
@@ -267,6 +288,7 @@ pub(super) fn one_layer(
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
     let (h, a) = attention::attention(b, stream, layer, around);
+    around.make_extra(b);
     b.tap(a, name("attn_out"));
     let next = Some(b.weight("ffn_norm"));
     let stream = b.joined(&Join { h, a, name: "post_attention_norm", scale: None }, next);
@@ -331,8 +353,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         b.graph.store(hidden, x);
     }
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
-    let logits = b.linear_as(x, head, HEAD);
-    let mut logits = b.graph.softcap(logits, config.softcap);
+    let mut logits = b.capped(x, head, HEAD, config.softcap);
     if pass.suppressed > 0 {
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);

@@ -8,14 +8,22 @@ use rullama_engine::{
 use super::{Config, Inputs, Layer, Pass, attention};
 use crate::build::{Build, Stream};
 
-/// The inputs of all layers `[t, layers · p]`: rows of a table by token, and a projection of the first hidden state.
+/// The inputs of all layers `[t, layers · p]` on their way: rows of a table by token, and a projection of the first hidden state `h`. The
+/// first layer needs them at its end, so that they can be made beside its products.
+pub(super) struct Pending {
+    rows: Value,
+    h: Value,
+    projection: Option<Value>,
+}
+
+/// Begins with the rows of the table.
 pub(super) fn inputs(
     b: &mut Build<'_>,
     config: &Config,
     pass: &Pass,
     ids: Value,
     h: Value,
-) -> Option<Value> {
+) -> Option<Pending> {
     let per_layer = config.per_layer?;
     let all = config.layers.len() * per_layer.width;
     let rows = if pass.table {
@@ -24,12 +32,33 @@ pub(super) fn inputs(
     } else {
         b.graph.input(Inputs::PER_LAYER, Type::f32([pass.tokens, all]))
     };
-    let projection = b.linear(h, "per_layer_model_proj");
-    let weight = b.weight("per_layer_proj_norm");
-    let op = Ple { model_width: config.width, eps: b.eps() };
-    let inputs = b.graph.ple(op, rows, projection, weight);
-    b.tap(inputs, "ple_inputs");
-    Some(inputs)
+    Some(Pending { rows, h, projection: None })
+}
+
+impl Pending {
+    /// The projection, if it is not made yet.
+    pub(super) fn project(&mut self, b: &mut Build<'_>) -> Value {
+        if let Some(projection) = self.projection {
+            return projection;
+        }
+        let here = b.enter("");
+        let projection = b.linear(self.h, "per_layer_model_proj");
+        b.enter(&here);
+        self.projection = Some(projection);
+        projection
+    }
+
+    /// The inputs.
+    pub(super) fn made(mut self, b: &mut Build<'_>, config: &Config) -> Value {
+        let projection = self.project(b);
+        let here = b.enter("");
+        let weight = b.weight("per_layer_proj_norm");
+        let op = Ple { model_width: config.width, eps: b.eps() };
+        let inputs = b.graph.ple(op, self.rows, projection, weight);
+        b.tap(inputs, "ple_inputs");
+        b.enter(&here);
+        inputs
+    }
 }
 
 /// The stream, and what a layer makes of its input: `proj · (gelu(inp_gate · h) ⊙ input)`.

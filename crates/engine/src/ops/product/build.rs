@@ -45,6 +45,11 @@ pub enum Finish {
         /// Which of them.
         slice: usize,
     },
+    /// `cap · tanh(y / cap)`.
+    Softcap {
+        /// What no result is beyond.
+        cap: f32,
+    },
 }
 
 /// The factors of an adapter beside a weight `[r, k]`: what they make, `B (A x)`, is added to the product with it.
@@ -146,6 +151,7 @@ impl Graph {
         let end = match finish {
             Finish::Plain => End::Plain,
             Finish::Geglu => End::Geglu,
+            Finish::Softcap { cap } => End::Softcap { cap: *cap },
             Finish::GeluMul { long, slice } => {
                 inputs.push(*long);
                 End::GeluMul { slice: *slice }

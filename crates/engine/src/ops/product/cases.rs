@@ -35,6 +35,7 @@ enum Back {
     Plain,
     Geglu,
     GeluMul,
+    Softcap,
 }
 
 const FRONTS: [Front; 6] = [
@@ -49,7 +50,7 @@ const FRONTS: [Front; 6] = [
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for front in FRONTS {
-        for back in [Back::Plain, Back::Geglu, Back::GeluMul] {
+        for back in [Back::Plain, Back::Geglu, Back::GeluMul, Back::Softcap] {
             // One launch, few columns, tiles; rows that are no multiple of four columns; slabs on the floor.
             for (dtype, t, rows, width) in [
                 (DType::Q8_0, 1, 40, 96),
@@ -189,6 +190,9 @@ fn weight(
             (g.weight_rows(&[half("gate"), half("up")], dtype, width), Finish::Geglu)
         }
         Back::Plain => (g.weight("w", Type::weight(dtype, [rows, width])), Finish::Plain),
+        Back::Softcap => {
+            (g.weight("w", Type::weight(dtype, [rows, width])), Finish::Softcap { cap: 30.0 })
+        }
         Back::GeluMul => {
             let long = g.input("long", Type::f32([t, 3 * rows]));
             let weight = g.weight("w", Type::weight(dtype, [rows, width]));

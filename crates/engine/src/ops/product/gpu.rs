@@ -343,7 +343,7 @@ fn wide(lanes: usize, least: u32) -> u32 {
 fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
     match op.end {
         End::GeluMul { .. } => call.input(op.weight_input() + 1).shape.width(),
-        End::Plain | End::Geglu => 0,
+        End::Plain | End::Geglu | End::Softcap { .. } => 0,
     }
 }
 
@@ -360,6 +360,10 @@ pub(super) fn ended(op: &Product, (cut, orders): (&Cut, Orders), dispatch: Dispa
             }
         }
         End::GeluMul { .. } => given(dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION)),
+        End::Softcap { cap } => {
+            let dispatch = dispatch.part(part!("finish", "softcap")).part(&ACTIVATION);
+            given(dispatch.constant("CAP", cap))
+        }
     }
 }
 

@@ -68,7 +68,7 @@ pub enum Begin {
 }
 
 /// What is made of the rows of a product.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum End {
     /// `y`
     Plain,
@@ -78,6 +78,11 @@ pub enum End {
     GeluMul {
         /// Which slice, counted in rows of `y`.
         slice: usize,
+    },
+    /// `cap · tanh(y / cap)`
+    Softcap {
+        /// What no result is beyond.
+        cap: f32,
     },
 }
 
@@ -124,6 +129,7 @@ impl Product {
         let y = match (self.end, end) {
             (End::Geglu, _) => graph.geglu_halves(y),
             (End::GeluMul { slice }, Some(long)) => graph.gelu_mul_slice(y, *long, slice),
+            (End::Softcap { cap }, _) => graph.softcap(y, cap),
             (End::Plain | End::GeluMul { .. }, _) => y,
         };
         let y = match self.taken.shares(taken) {

@@ -70,7 +70,7 @@ pub(super) fn launches(
     };
     let several = match op.end {
         End::GeluMul { .. } => several.read(Place::Input(op.weight_input() + 1)),
-        End::Plain | End::Geglu => several,
+        End::Plain | End::Geglu | End::Softcap { .. } => several,
     };
     if orders.takes_digits() {
         return Some(vec![several]);
