@@ -38,20 +38,15 @@ impl Picture {
     pub fn from_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, MediaError> {
         check(width, height, rgba.len(), 4)?;
         let mut rgb = vec![0; rgba.len() / 4 * 3];
-        for (out, pixel) in rgb.chunks_exact_mut(3).zip(rgba.chunks_exact(4)) {
-            match pixel {
-                // What most pixels are.
-                [colours @ .., 255] => out.copy_from_slice(colours),
-                [colours @ .., alpha] => {
-                    let alpha = u32::from(*alpha);
-                    for (out, value) in out.iter_mut().zip(colours) {
-                        *out =
-                            ((u32::from(*value) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
-                    }
-                }
-                [] => {}
+        let (fours, rest) = rgba.as_chunks::<16>();
+        let (out_fours, out_rest) = rgb.as_chunks_mut::<12>();
+        for (out, pixels) in out_fours.iter_mut().zip(fours) {
+            match opaque(pixels) {
+                Some(colours) => *out = colours,
+                None => lay_on_white(out, pixels),
             }
         }
+        lay_on_white(out_rest, rest);
         Ok(Self { size: Size { width, height }, rgb })
     }
 
@@ -76,14 +71,7 @@ impl Picture {
 
     /// Its bytes by fours, the first in a word's lowest bits, and zeros behind the last.
     pub fn words(&self) -> Vec<u32> {
-        let (fours, rest) = self.rgb.as_chunks::<4>();
-        let mut words: Vec<u32> = fours.iter().map(|four| u32::from_le_bytes(*four)).collect();
-        if !rest.is_empty() {
-            let mut last = [0; 4];
-            last[..rest.len()].copy_from_slice(rest);
-            words.push(u32::from_le_bytes(last));
-        }
-        words
+        bytemuck::pod_collect_to_vec(&self.rgb)
     }
 
     /// Stretched so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
@@ -102,6 +90,32 @@ impl Picture {
     /// If the sides are no multiples of the squares'.
     pub fn patches(&self, side: u32) -> Result<Patches, MediaError> {
         patches::patches(self, side)
+    }
+}
+
+/// The colours of four pixels that nothing shines through, which most are: three words of four.
+fn opaque(pixels: &[u8; 16]) -> Option<[u8; 12]> {
+    let word =
+        |i: usize| u32::from_le_bytes([pixels[i], pixels[i + 1], pixels[i + 2], pixels[i + 3]]);
+    let (a, b, c, d) = (word(0), word(4), word(8), word(12));
+    if a & b & c & d < 0xff00_0000 {
+        return None;
+    }
+    let words = [a & 0x00ff_ffff | b << 24, b >> 8 & 0xffff | c << 16, c >> 16 & 0xff | d << 8];
+    let mut out = [0; 12];
+    for (out, word) in out.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+        *out = word.to_le_bytes();
+    }
+    Some(out)
+}
+
+fn lay_on_white(out: &mut [u8], rgba: &[u8]) {
+    for (out, pixel) in out.chunks_exact_mut(3).zip(rgba.chunks_exact(4)) {
+        let [colours @ .., alpha] = pixel else { continue };
+        let alpha = u32::from(*alpha);
+        for (out, value) in out.iter_mut().zip(colours) {
+            *out = ((u32::from(*value) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
+        }
     }
 }
 

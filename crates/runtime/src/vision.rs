@@ -168,8 +168,11 @@ impl Vision {
         sight: Sight,
     ) -> Result<(Grid, (&'static str, Data)), RuntimeError> {
         let filled = match sight {
-            Sight::Fill(budget) => Some(picture.fill(budget)),
-            Sight::Native => None,
+            // What fills its tokens already is not copied.
+            Sight::Fill(budget) if picture.size().target(budget) != picture.size() => {
+                Some(picture.fill(budget))
+            }
+            Sight::Fill(_) | Sight::Native => None,
         };
         let picture = filled.as_ref().unwrap_or(picture);
         let Shape { side, pool, positions, .. } = self.form.shape();
