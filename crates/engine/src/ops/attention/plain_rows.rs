@@ -13,6 +13,11 @@ static PLAIN_ROWS: Kernel =
     Kernel { name: "attention/plain_rows", source: include_str!("plain_rows.wgsl") };
 static SUBGROUP: Part =
     Part { kind: "share", name: "share/subgroup", source: include_str!("share/subgroup.wgsl") };
+static INTERLEAVED: Part = Part {
+    kind: "share",
+    name: "share/interleaved",
+    source: include_str!("share/interleaved.wgsl"),
+};
 static WORKGROUP: Part =
     Part { kind: "share", name: "share/workgroup", source: include_str!("share/workgroup.wgsl") };
 
@@ -39,6 +44,17 @@ struct Params {
     v_first: u32,
 }
 
+/// How the lanes that share rows meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    /// They are dealt out over a subgroup, which has 32 lanes or more.
+    Interleaved,
+    /// They are neighbours in a subgroup.
+    Subgroup,
+    /// By workgroup memory.
+    Workgroup,
+}
+
 /// How the kernel is made for heads of a width.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PlainRows {
@@ -46,16 +62,20 @@ pub(super) struct PlainRows {
     quads: u32,
     /// Quads that each of the lanes that share rows sums.
     held: u32,
-    /// Those lanes are in one subgroup.
-    in_subgroup: bool,
+    /// How those lanes meet.
+    share: Share,
 }
 
 impl PlainRows {
     /// For the heads that towers have. Its memory fits every device.
     pub(super) fn new(width: usize, facts: &DeviceFacts) -> Option<Self> {
         let quads = word(width / 4);
-        let in_subgroup = facts.subgroups.is_some_and(|(least, _)| least >= SHARING);
-        let rows = Self { quads, held: quads.div_ceil(SHARING), in_subgroup };
+        let share = match facts.subgroups {
+            Some((32.., _)) => Share::Interleaved,
+            Some((SHARING.., _)) => Share::Subgroup,
+            _ => Share::Workgroup,
+        };
+        let rows = Self { quads, held: quads.div_ceil(SHARING), share };
         matches!(width, 64 | 72).then_some(rows)
     }
 
@@ -92,7 +112,11 @@ impl PlainRows {
 
     fn dispatch(self, sizes: &Sizes, params: &Params) -> Dispatch {
         Dispatch::new(&PLAIN_ROWS)
-            .part(if self.in_subgroup { &SUBGROUP } else { &WORKGROUP })
+            .part(match self.share {
+                Share::Interleaved => &INTERLEAVED,
+                Share::Subgroup => &SUBGROUP,
+                Share::Workgroup => &WORKGROUP,
+            })
             .constant("QUADS", self.quads)
             .constant("HELD", self.held)
             .params(params)
@@ -102,20 +126,22 @@ impl PlainRows {
 
 #[cfg(test)]
 mod tests {
-    use super::PlainRows;
+    use super::{PlainRows, Share};
     use crate::gpu::DeviceFacts;
 
     #[test]
     fn heads_of_towers_are_taken_by_every_device() {
         let floor = DeviceFacts::floor();
-        let wide = DeviceFacts { subgroups: Some((8, 32)), ..DeviceFacts::floor() };
+        let wide = DeviceFacts { subgroups: Some((32, 64)), ..DeviceFacts::floor() };
+        let middle = DeviceFacts { subgroups: Some((8, 32)), ..DeviceFacts::floor() };
         let narrow = DeviceFacts { subgroups: Some((4, 32)), ..DeviceFacts::floor() };
-        let rows = |quads, held, in_subgroup| Some(PlainRows { quads, held, in_subgroup });
+        let rows = |quads, held, share| Some(PlainRows { quads, held, share });
         for (width, facts, want) in [
-            (64, &floor, rows(16, 2, false)),
-            (64, &narrow, rows(16, 2, false)),
-            (64, &wide, rows(16, 2, true)),
-            (72, &wide, rows(18, 3, true)),
+            (64, &floor, rows(16, 2, Share::Workgroup)),
+            (64, &narrow, rows(16, 2, Share::Workgroup)),
+            (64, &middle, rows(16, 2, Share::Subgroup)),
+            (64, &wide, rows(16, 2, Share::Interleaved)),
+            (72, &wide, rows(18, 3, Share::Interleaved)),
             // Most lanes would have nothing to do, or too much to keep.
             (32, &wide, None),
             (128, &wide, None),

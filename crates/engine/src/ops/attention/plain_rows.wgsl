@@ -1,7 +1,7 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
 // everyone sees everyone.     by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
 //
-// Eight neighbouring lanes share eight rows: a lane makes their scores with four keys, then their sums for HELD quads of a head's numbers, all
+// Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for HELD quads of a head's numbers, all
 // in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
 // keys), and the next step's numbers are asked for before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
 // so that what makes them safe vanishes; all is written out, because compilers keep what a loop indexes in memory.
@@ -92,8 +92,8 @@ fn kernel(group: vec3<u32>, lane: u32) {
     let live = min(run.count, p.tokens);
     let kv_head = group.y / (p.heads / p.kv_heads) * p.k_head;
     let head = Head(group.y * p.q_head, p.k_first + kv_head, p.v_first + kv_head, group.x * ROWS, max(live, 1u) - 1u);
-    let row_lane = lane / 8u;
-    let key_lane = lane % 8u;
+    let row_lane = row_lane_of(lane);
+    let key_lane = key_lane_of(lane);
     let steps = (QUADS + 3u) / 4u;
     // What weights are relative to, and their sums over the lane's keys: of the first four rows and the others.
     var largest_low = vec4(HIDDEN);

@@ -1,4 +1,13 @@
 // Eight neighbouring lanes share rows: what they find goes from lane to lane. Subgroups have eight lanes or more.
+// Lanes that share rows are neighbours.
+fn row_lane_of(lane: u32) -> u32 {
+    return lane / 8u;
+}
+
+fn key_lane_of(lane: u32) -> u32 {
+    return lane % 8u;
+}
+
 fn most_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
     var most = max(mine, subgroupShuffleXor(mine, 4u));
     most = max(most, subgroupShuffleXor(most, 2u));

@@ -1,6 +1,15 @@
 // Eight neighbouring lanes share rows: what they find goes through workgroup memory, which works everywhere.
 var<workgroup> sh_found: array<array<vec4<f32>, 9>, 8>;
 
+// Lanes that share rows are neighbours.
+fn row_lane_of(lane: u32) -> u32 {
+    return lane / 8u;
+}
+
+fn key_lane_of(lane: u32) -> u32 {
+    return lane % 8u;
+}
+
 // What each of the eight has found lies in memory until the next call.
 fn tell(mine: vec4<f32>, lane: u32) {
     workgroupBarrier();
