@@ -2,18 +2,8 @@
 // kernel says where a row begins: row_units_at(tile, row).
 //#use columns
 
-// A quarter of a unit: groups i and i + 4, as the format keeps them.
-struct Quarter {
-    first: Kept,
-    second: Kept,
-}
-
-fn quarter_at(unit: u32, i: u32) -> Quarter {
-    return Quarter(kept_at(unit, i), kept_at(unit, i + 4u));
-}
-
-// Its first or second group.
-fn group_of(q: Quarter, half: u32) -> vec4<f32> {
+// Of a quarter of a unit, groups 2i and 2i + 1, one is in each half. This one is in the first or second.
+fn group_of(q: KeptPair, half: u32) -> vec4<f32> {
     if half == 0u {
         return numbers(q.first);
     }
@@ -22,10 +12,10 @@ fn group_of(q: Quarter, half: u32) -> vec4<f32> {
 
 // A quarter of the unit of each row of a quad.
 struct Brought {
-    w0: Quarter,
-    w1: Quarter,
-    w2: Quarter,
-    w3: Quarter,
+    w0: KeptPair,
+    w1: KeptPair,
+    w2: KeptPair,
+    w3: KeptPair,
 }
 
 // Those of a tile, from the first to before the second.
@@ -49,8 +39,8 @@ fn weights_start(tile: Tile, lane: u32) -> vec4<u32> {
 fn bring(start: vec4<u32>, slice: u32, lane: u32) -> Brought {
     let part = lane_part(lane);
     return Brought(
-        quarter_at(start.x + slice, part), quarter_at(start.y + slice, part),
-        quarter_at(start.z + slice, part), quarter_at(start.w + slice, part),
+        kept_pair_at(start.x + slice, part), kept_pair_at(start.y + slice, part),
+        kept_pair_at(start.z + slice, part), kept_pair_at(start.w + slice, part),
     );
 }
 
@@ -68,7 +58,7 @@ fn put_weights(weights: Brought, half: u32, lane: u32) {
     sh_w[q][part * 4u + 3u][l] = vec4(r0.w, r1.w, r2.w, r3.w);
 }
 
-// What a column holds against a group of a unit.
-fn column4(column: u32, slice: u32, group: u32) -> vec4<f32> {
-    return x4(column, unit_column(slice, group));
+// What a column holds against the group of a quarter that is in a half.
+fn column4(column: u32, slice: u32, part: u32, half: u32) -> vec4<f32> {
+    return x4(column, unit_column(slice, part * 2u + half));
 }

@@ -23,6 +23,17 @@ fn kept_at(unit: u32, group: u32) -> Kept {
     return select(two.xy, two.zw, group % 2u == 1u);
 }
 
+// Groups 2i and 2i + 1, which one load brings.
+struct KeptPair {
+    first: Kept,
+    second: Kept,
+}
+
+fn kept_pair_at(unit: u32, i: u32) -> KeptPair {
+    let two = w[p.plane0 / 4u + unit * 4u + i];
+    return KeptPair(two.xy, two.zw);
+}
+
 fn numbers(kept: Kept) -> vec4<f32> {
     return halves(kept);
 }

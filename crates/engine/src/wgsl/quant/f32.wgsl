@@ -15,6 +15,16 @@ fn kept_at(unit: u32, group: u32) -> Kept {
     return w[p.plane0 / 4u + unit * 8u + group];
 }
 
+// Groups 2i and 2i + 1.
+struct KeptPair {
+    first: Kept,
+    second: Kept,
+}
+
+fn kept_pair_at(unit: u32, i: u32) -> KeptPair {
+    return KeptPair(kept_at(unit, 2u * i), kept_at(unit, 2u * i + 1u));
+}
+
 fn numbers(kept: Kept) -> vec4<f32> {
     return bitcast<vec4<f32>>(kept);
 }

@@ -6,7 +6,7 @@
 //
 // The kernel says where a tile lies: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part asks for that
 // says how weights lie: slices(tile), weights_start(tile, lane), bring(start, slice, lane), put_weights(brought, half, lane),
-// column4(column, slice, group) and row_of(quad, i).
+// column4(column, slice, part, half) and row_of(quad, i).
 //#use cut
 //#use lie
 
@@ -66,7 +66,7 @@ fn make_tile(tile: Tile, lane: u32) {
     // Loaded ahead: the next numbers are on their way while these are multiplied. Weights are loaded once for both halves, because what
     // a block has in common is found once then.
     var weights = bring(weights_at, span.x, lane);
-    var columns = load_columns(columns_at, span.x, part);
+    var columns = load_columns(columns_at, span.x, part, 0u);
     for (var slice = span.x; slice < span.y; slice++) {
         put_weights(weights, 0u, lane);
         if brings_columns {
@@ -74,7 +74,7 @@ fn make_tile(tile: Tile, lane: u32) {
         }
         workgroupBarrier();
         if brings_columns {
-            columns = load_columns(columns_at, slice, part + 4u);
+            columns = load_columns(columns_at, slice, part, 1u);
         }
         multiply_half(row, column);
         // The next half is written over this one.
@@ -87,7 +87,7 @@ fn make_tile(tile: Tile, lane: u32) {
         let next = min(slice + 1u, span.y - 1u);
         weights = bring(weights_at, next, lane);
         if brings_columns {
-            columns = load_columns(columns_at, next, part);
+            columns = load_columns(columns_at, next, part, 0u);
         }
         multiply_half(row, column);
         workgroupBarrier();
@@ -119,8 +119,11 @@ fn column_of(quad: u32, i: u32) -> u32 {
     return quad * 4u + i;
 }
 
-fn load_columns(at: vec4<u32>, slice: u32, group: u32) -> Columns {
-    return Columns(column4(at.x, slice, group), column4(at.y, slice, group), column4(at.z, slice, group), column4(at.w, slice, group));
+fn load_columns(at: vec4<u32>, slice: u32, part: u32, half: u32) -> Columns {
+    return Columns(
+        column4(at.x, slice, part, half), column4(at.y, slice, part, half),
+        column4(at.z, slice, part, half), column4(at.w, slice, part, half),
+    );
 }
 
 fn put_columns(c: Columns, quad: u32, part: u32) {
