@@ -81,6 +81,22 @@ fn transparent_pixels_lie_on_white() {
     assert_eq!(picture.expect("so many bytes").rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
 }
 
+/// Four pixels are taken at a time, and one by one where something shines through one of them.
+#[test]
+fn opaque_pixels_are_kept_wherever_they_are() {
+    let rgba: Vec<u8> = (0..4 * 11).map(|i| if i % 4 == 3 { 255 } else { i * 5 }).collect();
+    let opaque: Vec<u8> = rgba.chunks(4).flat_map(|pixel| pixel[..3].to_vec()).collect();
+    let picture = Picture::from_rgba(11, 1, &rgba).expect("eleven pixels");
+    assert_eq!(picture.rgb(), opaque);
+    for clear in 0..11 {
+        let (mut rgba, mut wanted) = (rgba.clone(), opaque.clone());
+        rgba[4 * clear + 3] = 0;
+        wanted[3 * clear..3 * clear + 3].fill(255);
+        let picture = Picture::from_rgba(11, 1, &rgba).expect("eleven pixels");
+        assert_eq!(picture.rgb(), wanted, "pixel {clear}");
+    }
+}
+
 #[test]
 fn what_is_no_picture() {
     assert_eq!(
