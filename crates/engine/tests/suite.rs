@@ -5,7 +5,7 @@
 use std::{cell::RefCell, collections::HashSet};
 
 use rullama_engine::{
-    gpu::{DeviceFacts, Gpu, MatrixUnits},
+    gpu::{DeviceFacts, Gpu, MatrixBytes, MatrixUnits},
     suite::{
         Case, Failure, Verdict, cases, check_cpu, check_gradient, most_workgroups, plays, run,
     },
@@ -164,20 +164,38 @@ fn matrix_units_written_out() {
     let lacking = adapters.iter().filter(|gpu| lacks(gpu));
     let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix = Some(MatrixUnits::Written);
-    let gpu = gpu.playing(DeviceFacts { matrix, ..gpu.facts().clone() });
     // One format of weights is enough for tiles of each kind; compiling takes longest.
-    for (op, format) in [
-        ("attention_everyone", ""),
-        ("attention_plane", ""),
-        ("clipped", "F16"),
-        ("linear", "F16"),
-        ("linear_experts", "Q8_0"),
-    ] {
+    let facts = DeviceFacts { matrix, ..gpu.facts().clone() };
+    written_out(
+        &gpu.playing(facts),
+        &[
+            ("attention_everyone", ""),
+            ("attention_plane", ""),
+            ("clipped", "F16"),
+            ("linear", "F16"),
+            ("linear_experts", "Q8_0"),
+        ],
+    );
+}
+
+/// The same for matrix units of bytes, which need no halves.
+#[test]
+fn matrix_units_of_bytes_written_out() {
+    let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
+    let Some(gpu) = adapters.iter().max_by_key(|gpu| most_workgroups(gpu)) else { return };
+    let matrix_bytes = Some(MatrixBytes::Written);
+    let facts = DeviceFacts { matrix: None, matrix_bytes, ..gpu.facts().clone() };
+    written_out(&gpu.playing(facts), &[("clipped", ""), ("linear", "")]);
+}
+
+/// Cases of these operations, as far as matrix units make them and their names begin so.
+fn written_out(gpu: &Gpu, ops: &[(&'static str, &str)]) {
+    for (op, format) in ops {
         check(op, "written out", |case| {
             if !case.name.starts_with(format) || !case.by_matrix_units(gpu.facts()) {
                 return Ok(());
             }
-            match pollster::block_on(run(case, &gpu)) {
+            match pollster::block_on(run(case, gpu)) {
                 Verdict::Passed | Verdict::Skipped { .. } => Ok(()),
                 Verdict::Failed(failure) => Err(failure),
             }

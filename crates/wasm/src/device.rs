@@ -3,7 +3,9 @@
 use std::any::Any;
 
 use js_sys::{Function, Promise};
-use rullama_engine::gpu::{Ahead, DeviceFacts, Gpu, KernelSource, MatrixUnits, OpenOptions};
+use rullama_engine::gpu::{
+    Ahead, DeviceFacts, Gpu, KernelSource, MatrixBytes, MatrixUnits, OpenOptions,
+};
 use serde::Deserialize;
 use serde_json::{Map, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -27,6 +29,8 @@ struct Request {
     subgroups: Option<(u32, u32)>,
     /// Whether the page asked for matrix units, and got them.
     matrix: bool,
+    /// The same for matrix units of bytes.
+    matrix_bytes: bool,
     /// Whether kernels may use halves, if the device has them.
     f16: bool,
     /// Whether products of packed bytes are single instructions.
@@ -36,15 +40,17 @@ struct Request {
 #[wasm_bindgen]
 impl Device {
     /// Opens a device. The page says what wgpu does not ask browsers for:
-    /// `{ lowPower, name, software, subgroups: [min, max] | null, matrix, f16, packedDot }`. It also begins to compile kernels on the
+    /// `{ lowPower, name, software, subgroups: [min, max] | null, matrix, matrixBytes, f16, packedDot }`. It also begins to compile kernels on the
     /// same device when `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a
     /// promise.
     pub async fn open(request: String, compile: Function) -> Result<Self, JsValue> {
-        let Request { low_power, name, software, subgroups, matrix, f16, packed_dot } =
+        let Request { low_power, name, software, subgroups, matrix, matrix_bytes, f16, packed_dot } =
             parse(&request)?;
         let matrix = matrix.then_some(MatrixUnits::Chromium16);
+        let matrix_bytes = matrix_bytes.then_some(MatrixBytes::Chromium);
         let name = Some(name);
-        let wishes = OpenOptions { low_power, subgroups, packed_dot, matrix, name, software };
+        let wishes =
+            OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_bytes, name, software };
         let gpu = Gpu::open_with(wishes).await.map_err(Failure::from)?;
         gpu.compile_ahead(Ahead::new(move |source| {
             let begun = compile.call1(&JsValue::NULL, &kernel(source).into());

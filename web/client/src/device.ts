@@ -1,7 +1,7 @@
 // The browser's GPU: what it offers, and a device with everything on it that kernels can use.
 
 import { NoWebGpuError, RullamaError } from "./errors.js";
-import { MATRIX_FEATURES, compilesMatrixUnits, listsMatrixUnits } from "./matrix-units.js";
+import { MATRIX_FEATURES, compilesMatrixUnits, listedMatrixUnits } from "./matrix-units.js";
 import { Queue } from "./queue.js";
 import type { DeviceReport, LoadOptions } from "./types.js";
 import type { Device } from "./wasm/rullama.js";
@@ -74,7 +74,7 @@ export async function deviceReport(): Promise<DeviceReport> {
     features: [...adapter.features].sort(),
     limits: Object.fromEntries(LIMITS.map((name) => [name, limits[name]])),
     ...(subgroups ? { subgroups } : {}),
-    matrixUnits: subgroups !== undefined && listsMatrixUnits(adapter),
+    matrixUnits: subgroups !== undefined && listedMatrixUnits(adapter) !== undefined,
   };
 }
 
@@ -103,18 +103,19 @@ async function openNow(
   if (typeof adapter === "string") throw new NoWebGpuError(adapter);
   const { subgroups: withSubgroups = true, f16 = true, matrix: withMatrix = true } = options.features ?? {};
   const subgroups = withSubgroups ? subgroupsOf(adapter) : undefined;
-  const wanted = withMatrix && f16 && subgroups !== undefined;
-  const matrix = wanted && listsMatrixUnits(adapter) && (await compilesMatrixUnits(adapter));
+  const listed = withMatrix && f16 && subgroups !== undefined ? listedMatrixUnits(adapter) : undefined;
+  const matrix = listed && (await compilesMatrixUnits(adapter, listed)) ? listed : undefined;
   const request = JSON.stringify({
     lowPower: powerPreference === "low-power",
     name: nameOf(adapter),
     software: isSoftware(adapter),
     subgroups: subgroups ? [subgroups.min, subgroups.max] : null,
-    matrix,
+    matrix: matrix === "halves",
+    matrixBytes: matrix === "bytes",
     f16,
     packedDot: hasPackedDot(),
   });
-  const watched = watchRequests(matrix ? MATRIX_FEATURES : subgroups ? ["subgroups"] : []);
+  const watched = watchRequests(matrix ? MATRIX_FEATURES[matrix] : subgroups ? ["subgroups"] : []);
   try {
     const engine = await wasm.open(request, (kernel: string) =>
       watched.device === undefined ? undefined : compileAhead(watched.device, JSON.parse(kernel) as Kernel),

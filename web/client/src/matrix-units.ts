@@ -1,7 +1,22 @@
 // Matrix units, which Chromium offers for trial: whether an adapter lists those that kernels use, and whether they compile.
 
-/** What kernels by matrix units need. Chromium's name for them is not among the standard's. */
-export const MATRIX_FEATURES = ["shader-f16", "subgroups", "chromium-experimental-subgroup-matrix"] as GPUFeatureName[];
+/** Sorts of matrix units that kernels are written for: of halves, and of bytes where halves are not offered. */
+export type MatrixUnits = "halves" | "bytes";
+
+/** What kernels by matrix units of bytes need. Chromium's name for the units is not among the standard's. */
+const BYTE_FEATURES = ["subgroups", "chromium-experimental-subgroup-matrix"] as GPUFeatureName[];
+
+/** What kernels by matrix units need. */
+export const MATRIX_FEATURES: Record<MatrixUnits, GPUFeatureName[]> = {
+  halves: ["shader-f16", ...BYTE_FEATURES],
+  bytes: BYTE_FEATURES,
+};
+
+/** What an adapter lists for them. */
+const CONFIGS: Record<MatrixUnits, MatrixConfig> = {
+  halves: { componentType: "f16", resultComponentType: "f32", M: 16, N: 16, K: 16 },
+  bytes: { componentType: "i8", resultComponentType: "i32", M: 16, N: 16, K: 32 },
+};
 
 /** Lanes of a subgroup, for which kernels are cut. */
 const LANES = 32;
@@ -16,7 +31,8 @@ interface MatrixConfig {
 }
 
 /** The calls that kernels make. What is tried may change from one release of a browser to the next. */
-export const TRIAL = `
+export const TRIALS: Record<MatrixUnits, string> = {
+  halves: `
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
@@ -46,27 +62,62 @@ fn main(@builtin(local_invocation_index) lane: u32) {
     subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
     workgroupBarrier();
     y[lane] = sh_y[lane];
-}`;
+}`,
+  bytes: `
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
 
-/** Whether an adapter lists matrices of 16 by 16 halves that are summed in f32, by subgroups of 32 lanes. */
-export function listsMatrixUnits({ features, info }: Pick<GPUAdapter, "features" | "info">): boolean {
+alias Left = subgroup_matrix_left<i8, 32, 16>;
+alias Right = subgroup_matrix_right<i8, 16, 32>;
+struct Sums { block: subgroup_matrix_result<i32, 16, 16> }
+
+@group(0) @binding(0) var<storage, read> x: array<i32>;
+@group(0) @binding(1) var<storage, read_write> y: array<i32>;
+var<workgroup> sh_y: array<i32, 256>;
+
+fn multiply(sums: ptr<function, Sums>, at: u32) {
+    let left = subgroupMatrixLoad<Left, row_major>(&x, at, 8u);
+    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 8u);
+    (*sums).block = subgroupMatrixMultiplyAccumulate(left, right, (*sums).block);
+}
+
+@compute @workgroup_size(${LANES})
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var sums: Sums;
+    multiply(&sums, 0u);
+    subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
+    workgroupBarrier();
+    y[lane] = sh_y[lane];
+}`,
+};
+
+/** The matrix units that an adapter lists and kernels are written for, by subgroups of 32 lanes. Halves come first: they are faster. */
+export function listedMatrixUnits({ features, info }: Pick<GPUAdapter, "features" | "info">): MatrixUnits | undefined {
   const { subgroupMatrixConfigs: configs } = info as { subgroupMatrixConfigs?: Iterable<MatrixConfig> };
   const lanes = info.subgroupMinSize === LANES && info.subgroupMaxSize === LANES;
-  const fits = ({ componentType, resultComponentType, M, N, K }: MatrixConfig) =>
-    componentType === "f16" && resultComponentType === "f32" && M === 16 && N === 16 && K === 16;
-  return lanes && MATRIX_FEATURES.every((name) => features.has(name)) && [...(configs ?? [])].some(fits);
+  const listed = [...(configs ?? [])];
+  const isListed = (wanted: MatrixConfig) =>
+    listed.some((config) =>
+      (Object.keys(wanted) as (keyof MatrixConfig)[]).every((key) => config[key] === wanted[key]),
+    );
+  const sorts: MatrixUnits[] = lanes ? ["halves", "bytes"] : [];
+  return sorts.find((sort) => MATRIX_FEATURES[sort].every((name) => features.has(name)) && isListed(CONFIGS[sort]));
 }
 
 /**
  * Whether kernels with these units compile, on a device that is given back: a model whose kernels did not would give no answer. The
  * adapter opens no other one afterwards.
  */
-export async function compilesMatrixUnits(adapter: Pick<GPUAdapter, "requestDevice">): Promise<boolean> {
-  const device = await adapter.requestDevice({ requiredFeatures: MATRIX_FEATURES }).catch(() => undefined);
+export async function compilesMatrixUnits(
+  adapter: Pick<GPUAdapter, "requestDevice">,
+  units: MatrixUnits,
+): Promise<boolean> {
+  const device = await adapter.requestDevice({ requiredFeatures: MATRIX_FEATURES[units] }).catch(() => undefined);
   if (!device) return false;
   try {
     device.pushErrorScope("validation");
-    const module = device.createShaderModule({ code: TRIAL });
+    const module = device.createShaderModule({ code: TRIALS[units] });
     const made = device.createComputePipelineAsync({ layout: "auto", compute: { module, entryPoint: "main" } });
     // Both are asked for before either is waited for: the scope is that of the calls.
     const [refused] = await Promise.all([device.popErrorScope(), made]);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Buffer, DeviceFacts, Held, MatrixUnits, States,
+    Buffer, DeviceFacts, Held, MatrixBytes, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, Landing},
 };
@@ -54,6 +54,8 @@ pub struct OpenOptions {
     pub packed_dot: bool,
     /// Matrix units that it will have, where all subgroups have 32 lanes and kernels may use halves.
     pub matrix: Option<MatrixUnits>,
+    /// Matrix units of bytes that it will have, where all subgroups have 32 lanes.
+    pub matrix_bytes: Option<MatrixBytes>,
     /// What to call it.
     pub name: Option<String>,
     /// It is a program on the CPU.
@@ -101,7 +103,8 @@ impl Gpu {
         let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
         let usable = gpu.facts.f16 && subgroups == Some((32, 32));
         let matrix = wishes.matrix.filter(|_| usable).or(gpu.facts.matrix);
-        let facts = DeviceFacts { subgroups, matrix, packed_dot, ..gpu.facts };
+        let matrix_bytes = wishes.matrix_bytes.filter(|_| subgroups == Some((32, 32)));
+        let facts = DeviceFacts { subgroups, matrix, matrix_bytes, packed_dot, ..gpu.facts };
         Ok(Self { name, software, facts, ..gpu })
     }
 
@@ -135,6 +138,8 @@ impl Gpu {
             f16: features.contains(wgpu::Features::SHADER_F16),
             subgroups: subgroups.then_some((info.subgroup_min_size, info.subgroup_max_size)),
             matrix: matrix_units(adapter, features, &info),
+            // wgpu has none.
+            matrix_bytes: None,
             binding_bytes: limits.max_storage_buffer_binding_size,
             buffer_bytes: limits.max_buffer_size,
             storage_buffers: limits.max_storage_buffers_per_shader_stage,
@@ -180,10 +185,10 @@ impl Gpu {
         Self { facts, ..self.clone() }
     }
 
-    /// The same device without kernels that round more than f32 sums do: matrix units take halves.
+    /// The same device without kernels that round more than f32 sums do: matrix units take halves or digits.
     #[must_use]
     pub fn exact(&self) -> Self {
-        self.playing(DeviceFacts { matrix: None, ..self.facts.clone() })
+        self.playing(DeviceFacts { matrix: None, matrix_bytes: None, ..self.facts.clone() })
     }
 
     /// What the device offers.

@@ -11,6 +11,15 @@ pub enum MatrixUnits {
     Written,
 }
 
+/// How matrix units of bytes are spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MatrixBytes {
+    /// A subgroup multiplies matrices of 16 × 32 by 32 × 16 bytes and sums whole numbers, in Chromium's syntax.
+    Chromium,
+    /// They are not there: every lane computes what they would. Only for tests of kernels.
+    Written,
+}
+
 /// What a device offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
@@ -20,6 +29,8 @@ pub struct DeviceFacts {
     pub subgroups: Option<(u32, u32)>,
     /// Units that multiply small matrices. Then `f16` holds, and all subgroups have 32 lanes.
     pub matrix: Option<MatrixUnits>,
+    /// Units that multiply small matrices of bytes. Then all subgroups have 32 lanes. Used where there are none for halves.
+    pub matrix_bytes: Option<MatrixBytes>,
     /// Largest storage binding in bytes.
     pub binding_bytes: u64,
     /// Largest buffer in bytes.
@@ -45,6 +56,7 @@ impl DeviceFacts {
             f16: false,
             subgroups: None,
             matrix: None,
+            matrix_bytes: None,
             binding_bytes: 128 << 20,
             buffer_bytes: 256 << 20,
             storage_buffers: 8,

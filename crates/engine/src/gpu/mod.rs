@@ -24,7 +24,7 @@ pub use buffer::{Buffer, Held};
 pub use call::GpuCall;
 pub use compose::{Dialect, compose};
 pub use device::{Gpu, OpenOptions, Traffic};
-pub use facts::{DeviceFacts, MatrixUnits};
+pub use facts::{DeviceFacts, MatrixBytes, MatrixUnits};
 pub use head_parts::{HeadParts, Met};
 pub use kernel::{Bind, Dispatch, Kernel, Part, Place};
 pub(crate) use layout::ROW_STEP;

@@ -3,7 +3,7 @@
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, MatrixUnits, Part},
+    gpu::{DeviceFacts, MatrixBytes, MatrixUnits, Part},
     graph::Element,
 };
 
@@ -202,6 +202,20 @@ pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
         MatrixUnits::Chromium16 => part!("matrix", "chromium16"),
         MatrixUnits::Written => part!("matrix", "written"),
     }
+}
+
+/// Tiles of products by matrix units of bytes, of rows and columns that were made digits.
+pub(crate) fn tile_bytes(units: MatrixBytes) -> [&'static Part; 3] {
+    let matrix = match units {
+        MatrixBytes::Chromium => part!("matrix", "chromium_bytes"),
+        MatrixBytes::Written => part!("matrix", "written_bytes"),
+    };
+    [part!("tile", "bytes"), matrix, part!("columns", "digits")]
+}
+
+/// Columns made digits for them.
+pub(crate) fn put_digits() -> &'static Part {
+    part!("put", "digits")
 }
 
 /// Columns that were made halves.

@@ -78,9 +78,18 @@ pub fn cases() -> Vec<Case> {
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
     let mut plays = vec![
         ("all", facts.clone()),
-        ("no matrix units", DeviceFacts { matrix: None, ..facts.clone() }),
+        ("no matrix units", DeviceFacts { matrix: None, matrix_bytes: None, ..facts.clone() }),
         // So few lanes are busy that small cases take the kernels of large shapes.
-        ("no f16", DeviceFacts { f16: false, matrix: None, busy_lanes: 64, ..facts.clone() }),
+        (
+            "no f16",
+            DeviceFacts {
+                f16: false,
+                matrix: None,
+                matrix_bytes: None,
+                busy_lanes: 64,
+                ..facts.clone()
+            },
+        ),
         // Bindings so small that the weights of the cases become slabs.
         (
             "floor",

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Case, Tolerance, cases, lesser};
 use crate::{
-    gpu::{DeviceFacts, Dialect, Dispatch, GpuCall, MatrixUnits, Part},
+    gpu::{DeviceFacts, Dialect, Dispatch, GpuCall, MatrixBytes, MatrixUnits, Part},
     graph::{Graph, backward},
 };
 
@@ -23,10 +23,10 @@ impl Variant {
     /// Whether compilers of a dialect know its words: each syntax for matrix units is of one alone.
     pub fn is_in(&self, dialect: Dialect) -> bool {
         let foreign = match dialect {
-            Dialect::Naga => "chromium16",
-            Dialect::Browser => "wgpu16",
+            Dialect::Naga => "chromium",
+            Dialect::Browser => "wgpu",
         };
-        let knows = |part: &&'static Part| part.kind != "matrix" || !part.name.ends_with(foreign);
+        let knows = |part: &&'static Part| part.kind != "matrix" || !part.name.contains(foreign);
         self.dispatch.parts.iter().all(knows)
     }
 }
@@ -73,6 +73,10 @@ pub fn devices() -> Vec<DeviceFacts> {
                     let matrix = units.then_some(matrix);
                     let device = DeviceFacts { f16, subgroups, matrix, ..size.clone() };
                     devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
+                }
+                if subgroups == Some((32, 32)) {
+                    let matrix_bytes = Some(MatrixBytes::Chromium);
+                    devices.push(DeviceFacts { f16, subgroups, matrix_bytes, ..size.clone() });
                 }
             }
         }

@@ -58,7 +58,7 @@ pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>>
 fn columns(tile: Tile, x: &Shape, slabs: &Slabs) -> Place {
     match tile {
         Tile::Plain { .. } => Place::Scratch(0, x.len() as u64 * 4),
-        Tile::Matrix(..) => tile.columns_at(x, slabs.row_units()),
+        Tile::Matrix(..) | Tile::Bytes { .. } => tile.columns_at(x, slabs.row_units()),
     }
 }
 
@@ -83,17 +83,14 @@ fn prepare(
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
         .part(parts::reduce(call.facts))
-        .part(match tile {
-            Tile::Plain { .. } => parts::put_floats(),
-            Tile::Matrix(..) => parts::put_halves(),
-        })
+        .part(tile.put().unwrap_or_else(parts::put_floats))
         .constant("WG", GROUP)
         .params(&Params { slab, takes, eps, scaled: u32::from(scaled) })
-        // Only where its columns belong is asked of the format, nothing is read.
+        // Where columns belong is asked of the format; weights are read where they are put, too.
         .read(Place::Slab(at, 0))
         .read(Place::Input(0))
         .write(place)
-        .grid_over(x.rows());
+        .grid_over(tile.puts(x.rows()));
     match &op.begin {
         ClippedBegin::Plain => dispatch.part(begin!("plain")),
         ClippedBegin::Geglu => dispatch.part(begin!("geglu")).part(&ACTIVATION),

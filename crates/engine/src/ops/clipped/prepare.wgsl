@@ -1,5 +1,5 @@
 // The columns of a product that limits what enters it: what begins them, between two limits, as tiles take them     one workgroup per
-// column
+// column, and per row of the weight where those are not taken as they are
 //#use weights
 //#use quant
 //#use reduce
@@ -19,11 +19,12 @@ struct Params {
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let column = grid_index(group);
-    if column >= p.count {
-        return;
+    if column < p.count {
+        begin(column, lane);
+        put_column(column, lane);
+    } else if column < p.count + p.rows {
+        put_row(column - p.count, lane);
     }
-    begin(column, lane);
-    put_column(column, lane);
 }
 
 // What lies behind the end of a column counts nothing.

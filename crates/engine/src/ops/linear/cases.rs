@@ -64,6 +64,8 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q4_1, 40, 6150, 96),
         (DType::F16, 130, 6150, 32),
         (DType::F16, 40, 6150, 96),
+        // Enough columns for matrix units of bytes, with an odd number of units.
+        (DType::BF16, 1029, 389, 96),
         // Enough of the large ones for those with less memory.
         (DType::Q5_0, 129, 16_390, 32),
     ] {

@@ -42,7 +42,13 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
 }
 
 fn choice(x: &Shape, slabs: &Slabs, slab: usize, facts: &DeviceFacts) -> Choice {
-    Choice::new(x.rows(), slabs.rows[slab].len(), slabs.row_units(), facts)
+    let (columns, rows) = (x.rows(), slabs.rows[slab].len());
+    let by_bytes = Tile::by_bytes((columns, rows, x.width()), slabs.dtype, facts);
+    // Rows are made digits with the columns, all of them at once.
+    match by_bytes.filter(|_| slabs.rows.len() == 1) {
+        Some(tile) => Choice::Tile(tile),
+        None => Choice::new(columns, rows, slabs.row_units(), facts),
+    }
 }
 
 fn few(team: Team, (slabs, slab): (&Slabs, usize), call: &GpuCall<'_>) -> Dispatch {

@@ -3,7 +3,7 @@
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, MatrixUnits, Part},
+    gpu::{DeviceFacts, MatrixBytes, MatrixUnits, Part},
     ops::parts::{self, is_packed},
 };
 
@@ -19,6 +19,12 @@ const BUSY_MATRIX: usize = 96;
 /// bytes are brought too slowly by half of the lanes.
 const MANY_LARGE: usize = 256;
 
+/// Rows and columns of a tile by matrix units of bytes.
+const BYTES: (usize, usize) = (128, 64);
+/// Columns from which it is worth making digits of weights again for every product, and workgroups that keep a large device busy.
+const MANY_COLUMNS: usize = 1024;
+const BUSY_BYTES: usize = 64;
+
 /// What makes a tile, and how large it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tile {
@@ -29,6 +35,13 @@ pub(crate) enum Tile {
     },
     /// Matrix units.
     Matrix(Cut, MatrixUnits),
+    /// Matrix units of bytes, for rows and columns that were made digits.
+    Bytes {
+        /// How they are spoken to.
+        units: MatrixBytes,
+        /// Rows of the weight.
+        rows: usize,
+    },
 }
 
 /// A size that matrix units have a part for.
@@ -47,9 +60,23 @@ pub(crate) enum Cut {
 }
 
 impl Tile {
-    /// For `columns` columns and `rows` rows: the largest tile that is more than half full and makes enough workgroups.
+    /// For `columns` columns and `rows` rows of any weights: the largest tile that is more than half full and makes enough workgroups.
     pub(crate) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
         Self::shared(columns, rows, |_| 1, facts)
+    }
+
+    /// By matrix units of bytes, where there are such and none for halves: `columns` columns and `rows` rows of weights that are kept as
+    /// numbers, no finer than halves.
+    pub(crate) fn by_bytes(
+        (columns, rows, width): (usize, usize, usize),
+        dtype: DType,
+        facts: &DeviceFacts,
+    ) -> Option<Self> {
+        let units = facts.matrix_bytes.filter(|_| facts.matrix.is_none())?;
+        let tile = Self::Bytes { units, rows };
+        let kept = matches!(dtype, DType::F16 | DType::BF16) && width.is_multiple_of(32);
+        let many = columns >= MANY_COLUMNS && tile.groups(columns, rows) >= BUSY_BYTES;
+        (kept && many).then_some(tile)
     }
 
     /// The same where as many workgroups share a tile as `sharing` says for a number of tiles.
@@ -96,6 +123,7 @@ impl Tile {
         match self {
             Self::Plain { .. } => PLAIN_ROWS,
             Self::Matrix(cut, _) => cut.size().0,
+            Self::Bytes { .. } => BYTES.0,
         }
     }
 
@@ -104,6 +132,7 @@ impl Tile {
         match self {
             Self::Plain { columns } => columns,
             Self::Matrix(cut, _) => cut.size().1,
+            Self::Bytes { .. } => BYTES.1,
         }
     }
 
@@ -164,7 +193,7 @@ impl Cut {
 mod tests {
     use super::{
         Cut::{self, Large, Medium, Narrow, Slim, Tall},
-        DeviceFacts, MatrixUnits, Tile,
+        DType, DeviceFacts, MatrixBytes, MatrixUnits, Tile,
     };
 
     fn units(cut: Cut) -> Tile {
@@ -206,6 +235,31 @@ mod tests {
             let made = Tile::new(columns, rows, facts);
             assert_eq!(made, tile, "{columns} columns, {rows} rows");
             assert_eq!(made.groups(columns, rows), groups, "{columns} columns, {rows} rows");
+        }
+    }
+
+    #[test]
+    fn bytes_are_for_many_columns_of_numbers() {
+        let subgroups = Some((32, 32));
+        let matrix_bytes = Some(MatrixBytes::Chromium);
+        let bytes = DeviceFacts { subgroups, matrix_bytes, ..DeviceFacts::floor() };
+        let halves = DeviceFacts { matrix_bytes, ..matrix(48 << 10) };
+        for (shape, dtype, facts, is_used) in [
+            ((2520, 768, 768), DType::F16, &bytes, true),
+            ((1024, 512, 32), DType::BF16, &bytes, true),
+            // Finer than digits, or no numbers.
+            ((2520, 768, 768), DType::F32, &bytes, false),
+            ((2520, 768, 768), DType::Q4_K, &bytes, false),
+            // Too few columns or tiles, or rows that are no whole units.
+            ((750, 4096, 1024), DType::F16, &bytes, false),
+            ((1024, 384, 768), DType::F16, &bytes, false),
+            ((2520, 768, 1100), DType::F16, &bytes, false),
+            ((2520, 768, 768), DType::F16, &halves, false),
+            ((2520, 768, 768), DType::F16, &DeviceFacts::floor(), false),
+        ] {
+            let (units, rows) = (MatrixBytes::Chromium, shape.1);
+            let tile = is_used.then_some(Tile::Bytes { units, rows });
+            assert_eq!(Tile::by_bytes(shape, dtype, facts), tile, "{shape:?} {dtype:?}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! the weights of experts are made of the same tiles.
 //!
 //! Matrix units take halves. Weights are rounded to them in workgroup memory, x beforehand, by a launch of its own: each column is
-//! divided by a power of two so that no number overflows.
+//! divided by a power of two so that no number overflows. Matrix units of bytes take digits, and that launch makes them of weights, too.
 
 mod choice;
 
@@ -12,7 +12,7 @@ pub(crate) use choice::Tile;
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, MatrixUnits, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, MatrixBytes, MatrixUnits, Part, Place, Slabs},
     graph::Shape,
     ops::{
         parts::{self, WEIGHTS, quant},
@@ -20,9 +20,9 @@ use crate::{
     },
 };
 
-static HALVES: Kernel = Kernel { name: "tile/halves", source: include_str!("halves.wgsl") };
-/// Lanes of a workgroup that makes halves of a column.
-const HALVES_GROUP: u32 = 256;
+static PREPARE: Kernel = Kernel { name: "tile/prepare", source: include_str!("prepare.wgsl") };
+/// Lanes of a workgroup that makes a column ready.
+const PREPARE_GROUP: u32 = 256;
 
 impl Tile {
     /// A launch of a kernel over tiles: parts and constants of the form, for weights of a format in as many workgroups.
@@ -37,6 +37,7 @@ impl Tile {
             Self::Matrix(cut, units) => {
                 in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::along())
             }
+            Self::Bytes { units, .. } => bytes(kernel, units),
         }
     }
 
@@ -66,18 +67,35 @@ impl Tile {
         Some(in_units(matrix(kernel, cut, units, weights), weights.0).part(parts::across()))
     }
 
+    /// The part that puts columns as tiles take them, where they do not take them as they are.
+    pub(crate) fn put(self) -> Option<&'static Part> {
+        match self {
+            Self::Plain { .. } => None,
+            Self::Matrix(..) => Some(parts::put_halves()),
+            Self::Bytes { .. } => Some(parts::put_digits()),
+        }
+    }
+
+    /// Workgroups of the launch that puts them: one for each of so many columns, and for each row of the weight that is put, too.
+    pub(crate) fn puts(self, columns: usize) -> usize {
+        match self {
+            Self::Plain { .. } | Self::Matrix(..) => columns,
+            Self::Bytes { rows, .. } => columns + rows,
+        }
+    }
+
     /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
     pub(crate) fn prepare_plain(self, x: &Shape, facts: &DeviceFacts) -> Option<(Dispatch, Place)> {
         let Self::Matrix(..) = self else { return None };
         let place = self.columns_at(x, x.width().div_ceil(32));
-        let launch = Dispatch::new(&HALVES)
+        let launch = Dispatch::new(&PREPARE)
             .part(&SLAB)
             .part(&WEIGHTS)
             .part(quant(DType::F32))
             .part(parts::columns(x.width()))
             .part(parts::reduce(facts))
             .part(parts::put_halves())
-            .constant("WG", HALVES_GROUP)
+            .constant("WG", PREPARE_GROUP)
             .params(&SlabParams::plain(x.width(), x.rows()))
             .read(Place::Slab(1, 0))
             .read(Place::Input(0))
@@ -95,27 +113,32 @@ impl Tile {
                 let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
                 Place::Scratch(0, bytes as u64)
             }
+            Self::Bytes { rows, .. } => {
+                // Sixteen by sixteen, two bytes for each number and four for a scale; rows lie behind the columns.
+                let lines = x.rows().next_multiple_of(16) + rows.next_multiple_of(16);
+                Place::Scratch(0, (lines * (row_units * 64 + 4)) as u64)
+            }
         }
     }
 
-    /// The launch that makes halves of `x` at input 0 for the weight at input 1, where the form takes them.
+    /// The launch that makes `x` at input 0 ready for the weight at input 1, where the form does not take it as it is.
     pub(crate) fn prepare(self, call: &GpuCall<'_>, slabs: &Slabs) -> Option<Dispatch> {
         let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
-        matches!(self, Self::Matrix(..)).then(|| {
-            Dispatch::new(&HALVES)
+        self.put().map(|put| {
+            Dispatch::new(&PREPARE)
                 .part(&SLAB)
                 .part(&WEIGHTS)
                 .part(quant(slabs.dtype))
                 .part(parts::columns(x.width()))
                 .part(parts::reduce(call.facts))
-                .part(parts::put_halves())
-                .constant("WG", HALVES_GROUP)
+                .part(put)
+                .constant("WG", PREPARE_GROUP)
                 .params(&SlabParams::new(slabs, 0, weight, x.rows()))
-                // Only where its columns belong is asked of the format, nothing is read.
+                // Where columns belong is asked of the format; weights are read where they are put, too.
                 .read(Place::Slab(1, 0))
                 .read(Place::Input(0))
                 .write(self.columns_at(x, slabs.row_units()))
-                .grid_over(x.rows())
+                .grid_over(self.puts(x.rows()))
         })
     }
 }
@@ -134,6 +157,11 @@ fn plain(kernel: &'static Kernel, width: usize, (dtype, columns): (DType, usize)
             .constant("COLUMNS", columns as u32)
             .constant("WG", columns as u32 * 4),
     }
+}
+
+/// By matrix units of bytes.
+fn bytes(kernel: &'static Kernel, units: MatrixBytes) -> Dispatch {
+    parts::tile_bytes(units).into_iter().fold(Dispatch::new(kernel), Dispatch::part)
 }
 
 /// By matrix units, without what says how weights lie and are brought.

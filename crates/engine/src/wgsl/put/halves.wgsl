@@ -30,3 +30,7 @@ fn quad(column: u32, i: u32) -> vec4<f32> {
     }
     return x4(column, unit_column(i / 8u, i % 8u));
 }
+
+// Rows of the weight are made halves where they are multiplied.
+fn put_row(row: u32, lane: Lane) {
+}

@@ -1,4 +1,5 @@
-// Columns of x as halves     one workgroup per column
+// Columns of x as matrix units take them, and rows of the weight where those are not taken as they are     one workgroup per column or
+// row
 //#use weights
 //#use quant
 //#use columns
@@ -15,5 +16,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let column = grid_index(group);
     if column < p.count {
         put_column(column, lane);
+    } else if column < p.count + p.rows {
+        put_row(column - p.count, lane);
     }
 }
