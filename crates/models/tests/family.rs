@@ -126,11 +126,20 @@ impl Variant {
 
     /// The list of one token, in Ollama's usual mix of formats.
     fn step(&self) -> Graph {
-        self.adapted_step(None)
+        self.list(None, None)
+    }
+
+    /// The same before this position.
+    fn near_step(&self, near: usize) -> Graph {
+        self.list(None, Some(near))
     }
 
     /// The same with an adapter.
-    fn adapted_step(&self, adapted: Option<&Adapted>) -> Graph {
+    fn adapted_step(&self, adapted: &Adapted) -> Graph {
+        self.list(Some(adapted), None)
+    }
+
+    fn list(&self, adapted: Option<&Adapted>, near: Option<usize>) -> Graph {
         let config = self.config();
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
@@ -172,7 +181,7 @@ impl Variant {
             host_experts: 0,
             blocks: false,
             hidden: false,
-            near: None,
+            near,
         };
         let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
         assert_eq!(segments.len(), 1);
@@ -221,6 +230,19 @@ fn launches_per_layer() {
     }
 }
 
+/// Whoever takes the heads of global layers combines short stretches of their caches itself.
+#[test]
+fn short_conversations_take_fewer_launches() {
+    for variant in [E2B, E4B] {
+        let [near, far] = [variant.near_step(1024), variant.step()].map(|list| {
+            let facts = DeviceFacts { workgroup_bytes: 48 << 10, storage_buffers: 16, ..large() };
+            launches(&list, &facts)
+        });
+        let globals = variant.layers / variant.every;
+        assert_eq!(far - near, globals, "{}: {near} launches, then {far}", variant.name);
+    }
+}
+
 #[test]
 fn an_adapter_of_rank_16_takes_few_launches_more() {
     let projections =
@@ -233,12 +255,12 @@ fn an_adapter_of_rank_16_takes_few_launches_more() {
     for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
         adapted.ahead = false;
         let plain = launches(&variant.step(), &large());
-        let with = launches(&variant.adapted_step(Some(&adapted)), &large());
+        let with = launches(&variant.adapted_step(&adapted), &large());
         // One for each input of products: too much for every workgroup to make for itself.
         assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
         // Met ahead, only those of the first layer: nothing is in front of it.
         adapted.ahead = true;
-        let with = launches(&variant.adapted_step(Some(&adapted)), &large());
+        let with = launches(&variant.adapted_step(&adapted), &large());
         assert!(with <= plain + 2, "{plain} launches, {with} with an adapter that is met ahead");
     }
 }

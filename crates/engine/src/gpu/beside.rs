@@ -2,7 +2,7 @@
 //! waits for everything. Where a launch has nothing to do with the one before it, what it reads is bound to that one as well, unseen by
 //! the kernel, so that one barrier does for both; and what it writes is memory that nothing else of the run has used before.
 
-use super::{Bind, Dialect, Dispatch, Place, memory::value_bytes};
+use super::{Bind, DeviceFacts, Dialect, Dispatch, Place, memory::value_bytes};
 use crate::graph::{Graph, Node, Origin, Value};
 
 /// Results up to this size get memory of their own: enough for the activations of a token.
@@ -22,9 +22,9 @@ pub(super) fn goes_beside(graph: &Graph, index: usize) -> bool {
         && node.outputs.iter().all(is_small)
 }
 
-/// Lets launches run side by side where their operations can. Browsers know what a buffer was used for beyond a run, so that there is no
-/// memory they would not put a barrier in front of.
-pub(super) fn settle(graph: &Graph, launches: &mut [(usize, Dispatch)]) {
+/// Lets launches run side by side where their operations can and there are bindings left for it. Browsers know what a buffer was used for
+/// beyond a run, so that there is no memory they would not put a barrier in front of.
+pub(super) fn settle(facts: &DeviceFacts, graph: &Graph, launches: &mut [(usize, Dispatch)]) {
     if Dialect::of_this_build() == Dialect::Browser {
         return;
     }
@@ -36,7 +36,10 @@ pub(super) fn settle(graph: &Graph, launches: &mut [(usize, Dispatch)]) {
         let only = launches.get(at + 1).is_none_or(|next| next.0 != index);
         let alone = only && !launches[at].1.bindings.iter().any(scratch);
         if alone && launches[at - 1].0 + 1 == index && goes_beside(graph, index) {
-            launches[at - 1].1.settled = read_by(graph, index);
+            let (before, settled) = (&mut launches[at - 1].1, read_by(graph, index));
+            if before.bindings.len() + settled.len() <= facts.storage_buffers as usize {
+                before.settled = settled;
+            }
         }
     }
 }
@@ -82,6 +85,11 @@ mod tests {
         let launches: Vec<_> = GpuCall::dispatches(&DeviceFacts::floor(), &g).collect();
         let settled: Vec<_> = launches.iter().map(|(_, launch)| &launch.settled[..]).collect();
         assert_eq!(settled, [&[][..], &[], &[one], &[], &[]]);
+        // No binding is left for what the second one reads.
+        let bound = launches[2].1.bindings.len() as u32;
+        let few = DeviceFacts { storage_buffers: bound, ..DeviceFacts::floor() };
+        let launches: Vec<_> = GpuCall::dispatches(&few, &g).collect();
+        assert!(launches.iter().all(|(_, launch)| launch.settled.is_empty()));
         let slots = assign(&g);
         let used = [one, other, first].map(|value| slots.of[&value]);
         assert!(!used.contains(&slots.of[&second]), "{slots:?}");

@@ -28,7 +28,7 @@ impl<'a> GpuCall<'a> {
             let of_node = node.op.gpu(&GpuCall::new(facts, graph, node));
             launches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
         }
-        beside::settle(graph, &mut launches);
+        beside::settle(facts, graph, &mut launches);
         launches.into_iter()
     }
 
