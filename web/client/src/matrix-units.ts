@@ -30,66 +30,68 @@ interface MatrixConfig {
   K: number;
 }
 
-/** The calls that kernels make. What is tried may change from one release of a browser to the next. */
+/** The calls that kernels make, with factors and sums of these types; `bring` says what lies in workgroup memory before them. */
+function trial(types: {
+  enable?: string;
+  left: string;
+  right: string;
+  sums: string;
+  x: string;
+  bring?: string;
+  load: string;
+}) {
+  const { enable = "", left, right, sums, x, bring = "", load } = types;
+  return `${enable}
+enable subgroups;
+enable chromium_experimental_subgroup_matrix;
+diagnostic(off, chromium.subgroup_matrix_uniformity);
+
+alias Left = subgroup_matrix_left<${left}>;
+alias Right = subgroup_matrix_right<${right}>;
+struct Sums { block: subgroup_matrix_result<${sums}, 16, 16> }
+
+@group(0) @binding(0) var<storage, read> x: array<${x}>;
+@group(0) @binding(1) var<storage, read_write> y: array<${sums}>;
+var<workgroup> sh_w: array<${x}, 96>;
+var<workgroup> sh_y: array<${sums}, 256>;
+
+fn multiply(sums: ptr<function, Sums>, at: u32) {
+    ${load}
+    (*sums).block = subgroupMatrixMultiplyAccumulate(left, right, (*sums).block);
+}
+
+@compute @workgroup_size(${LANES})
+fn main(@builtin(local_invocation_index) lane: u32) {
+    ${bring}
+    var sums: Sums;
+    multiply(&sums, 0u);
+    subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
+    workgroupBarrier();
+    y[lane] = sh_y[lane];
+}`;
+}
+
+/** What is tried. It may change from one release of a browser to the next. */
 export const TRIALS: Record<MatrixUnits, string> = {
-  halves: `
-enable f16;
-enable subgroups;
-enable chromium_experimental_subgroup_matrix;
-diagnostic(off, chromium.subgroup_matrix_uniformity);
-
-alias Left = subgroup_matrix_left<f16, 16, 16>;
-alias Right = subgroup_matrix_right<f16, 16, 16>;
-struct Sums { block: subgroup_matrix_result<f32, 16, 16> }
-
-@group(0) @binding(0) var<storage, read> x: array<vec4<f16>>;
-@group(0) @binding(1) var<storage, read_write> y: array<f32>;
-var<workgroup> sh_w: array<vec4<f16>, 96>;
-var<workgroup> sh_y: array<f32, 256>;
-
-fn multiply(sums: ptr<function, Sums>, at: u32) {
-    let left = subgroupMatrixLoad<Left, row_major>(&sh_w, at, 6u);
-    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 4u);
-    (*sums).block = subgroupMatrixMultiplyAccumulate(left, right, (*sums).block);
-}
-
-@compute @workgroup_size(${LANES})
-fn main(@builtin(local_invocation_index) lane: u32) {
-    sh_w[lane] = x[lane];
-    workgroupBarrier();
-    var sums: Sums;
-    multiply(&sums, 0u);
-    subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
-    workgroupBarrier();
-    y[lane] = sh_y[lane];
-}`,
-  bytes: `
-enable subgroups;
-enable chromium_experimental_subgroup_matrix;
-diagnostic(off, chromium.subgroup_matrix_uniformity);
-
-alias Left = subgroup_matrix_left<i8, 32, 16>;
-alias Right = subgroup_matrix_right<i8, 16, 32>;
-struct Sums { block: subgroup_matrix_result<i32, 16, 16> }
-
-@group(0) @binding(0) var<storage, read> x: array<i32>;
-@group(0) @binding(1) var<storage, read_write> y: array<i32>;
-var<workgroup> sh_y: array<i32, 256>;
-
-fn multiply(sums: ptr<function, Sums>, at: u32) {
-    let left = subgroupMatrixLoad<Left, row_major>(&x, at, 8u);
-    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 8u);
-    (*sums).block = subgroupMatrixMultiplyAccumulate(left, right, (*sums).block);
-}
-
-@compute @workgroup_size(${LANES})
-fn main(@builtin(local_invocation_index) lane: u32) {
-    var sums: Sums;
-    multiply(&sums, 0u);
-    subgroupMatrixStore<col_major>(&sh_y, 0u, sums.block, 16u);
-    workgroupBarrier();
-    y[lane] = sh_y[lane];
-}`,
+  halves: trial({
+    enable: "enable f16;",
+    left: "f16, 16, 16",
+    right: "f16, 16, 16",
+    sums: "f32",
+    x: "vec4<f16>",
+    bring: `sh_w[lane] = x[lane];
+    workgroupBarrier();`,
+    load: `let left = subgroupMatrixLoad<Left, row_major>(&sh_w, at, 6u);
+    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 4u);`,
+  }),
+  bytes: trial({
+    left: "i8, 32, 16",
+    right: "i8, 16, 32",
+    sums: "i32",
+    x: "i32",
+    load: `let left = subgroupMatrixLoad<Left, row_major>(&x, at, 8u);
+    let right = subgroupMatrixLoad<Right, col_major>(&x, at, 8u);`,
+  }),
 };
 
 /** The matrix units that an adapter lists and kernels are written for, by subgroups of 32 lanes. Halves come first: they are faster. */

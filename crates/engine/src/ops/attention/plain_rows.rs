@@ -13,11 +13,6 @@ static PLAIN_ROWS: Kernel =
     Kernel { name: "attention/plain_rows", source: include_str!("plain_rows.wgsl") };
 static SUBGROUP: Part =
     Part { kind: "share", name: "share/subgroup", source: include_str!("share/subgroup.wgsl") };
-static INTERLEAVED: Part = Part {
-    kind: "share",
-    name: "share/interleaved",
-    source: include_str!("share/interleaved.wgsl"),
-};
 static WORKGROUP: Part =
     Part { kind: "share", name: "share/workgroup", source: include_str!("share/workgroup.wgsl") };
 
@@ -47,10 +42,11 @@ struct Params {
 /// How the lanes that share rows meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Share {
-    /// They are dealt out over a subgroup, which has 32 lanes or more.
-    Interleaved,
-    /// They are neighbours in a subgroup.
-    Subgroup,
+    /// In a subgroup: dealt out over 32 lanes, or as neighbours.
+    Subgroup {
+        /// Whether they are dealt out.
+        dealt: bool,
+    },
     /// By workgroup memory.
     Workgroup,
 }
@@ -71,8 +67,7 @@ impl PlainRows {
     pub(super) fn new(width: usize, facts: &DeviceFacts) -> Option<Self> {
         let quads = word(width / 4);
         let share = match facts.subgroups {
-            Some((32.., _)) => Share::Interleaved,
-            Some((SHARING.., _)) => Share::Subgroup,
+            Some((least @ SHARING.., _)) => Share::Subgroup { dealt: least >= 32 },
             _ => Share::Workgroup,
         };
         let rows = Self { quads, held: quads.div_ceil(SHARING), share };
@@ -111,16 +106,18 @@ impl PlainRows {
     }
 
     fn dispatch(self, sizes: &Sizes, params: &Params) -> Dispatch {
-        Dispatch::new(&PLAIN_ROWS)
-            .part(match self.share {
-                Share::Interleaved => &INTERLEAVED,
-                Share::Subgroup => &SUBGROUP,
-                Share::Workgroup => &WORKGROUP,
-            })
-            .constant("QUADS", self.quads)
-            .constant("HELD", self.held)
-            .params(params)
-            .grid(sizes.tokens.div_ceil(ROWS), sizes.heads, 1)
+        let dispatch = Dispatch::new(&PLAIN_ROWS);
+        let dispatch = match self.share {
+            Share::Subgroup { dealt } => {
+                dispatch.part(&SUBGROUP).constant("DEALT", u8::from(dealt))
+            }
+            Share::Workgroup => dispatch.part(&WORKGROUP),
+        };
+        dispatch.constant("QUADS", self.quads).constant("HELD", self.held).params(params).grid(
+            sizes.tokens.div_ceil(ROWS),
+            sizes.heads,
+            1,
+        )
     }
 }
 
@@ -139,9 +136,9 @@ mod tests {
         for (width, facts, want) in [
             (64, &floor, rows(16, 2, Share::Workgroup)),
             (64, &narrow, rows(16, 2, Share::Workgroup)),
-            (64, &middle, rows(16, 2, Share::Subgroup)),
-            (64, &wide, rows(16, 2, Share::Interleaved)),
-            (72, &wide, rows(18, 3, Share::Interleaved)),
+            (64, &middle, rows(16, 2, Share::Subgroup { dealt: false })),
+            (64, &wide, rows(16, 2, Share::Subgroup { dealt: true })),
+            (72, &wide, rows(18, 3, Share::Subgroup { dealt: true })),
             // Most lanes would have nothing to do, or too much to keep.
             (32, &wide, None),
             (128, &wide, None),

@@ -210,16 +210,21 @@ fn shared_bytes(row_units: usize, lanes: usize) -> usize {
 mod tests {
     use super::{Column, Cut, DeviceFacts, Team, Wants};
 
+    fn large() -> DeviceFacts {
+        DeviceFacts {
+            invocations: 1024,
+            workgroup_bytes: 48 << 10,
+            packed_dot: true,
+            subgroups: Some((32, 32)),
+            ..DeviceFacts::floor()
+        }
+    }
+
     #[test]
     fn cuts_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
         let (floor, wide8, wide32) = (DeviceFacts::floor(), wide(8), wide(32));
-        let large = DeviceFacts {
-            invocations: 1024,
-            workgroup_bytes: 48 << 10,
-            packed_dot: true,
-            ..wide(32)
-        };
+        let large = large();
         let (direct, floats, packed) = (Column::Direct, Column::Floats, Column::Packed);
         for (rows, row_units, [rows_each, makes_x], facts, cut) in [
             // E2B's products: head, gate and up, a product like them, down, query.
@@ -265,13 +270,7 @@ mod tests {
 
     #[test]
     fn pairs_are_taken_where_rows_are_many() {
-        let large = DeviceFacts {
-            invocations: 1024,
-            workgroup_bytes: 48 << 10,
-            packed_dot: true,
-            subgroups: Some((32, 32)),
-            ..DeviceFacts::floor()
-        };
+        let large = large();
         let small = DeviceFacts { invocations: 256, ..large.clone() };
         for (rows, row_units, facts, wanted) in [
             // Lanes of a team, rows, lanes of a workgroup, column, workgroups.
@@ -301,13 +300,7 @@ mod tests {
 
     #[test]
     fn turns_make_whole_steps_where_lanes_allow() {
-        let large = DeviceFacts {
-            invocations: 1024,
-            workgroup_bytes: 48 << 10,
-            packed_dot: true,
-            subgroups: Some((32, 32)),
-            ..DeviceFacts::floor()
-        };
+        let large = large();
         let small = DeviceFacts { invocations: 320, ..large.clone() };
         for (rows, row_units, facts, lanes, made) in [
             // Gate and up of E2B's layers, of E4B, and of E4B where there can be no more lanes.

@@ -350,19 +350,19 @@ fn long_width(op: &Product, call: &GpuCall<'_>) -> usize {
 /// With the parts of its end.
 pub(super) fn ended(op: &Product, (cut, orders): (&Cut, Orders), dispatch: Dispatch) -> Dispatch {
     let given = |dispatch: Dispatch| dispatch.part(part!("given", "floats"));
+    if op.end == End::Geglu {
+        let dispatch = dispatch.part(part!("finish", "geglu")).part(&ACTIVATION);
+        return match orders.y.filter(|order| order.digits) {
+            Some(order) => handed::given(cut, order, dispatch),
+            None => Order::lay(orders.y, given(dispatch)),
+        };
+    }
+    let dispatch = given(dispatch.part(part!("finish", "each")));
     match op.end {
-        End::Plain => given(dispatch.part(part!("finish", "plain"))),
-        End::Geglu => {
-            let dispatch = dispatch.part(part!("finish", "geglu")).part(&ACTIVATION);
-            match orders.y.filter(|order| order.digits) {
-                Some(order) => handed::given(cut, order, dispatch),
-                None => Order::lay(orders.y, given(dispatch)),
-            }
-        }
-        End::GeluMul { .. } => given(dispatch.part(part!("finish", "gelu_mul")).part(&ACTIVATION)),
+        End::Plain | End::Geglu => dispatch.part(part!("made", "plain")),
+        End::GeluMul { .. } => dispatch.part(part!("made", "gelu_mul")).part(&ACTIVATION),
         End::Softcap { cap } => {
-            let dispatch = dispatch.part(part!("finish", "softcap")).part(&ACTIVATION);
-            given(dispatch.constant("CAP", cap))
+            dispatch.part(part!("made", "softcap")).part(&ACTIVATION).constant("CAP", cap)
         }
     }
 }

@@ -1,22 +1,34 @@
-// Eight neighbouring lanes share rows: what they find goes from lane to lane. Subgroups have eight lanes or more.
-// Lanes that share rows are neighbours.
+// Eight lanes share rows, and what they find goes from lane to lane: neighbours where subgroups have eight lanes or more; where they have 32,
+// they are dealt out over those, so that of eight neighbours two share rows and four share keys and they read the fewest different numbers at
+// a time.
+override DEALT: bool = false;
+
 fn row_lane_of(lane: u32) -> u32 {
-    return lane / 8u;
+    return select(lane / 8u, lane / 32u * 4u + lane / 2u % 4u, DEALT);
 }
 
 fn key_lane_of(lane: u32) -> u32 {
-    return lane % 8u;
+    return select(lane % 8u, lane / 8u % 4u * 2u + lane % 2u, DEALT);
+}
+
+// How far those lie apart that meet first, and next; the last ones are neighbours.
+fn far() -> u32 {
+    return select(4u, 16u, DEALT);
+}
+
+fn near() -> u32 {
+    return select(2u, 8u, DEALT);
 }
 
 fn most_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    var most = max(mine, subgroupShuffleXor(mine, 4u));
-    most = max(most, subgroupShuffleXor(most, 2u));
+    var most = max(mine, subgroupShuffleXor(mine, far()));
+    most = max(most, subgroupShuffleXor(most, near()));
     return max(most, subgroupShuffleXor(most, 1u));
 }
 
 fn sum_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    var sum = mine + subgroupShuffleXor(mine, 4u);
-    sum += subgroupShuffleXor(sum, 2u);
+    var sum = mine + subgroupShuffleXor(mine, far());
+    sum += subgroupShuffleXor(sum, near());
     return sum + subgroupShuffleXor(sum, 1u);
 }
 

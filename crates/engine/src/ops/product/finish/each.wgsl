@@ -1,4 +1,5 @@
-// A result is a row's sum.
+// A result is made of a row's sum: what of it is a part.
+//#use made
 //#use given
 fn results() -> u32 {
     return ROWS;
@@ -10,6 +11,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn finish(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows {
-        give(p.first_row + row, sums[i]);
+        give(p.first_row + row, made_of(p.first_row + row, sums[i]));
     }
 }
