@@ -138,8 +138,8 @@ impl Cut {
     /// more for all. On an H200, E2B at depth 8,192 takes 455 tokens/s by two and 462 by eight; with nothing in such a cache, 501 by two.
     const ALONE_KEYS: usize = 1024;
     const TWO_KEYS: usize = 8192;
-    /// Stretches of so few keys, the run's own tokens not counted: what reads them next combines them.
-    const ALONE_SPLITS: usize = 7;
+    /// Stretches of so few keys, the run's own tokens not counted: what reads them next combines them. As many as a window of 512 keys has tiles.
+    const ALONE_SPLITS: usize = 8;
     /// Lanes of their workgroups, where they fit.
     const ALONE_GROUP: usize = 512;
     /// Workgroup memory that their sums may take to meet in.
@@ -314,7 +314,7 @@ mod tests {
             |tokens, kv_heads, width, keys| Sizes { tokens, heads: 8, kv_heads, width, keys };
         // Rows, stretches, lanes of a workgroup, whether alone, whether what follows combines.
         for (sizes, facts, want) in [
-            (sizes(1, 1, 256, 512), &wide, (1, 4, 512, true, true)),
+            (sizes(1, 1, 256, 512), &wide, (1, 8, 512, true, true)),
             (sizes(1, 1, 512, 641), &wide, (1, 7, 256, true, true)),
             (sizes(1, 1, 512, 4096), &wide, (2, 64, 256, true, false)),
             (sizes(1, 1, 512, 32_768), &wide, (8, 512, 256, false, false)),

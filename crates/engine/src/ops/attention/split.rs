@@ -8,13 +8,17 @@ use crate::{
     gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Met, Order, Part, Place},
     graph::Element,
     ops::{
-        parts::{kv_store, reduce, team},
+        parts::{kv_store, team},
         product::factor,
     },
 };
 
 static SPLIT: Kernel = Kernel { name: "attention/split", source: include_str!("split.wgsl") };
 static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
+static EXCHANGED: Part =
+    Part { kind: "meet", name: "meet/exchanged", source: include_str!("meet/exchanged.wgsl") };
+static MEMORY: Part =
+    Part { kind: "meet", name: "meet/memory", source: include_str!("meet/memory.wgsl") };
 static STRETCHES: Part =
     Part { kind: "stretches", name: "stretches", source: include_str!("stretches.wgsl") };
 static TOGETHER: Part =
@@ -38,8 +42,8 @@ static MET_OWN: Part =
 const SHARED_BINDINGS: usize = 6;
 /// Lanes of a workgroup that combines.
 const COMBINING: usize = 256;
-/// Quads of a head that a workgroup combines.
-const SLICE: usize = 16;
+/// Quads of a head that a workgroup combines, as in `combine.wgsl`.
+const SLICE: usize = 8;
 
 /// How the result lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,17 +149,17 @@ pub(super) fn split(
     if splits == 1 {
         return vec![split];
     }
-    let slice = quads.min(SLICE);
     let combine = stretched(Dispatch::new(&COMBINE).keys(&params), splits, apart)
-        .part(reduce(facts))
+        .part(team(facts))
+        .part(if facts.subgroups.is_some() { &EXCHANGED } else { &MEMORY })
         .constant("TILE", cut.tile() as u32)
         .constant("WG", COMBINING as u32)
+        .constant("LANES", cut.lanes as u32)
         .constant("WIDTH", sizes.width as u32)
         .constant("QUADS", quads as u32)
-        .constant("SLICE", slice as u32)
         .read(parts)
         .write(Place::Output(0))
-        .grid(places, quads.div_ceil(slice), 1);
+        .grid(places, quads.div_ceil(SLICE), 1);
     vec![split, Order::lay(order, combine)]
 }
 
