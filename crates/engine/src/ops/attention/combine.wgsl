@@ -5,6 +5,8 @@ override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override TILE: u32 = 16u;
 const SLICE: u32 = 8u;
+// Groups of lanes whose finds meet in workgroup memory.
+override MET: u32 = 32u;
 // In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
 //#use keys
 //#use stretches
@@ -29,9 +31,9 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
     let number = lane.part * LANES + lane.in_part;
     let quad = group.y * SLICE + number % SLICE;
-    let slots = meet(found(place, min(quad, QUADS - 1u), number / SLICE), number);
+    meet(found(place, min(quad, QUADS - 1u), number / SLICE), number);
     if number < SLICE && quad < QUADS {
-        let all = over(number, slots);
+        let all = over(number);
         let column = (place % HEADS * QUADS + quad) * 4u;
         let live = place / HEADS < run.count;
         o[place / HEADS * HEADS * QUADS + y_place(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
@@ -68,16 +70,17 @@ fn found(place: u32, quad: u32, mine: u32) -> Found {
     return found;
 }
 
-// What lies in each so many of these slots, from `first` on.
-fn over(first: u32, slots: u32) -> Found {
+// What all groups have found of a quad.
+fn over(quad: u32) -> Found {
     var all = Found(HIDDEN, 0.0, vec4(0.0));
-    for (var i = first; i < slots; i += SLICE) {
-        all.largest = max(all.largest, sh_about[i].x);
+    for (var i = 0u; i < MET; i++) {
+        all.largest = max(all.largest, sh_about[i * SLICE + quad].x);
     }
-    for (var i = first; i < slots; i += SLICE) {
-        let factor = exp(sh_about[i].x - all.largest);
-        all.weights += factor * sh_about[i].y;
-        all.sum += factor * sh_sum[i];
+    for (var i = 0u; i < MET; i++) {
+        let about = sh_about[i * SLICE + quad];
+        let factor = exp(about.x - all.largest);
+        all.weights += factor * about.y;
+        all.sum += factor * sh_sum[i * SLICE + quad];
     }
     return all;
 }

@@ -149,9 +149,15 @@ pub(super) fn split(
     if splits == 1 {
         return vec![split];
     }
+    // Lanes of a quad that meet by exchange.
+    let (meet, exchange) = match facts.subgroups {
+        Some(_) => (&EXCHANGED, cut.lanes.div_ceil(SLICE)),
+        None => (&MEMORY, 1),
+    };
     let combine = stretched(Dispatch::new(&COMBINE).keys(&params), splits, apart)
         .part(team(facts))
-        .part(if facts.subgroups.is_some() { &EXCHANGED } else { &MEMORY })
+        .part(meet)
+        .constant("MET", word(COMBINING / SLICE / exchange))
         .constant("TILE", cut.tile() as u32)
         .constant("WG", COMBINING as u32)
         .constant("LANES", cut.lanes as u32)

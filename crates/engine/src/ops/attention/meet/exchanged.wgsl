@@ -1,5 +1,5 @@
-// By exchange among LANES lanes first: there is less to go through in workgroup memory. Returns how many slots of it are filled.
-fn meet(found: Found, number: u32) -> u32 {
+// By exchange among LANES lanes first: there is less to go through in workgroup memory.
+fn meet(found: Found, number: u32) {
     let largest = subgroupMax(found.largest);
     let factor = exp(found.largest - largest);
     var sum = factor * found.sum;
@@ -15,5 +15,4 @@ fn meet(found: Found, number: u32) -> u32 {
         sh_about[slot] = vec2(largest, weights);
     }
     workgroupBarrier();
-    return WG / LANES * kept;
 }

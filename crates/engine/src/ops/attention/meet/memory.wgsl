@@ -1,7 +1,6 @@
-// All of it in workgroup memory. Returns how many slots are filled.
-fn meet(found: Found, number: u32) -> u32 {
+// All of it in workgroup memory.
+fn meet(found: Found, number: u32) {
     sh_sum[number] = found.sum;
     sh_about[number] = vec2(found.largest, found.weights);
     workgroupBarrier();
-    return WG;
 }
