@@ -11,6 +11,8 @@ const PAIR_ROWS: [usize; 2] = [4, 2];
 const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
 const MAKES_X: usize = 4;
+/// One in twice as many, with more rows each, where making it means to combine more than so many stretches of attention's keys.
+const MANY_STRETCHES: usize = 4;
 /// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
 /// Groups of four numbers that a lane makes of x, at most, where there may be more lanes; one where an adapter adds to each of them, so that
@@ -80,6 +82,8 @@ pub(super) struct Wants {
     pub(super) step: usize,
     /// x is made in workgroup memory.
     pub(super) makes_x: bool,
+    /// Stretches of attention's keys that are combined for that.
+    pub(super) stretches: usize,
     /// What an adapter adds to the branch in front is part of that.
     pub(super) adds: bool,
     /// Weights are whole numbers, each in a byte or less.
@@ -168,14 +172,15 @@ impl Cut {
 
     /// Few rows: teams are split until the device is busy.
     fn few(wants: &Wants, facts: &DeviceFacts) -> Self {
+        let gathers = wants.stretches > MANY_STRETCHES;
         let busy = match wants.makes_x {
-            true => facts.busy_lanes as usize / MAKES_X,
+            true => facts.busy_lanes as usize / MAKES_X / if gathers { TEAM_ROWS } else { 1 },
             false => facts.busy_lanes as usize * SPLIT_TIMES,
         };
         // Sharing x pays where so many rows would keep the device busy that teams need not be split.
         let whole = Team::new(wants.rows, wants.row_units, 0, facts).size();
         let many = !wants.makes_x && wants.rows / TEAM_ROWS * whole >= busy;
-        let rows = if many { TEAM_ROWS } else { wants.rows_each };
+        let rows = if many || gathers { TEAM_ROWS } else { wants.rows_each };
         let team = Team::new(wants.rows.div_ceil(rows), wants.row_units, busy, facts);
         let (lanes, column) = match wants.makes_x {
             true => (team.most(making(wants, facts)), Column::Floats),
@@ -220,6 +225,21 @@ mod tests {
         }
     }
 
+    /// Of packed bytes; what is to be made of them is up to the test.
+    fn wants(rows: usize, row_units: usize) -> Wants {
+        Wants {
+            rows,
+            row_units,
+            rows_each: 1,
+            step: 1,
+            makes_x: true,
+            stretches: 0,
+            adds: false,
+            bytes: true,
+            pairs: false,
+        }
+    }
+
     #[test]
     fn cuts_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
@@ -252,14 +272,10 @@ mod tests {
             (3, 1, [1, 0], &floor, (1, 1, 1, 64, direct, 1, 1)),
         ] {
             let wants = Wants {
-                rows,
-                row_units,
                 rows_each,
-                step: 1,
                 makes_x: makes_x > 0,
                 adds: makes_x == 2,
-                bytes: true,
-                pairs: false,
+                ..wants(rows, row_units)
             };
             let (lanes, split, rows, group, column, turns, groups) = cut;
             let team = Team { lanes, split };
@@ -282,16 +298,7 @@ mod tests {
             (24_576, 48, &large, (8, 2, 256, Column::Pairs, 384)),
             (20_480, 80, &large, (8, 2, 320, Column::Pairs, 256)),
         ] {
-            let wants = Wants {
-                rows,
-                row_units,
-                rows_each: 1,
-                step: 1,
-                makes_x: rows < 100_000,
-                adds: false,
-                bytes: true,
-                pairs: true,
-            };
+            let wants = Wants { makes_x: rows < 100_000, pairs: true, ..wants(rows, row_units) };
             let made = Cut::new(&wants, facts)
                 .map(|cut| (cut.team.size(), cut.rows, cut.lanes, cut.column, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");
@@ -309,16 +316,7 @@ mod tests {
             (20_480, 80, &large, 384, 48),
             (20_480, 80, &small, 320, 40),
         ] {
-            let wants = Wants {
-                rows,
-                row_units,
-                rows_each: 2,
-                step: 16,
-                makes_x: true,
-                adds: false,
-                bytes: true,
-                pairs: true,
-            };
+            let wants = Wants { rows_each: 2, step: 16, pairs: true, ..wants(rows, row_units) };
             let cut = Cut::new(&wants, facts).map(|cut| (cut.lanes, cut.made(&wants)));
             assert_eq!(cut, Some((lanes, made)), "{wants:?}");
         }
@@ -326,16 +324,16 @@ mod tests {
 
     #[test]
     fn a_row_that_is_made_must_fit() {
-        let wants = Wants {
-            rows: 8,
-            row_units: 160,
-            rows_each: 1,
-            step: 1,
-            makes_x: true,
-            adds: false,
-            bytes: true,
-            pairs: false,
-        };
-        assert_eq!(Cut::new(&wants, &DeviceFacts::floor()), None);
+        assert_eq!(Cut::new(&wants(8, 160), &DeviceFacts::floor()), None);
+    }
+
+    #[test]
+    fn fewer_workgroups_combine_many_stretches() {
+        for (stretches, wanted) in [(4, (32, 1, 192)), (5, (32, 2, 96))] {
+            let wants = Wants { stretches, ..wants(1536, 64) };
+            let made =
+                Cut::new(&wants, &large()).map(|cut| (cut.team.size(), cut.rows, cut.groups));
+            assert_eq!(made, Some(wanted), "{wants:?}");
+        }
     }
 }
