@@ -12,7 +12,7 @@ const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
 const MAKES_X: usize = 4;
 /// One in twice as many, with more rows each, where making it means to combine more than so many stretches of attention's keys.
-const MANY_STRETCHES: usize = 4;
+const MANY_STRETCHES: usize = 5;
 /// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
 /// Groups of four numbers that a lane makes of x, at most, where there may be more lanes; one where an adapter adds to each of them, so that
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn fewer_workgroups_combine_many_stretches() {
-        for (stretches, wanted) in [(4, (32, 1, 192)), (5, (32, 2, 96))] {
+        for (stretches, wanted) in [(5, (32, 1, 192)), (6, (32, 2, 96))] {
             let wants = Wants { stretches, ..wants(1536, 64) };
             let made =
                 Cut::new(&wants, &large()).map(|cut| (cut.team.size(), cut.rows, cut.groups));
