@@ -87,7 +87,8 @@ impl Vision {
             return Err(RuntimeError::OtherTower { tower: out, model: width });
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
-        let list = form.list(&catalog, Grid { columns: pool, rows: pool }).graph;
+        let list =
+            form.list(&catalog, Grid { columns: pool, rows: pool }, device.most_bytes()).graph;
         let weights = weights(&gguf, &device, list).await?;
         Ok(Some(Self { gguf, device, form, catalog, weights, last: Last::default() }))
     }
@@ -102,7 +103,7 @@ impl Vision {
         let catalog = Catalog::of_file(gguf, &form.expected())?;
         let pool = form.shape().pool;
         let grid = Grid { columns: USUAL.0 * pool, rows: USUAL.1 * pool };
-        Ok(bytes_with_weights(&form.list(&catalog, grid).graph))
+        Ok(bytes_with_weights(&form.list(&catalog, grid, u64::MAX).graph))
     }
 
     /// Bytes on the GPU.
@@ -126,7 +127,7 @@ impl Vision {
     /// As [`Self::see`].
     pub async fn trace(&self, picture: &Picture, sight: Sight) -> Result<Vec<Tap>, RuntimeError> {
         let (grid, pixels) = self.prepare(picture, sight)?;
-        let Tower { mut graph, result } = self.form.list(&self.catalog, grid);
+        let Tower { mut graph, result } = self.list(grid);
         let values = keep_tapped(&mut graph);
         let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
@@ -154,11 +155,15 @@ impl Vision {
         if let Some(ready) = self.last.get(&grid) {
             return Ok(ready);
         }
-        let Tower { graph, result } = self.form.list(&self.catalog, grid);
+        let Tower { graph, result } = self.list(grid);
         let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
         ready.write(self.places(grid).await?);
         self.last.put(grid, ready.clone());
         Ok(ready)
+    }
+
+    fn list(&self, grid: Grid) -> Tower {
+        self.form.list(&self.catalog, grid, self.device.most_bytes())
     }
 
     /// How a picture is cut, and its pixels.
@@ -263,9 +268,10 @@ impl Form {
         }
     }
 
-    fn list(&self, catalog: &Catalog, grid: Grid) -> Tower {
+    /// The list for a grid, on a device whose kernels can reach so many bytes of a value.
+    fn list(&self, catalog: &Catalog, grid: Grid, most_bytes: u64) -> Tower {
         match self {
-            Self::Tower(config, clamps) => tower(config, catalog, clamps, grid),
+            Self::Tower(config, clamps) => tower(config, catalog, clamps, grid, most_bytes),
             Self::Direct(config) => direct(config, catalog, grid),
         }
     }

@@ -27,4 +27,12 @@ impl Device {
             Self::Gpu(gpu) => gpu.name(),
         }
     }
+
+    /// The most bytes of a value that its kernels can reach.
+    pub fn most_bytes(&self) -> u64 {
+        match self {
+            Self::Cpu => u64::MAX,
+            Self::Gpu(gpu) => gpu.facts().binding_bytes,
+        }
+    }
 }

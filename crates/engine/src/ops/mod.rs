@@ -57,7 +57,7 @@ pub use attention::{
     Attention, AttentionEveryone, AttentionGrad, AttentionPlane, AttentionQkv, AttentionSpans,
     AttentionTrain, OwnValues, QueryValues,
 };
-pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, MOST_STACKED};
+pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, Stacked};
 pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     graph::Value,
-    ops::{ClippedStart, Limits, MOST_STACKED, Slice},
+    ops::{ClippedStart, Limits, Slice, Stacked},
 };
 
 use crate::build::Build;
@@ -55,6 +55,8 @@ impl Clamps {
 pub(super) struct Clipped<'a> {
     pub(super) b: Build<'a>,
     pub(super) clamps: &'a Clamps,
+    /// Rows of weights that a product may have: what it makes must not be too large for the device.
+    pub(super) most_rows: usize,
 }
 
 impl Clipped<'_> {
@@ -82,49 +84,50 @@ impl Clipped<'_> {
         [Limits { least: in_least, most: in_most }, Limits { least, most }]
     }
 
-    /// Products of what `start` makes with several weights, one product where they are stored alike and limit what they read alike; and
-    /// the stream if `start` makes a new one.
+    /// Products of what `start` makes with several weights, one product where they are stored alike and may be one; and the stream if
+    /// `start` makes a new one.
     pub(super) fn products(
         &mut self,
         start: &ClippedStart,
         names: &[&str],
     ) -> (Option<Value>, Vec<Slice>) {
-        let limits: Vec<[Limits; 2]> = names.iter().map(|name| self.limits(name)).collect();
-        let takes = limits[0][0];
-        let alike = limits.iter().all(|limits| limits[0] == takes);
+        let stacked: Vec<Stacked> = names.iter().map(|name| self.stacked(name)).collect();
+        let rows: usize = stacked.iter().map(|tensor| tensor.rows).sum();
+        let together = rows <= self.most_rows && Stacked::may_be_one(&stacked);
         // What is stacked is loaded: only where it is used.
-        let together = alike && names.len() <= MOST_STACKED;
         match together.then(|| self.b.stack(names)).flatten() {
-            Some((weight, rows)) => {
-                let gives: Vec<(usize, Limits)> =
-                    rows.into_iter().zip(limits.iter().map(|[_, gives]| *gives)).collect();
-                let (h, y) = self.b.graph.clipped(start, weight, takes, &gives);
+            Some((weight, _)) => {
+                let (h, y) = self.b.graph.clipped(start, weight, &stacked);
                 let mut first = 0;
-                let slice = |(rows, _): &(usize, Limits)| {
-                    first += rows;
-                    Slice::new(y, first - rows, *rows)
+                let slice = |tensor: &Stacked| {
+                    first += tensor.rows;
+                    Slice::new(y, first - tensor.rows, tensor.rows)
                 };
-                (h, gives.iter().map(slice).collect())
+                (h, stacked.iter().map(slice).collect())
             }
             None => self.apart(start, names),
         }
+    }
+
+    /// A tensor about to be stacked.
+    fn stacked(&self, name: &str) -> Stacked {
+        let [takes, gives] = self.limits(name);
+        Stacked { rows: self.b.rows_of(name), takes, gives }
     }
 
     /// The same one by one.
     fn apart(&mut self, start: &ClippedStart, names: &[&str]) -> (Option<Value>, Vec<Slice>) {
         let (mut start, mut stream, mut products) = (*start, None, Vec::new());
         for name in names {
-            let [takes, gives] = self.limits(name);
+            let one = self.stacked(name);
             let (h, y) = match self.b.stack(&[name]) {
-                Some((weight, rows)) => {
-                    self.b.graph.clipped(&start, weight, takes, &[(rows[0], gives)])
-                }
+                Some((weight, _)) => self.b.graph.clipped(&start, weight, &[one]),
                 // It has a scale.
                 None => {
                     let (h, x) = self.b.graph.clipped_rows(&start);
-                    let x = takes.clamp(&mut self.b.graph, x);
+                    let x = one.takes.clamp(&mut self.b.graph, x);
                     let y = self.b.linear(x, name);
-                    (h, gives.clamp(&mut self.b.graph, y))
+                    (h, one.gives.clamp(&mut self.b.graph, y))
                 }
             };
             if let (Some(h), ClippedStart::Branch { next: weight, eps, .. }) = (h, start) {

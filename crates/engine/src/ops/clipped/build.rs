@@ -1,6 +1,6 @@
 //! Products between limits, as models write them.
 
-use super::{Clipped, ClippedBegin};
+use super::{Clipped, ClippedBegin, Stacked};
 use crate::{
     graph::{Graph, Value},
     ops::Branch,
@@ -78,18 +78,17 @@ impl ClippedStart {
 }
 
 impl Graph {
-    /// The product of what `start` makes, between the limits `takes`, with the weight `[r, k]`, whose tensors have so many rows and limits
-    /// of what they make: `(h1, y)`, where `h1` is the residual stream if `start` makes a new one.
+    /// The product of what `start` makes with the weight `[r, k]`, which is these tensors: `(h1, y)`, where `h1` is the residual stream if
+    /// `start` makes a new one.
     pub fn clipped(
         &mut self,
         start: &ClippedStart,
         weight: Value,
-        takes: Limits,
-        gives: &[(usize, Limits)],
+        stacked: &[Stacked],
     ) -> (Option<Value>, Value) {
         let (begin, mut inputs) = start.parts();
         inputs.push(weight);
-        let op = Clipped { begin, takes, gives: gives.to_vec() };
+        let op = Clipped { begin, stacked: stacked.to_vec() };
         match self.apply_all(op, &inputs).as_slice() {
             [h1, y] => (Some(*h1), *y),
             results => (None, results[0]),

@@ -1,6 +1,6 @@
 use rullama_gguf::DType;
 
-use super::{ClippedStart, Limits};
+use super::{ClippedStart, Limits, Stacked};
 use crate::{
     graph::{Graph, Member, Type},
     ops::Branch,
@@ -10,6 +10,17 @@ use crate::{
 const EPS: f32 = 1e-6;
 /// Limits that some numbers of the cases are beyond.
 const TAKES: Limits = Limits { least: -0.75, most: 0.5 };
+const OTHERS: Limits = Limits { least: -0.25, most: 1.0 };
+
+/// What the tensors of a case take.
+#[derive(Debug, Clone, Copy)]
+enum Takes {
+    Alike,
+    /// Every other one.
+    Differently,
+    /// Each of three.
+    ByThemselves,
+}
 
 /// What begins a case.
 #[derive(Debug, Clone, Copy)]
@@ -22,8 +33,20 @@ enum Begins {
     Silu,
 }
 
+impl Takes {
+    /// Limits of what a tensor takes.
+    fn limits(self, tensor: usize) -> Limits {
+        match (self, tensor) {
+            (Self::Alike, _) | (_, 0) | (Self::Differently, 2) => TAKES,
+            (Self::Differently, _) | (Self::ByThemselves, 1) => OTHERS,
+            (Self::ByThemselves, _) => Limits::NONE,
+        }
+    }
+}
+
 pub(crate) fn cases() -> Vec<Case> {
     use Begins::{Branch, Gated, Geglu, Norm, Rows, Silu};
+    use Takes::{Alike, ByThemselves, Differently};
     let mut cases = Vec::new();
     for (begins, dtype, [t, width], rows) in [
         // Few rows, and such that cannot be read by fours, are made by other operations.
@@ -42,20 +65,39 @@ pub(crate) fn cases() -> Vec<Case> {
         (Norm, DType::F16, [1029, 96], &[200, 234]),
         (Gated, DType::BF16, [2043, 32], &[133]),
     ] {
-        cases.push(case(begins, dtype, [t, width], rows));
+        cases.push(case(begins, Alike, dtype, [t, width], rows));
     }
-    for (begins, [t, width], rows) in [
-        (Branch { scaled: false }, [2520, 768], &[768, 768, 768][..]),
-        (Branch { scaled: false }, [2520, 768], &[3072, 3072]),
-        (Geglu, [2520, 3072], &[768]),
-        (Rows, [2520, 768], &[768]),
+    for (begins, takes, dtype, [t, width], rows) in [
+        (Norm, Differently, DType::F16, [21, 96], &[128, 256, 128][..]),
+        (Branch { scaled: true }, ByThemselves, DType::F16, [37, 64], &[128, 128, 128]),
+        (Rows, Differently, DType::Q8_0, [33, 64], &[128, 70]),
+        (Norm, ByThemselves, DType::F16, [1029, 32], &[128, 256, 133]),
+        // What is not whole tiles, or has few rows, is made by other operations.
+        (Branch { scaled: false }, ByThemselves, DType::F16, [19, 64], &[40, 28, 12]),
+        (Norm, Differently, DType::F16, [5, 64], &[128, 128]),
     ] {
-        cases.push(case(begins, DType::F16, [t, width], rows).bench());
+        cases.push(case(begins, takes, dtype, [t, width], rows));
+    }
+    for (begins, takes, [t, width], rows) in [
+        (Branch { scaled: false }, Alike, [2520, 768], &[768, 768, 768][..]),
+        (Branch { scaled: false }, ByThemselves, [2520, 768], &[768, 768, 768]),
+        (Branch { scaled: false }, Alike, [2520, 768], &[3072, 3072]),
+        (Branch { scaled: false }, Differently, [2520, 768], &[3072, 3072]),
+        (Geglu, Alike, [2520, 3072], &[768]),
+        (Rows, Alike, [2520, 768], &[768]),
+    ] {
+        cases.push(case(begins, takes, DType::F16, [t, width], rows).bench());
     }
     cases
 }
 
-fn case(begins: Begins, dtype: DType, [t, width]: [usize; 2], rows: &'static [usize]) -> Case {
+fn case(
+    begins: Begins,
+    takes: Takes,
+    dtype: DType,
+    [t, width]: [usize; 2],
+    rows: &'static [usize],
+) -> Case {
     let build = move |g: &mut Graph| {
         let start = start(begins, [t, width], g);
         let member = |(i, rows): (usize, &usize)| Member::new(format!("w{i}"), *rows);
@@ -70,12 +112,19 @@ fn case(begins: Begins, dtype: DType, [t, width]: [usize; 2], rows: &'static [us
             1 => Limits::NONE,
             _ => Limits { least: f32::NEG_INFINITY, most: 0.5 },
         };
-        let gives: Vec<(usize, Limits)> =
-            rows.iter().enumerate().map(|(i, rows)| (*rows, limits(i))).collect();
-        let (h1, y) = g.clipped(&start, weight, TAKES, &gives);
+        let tensor = |(i, rows): (usize, &usize)| Stacked {
+            rows: *rows,
+            takes: takes.limits(i),
+            gives: limits(i),
+        };
+        let stacked: Vec<Stacked> = rows.iter().enumerate().map(tensor).collect();
+        let (h1, y) = g.clipped(&start, weight, &stacked);
         h1.into_iter().chain([y]).collect()
     };
-    let name = format!("{} {t}x{width} to {rows:?}, {begins:?}", dtype.name());
+    let name = match takes {
+        Takes::Alike => format!("{} {t}x{width} to {rows:?}, {begins:?}", dtype.name()),
+        _ => format!("{} {t}x{width} to {rows:?}, {begins:?}, {takes:?}", dtype.name()),
+    };
     Case::new("clipped", name, build).tolerance(Tolerance::EXPONENTIAL.terms(width))
 }
 

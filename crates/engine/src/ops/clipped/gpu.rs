@@ -1,8 +1,10 @@
 //! Two launches for many rows: one makes the columns that the tiles of the other take.
 
+use std::ops::Range;
+
 use bytemuck::NoUninit;
 
-use super::{Clipped, ClippedBegin};
+use super::{Clipped, ClippedBegin, Limits, MOST_STACKED};
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place, Slabs},
     graph::Shape,
@@ -34,12 +36,15 @@ macro_rules! begin {
 #[repr(C)]
 struct Params {
     slab: SlabParams,
-    takes: [f32; 2],
     eps: f32,
     scaled: u32,
+    versions: u32,
+    least: [f32; MOST_STACKED],
+    most: [f32; MOST_STACKED],
 }
 
-/// `None` for few rows, or such that are not read four numbers at a time: the operations this one stands for make those.
+/// `None` for few rows, such that are not read four numbers at a time, and tensors that are not whole tiles where those take different
+/// versions of `x`: the operations this one stands for make those.
 pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let at = op.begin.inputs();
     let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
@@ -47,18 +52,24 @@ pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>>
     let product =
         TileProduct { x: &x, weight: at, output: usize::from(op.begins_stream()), ends: op.ends() };
     let tile = product.tile(&slabs, 0, call.facts).filter(|_| weight.width().is_multiple_of(4))?;
-    let place = columns(tile, &x, &slabs);
+    if !op.is_whole(tile, &slabs) {
+        return None;
+    }
+    let place = columns(tile, &x, op.versions().len(), &slabs);
     let prepared = prepare(op, (tile, place), (&x, &slabs), call);
     let launches =
         (0..slabs.rows.len()).map(|slab| product.launch(tile, (&slabs, slab), place, call));
     Some([prepared].into_iter().chain(launches).collect())
 }
 
-/// Where the columns lie: tiles by plain arithmetic take them as they are.
-fn columns(tile: Tile, x: &Shape, slabs: &Slabs) -> Place {
+/// Where the columns lie, as many versions of them: tiles by plain arithmetic take them as they are. Each version begins with a block of
+/// sixteen.
+fn columns(tile: Tile, x: &Shape, versions: usize, slabs: &Slabs) -> Place {
+    let before = (versions - 1) * x.rows().next_multiple_of(16);
+    let all = Shape::from([before + x.rows(), x.width()]);
     match tile {
-        Tile::Plain { .. } => Place::Scratch(0, x.len() as u64 * 4),
-        Tile::Matrix(..) | Tile::Bytes { .. } => tile.columns_at(x, slabs.row_units()),
+        Tile::Plain { .. } => Place::Scratch(0, all.len() as u64 * 4),
+        Tile::Matrix(..) | Tile::Bytes { .. } => tile.columns_at(&all, slabs.row_units()),
     }
 }
 
@@ -77,7 +88,16 @@ fn prepare(
         }
     };
     let slab = SlabParams::new(slabs, 0, &call.input(at).shape, x.rows());
-    let takes = op.takes.finite();
+    let versions = op.versions();
+    let limits = |i: usize| versions.get(i).unwrap_or(&Limits::NONE).finite();
+    let params = Params {
+        slab,
+        eps,
+        scaled: u32::from(scaled),
+        versions: versions.len() as u32,
+        least: std::array::from_fn(|i| limits(i)[0]),
+        most: std::array::from_fn(|i| limits(i)[1]),
+    };
     let dispatch = Dispatch::new(&PREPARE)
         .part(&SLAB)
         .part(&WEIGHTS)
@@ -85,7 +105,7 @@ fn prepare(
         .part(parts::reduce(call.facts))
         .part(tile.put().unwrap_or_else(parts::put_floats))
         .constant("WG", GROUP)
-        .params(&Params { slab, takes, eps, scaled: u32::from(scaled) })
+        .params(&params)
         // Where columns belong is asked of the format; weights are read where they are put, too.
         .read(Place::Slab(at, 0))
         .read(Place::Input(0))
@@ -116,14 +136,25 @@ impl Clipped {
         matches!(self.begin, ClippedBegin::Added(_))
     }
 
-    /// The limits of what it gives, as tiles take them.
+    /// Which columns tensors take and what they give, as tiles are told.
     fn ends(&self) -> Ends {
         let mut ends = Ends::default();
         let mut end = 0;
-        for (i, (rows, limits)) in self.gives.iter().enumerate() {
-            end += rows;
-            ends.limit(i, end, limits.finite());
+        for (i, tensor) in self.stacked.iter().enumerate() {
+            end += tensor.rows;
+            ends.limit(i, end, self.version(tensor), tensor.gives.finite());
         }
         ends
+    }
+
+    /// Whether no tile has rows that take different versions.
+    fn is_whole(&self, tile: Tile, slabs: &Slabs) -> bool {
+        let mut end = 0;
+        self.stacked.windows(2).all(|two| {
+            end += two[0].rows;
+            let is_cut = |slab: &Range<usize>| !(end - slab.start).is_multiple_of(tile.rows());
+            let slab = slabs.rows.iter().find(|slab| slab.contains(&end));
+            two[0].takes == two[1].takes || !slab.is_some_and(is_cut)
+        })
     }
 }

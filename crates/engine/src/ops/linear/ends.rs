@@ -1,23 +1,26 @@
-//! Limits of what tiles give, by rows of the weight.
+//! What tiles take, and limits of what they give, by rows of the weight.
 
 use bytemuck::NoUninit;
 
 use crate::gpu::Part;
 
-/// Up to three stretches of rows, each with its limits; none where nothing was limited.
+/// Up to three stretches of rows, each with its version of the columns and its limits; none where nothing was limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, NoUninit)]
 #[repr(C)]
 pub(crate) struct Ends {
     /// Where the stretches end.
     rows: [u32; 3],
+    /// Which version of the columns they take.
+    versions: [u32; 3],
     least: [f32; 3],
     most: [f32; 3],
 }
 
 impl Ends {
-    /// Limits stretch `i`, which ends before this row.
-    pub(crate) fn limit(&mut self, i: usize, end: usize, [least, most]: [f32; 2]) {
+    /// Limits stretch `i`, which ends before this row and takes that version of the columns.
+    pub(crate) fn limit(&mut self, i: usize, end: usize, version: usize, [least, most]: [f32; 2]) {
         self.rows[i] = u32::try_from(end).expect("rows of a weight fit 32 bits");
+        self.versions[i] = version as u32;
         (self.least[i], self.most[i]) = (least, most);
     }
 

@@ -6,10 +6,13 @@
 
 struct Params {
 //#use slab
-    // Stretches of rows that have limits.
+    // Stretches of rows that take a version of the columns and have limits.
     end0: u32,
     end1: u32,
     end2: u32,
+    version0: u32,
+    version1: u32,
+    version2: u32,
     least0: f32,
     least1: f32,
     least2: f32,
@@ -24,13 +27,17 @@ struct Params {
 struct Tile {
     first_row: u32,
     first_column: u32,
+    // Where the version of the columns begins that its rows take: they all take the same one.
+    version_at: u32,
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + COLUMNS - 1u) / COLUMNS;
     // Neighbouring workgroups share their weights. Those behind the last tile store nothing.
-    make_tile(Tile(grid_index(group) / tiles * ROWS, grid_index(group) % tiles * COLUMNS), lane);
+    let row = grid_index(group) / tiles * ROWS;
+    let version_at = version_of(p.first_row + row) * ((p.count + 15u) / 16u * 16u);
+    make_tile(Tile(row, grid_index(group) % tiles * COLUMNS, version_at), lane);
 }
 
 // What lies behind the last row or column is read as that one and not stored.
@@ -39,7 +46,7 @@ fn row_units_at(tile: Tile, row: u32) -> u32 {
 }
 
 fn column_at(tile: Tile, column: u32) -> u32 {
-    return min(tile.first_column + column, p.count - 1u);
+    return tile.version_at + min(tile.first_column + column, p.count - 1u);
 }
 
 fn store(tile: Tile, row: u32, column: u32, sum: f32) {

@@ -114,7 +114,7 @@ impl Tile {
                 Place::Scratch(0, bytes as u64)
             }
             Self::Bytes { rows, .. } => {
-                // Sixteen by sixteen, two bytes for each number and four for a scale; rows lie behind the columns.
+                // Sixteen by sixteen, two bytes for each number and four for a scale; rows lie in front of the columns.
                 let lines = x.rows().next_multiple_of(16) + rows.next_multiple_of(16);
                 Place::Scratch(0, (lines * (row_units * 64 + 4)) as u64)
             }

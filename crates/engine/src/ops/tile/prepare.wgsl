@@ -15,7 +15,7 @@ struct Params {
 fn kernel(group: vec3<u32>, lane: Lane) {
     let column = grid_index(group);
     if column < p.count {
-        put_column(column, lane);
+        put_column(column, column, lane);
     } else if column < p.count + p.rows {
         put_row(column - p.count, lane);
     }

@@ -1,13 +1,13 @@
-// Columns that were made digits, and rows of the weight behind them.
+// Columns that were made digits, and rows of the weight in front of them.
 @group(0) @binding(3) var<storage, read> x: array<i32>;
 
-// Where the blocks of 16 columns begin, and of 16 rows.
-fn columns_start(sixteen: u32) -> u32 {
+// Where the blocks of 16 rows begin, and of 16 columns.
+fn rows_start(sixteen: u32) -> u32 {
     return sixteen * (p.row_units * 256u + 16u);
 }
 
-fn rows_start(sixteen: u32) -> u32 {
-    return columns_start((p.count + 15u) / 16u + sixteen);
+fn columns_start(sixteen: u32) -> u32 {
+    return rows_start((p.rows + 15u) / 16u + sixteen);
 }
 
 // What the digits of a column are multiples of, and those of a row.

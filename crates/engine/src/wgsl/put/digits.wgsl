@@ -1,14 +1,14 @@
 // A column as whole numbers of two digits to the base 256, which are bytes with a sign: x[c, k] / s(c), where s(c) brings the largest of
 // column c to 32,512. They lie in blocks of 16 columns by 32 numbers, high digits and then low ones; behind the blocks of 16 columns are
-// their s. Rows of the weight, which is kept as numbers, look the same; they lie behind the columns.
+// their s. Rows of the weight, which is kept as numbers, look the same; they lie in front of the columns.
 @group(0) @binding(4) var<storage, read_write> h: array<u32>;
 
-fn put_column(column: u32, lane: Lane) {
-    put_digits(column, false, lane);
+fn put_column(column: u32, place: u32, lane: Lane) {
+    put_digits(column, false, (p.rows + 15u) / 16u * 16u + place, lane);
 }
 
 fn put_row(row: u32, lane: Lane) {
-    put_digits(row, true, lane);
+    put_digits(row, true, row, lane);
 }
 
 fn number4(index: u32, is_row: bool, k: u32) -> vec4<f32> {
@@ -18,7 +18,7 @@ fn number4(index: u32, is_row: bool, k: u32) -> vec4<f32> {
     return x4(index, k);
 }
 
-fn put_digits(index: u32, is_row: bool, lane: Lane) {
+fn put_digits(index: u32, is_row: bool, place: u32, lane: Lane) {
     let groups = p.row_units * 8u;
     var largest = vec4(0.0);
     for (var i = lane.index; i < groups; i += WG) {
@@ -27,17 +27,16 @@ fn put_digits(index: u32, is_row: bool, lane: Lane) {
     // Zeros are divided by something, too.
     let most = max(wg_max(max(max(largest.x, largest.y), max(largest.z, largest.w)), lane), 1.0e-30);
     let inverse = 32512.0 / most;
-    let sixteen = index / 16u + select(0u, (p.count + 15u) / 16u, is_row);
-    let start = sixteen * (p.row_units * 256u + 16u);
+    let start = place / 16u * (p.row_units * 256u + 16u);
     for (var i = lane.index; i < groups; i += WG) {
         let number = vec4<i32>(round(number4(index, is_row, i * 4u) * inverse));
         let high = (number + vec4(128)) >> vec4(8u);
-        let at = start + i / 8u * 256u + index % 16u * 8u + i % 8u;
+        let at = start + i / 8u * 256u + place % 16u * 8u + i % 8u;
         h[at] = bytes_of(high);
         h[at + 128u] = bytes_of(number - high * 256);
     }
     if lane.index == 0u {
-        h[start + p.row_units * 256u + index % 16u] = bitcast<u32>(most / 32512.0);
+        h[start + p.row_units * 256u + place % 16u] = bitcast<u32>(most / 32512.0);
     }
 }
 

@@ -1,9 +1,9 @@
-// A column as it is.
+// A column as it is, at a place among columns.
 @group(0) @binding(4) var<storage, read_write> h: array<vec4<f32>>;
 
-fn put_column(column: u32, lane: Lane) {
+fn put_column(column: u32, place: u32, lane: Lane) {
     for (var i = lane.index; i < p.width / 4u; i += WG) {
-        h[column * (p.width / 4u) + i] = x4(column, i * 4u);
+        h[place * (p.width / 4u) + i] = x4(column, i * 4u);
     }
 }
 

@@ -1,9 +1,9 @@
 // A column as halves, in the order of the weights' units: x[c, k] / 2^e(c), where e(c) brings the largest of column c to 2^14 or above, but
-// below 2^15: nothing overflows, and what is at least 2^-28 of the largest keeps eleven bits.
+// below 2^15: nothing overflows, and what is at least 2^-28 of the largest keeps eleven bits. It becomes column `place` of those.
 enable f16;
 @group(0) @binding(4) var<storage, read_write> h: array<vec4<f16>>;
 
-fn put_column(column: u32, lane: Lane) {
+fn put_column(column: u32, place: u32, lane: Lane) {
     let groups = p.row_units * 8u;
     var largest = vec4(0.0);
     for (var i = lane.index; i < groups; i += WG) {
@@ -15,7 +15,7 @@ fn put_column(column: u32, lane: Lane) {
     let inverse = bitcast<f32>(u32(127 - exponent) << 23u);
     // Whole pairs of units; two more groups hold the exponent and keep columns aligned.
     let padded = (groups + 15u) / 16u * 16u;
-    let start = column * (padded + 2u);
+    let start = place * (padded + 2u);
     for (var i = lane.index; i < padded; i += WG) {
         h[start + i] = vec4<f16>(quad(column, i) * inverse);
     }

@@ -4,7 +4,7 @@
 //
 // Blocks are taken from where they lie: nothing goes through workgroup memory but the sums, so no subgroup waits for another.
 //
-// The kernel says where a tile lies: `Tile` with its first_row and its first_column, and store(tile, row, column, sum).
+// The kernel says where a tile lies: `Tile` with its first_row, column_at(tile, column) and store(tile, row, column, sum).
 //#use matrix
 //#use columns
 
@@ -50,8 +50,7 @@ fn make_tile(tile: Tile, lane: u32) {
     // What lies behind the last rows or columns is read as those and not stored.
     let last_rows = (p.rows - 1u) / 16u;
     let rows = min(vec4((tile.first_row + row) / 16u) + vec4(0u, 1u, 2u, 3u), vec4(last_rows));
-    let last_columns = (p.count - 1u) / 16u;
-    let columns = min(vec2((tile.first_column + column) / 16u) + vec2(0u, 1u), vec2(last_columns));
+    let columns = vec2(column_at(tile, column), column_at(tile, column + 16u)) / 16u;
     let w_at = vec4(rows_start(rows.x), rows_start(rows.y), rows_start(rows.z), rows_start(rows.w));
     let x_at = vec2(columns_start(columns.x), columns_start(columns.y));
     for (var unit = 0u; unit < p.row_units; unit++) {
@@ -117,7 +116,7 @@ fn store_block(tile: Tile, high: Block, middle: Block, row: u32, column: u32, la
         let c = column + i * 2u + lane % SUBGROUP / 16u;
         let at = ours + i * SUBGROUP + lane % SUBGROUP;
         let sum = f32(sh_y[at]) * 65536.0 + f32(sh_y[at + 256u]) * 256.0;
-        store(tile, r, c, sum * scale * column_scale(min(tile.first_column + c, p.count - 1u)));
+        store(tile, r, c, sum * scale * column_scale(column_at(tile, c)));
     }
     // The next block is written over this one.
     workgroupBarrier();

@@ -49,7 +49,9 @@ pub fn tower(
     frames: usize,
     reach: usize,
 ) -> AudioTower {
-    let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps };
+    // Nothing is stacked here.
+    let b = Build::new(catalog, config.eps, false);
+    let mut b = Clipped { b, clamps, most_rows: usize::MAX };
     let mut h = subsample(&mut b.b, config, frames);
     b.b.tap(h, "subsample");
     let distances = b.b.input(AudioInputs::DISTANCES, Type::f32([reach + 1, config.width]));

@@ -13,6 +13,8 @@ use crate::{build::Build, tensors::Catalog};
 
 /// Base of the rotation.
 const ROPE_BASE: f64 = 100.0;
+/// Soft tokens that a picture is stretched to at most.
+const MOST_TOKENS: usize = 1120;
 
 /// A picture cut into patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,13 +54,22 @@ pub struct Tower {
     pub result: Value,
 }
 
-/// Writes the list for pictures of one grid.
+/// Writes the list for pictures of one grid, on a device whose kernels can reach so many bytes of a value.
 ///
 /// # Panics
 /// If the grid cannot be pooled, or the catalogue is not of this configuration.
-pub fn tower(config: &VisionConfig, catalog: &Catalog, clamps: &Clamps, grid: Grid) -> Tower {
+pub fn tower(
+    config: &VisionConfig,
+    catalog: &Catalog,
+    clamps: &Clamps,
+    grid: Grid,
+    most_bytes: u64,
+) -> Tower {
     let n = grid.patches();
-    let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps };
+    // Pictures of all sizes take the same weights, so the largest one decides.
+    let row_bytes = (MOST_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
+    let most_rows = usize::try_from(most_bytes / row_bytes).unwrap_or(usize::MAX);
+    let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps, most_rows };
     let patches = patches(&mut b.b, grid, config.patch, (2.0, 0.5));
     let positions = b.b.input(VisionInputs::POSITIONS, Type::f32([n, config.width]));
     let h = b.b.linear(patches, "v.patch_embd");

@@ -1,3 +1,11 @@
+// Rows of a stretch take the same columns.
+fn version_of(row: u32) -> u32 {
+    if row < p.end0 {
+        return p.version0;
+    }
+    return select(p.version2, p.version1, row < p.end1);
+}
+
 // Rows of a stretch stay between its limits.
 fn limited(row: u32, sum: f32) -> f32 {
     if row < p.end0 {
