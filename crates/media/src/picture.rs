@@ -9,16 +9,27 @@ mod size;
 pub use patches::Patches;
 pub use size::{Budget, CELL, Size};
 
+use std::borrow::Cow;
+
 use crate::MediaError;
 
-/// The most pixels of a picture we take: 300 megabytes of them.
+/// The most pixels of a picture we take: 300 megabytes of them, 400 with an alpha channel.
 pub const MOST_PIXELS: u64 = 100_000_000;
 
-/// Pixels of eight bits a channel, red, green and blue, row by row.
+/// Pixels of eight bits a channel, row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     size: Size,
-    rgb: Vec<u8>,
+    pixels: Pixels,
+}
+
+/// Bytes as they came: towers take either, and most pictures are stretched before anybody looks at every byte.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Pixels {
+    /// Red, green and blue.
+    Rgb(Vec<u8>),
+    /// The same and alpha (not premultiplied); what shines through is white.
+    Rgba(Vec<u8>),
 }
 
 impl Picture {
@@ -28,26 +39,16 @@ impl Picture {
     /// If it is empty, too large, or the bytes are not so many pixels.
     pub fn from_rgb(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, MediaError> {
         check(width, height, rgb.len(), 3)?;
-        Ok(Self { size: Size { width, height }, rgb })
+        Ok(Self { size: Size { width, height }, pixels: Pixels::Rgb(rgb) })
     }
 
     /// A picture with an alpha channel (not premultiplied), laid on white.
     ///
     /// # Errors
     /// If it is empty, too large, or the bytes are not so many pixels.
-    pub fn from_rgba(width: u32, height: u32, rgba: &[u8]) -> Result<Self, MediaError> {
+    pub fn from_rgba(width: u32, height: u32, rgba: Vec<u8>) -> Result<Self, MediaError> {
         check(width, height, rgba.len(), 4)?;
-        let mut rgb = vec![0; rgba.len() / 4 * 3];
-        let (fours, rest) = rgba.as_chunks::<16>();
-        let (out_fours, out_rest) = rgb.as_chunks_mut::<12>();
-        for (out, pixels) in out_fours.iter_mut().zip(fours) {
-            match opaque(pixels) {
-                Some(colours) => *out = colours,
-                None => lay_on_white(out, pixels),
-            }
-        }
-        lay_on_white(out_rest, rest);
-        Ok(Self { size: Size { width, height }, rgb })
+        Ok(Self { size: Size { width, height }, pixels: Pixels::Rgba(rgba) })
     }
 
     /// Decodes the bytes of a PNG, JPEG, WebP or GIF file (its first frame), turned as its EXIF data says.
@@ -64,14 +65,20 @@ impl Picture {
         self.size
     }
 
-    /// Its bytes.
-    pub fn rgb(&self) -> &[u8] {
-        &self.rgb
+    /// Red, green and blue of its pixels.
+    pub fn rgb(&self) -> Cow<'_, [u8]> {
+        match &self.pixels {
+            Pixels::Rgb(rgb) => rgb.into(),
+            Pixels::Rgba(rgba) => laid_on_white(rgba).into(),
+        }
     }
 
-    /// Its bytes by fours, the first in a word's lowest bits, and zeros behind the last.
-    pub fn words(&self) -> Vec<u32> {
-        bytemuck::pod_collect_to_vec(&self.rgb)
+    /// The same and alpha, as the device takes them: it lays them on white itself.
+    pub fn rgba(&self) -> Cow<'_, [u8]> {
+        match &self.pixels {
+            Pixels::Rgb(rgb) => with_alpha(rgb).into(),
+            Pixels::Rgba(rgba) => rgba.into(),
+        }
     }
 
     /// Stretched so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
@@ -81,7 +88,7 @@ impl Picture {
 
     /// Stretched to a size: bicubic, with antialiasing.
     pub fn stretch(&self, size: Size) -> Self {
-        Self { rgb: resize::resize(&self.rgb, self.size, size), size }
+        Self { pixels: Pixels::Rgba(resize::resize(&self.rgb(), self.size, size)), size }
     }
 
     /// Cut into squares.
@@ -91,6 +98,26 @@ impl Picture {
     pub fn patches(&self, side: u32) -> Result<Patches, MediaError> {
         patches::patches(self, side)
     }
+}
+
+/// Pixels that nothing shines through.
+fn with_alpha(rgb: &[u8]) -> Vec<u8> {
+    let pixels = rgb.as_chunks::<3>().0.iter();
+    pixels.flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
+}
+
+fn laid_on_white(rgba: &[u8]) -> Vec<u8> {
+    let mut rgb = vec![0; rgba.len() / 4 * 3];
+    let (fours, rest) = rgba.as_chunks::<16>();
+    let (out_fours, out_rest) = rgb.as_chunks_mut::<12>();
+    for (out, pixels) in out_fours.iter_mut().zip(fours) {
+        match opaque(pixels) {
+            Some(colours) => *out = colours,
+            None => lay_on_white(out, pixels),
+        }
+    }
+    lay_on_white(out_rest, rest);
+    rgb
 }
 
 /// The colours of four pixels that nothing shines through, which most are: three words of four.
@@ -110,13 +137,14 @@ fn opaque(pixels: &[u8; 16]) -> Option<[u8; 12]> {
 }
 
 fn lay_on_white(out: &mut [u8], rgba: &[u8]) {
-    for (out, pixel) in out.chunks_exact_mut(3).zip(rgba.chunks_exact(4)) {
-        let [colours @ .., alpha] = pixel else { continue };
-        let alpha = u32::from(*alpha);
-        for (out, value) in out.iter_mut().zip(colours) {
-            *out = ((u32::from(*value) * alpha + 255 * (255 - alpha) + 127) / 255) as u8;
-        }
+    for (out, pixel) in out.as_chunks_mut::<3>().0.iter_mut().zip(rgba.as_chunks::<4>().0) {
+        *out = on_white(*pixel);
     }
+}
+
+fn on_white([colours @ .., alpha]: [u8; 4]) -> [u8; 3] {
+    let alpha = u32::from(alpha);
+    colours.map(|value| ((u32::from(value) * alpha + 255 * (255 - alpha) + 127) / 255) as u8)
 }
 
 fn check(width: u32, height: u32, bytes: usize, channels: u32) -> Result<(), MediaError> {

@@ -95,6 +95,11 @@ impl Ready {
         }
     }
 
+    /// Writes an input of words, from bytes.
+    pub(crate) fn write_words(&self, name: &str, bytes: &[u8]) {
+        self.plan.write_words(name, bytes);
+    }
+
     /// One run over so many rows, and its result.
     pub(crate) async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
         let mut data = self.run_reading(inputs, rows, &[self.result]).await?;

@@ -1,6 +1,6 @@
 //! Eyes: a vision tower on a device, or a model's way without one. Pictures in, rows in the decoder's space out.
 
-use std::rc::Rc;
+use std::{borrow::Cow, rc::Rc};
 
 use rullama_engine::{
     cpu::Data,
@@ -116,8 +116,10 @@ impl Vision {
     /// # Errors
     /// If the picture is too long for the tower, or the device fails.
     pub async fn see(&self, picture: &Picture, sight: Sight) -> Result<SoftTokens, RuntimeError> {
-        let (grid, pixels) = self.prepare(picture, sight)?;
-        let values = self.ready(grid).await?.run(vec![pixels], grid.patches()).await?;
+        let (grid, picture) = self.prepare(picture, sight)?;
+        let ready = self.ready(grid).await?;
+        ready.write_words(VisionInputs::PIXELS, &picture.rgba());
+        let values = ready.run(Vec::new(), grid.patches()).await?;
         Ok(SoftTokens { count: values.len() / self.form.shape().out, values })
     }
 
@@ -126,13 +128,14 @@ impl Vision {
     /// # Errors
     /// As [`Self::see`].
     pub async fn trace(&self, picture: &Picture, sight: Sight) -> Result<Vec<Tap>, RuntimeError> {
-        let (grid, pixels) = self.prepare(picture, sight)?;
+        let (grid, picture) = self.prepare(picture, sight)?;
         let Tower { mut graph, result } = self.list(grid);
         let values = keep_tapped(&mut graph);
         let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
         ready.write(self.places(grid).await?);
-        let data = ready.run_reading(vec![pixels], grid.patches(), &values).await?;
+        ready.write_words(VisionInputs::PIXELS, &picture.rgba());
+        let data = ready.run_reading(Vec::new(), grid.patches(), &values).await?;
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
@@ -166,20 +169,19 @@ impl Vision {
         self.form.list(&self.catalog, grid, self.device.most_bytes())
     }
 
-    /// How a picture is cut, and its pixels.
-    fn prepare(
+    /// How a picture is cut, and the picture as large as it is seen.
+    fn prepare<'a>(
         &self,
-        picture: &Picture,
+        picture: &'a Picture,
         sight: Sight,
-    ) -> Result<(Grid, (&'static str, Data)), RuntimeError> {
-        let filled = match sight {
+    ) -> Result<(Grid, Cow<'a, Picture>), RuntimeError> {
+        let picture = match sight {
             // What fills its tokens already is not copied.
             Sight::Fill(budget) if picture.size().target(budget) != picture.size() => {
-                Some(picture.fill(budget))
+                Cow::Owned(picture.fill(budget))
             }
-            Sight::Fill(_) | Sight::Native => None,
+            Sight::Fill(_) | Sight::Native => Cow::Borrowed(picture),
         };
-        let picture = filled.as_ref().unwrap_or(picture);
         let Shape { side, pool, positions, .. } = self.form.shape();
         let cell = (side * pool) as u32;
         let size = picture.size();
@@ -192,7 +194,7 @@ impl Vision {
         if longest > positions {
             return Err(RuntimeError::PictureTooLong { patches: longest, most: positions });
         }
-        Ok((grid, (VisionInputs::PIXELS, Data::U32(picture.words()))))
+        Ok((grid, picture))
     }
 
     /// What a grid's list is told about places, whatever the picture.

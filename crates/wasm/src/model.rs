@@ -219,9 +219,8 @@ impl Model {
         tokens: u32,
     ) -> Result<u32, JsValue> {
         let medium = Budget::try_from(tokens)
-            .and_then(|budget| Ok((Picture::from_rgba(width, height, &rgba)?, Sight::Fill(budget))))
+            .and_then(|budget| Ok((Picture::from_rgba(width, height, rgba)?, Sight::Fill(budget))))
             .map(|(picture, sight)| Medium::Picture(picture, sight));
-        drop(rgba);
         self.perceive(medium.map_err(Into::into)).await
     }
 

@@ -78,6 +78,17 @@ impl Plan {
         }
     }
 
+    /// The same from bytes, four to a word.
+    ///
+    /// # Panics
+    /// If the list has no such input or state.
+    pub fn write_words(&self, name: &str, bytes: &[u8]) {
+        match self {
+            Self::Cpu(plan) => plan.write(name, Data::U32(bytemuck::pod_collect_to_vec(bytes))),
+            Self::Gpu(plan) => plan.write(name, bytes),
+        }
+    }
+
     /// Writes the numbers of an f32 input; they take effect in the runs that follow.
     ///
     /// # Panics

@@ -29,7 +29,7 @@ pub(super) fn decode(file: &[u8]) -> Result<Picture, MediaError> {
     }
     let (width, height) = (picture.width(), picture.height());
     if picture.color().has_alpha() {
-        Picture::from_rgba(width, height, &picture.into_rgba8())
+        Picture::from_rgba(width, height, picture.into_rgba8().into_raw())
     } else {
         Picture::from_rgb(width, height, picture.into_rgb8().into_raw())
     }

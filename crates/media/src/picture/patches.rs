@@ -1,6 +1,6 @@
 //! Squares of a picture, as the towers read them.
 
-use super::Picture;
+use super::{Picture, on_white};
 use crate::MediaError;
 
 /// Bytes to numbers from 0 to 1; a product, as the reference has it, not a quotient, whose last bit may differ.
@@ -30,15 +30,16 @@ pub(super) fn patches(picture: &Picture, side: u32) -> Result<Patches, MediaErro
         return Err(MediaError::NotWhole { width: size.width, height: size.height, side });
     }
     let (columns, rows) = (size.width / side, size.height / side);
-    let line = size.width as usize * 3;
-    let strip = side as usize * 3;
-    let mut values = Vec::with_capacity(picture.rgb().len());
+    let (rgba, width, side) = (picture.rgba(), size.width as usize, side as usize);
+    let pixels = rgba.as_chunks::<4>().0;
+    let mut values = Vec::with_capacity(pixels.len() * 3);
     for row in 0..rows as usize {
         for column in 0..columns as usize {
-            for inside in 0..side as usize {
-                let start = (row * side as usize + inside) * line + column * strip;
-                let bytes = &picture.rgb()[start..start + strip];
-                values.extend(bytes.iter().map(|byte| f32::from(*byte) * SCALE));
+            for inside in 0..side {
+                let start = (row * side + inside) * width + column * side;
+                let strip = pixels[start..start + side].iter();
+                let numbers = |pixel: &_| on_white(*pixel).map(|byte| f32::from(byte) * SCALE);
+                values.extend(strip.flat_map(numbers));
             }
         }
     }

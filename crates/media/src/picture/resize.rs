@@ -2,7 +2,9 @@
 //!
 //! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
 
-use super::Size;
+use std::borrow::Cow;
+
+use super::{Size, with_alpha};
 use crate::bands::in_bands;
 
 /// The most bits behind the point.
@@ -23,14 +25,15 @@ struct Axis {
     bits: u32,
 }
 
-/// `rgb` of size `from`, stretched to size `to`.
+/// `rgb` of size `from`, stretched to size `to`, with alpha.
 pub(super) fn resize(rgb: &[u8], from: Size, to: Size) -> Vec<u8> {
-    let wide =
-        if from.width == to.width { rgb.to_vec() } else { columns(rgb, from.width, to.width) };
-    if from.height == to.height {
-        wide
-    } else {
-        rows(&wide, to.width, &axis(from.height, to.height), to.height)
+    let wide = match from.width == to.width {
+        true => rgb.into(),
+        false => Cow::from(columns(rgb, from.width, to.width)),
+    };
+    match from.height == to.height {
+        true => with_alpha(&wide),
+        false => rows(&wide, to.width, &axis(from.height, to.height), to.height),
     }
 }
 
@@ -60,10 +63,11 @@ fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
 
 fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
     let line = width as usize * CHANNELS;
-    let mut out = vec![0; line * to as usize];
-    in_bands(&mut out, line, rgb.len(), |first, band| {
+    let new_line = width as usize * (CHANNELS + 1);
+    let mut out = vec![0; new_line * to as usize];
+    in_bands(&mut out, new_line, rgb.len(), |first, band| {
         let mut sums = vec![0; line];
-        for (row, out) in band.chunks_exact_mut(line).enumerate() {
+        for (row, out) in band.chunks_exact_mut(new_line).enumerate() {
             let taps = &axis.taps[first + row];
             sums.fill(axis.half());
             for (index, weight) in taps.weights.iter().enumerate() {
@@ -72,8 +76,10 @@ fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
                     *sum += weight * i32::from(*value);
                 }
             }
-            for (out, sum) in out.iter_mut().zip(&sums) {
-                *out = axis.byte(*sum);
+            let pixels = out.as_chunks_mut::<{ CHANNELS + 1 }>().0.iter_mut();
+            for (out, sums) in pixels.zip(sums.as_chunks::<CHANNELS>().0) {
+                let [red, green, blue] = sums.map(|sum| axis.byte(sum));
+                *out = [red, green, blue, 255];
             }
         }
     });

@@ -77,8 +77,9 @@ fn patches_are_rows_of_rows_columns_channels() {
 
 #[test]
 fn transparent_pixels_lie_on_white() {
-    let picture = Picture::from_rgba(3, 1, &[10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 200, 128]);
-    assert_eq!(picture.expect("so many bytes").rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
+    let rgba = vec![10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 200, 128];
+    let picture = Picture::from_rgba(3, 1, rgba).expect("so many bytes");
+    assert_eq!(&*picture.rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
 }
 
 /// Four pixels are taken at a time, and one by one where something shines through one of them.
@@ -86,14 +87,17 @@ fn transparent_pixels_lie_on_white() {
 fn opaque_pixels_are_kept_wherever_they_are() {
     let rgba: Vec<u8> = (0..4 * 11).map(|i| if i % 4 == 3 { 255 } else { i * 5 }).collect();
     let opaque: Vec<u8> = rgba.chunks(4).flat_map(|pixel| pixel[..3].to_vec()).collect();
-    let picture = Picture::from_rgba(11, 1, &rgba).expect("eleven pixels");
-    assert_eq!(picture.rgb(), opaque);
+    let picture = Picture::from_rgba(11, 1, rgba.clone()).expect("eleven pixels");
+    assert_eq!(&*picture.rgb(), opaque);
+    assert_eq!(&*picture.rgba(), rgba);
+    let picture = Picture::from_rgb(11, 1, opaque.clone()).expect("eleven pixels");
+    assert_eq!(&*picture.rgba(), rgba);
     for clear in 0..11 {
         let (mut rgba, mut wanted) = (rgba.clone(), opaque.clone());
         rgba[4 * clear + 3] = 0;
         wanted[3 * clear..3 * clear + 3].fill(255);
-        let picture = Picture::from_rgba(11, 1, &rgba).expect("eleven pixels");
-        assert_eq!(picture.rgb(), wanted, "pixel {clear}");
+        let picture = Picture::from_rgba(11, 1, rgba).expect("eleven pixels");
+        assert_eq!(&*picture.rgb(), wanted, "pixel {clear}");
     }
 }
 
@@ -131,6 +135,7 @@ proptest! {
         let picture = Picture::from_rgb(width, height, pixels).expect("so many bytes");
         let stretched = picture.stretch(size(wide, high));
         prop_assert_eq!(stretched.size(), size(wide, high));
+        prop_assert!(stretched.rgba().chunks(4).all(|pixel| pixel[3] == 255));
         // Weights are rounded to fifteen bits, so their sum may miss one by a little.
         for (at, value) in stretched.rgb().iter().enumerate() {
             prop_assert!(value.abs_diff(colour[at % 3]) <= 1);

@@ -1,4 +1,4 @@
-// y[square, channel, row, column] = scale * (byte / 255 - middle) of the picture's pixel there     one lane per element
+// y[square, channel, row, column] = scale * (byte / 255 - middle) of the picture's pixel there, on white     one lane per element
 struct Params {
     len: u32,
     columns: u32,
@@ -8,7 +8,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
-// Pixels of three bytes, row by row; four bytes to a word, the first in its lowest bits.
+// Row by row: red in the lowest bits, then green, blue and alpha.
 @group(0) @binding(2) var<storage, read> pixels: array<u32>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
@@ -23,7 +23,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let channel = i / square % 3u;
     let row = number / p.columns * p.side + i % square / p.side;
     let column = number % p.columns * p.side + i % p.side;
-    let at = (row * p.columns * p.side + column) * 3u + channel;
-    let byte = (pixels[at / 4u] >> (at % 4u * 8u)) & 255u;
+    let pixel = pixels[row * p.columns * p.side + column];
+    let alpha = pixel >> 24u;
+    // Rounded as on the CPU, where pictures are laid on white before they are stretched.
+    let byte = (((pixel >> (channel * 8u)) & 255u) * alpha + 255u * (255u - alpha) + 127u) / 255u;
     y[i] = p.scale * (f32(byte) * (1.0 / 255.0) - p.middle);
 }

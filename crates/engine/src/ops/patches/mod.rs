@@ -1,4 +1,5 @@
-//! A picture cut into squares: `y[patch, channel, row, column] = scale · (byte / 255 − middle)`, from pixels of three bytes.
+//! A picture cut into squares: `y[patch, channel, row, column] = scale · (byte / 255 − middle)`, from pixels of red, green, blue and
+//! alpha, which are laid on white.
 
 pub(crate) mod cases;
 
@@ -12,7 +13,7 @@ use crate::{
 
 static CUT: Kernel = Kernel { name: "patches/cut", source: include_str!("cut.wgsl") };
 
-/// Squares of a picture, whose bytes come four to a word, the first in its lowest bits.
+/// Squares of a picture, whose pixels are words: red in the lowest bits, then green, blue and alpha.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patches {
     /// Squares from left to right.
@@ -31,14 +32,14 @@ impl Patches {
         self.side * self.side * 3
     }
 
-    /// Words that hold the picture.
-    pub fn words(&self) -> usize {
-        (self.columns * self.rows * self.numbers()).div_ceil(4)
+    /// Pixels of the picture.
+    pub fn pixels(&self) -> usize {
+        self.columns * self.rows * self.side * self.side
     }
 }
 
 impl Graph {
-    /// The squares of a picture, `[words]`: `[columns · rows, 3 · side²]` in the order channel, row, column.
+    /// The squares of a picture, `[pixels]`: `[columns · rows, 3 · side²]` in the order channel, row, column.
     pub fn patches(&mut self, pixels: Value, cut: Patches) -> Value {
         self.apply(cut, &[pixels])
     }
@@ -51,21 +52,21 @@ impl Op for Patches {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let [pixels] = inputs else { panic!("patches takes pixels") };
-        let fits = pixels.element == Element::U32 && pixels.shape.len() == self.words();
+        let fits = pixels.element == Element::U32 && pixels.shape.len() == self.pixels();
         assert!(fits, "patches: {pixels} for {self:?}");
         vec![Type::f32([self.columns * self.rows, self.numbers()])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (pixels, mut y) = (call.u32(0), call.out(0));
-        let bytes: &[u8] = bytemuck::cast_slice(&pixels);
         let square = self.side * self.side;
         for (patch, y) in y.chunks_exact_mut(self.numbers()).enumerate() {
             for (i, y) in y.iter_mut().enumerate() {
                 let row = patch / self.columns * self.side + i % square / self.side;
                 let column = patch % self.columns * self.side + i % self.side;
-                let byte = bytes[(row * self.columns * self.side + column) * 3 + i / square];
-                *y = self.range.0 * (f32::from(byte) * (1.0 / 255.0) - self.range.1);
+                let pixel = pixels[row * self.columns * self.side + column];
+                let byte = on_white(pixel >> (i / square * 8) & 255, pixel >> 24);
+                *y = self.range.0 * (byte as f32 * (1.0 / 255.0) - self.range.1);
             }
         }
     }
@@ -81,6 +82,11 @@ impl Op for Patches {
             .write(Place::Output(0));
         vec![cut.grid_over(len.div_ceil(256))]
     }
+}
+
+/// A colour's byte with so much alpha, on white, rounded.
+fn on_white(byte: u32, alpha: u32) -> u32 {
+    (byte * alpha + 255 * (255 - alpha) + 127) / 255
 }
 
 #[derive(Clone, Copy, NoUninit)]

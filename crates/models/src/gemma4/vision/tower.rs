@@ -37,7 +37,7 @@ impl Grid {
 pub struct VisionInputs;
 
 impl VisionInputs {
-    /// The picture's bytes, three a pixel, four to a word.
+    /// The picture's pixels, a word each: red in the lowest bits, then green, blue and alpha.
     pub const PIXELS: &'static str = "pixels";
     /// The learned numbers of each patch's column and row, added up `[n, e]`.
     pub const POSITIONS: &'static str = "positions";
@@ -106,7 +106,7 @@ pub fn tower(
 /// A picture cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.
 pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
     let cut = Patches { columns: grid.columns, rows: grid.rows, side, range };
-    let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.words()]));
+    let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.pixels()]));
     b.graph.patches(pixels, cut)
 }
 
