@@ -3,6 +3,7 @@
 import { HeldAdapters, type Work } from "./held-adapters.js";
 import { HeldTrainings } from "./held-training.js";
 import { HeldWriter } from "./held-writer.js";
+import { nudged } from "./nudge.js";
 import type { Around } from "./on-device.js";
 import type { AnswerRequest, BenchRequest, PlainMedium, TowersRequest } from "./protocol.js";
 import { timedTowers } from "./timed-towers.js";
@@ -49,7 +50,8 @@ export class HeldModel extends HeldWriter<Model, Session> {
     return this.work(async () => {
       await this.attach();
       if (medium.kind === "sound") return this.model.hear(medium.samples, medium.channels, medium.rate);
-      return this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
+      const seen = this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
+      return nudged(this.around.device.browser, seen, () => this.gone !== undefined || signal?.aborted === true);
     }, signal);
   }
 
