@@ -133,6 +133,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
             measured.push(bench.drafted(test, args.repetitions, draft)?);
         }
     }
+    let queueing = bench.queueing()?;
     let checked_alike = draft.as_ref().map(|_| bench.checked_alike()).transpose()?;
     let profile = if args.profile { profile::profile(&mut bench, draft)? } else { Vec::new() };
     let growth = match &args.growth {
@@ -154,6 +155,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         context,
         load,
         first,
+        queueing,
         gpu_bytes: bench.gpu_bytes(),
         table_on_gpu: model.table_on_gpu(),
         checked_alike,

@@ -10,6 +10,9 @@ use rullama_runtime::{
     session::{DraftCounts, DraftOptions, MOST_DRAFTS, Pick},
 };
 
+/// Steps that are queued to see how long that takes.
+const QUEUED: usize = 32;
+
 /// One thing to measure.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Test {
@@ -87,6 +90,29 @@ impl Bench {
             *time = start.elapsed();
         }
         Ok((times[0], times[1]))
+    }
+
+    /// How long the host takes to queue a token's step on a GPU that has nothing else to do, the mean of some, and how many may be under way:
+    /// the GPU computes meanwhile. `None` where steps are not queued ahead.
+    pub(super) fn queueing(&mut self) -> Result<Option<(Duration, usize)>> {
+        let ahead = self.session.steps_ahead();
+        if ahead == 1 {
+            return Ok(None);
+        }
+        self.fill(1)?;
+        let mut times = Vec::new();
+        for _ in 0..=QUEUED {
+            block_on(self.session.settle())?;
+            let start = Instant::now();
+            if !block_on(self.session.queue_step(Pick::Greedy))? {
+                break;
+            }
+            times.push(start.elapsed());
+        }
+        // The first one makes lists and kernels ready.
+        let counted = times.get(1..).filter(|times| !times.is_empty());
+        let mean = |times: &[Duration]| times.iter().sum::<Duration>() / times.len() as u32;
+        Ok(counted.map(|times| (mean(times), ahead)))
     }
 
     /// Measures a test.

@@ -24,6 +24,8 @@ pub(super) struct Facts<'a> {
     pub(super) load: Duration,
     /// Times to a first token, cold and warm.
     pub(super) first: (Duration, Duration),
+    /// Time to queue a token's step, and how many may be under way; nothing where none is queued ahead.
+    pub(super) queueing: Option<(Duration, usize)>,
     pub(super) gpu_bytes: u64,
     pub(super) table_on_gpu: bool,
     /// Tokens whose logits are the same to the last bit when they are checked with others, of how many.
@@ -41,6 +43,8 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "load_seconds": facts.load.as_secs_f64(),
         "first_token_cold_seconds": facts.first.0.as_secs_f64(),
         "first_token_warm_seconds": facts.first.1.as_secs_f64(),
+        "queue_seconds": facts.queueing.map(|(time, _)| time.as_secs_f64()),
+        "steps_ahead": facts.queueing.map(|(_, ahead)| ahead),
         "gpu_bytes": facts.gpu_bytes,
         "host_bytes": memory::own(),
         "mapped_bytes": memory::mapped(),
@@ -102,7 +106,7 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
     let seconds = |time: Duration| format!("{:.3} s", time.as_secs_f64());
     let host = |bytes_of: Option<u64>| bytes_of.map_or_else(|| "unknown".into(), bytes);
     let table_place = if facts.table_on_gpu { ", per-layer table included" } else { "" };
-    let mut text = table(&[
+    let mut rows = vec![
         row("model", safe(facts.model)),
         row("adapter", safe(&facts.adapter)),
         row("context", format!("{} tokens, {} caches", facts.context, cache_name(facts.cache))),
@@ -116,7 +120,12 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
             "host memory",
             format!("{}, and {} of the mapped file", host(memory::own()), host(memory::mapped())),
         ),
-    ]);
+    ];
+    rows.extend(facts.queueing.map(|(time, ahead)| {
+        let time = time.as_micros();
+        row("host time", format!("{time} µs to queue a token, {ahead} under way at a time"))
+    }));
+    let mut text = table(&rows);
     text.push('\n');
     text.push_str(&test_table(measured));
     text.extend(facts.checked_alike.map(|(same, of)| {

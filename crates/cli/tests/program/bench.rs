@@ -10,7 +10,7 @@ use crate::{
 fn bench(device: &str) -> Value {
     let model = golden_arg(MICRO);
     rullama(["bench", &model, "-p", "8,0", "-n", "4", "-d", "0,12", "-r", "2", "--json"])
-        .and(["--device", device, "--profile"])
+        .and(["--device", device, "--table", "gpu", "--profile"])
         .json()
 }
 
@@ -42,6 +42,7 @@ fn on_the_cpu() {
     }
     assert_eq!((&step["submits"], &step["bytes_back"]), (&json!(1), &json!(4)));
     assert!(output["profiles"].as_array().unwrap().is_empty());
+    assert!(output["queue_seconds"].is_null() && output["steps_ahead"].is_null());
 }
 
 #[test]
@@ -53,6 +54,8 @@ fn on_a_gpu() {
     let runs: Vec<&str> = profiles.iter().map(|run| run["run"].as_str().unwrap()).collect();
     assert_eq!(runs, ["one token written", "19 tokens read"]);
     assert!(output["gpu_bytes"].as_u64().unwrap() > 10_000);
+    assert!(output["queue_seconds"].as_f64().unwrap() > 0.0);
+    assert!(output["steps_ahead"].as_u64().unwrap() > 1);
 }
 
 #[test]

@@ -21,6 +21,27 @@ impl Session {
         Ok(self.model.0.weights.settle().await?)
     }
 
+    /// Queues a step of the token loop behind those under way and does not wait for it: what the host does for each token. Steps queued so
+    /// count for nothing. False if there is no room for another.
+    ///
+    /// # Errors
+    /// If there is no token, or the device fails.
+    pub async fn queue_step(&mut self, pick: Pick) -> Result<bool, RuntimeError> {
+        if self.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        if self.ahead_pick.is_some() || self.ahead.is_empty() {
+            self.drop_ahead();
+            self.keep(self.tokens.len() - 1);
+            self.prefill(&mut |_| true).await?;
+        }
+        let has_room = self.filled + self.ahead.len() < self.context;
+        if has_room {
+            self.launch(pick).await?;
+        }
+        Ok(has_room)
+    }
+
     /// What one step of the token loop costs on any device at the session's position.
     ///
     /// # Errors

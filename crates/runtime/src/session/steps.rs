@@ -128,7 +128,8 @@ impl Session {
             self.prefill(&mut |_| true).await?;
             self.ahead_pick = Some(pick);
         }
-        while self.ahead.len() < self.depth() && self.filled + self.ahead.len() < self.context {
+        while self.ahead.len() < self.steps_ahead() && self.filled + self.ahead.len() < self.context
+        {
             self.launch(pick).await?;
         }
         let results = self.ahead.pop_front().expect("one was launched just now");
@@ -142,7 +143,7 @@ impl Session {
     }
 
     /// How many steps may be under way: a step that needs the host cannot be queued before its token is known.
-    fn depth(&self) -> usize {
+    pub fn steps_ahead(&self) -> usize {
         let on_gpu = matches!(self.model.device(), Device::Gpu(_));
         let table = self.model.0.table_resident || self.model.config().per_layer.is_none();
         let self_feeding = table && self.model.host_experts() == 0;

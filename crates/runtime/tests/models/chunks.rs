@@ -87,3 +87,26 @@ fn the_table_may_be_anywhere() {
         }
     }
 }
+
+/// Queued to see how long that takes, as far as there is room, between tokens that count.
+#[test]
+fn steps_that_are_only_queued_count_for_nothing() {
+    let name = "micro-e2b-Q8_0";
+    let golden = Golden::of(name);
+    let (ids, greedy) = (golden.ids("long.ids"), golden.ids("long.greedy"));
+    for device in devices() {
+        let model = model(name, &device);
+        let context = Some(ids.len() + greedy.len());
+        let mut session = model.session(&SessionOptions { context, ..exact() }).expect("a session");
+        session.extend(&ids).expect("the prompt fits");
+        for (done, wanted) in greedy.iter().enumerate() {
+            let mut queued = 0;
+            while block_on(session.queue_step(Pick::Greedy)).expect("queued") {
+                queued += 1;
+            }
+            assert_eq!(queued, greedy.len() - done + 1, "on {}", device.name());
+            let token = block_on(session.next(Pick::Greedy)).expect("a token");
+            assert_eq!(token, Some(*wanted), "on {}", device.name());
+        }
+    }
+}
