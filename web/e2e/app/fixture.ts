@@ -109,6 +109,8 @@ export async function start(page: Page): Promise<void> {
 
 /** Says something as soon as a model can answer, and waits for the answer to end. */
 export async function say(page: Page, text: string): Promise<void> {
+  // Behind one that is still closing, what is filled in goes to the one in front.
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
   const answers = await page.getByRole("article").count();
   const field = page.getByRole("textbox", { name: "Message", exact: true });
   await field.fill(text);
