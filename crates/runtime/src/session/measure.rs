@@ -30,6 +30,7 @@ impl Session {
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
+        // Steps of the token loop itself have a pick that they were queued for.
         if self.ahead_pick.is_some() || self.ahead.is_empty() {
             self.drop_ahead();
             self.keep(self.tokens.len() - 1);
