@@ -40,9 +40,9 @@ fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
-        ["test"] => test::test(&drivers::environment(1)),
-        ["test", "--every-driver"] => test::test(&drivers::environment(2)),
-        ["test", "--hardware"] => test::test(&[]),
+        ["test"] => test::test(Some(1)),
+        ["test", "--every-driver"] => test::test(Some(2)),
+        ["test", "--hardware"] => test::test(None),
         ["run"] => run::run(),
         ["shaders"] => shaders::check(),
         ["wasm"] => wasm::build(),

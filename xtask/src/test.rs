@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     beside::Beside,
     command::{root, say, sh, sh_with, target},
-    peft,
+    drivers, peft,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -23,9 +23,11 @@ const WITHOUT_GPU: [&str; 6] = [
     "rullama-sampling",
 ];
 
-/// Runs all of it; `variables` choose the GPUs that kernels run on.
-pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
+/// Runs all of it, kernels on so many software drivers, or on the GPUs that are there.
+pub(crate) fn test(software: Option<usize>) -> Result<()> {
     setup::without_web()?;
+    // Some drivers may have been installed only now.
+    let variables = software.map_or_else(Vec::new, drivers::environment);
     let web = Beside::start("web-check")?;
     let python = Beside::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
@@ -36,7 +38,7 @@ pub(crate) fn test(variables: &[(&str, String)]) -> Result<()> {
     )?;
     // Examples were compiled by the lints; linking them all takes long.
     let all = ["test", "--workspace", "--all-features"];
-    sh_with(&root(), variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
+    sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
     python.finish()?;
     peft::peft()?;

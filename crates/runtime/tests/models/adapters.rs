@@ -153,10 +153,13 @@ fn a_token_with_an_adapter_takes_few_launches_more() {
         let plain = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
         let layers = model.config().layers.len() as u64;
         // Every workgroup makes the thin product for itself; or they are made beside other products, except in front of the first. Where
-        // kernels may not bind enough buffers there is one in front of queries and one in front of gates.
-        let ahead = gpu.facts().storage_buffers >= 10;
-        let of_many = if ahead { 3 } else { 2 * layers };
-        for (count, each, more) in [(1, FactorType::F16, 0), (MANY, FactorType::F32, of_many)] {
+        // kernels may not bind enough buffers there is one in front of queries and one in front of gates; where they may bind ten, two
+        // that would make the thin product for themselves have one in front.
+        let buffers = gpu.facts().storage_buffers;
+        let of_one = if buffers > 10 { 0 } else { 2 };
+        let of_many = if buffers >= 10 { 3 } else { 2 * layers };
+        for (count, each, more) in [(1, FactorType::F16, of_one), (MANY, FactorType::F32, of_many)]
+        {
             let adapters = vec![(&adapter, 1.0); count];
             let ready = block_on(model.attach(&adapters, each)).expect("they fit");
             session.set_adapters(Some(&ready)).expect("the same model");
