@@ -8,9 +8,11 @@ use crate::{
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (t, n) in [(1, 1), (3, 17), (2, 257), (70_000, 3), (5, 6912)] {
-        cases.push(norm(t, n, false));
-        cases.push(norm(t, n, true));
+    for biased in [false, true] {
+        for (t, n) in [(1, 1), (3, 17), (2, 257), (5, 6912)] {
+            cases.push(norm(t, n, biased));
+        }
+        cases.push(norm(70_000, 3, biased).given("x", apart(70_000)));
     }
     cases.push(groups(7, 5, 16));
     // Mean 3, variance 4, no eps to speak of.
@@ -19,6 +21,16 @@ pub(crate) fn cases() -> Vec<Case> {
     let case = row("b", row("w", case, &[2.0, 3.0]), &[10.0, 20.0]);
     cases.push(case.gives(&[8.0, 23.0]));
     cases
+}
+
+/// Rows of three numbers that are apart: of 70,000 that are drawn some are so close to each other that what their mean is rounded by counts
+/// a hundred times.
+fn apart(rows: usize) -> Data {
+    let row = |row: usize| {
+        let (shift, turn) = ((row % 89) as f32 / 89.0, row % 3);
+        [0, 1, 2].map(|i| ((i + turn) % 3) as f32 - shift)
+    };
+    Data::F32((0..rows).flat_map(row).collect())
 }
 
 /// Several rows of a norm in each row.
