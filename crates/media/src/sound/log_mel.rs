@@ -1,8 +1,10 @@
 //! Log-mel features: the magnitude of short windows' spectra, gathered into 128 bands as an ear does.
 
+use std::{array, f32::consts::FRAC_1_SQRT_2};
+
 use super::{
     RATE,
-    spectrum::{self, Spectrum, WINDOWS},
+    spectrum::{self, Each, Spectrum, WINDOWS},
 };
 use crate::bands::in_bands;
 
@@ -44,20 +46,18 @@ pub(super) fn features(piece: &[f32]) -> Features {
     samples[LEAD..LEAD + heard].copy_from_slice(&piece[..heard]);
     let mut values = vec![0.0; frames * BINS];
     in_bands(&mut values, WINDOWS * BINS, frames * STEPS, |first, band| {
-        let mut inputs = [[0.0; FFT]; WINDOWS];
+        let mut inputs = [[0.0; WINDOWS]; FFT];
         for (group, out) in band.chunks_mut(WINDOWS * BINS).enumerate() {
-            for (index, input) in inputs.iter_mut().enumerate() {
-                let start = ((first + group) * WINDOWS + index) * HOP;
-                for ((value, weight), sample) in
-                    input.iter_mut().zip(&window).zip(&samples[start..])
-                {
-                    *value = weight * f64::from(*sample);
-                }
+            let start = (first + group) * WINDOWS * HOP;
+            let heard = &samples[start..start + (WINDOWS - 1) * HOP + WINDOW];
+            for (i, (input, weight)) in inputs.iter_mut().zip(&window).enumerate() {
+                *input = array::from_fn(|index| weight * f64::from(heard[index * HOP + i]));
             }
             let spectra = transform.magnitudes(&inputs);
-            for (out, magnitudes) in out.chunks_mut(BINS).zip(&spectra) {
-                for (out, band) in out.iter_mut().zip(&bands) {
-                    *out = band.level(magnitudes);
+            let levels: [_; BINS] = array::from_fn(|index| bands[index].levels(&spectra));
+            for (index, out) in out.chunks_mut(BINS).enumerate() {
+                for (out, levels) in out.iter_mut().zip(&levels) {
+                    *out = ln(levels[index]);
                 }
             }
         }
@@ -78,12 +78,33 @@ struct Band {
 }
 
 impl Band {
-    fn level(&self, magnitudes: &[f64]) -> f32 {
-        let near = &magnitudes[self.first..self.first + self.weights.len()];
-        let sum: f64 = self.weights.iter().zip(near).map(|(weight, bin)| weight * bin).sum();
-        // Of a number with as many bits as are kept.
-        ((sum + FLOOR) as f32).ln()
+    /// What is heard of it in each window, with as many bits as are kept.
+    fn levels(&self, spectra: &[Each]) -> [f32; WINDOWS] {
+        let near = &spectra[self.first..self.first + self.weights.len()];
+        let mut sums = [0.0; WINDOWS];
+        for (weight, bins) in self.weights.iter().zip(near) {
+            for (sum, bin) in sums.iter_mut().zip(bins) {
+                *sum += weight * bin;
+            }
+        }
+        sums.map(|sum: f64| (sum + FLOOR) as f32)
     }
+}
+
+/// The natural logarithm of a positive number that is not subnormal, to two units in the last place or 1e-8. The library's is a call and a
+/// few branches for each of 400,000 numbers, a third of all the time in a browser; this one is computed four at a time.
+fn ln(number: f32) -> f32 {
+    // ln 2, the first of them in so few bits that all exponents times it are exact.
+    const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
+    // A power of two times something around 1.
+    let above = number.to_bits().wrapping_sub(FRAC_1_SQRT_2.to_bits());
+    let exponent = (above.cast_signed() >> 23) as f32;
+    let rest = f32::from_bits((above & 0x7f_ffff) + FRAC_1_SQRT_2.to_bits());
+    // ln((1 + s) / (1 - s)) = 2 s (1 + s²/3 + s⁴/5 + …), where s is 0.172 at most.
+    let s = (rest - 1.0) / (rest + 1.0);
+    let z = s * s;
+    let series = z * (1.0 / 3.0 + z * (1.0 / 5.0 + z * (1.0 / 7.0 + z * (1.0 / 9.0))));
+    exponent * LN_2[0] + (2.0 * s + (2.0 * s * series + exponent * LN_2[1]))
 }
 
 fn bands() -> Vec<Band> {
@@ -131,6 +152,18 @@ mod tests {
         ] {
             close(weight(bin, band), value, 1e-6);
         }
+    }
+
+    #[test]
+    fn logarithms_are_the_librarys() {
+        let mut number = FLOOR as f32;
+        while number < 1e5 {
+            let wanted = f64::from(number).ln();
+            let within = 2.0 * f64::from(f32::EPSILON) * wanted.abs() + 1e-8;
+            close(f64::from(ln(number)), wanted, within);
+            number *= 1.000_01;
+        }
+        assert_eq!(ln(1.0), 0.0);
     }
 
     #[test]
