@@ -25,6 +25,7 @@ pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS,
 pub(crate) use plans::NEAR;
 pub use soft::Media;
 pub use steps::Pick;
+pub(crate) use steps::chunks;
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
 

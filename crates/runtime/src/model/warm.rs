@@ -7,7 +7,7 @@ use rullama_models::{
 };
 
 use super::load::LoadOptions;
-use crate::session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, ring_slots};
+use crate::session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, chunks, ring_slots};
 
 /// Starts compiling what the first answer will need; a session of another context may need a few others. A program that plays a
 /// GPU compiles for seconds, and most of what is loaded onto one is small: there, kernels wait until they are used.
@@ -25,12 +25,10 @@ pub(super) fn warm(
     let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
     let chunk = MOST_TOKENS.min(context);
     let near = (context > NEAR).then_some(NEAR);
-    let lists = [
-        (chunk, Feed::Ids, Want::Caches, None),
-        (1, Feed::Token, Want::Drawn, near),
-        (1, Feed::Token, Want::Drawn, None),
-    ];
-    for (tokens, feed, want, near) in lists {
+    // What every answer needs, then what prompts do: nobody knows how long the first one will be, but most are short.
+    let answers = [near, None].map(|near| (1, Feed::Token, Want::Drawn, near));
+    let prompts = chunks(chunk).map(|tokens| (tokens, Feed::Ids, Want::Caches, None));
+    for (tokens, feed, want, near) in answers.into_iter().chain(prompts) {
         let pass = Pass {
             tokens,
             feed,

@@ -8,8 +8,9 @@ use rullama_models::gemma4::{Inputs, Want};
 use super::{MOST_DRAFTS, Session, ready::Ready, soft::is_soft};
 use crate::error::RuntimeError;
 
-/// Tokens a run of a prompt may have; the session's own limit cuts the list.
-const CHUNKS: [usize; 4] = [8, 32, 128, 512];
+/// Tokens a run of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a run takes little longer than one
+/// of half as many tokens, so whatever is left goes through one.
+const CHUNKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
 /// How the device chooses the next token.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -281,9 +282,14 @@ pub(super) fn step(range: &Range<usize>, seed: u32) -> Step {
     Step { position: range.start as u32, count: range.len() as u32, seed, ..Step::default() }
 }
 
+/// Tokens that runs of a prompt may have, if none has more than `most`.
+pub(crate) fn chunks(most: usize) -> impl DoubleEndedIterator<Item = usize> + Clone {
+    CHUNKS.into_iter().filter(move |size| *size < most).chain([most])
+}
+
 /// Tokens of the run for `left` tokens: the smallest that is more than half full, else the largest that is full.
 fn chunk(left: usize, most: usize) -> usize {
-    let mut sizes = CHUNKS.iter().copied().filter(|size| *size < most).chain([most]);
+    let mut sizes = chunks(most);
     let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);
     let full = sizes.rfind(|size| *size <= left);
     fitting.or(full).unwrap_or(CHUNKS[0].min(most))
@@ -299,13 +305,13 @@ mod tests {
             (1, 512, 8),
             (5, 512, 8),
             (8, 512, 8),
-            (9, 512, 8),
+            (9, 512, 16),
             (17, 512, 32),
-            (60, 512, 32),
+            (60, 512, 64),
             (65, 512, 128),
             (511, 512, 512),
             (2000, 512, 512),
-            (200, 512, 128),
+            (200, 512, 256),
             (300, 512, 512),
             (3, 7, 7),
             (9, 7, 7),
