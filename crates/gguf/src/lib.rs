@@ -141,16 +141,20 @@ impl Gguf {
         async move { reading?.await }
     }
 
-    /// Some rows of a tensor as numbers.
-    pub async fn rows_f32(
-        &self,
-        tensor: &TensorInfo,
+    /// Some rows of a tensor as numbers; the source is asked now.
+    pub fn rows_f32<'a>(
+        &'a self,
+        tensor: &'a TensorInfo,
         rows: Range<u64>,
-    ) -> Result<Vec<f32>, GgufError> {
-        let range = tensor.row_range(&rows)?;
-        let elements = tensor.decodable(rows.end - rows.start)?;
-        let bytes = self.read(tensor, range).await?;
-        tensor.decode(elements, &bytes)
+    ) -> impl Future<Output = Result<Vec<f32>, GgufError>> + use<'a> {
+        let asked = tensor.row_range(&rows).and_then(|range| {
+            let elements = tensor.decodable(rows.end - rows.start)?;
+            Ok((elements, self.read(tensor, range)))
+        });
+        async move {
+            let (elements, reading) = asked?;
+            tensor.decode(elements, &reading.await?)
+        }
     }
 }
 

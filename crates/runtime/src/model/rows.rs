@@ -1,5 +1,7 @@
 //! Rows of the table of per-layer inputs, for models that keep it off the GPU.
 
+use std::collections::BTreeMap;
+
 use super::{Inner, load::TABLE};
 use crate::error::RuntimeError;
 
@@ -10,11 +12,16 @@ impl Inner {
             return Ok(None);
         }
         let tensor = self.gguf.tensor(TABLE).expect("the catalogue was made from this file");
-        let mut rows = Vec::with_capacity(ids.len() * self.config.table_width());
+        // Each row is asked for once, and all of them before the first is waited for: over a network each is a journey of its own.
+        let mut asked = BTreeMap::new();
         for id in ids {
-            let id = u64::from(*id);
-            rows.extend(self.gguf.rows_f32(tensor, id..id + 1).await?);
+            let row = u64::from(*id);
+            asked.entry(*id).or_insert_with(|| self.gguf.rows_f32(tensor, row..row + 1));
         }
-        Ok(Some(rows))
+        let mut rows = BTreeMap::new();
+        for (id, row) in asked {
+            rows.insert(id, row.await?);
+        }
+        Ok(Some(ids.iter().flat_map(|id| &rows[id]).copied().collect()))
     }
 }

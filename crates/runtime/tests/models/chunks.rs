@@ -1,13 +1,15 @@
 //! A prompt gives the same logits however it is cut into runs, past the window and in rings that have wrapped.
 
 use pollster::block_on;
+use rullama_engine::executor::Device;
+use rullama_gguf::Gguf;
 use rullama_runtime::{
     Model,
     model::TablePlace,
     session::{Pick, SessionOptions},
 };
 
-use crate::golden::{Golden, devices, exact, model, model_with};
+use crate::golden::{Golden, devices, exact, file, model, model_of, model_with};
 
 /// Every run rounds alike up to the order of sums.
 const TOLERANCE: f32 = 1e-3;
@@ -85,6 +87,20 @@ fn the_table_may_be_anywhere() {
                 assert_eq!(token, Some(wanted), "{table:?} on {}", device.name());
             }
         }
+    }
+}
+
+#[test]
+fn rows_of_the_table_are_read_once_in_a_run() {
+    for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
+        let source = file("micro-e2b-Q8_0");
+        let gguf = block_on(Gguf::open(source.clone())).expect("the file opens");
+        let table = gguf.tensor("per_layer_token_embd.weight").expect("a table");
+        let model = model_of(source.clone(), &device, TablePlace::Host);
+        let before = source.read.get();
+        logits(&model, &[2, 5, 5, 6, 2, 5], 512);
+        // Three of all but the last, which has a run of its own.
+        assert_eq!(source.read.get() - before, 4 * table.nbytes() / table.rows());
     }
 }
 

@@ -1,6 +1,10 @@
 //! Golden files and loaded models.
 
-use std::{ops::ControlFlow, rc::Rc};
+use std::{
+    cell::Cell,
+    ops::{ControlFlow, Range},
+    rc::Rc,
+};
 
 use pollster::block_on;
 use rullama_engine::{executor::Device, gpu::Gpu};
@@ -10,7 +14,7 @@ use rullama_runtime::{
     model::{CacheType, LoadOptions, TablePlace},
     session::SessionOptions,
 };
-use rullama_source::MemorySource;
+use rullama_source::{ByteSource, Bytes, Local, MemorySource, SourceError};
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
 
@@ -48,12 +52,41 @@ pub(crate) fn model(name: &str, device: &Device) -> Model {
 }
 
 pub(crate) fn model_with(name: &str, device: &Device, table: TablePlace) -> Model {
-    let bytes = golden(&format!("gguf/{name}.gguf"));
-    let source = Rc::new(MemorySource::new(name, bytes));
+    model_of(file(name), device, table)
+}
+
+pub(crate) fn model_of(source: Rc<Counted>, device: &Device, table: TablePlace) -> Model {
     let gguf = block_on(Gguf::open(source)).expect("the file opens");
     let options = LoadOptions { table, ..LoadOptions::default() };
     let mut go_on = |_| ControlFlow::Continue(());
     block_on(Model::load(gguf, device.clone(), &options, &mut go_on)).expect("the model loads")
+}
+
+/// The bytes of a file, which count how many of them are read.
+pub(crate) struct Counted {
+    inner: MemorySource,
+    pub(crate) read: Cell<u64>,
+}
+
+/// A golden GGUF file.
+pub(crate) fn file(name: &str) -> Rc<Counted> {
+    let inner = MemorySource::new(name, golden(&format!("gguf/{name}.gguf")));
+    Rc::new(Counted { inner, read: Cell::new(0) })
+}
+
+impl ByteSource for Counted {
+    fn len(&self) -> u64 {
+        self.inner.len()
+    }
+
+    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
+        self.read.set(self.read.get() + range.end - range.start);
+        self.inner.read(range)
+    }
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
 }
 
 /// Caches that round nothing.

@@ -1,6 +1,6 @@
 //! Senses: towers that load when they are needed, places in prompts, conversations that keep what was seen.
 
-use std::{cell::Cell, ops::Range, rc::Rc};
+use std::rc::Rc;
 
 use pollster::block_on;
 use rullama_chat::{Content, Conversation, Message, Part};
@@ -16,35 +16,13 @@ use rullama_runtime::{
     sound::Sound,
     vision::Sight,
 };
-use rullama_source::{ByteSource, Bytes, Local, MemorySource, SourceError};
+use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
 
-use super::golden::{devices, exact, model};
-
-/// Bytes that count how many of them are read.
-struct Counted {
-    inner: MemorySource,
-    read: Cell<u64>,
-}
-
-impl ByteSource for Counted {
-    fn len(&self) -> u64 {
-        self.inner.len()
-    }
-
-    fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
-        self.read.set(self.read.get() + range.end - range.start);
-        self.inner.read(range)
-    }
-
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-}
+use super::golden::{Counted, devices, exact, file, model};
 
 fn towers(model: &str) -> Rc<Counted> {
-    let name = format!("gguf/{model}-mmproj-F16.gguf");
-    Rc::new(Counted { inner: MemorySource::new(&name, golden(&name)), read: Cell::new(0) })
+    file(&format!("{model}-mmproj-F16"))
 }
 
 fn picture(model: &str) -> Medium {
