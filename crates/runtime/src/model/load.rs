@@ -62,7 +62,6 @@ pub(super) async fn load(
     let config = Config::of_file(&gguf)?;
     let catalog = Catalog::of_file(&gguf, &config.expected())?;
     config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
-    let tokenizer = vocabulary::tokenizer(&gguf).ok();
     let rope_factors = rope_factors(&gguf, &config).await?;
     let need = MemoryUse::estimate(&config, &catalog, options);
     let wanted = need.table_wanted(&device, options)?;
@@ -70,6 +69,8 @@ pub(super) async fn load(
     let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
     let on_host = host_tensors(&config, &catalog, host_experts);
     warm(&device, &config, &catalog, options, (wanted, host_experts));
+    // A third of a second of this thread, while others compile.
+    let tokenizer = vocabulary::tokenizer(&gguf).ok();
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
