@@ -104,6 +104,13 @@ pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize
     context.min(config.window + chunk)
 }
 
+/// The same for a session with these options: the longest of all runs it may make.
+pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) -> usize {
+    let block = if sees_blocks(config) { options.block } else { 0 };
+    let chunk = options.chunk.clamp(1, context);
+    ring_slots(config, context, chunk.max(options.ahead).max(block).max(MOST_DRAFTS + 1))
+}
+
 /// Whether the soft tokens of a picture see each other in this model: where there are no per-layer inputs.
 fn sees_blocks(config: &Config) -> bool {
     config.per_layer.is_none()
@@ -118,9 +125,7 @@ impl Session {
         }
         let mut options = options.clone();
         options.chunk = options.chunk.clamp(1, context);
-        let block = if sees_blocks(model.config()) { options.block } else { 0 };
-        let room = options.chunk.max(options.ahead).max(block).max(MOST_DRAFTS + 1);
-        let ring = ring_slots(model.config(), context, room);
+        let ring = ring(model.config(), context, &options);
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
         }

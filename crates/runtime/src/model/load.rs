@@ -13,7 +13,7 @@ use rullama_models::{
     gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_list},
 };
 
-use super::{CacheType, Inner, memory::MemoryUse, warm::warm};
+use super::{CacheType, Inner, memory::MemoryUse, warm::Lists};
 use crate::{
     error::RuntimeError,
     loader::{Loader, OnProgress, Wanted},
@@ -68,9 +68,12 @@ pub(super) async fn load(
 
     let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
     let on_host = host_tensors(&config, &catalog, host_experts);
-    warm(&device, &config, &catalog, options, (wanted, host_experts));
+    let lists = Lists::new((&config, &catalog), options, (wanted, host_experts));
+    lists.warm(&device, &lists.prompts());
     // A third of a second of this thread, while others compile.
     let tokenizer = vocabulary::tokenizer(&gguf).ok();
+    let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
+    lists.warm(&device, &lists.answers(suppressed));
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);

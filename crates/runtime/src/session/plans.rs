@@ -43,7 +43,7 @@ impl Plans {
 
 impl Session {
     /// What a list of this kind looks like in this session.
-    pub(super) fn pass(&self, want: Want, tokens: usize) -> Pass {
+    pub(crate) fn pass(&self, want: Want, tokens: usize) -> Pass {
         let feed = match want {
             Want::Caches | Want::Logits | Want::LogitsEach => Feed::Ids,
             Want::Greedy | Want::Drawn => Feed::Token,
