@@ -1,5 +1,12 @@
 //! Work for all cores; where there are no threads, as in a page, the same work one piece after the other.
 
+use std::fmt;
+#[cfg(not(target_arch = "wasm32"))]
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
+
 #[cfg(not(target_arch = "wasm32"))]
 use rayon::prelude::*;
 
@@ -55,25 +62,107 @@ fn share<S>(
     pieces.for_each(|(index, piece)| work(&mut scratch, index, piece));
 }
 
-/// Has a job done on another core, some time.
+/// Background jobs that never outlive their owner. Dropping the queue discards the jobs that have not started and waits for
+/// those that run, so that whatever a job holds (a GPU device, say) is released before the owner's drop returns: a driver
+/// must not be torn down by a worker thread while the process exits.
 #[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
-    rayon::spawn(|| {
-        // A panic has been reported by then, and whoever waits for the job learns that it is gone; without this, the process
-        // would end.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
-    });
+#[derive(Default)]
+pub(crate) struct JobQueue(Arc<Shared>);
+
+#[cfg(not(target_arch = "wasm32"))]
+type Job = Box<dyn FnOnce() + Send>;
+
+/// What the queue and the worker threads share. Workers hold no job outside of [`Shared::run_next`].
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Default)]
+struct Shared {
+    jobs: Mutex<Jobs>,
+    idle: Condvar,
 }
 
-/// Does a job now.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Default)]
+struct Jobs {
+    waiting: VecDeque<Job>,
+    running: usize,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl JobQueue {
+    /// Runs a job on another core when one is free.
+    pub(crate) fn spawn(&self, job: impl FnOnce() + Send + 'static) {
+        self.0.lock().waiting.push_back(Box::new(job));
+        let shared = Arc::clone(&self.0);
+        rayon::spawn(move || shared.run_next());
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Shared {
+    /// Jobs run outside of the lock, so that a panic cannot leave it in a bad state.
+    fn lock(&self) -> MutexGuard<'_, Jobs> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run_next(&self) {
+        let job = {
+            let mut jobs = self.lock();
+            let Some(job) = jobs.waiting.pop_front() else { return };
+            jobs.running += 1;
+            job
+        };
+        // The panic hook has reported a panic by then, and the receiver of the job's result sees a closed channel; without
+        // this, rayon would abort the process.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+        self.lock().running -= 1;
+        self.idle.notify_all();
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Drop for JobQueue {
+    fn drop(&mut self) {
+        // Dropped outside of the lock: what a job holds may take a while to release.
+        let discarded = std::mem::take(&mut self.0.lock().waiting);
+        drop(discarded);
+        let mut jobs = self.0.lock();
+        while jobs.running > 0 {
+            jobs = self.0.idle.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Without threads, a job runs when it is spawned.
 #[cfg(target_arch = "wasm32")]
-pub(crate) fn spawn(job: impl FnOnce()) {
-    job();
+#[derive(Default)]
+pub(crate) struct JobQueue;
+
+#[cfg(target_arch = "wasm32")]
+impl JobQueue {
+    /// Runs a job now.
+    #[expect(clippy::unused_self, reason = "the native queue keeps its jobs")]
+    pub(crate) fn spawn(&self, job: impl FnOnce()) {
+        job();
+    }
+}
+
+impl fmt::Debug for JobQueue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JobQueue")
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{WORTH_SHARING, for_pieces};
+    use std::{
+        sync::{
+            Arc, Barrier,
+            atomic::{AtomicUsize, Ordering},
+        },
+        time::Duration,
+    };
+
+    use super::{JobQueue, WORTH_SHARING, for_pieces};
 
     /// Every piece is filled once, by its number, whether it is shared or not.
     fn check(len: usize, size: usize, operations: u64) {
@@ -100,5 +189,56 @@ mod tests {
                 check(len, size, operations);
             }
         }
+    }
+
+    /// A stand-in for the device that jobs hold.
+    struct Held(Arc<AtomicUsize>);
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            // A driver takes its time.
+            std::thread::sleep(Duration::from_millis(5));
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn nothing_a_job_holds_outlives_the_queue() {
+        for round in 0..20 {
+            let (alive, ran) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let queue = JobQueue::default();
+            let started = Arc::new(Barrier::new(2));
+            for job in 0..64 {
+                alive.fetch_add(1, Ordering::SeqCst);
+                let (held, ran) = (Held(Arc::clone(&alive)), Arc::clone(&ran));
+                let started = (job == 0).then(|| Arc::clone(&started));
+                queue.spawn(move || {
+                    if let Some(started) = started {
+                        started.wait();
+                    }
+                    std::thread::sleep(Duration::from_millis(round % 3));
+                    ran.fetch_add(1, Ordering::SeqCst);
+                    drop(held);
+                });
+            }
+            started.wait();
+            drop(queue);
+            assert_eq!(alive.load(Ordering::SeqCst), 0, "round {round}");
+            // No discarded job runs later.
+            let before = ran.load(Ordering::SeqCst);
+            assert!(before >= 1);
+            std::thread::sleep(Duration::from_millis(5));
+            assert_eq!(ran.load(Ordering::SeqCst), before, "round {round}");
+        }
+    }
+
+    #[test]
+    fn a_panicking_job_neither_blocks_the_drop_nor_the_jobs_after_it() {
+        let (sender, results) = std::sync::mpsc::channel();
+        let queue = JobQueue::default();
+        queue.spawn(|| panic!("a compiler bug, on purpose"));
+        queue.spawn(move || sender.send(7).expect("the test waits"));
+        assert_eq!(results.recv_timeout(Duration::from_secs(20)), Ok(7));
+        drop(queue);
     }
 }

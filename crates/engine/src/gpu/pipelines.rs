@@ -11,7 +11,7 @@ use super::{
     ahead::{Ahead, Compiling, KernelSource},
     compose,
 };
-use crate::{error::EngineError, graph::Graph, threads::spawn};
+use crate::{error::EngineError, graph::Graph, threads::JobQueue};
 
 /// A compiled kernel.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
     started: RefCell<FxHashMap<String, Started>>,
     ahead: RefCell<Option<Ahead>>,
+    /// Compile jobs; each holds the device, so they end with the pipelines (see [`JobQueue`]).
+    jobs: JobQueue,
 }
 
 /// A pipeline on its way.
@@ -78,7 +80,7 @@ impl Pipelines {
         let (done, compiled) = async_channel::bounded(1);
         started.insert(key.clone(), Started::Here(compiled));
         let (device, dispatch) = (gpu.device.clone(), dispatch.clone());
-        spawn(move || {
+        self.jobs.spawn(move || {
             // Nobody may be waiting any more.
             let _ = done.try_send(compile(&device, &dispatch, key));
         });
