@@ -1,11 +1,16 @@
-//! Ctrl-C: the first one asks for an end, a second one before that is heard ends the program.
+//! Ctrl-C. A command that can stop in an orderly way watches for the first one; a second one, or the first in any other
+//! command, ends the process at once.
 
 use std::{
     ops::ControlFlow,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc, LazyLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use anyhow::{Context, Result};
+use signal_hook::{consts::SIGINT, flag};
 
 /// What shells say of a program that was interrupted.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -22,21 +27,30 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-static PRESSED: AtomicBool = AtomicBool::new(false);
+/// Ctrl-C was pressed.
+static PRESSED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// The next Ctrl-C ends the process at once: until a command calls [`watch`], and after it was pressed once.
+static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
 
-/// From now on Ctrl-C is noted instead of ending the program.
-pub(crate) fn watch() -> Result<()> {
-    ctrlc::set_handler(|| {
-        if PRESSED.swap(true, Ordering::Relaxed) {
-            std::process::exit(EXIT_CODE.into());
-        }
-    })
-    .context("Ctrl-C cannot be watched")
+/// Handles Ctrl-C from the start of the program. Until a command calls [`watch`], it ends the process with its exit code from
+/// inside the signal handler, without exit handlers: those of GPU drivers crash while other threads use the device.
+pub(crate) fn install() -> Result<()> {
+    let install = || {
+        flag::register_conditional_shutdown(SIGINT, EXIT_CODE.into(), Arc::clone(&AT_ONCE))?;
+        flag::register(SIGINT, Arc::clone(&PRESSED))?;
+        flag::register(SIGINT, Arc::clone(&AT_ONCE))
+    };
+    install().map(|_| ()).context("Ctrl-C cannot be handled")
+}
+
+/// From now on the first Ctrl-C is noted instead of ending the program; a second one ends it at once.
+pub(crate) fn watch() {
+    AT_ONCE.store(pressed(), Ordering::SeqCst);
 }
 
 /// Whether Ctrl-C was pressed since the last [`clear`].
 pub(crate) fn pressed() -> bool {
-    PRESSED.load(Ordering::Relaxed)
+    PRESSED.load(Ordering::SeqCst)
 }
 
 /// Whether work that asks now shall go on.
@@ -46,5 +60,6 @@ pub(crate) fn flow() -> ControlFlow<()> {
 
 /// Forgets an earlier Ctrl-C.
 pub(crate) fn clear() {
-    PRESSED.store(false, Ordering::Relaxed);
+    AT_ONCE.store(false, Ordering::SeqCst);
+    PRESSED.store(false, Ordering::SeqCst);
 }

@@ -37,8 +37,9 @@ use args::{Args, Command};
 fn main() -> ExitCode {
     let args = Args::parse();
     let json = args.command.json();
-    match run(args) {
+    match interrupt::install().and_then(|()| run(args)) {
         Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.is::<output::OutputClosed>() => ExitCode::SUCCESS,
         Err(error) => exit::report(&error, json),
     }
 }

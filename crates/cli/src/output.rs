@@ -6,11 +6,23 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Writes to standard output. A reader that went away (`| head`) is no failure worth words.
+/// The reader of standard output closed it (`| head`): the program ends without a message, as if it were done.
+#[derive(Debug)]
+pub(crate) struct OutputClosed;
+
+impl std::fmt::Display for OutputClosed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("standard output was closed")
+    }
+}
+
+impl std::error::Error for OutputClosed {}
+
+/// Writes to standard output. A closed one ends the command by an error, not by `exit`: the GPU must be released first.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(OutputClosed.into()),
         result => result.context("standard output could not be written"),
     }
 }

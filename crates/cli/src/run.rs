@@ -94,7 +94,7 @@ pub(crate) struct RunArgs {
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
     let (_, gguf) = stores.open(&args.model).map_err(|error| perhaps_a_prompt(error, args))?;
     let prompt = if args.chat { None } else { prompt(args)? };
-    interrupt::watch()?;
+    interrupt::watch();
     if DiffusionConfig::is_diffusion(&gguf) {
         let Some(prompt) = prompt else { bail!("give a prompt: this model answers one at a time") };
         return diffuse::once(gguf, &prompt, args);

@@ -11,6 +11,7 @@ use rullama_server::{ModelRow, Options, Origin, PlainFile, Server, Signals};
 use serde_json::json;
 
 use crate::{
+    interrupt,
     locate::{DEMO_NAME, Stores, demo_file},
     output::{note, print, print_json, safe},
 };
@@ -68,6 +69,7 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
         args.models.push(PlainFile { name: DEMO_NAME.into(), path: demo.path().into() });
     }
     // Watched before the URL is out: who reads it may end us at once.
+    interrupt::watch();
     let signals = Signals::watch().context("Ctrl-C cannot be watched")?;
     let server = Server::bind(Options {
         address: SocketAddr::new(args.host, args.port),

@@ -177,7 +177,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
         return prepare::preview(&model, args, &text, count);
     }
     let folder = Folder::create(args.out.as_deref().unwrap_or(&args.data))?;
-    interrupt::watch()?;
+    interrupt::watch();
     let mut run = prepare::run(&model, args, &text)?;
     let resumed = if args.resume { folder.checkpoint()? } else { None };
     match &resumed {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     exit, interrupt,
-    output::{note, print},
+    output::{OutputClosed, note, print},
 };
 
 /// Talks until somebody leaves.
@@ -57,6 +57,9 @@ fn turn(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<bool> {
         Some(Ok(command)) => obey(chat, command),
     };
     if let Err(error) = done {
+        if error.is::<OutputClosed>() {
+            return Err(error);
+        }
         screen.end()?;
         note(&exit::message(&error));
     }

@@ -1,8 +1,9 @@
-//! Ctrl-C in a chat: the answer stops, the chat goes on.
+//! Ctrl-C and closed pipes: what stops, what goes on, and the exit code.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
     process::{Child, Command},
+    time::Duration,
 };
 
 use crate::{
@@ -54,4 +55,44 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat() {
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0), "{errors}");
     has(&errors, &["stopped"]);
+}
+
+/// Before a command watches for it, Ctrl-C ends the program with the documented code, not by a signal.
+#[test]
+fn ctrl_c_while_the_prompt_is_read() {
+    let mut program = rullama(["run", &golden_arg(TINY), "--device", "cpu"]);
+    let mut child = program.spawn();
+    // The program reads standard input until its end, which does not come.
+    std::thread::sleep(Duration::from_millis(500));
+    press(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn ctrl_c_ends_a_single_answer() {
+    let model = golden_arg(TINY);
+    let options = ["--temperature", "0", "--ctx", "4096", "--device", "cpu"];
+    let mut program = rullama(["run", &model, "Hello"]).and(options);
+    let mut child = program.spawn();
+    drop(child.stdin.take());
+    let mut beginning = [0; 8];
+    child.stdout.as_mut().unwrap().read_exact(&mut beginning).unwrap();
+    press(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// A closed reader (`| head -c 1`) ends generation on a GPU; the device is released before the process exits.
+#[test]
+fn a_reader_that_goes_away_ends_an_answer() {
+    let model = golden_arg(TINY);
+    let options = ["--temperature", "0", "--ctx", "512", "--device", "gpu"];
+    let mut program = rullama(["run", &model, "Hello"]).and(options);
+    let mut child = program.spawn();
+    drop(child.stdin.take());
+    let mut beginning = [0; 8];
+    child.stdout.as_mut().unwrap().read_exact(&mut beginning).unwrap();
+    drop(child.stdout.take());
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    assert_eq!((child.wait().unwrap().code(), errors.as_str()), (Some(0), ""));
 }
