@@ -55,7 +55,7 @@ export interface LoadOptions {
    * was said before, or `off`. Without it, a model of `rullama serve` uses the drafter it comes with.
    */
   draft?: ModelSource | "ngram" | "off";
-  /** Tokens to guess at a time, at most: 1 to 7, 4 by default. */
+  /** Most tokens to draft at a time: 1 to 7, 6 by default. */
   draftTokens?: number;
   /** Draft even where that is estimated to be slower. For tests and measurements. */
   draftAlways?: boolean;
