@@ -60,10 +60,9 @@ fn bring() -> Result<String> {
         bail!("{DEBIAN} has no PyTorch; Debian and Ubuntu have it in {}", PACKAGES.join(" and "));
     }
     sh(DEBIAN, &["-m", "venv", "--system-site-packages", &place.display().to_string()])?;
-    let pip = |what: &[&str]| sh(&python, &[&["-m", "pip", "install", "-q"], what].concat());
-    pip(&["-r", "tools/peft/requirements.txt"])?;
-    // Debian's PyTorch has a version that `pip` takes for an older one.
-    pip(&["--no-deps", "-r", "tools/peft/on-torch.txt"])?;
+    // Without dependencies: newer ones would shadow Debian's PyTorch and NumPy, which fit each other.
+    let options = ["-q", "--no-deps", "--require-hashes", "-r", "tools/peft/requirements.txt"];
+    sh(&python, &[&["-m", "pip", "install"], &options[..]].concat())?;
     Ok(python)
 }
 
