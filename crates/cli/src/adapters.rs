@@ -14,7 +14,7 @@ use rullama_runtime::{
 };
 use rullama_source::FileSource;
 
-use crate::{load::Loader, locate::Place, output::note};
+use crate::{load::Loader, locate::Place, output::note, output_file::protect};
 
 #[derive(Debug, Clone, Default, Group)]
 pub(crate) struct AdapterArgs {
@@ -41,10 +41,24 @@ fn chosen(text: &str) -> Result<(PathBuf, f32), String> {
     }
 }
 
-/// Reads an adapter: a folder, a file with its configuration beside it, or a file alone.
+/// Reads an adapter that no output of the command may replace.
 pub(crate) fn read(path: &Path) -> Result<Adapter> {
+    let (file, config) = files(path);
+    protect(&file);
+    protect(&config);
+    read_for_update(path)
+}
+
+/// The weights of an adapter and its configuration, which may not be there.
+fn files(path: &Path) -> (PathBuf, PathBuf) {
     let file = if path.is_dir() { path.join(PeftFiles::WEIGHTS) } else { path.to_owned() };
     let config = file.with_file_name(PeftFiles::CONFIG);
+    (file, config)
+}
+
+/// Reads an adapter that training may replace: a folder, a file with its configuration beside it, or a file alone.
+pub(crate) fn read_for_update(path: &Path) -> Result<Adapter> {
+    let (file, config) = files(path);
     let config = match std::fs::read_to_string(&config) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,

@@ -10,7 +10,7 @@ mod report;
 
 use std::path::PathBuf;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args as Group;
 use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
@@ -25,6 +25,7 @@ use crate::{
     load::{DeviceArgs, Loader, size},
     locate::Stores,
     output::{print, print_json},
+    output_file,
     train::{self, bench::TrainBench},
 };
 use measure::{Bench, Test};
@@ -104,6 +105,9 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let tests = tests(args);
     if (tests.is_empty() && args.growth.is_none()) || args.repetitions == 0 {
         bail!("there is nothing to measure; give -p, -n and -r more than 0");
+    }
+    if let Some(path) = &args.growth {
+        output_file::check(path).with_context(|| path.display().to_string())?;
     }
     let grown = match args.growth {
         Some(_) => growth::context(Summary::of(&gguf)?.trained_context),

@@ -23,6 +23,7 @@ use crate::{
     locate::Stores,
     media::MediaArgs,
     output::{print, print_json},
+    output_file::protect,
 };
 use tensors::{Declared, Kind, TensorFile};
 
@@ -102,6 +103,7 @@ pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
 
 fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
     let name = || args.ids_file.display().to_string();
+    protect(&args.ids_file);
     let text = std::fs::read(&args.ids_file).with_context(name)?;
     serde_json::from_slice(&text)
         .with_context(|| format!("{} is no JSON list of token ids", name()))

@@ -3,14 +3,12 @@
 
 use std::{
     ops::ControlFlow,
-    sync::{
-        Arc, LazyLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use anyhow::{Context, Result};
-use signal_hook::{consts::SIGINT, flag};
+
+use crate::output_file::remove_parts;
 
 /// What shells say of a program that was interrupted.
 pub(crate) const EXIT_CODE: u8 = 130;
@@ -28,19 +26,21 @@ impl std::fmt::Display for Interrupted {
 impl std::error::Error for Interrupted {}
 
 /// Ctrl-C was pressed.
-static PRESSED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+static PRESSED: AtomicBool = AtomicBool::new(false);
 /// The next Ctrl-C ends the process at once: until a command calls [`watch`], and after it was pressed once.
-static AT_ONCE: LazyLock<Arc<AtomicBool>> = LazyLock::new(|| Arc::new(AtomicBool::new(true)));
+static AT_ONCE: AtomicBool = AtomicBool::new(true);
 
-/// Handles Ctrl-C from the start of the program. Until a command calls [`watch`], it ends the process with its exit code from
-/// inside the signal handler, without exit handlers: those of GPU drivers crash while other threads use the device.
+/// Handles Ctrl-C from the start of the program. Until a command calls [`watch`], it ends the process with its exit code, and
+/// without exit handlers: those of GPU drivers crash while other threads use the device.
 pub(crate) fn install() -> Result<()> {
-    let install = || {
-        flag::register_conditional_shutdown(SIGINT, EXIT_CODE.into(), Arc::clone(&AT_ONCE))?;
-        flag::register(SIGINT, Arc::clone(&PRESSED))?;
-        flag::register(SIGINT, Arc::clone(&AT_ONCE))
-    };
-    install().map(|_| ()).context("Ctrl-C cannot be handled")
+    ctrlc::set_handler(|| {
+        if AT_ONCE.swap(true, Ordering::SeqCst) {
+            remove_parts();
+            signal_hook::low_level::exit(EXIT_CODE.into());
+        }
+        PRESSED.store(true, Ordering::SeqCst);
+    })
+    .context("Ctrl-C cannot be handled")
 }
 
 /// From now on the first Ctrl-C is noted instead of ending the program; a second one ends it at once.
@@ -51,6 +51,11 @@ pub(crate) fn watch() {
 /// Whether Ctrl-C was pressed since the last [`clear`].
 pub(crate) fn pressed() -> bool {
     PRESSED.load(Ordering::SeqCst)
+}
+
+/// Ends work that nothing has to be done after.
+pub(crate) fn check() -> Result<()> {
+    if pressed() { Err(Interrupted.into()) } else { Ok(()) }
 }
 
 /// Whether work that asks now shall go on.

@@ -14,6 +14,8 @@ use rullama_store::{
 };
 use tempfile::NamedTempFile;
 
+use crate::output_file::{protect, protect_store};
+
 /// The model that comes with the program, and its name.
 const DEMO: &[u8] = include_bytes!("../../../demo/demo.gguf");
 pub(crate) const DEMO_NAME: &str = "demo";
@@ -46,7 +48,7 @@ pub(crate) enum Place {
 
 /// The folders to search: the one the user named, or Ollama's usual places.
 pub(crate) fn stores(chosen: Option<PathBuf>) -> Stores {
-    Stores(chosen.map_or_else(
+    let folders = chosen.map_or_else(
         || {
             candidates(&Environment {
                 ollama_models: std::env::var_os("OLLAMA_MODELS"),
@@ -55,7 +57,9 @@ pub(crate) fn stores(chosen: Option<PathBuf>) -> Stores {
             })
         },
         |folder| vec![folder],
-    ))
+    );
+    folders.iter().for_each(|folder| protect_store(folder));
+    Stores(folders)
 }
 
 impl Stores {
@@ -90,6 +94,9 @@ impl Stores {
 impl Place {
     /// The bytes of the model itself; of a split one, those of its first part.
     pub(crate) fn source(&self) -> Result<Rc<dyn ByteSource>> {
+        if let Self::Path(path) = self {
+            protect(path);
+        }
         Ok(match self {
             Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
             Self::Path(path) => Rc::new(FileSource::open(path)?),

@@ -16,6 +16,7 @@ mod media;
 mod memory;
 mod ops;
 mod output;
+mod output_file;
 mod perplexity;
 mod plot;
 mod render;

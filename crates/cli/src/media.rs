@@ -22,7 +22,10 @@ use rullama_runtime::{
 };
 use rullama_source::{ByteSource, FileSource};
 
-use crate::locate::{Place, Stores};
+use crate::{
+    locate::{Place, Stores},
+    output_file::protect,
+};
 
 /// No picture or sound that decodes within our limits is a larger file.
 const MOST_BYTES: u64 = 1 << 30;
@@ -168,6 +171,7 @@ fn picture(path: &Path) -> Result<Picture> {
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {
+    protect(path);
     let file = File::open(path)?;
     ensure!(!file.metadata()?.is_dir(), "this is a folder; only --video takes one");
     let mut bytes = Vec::new();

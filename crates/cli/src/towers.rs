@@ -28,6 +28,7 @@ use crate::{
     load::{DeviceArg, open_device},
     ops::role,
     output::{bytes, print, print_json, table},
+    output_file,
 };
 use synthetic::Size;
 
@@ -83,7 +84,7 @@ struct Measured {
 
 pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     if let Some(path) = &args.write {
-        std::fs::write(path, synthetic::file(args.size)?)?;
+        output_file::write(path, &synthetic::file(args.size)?)?;
         return print(&format!("Wrote {}.\n", path.display()));
     }
     if args.repetitions == 0 || args.seconds == 0 {

@@ -1,6 +1,6 @@
 //! The same adapter in another format.
 
-use std::fs;
+use std::{fs, io::Write};
 
 use anyhow::{Context, Result};
 use rullama_adapter::PeftFiles;
@@ -9,24 +9,27 @@ use serde_json::json;
 use super::ConvertArgs;
 use crate::{
     adapters::read,
+    interrupt,
     output::{print, print_json},
+    output_file::{self, OutputFile},
 };
 
 pub(super) fn convert(args: &ConvertArgs) -> Result<()> {
     let adapter = read(&args.path)?;
+    interrupt::watch();
     let out = &args.out;
     let gguf = out.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf"));
-    let write = |path: &std::path::Path, bytes: &[u8]| {
-        fs::write(path, bytes).with_context(|| path.display().to_string())
-    };
     if gguf {
-        write(out, &adapter.to_gguf()?)?;
+        let mut file = OutputFile::create(out)?;
+        file.write_all(&adapter.to_gguf()?).with_context(|| out.display().to_string())?;
+        interrupt::check()?;
+        file.finish()?;
     } else {
         let named = args.base.clone().or(adapter.base_model.clone());
         let PeftFiles { config, weights } = adapter.to_peft(&named.unwrap_or_default())?;
         fs::create_dir_all(out).with_context(|| out.display().to_string())?;
-        write(&out.join(PeftFiles::CONFIG), config.as_bytes())?;
-        write(&out.join(PeftFiles::WEIGHTS), &weights)?;
+        output_file::write(&out.join(PeftFiles::WEIGHTS), &weights)?;
+        output_file::write(&out.join(PeftFiles::CONFIG), config.as_bytes())?;
     }
     let format = if gguf { "GGUF" } else { "PEFT safetensors" };
     if args.json {

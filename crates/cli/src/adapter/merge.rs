@@ -1,10 +1,6 @@
 //! A model with adapters merged into its weights.
 
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{BufWriter, Write},
-};
+use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail};
 use pollster::block_on;
@@ -16,8 +12,10 @@ use serde_json::json;
 use super::MergeArgs;
 use crate::{
     adapters::Chosen,
+    interrupt,
     locate::Stores,
     output::{note, print, print_json, progress},
+    output_file::OutputFile,
 };
 
 /// Rows that are decoded at once.
@@ -47,6 +45,8 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
         let fit = fit_to(&gguf, adapter)?;
         pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
     }
+    interrupt::watch();
+    let mut file = OutputFile::create(&args.out)?;
     let pairs = combine(&pairs);
     let merged: BTreeMap<&str, &Pair> =
         pairs.iter().map(|pair| (pair.tensor.as_str(), pair)).collect();
@@ -54,9 +54,9 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
         Merger { gguf: &gguf, pairs: merged.clone(), wanted: args.dtype, others: BTreeMap::new() };
     let (writer, others) = merger.all()?;
     let name = || args.out.display().to_string();
-    let mut file = BufWriter::new(File::create(&args.out).with_context(name)?);
-    writer.write_to(&mut file)?;
-    file.flush().with_context(name)?;
+    writer.write_to(&mut file).with_context(name)?;
+    interrupt::check()?;
+    file.finish()?;
     if args.json {
         let others: BTreeMap<_, _> = others.iter().map(|(name, to)| (name, to.name())).collect();
         return print_json(&json!({ "out": args.out, "stored_otherwise": others }));
@@ -89,6 +89,7 @@ impl Merger<'_> {
             let pair = self.pairs.get(tensor.name()).copied();
             writer = self.tensor(writer, tensor, tensor.name(), pair)?;
             bar.inc(1);
+            interrupt::check()?;
         }
         bar.finish_and_clear();
         // One table for lookups and logits becomes two, if only one of them is changed, or each in its own way.

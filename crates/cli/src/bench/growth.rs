@@ -1,8 +1,8 @@
 //! `rullama bench --growth`: how cost grows with depth, length and context, as tables and as a page of plots.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rullama_gguf::Gguf;
 use rullama_runtime::model::{LoadOptions, MemoryUse, TablePlace};
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::measure::{Bench, Measured, Test};
 use crate::{
     output::{bytes, table},
+    output_file,
     plot::{Axes, Curve, escaped, svg},
 };
 
@@ -133,6 +134,6 @@ impl Growth {
             svg(&[all, caches], Axes { factors: true, digits: 2, ..axes }),
             model = escaped(model),
         );
-        fs::write(path, page).with_context(|| path.display().to_string())
+        output_file::write(path, page.as_bytes())
     }
 }

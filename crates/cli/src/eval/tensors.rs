@@ -1,13 +1,14 @@
 //! A safetensors file written front to back: the header says where everything will lie, so that nothing need be held.
 
 use std::{
-    fs::File,
-    io::{BufWriter, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
+
+use crate::output_file::OutputFile;
 
 /// How numbers are stored; both take four bytes.
 #[derive(Debug, Clone, Copy)]
@@ -32,8 +33,7 @@ impl Declared {
 /// A file in the making; it gets its name when it is whole.
 pub(super) struct TensorFile {
     path: PathBuf,
-    draft: PathBuf,
-    file: BufWriter<File>,
+    file: OutputFile,
     left: u64,
 }
 
@@ -56,16 +56,8 @@ impl TensorFile {
         let mut header = Value::Object(header).to_string();
         // Tensors start at multiples of eight; blanks after the header are part of the format.
         header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".partial");
-        let draft = PathBuf::from(draft);
-        let file = File::create(&draft).with_context(|| draft.display().to_string())?;
-        let mut file = Self {
-            path: path.into(),
-            draft,
-            file: BufWriter::new(file),
-            left: 8 + end + header.len() as u64,
-        };
+        let file = OutputFile::create(path)?;
+        let mut file = Self { path: path.into(), file, left: 8 + end + header.len() as u64 };
         file.bytes(&(header.len() as u64).to_le_bytes())?;
         file.bytes(header.as_bytes())?;
         Ok(file)
@@ -84,21 +76,12 @@ impl TensorFile {
     fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.left =
             self.left.checked_sub(bytes.len() as u64).context("more was written than declared")?;
-        self.file.write_all(bytes).with_context(|| self.draft.display().to_string())
+        self.file.write_all(bytes).with_context(|| self.path.display().to_string())
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(super) fn finish(self) -> Result<()> {
         ensure!(self.left == 0, "{} bytes of {} are missing", self.left, self.path.display());
-        let name = || self.path.display().to_string();
-        self.file.flush().with_context(name)?;
-        std::fs::rename(&self.draft, &self.path).with_context(name)
-    }
-}
-
-impl Drop for TensorFile {
-    /// A file that did not become whole is not left lying around.
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.draft);
+        self.file.finish()
     }
 }

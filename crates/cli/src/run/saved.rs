@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{BufRead, BufReader, BufWriter, Read, Write},
+    io::{BufRead, BufReader, Read, Write},
     path::Path,
     rc::Rc,
 };
@@ -14,6 +14,8 @@ use rullama_runtime::{
     senses::{Kind, Perceived, Piece},
 };
 use serde::{Deserialize, Serialize};
+
+use crate::output_file::OutputFile;
 
 const FORMAT: &str = "rullama conversation";
 const VERSION: u32 = 2;
@@ -93,9 +95,8 @@ impl KeptMedium {
 }
 
 impl Saved {
-    /// Writes the file under another name first, so that a failure does not cost an earlier one.
+    /// Writes the file; a failure does not cost an earlier one.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        let name = || path.display().to_string();
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
@@ -106,22 +107,17 @@ impl Saved {
             media: self.perceived.iter().map(KeptMedium::of).collect(),
             session_bytes: self.session.len() as u64,
         };
-        let mut draft = path.as_os_str().to_owned();
-        draft.push(".partial");
-        let written = File::create(&draft).and_then(|mut file| {
+        let mut file = OutputFile::create(path)?;
+        let mut write = || -> Result<()> {
             file.write_all((serde_json::to_string(&header)? + "\n").as_bytes())?;
             file.write_all(&self.session)?;
-            let mut file = BufWriter::new(file);
             for piece in self.perceived.iter().flat_map(|perceived| &perceived.pieces) {
                 piece.rows.values.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
             }
-            file.flush()
-        });
-        let written = written.and_then(|()| std::fs::rename(&draft, path));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&draft);
-        }
-        written.with_context(name)
+            Ok(())
+        };
+        write().with_context(|| path.display().to_string())?;
+        file.finish()
     }
 
     /// Reads a file; whether it fits the model is for the model to say.

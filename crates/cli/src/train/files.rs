@@ -15,27 +15,23 @@ use rullama_train::{Checkpoint, Event, Run};
 use serde_json::json;
 
 use super::plot;
+use crate::output_file::{OutputFile, check, protect, write};
 
 const CHECKPOINT: &str = "checkpoint.safetensors";
+const LOSSES: &str = "loss.svg";
+const REPORT: &str = "report.html";
 
 pub(super) fn read_text(path: &Path) -> Result<String> {
+    protect(path);
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
     String::from_utf8(bytes).with_context(|| format!("{} is no UTF-8 text", path.display()))
 }
 
-/// Writes a file so that it is there whole or not at all, whenever the program is killed.
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_pieces(path, |file| Ok(file.write_all(bytes)?))
-}
-
-/// The same for a file that comes in pieces.
-fn write_pieces(path: &Path, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
-    let name = || path.display().to_string();
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let mut file = File::create(&part).with_context(name)?;
-    write(&mut file).and_then(|()| Ok(file.sync_all()?)).with_context(name)?;
-    fs::rename(&part, path).with_context(name)
+/// Writes a file that comes in pieces.
+fn write_pieces(path: &Path, write: impl FnOnce(&mut OutputFile) -> Result<()>) -> Result<()> {
+    let mut file = OutputFile::create(path)?;
+    write(&mut file).with_context(|| path.display().to_string())?;
+    file.finish()
 }
 
 /// Gradients by name, as a safetensors file.
@@ -53,7 +49,7 @@ pub(super) fn write_gradients(
             safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes)?;
         views.push((name.clone(), view));
     }
-    write_whole(path, &safetensors::serialize(views, None)?)
+    write(path, &safetensors::serialize(views, None)?)
 }
 
 /// The folder of a run.
@@ -65,7 +61,13 @@ impl Folder {
             bail!("{} is a file; --out takes a folder", path.display());
         }
         fs::create_dir_all(path).with_context(|| path.display().to_string())?;
-        Ok(Self(path.to_owned()))
+        let folder = Self(path.to_owned());
+        // Refused now rather than at the end of a long run.
+        for name in [CHECKPOINT, PeftFiles::CONFIG, PeftFiles::WEIGHTS, LOSSES, REPORT] {
+            let file = folder.file(name);
+            check(&file).with_context(|| file.display().to_string())?;
+        }
+        Ok(folder)
     }
 
     pub(super) fn file(&self, name: &str) -> PathBuf {
@@ -101,7 +103,7 @@ impl Folder {
 
     pub(super) fn write_adapter(&self, adapter: &Adapter, base: &str) -> Result<()> {
         let pieces = adapter.peft_pieces(base)?;
-        write_whole(&self.file(PeftFiles::CONFIG), pieces.config.as_bytes())?;
+        write(&self.file(PeftFiles::CONFIG), pieces.config.as_bytes())?;
         write_pieces(&self.file(PeftFiles::WEIGHTS), |file| {
             pieces.weights().try_for_each(|piece| Ok(file.write_all(&piece)?))
         })
@@ -109,8 +111,8 @@ impl Folder {
 
     pub(super) fn write_plot(&self, run: &Run, model: &str) -> Result<()> {
         let svg = plot::svg(run.losses(), run.evaluations());
-        write_whole(&self.file("loss.svg"), svg.as_bytes())?;
-        write_whole(&self.file("report.html"), plot::page(&svg, run, model).as_bytes())
+        write(&self.file(LOSSES), svg.as_bytes())?;
+        write(&self.file(REPORT), plot::page(&svg, run, model).as_bytes())
     }
 }
 
@@ -120,12 +122,12 @@ pub(super) struct Log(BufWriter<File>);
 impl Log {
     /// Begins a log; steps of the run that this one goes on from are written again.
     pub(super) fn begin(path: &Path, run: &Run) -> Result<Self> {
-        let file = File::create(path).with_context(|| path.display().to_string())?;
-        let mut log = Self(BufWriter::new(file));
+        let mut start = OutputFile::create(path)?;
         for (step, loss) in (0..).zip(run.losses()) {
-            log.line(&json!({ "step": step, "loss": loss, "lr": run.schedule().rate_of(step) }))?;
+            let line = json!({ "step": step, "loss": loss, "lr": run.schedule().rate_of(step) });
+            writeln!(start, "{line}").with_context(|| path.display().to_string())?;
         }
-        Ok(log)
+        Ok(Self(BufWriter::new(start.publish()?)))
     }
 
     pub(super) fn write(&mut self, event: &Event, seconds: f64) -> Result<()> {

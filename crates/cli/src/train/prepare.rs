@@ -44,7 +44,7 @@ pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
     let data = dataset(model, args, text)?;
     let (train, aside) = data.split(args.watching.eval_split, learning.seed)?;
     let adapter = match &args.adapter.init {
-        Some(path) => adapters::read(path)?,
+        Some(path) => adapters::read_for_update(path)?,
         None => {
             let rank = args.adapter.rank;
             let options = AdapterOptions {

@@ -217,3 +217,31 @@ fn what_is_wrong_is_said() {
     let error = rullama(["adapter", "merge", &model, "--out", "/dev/null"]).fails(1);
     has(&error, &["--adapter"]);
 }
+
+#[test]
+fn no_output_replaces_an_input_or_a_blob() {
+    let folder = TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let arg = |name: &str| at(name).to_str().unwrap().to_owned();
+    std::fs::write(at("m.gguf"), golden(MICRO)).unwrap();
+    std::fs::write(at("a.gguf"), golden(GGUF)).unwrap();
+    std::fs::hard_link(at("m.gguf"), at("hard.gguf")).unwrap();
+    let merge = |out: &str| {
+        rullama(["adapter", "merge", &arg("m.gguf"), "--adapter", &arg("a.gguf"), "--out", out])
+    };
+    for out in ["m.gguf", "hard.gguf", "a.gguf"] {
+        has(&merge(&arg(out)).fails(1), &[out, "reads the file"]);
+    }
+    has(
+        &rullama(["adapter", "convert", &arg("a.gguf"), "--out", &arg("a.gguf")]).fails(1),
+        &["a.gguf", "reads the file"],
+    );
+    let store = Store::with("tuned");
+    let (_, blob) = store.weights();
+    let blob = blob.to_str().unwrap();
+    has(&store.rullama(&["adapter", "merge", "tuned", "--out", blob]).fails(1), &["model store"]);
+    assert_eq!(std::fs::read(at("m.gguf")).unwrap(), golden(MICRO));
+    assert_eq!(std::fs::read(at("a.gguf")).unwrap(), golden(GGUF));
+    assert_eq!(std::fs::read(blob).unwrap(), golden(MICRO));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3, "no part file is left");
+}
