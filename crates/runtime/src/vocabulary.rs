@@ -1,7 +1,5 @@
 //! From a model file to its tokenizer and its template family.
 
-use std::collections::HashSet;
-
 use rullama_chat::{ChatError, Family};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
@@ -31,39 +29,7 @@ pub enum VocabularyError {
 /// # Errors
 /// If the file has no vocabulary, or a broken one.
 pub fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, VocabularyError> {
-    let mut vocabulary = vocabulary(gguf)?;
-    let merges = match gguf.get("tokenizer.ggml.scores") {
-        // Earlier models of the family have scores in place of merges.
-        Some(Value::Array(Array::F32(scores))) if vocabulary.merges.is_empty() => {
-            merges_by_score(&vocabulary, scores)
-        }
-        _ => Vec::new(),
-    };
-    vocabulary.merges.extend(merges.iter().map(String::as_str));
-    Ok(Tokenizer::new(&vocabulary)?)
-}
-
-/// All ways to make a token of two others, best scores first: what a vocabulary with scores does, as a list of merges.
-fn merges_by_score(vocabulary: &Vocab<'_>, scores: &[f32]) -> Vec<String> {
-    const NORMAL: i64 = 1;
-    let normal = |id: usize| vocabulary.types.get(id).is_none_or(|kind| *kind == NORMAL);
-    let known: HashSet<&str> = vocabulary
-        .tokens
-        .iter()
-        .enumerate()
-        .filter(|(id, _)| normal(*id))
-        .map(|(_, t)| *t)
-        .collect();
-    let mut order: Vec<usize> = (0..vocabulary.tokens.len().min(scores.len())).collect();
-    order.retain(|id| normal(*id) && scores[*id].is_finite());
-    order.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
-    let splits = |id: &usize| {
-        let text = vocabulary.tokens[*id];
-        let halves = text.char_indices().skip(1).map(|(at, _)| text.split_at(at));
-        let both = halves.filter(|(left, right)| known.contains(left) && known.contains(right));
-        both.map(|(left, right)| format!("{left} {right}")).collect::<Vec<_>>()
-    };
-    order.iter().flat_map(splits).collect()
+    Ok(Tokenizer::new(&vocabulary(gguf)?)?)
 }
 
 /// The vocabulary of a model file, as the file states it.
@@ -80,8 +46,8 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     Ok(Vocab {
         tokens: tokens.iter().collect(),
         types: ids("token_type")?,
-        score_count: match gguf.get(&key("scores")) {
-            Some(Value::Array(Array::F32(scores))) => Some(scores.len()),
+        scores: match gguf.get(&key("scores")) {
+            Some(Value::Array(Array::F32(scores))) => Some(scores),
             _ => None,
         },
         merges: merges.map(|merges| merges.iter().collect()).unwrap_or_default(),

@@ -7,12 +7,23 @@ pub enum TokenizerError {
     /// There are no tokens.
     #[error("the vocabulary has no tokens: the file carries no tokenizer")]
     EmptyVocabulary,
-    /// There are no merges.
+    /// There are neither merges nor scores to make them of.
     #[error(
-        "the vocabulary has no merge list, so it is a SentencePiece vocabulary with scores, which is not supported: \
-         use a file whose tokenizer has merges"
+        "the vocabulary has neither a merge list nor scores that make one: use a file whose tokenizer has merges"
     )]
     NoMerges,
+    /// A token of a vocabulary with scores that is longer than any real one: all ways to cut it in two are tried.
+    #[error(
+        "token {id} is {bytes} bytes long, more than the {limit} that are supported without a merge list: the file is damaged"
+    )]
+    PieceTooLong {
+        /// The token.
+        id: u32,
+        /// Its length.
+        bytes: usize,
+        /// The greatest length.
+        limit: usize,
+    },
     /// An array that goes with the tokens has another length.
     #[error("{tokens} tokens but {count} {array}: the file is damaged")]
     LengthMismatch {

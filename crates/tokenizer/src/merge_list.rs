@@ -1,6 +1,6 @@
 //! The merge list as a file states it, made into ids.
 
-use crate::{TokenizerError, joints::Joints, kind::Kind, texts::Texts};
+use crate::{TokenizerError, joints::Joints, kind::Kind, texts::Texts, tokenizer::LIMIT};
 
 /// Two pieces and the one they become.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +15,10 @@ pub(crate) struct MergeList {
     pub(crate) merges: Vec<ListedMerge>,
     pub(crate) joints: Joints,
 }
+
+/// The longest token that merges are made for. Every cut of a token looks up both sides, so this is how often each byte
+/// of the vocabulary is hashed at most. Gemma's longest is 31 times `▁`, 93 bytes.
+const LONGEST: usize = 512;
 
 /// Merges that are looked up together.
 const AT_ONCE: usize = 32;
@@ -31,6 +35,40 @@ impl MergeList {
             resolved.push_chunk(chunk, texts, kinds)?;
         }
         Ok(resolved)
+    }
+
+    /// All ways to make a token of two others, best scores first: the merges of a SentencePiece vocabulary.
+    pub(crate) fn by_score(
+        scores: &[f32],
+        texts: &Texts,
+        kinds: &[Kind],
+    ) -> Result<Self, TokenizerError> {
+        let mut list = Self { merges: Vec::new(), joints: Joints::new() };
+        let is_normal = |id: u32| kinds[id as usize] == Kind::Normal;
+        let scored = (0..texts.len()).zip(scores).filter(|(_, score)| score.is_finite());
+        let mut order: Vec<(u32, f32)> = scored.map(|(id, score)| (id, *score)).collect();
+        order.retain(|(id, _)| is_normal(*id));
+        order.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        for (merged, _) in order {
+            let text = texts.get(merged).unwrap_or_default();
+            let bytes = text.len();
+            if bytes > LONGEST {
+                return Err(TokenizerError::PieceTooLong { id: merged, bytes, limit: LONGEST });
+            }
+            let id_of = |piece: &str| texts.id_of(piece.as_bytes()).filter(|id| is_normal(*id));
+            for (cut, _) in text.char_indices().skip(1) {
+                let (first, second) = text.split_at(cut);
+                let Some(left) = id_of(first) else { continue };
+                let Some(right) = id_of(second) else { continue };
+                list.merges.push(ListedMerge { left, right, merged });
+                list.joints.insert(first, second);
+            }
+            let count = list.merges.len();
+            if count > LIMIT {
+                return Err(TokenizerError::TooMany { array: "merges", count, limit: LIMIT });
+            }
+        }
+        Ok(list)
     }
 
     fn push_chunk(
@@ -96,6 +134,32 @@ fn halves(merge: &str) -> Option<(&str, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn by_score(tokens: &[&str], types: &[i64], scores: &[f32]) -> Vec<[u32; 3]> {
+        let texts = Texts::new(tokens).expect("texts");
+        let kind = |(id, (kind, text)): (u32, (&i64, &&str))| Kind::new(id, *kind, text);
+        let kinds: Result<Vec<Kind>, _> = (0..).zip(types.iter().zip(tokens)).map(kind).collect();
+        let list = MergeList::by_score(scores, &texts, &kinds.expect("types")).expect("merges");
+        list.merges.iter().map(|merge| [merge.left, merge.right, merge.merged]).collect()
+    }
+
+    #[test]
+    fn scores_order_all_ways_to_make_a_token_of_two() {
+        let tokens = ["a", "b", "ab", "ba", "aba", "<x>", "a<x>", "▁", "▁é", "é", "bab"];
+        let types = [1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1];
+        let scores = [0.0, 0.0, -2.0, -3.0, -1.0, 0.0, 9.0, 0.0, -3.0, 0.0, f32::NAN];
+        let merges = by_score(&tokens, &types, &scores);
+        // The best first, equal ones in the order of their ids; special tokens and those without a score are not made.
+        assert_eq!(merges, [[0, 3, 4], [2, 0, 4], [0, 1, 2], [1, 0, 3], [7, 9, 8]]);
+    }
+
+    #[test]
+    fn merges_by_score_are_no_more_than_cuts() {
+        let runs: Vec<String> = (1..=LONGEST).map(|n| "a".repeat(n)).collect();
+        let tokens: Vec<&str> = runs.iter().map(String::as_str).collect();
+        let merges = by_score(&tokens, &vec![1; LONGEST], &vec![0.0; LONGEST]);
+        assert_eq!(merges.len(), LONGEST * (LONGEST - 1) / 2);
+    }
 
     #[test]
     fn a_merge_is_cut_at_the_first_space_after_its_first_character() {

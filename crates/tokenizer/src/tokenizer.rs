@@ -34,7 +34,13 @@ impl Tokenizer {
         let texts = Texts::new(&vocab.tokens)?;
         let roles = Roles::new(vocab, &texts)?;
         let kinds = kinds(vocab, &roles)?;
-        let list = MergeList::new(&vocab.merges, &texts, &kinds)?;
+        let list = match vocab.scores {
+            Some(scores) if vocab.merges.is_empty() => MergeList::by_score(scores, &texts, &kinds)?,
+            _ => MergeList::new(&vocab.merges, &texts, &kinds)?,
+        };
+        if list.merges.is_empty() {
+            return Err(TokenizerError::NoMerges);
+        }
         let bpe = Bpe {
             chars: chars(&vocab.tokens, &kinds),
             merges: Merges::new(&list),
@@ -106,7 +112,7 @@ impl Tokenizer {
 }
 
 /// Sixteen times the longest known list. Ids and ranks fit 32 bits with room for a value that means none.
-const LIMIT: usize = 1 << 23;
+pub(crate) const LIMIT: usize = 1 << 23;
 
 fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
     let tokens = vocab.tokens.len();
@@ -123,8 +129,8 @@ fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
         return Err(TokenizerError::EmptyVocabulary);
     }
     same_length("token types", vocab.types.len())?;
-    same_length("scores", vocab.score_count.unwrap_or(tokens))?;
-    if vocab.merges.is_empty() {
+    same_length("scores", vocab.scores.map_or(tokens, <[f32]>::len))?;
+    if vocab.merges.is_empty() && vocab.scores.is_none() {
         return Err(TokenizerError::NoMerges);
     }
     Ok(())

@@ -9,8 +9,9 @@ pub struct Vocab<'a> {
     pub tokens: Vec<&'a str>,
     /// `token_type`: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
     pub types: Vec<i64>,
-    /// Length of `scores` where the file has them. They are not used, but must not contradict `tokens`.
-    pub score_count: Option<usize>,
+    /// `scores`: one for each token, where the file has them. They say which merge is applied first where there are no
+    /// `merges`, and are not used otherwise.
+    pub scores: Option<&'a [f32]>,
     /// `merges`: "left right", the first is applied first.
     pub merges: Vec<&'a str>,
     /// `bos_token_id`: begins every prompt.

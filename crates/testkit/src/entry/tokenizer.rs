@@ -42,16 +42,21 @@ pub fn tokenizer(data: &[u8]) {
     SMALL.check(&text);
     SMALL.decode_any(data);
     let lines: Vec<String> = text.split('\n').map(|line| line.replace('~', "\n")).collect();
-    if let Some(subject) = Subject::new(vocabulary(&lines)) {
+    let scores = scores(&lines);
+    if let Some(subject) = Subject::new(vocabulary(&lines, &scores)) {
         subject.check(&text);
         subject.decode_any(data);
     }
 }
 
+fn scores(lines: &[String]) -> Vec<f32> {
+    lines.iter().filter_map(|line| line.strip_prefix('#')?.parse().ok()).collect()
+}
+
 /// A vocabulary out of lines, made to be written by hand and by chance. The first character says what a line is: a digit
-/// is the type of a token, `+` a merge, a letter an id.
-fn vocabulary(lines: &[String]) -> Vocab<'_> {
-    let mut vocab = Vocab::default();
+/// is the type of a token, `+` a merge, `#` a score, a letter an id.
+fn vocabulary<'a>(lines: &'a [String], scores: &'a [f32]) -> Vocab<'a> {
+    let mut vocab = Vocab { scores: (!scores.is_empty()).then_some(scores), ..Vocab::default() };
     for line in lines {
         let mut chars = line.chars();
         let Some(first) = chars.next() else { continue };
@@ -71,7 +76,6 @@ fn vocabulary(lines: &[String]) -> Vocab<'_> {
             'm' => vocab.mask = id,
             'E' => vocab.eos_ids.extend(rest.parse::<i64>()),
             's' => vocab.suppress.extend(rest.parse::<i64>()),
-            '#' => vocab.score_count = rest.parse().ok(),
             '!' => drop(vocab.types.pop()),
             _ => {}
         }

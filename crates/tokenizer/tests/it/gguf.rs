@@ -21,7 +21,7 @@ pub(crate) fn vocab(file: &Gguf) -> Result<Vocab<'_>, GgufError> {
     Ok(Vocab {
         tokens: strings("tokens")?,
         types: integers("token_type")?,
-        score_count: file.floats(&key("scores")).optional()?.map(<[f32]>::len),
+        scores: file.floats(&key("scores")).optional()?,
         merges: strings("merges")?,
         bos: id("bos_token_id")?,
         eos: id("eos_token_id")?,

@@ -35,7 +35,52 @@ fn no_tokens() {
 #[test]
 fn no_merges() {
     check(&changed(|v| v.merges.clear()), &NoMerges);
-    assert!(NoMerges.to_string().contains("SentencePiece"));
+    let unmergeable = changed(|v| {
+        v.merges.clear();
+        v.scores = Some(&[f32::NAN; 10]);
+    });
+    check(&unmergeable, &NoMerges);
+}
+
+/// The tiny vocabulary, with scores in place of merges, and these tokens too.
+fn scored(more: &[String], check: impl FnOnce(&Vocab<'_>)) {
+    let mut vocab = tiny(&[]);
+    vocab.merges.clear();
+    vocab.tokens.extend(more.iter().map(String::as_str));
+    vocab.types.resize(vocab.tokens.len(), 1);
+    let scores: Vec<f32> = (0..vocab.tokens.len()).map(|id| -(id as f32)).collect();
+    check(&Vocab { scores: Some(&scores), ..vocab });
+}
+
+#[test]
+fn scores_in_place_of_merges() {
+    scored(&[], |vocab| {
+        let tokenizer = Tokenizer::new(vocab).expect("sound");
+        assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
+    });
+}
+
+#[test]
+fn a_long_token_with_a_score_is_refused_at_once() {
+    let long = "ab".repeat(1 << 17);
+    let want = PieceTooLong { id: 10, bytes: long.len(), limit: 512 };
+    scored(&[long], |vocab| check(vocab, &want));
+}
+
+#[test]
+fn more_merges_by_score_than_any_vocabulary_has() {
+    // All n - 1 cuts of a token of n equal letters are merges.
+    let letters = ('d'..='z').chain('A'..='Z').chain('!'..='/').chain('À'..='ß');
+    let runs = letters.flat_map(|letter| {
+        (1..=512 / letter.len_utf8()).map(move |n| String::from(letter).repeat(n))
+    });
+    let tokens: Vec<String> = runs.collect();
+    scored(&tokens, |vocab| match Tokenizer::new(vocab) {
+        Err(TooMany { array: "merges", count, limit }) => {
+            assert!(count > limit && count <= limit + 511, "{count}");
+        }
+        other => panic!("{:?}", other.map(drop)),
+    });
 }
 
 #[test]
@@ -44,8 +89,8 @@ fn arrays_of_different_lengths() {
     check(&changed(|v| v.types.clear()), &mismatch("token types", 0));
     check(&changed(|v| v.types.push(1)), &mismatch("token types", 11));
     check(&changed(|v| v.types.truncate(9)), &mismatch("token types", 9));
-    check(&changed(|v| v.score_count = Some(11)), &mismatch("scores", 11));
-    check(&changed(|v| v.score_count = Some(0)), &mismatch("scores", 0));
+    check(&changed(|v| v.scores = Some(&[0.0; 11])), &mismatch("scores", 11));
+    check(&changed(|v| v.scores = Some(&[])), &mismatch("scores", 0));
 }
 
 #[test]
