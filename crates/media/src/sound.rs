@@ -5,11 +5,14 @@ mod decode;
 mod log_mel;
 mod resample;
 mod spectrum;
+#[cfg(feature = "decode")]
+mod vorbis;
 mod wav;
 
 pub use log_mel::{BINS, Features};
 
 use crate::MediaError;
+use resample::Mixer;
 
 /// Samples a second that the towers expect.
 pub const RATE: u32 = 16_000;
@@ -34,24 +37,13 @@ impl Sound {
     /// # Errors
     /// If there are no channels, the rate is absurd, samples are no numbers, or it is too long.
     pub fn new(samples: &[f32], channels: usize, rate: u32) -> Result<Self, MediaError> {
-        if !resample::RATES.contains(&rate) {
-            return Err(MediaError::BadRate { rate });
-        }
-        let channels = channels.max(1);
-        if samples.len() / channels > MOST_SECONDS as usize * rate as usize {
-            return Err(MediaError::TooLong { limit: MOST_SECONDS });
-        }
-        if samples.iter().any(|sample| !sample.is_finite()) {
-            return Err(MediaError::NotFinite);
-        }
-        let mono: Vec<f32> = match channels {
-            1 => samples.to_vec(),
-            _ => {
-                let mean = |frame: &[f32]| frame.iter().sum::<f32>() / channels as f32;
-                samples.chunks_exact(channels).map(mean).collect()
-            }
-        };
-        Ok(Self { samples: resample::resample(mono, rate)? })
+        let mut mixer = Mixer::new(channels, rate)?;
+        mixer.push(samples)?;
+        Self::mixed(mixer)
+    }
+
+    fn mixed(mixer: Mixer) -> Result<Self, MediaError> {
+        Ok(Self { samples: mixer.finish()? })
     }
 
     /// Decodes the bytes of a WAV file; with the feature `decode` also those of an MP3, FLAC or OGG Vorbis file.

@@ -13,7 +13,7 @@ use symphonia::{
     default::{get_codecs, get_probe},
 };
 
-use super::{MOST_SECONDS, Sound};
+use super::{Sound, resample::Mixer, vorbis};
 use crate::MediaError;
 
 pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
@@ -26,12 +26,13 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
     let track_id = track.id;
     let codec = track.codec_params.as_ref().and_then(|codec| codec.audio());
     let codec = codec.ok_or_else(|| no("its codec is not known"))?;
+    vorbis::check(codec.extra_data.as_deref().unwrap_or_default())?;
     let mut decoder = get_codecs()
         .make_audio_decoder(codec, &AudioDecoderOptions::default())
         .map_err(|error| bad(&error))?;
 
-    let (mut all, mut some) = (Vec::new(), Vec::new());
-    let mut shape = None;
+    let mut samples = Vec::new();
+    let mut mixer: Option<((u32, usize), Mixer)> = None;
     loop {
         let packet = match format.next_packet() {
             Ok(Some(packet)) if packet.track_id == track_id => packet,
@@ -43,22 +44,27 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
         match decoder.decode(&packet) {
             Ok(buffer) => {
                 let (rate, channels) = (buffer.spec().rate(), buffer.spec().channels().count());
-                if *shape.get_or_insert((rate, channels)) != (rate, channels) {
+                let (shape, mixer) = match &mut mixer {
+                    Some((shape, mixer)) => (*shape, mixer),
+                    none => {
+                        let new = ((rate, channels), Mixer::new(channels, rate)?);
+                        let (shape, mixer) = none.insert(new);
+                        (*shape, mixer)
+                    }
+                };
+                if shape != (rate, channels) {
                     return Err(no("its rate changes in the middle"));
                 }
-                buffer.copy_to_vec_interleaved::<f32>(&mut some);
-                all.extend_from_slice(&some);
-                if all.len() / channels.max(1) > MOST_SECONDS as usize * rate as usize {
-                    return Err(MediaError::TooLong { limit: MOST_SECONDS });
-                }
+                buffer.copy_to_vec_interleaved::<f32>(&mut samples);
+                mixer.push(&samples)?;
             }
             // One packet that makes no sense is skipped, as players do.
             Err(Error::DecodeError(_)) => {}
             Err(error) => return Err(bad(&error)),
         }
     }
-    let (rate, channels) = shape.ok_or(MediaError::TooShort { samples: 0 })?;
-    Sound::new(&all, channels, rate)
+    let (_, mixer) = mixer.ok_or(MediaError::TooShort { samples: 0 })?;
+    Sound::mixed(mixer)
 }
 
 fn bad(error: &Error) -> MediaError {
@@ -67,4 +73,19 @@ fn bad(error: &Error) -> MediaError {
 
 fn no(reason: &str) -> MediaError {
     MediaError::BadSound { reason: reason.into() }
+}
+
+/// What the decoder of a file's track is made from.
+#[cfg(test)]
+pub(super) fn headers(file: &[u8]) -> Option<Vec<u8>> {
+    let source = MediaSourceStream::new(Box::new(Cursor::new(file.to_vec())), Default::default());
+    let format = get_probe().probe(
+        &Hint::new(),
+        source,
+        FormatOptions::default(),
+        MetadataOptions::default(),
+    );
+    let format = format.ok()?;
+    let codec = format.default_track(TrackType::Audio)?.codec_params.as_ref()?.audio()?;
+    codec.extra_data.as_deref().map(<[u8]>::to_vec)
 }

@@ -1,11 +1,13 @@
 //! WAV files. Ours, because files that were streamed or cut carry lengths that are wrong, which is no reason to refuse them.
 
-use super::Sound;
+use super::{Sound, resample::Mixer};
 use crate::MediaError;
 
 const PCM: u16 = 1;
 const FLOAT: u16 = 3;
 const EXTENSIBLE: u16 = 0xfffe;
+/// Frames that are converted together.
+const FRAMES: usize = 256;
 /// Where an extensible format says what it really is.
 const SUBFORMAT: usize = 24;
 
@@ -65,9 +67,14 @@ fn read_format(chunk: &[u8]) -> Result<Format, MediaError> {
 fn sound(data: &[u8], format: Format) -> Result<Sound, MediaError> {
     let width = usize::from(format.bits / 8);
     let whole = data.len() - data.len() % (width * format.channels);
-    let samples: Vec<f32> =
-        data[..whole].chunks_exact(width).map(|bytes| sample(bytes, format.kind)).collect();
-    Sound::new(&samples, format.channels, format.rate)
+    let mut mixer = Mixer::new(format.channels, format.rate)?;
+    let mut samples = Vec::new();
+    for block in data[..whole].chunks(FRAMES * width * format.channels) {
+        samples.clear();
+        samples.extend(block.chunks_exact(width).map(|bytes| sample(bytes, format.kind)));
+        mixer.push(&samples)?;
+    }
+    Sound::mixed(mixer)
 }
 
 fn sample(bytes: &[u8], kind: u16) -> f32 {
