@@ -89,6 +89,14 @@ pub enum RuntimeError {
         /// How many there must be.
         wanted: usize,
     },
+    /// Soft tokens that do not follow each other as their picture or sound has them.
+    #[error(
+        "the soft tokens at {position} are not those of one picture or sound from its first to its last: go back to before it"
+    )]
+    SoftTokenOrder {
+        /// Where in the tokens.
+        position: usize,
+    },
     /// Something that cannot be done where there are pictures or sounds.
     #[error("a prompt with pictures or sounds cannot {what}")]
     NotWithMedia {
@@ -203,9 +211,10 @@ impl RuntimeError {
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
             Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
-            Self::Placeholders { .. } | Self::NotWithMedia { .. } | Self::NotGiven { .. } => {
-                "bad_prompt"
-            }
+            Self::Placeholders { .. }
+            | Self::SoftTokenOrder { .. }
+            | Self::NotWithMedia { .. }
+            | Self::NotGiven { .. } => "bad_prompt",
             Self::Adapter(_) | Self::OtherModelsAdapters => "bad_adapter",
             Self::OtherTower { .. } | Self::NoMarker { .. } => "unsupported_model",
             Self::NoTower { .. } => "no_tower",

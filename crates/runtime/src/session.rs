@@ -40,6 +40,8 @@ use crate::{
 pub const DEFAULT_CONTEXT: usize = 4096;
 /// Most tokens of a run.
 pub const MOST_TOKENS: usize = 512;
+/// Most steps of the token loop that may be queued; more would only delay whoever cancels.
+pub const MOST_AHEAD: usize = 64;
 
 /// How a session is set up.
 #[derive(Debug, Clone)]
@@ -54,7 +56,7 @@ pub struct SessionOptions {
     pub block: usize,
     /// Tokens that are never chosen, beside those the file names.
     pub suppress: Vec<u32>,
-    /// Steps of the token loop that may be queued ahead on a GPU.
+    /// Steps of the token loop that may be queued ahead on a GPU, at most [`MOST_AHEAD`].
     pub ahead: usize,
 }
 
@@ -67,6 +69,18 @@ impl Default for SessionOptions {
             block: 0,
             suppress: Vec::new(),
             ahead: 3,
+        }
+    }
+}
+
+impl SessionOptions {
+    /// The same with every size within what a session of this context can use.
+    fn bounded(&self, context: usize) -> Self {
+        Self {
+            chunk: self.chunk.clamp(1, context),
+            block: self.block.min(context),
+            ahead: self.ahead.clamp(1, MOST_AHEAD),
+            ..self.clone()
         }
     }
 }
@@ -101,14 +115,14 @@ pub struct Session {
 
 /// Slots of the sliding layers' rings: the window, and room for a run.
 pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize {
-    context.min(config.window + chunk)
+    context.min(config.window.saturating_add(chunk))
 }
 
 /// The same for a session with these options: the longest of all runs it may make.
 pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) -> usize {
-    let block = if sees_blocks(config) { options.block } else { 0 };
-    let chunk = options.chunk.clamp(1, context);
-    ring_slots(config, context, chunk.max(options.ahead).max(block).max(MOST_DRAFTS + 1))
+    let SessionOptions { chunk, block, ahead, .. } = options.bounded(context);
+    let block = if sees_blocks(config) { block } else { 0 };
+    ring_slots(config, context, chunk.max(ahead).max(block).max(MOST_DRAFTS + 1))
 }
 
 /// Whether the soft tokens of a picture see each other in this model: where there are no per-layer inputs.
@@ -123,8 +137,7 @@ impl Session {
         if context == 0 || context > trained {
             return Err(RuntimeError::BadContext { asked: context, trained });
         }
-        let mut options = options.clone();
-        options.chunk = options.chunk.clamp(1, context);
+        let mut options = options.bounded(context);
         let ring = ring(model.config(), context, &options);
         if let Ok(tokenizer) = model.tokenizer() {
             options.suppress.extend(tokenizer.suppressed());
@@ -206,12 +219,13 @@ impl Session {
     /// Appends tokens; nothing is computed yet.
     ///
     /// # Errors
-    /// If a token does not exist or the context is too short, in which case nothing is appended.
+    /// If a token does not exist, soft tokens are out of order or the context is too short, in which case nothing is appended.
     pub fn extend(&mut self, tokens: &[u32]) -> Result<(), RuntimeError> {
         let count = self.model.config().vocabulary;
         if let Some(id) = tokens.iter().find(|id| !self.knows(**id)) {
             return Err(RuntimeError::NoSuchToken { id: *id, count });
         }
+        self.check_order(tokens)?;
         let all = self.tokens.len() + tokens.len();
         if all > self.context {
             let trained = self.model.config().context;

@@ -282,6 +282,14 @@ impl Chat {
 
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
+        let width = self.model.config().width;
+        for rows in saved.perceived.iter().flat_map(|perceived| &perceived.pieces).map(|p| &p.rows)
+        {
+            if rows.count.checked_mul(width) != Some(rows.values.len()) {
+                let tower = rows.values.len() / rows.count.max(1);
+                return Err(RuntimeError::OtherTower { tower, model: width }.into());
+            }
+        }
         let adapters = self.session.adapters();
         let restored = block_on(self.model.restore_with(adapters, &saved.session));
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;

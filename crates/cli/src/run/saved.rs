@@ -81,6 +81,7 @@ impl KeptMedium {
         let kind =
             kind.with_context(|| format!("it has a medium of an unknown kind {}", self.kind))?;
         let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
+            ensure!(rows > 0 && width > 0, "it has a picture or sound without soft tokens");
             let length = rows.checked_mul(width).and_then(|count| count.checked_mul(4));
             let length = length.context(CUT)?;
             let mut bytes = Vec::new();
@@ -196,5 +197,8 @@ mod tests {
         let text = String::from_utf8_lossy(&whole).into_owned();
         check(text.replace("\"version\":2", "\"version\":3").as_bytes(), "version 3");
         check(text.replace("rullama conv", "another conv").as_bytes(), "no conversation");
+        check(text.replacen("\"width\":2", "\"width\":0", 1).as_bytes(), "without soft tokens");
+        let endless = format!("\"rows\":{}", u64::MAX / 8);
+        check(text.replacen("\"rows\":2", &endless, 1).as_bytes(), "cut short");
     }
 }

@@ -13,7 +13,7 @@ use rullama_models::gemma4::{Want, crosses_cut, decoder};
 
 use sha2::{Digest, Sha256};
 
-use super::{Media, Session, SessionOptions};
+use super::{MOST_AHEAD, Media, Session, SessionOptions};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
@@ -73,14 +73,22 @@ impl Session {
         let (filled, written) = (filled?, written?);
         let tokens = reader.ids()?;
         let suppress = reader.ids()?;
-        let (chunk, block, ahead) = (chunk?, block?, ahead?);
+        let (context, chunk, block, ahead) = (context?, chunk?, block?, ahead?);
+        let known = |id: &u32| (*id as usize) < model.config().vocabulary;
+        let possible = (1..=context).contains(&chunk) && ahead <= MOST_AHEAD;
+        if !possible || tokens.len() > context || !suppress.iter().all(known) {
+            return Err(DAMAGED);
+        }
         let options =
-            SessionOptions { context: Some(context?), cache, chunk, block, suppress, ahead };
+            SessionOptions { context: Some(context), cache, chunk, block, suppress, ahead };
         let mut session = Self::new(model, &options)?;
         session.set_adapters(adapters)?;
+        // Every medium stands among the tokens, each of its rows for one.
+        let mut rows = 0_usize;
         for _ in 0..reader.number()? {
             let (first, media) = reader.media(model.config().width)?;
-            if !session.soft.put(first, media) {
+            rows = rows.saturating_add(media.rows.count);
+            if rows > tokens.len() || !session.soft.put(first, media) {
                 return Err(DAMAGED);
             }
         }

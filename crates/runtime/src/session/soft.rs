@@ -4,7 +4,7 @@
 //! only if its pictures are, and nothing else about a session changes. The rows are kept until the session ends, since caches may
 //! have to be filled again.
 
-use std::{collections::HashMap, ops::Range, rc::Rc};
+use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
 use rullama_models::gemma4::{Inputs, Want};
 use sha2::{Digest, Sha256};
@@ -28,38 +28,36 @@ pub struct Media {
 
 /// The soft tokens a session has met, by the first id of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known(HashMap<u32, Media>);
+pub(super) struct Known(BTreeMap<u32, Media>);
 
 impl Known {
     /// The ids of a medium, which is remembered.
     fn ids(&mut self, media: &Media) -> Range<u32> {
         let count = u32::try_from(media.rows.count).expect("a prompt's tokens fit 32 bits");
         let mut first = start(&media.rows);
-        loop {
+        let end = loop {
+            let Some(end) = first.checked_add(count) else {
+                first = SOFT;
+                continue;
+            };
             // Another picture may have claimed ids nearby.
-            let near = self.0.iter().find(|(other, known)| {
-                let end = **other + known.rows.count as u32;
-                first < end && **other < first + count
-            });
-            match near {
-                None => break,
-                Some((other, known)) if *other == first && known.rows == media.rows => break,
-                Some((other, known)) => first = *other + known.rows.count as u32,
+            match self.overlapping(first..end) {
+                None => break end,
+                Some((other, known)) if other == first && known.rows == media.rows => break end,
+                Some((other, known)) => first = end_of(other, known),
             }
+        };
+        if count > 0 {
+            self.0.insert(first, media.clone());
         }
-        self.0.insert(first, media.clone());
-        first..first + count
+        first..end
     }
 
     /// Takes a medium back under the ids it had; false if others have some of them.
     pub(super) fn put(&mut self, first: u32, media: Media) -> bool {
         let Ok(count) = u32::try_from(media.rows.count) else { return false };
         let Some(end) = first.checked_add(count) else { return false };
-        let free = self
-            .0
-            .iter()
-            .all(|(other, known)| end <= *other || first >= *other + known.rows.count as u32);
-        let fits = free && is_soft(first) && count > 0;
+        let fits = is_soft(first) && count > 0 && self.overlapping(first..end).is_none();
         if fits {
             self.0.insert(first, media);
         }
@@ -70,9 +68,10 @@ impl Known {
     pub(super) fn among(&self, tokens: &[u32]) -> Vec<(u32, &Media)> {
         let mut found: Vec<(u32, &Media)> = Vec::new();
         for id in tokens.iter().filter(|id| is_soft(**id)) {
-            if found.last().is_some_and(|(first, media)| {
-                (*first..first + media.rows.count as u32).contains(id)
-            }) {
+            if found
+                .last()
+                .is_some_and(|(first, media)| (*first..end_of(*first, media)).contains(id))
+            {
                 continue;
             }
             if let Some((media, ids, _)) = self.find(*id)
@@ -86,11 +85,22 @@ impl Known {
 
     /// The medium that an id belongs to, and which of its rows.
     fn find(&self, id: u32) -> Option<(&Media, Range<u32>, usize)> {
-        self.0.iter().find_map(|(first, media)| {
-            let ids = *first..*first + media.rows.count as u32;
-            ids.contains(&id).then(|| (media, ids.clone(), (id - first) as usize))
-        })
+        let (first, media) = self.0.range(..=id).next_back()?;
+        let ids = *first..end_of(*first, media);
+        ids.contains(&id).then(|| (media, ids, (id - first) as usize))
     }
+
+    /// A medium that has some of these ids, and its first id. Media do not overlap each other, so the last one that begins
+    /// before the end decides.
+    fn overlapping(&self, ids: Range<u32>) -> Option<(u32, &Media)> {
+        let (first, media) = self.0.range(..ids.end).next_back()?;
+        (end_of(*first, media) > ids.start).then_some((*first, media))
+    }
+}
+
+/// One more than the last id of a medium, which was checked to be an id when the medium came.
+fn end_of(first: u32, media: &Media) -> u32 {
+    first + media.rows.count as u32
 }
 
 /// The first id, from the content; far enough from the end for all rows.
@@ -111,12 +121,16 @@ impl Session {
     /// [`Session::set_tokens`].
     ///
     /// # Errors
-    /// If there are more or fewer placeholders than soft tokens.
+    /// If there are more or fewer placeholders than soft tokens, or the rows are of another model.
     pub fn soften(&mut self, tokens: &[u32], media: &[Media]) -> Result<Vec<u32>, RuntimeError> {
         let mut softened = tokens.to_vec();
         let mut from = 0;
         for medium in media {
             let wanted = medium.rows.count;
+            let (model, numbers) = (self.model.config().width, medium.rows.values.len());
+            if wanted.checked_mul(model) != Some(numbers) {
+                return Err(RuntimeError::OtherTower { tower: numbers / wanted.max(1), model });
+            }
             let place = |id: &u32| *id == medium.placeholder;
             let first =
                 softened[from..].iter().position(place).map_or(tokens.len(), |at| from + at);
@@ -145,8 +159,27 @@ impl Session {
     fn block(&self, position: usize) -> Option<Range<usize>> {
         let id = *self.tokens.get(position)?;
         let (media, _, row) = self.soft.find(id)?;
-        let first = position - row;
-        (media.whole && sees_blocks(self.model.config())).then(|| first..first + media.rows.count)
+        let first = position.checked_sub(row)?;
+        // A session may have gone back to the middle of a picture.
+        let end = (first + media.rows.count).min(self.tokens.len());
+        (media.whole && sees_blocks(self.model.config())).then_some(first..end)
+    }
+
+    /// Refuses tokens that would begin in the middle of a picture or sound, or leave one before its end.
+    pub(super) fn check_order(&self, tokens: &[u32]) -> Result<(), RuntimeError> {
+        let mut before = self.tokens.last().copied();
+        for (position, id) in (self.tokens.len()..).zip(tokens) {
+            let expected = before.and_then(|before| {
+                let (_, ids, _) = self.soft.find(before)?;
+                (before + 1 < ids.end).then_some(before + 1)
+            });
+            let begins = self.soft.find(*id).is_none_or(|(_, _, row)| row == 0);
+            if expected.map_or(!begins, |expected| expected != *id) {
+                return Err(RuntimeError::SoftTokenOrder { position });
+            }
+            before = Some(*id);
+        }
+        Ok(())
     }
 
     /// How many of the next tokens to take at once, at most `most`: blocks are not cut.

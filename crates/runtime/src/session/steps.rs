@@ -75,6 +75,10 @@ impl Session {
         // The last token's own logits are wanted, even if it is in the caches.
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
+        // A picture that is read at once takes the last token with it.
+        if self.filled == self.tokens.len() {
+            return Err(RuntimeError::NotWithMedia { what: "end in one: let text follow it" });
+        }
         self.logits_of(1).await
     }
 

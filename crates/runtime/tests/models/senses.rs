@@ -257,3 +257,65 @@ fn long_pictures_are_read_at_once_where_there_is_room() {
     let worst = whole.iter().zip(&cut).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(worst < 1e-4, "{worst}");
 }
+
+#[test]
+fn soft_tokens_out_of_order_are_refused() {
+    let model = model("micro-moe-BF16", &Device::Cpu);
+    let media = [seen(Kind::Picture, &[(None, 4)])];
+    let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
+    let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
+    let prompt = prompt.expect("it fits");
+    let mut session = model.session(&exact()).expect("a session");
+    let tokens = session.soften(&prompt.tokens, &prompt.media).expect("places");
+    let first = tokens.iter().position(|id| id >> 31 == 1).expect("a picture");
+    let soft = &tokens[first..first + 4];
+    let text = tokens[0];
+    for (order, at) in [
+        (vec![soft[1], soft[2], soft[3], text], 0),
+        (vec![text, soft[1], soft[0], soft[2], soft[3], text], 1),
+        (vec![soft[0], soft[2], soft[1], soft[3], text], 1),
+        (vec![soft[0], soft[1], text], 2),
+        (vec![soft[0], soft[0], text], 1),
+    ] {
+        let refused = session.set_tokens(&order);
+        let found =
+            matches!(refused, Err(RuntimeError::SoftTokenOrder { position }) if position == at);
+        assert!(found, "{order:?}: {refused:?}");
+    }
+    // A session may go back to the middle of a picture, but only on along it.
+    session.set_tokens(&tokens).expect("in order");
+    let wanted = block_on(session.logits()).expect("it runs");
+    session.rewind(first + 2);
+    let ended = block_on(session.logits());
+    assert!(matches!(ended, Err(RuntimeError::NotWithMedia { .. })), "{ended:?}");
+    assert!(matches!(session.extend(&[text]), Err(RuntimeError::SoftTokenOrder { .. })));
+    session.extend(&tokens[first + 2..]).expect("the rest of it");
+    assert_eq!(block_on(session.logits()).expect("it runs").len(), wanted.len());
+
+    // Saved tokens are checked alike: here the first two of a picture change places.
+    session.set_tokens(&tokens).expect("in order");
+    let saved = block_on(session.save()).expect("bytes");
+    assert!(block_on(model.restore(&saved)).is_ok());
+    let place = 8 + 32 + 1 + 6 * 8 + 8 + first * 4;
+    let mut swapped = saved.clone();
+    swapped[place..place + 4].copy_from_slice(&soft[1].to_le_bytes());
+    swapped[place + 4..place + 8].copy_from_slice(&soft[0].to_le_bytes());
+    let refused = block_on(model.restore(&swapped));
+    assert!(matches!(refused, Err(RuntimeError::SoftTokenOrder { .. })), "{:?}", refused.err());
+}
+
+#[test]
+fn rows_of_another_width_are_refused() {
+    let model = model("micro-moe-BF16", &Device::Cpu);
+    let mut media = seen(Kind::Picture, &[(None, 4)]);
+    let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
+    for values in [vec![], vec![0.0; 4], vec![0.0; 4 * 65]] {
+        media.pieces[0].rows = Rc::new(SoftTokens { count: 4, values });
+        let media = [media.clone()];
+        let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
+        let prompt = prompt.expect("it fits");
+        let mut session = model.session(&exact()).expect("a session");
+        let refused = session.soften(&prompt.tokens, &prompt.media);
+        assert!(matches!(refused, Err(RuntimeError::OtherTower { .. })), "{refused:?}");
+    }
+}

@@ -5,7 +5,7 @@ use rullama_engine::executor::Device;
 use rullama_runtime::{
     RuntimeError, Session,
     model::CacheType,
-    session::{DraftOptions, DraftSource, Pick, SessionOptions},
+    session::{DraftOptions, DraftSource, MOST_AHEAD, Pick, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, model};
@@ -179,6 +179,41 @@ fn broken_and_foreign_saves_are_refused() {
         // Changed tokens are still tokens; everything else is noticed. Nothing may panic.
         let _ = block_on(mine.restore(&changed));
     }
+}
+
+/// Where the sizes of a saved session lie: context, chunk, block, ahead, filled and written, eight bytes each.
+const SIZES: usize = 8 + 32 + 1;
+
+fn with_size(saved: &[u8], index: usize, value: u64) -> Vec<u8> {
+    let mut changed = saved.to_vec();
+    changed[SIZES + index * 8..][..8].copy_from_slice(&value.to_le_bytes());
+    changed
+}
+
+#[test]
+fn sizes_of_saved_sessions_are_bounded() {
+    let model = model(NAME, &Device::Cpu);
+    let mut session = model.session(&exact()).expect("a session");
+    session.extend(&[2, 5, 6]).expect("it fits");
+    let wanted = greedy(&mut session, 2);
+    session.rewind(3);
+    let saved = block_on(session.save()).expect("bytes");
+    let huge = [u64::MAX, u64::MAX / 2, 1 << 62, 1 << 33, u64::MAX - 511];
+    for value in huge {
+        for index in [0, 1, 3, 4, 5] {
+            let refused = block_on(model.restore(&with_size(&saved, index, value)));
+            assert!(refused.is_err(), "size {index} of {value}");
+        }
+        // Room for a picture is no more than the context.
+        let mut restored = block_on(model.restore(&with_size(&saved, 2, value))).expect("restored");
+        assert_eq!(greedy(&mut restored, 2), wanted);
+        let options = SessionOptions { block: value as usize, ahead: value as usize, ..exact() };
+        let mut session = model.session(&options).expect("a session");
+        assert!(session.steps_ahead() <= MOST_AHEAD);
+        session.extend(&[2, 5, 6]).expect("it fits");
+        assert_eq!(greedy(&mut session, 2), wanted);
+    }
+    assert!(block_on(model.restore(&with_size(&saved, 1, 0))).is_err(), "runs of no tokens");
 }
 
 #[test]
