@@ -6,6 +6,7 @@ mod load;
 mod memory;
 mod parts;
 mod rows;
+mod search;
 mod summary;
 mod warm;
 

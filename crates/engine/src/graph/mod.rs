@@ -11,7 +11,7 @@ mod print;
 mod shape;
 mod step;
 
-use std::rc::Rc;
+use std::{collections::HashMap, rc::Rc};
 
 pub(crate) use backward::walk;
 pub use backward::{Gradients, backward};
@@ -63,6 +63,8 @@ pub struct ValueInfo {
 pub struct Graph {
     values: Vec<ValueInfo>,
     nodes: Vec<Node>,
+    /// Weights and states, which each have one value: models of hundreds of layers have thousands.
+    named: HashMap<Origin, Value>,
     apart: bool,
 }
 
@@ -204,17 +206,13 @@ impl Graph {
     }
 
     fn named(&mut self, origin: Origin, ty: Type) -> Value {
-        let found = self
-            .values()
-            .find(|(_, info)| info.origin == origin)
-            .map(|(v, info)| (v, info.ty.clone()));
-        match found {
-            None => self.value(ty, origin),
-            Some((value, known)) => {
-                assert_eq!(known, ty, "{origin:?} is asked for with two types");
-                value
-            }
+        if let Some(value) = self.named.get(&origin).copied() {
+            assert_eq!(*self.ty(value), ty, "{origin:?} is asked for with two types");
+            return value;
         }
+        let value = self.value(ty, origin.clone());
+        self.named.insert(origin, value);
+        value
     }
 
     fn value(&mut self, ty: Type, origin: Origin) -> Value {

@@ -4,7 +4,7 @@ use super::Type;
 use crate::gpu::ROW_STEP;
 
 /// Where a value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
     /// The host writes it before a run.
     Input(String),
@@ -19,7 +19,7 @@ pub enum Origin {
 }
 
 /// A tensor of a stack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Member {
     /// Its name in the model's file.
     pub name: String,

@@ -9,10 +9,13 @@ use rullama_engine::{
 };
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Feed, Pass, Want, crosses_cut, decoder},
+    gemma4::{Config, Feed, Pass, Segment, Want, crosses_cut, decoder},
 };
 
-use super::load::{LoadOptions, TABLE, TablePlace, expert_tensors};
+use super::{
+    load::{LoadOptions, TABLE, TablePlace, expert_tensors},
+    search,
+};
 use crate::{
     error::RuntimeError,
     session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, ring_slots},
@@ -35,6 +38,8 @@ pub struct MemoryUse {
     pub caches: u64,
     /// Activations.
     pub work: u64,
+    /// Activations of the first segments alone: all of them, where no experts are on the host.
+    pub(super) first_work: u64,
     /// The context the caches are for.
     pub context: usize,
 }
@@ -50,13 +55,7 @@ impl MemoryUse {
             (None, None) => with(0),
             (None, Some(budget)) => {
                 let table = options.table == TablePlace::Gpu;
-                (1..=most).map(with).fold(with(0), |best, more| {
-                    if best.gpu(table) <= budget || best.gpu(table) <= more.gpu(table) {
-                        best
-                    } else {
-                        more
-                    }
-                })
+                search::fewest(most, &with, &|found| found.gpu(table), budget)
             }
         }
     }
@@ -88,10 +87,11 @@ impl MemoryUse {
         let step =
             |near| decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn, near)).segments;
         let near = (context > NEAR).then(|| step(Some(NEAR)));
-        let step: Vec<_> = step(None).into_iter().chain(near.into_iter().flatten()).collect();
+        let step = step(None);
+        let all_segments = || fill.iter().chain(&step).chain(near.iter().flatten());
         // By name: segments and lists share them.
         let mut states = BTreeMap::new();
-        for (_, info) in fill.iter().chain(&step).flat_map(|segment| segment.graph.values()) {
+        for (_, info) in all_segments().flat_map(|segment| segment.graph.values()) {
             if let Origin::State(name) = &info.origin {
                 states.insert(name, state_bytes(&info.ty) as u64);
             }
@@ -99,7 +99,12 @@ impl MemoryUse {
         let (cut, caches): (Vec<_>, Vec<_>) =
             states.into_iter().partition(|(name, _)| crosses_cut(name));
         let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
-        let work: u64 = fill.iter().chain(&step).map(|segment| work_bytes(&segment.graph)).sum();
+        // What layers on the device share is in the first segment of a list.
+        let lists = [Some(&fill), Some(&step), near.as_ref()];
+        let work_of = |segment: &Segment| work_bytes(&segment.graph);
+        let first = lists.into_iter().flatten().filter_map(|list| list.first().map(work_of)).sum();
+        let later = lists.into_iter().flatten().flat_map(|list| list.iter().skip(1).map(work_of));
+        let work: u64 = first + later.sum::<u64>();
 
         let bytes = |name: &str| catalog.get(name).map_or(0, weight_bytes);
         let experts = |layer: usize| -> u64 {
@@ -116,6 +121,7 @@ impl MemoryUse {
             table: bytes(TABLE),
             caches: sum(caches),
             work: work + sum(cut),
+            first_work: first,
             context,
         }
     }

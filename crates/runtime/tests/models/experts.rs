@@ -64,6 +64,26 @@ fn logits_and_greedy_tokens_are_the_same_with_any_number_of_experts_on_the_host(
 }
 
 #[test]
+fn as_few_experts_go_to_the_host_as_a_walk_over_all_numbers_finds() {
+    for name in MODELS {
+        let fixed = |layers| {
+            memory(name, &LoadOptions { host_experts: Some(layers), ..LoadOptions::default() })
+        };
+        let most = fixed(usize::MAX).host_experts;
+        let plans: Vec<MemoryUse> = (0..=most).map(fixed).collect();
+        let sizes = plans.iter().map(|plan| plan.gpu(false));
+        for budget in sizes.clone().flat_map(|size| [size - 1, size, size + 1]).chain([0]) {
+            let wanted = plans[1..].iter().fold(plans[0], |best, more| {
+                let keep = best.gpu(false) <= budget || best.gpu(false) <= more.gpu(false);
+                if keep { best } else { *more }
+            });
+            let options = LoadOptions { gpu_budget: Some(budget), ..LoadOptions::default() };
+            assert_eq!(memory(name, &options), wanted, "{name} with {budget} bytes");
+        }
+    }
+}
+
+#[test]
 fn prompts_in_runs_of_any_size() {
     let name = "tiny-moe-Q4_K_M";
     let golden = Golden::of(name);
