@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, Result};
 use clap::Args;
-use rullama_server::{ModelRow, Options, Origin, PlainFile, Server, Signals};
+use rullama_server::{Limits, ModelRow, Options, Origin, PlainFile, Server, Signals};
 use serde_json::json;
 
 use crate::{
@@ -77,6 +77,7 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
         files: args.models,
         origins: args.origins,
         allowed_hosts: args.allowed_hosts,
+        limits: Limits::default(),
     });
     let server = server.await?;
     let url = server.url();

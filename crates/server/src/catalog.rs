@@ -142,9 +142,23 @@ impl Catalog {
         if let Some(blob) = find().filter(|blob| stamp(&blob.manifest) == blob.stamp) {
             return Some(blob);
         }
+        // Unknown digests cost a look at the manifests, not at the models.
+        let stores = self.stores.iter().filter_map(|root| Store::open(root).ok());
+        if !stores.into_iter().any(|store| names(&store, digest)) {
+            return None;
+        }
         self.list();
         find()
     }
+}
+
+/// Whether a manifest of the store names a blob.
+fn names(store: &Store, digest: &Digest) -> bool {
+    let named = |entry: &Entry| {
+        let digests = entry.summary.as_ref().map_or(&[][..], |summary| &summary.digests);
+        digests.iter().any(|other| key(other) == key(digest))
+    };
+    store.list().entries.iter().any(named)
 }
 
 impl Known {
@@ -180,7 +194,7 @@ impl Known {
         store: &Store,
         entry: &Entry,
     ) -> Result<Option<(ModelFiles, Arc<Facts>)>, String> {
-        let mut files = match store.resolve(&entry.name) {
+        let mut files = match store.files(entry) {
             Ok(files) => files,
             // Whole, but no weights of ours to serve.
             Err(StoreError::Remote { .. } | StoreError::NotGguf { .. }) => return Ok(None),
@@ -287,4 +301,29 @@ pub(crate) fn rfc3339(time: SystemTime) -> Option<String> {
     let mut text = String::new();
     let shown = write!(text, "{}", humantime::format_rfc3339_seconds(time));
     shown.is_ok().then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use rullama_testkit::StoreFolder;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn unknown_digests_open_no_model() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = StoreFolder::new(folder.path());
+        let file = rullama_gguf::Writer::new().kv("general.architecture", "gemma4");
+        let weights = file.finish().expect("a file");
+        let config = store.blob("config", "{}");
+        let layers = [store.blob("model", &weights)];
+        store.manifest("gemma4", &json!({ "config": config, "layers": layers }));
+        let catalog = Catalog::new(vec![folder.path().to_owned()], vec![]);
+        let opened = || catalog.known.lock().expect("a lock").facts.len();
+        assert!(catalog.blob(&Digest::of(b"unknown")).expect("no failure").is_none());
+        assert_eq!(opened(), 0);
+        assert!(catalog.blob(&Digest::of(&weights)).expect("no failure").is_some());
+        assert_eq!(opened(), 1);
+    }
 }

@@ -5,6 +5,7 @@
 
 mod app;
 mod catalog;
+mod connections;
 mod content;
 mod error;
 mod facts;
@@ -20,6 +21,7 @@ mod signals;
 mod tags;
 
 pub use catalog::{LayerRow, ModelRow};
+pub use connections::Limits;
 pub use error::ServerError;
 pub use options::{Options, Origin, PlainFile};
 pub use server::Server;

@@ -8,7 +8,7 @@ use std::{
 
 use axum::http::{HeaderValue, Uri};
 
-use crate::ServerError;
+use crate::{Limits, ServerError};
 
 /// What to serve, where and to whom.
 #[derive(Debug, Clone)]
@@ -23,12 +23,21 @@ pub struct Options {
     pub origins: Vec<Origin>,
     /// Names this machine is called by, beside `localhost` and its addresses.
     pub allowed_hosts: Vec<String>,
+    /// What clients may take.
+    pub limits: Limits,
 }
 
 impl Options {
     /// Listens at `address` and serves nothing but the app.
     pub fn new(address: SocketAddr) -> Self {
-        Self { address, stores: vec![], files: vec![], origins: vec![], allowed_hosts: vec![] }
+        Self {
+            address,
+            stores: vec![],
+            files: vec![],
+            origins: vec![],
+            allowed_hosts: vec![],
+            limits: Limits::default(),
+        }
     }
 }
 

@@ -1,17 +1,13 @@
 //! A server from its first to its last breath.
 
-use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc};
 
-use axum::serve::ListenerExt;
-use tokio::{net::TcpListener, sync::oneshot, task::spawn_blocking};
+use tokio::{net::TcpListener, task::spawn_blocking};
 
 use crate::{
-    ModelRow, Options, ServerError, catalog::Catalog, guard::Guard, plain::ServedFile,
-    routes::router,
+    Limits, ModelRow, Options, ServerError, catalog::Catalog, connections, guard::Guard,
+    plain::ServedFile, routes::router,
 };
-
-/// How long answers may take to finish once an end was asked for.
-const LAST_WORDS: Duration = Duration::from_secs(5);
 
 /// A server that listens.
 #[derive(Debug)]
@@ -20,6 +16,7 @@ pub struct Server {
     address: SocketAddr,
     catalog: Arc<Catalog>,
     guard: Arc<Guard>,
+    limits: Limits,
 }
 
 impl Server {
@@ -47,7 +44,7 @@ impl Server {
             origins: options.origins,
         };
         let catalog = Arc::new(Catalog::new(options.stores, files));
-        Ok(Self { listener, address, catalog, guard: Arc::new(guard) })
+        Ok(Self { listener, address, catalog, guard: Arc::new(guard), limits: options.limits })
     }
 
     /// Where it listens.
@@ -76,27 +73,8 @@ impl Server {
         self,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
-        let listener = self.listener.tap_io(|connection| {
-            // Without it small answers wait for company; with an error they are slower, no more.
-            let _ = connection.set_nodelay(true);
-        });
-        let (stopping, stopped) = oneshot::channel();
-        let serving = axum::serve(listener, router(self.catalog, &self.guard))
-            .with_graceful_shutdown(async {
-                stop.await;
-                // Nobody listens where serving has ended by itself.
-                let _ = stopping.send(());
-            });
-        let too_late = async {
-            if stopped.await.is_ok() {
-                tokio::time::sleep(LAST_WORDS).await;
-            } else {
-                std::future::pending().await
-            }
-        };
-        tokio::select! {
-            result = serving.into_future() => result.map_err(|source| ServerError::Stopped { source }),
-            () = too_late => Ok(()),
-        }
+        let router = router(self.catalog, &self.guard);
+        connections::serve(self.listener, router, self.limits, stop).await;
+        Ok(())
     }
 }

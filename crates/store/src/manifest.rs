@@ -114,6 +114,11 @@ impl Manifest {
         })
     }
 
+    /// What all blobs of known kinds hash to.
+    pub(crate) fn digests(&self) -> Vec<Digest> {
+        self.layers.iter().chain(&self.config).map(|blob| blob.digest.clone()).collect()
+    }
+
     /// The layers of one kind, in order.
     pub(crate) fn of_kind(&self, kind: LayerKind) -> impl Iterator<Item = &BlobRef> {
         self.layers.iter().filter(move |layer| layer.kind == kind)

@@ -52,6 +52,8 @@ pub struct Summary {
     pub id: Digest,
     /// Bytes of all its blobs together.
     pub size: u64,
+    /// What the blobs it names hash to.
+    pub digests: Vec<Digest>,
 }
 
 /// The files that `name` means in the first of the stores at `roots` that knows it.
@@ -98,7 +100,11 @@ impl Store {
         let walk = self.walk();
         let entries = walk.manifests.into_iter().map(|(name, manifest)| Entry {
             modified: fs::metadata(&manifest).and_then(|m| m.modified()).ok(),
-            summary: read_manifest(&manifest).map(|(id, parsed)| Summary { id, size: parsed.size }),
+            summary: read_manifest(&manifest).map(|(id, parsed)| Summary {
+                id,
+                size: parsed.size,
+                digests: parsed.digests(),
+            }),
             name,
             manifest,
         });
@@ -108,6 +114,14 @@ impl Store {
     /// The files that `name` means. Where no model has exactly this name, case is ignored.
     pub fn resolve(&self, name: &ModelName) -> Result<ModelFiles, StoreError> {
         resolve(std::slice::from_ref(&self.root), name)
+    }
+
+    /// The files of a listed model: without the search that [`resolve`](Self::resolve) begins with.
+    ///
+    /// # Errors
+    /// If the model has changed since, or is broken.
+    pub fn files(&self, entry: &Entry) -> Result<ModelFiles, StoreError> {
+        self.load((entry.name.clone(), entry.manifest.clone()))
     }
 
     /// The manifest of `name`, or all that is there instead. Names are compared with what the folders list and never
@@ -131,6 +145,8 @@ impl Store {
     }
 
     fn walk(&self) -> Walk {
+        #[cfg(test)]
+        tests::WALKS.set(tests::WALKS.get() + 1);
         let mut walk = Walk::default();
         walk.descend(&self.root.join("manifests"), &mut Vec::new());
         walk.manifests.sort();
@@ -185,4 +201,43 @@ fn read_manifest(path: &Path) -> Result<(Digest, Manifest), StoreError> {
 
 fn missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::Store;
+
+    thread_local! {
+        /// Walks through stores.
+        pub(super) static WALKS: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn all_files_of_a_store_take_one_walk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let digest = "0".repeat(64);
+        let blobs = folder.path().join("blobs");
+        let models = folder.path().join("manifests/registry.ollama.ai/library/m");
+        std::fs::create_dir_all(&blobs).expect("a folder");
+        std::fs::create_dir_all(&models).expect("a folder");
+        std::fs::write(blobs.join(format!("sha256-{digest}")), b"x").expect("a blob");
+        let layer = format!(
+            r#"{{"mediaType":"application/vnd.ollama.image.model","digest":"sha256:{digest}","size":1}}"#
+        );
+        for tag in 0..20 {
+            let manifest = format!(r#"{{"schemaVersion":2,"layers":[{layer}]}}"#);
+            std::fs::write(models.join(format!("t{tag}")), manifest).expect("a manifest");
+        }
+        let store = Store::open(folder.path()).expect("a store");
+        WALKS.set(0);
+        let listing = store.list();
+        assert_eq!(listing.entries.len(), 20);
+        for entry in &listing.entries {
+            let files = store.files(entry).expect("whole");
+            assert_eq!(files.model.digest, entry.summary.as_ref().expect("read").digests[0]);
+        }
+        assert_eq!(WALKS.get(), 1);
+    }
 }

@@ -7,6 +7,7 @@ mod client;
 mod doors;
 mod end;
 mod files;
+mod limits;
 mod listing;
 mod paths;
 mod running;
