@@ -18,6 +18,7 @@ use crate::{
     interrupt,
     locate::Place,
     output::{note, progress},
+    quiet::quietly,
 };
 
 /// Where a model runs and what it may take.
@@ -143,7 +144,7 @@ pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
     if wanted == DeviceArg::Cpu {
         return Ok(Device::Cpu);
     }
-    match block_on(Gpu::open()) {
+    match quietly(|| block_on(Gpu::open())) {
         // It would have to compile every kernel first, and the CPU's own way is as fast.
         Ok(gpu) if wanted == DeviceArg::Auto && gpu.is_software() => Ok(Device::Cpu),
         Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),

@@ -19,6 +19,7 @@ mod output;
 mod output_file;
 mod perplexity;
 mod plot;
+mod quiet;
 mod render;
 mod run;
 mod serve;

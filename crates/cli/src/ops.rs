@@ -11,6 +11,8 @@ use rullama_engine::{
     suite::{Case, cases, plays},
 };
 
+use crate::quiet::quietly;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpsCommand {
     /// Check every kernel against its CPU twin
@@ -77,8 +79,8 @@ pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
 
 impl OpsArgs {
     /// The GPUs that were asked for.
-    async fn gpus(&self) -> Result<Vec<Gpu>> {
-        let mut gpus = Gpu::all().await?;
+    fn gpus(&self) -> Result<Vec<Gpu>> {
+        let mut gpus = quietly(|| pollster::block_on(Gpu::all()))?;
         if let Some(wanted) = self.device {
             if wanted >= gpus.len() {
                 bail!("there is no GPU {wanted}; this machine has {} of them", gpus.len());

@@ -24,7 +24,7 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
     let start = Instant::now();
     let clock = || start.elapsed();
     let mut rows = Vec::new();
-    for gpu in args.ops.gpus().await? {
+    for gpu in args.ops.gpus()? {
         let read = read_bandwidth(&gpu, &clock).await?;
         // A device is timed as itself, unless another role is asked for.
         let roles = args.ops.roles(&gpu)?.into_iter().take(1);

@@ -13,7 +13,7 @@ use crate::output::{bytes, print, print_json, table};
 pub(super) async fn support(args: &OpsArgs) -> Result<()> {
     let mut text = String::new();
     let mut list: Vec<Value> = Vec::new();
-    for (index, gpu) in args.gpus().await?.iter().enumerate() {
+    for (index, gpu) in args.gpus()?.iter().enumerate() {
         let number = args.device.unwrap_or(index);
         for (play, player) in args.roles(gpu)? {
             let mut kernels = supported(player.facts());

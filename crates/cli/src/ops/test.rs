@@ -21,7 +21,7 @@ struct Outcome<'a> {
 pub(super) async fn test(args: &OpsArgs) -> Result<()> {
     let cases = args.cases(|case| !case.bench)?;
     let mut outcomes = Vec::new();
-    for gpu in args.gpus().await? {
+    for gpu in args.gpus()? {
         for (play, player) in args.roles(&gpu)? {
             for case in &cases {
                 let start = Instant::now();

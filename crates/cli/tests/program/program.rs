@@ -32,8 +32,8 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     let mut command = Command::new(env!("CARGO_BIN_EXE_rullama"));
     command.args(args).env_remove("OLLAMA_MODELS");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
-    // Some graphics libraries complain on standard error where there is none.
-    command.env("XDG_RUNTIME_DIR", home.path());
+    // Without a desktop's folder some graphics libraries complain on standard error, which nobody shall see.
+    command.env_remove("XDG_RUNTIME_DIR");
     // What a software GPU compiled for one call need not be compiled for the next.
     command.env("MESA_SHADER_CACHE_DIR", cache);
     // Of several software GPUs the first is the fastest; kernels are tested on all of them elsewhere.
