@@ -8,9 +8,14 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace.
+/// The root of the workspace. A copy of this program on a machine without cargo takes the folder that it is started in.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").into()
+    let built =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    match (built.is_dir(), std::env::current_dir()) {
+        (false, Ok(folder)) => folder,
+        _ => built.into(),
+    }
 }
 
 /// Where cargo puts what it builds.

@@ -3,8 +3,12 @@
 mod bench;
 mod beside;
 mod command;
+mod deny;
+mod drill;
 mod drivers;
+mod hardware;
 mod peft;
+mod platforms;
 mod run;
 mod setup;
 mod shaders;
@@ -30,6 +34,11 @@ cargo xtask <task>
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
+  deny    check licences, bans and sources of all dependencies with cargo-deny
+  platforms  check the program for macOS, Windows and Linux on ARM; test under QEMU and Wine what runs there
+  drill   kill, interrupt, fill the disk, misbehave: what survives; [NAME…] --runs N, --program FILE, --device cpu|gpu
+  hardware  everything that wants a real GPU: op suite, exit codes, golden models, agreement, bench; one report to paste into
+          an issue; --program FILE, --model MODEL, --runs N, --out FILE
   peft    let PEFT itself load adapters that rullama trains and converts
   peft-setup  bring PEFT and a PyTorch without CUDA
   bench   tokenizer: race our tokenizer against the `tokenizers` crate
@@ -53,6 +62,10 @@ fn main() -> Result<()> {
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),
+        ["deny"] => deny::deny(),
+        ["platforms"] => platforms::platforms(),
+        ["drill", options @ ..] => drill::drill(options),
+        ["hardware", options @ ..] => hardware::hardware(options),
         ["peft"] => peft::peft(),
         ["peft-setup"] => {
             peft::python();

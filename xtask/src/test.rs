@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     beside::Beside,
     command::{root, say, sh, sh_with, target},
-    drivers, peft,
+    deny, drill, drivers, peft, platforms,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -14,7 +14,7 @@ use crate::{
 
 /// Crates of the browser that need no GPU: their tests run as 32-bit wasm outside a browser. All crates of the browser are built for
 /// it with the package (`web::check`).
-const WITHOUT_GPU: [&str; 6] = [
+pub(crate) const WITHOUT_GPU: [&str; 6] = [
     "rullama-source",
     "rullama-gguf",
     "rullama-adapter",
@@ -32,6 +32,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let python = Beside::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
+    deny::deny()?;
     sh(
         "cargo",
         &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"],
@@ -40,9 +41,11 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let all = ["test", "--workspace", "--all-features"];
     sh_with(&root(), &variables, "cargo", &[&all[..], &["--lib", "--bins", "--tests"]].concat())?;
     sh("cargo", &[&all[..], &["--doc"]].concat())?;
+    drill::short(&variables)?;
     python.finish()?;
     peft::peft()?;
     web.finish()?;
+    platforms::check()?;
     shaders::check()?;
     let wasi = Beside::start("wasi")?;
     web::ops()?;

@@ -1,0 +1,167 @@
+//! The program under test: started in an empty folder, with an empty home, and ended if it hangs.
+
+use std::{
+    io::{Read, Write},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
+
+use crate::command::output;
+
+/// Nothing that a drill runs takes longer, also on a software GPU.
+const LONGEST: Duration = Duration::from_secs(180);
+
+/// Which binary to run, and where it computes.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    /// The binary.
+    pub(crate) path: PathBuf,
+    /// What `--device` is given.
+    pub(crate) device: String,
+    /// More of its environment.
+    pub(crate) variables: Vec<(&'static str, String)>,
+}
+
+/// How a process ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    /// The exit code, or the signal that ended it.
+    pub(crate) fn how(&self) -> String {
+        match self.status.code() {
+            Some(code) => format!("exit code {code}"),
+            None => self.status.to_string(),
+        }
+    }
+}
+
+/// A process, with its output being collected.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: JoinHandle<String>,
+    stderr: JoinHandle<String>,
+    /// Its home and temporary files, removed with it.
+    _home: TempDir,
+}
+
+impl Program {
+    /// Starts it in this folder; standard input stays open until [`Running::close`] or the end.
+    pub(crate) fn start(&self, folder: &Path, args: &[&str]) -> Result<Running> {
+        let mut command = Command::new(&self.path);
+        command.args(args);
+        self.start_command(command, folder)
+    }
+
+    /// Starts another command, such as a shell that starts the program.
+    pub(crate) fn start_command(&self, mut command: Command, folder: &Path) -> Result<Running> {
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        Running::start(command, folder)
+    }
+
+    /// Runs it to its end, with this on standard input.
+    pub(crate) fn run(&self, folder: &Path, args: &[&str], stdin: &str) -> Result<Ended> {
+        let mut running = self.start(folder, args)?;
+        running.write(stdin)?;
+        running.close();
+        running.end()
+    }
+
+    /// Runs it and expects success.
+    pub(crate) fn succeeds(&self, folder: &Path, args: &[&str], stdin: &str) -> Result<Ended> {
+        let ended = self.run(folder, args, stdin)?;
+        if !ended.status.success() {
+            bail!("`rullama {}` ended with {}: {}", args.join(" "), ended.how(), ended.stderr);
+        }
+        Ok(ended)
+    }
+}
+
+impl Running {
+    fn start(mut command: Command, folder: &Path) -> Result<Self> {
+        let home = TempDir::new()?;
+        let cache = std::env::var("HOME").map(|home| format!("{home}/.cache")).unwrap_or_default();
+        command.current_dir(folder).env("HOME", home.path()).env("USERPROFILE", home.path());
+        command.env("TMPDIR", home.path()).env_remove("OLLAMA_MODELS");
+        // Compiled kernels of software GPUs are kept between runs.
+        command.env("MESA_SHADER_CACHE_DIR", cache);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let name = command.get_program().to_string_lossy().into_owned();
+        let mut child = command.spawn().with_context(|| format!("{name} could not be started"))?;
+        let stdin = child.stdin.take();
+        let stdout = collect(child.stdout.take());
+        let stderr = collect(child.stderr.take());
+        Ok(Self { child, stdin, stdout, stderr, _home: home })
+    }
+
+    /// Writes to its standard input; a process that has ended does not read.
+    pub(crate) fn write(&mut self, text: &str) -> Result<()> {
+        let stdin = self.stdin.as_mut().context("standard input was closed")?;
+        let _ = stdin.write_all(text.as_bytes()).and_then(|()| stdin.flush());
+        Ok(())
+    }
+
+    /// Closes its standard input.
+    pub(crate) fn close(&mut self) {
+        self.stdin = None;
+    }
+
+    /// What Ctrl-C on a terminal does. A process that has ended just now takes no signal.
+    pub(crate) fn interrupt(&mut self) -> Result<()> {
+        if self.child.try_wait()?.is_none() {
+            let _ = output("kill", &["-INT", &self.child.id().to_string()]);
+        }
+        Ok(())
+    }
+
+    /// Ends it as a power cut would.
+    pub(crate) fn kill(&mut self) -> Result<()> {
+        Ok(self.child.kill()?)
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn alive(&mut self) -> Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Waits for its end; one that hangs is killed, and that is an error.
+    pub(crate) fn end(mut self) -> Result<Ended> {
+        let start = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait()? {
+                break status;
+            }
+            if start.elapsed() > LONGEST {
+                self.child.kill()?;
+                self.child.wait()?;
+                bail!("it did not end within {} s", LONGEST.as_secs());
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let text = |thread: JoinHandle<String>| thread.join().unwrap_or_default();
+        Ok(Ended { status, stdout: text(self.stdout), stderr: text(self.stderr) })
+    }
+}
+
+/// Reads a pipe to its end on a thread, so that the process never waits for a reader.
+fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // What was read before an error is what the process wrote.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
