@@ -78,7 +78,10 @@ pub enum EngineError {
         message: String,
     },
     /// No kernel reads this block format.
-    #[error("tensor `{name}` is stored as {format}, which the GPU kernels do not read")]
+    #[error(
+        "tensor `{name}` is stored as {format}, which no GPU kernel reads; run the model on the CPU (`--device cpu`) or use \
+         another quantisation of it"
+    )]
     UnsupportedFormat {
         /// Which weight.
         name: String,

@@ -133,6 +133,36 @@ fn kernels_are_compiled_ahead_of_the_plan() {
     });
 }
 
+/// On real GPUs kernels are compiled before weights are loaded: a format that no kernel reads must not get as far as kernel selection.
+#[test]
+fn weights_that_no_kernel_reads_are_refused_by_name() {
+    on_each_gpu(async |gpu| {
+        for dtype in DType::ALL {
+            let mut graph = Graph::new();
+            let x = graph.input("x", Type::f32([1, 256]));
+            let weight = graph.weight("blk.0.ffn_up.weight", Type::weight(dtype, [32, 256]));
+            let y = graph.linear(x, weight);
+            graph.keep(y);
+            let reads = rullama_engine::gpu::reads(dtype);
+            let plan = GpuPlan::new(graph, &Weights::new(&gpu), &mut HashMap::new()).await;
+            match plan.map(|_| ()) {
+                Err(EngineError::MissingWeight { .. }) => assert!(reads, "{}", dtype.name()),
+                Err(EngineError::UnsupportedFormat { name, format }) => {
+                    assert!(!reads, "{}", dtype.name());
+                    assert_eq!((name.as_str(), format), ("blk.0.ffn_up.weight", dtype.name()));
+                }
+                other => panic!("{}: {other:?}", dtype.name()),
+            }
+        }
+        let mut graph = Graph::new();
+        let ids = graph.input("ids", Type::u32([1]));
+        let table = graph.weight("token_embd.weight", Type::weight(DType::TQ1_0, [8, 256]));
+        graph.embed(ids, table, 1.0);
+        let refused = gpu.warm(&graph).await;
+        assert!(matches!(refused, Err(EngineError::UnsupportedFormat { .. })), "{refused:?}");
+    });
+}
+
 /// Its kernel is no WGSL.
 #[derive(Debug)]
 struct Broken;

@@ -105,6 +105,9 @@ async fn own_weights(
 ) -> Result<Weights, RuntimeError> {
     let pass = DraftPass { drafts: 1, rows: 2, context: 1, ring: 1, cache: Element::F32 };
     let list = draft(config, model.config(), catalog, &pass).graph;
+    for (_, info) in list.values() {
+        model.device().check_format(&info.origin, &info.ty)?;
+    }
     let mut weights = Weights::new(model.device());
     let mut wants = Vec::new();
     for (_, info) in list.values() {

@@ -217,6 +217,13 @@ impl<'a> Loader<'a> {
     }
 }
 
+/// Refuses a model of which the device's kernels cannot read a tensor, before a kernel is compiled or a byte is loaded. Only the first place is
+/// the device; others are the host, which decodes every format.
+pub(crate) fn check_formats(device: &Device, wants: &[Wanted<'_>]) -> Result<(), RuntimeError> {
+    let mut on_device = wants.iter().filter(|want| want.place == 0);
+    Ok(on_device.try_for_each(|want| device.check_format(want.origin, want.ty))?)
+}
+
 /// All weights that some lists use, on a device: room first, so that what does not fit is refused before gigabytes are read.
 pub(crate) async fn all_weights(
     gguf: &Gguf,
@@ -231,6 +238,7 @@ pub(crate) async fn all_weights(
             wants.push(Wanted { origin: &info.origin, ty: &info.ty, place: 0, counts: false });
         }
     }
+    check_formats(device, &wants)?;
     let mut weights = Weights::new(device);
     for want in &wants {
         weights.reserve(want.origin, want.ty).await?;

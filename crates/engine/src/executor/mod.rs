@@ -8,7 +8,11 @@ pub use memory::{Memory, state_bytes};
 pub use plan::{Plan, Results};
 pub use weights::Weights;
 
-use crate::gpu::Gpu;
+use crate::{
+    error::EngineError,
+    gpu::{Gpu, check_format},
+    graph::{Origin, Type},
+};
 
 /// Where lists run.
 #[derive(Debug, Clone)]
@@ -25,6 +29,17 @@ impl Device {
         match self {
             Self::Cpu => "CPU",
             Self::Gpu(gpu) => gpu.name(),
+        }
+    }
+
+    /// Refuses a weight in a format that this device cannot read, before anything is loaded.
+    ///
+    /// # Errors
+    /// If it is a GPU and no kernel reads the format.
+    pub fn check_format(&self, origin: &Origin, ty: &Type) -> Result<(), EngineError> {
+        match self {
+            Self::Cpu => Ok(()),
+            Self::Gpu(_) => check_format(origin, ty),
         }
     }
 

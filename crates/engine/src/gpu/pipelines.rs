@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::{
     Bind, Dialect, Dispatch, Gpu, GpuCall,
     ahead::{Ahead, Compiling, KernelSource},
-    compose,
+    check_formats, compose,
 };
 use crate::{error::EngineError, graph::Graph, threads::JobQueue};
 
@@ -134,13 +134,16 @@ impl Gpu {
     /// and a plan of the list then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
     ///
     /// # Errors
-    /// If a kernel is refused or the device is gone.
+    /// If a weight's format has no kernel, a kernel is refused or the device is gone.
     pub fn warm(&self, graph: &Graph) -> impl Future<Output = Result<(), EngineError>> + use<> {
-        let dispatches: Vec<_> = GpuCall::dispatches(self.facts(), graph).collect();
-        dispatches.iter().for_each(|(_, dispatch)| self.pipelines.start(self, dispatch));
+        let dispatches = check_formats(graph)
+            .map(|()| GpuCall::dispatches(self.facts(), graph).collect::<Vec<_>>());
+        for (_, dispatch) in dispatches.iter().flatten() {
+            self.pipelines.start(self, dispatch);
+        }
         let gpu = self.clone();
         async move {
-            for (_, dispatch) in &dispatches {
+            for (_, dispatch) in &dispatches? {
                 gpu.pipelines.get(&gpu, dispatch).await?;
             }
             Ok(())

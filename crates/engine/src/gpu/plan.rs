@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
-    Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights,
+    Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights, check_formats,
     memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
@@ -64,13 +64,14 @@ impl GpuPlan {
     /// Makes a list ready: `states` holds the buffers of earlier plans of this session and gets the new ones.
     ///
     /// # Errors
-    /// If a weight is missing, a kernel is refused or there is no memory.
+    /// If a weight is missing or in a format without kernels, a kernel is refused or there is no memory.
     pub async fn new(
         graph: Graph,
         weights: &Weights,
         states: &mut States,
     ) -> Result<Self, EngineError> {
         let gpu = weights.gpu().clone();
+        check_formats(&graph)?;
         let dispatches: Vec<(usize, Dispatch)> = GpuCall::dispatches(gpu.facts(), &graph).collect();
         let memory = Memory::new(&gpu, &graph, &dispatches, states).await?;
         let uniform = wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST;
@@ -349,6 +350,15 @@ fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
     let slots = ty.shape.dims().first().copied().unwrap_or(1) as u64;
     let fits = limit / bytes.div_ceil(slots.max(1));
     Err(EngineError::CacheTooLarge { name: name.into(), bytes, limit, fits })
+}
+
+/// The dispatches of a graph on a device with these facts, without one.
+///
+/// # Errors
+/// If the format of a weight has no kernel.
+pub fn dispatches(graph: &Graph, facts: &DeviceFacts) -> Result<Vec<Dispatch>, EngineError> {
+    check_formats(graph)?;
+    Ok(GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch).collect())
 }
 
 /// How many launches a list takes on a device, without one.

@@ -56,7 +56,7 @@ impl Weights {
         dtype: DType,
         shape: &Shape,
     ) -> Result<(), EngineError> {
-        if super::layout::fields(dtype).is_empty() {
+        if !super::reads(dtype) {
             return Err(EngineError::UnsupportedFormat { name: name.into(), format: dtype.name() });
         }
         let slabs = Slabs::new(dtype, shape, self.gpu.facts());

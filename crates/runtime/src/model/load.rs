@@ -16,7 +16,7 @@ use rullama_models::{
 use super::{CacheType, Inner, memory::MemoryUse, warm::Lists};
 use crate::{
     error::RuntimeError,
-    loader::{Loader, OnProgress, Wanted},
+    loader::{Loader, OnProgress, Wanted, check_formats},
     vocabulary,
 };
 
@@ -68,15 +68,6 @@ pub(super) async fn load(
 
     let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
     let on_host = host_tensors(&config, &catalog, host_experts);
-    let lists = Lists::new((&config, &catalog), options, (wanted, host_experts));
-    lists.warm(&device, &lists.prompts());
-    // A third of a second of this thread, while others compile.
-    let tokenizer = vocabulary::tokenizer(&gguf).ok();
-    let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
-    lists.warm(&device, &lists.answers(suppressed));
-
-    let mut weights = Weights::new(&device);
-    let mut host = Weights::new(&Device::Cpu);
     let list = full_list(&config, &catalog, wanted);
     let mut wants: Vec<Wanted<'_>> = list
         .values()
@@ -89,6 +80,16 @@ pub(super) async fn load(
             counts: !is_table(&info.origin),
         })
         .collect();
+    check_formats(&device, &wants)?;
+    let lists = Lists::new((&config, &catalog), options, (wanted, host_experts));
+    lists.warm(&device, &lists.prompts());
+    // A third of a second of this thread, while others compile.
+    let tokenizer = vocabulary::tokenizer(&gguf).ok();
+    let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
+    lists.warm(&device, &lists.answers(suppressed));
+
+    let mut weights = Weights::new(&device);
+    let mut host = Weights::new(&Device::Cpu);
     // The table comes last: it is what there may be no room for.
     wants.sort_by_key(|wanted| (is_table(wanted.origin), begin(&gguf, wanted)));
     // Room first: a model that does not fit is refused before gigabytes are read.
