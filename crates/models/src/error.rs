@@ -83,6 +83,26 @@ pub enum ModelError {
         /// Its format.
         format: &'static str,
     },
+    /// A tensor has more elements than this platform counts.
+    #[error(
+        "tensor {name} has {elements} elements, more than a 32-bit program can address; run the model natively on a 64-bit system"
+    )]
+    TooManyElements {
+        /// The tensor.
+        name: String,
+        /// How many it has.
+        elements: u64,
+    },
+    /// The heads of a model do not fit the format that its KV cache shall have.
+    #[error(
+        "q8 KV caches need heads of a multiple of {step} numbers, but this model's have {head}; use an f16 or f32 cache"
+    )]
+    CacheFormat {
+        /// Numbers in a head.
+        head: usize,
+        /// What it must be a multiple of.
+        step: usize,
+    },
     /// A tensor changes what the model computes in a way we do not know.
     #[error(
         "tensor {name} is one this program does not know how to use; the model would answer wrongly without it"

@@ -18,8 +18,18 @@ pub struct Expected {
     pub keys: &'static str,
     /// Whether a model does without.
     pub optional: bool,
+    /// Tensors that together take its place where the file lacks it.
+    pub instead: Vec<String>,
     /// Whether it is a convolution, which kernels read as one row of f32.
     pub flat: bool,
+}
+
+impl Expected {
+    /// Whether a file has what takes its place.
+    fn is_replaced(&self, gguf: &Gguf) -> bool {
+        let there = |name: &String| gguf.tensor(name).is_some();
+        !self.instead.is_empty() && self.instead.iter().all(there)
+    }
 }
 
 /// The tensors of a model that fit its configuration, by name.
@@ -36,7 +46,7 @@ impl Catalog {
         let mut missing = Vec::new();
         for wanted in expected {
             match gguf.tensor(&wanted.name) {
-                None if wanted.optional => {}
+                None if wanted.optional || wanted.is_replaced(gguf) => {}
                 None => missing.push(wanted.name.clone()),
                 Some(tensor) => {
                     known.insert(wanted.name.clone(), check(tensor, wanted)?);
@@ -108,6 +118,10 @@ fn check(tensor: &TensorInfo, wanted: &Expected) -> Result<Type, ModelError> {
     if !tensor.dtype().decodable() {
         let (name, format) = (wanted.name.clone(), tensor.dtype().name());
         return Err(ModelError::UnsupportedFormat { name, format });
+    }
+    if usize::try_from(tensor.elements()).is_err() {
+        let (name, elements) = (wanted.name.clone(), tensor.elements());
+        return Err(ModelError::TooManyElements { name, elements });
     }
     Ok(stored(tensor.dtype(), wanted))
 }

@@ -204,6 +204,7 @@ impl RuntimeError {
             Self::File(_) => "bad_file",
             Self::Model(ModelError::MissingTensors { .. }) => "missing_tensor",
             Self::Model(ModelError::UnsupportedFormat { .. }) => "unsupported_format",
+            Self::Model(ModelError::CacheFormat { .. }) => "bad_options",
             Self::Model(_) => "unsupported_model",
             Self::Vocabulary(_) | Self::Family(_) | Self::NoVocabulary => "bad_vocabulary",
             Self::Dimensions { .. } => "bad_options",

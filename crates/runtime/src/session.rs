@@ -137,6 +137,7 @@ impl Session {
         if context == 0 || context > trained {
             return Err(RuntimeError::BadContext { asked: context, trained });
         }
+        model.config().check_cache(options.cache.into())?;
         let mut options = options.bounded(context);
         let ring = ring(model.config(), context, &options);
         if let Ok(tokenizer) = model.tokenizer() {

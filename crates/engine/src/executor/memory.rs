@@ -96,9 +96,9 @@ impl Memory {
 pub fn state_bytes(ty: &Type) -> usize {
     let len = ty.shape.len();
     match ty.element {
-        Element::F32 | Element::U32 => len * 4,
-        Element::F16 => len * 2,
-        Element::Q8 => len + len.div_ceil(precision::Q8_GROUP) * 4,
+        Element::F32 | Element::U32 => len.saturating_mul(4),
+        Element::F16 => len.saturating_mul(2),
+        Element::Q8 => len.saturating_add(len.div_ceil(precision::Q8_GROUP).saturating_mul(4)),
         Element::Weight(_) => 0,
     }
 }

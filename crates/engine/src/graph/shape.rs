@@ -21,18 +21,24 @@ impl Shape {
 
     /// How many rows of [`Self::width`] there are.
     pub fn rows(&self) -> usize {
-        self.0[..self.0.len().saturating_sub(1)].iter().product()
+        product(&self.0[..self.0.len().saturating_sub(1)])
     }
 
     /// How many numbers there are in all.
     pub fn len(&self) -> usize {
-        self.0.iter().product()
+        product(&self.0)
     }
 
     /// Whether there are no numbers at all.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+}
+
+/// The product of some sizes. One too large for this platform stays the largest number instead of wrapping, and is then refused for the memory it
+/// would take.
+fn product(sizes: &[usize]) -> usize {
+    sizes.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
 }
 
 impl<const N: usize> From<[usize; N]> for Shape {

@@ -1,5 +1,6 @@
 //! Neighbouring columns of a value, so that products made in one go need not be copied apart.
 
+use super::HeadNormRope;
 use crate::graph::{Graph, Type, Value};
 
 /// Columns of a value `[t, n]`, from `first` on.
@@ -53,7 +54,8 @@ impl Columns {
     /// # Panics
     /// If they are no whole heads, or do not lie where kernels can read four numbers at once.
     pub(crate) fn heads(&self, x: &Type, width: usize) -> usize {
-        assert!(width.is_multiple_of(4), "heads of {width}: kernels take multiples of four");
+        let step = HeadNormRope::WIDTH_STEP;
+        assert!(width.is_multiple_of(step), "heads of {width}: kernels take multiples of {step}");
         assert!(self.width.is_multiple_of(width), "{self:?} of {x} in heads of {width}");
         let quads = self.first.is_multiple_of(4) && x.shape.width().is_multiple_of(4);
         assert!(quads, "{self:?} of {x}: slices lie at multiples of four");

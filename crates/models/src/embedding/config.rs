@@ -3,6 +3,7 @@
 //! The second generation has no converter yet: its files are ours, with the keys and tensor names of the first one and of Gemma 4, and
 //! `embedding_projection.weight` for what is behind the last norm.
 
+use rullama_engine::ops::{Attention, HeadNormRope};
 use rullama_gguf::Gguf;
 
 use crate::{
@@ -132,7 +133,9 @@ impl EmbeddingConfig {
             },
             layers: layers(&keys, second)?,
             pooling: pooling(&keys)?,
-            per_layer: keys.optional("embedding_length_per_layer_input")?.filter(|_| second),
+            per_layer: keys
+                .optional("embedding_length_per_layer_input")?
+                .filter(|each| second && *each > 0),
             out: match second {
                 true => keys.positive("embedding_length_out")?,
                 false => dense.and_then(|_| rows(names.dense[1])).unwrap_or(width),
@@ -142,11 +145,18 @@ impl EmbeddingConfig {
             names,
         };
         for layer in &config.layers {
-            let whole = layer.head.is_multiple_of(8) && layer.head <= 512;
-            if !whole || !config.heads.is_multiple_of(layer.kv_heads) {
-                let why =
-                    "heads must have a multiple of 8 numbers, at most 512, and share keys evenly";
-                return Err(keys.bad("attention.key_length", &layer.head, why));
+            let head = ("attention.key_length", layer.head);
+            keys.check_heads(config.heads, head, Attention::ENCODER_HEAD_STEP)?;
+            if !config.heads.is_multiple_of(layer.kv_heads) {
+                let why = "the query heads cannot be divided among these";
+                return Err(keys.bad("attention.head_count_kv", &layer.kv_heads, why));
+            }
+        }
+        if let Some(each) = config.per_layer {
+            let name = "embedding_length_per_layer_input";
+            keys.product(name, each, config.layers.len())?;
+            if !each.is_multiple_of(HeadNormRope::WIDTH_STEP) {
+                return Err(keys.bad(name, &each, "it must be a multiple of 4"));
             }
         }
         Ok(config)

@@ -2,6 +2,10 @@
 
 use std::fmt;
 
+use rullama_engine::{
+    graph::Element,
+    ops::{Attention, Router},
+};
 use rullama_gguf::{Array, Gguf, Optional, Value};
 
 use crate::error::ModelError;
@@ -162,6 +166,22 @@ impl Config {
         self.per_layer.map_or(0, |per_layer| per_layer.width * self.layers.len())
     }
 
+    /// Refuses a format of KV caches that the kernels have no form for with these heads.
+    ///
+    /// # Errors
+    /// If the heads are no whole groups of the format.
+    pub fn check_cache(&self, cache: Element) -> Result<(), ModelError> {
+        let step = Attention::Q8_HEAD_STEP;
+        let partial = |layer: &&Layer| !layer.head.is_multiple_of(step);
+        match self.layers.iter().find(partial) {
+            Some(layer) if cache == Element::Q8 => {
+                Err(ModelError::CacheFormat { head: layer.head, step })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What kernels and the arithmetic of shapes rely on.
     fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
         for layer in &self.layers {
             if !self.heads.is_multiple_of(layer.kv_heads) {
@@ -171,13 +191,15 @@ impl Config {
                     "the query heads cannot be divided among these",
                 ));
             }
-            if !layer.head.is_multiple_of(2) || layer.head > 512 {
-                return Err(keys.bad(
-                    "attention.key_length",
-                    &layer.head,
-                    "heads must be even and have at most 512 numbers",
-                ));
-            }
+            let head = ("attention.key_length", layer.head);
+            keys.check_heads(self.heads, head, Attention::HEAD_STEP)?;
+        }
+        if let Some(per_layer) = self.per_layer {
+            let name = "embedding_length_per_layer_input";
+            keys.product(name, per_layer.width, self.layers.len())?;
+        }
+        if let Some(experts) = self.experts {
+            keys.product("expert_feed_forward_length", experts.width, 2)?;
         }
         Ok(())
     }
@@ -211,6 +233,33 @@ impl Keys<'_> {
     fn size(&self, name: &str, value: i64) -> Result<usize, ModelError> {
         let size = usize::try_from(value).ok().filter(|size| *size <= LARGEST);
         size.ok_or_else(|| self.bad(name, &value, "no model has that many"))
+    }
+
+    /// A product of two sizes, which tensors and activations have as their width; `name` is the key of the first.
+    pub(crate) fn product(&self, name: &str, a: usize, b: usize) -> Result<usize, ModelError> {
+        let product = a.checked_mul(b).filter(|product| *product <= LARGEST);
+        product.ok_or_else(|| self.bad(name, &a, "no model has rows so wide"))
+    }
+
+    /// Checks heads against what attention kernels take: how many, and how wide they are. `name` is the key of their width.
+    pub(crate) fn check_heads(
+        &self,
+        heads: usize,
+        (name, head): (&str, usize),
+        step: usize,
+    ) -> Result<(), ModelError> {
+        if heads > Attention::MOST_HEADS {
+            let why = "attention kernels take at most 256 heads";
+            return Err(self.bad("attention.head_count", &heads, why));
+        }
+        if head > 0 && head.is_multiple_of(step) && head <= Attention::MOST_HEAD {
+            return Ok(());
+        }
+        let why = match step {
+            Attention::HEAD_STEP => "heads must have a multiple of 16 numbers, at most 512",
+            _ => "heads must have a multiple of 8 numbers, at most 512",
+        };
+        Err(self.bad(name, &head, why))
     }
 
     pub(crate) fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
@@ -326,9 +375,29 @@ impl Keys<'_> {
 
     fn experts(&self, count: usize) -> Result<Experts, ModelError> {
         let used = self.positive("expert_used_count")?;
+        if count > Router::MOST_EXPERTS {
+            return Err(self.bad("expert_count", &count, "the router takes at most 256 experts"));
+        }
+        if used > Router::MOST_CHOSEN {
+            let why = "the router gives a token at most 16 experts";
+            return Err(self.bad("expert_used_count", &used, why));
+        }
         if used > count {
             return Err(self.bad("expert_used_count", &used, "there are fewer experts"));
         }
         Ok(Experts { count, used, width: self.positive("expert_feed_forward_length")? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attention, Router};
+
+    /// Messages name these numbers.
+    #[test]
+    fn messages_name_the_kernels_limits() {
+        assert_eq!((Attention::HEAD_STEP, Attention::ENCODER_HEAD_STEP), (16, 8));
+        assert_eq!((Attention::MOST_HEADS, Attention::MOST_HEAD), (256, 512));
+        assert_eq!((Router::MOST_EXPERTS, Router::MOST_CHOSEN), (256, 16));
     }
 }

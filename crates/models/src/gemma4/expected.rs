@@ -124,21 +124,30 @@ impl Config {
         add("ffn_gate_inp.weight", &[count, d]);
         add("ffn_gate_inp.scale", &[d]);
         add("ffn_down_exps.weight", &[count, d, width]);
-        let mut may = |name: &str, dims: &[usize]| {
-            list.may(&format!("blk.{index}.{name}"), dims, EXPERTS);
-        };
-        may("ffn_gate_up_exps.weight", &[count, 2 * width, d]);
-        may("ffn_gate_exps.weight", &[count, width, d]);
-        may("ffn_up_exps.weight", &[count, width, d]);
+        let at = |name: &str| format!("blk.{index}.{name}");
+        // Gate and up projections of an expert are one tensor or two.
+        let apart = ["ffn_gate_exps.weight", "ffn_up_exps.weight"];
+        list.or(
+            &at("ffn_gate_up_exps.weight"),
+            &[count, 2 * width, d],
+            EXPERTS,
+            apart.map(at).into(),
+        );
+        for name in apart {
+            list.may(&at(name), &[count, width, d], EXPERTS);
+        }
+        // Without them, every expert's scale is 1.
         for name in ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"] {
-            may(name, &[count]);
+            list.may(&at(name), &[count], EXPERTS);
         }
         // Two spellings each.
-        for name in ["pre_ffw_norm_2", "post_ffw_norm_1", "post_ffw_norm_2"] {
-            may(&format!("{name}.weight"), &[d]);
-        }
-        for name in ["ffn_pre_norm_2", "ffn_post_norm_1", "ffn_post_norm_2"] {
-            may(&format!("{name}.weight"), &[d]);
+        for (name, other) in [
+            ("pre_ffw_norm_2.weight", "ffn_pre_norm_2.weight"),
+            ("post_ffw_norm_1.weight", "ffn_post_norm_1.weight"),
+            ("post_ffw_norm_2.weight", "ffn_post_norm_2.weight"),
+        ] {
+            list.or(&at(name), &[d], EXPERTS, vec![at(other)]);
+            list.may(&at(other), &[d], EXPERTS);
         }
     }
 }
@@ -153,6 +162,7 @@ impl List {
             dims: dims.into(),
             keys,
             optional: false,
+            instead: Vec::new(),
             flat: false,
         });
     }
@@ -163,13 +173,27 @@ impl List {
             dims: dims.into(),
             keys,
             optional: true,
+            instead: Vec::new(),
             flat: false,
         });
+    }
+
+    /// A tensor, or others that together take its place.
+    fn or(&mut self, name: &str, dims: &[usize], keys: &'static str, instead: Vec<String>) {
+        let (name, dims) = (name.into(), dims.into());
+        self.0.push(Expected { name, dims, keys, optional: false, instead, flat: false });
     }
 
     /// A convolution.
     pub(crate) fn flat(&mut self, name: &str, dims: &[usize], keys: &'static str) {
         let (name, dims) = (name.into(), dims.into());
-        self.0.push(Expected { name, dims, keys, optional: false, flat: true });
+        self.0.push(Expected {
+            name,
+            dims,
+            keys,
+            optional: false,
+            instead: Vec::new(),
+            flat: true,
+        });
     }
 }

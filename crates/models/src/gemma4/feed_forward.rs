@@ -70,8 +70,7 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     let logits = b.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1;
     b.tap(logits, format!("layer.{}.router_logits", layer.index));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
-    let per_expert = per_expert.into_iter().find(|name| b.has(name)).unwrap_or(per_expert[0]);
-    let per_expert = b.tensor(per_expert);
+    let per_expert = per_expert.into_iter().find(|name| b.has(name)).map(|name| b.tensor(name));
     let factor = (width as f64).sqrt().recip() as f32;
     b.graph.router(logits, per_expert, experts.used, factor)
 }

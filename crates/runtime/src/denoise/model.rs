@@ -74,6 +74,7 @@ impl Denoiser {
     ) -> Result<[u64; 3], RuntimeError> {
         let config = DiffusionConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
+        config.decoder.check_cache(cache.into())?;
         let context = context.unwrap_or(DEFAULT_CONTEXT).min(config.decoder.context);
         let shape = Shape::new(&config, context, cache);
         let list = canvas(&config, &catalog, &shape.canvas(true, false)).graph;
@@ -139,6 +140,7 @@ impl Denoiser {
         if context <= self.0.config.canvas || context > trained {
             return Err(RuntimeError::BadContext { asked: context, trained });
         }
+        self.0.config.decoder.check_cache(cache.into())?;
         let shape = Shape::new(&self.0.config, context, cache);
         Ok(Denoising::new(self.clone(), shape, Memory::new(&self.0.device)))
     }

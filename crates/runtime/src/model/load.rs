@@ -60,6 +60,7 @@ pub(super) async fn load(
     progress: OnProgress<'_>,
 ) -> Result<Inner, RuntimeError> {
     let config = Config::of_file(&gguf)?;
+    config.check_cache(options.cache.into())?;
     let catalog = Catalog::of_file(&gguf, &config.expected())?;
     config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
     let rope_factors = rope_factors(&gguf, &config).await?;

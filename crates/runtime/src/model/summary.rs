@@ -79,6 +79,7 @@ impl MemoryUse {
             return Ok(memory);
         }
         let config = Config::of_file(gguf)?;
+        config.check_cache(options.cache.into())?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
         config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
         Ok(Self::estimate(&config, &catalog, options))

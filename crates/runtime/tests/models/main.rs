@@ -2,6 +2,7 @@
 
 mod adapters;
 mod answers;
+mod changed;
 mod chunks;
 mod counts;
 mod demo;

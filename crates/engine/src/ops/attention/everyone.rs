@@ -33,7 +33,9 @@ impl Op for AttentionEveryone {
         assert_eq!(k, v, "attention_everyone: keys and values have one type");
         let fits = (t, width) == (keys, kv_width) && heads.is_multiple_of(*kv_heads);
         assert!(fits, "attention_everyone: {q} over {k}");
-        assert!(width.is_multiple_of(8) && *width <= 512, "attention_everyone: heads of {width}");
+        let step = Attention::ENCODER_HEAD_STEP;
+        let fits = width.is_multiple_of(step) && *width <= Attention::MOST_HEAD;
+        assert!(fits, "attention_everyone: heads of {width}");
         vec![Type::f32([*t, heads * width])]
     }
 

@@ -83,6 +83,19 @@ impl Attention {
     }
 }
 
+impl Attention {
+    /// Kernels over caches take heads whose width is a multiple of this.
+    pub const HEAD_STEP: usize = 16;
+    /// The same where a cache is [`Element::Q8`], whose scales are for whole groups of a head.
+    pub const Q8_HEAD_STEP: usize = Q8_GROUP;
+    /// Encoders' kernels, which read keys and values in f32, take heads whose width is a multiple of this.
+    pub const ENCODER_HEAD_STEP: usize = 8;
+    /// The widest head that kernels have memory for.
+    pub const MOST_HEAD: usize = 512;
+    /// The most query heads: grids have a workgroup for each head of a few tokens, and 65,535 at most.
+    pub const MOST_HEADS: usize = 256;
+}
+
 impl Op for Attention {
     fn name(&self) -> &'static str {
         "attention"
@@ -95,7 +108,8 @@ impl Op for Attention {
         };
         assert_eq!(k, v, "attention: both caches have one type");
         assert!(width == kv_width && heads.is_multiple_of(*kv_heads), "attention: {q} over {k}");
-        assert!(width.is_multiple_of(16) && *width <= 512, "attention: heads of {width}");
+        let fits = width.is_multiple_of(Self::HEAD_STEP) && *width <= Self::MOST_HEAD;
+        assert!(fits, "attention: heads of {width}");
         let whole = k.element != Element::Q8 || width.is_multiple_of(Q8_GROUP);
         assert!(whole, "attention: heads of {width} are no whole groups of {k}");
         if let Some(blocks) = inputs.get(BLOCKS_INPUT) {

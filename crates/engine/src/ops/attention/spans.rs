@@ -36,7 +36,9 @@ impl Op for AttentionSpans {
             width == kv_width && heads.is_multiple_of(*kv_heads),
             "attention_spans: {q} over {k}"
         );
-        assert!(width.is_multiple_of(8) && *width <= 512, "attention_spans: heads of {width}");
+        let step = Attention::ENCODER_HEAD_STEP;
+        let fits = width.is_multiple_of(step) && *width <= Attention::MOST_HEAD;
+        assert!(fits, "attention_spans: heads of {width}");
         assert_eq!(**spans, Type::u32([*t, 2]), "attention_spans: a span for each token");
         vec![Type::f32([*t, heads * width])]
     }

@@ -60,7 +60,7 @@ fn block(t: usize, live: u32) -> Case {
         let x = g.input("x", Type::f32([t, 33]));
         let logits = g.input("logits", Type::f32([t, EXPERTS]));
         let scale = g.weight("scale", Type::weight(DType::F32, [EXPERTS]));
-        let (ids, weights) = g.router(logits, scale, 2, 1.0);
+        let (ids, weights) = g.router(logits, Some(scale), 2, 1.0);
         let routes = g.routes(ids, EXPERTS);
         let up = g.weight("up", Type::weight(DType::F32, [EXPERTS, 17, 33]));
         let down = g.weight("down", Type::weight(DType::F32, [EXPERTS, 33, 17]));

@@ -70,6 +70,11 @@ impl Graph {
     }
 }
 
+impl HeadNormRope {
+    /// Kernels take heads whose width is a multiple of this.
+    pub const WIDTH_STEP: usize = 4;
+}
+
 impl Op for HeadNormRope {
     fn name(&self) -> &'static str {
         "head_norm_rope"

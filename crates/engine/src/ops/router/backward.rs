@@ -3,14 +3,14 @@
 //! With `s` the softmax over the chosen experts and `g_j = c[T_j] · dw[t, j]`:
 //! `dℓ[t, T_j] = factor · s_j · (g_j − Σ_i s_i g_i)`, and zero for all other experts.
 
-use super::{gpu, shares};
+use super::{GRAD_SCALE, gpu, scales, shares};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Op, Type},
 };
 
-/// Gradient of [`super::Router`]: from logits, scales, ids and the weights' gradient.
+/// Gradient of [`super::Router`]: from logits, ids, the weights' gradient and, where there are any, scales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterGrad {
     /// What the logits were multiplied by.
@@ -23,18 +23,21 @@ impl Op for RouterGrad {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [logits, scale, ids, dw] = inputs else {
-            panic!("router_grad takes logits, scales, ids and a gradient")
+        let ([logits, ids, dw] | [logits, ids, dw, _]) = inputs else {
+            panic!("router_grad takes logits, ids, a gradient and scales")
         };
-        assert_eq!(scale.shape.len(), logits.shape.width(), "router_grad: {logits} with {scale}");
+        for scale in &inputs[GRAD_SCALE..] {
+            assert_eq!(scale.shape.len(), logits.shape.width(), "router_grad: scales {scale}");
+        }
         assert_eq!(ids.shape, dw.shape, "router_grad: ids {ids} with gradient {dw}");
         assert_eq!(logits.shape.rows(), ids.shape.rows(), "router_grad: {logits} with ids {ids}");
         vec![Type::f32(logits.shape.clone())]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (logits, scale, ids, dw) = (call.f32(0), call.numbers(1), call.u32(2), call.f32(3));
-        let (chosen, mut dlogits) = (call.input(2).shape.width(), call.out(0));
+        let (logits, ids, dw) = (call.f32(0), call.u32(1), call.f32(2));
+        let scale = scales(call, GRAD_SCALE);
+        let (chosen, mut dlogits) = (call.input(1).shape.width(), call.out(0));
         let rows = logits.chunks_exact(scale.len()).zip(dlogits.chunks_exact_mut(scale.len()));
         for (t, (logits, dlogits)) in rows.enumerate() {
             let slots = t * chosen..(t + 1) * chosen;

@@ -7,7 +7,7 @@
 @group(0) @binding(6) var<storage, read_write> dlogits: array<f32>;
 
 fn g(token: u32, j: u32) -> f32 {
-    return scale[sh_chosen[j]] * dw[token * p.chosen + j];
+    return expert_scale(sh_chosen[j]) * dw[token * p.chosen + j];
 }
 
 @compute @workgroup_size(WG)
@@ -19,7 +19,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if expert < p.chosen {
         let id = ids[token * p.chosen + expert];
         sh_chosen[expert] = id;
-        sh_scaled[expert] = scaled(logits[token * p.experts + id]);
+        sh_scaled[expert] = scaled(logits[token * p.experts + min(id, p.experts - 1u)]);
     }
     workgroupBarrier();
     let sum = power_sum();

@@ -24,6 +24,9 @@ pub(crate) fn cases() -> Vec<Case> {
     let apart = [0.3, -0.9, 0.8, 0.1, -0.2, 0.4, -0.6, 0.0, 0.7, -0.1];
     cases.push(route(2, 5, 2).given("logits", Data::F32(apart.into())).gradient());
     cases.push(route(2, 96, 4));
+    cases.push(unscaled(1, &[0.0, 5.0, -0.0, 5.0, 5.0]).gives(&[1.0]));
+    cases.push(unscaled(3, &[0.0, 5.0, -0.0, 5.0, 5.0]).gives(&[1.0 / 3.0; 3]));
+    cases.push(unscaled(2, &[0.3, -0.9, 0.8, 0.1, -0.2]).gradient());
     cases.push(route(1, 128, 8).bench());
     cases.push(route(512, 128, 8).bench());
     cases
@@ -35,7 +38,7 @@ fn route(t: usize, experts: usize, chosen: usize) -> Case {
     let build = move |g: &mut Graph| {
         let logits = g.input("logits", Type::f32([t, experts]));
         let scale = g.weight("scale", Type::weight(DType::F32, [experts]));
-        let (ids, weights) = g.router(logits, scale, chosen, 0.5);
+        let (ids, weights) = g.router(logits, Some(scale), chosen, 0.5);
         vec![weights, ids]
     };
     Case::new("router", format!("{chosen} of {t}x{experts}"), build)
@@ -47,7 +50,7 @@ fn given(chosen: usize, logits: &[f32; 5]) -> Case {
     let build = move |g: &mut Graph| {
         let logits = g.input("logits", Type::f32([1, 5]));
         let scale = g.input("scale", Type::f32([5]));
-        let (ids, weights) = g.router(logits, scale, chosen, 1.0);
+        let (ids, weights) = g.router(logits, Some(scale), chosen, 1.0);
         vec![weights, ids]
     };
     Case::new("router", format!("{chosen} of {logits:?}"), build)
@@ -56,11 +59,23 @@ fn given(chosen: usize, logits: &[f32; 5]) -> Case {
         .tolerance(Tolerance::EXPONENTIAL)
 }
 
+/// One token's logits without scales of experts.
+fn unscaled(chosen: usize, logits: &[f32; 5]) -> Case {
+    let build = move |g: &mut Graph| {
+        let logits = g.input("logits", Type::f32([1, 5]));
+        let (ids, weights) = g.router(logits, None, chosen, 1.0);
+        vec![weights, ids]
+    };
+    Case::new("router", format!("{chosen} of {logits:?} without scales"), build)
+        .given("logits", Data::F32(logits.to_vec()))
+        .tolerance(Tolerance::EXPONENTIAL)
+}
+
 fn backward(t: usize, experts: usize, chosen: usize) -> Case {
     let build = move |g: &mut Graph| {
         let logits = g.input("logits", Type::f32([t, experts]));
         let scale = g.weight("scale", Type::weight(DType::F32, [experts]));
-        let (_, weights) = g.router(logits, scale, chosen, 0.5);
+        let (_, weights) = g.router(logits, Some(scale), chosen, 0.5);
         let dw = g.input("dw", Type::f32([t, chosen]));
         vec![crate::graph::backward(g, weights, dw, &[logits])[0].expect("logits lead to weights")]
     };

@@ -33,7 +33,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let expert = lane % EXPERTS;
     let logit = logits[token * p.experts + min(expert, p.experts - 1u)];
     // Asked for with it: by the time it is known who is chosen, there is nothing left to wait for.
-    let own_scale = scale[min(expert, p.experts - 1u)];
+    let own_scale = expert_scale(expert);
     // Lanes beyond the experts come after all of them.
     let mine = select(0u, key(logit), expert < p.experts);
     if lane < EXPERTS {

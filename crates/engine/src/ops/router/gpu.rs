@@ -2,7 +2,7 @@
 
 use bytemuck::NoUninit;
 
-use super::{Router, RouterGrad};
+use super::{GRAD_SCALE, Router, RouterGrad, SCALE};
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
     graph::Shape,
@@ -28,8 +28,9 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
         launch(&FORWARD, logits, op.chosen, op.factor)
             .constant("EXPERTS", experts as u32)
             .constant("WG", (experts * sharing(experts, call.facts)) as u32)
+            .constant("SCALED", u32::from(call.inputs() > SCALE))
             .read(Place::Input(0))
-            .read(Place::Input(1))
+            .read(Place::Input(scale(call, SCALE)))
             .write(Place::Output(0))
             .write(Place::Output(1)),
     ]
@@ -37,14 +38,20 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
 
 pub(super) fn backward(op: &RouterGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![
-        launch(&BACKWARD, &call.input(0).shape, call.input(2).shape.width(), op.factor)
+        launch(&BACKWARD, &call.input(0).shape, call.input(1).shape.width(), op.factor)
             .constant("WG", lanes(call.input(0).shape.width()) as u32)
+            .constant("SCALED", u32::from(call.inputs() > GRAD_SCALE))
             .read(Place::Input(0))
+            .read(Place::Input(scale(call, GRAD_SCALE)))
             .read(Place::Input(1))
             .read(Place::Input(2))
-            .read(Place::Input(3))
             .write(Place::Output(0)),
     ]
+}
+
+/// The input with the experts' scales, which is number `at`; the logits where there are none, which no lane then reads.
+fn scale(call: &GpuCall<'_>, at: usize) -> usize {
+    if call.inputs() > at { at } else { 0 }
 }
 
 fn launch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32) -> Dispatch {

@@ -1,4 +1,5 @@
 //! The `k` experts of each token: `T` = the `k` largest of `ℓ[t, :]`, and `w[t, j] = softmax(factor · ℓ[t, T])_j · c[T_j]`.
+//! Models without the scales `c` have `c = 1`.
 //!
 //! The largest comes first; of equal logits the lower index does. NaN counts as smaller than any number, so the ids are valid and
 //! distinct whatever the logits are.
@@ -17,10 +18,9 @@ use crate::{
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
-/// The most experts there may be: one lane each.
-const MOST_EXPERTS: usize = 256;
-/// The most experts a token may have.
-const MOST_CHOSEN: usize = 16;
+/// Which input has a scale per expert, if there is one: of the router, and of its gradient.
+const SCALE: usize = 1;
+const GRAD_SCALE: usize = 3;
 /// Logits beyond this count as this: differences and products of them stay finite.
 const LARGEST: f32 = 1e30;
 
@@ -33,17 +33,25 @@ pub struct Router {
     pub factor: f32,
 }
 
+impl Router {
+    /// The most experts there may be: one lane each.
+    pub const MOST_EXPERTS: usize = 256;
+    /// The most experts a token may have.
+    pub const MOST_CHOSEN: usize = 16;
+}
+
 impl Graph {
-    /// The `chosen` experts of each token from logits `[t, experts]` and a scale per expert `[experts]`: ids `u32[t, chosen]`
+    /// The `chosen` experts of each token from logits `[t, experts]` and, if there is one, a scale per expert `[experts]`: ids `u32[t, chosen]`
     /// and weights `[t, chosen]`. The logits are multiplied by `factor` on the way: `1/√d` of the router's input goes there.
     pub fn router(
         &mut self,
         logits: Value,
-        scale: Value,
+        scale: Option<Value>,
         chosen: usize,
         factor: f32,
     ) -> (Value, Value) {
-        let results = self.apply_all(Router { chosen, factor }, &[logits, scale]);
+        let inputs: Vec<Value> = [logits].into_iter().chain(scale).collect();
+        let results = self.apply_all(Router { chosen, factor }, &inputs);
         (results[0], results[1])
     }
 }
@@ -54,17 +62,21 @@ impl Op for Router {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [logits, scale] = inputs else { panic!("router takes logits and a scale per expert") };
+        let ([logits] | [logits, _]) = inputs else {
+            panic!("router takes logits and a scale per expert")
+        };
         let (tokens, experts) = (logits.shape.rows(), logits.shape.width());
-        assert_eq!(scale.shape.len(), experts, "router: {logits} with scales {scale}");
-        assert!(experts <= MOST_EXPERTS, "router: {experts} experts, at most {MOST_EXPERTS}");
-        let most = MOST_CHOSEN.min(experts);
+        for scale in &inputs[SCALE..] {
+            assert_eq!(scale.shape.len(), experts, "router: {logits} with scales {scale}");
+        }
+        assert!(experts <= Self::MOST_EXPERTS, "router: {experts} experts");
+        let most = Self::MOST_CHOSEN.min(experts);
         assert!((1..=most).contains(&self.chosen), "router: {} of {experts}", self.chosen);
         vec![Type::u32([tokens, self.chosen]), Type::f32([tokens, self.chosen])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (logits, scale) = (call.f32(0), call.numbers(1));
+        let (logits, scale) = (call.f32(0), scales(call, SCALE));
         let (mut ids, mut weights) = (call.out_u32(0), call.out(1));
         for (t, logits) in logits.chunks_exact(scale.len()).enumerate() {
             let mut experts: Vec<usize> = (0..scale.len()).collect();
@@ -89,9 +101,19 @@ impl Op for Router {
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
         let Some(dw) = dy[1] else { return vec![None, None] };
-        let (logits, scale, ids) = (node.inputs[0], node.inputs[1], node.outputs[0]);
-        let gradient = graph.apply(RouterGrad { factor: self.factor }, &[logits, scale, ids, dw]);
-        vec![Some(gradient), None]
+        let (logits, ids) = (node.inputs[0], node.outputs[0]);
+        let scale = node.inputs.get(SCALE).copied();
+        let inputs: Vec<Value> = [logits, ids, dw].into_iter().chain(scale).collect();
+        let gradient = graph.apply(RouterGrad { factor: self.factor }, &inputs);
+        [Some(gradient)].into_iter().chain(scale.map(|_| None)).collect()
+    }
+}
+
+/// A scale per expert: those of input `at`, or ones.
+fn scales(call: &CpuCall<'_>, at: usize) -> Vec<f32> {
+    match call.inputs() > at {
+        true => call.numbers(at),
+        false => vec![1.0; call.input(0).shape.width()],
     }
 }
 

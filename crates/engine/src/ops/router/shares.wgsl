@@ -1,5 +1,7 @@
 // Parameters of the router's kernels, and the softmax over the chosen logits, which lie in workgroup memory.
 override WG: u32 = 256u;
+// 0 where the model has no scales of experts: each counts as 1, and the logits are bound in their place.
+override SCALED: u32 = 1u;
 
 // As in the twin: more than a token may have, and a size beyond which logits count as this.
 const MOST_CHOSEN: u32 = 16u;
@@ -22,6 +24,10 @@ var<workgroup> sh_scaled: array<f32, MOST_CHOSEN>;
 // By its bits: compilers may assume that numbers are never NaN.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
+}
+
+fn expert_scale(expert: u32) -> f32 {
+    return select(1.0, scale[min(expert, p.experts - 1u)], SCALED == 1u);
 }
 
 fn scaled(logit: f32) -> f32 {

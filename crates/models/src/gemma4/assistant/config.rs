@@ -1,5 +1,6 @@
 //! What a file says about its drafter.
 
+use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
 use super::super::{Config, Kind, Rope, config::Keys, expected::List};
@@ -107,6 +108,11 @@ impl DraftConfig {
             layers: kinds.iter().zip(&kv_heads).map(layer).collect(),
             clusters: clusters(&keys, vocabulary)?,
         };
+        for layer in &config.layers {
+            let head = ("attention.key_length", layer.head);
+            keys.check_heads(config.heads, head, Attention::HEAD_STEP)?;
+        }
+        keys.product("embedding_length_out", config.out, 2)?;
         Ok(config)
     }
 

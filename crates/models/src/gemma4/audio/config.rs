@@ -3,6 +3,7 @@
 //! Two layouts are about, and two of their names mean different things in them: which one a file has shows in names that only one
 //! of them uses.
 
+use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
 use super::super::{
@@ -120,6 +121,11 @@ impl AudioConfig {
             let why = "the width must be a multiple of twice the heads";
             return Err(keys.bad("attention.head_count", &config.heads, why));
         }
+        if config.heads > Attention::MOST_HEADS {
+            let why = "attention kernels take at most 256 heads";
+            return Err(keys.bad("attention.head_count", &config.heads, why));
+        }
+        keys.product("embedding_length", config.width, 2)?;
         if config.bins != 128 {
             return Err(keys.bad("num_mel_bins", &config.bins, "features have 128 bands"));
         }

@@ -1,5 +1,6 @@
 //! What a file says about its vision tower.
 
+use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
 use super::super::{
@@ -114,11 +115,12 @@ impl VisionConfig {
     }
 
     fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
-        let whole = self.width.is_multiple_of(self.heads) && self.head().is_multiple_of(8);
-        if !whole || self.head() > 512 {
-            let why = "heads must have a multiple of 8 numbers, at most 512";
+        if !self.width.is_multiple_of(self.heads) {
+            let why = "the width must be a multiple of the heads";
             return Err(keys.bad("attention.head_count", &self.heads, why));
         }
+        let head = ("attention.head_count", self.head());
+        keys.check_heads(self.heads, head, Attention::ENCODER_HEAD_STEP)?;
         if self.patch > 64 || self.pool == 0 || self.pool > 16 {
             let why = "no tower cuts pictures that way";
             return Err(keys.bad("patch_size", &self.patch, why));
