@@ -1,0 +1,224 @@
+//! From an opened file to kernels, along the ways that programs take.
+
+use std::{cell::RefCell, collections::HashSet};
+
+use rullama_engine::{
+    gpu::{DeviceFacts, Dialect, compose, dispatches, plan_bytes},
+    graph::{Element, Graph, Type},
+    suite::real_devices,
+};
+use rullama_gguf::{Gguf, TensorInfo};
+use rullama_models::{
+    Catalog, ModelError,
+    embedding::{EmbeddingConfig, embedding},
+    gemma4::{
+        Clamps, Config, Feed, Pass, Want,
+        assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
+        audio::{AudioConfig, DirectAudio, direct as direct_audio, tower as audio_tower},
+        decoder,
+        diffusion::{CanvasPass, DiffusionConfig, canvas},
+        expert_list,
+        vision::{
+            DirectVision, Grid, VisionConfig, direct as direct_vision, tower as vision_tower,
+        },
+    },
+};
+
+use super::{
+    Reached,
+    header::{Header, Source},
+};
+
+/// Deeper models take no other kernels, only longer.
+const MOST_LAYERS: usize = 12;
+
+thread_local! {
+    static COMPOSED: RefCell<HashSet<String>> = RefCell::default();
+}
+
+/// One walk: the next device for each graph.
+struct Walk<'a> {
+    devices: Vec<(&'static str, DeviceFacts)>,
+    next: usize,
+    reached: &'a mut Reached,
+}
+
+/// Follows a file along all ways; errors are what is wanted of a changed file.
+pub(crate) fn check(gguf: &Gguf, first: usize, reached: &mut Reached) {
+    let mut walk = Walk { devices: real_devices(), next: first, reached };
+    let results = [
+        walk.decoder(gguf),
+        walk.drafter(gguf),
+        walk.embedding(gguf),
+        walk.diffusion(gguf),
+        walk.encoders(gguf),
+    ];
+    for error in results.into_iter().filter_map(Result::err) {
+        assert!(!error.to_string().is_empty(), "an error without words: {error:?}");
+    }
+}
+
+impl Walk<'_> {
+    /// Selects the kernels of a graph on the next device.
+    fn graph(&mut self, graph: &Graph) {
+        let (name, facts) = &self.devices[self.next % self.devices.len()];
+        self.next += 1;
+        self.reached.graphs += 1;
+        let Ok(dispatches) = dispatches(graph, facts) else { return };
+        self.reached.dispatches += dispatches.len();
+        assert!(plan_bytes(graph, facts) > 0);
+        for dispatch in dispatches {
+            let label = dispatch.label();
+            let (grid, buffers) = (dispatch.grid, dispatch.bindings.len());
+            assert!(grid.iter().all(|n| *n <= 65_535), "{name}: {label} in a grid of {grid:?}");
+            assert!(
+                buffers <= facts.storage_buffers as usize,
+                "{name}: {label}: {buffers} buffers"
+            );
+            if COMPOSED.with_borrow_mut(|known| known.insert(label)) {
+                compose(dispatch.kernel, &dispatch.parts, Dialect::Browser);
+            }
+        }
+    }
+
+    fn decoder(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
+        let config = Config::of_file(gguf)?;
+        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
+        if config.layers.len() > MOST_LAYERS {
+            return Ok(());
+        }
+        for (index, pass) in passes(&config).into_iter().enumerate() {
+            // Caches of each format in turn.
+            let cache = [Element::F16, Element::Q8, Element::F32][(index + self.next) % 3];
+            if config.check_cache(cache).is_err() {
+                continue;
+            }
+            let decoder = decoder(&config, &catalog, &Pass { cache, ..pass });
+            decoder.segments.iter().for_each(|segment| self.graph(&segment.graph));
+        }
+        if let Some(list) = expert_list(&config, &catalog, 0, 3, None) {
+            self.graph(&list.graph);
+        }
+        Ok(())
+    }
+
+    fn drafter(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
+        let config = DraftConfig::of_file(gguf)?;
+        let mut catalog = Catalog::of_file(gguf, &config.expected())?.prefixed(PREFIX);
+        let model = Source::open(&Header::golden(MODEL)).expect("a golden header opens");
+        let table = Catalog::of_file(&model, &Config::of_file(&model)?.expected())?;
+        let model = Config::of_file(&model)?;
+        config.check(&model)?;
+        let embeddings = table.get("token_embd.weight").expect("models have embeddings");
+        catalog.add("token_embd.weight", embeddings.clone());
+        if let Some(clusters) = config.clusters {
+            let own = catalog.get(&format!("{PREFIX}token_embd.weight")).expect("it was checked");
+            let shape = [clusters.count, clusters.each, config.width];
+            let ty = Type { shape: shape.into(), ..own.clone() };
+            catalog.add(DraftInputs::CLUSTERS, ty);
+        }
+        let cache = Element::F16;
+        let pass = DraftPass { drafts: 2, rows: 5, context: 256, ring: 64, cache };
+        self.graph(&draft(&config, &model, &catalog, &pass).graph);
+        Ok(())
+    }
+
+    fn embedding(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
+        let config = EmbeddingConfig::of_file(gguf)?;
+        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        if config.layers.len() > MOST_LAYERS {
+            return Ok(());
+        }
+        for (tokens, texts) in [(1, 1), (160, 3)] {
+            self.graph(&embedding(&config, &catalog, (tokens, texts)).graph);
+        }
+        Ok(())
+    }
+
+    fn diffusion(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
+        let config = DiffusionConfig::of_file(gguf)?;
+        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        if config.decoder.layers.len() > MOST_LAYERS {
+            return Ok(());
+        }
+        let (context, ring, cache) = (2 * config.canvas, 2 * config.canvas, Element::F16);
+        for conditioned in [false, true] {
+            let pass = CanvasPass { conditioned, context, ring, cache, traced: conditioned };
+            self.graph(&canvas(&config, &catalog, &pass).graph);
+        }
+        let pass = Pass { tokens: config.canvas, ..fill(context, ring) };
+        let reading = decoder(&config.encoder, &catalog, &pass);
+        reading.segments.iter().for_each(|segment| self.graph(&segment.graph));
+        Ok(())
+    }
+
+    /// Encoders of images and audio, in a projector file or inside a model.
+    fn encoders(&mut self, gguf: &Gguf) -> Result<(), ModelError> {
+        let (clamps, most) = (Clamps::default(), 128 << 20);
+        if let Some(config) = DirectVision::of_file(gguf)? {
+            let catalog = Catalog::of_file(gguf, &config.expected())?;
+            let grid = Grid { columns: 5, rows: 3 };
+            self.graph(&direct_vision(&config, &catalog, grid).graph);
+        } else if let Some(config) = VisionConfig::of_file(gguf)? {
+            let catalog = Catalog::of_file(gguf, &config.expected())?;
+            let grid = Grid { columns: 3 * config.pool, rows: 2 * config.pool };
+            if config.layers <= MOST_LAYERS {
+                self.graph(&vision_tower(&config, &catalog, &clamps, grid, most).graph);
+            }
+        }
+        if let Some(config) = DirectAudio::of_file(gguf)? {
+            let catalog = Catalog::of_file(gguf, &config.expected())?;
+            self.graph(&direct_audio(&config, &catalog, 7).graph);
+        } else if let Some(config) = AudioConfig::of_file(gguf)? {
+            let catalog = Catalog::of_file(gguf, &config.expected())?;
+            if config.layers <= MOST_LAYERS {
+                self.graph(&audio_tower(&config, &catalog, &clamps, 100, 12).graph);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The model that the golden drafter belongs to.
+const MODEL: &str = "gguf/micro-e2b-BF16.gguf";
+
+/// A pass that fills caches.
+fn fill(context: usize, ring: usize) -> Pass {
+    Pass {
+        tokens: 1,
+        feed: Feed::Ids,
+        table: false,
+        want: Want::Caches,
+        context,
+        ring,
+        cache: Element::F16,
+        suppressed: 0,
+        traced: false,
+        host_experts: 0,
+        blocks: false,
+        hidden: false,
+        near: None,
+    }
+}
+
+/// Passes as sessions make them: prompts long and short, single tokens, drafts, all logits, images in blocks, experts on the host.
+fn passes(config: &Config) -> Vec<Pass> {
+    let context = config.context.min(4096);
+    let chunk = context.min(512);
+    let fill = fill(context, context.min(config.window + chunk));
+    let one =
+        Pass { feed: Feed::Token, table: true, want: Want::Greedy, suppressed: 2, ..fill.clone() };
+    let drafts = Pass { tokens: 4, feed: Feed::Drafts, hidden: true, ..fill.clone() };
+    let blocks = config.per_layer.is_none();
+    vec![
+        Pass { tokens: chunk, ..fill.clone() },
+        Pass { tokens: chunk.min(16), feed: Feed::Rows, blocks, ..fill.clone() },
+        Pass { tokens: chunk.min(5), want: Want::Logits, traced: true, ..fill.clone() },
+        Pass { want: Want::Drawn, near: Some(1024), ..one.clone() },
+        Pass { host_experts: 1, ..one.clone() },
+        one,
+        Pass { want: Want::GreedyEach, ..drafts.clone() },
+        Pass { want: Want::DrawnEach, table: true, ..drafts },
+    ]
+}

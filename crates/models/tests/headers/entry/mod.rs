@@ -1,0 +1,63 @@
+//! The entry point of the fuzz target `headers`: a golden file's header, changed by the input, becomes configurations, graphs and kernels of real
+//! GPUs. No weights and no device are needed: kernel selection depends on shapes and facts alone.
+//!
+//! Every change must end in a typed error or in kernels that the device accepts; nothing may panic.
+
+mod graphs;
+mod header;
+
+use header::{Header, Source};
+
+/// Golden files: decoders, projectors with vision and audio encoders, a drafter, encoders of texts, a diffusion model.
+pub(crate) const FILES: [&str; 11] = [
+    "gguf/micro-e2b-Q8_0.gguf",
+    "gguf/micro-moe-Q8_0.gguf",
+    "gguf/micro-dense-BF16.gguf",
+    "gguf/tiny-e2b-Q4_K_M.gguf",
+    "gguf/tiny-moe-Q4_K_M.gguf",
+    "gguf/micro-e2b-mmproj-F16.gguf",
+    "gguf/micro-moe-mmproj-F16.gguf",
+    "assistant/micro-assistant-BF16.gguf",
+    "embedding/first-BF16.gguf",
+    "embedding/second-BF16.gguf",
+    "diffusion/micro-diffusion-BF16.gguf",
+];
+
+/// Numbers that a change can name instead of giving one.
+pub(crate) const NUMBERS: u8 = header::NUMBERS.len() as u8;
+
+/// Keys of a golden file that changes can name.
+pub(crate) fn keys(file: u8) -> u8 {
+    let keys = Header::golden(FILES[usize::from(file) % FILES.len()]).keys();
+    u8::try_from(keys).expect("headers have few keys without their vocabulary")
+}
+
+/// How far an input came: for tests that check that the golden files reach the kernels.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// Graphs that were written.
+    pub(crate) graphs: usize,
+    /// Dispatches of these graphs.
+    pub(crate) dispatches: usize,
+}
+
+/// Reads the input as changes of a golden header: the first byte names the file, the second the device and whether tensors follow changed keys;
+/// six bytes each name a change.
+pub(crate) fn headers(data: &[u8]) -> Reached {
+    let (file, how, edits) = match data {
+        [file, how, edits @ ..] => (*file, *how, edits),
+        [file] => (*file, 0, &[][..]),
+        [] => (0, 0, &[][..]),
+    };
+    let mut header = Header::golden(FILES[usize::from(file) % FILES.len()]);
+    header.edit_keys(edits);
+    if how & 1 == 1 {
+        header.fit_tensors();
+    }
+    header.edit_tensors(edits);
+    let mut reached = Reached::default();
+    if let Some(gguf) = Source::open(&header) {
+        graphs::check(&gguf, usize::from(how >> 1), &mut reached);
+    }
+    reached
+}
