@@ -30,6 +30,7 @@ const MATRIX: wgpu::Features = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
 pub struct Gpu {
     pub(super) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
+    pub(super) backend: wgpu::Backend,
     facts: DeviceFacts,
     name: String,
     software: bool,
@@ -153,6 +154,7 @@ impl Gpu {
         Ok(Self {
             device,
             queue,
+            backend: info.backend,
             facts,
             software: info.device_type == wgpu::DeviceType::Cpu,
             discrete: info.device_type == wgpu::DeviceType::DiscreteGpu,

@@ -10,6 +10,7 @@ mod device;
 mod facts;
 mod formats;
 mod head_parts;
+mod instrument;
 mod kernel;
 mod layout;
 mod memory;

@@ -10,6 +10,7 @@ use super::{
     Bind, Dialect, Dispatch, Gpu, GpuCall,
     ahead::{Ahead, Compiling, KernelSource},
     check_formats, compose,
+    instrument::{Instrument, Rewriter},
 };
 use crate::{error::EngineError, graph::Graph, threads::JobQueue};
 
@@ -27,6 +28,7 @@ pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
     started: RefCell<FxHashMap<String, Started>>,
     ahead: RefCell<Option<Ahead>>,
+    pub(super) instrument: Instrument,
     /// Compile jobs; each holds the device, so they end with the pipelines (see [`JobQueue`]).
     jobs: JobQueue,
 }
@@ -79,11 +81,16 @@ impl Pipelines {
         }
         let (done, compiled) = async_channel::bounded(1);
         started.insert(key.clone(), Started::Here(compiled));
-        let (device, dispatch) = (gpu.device.clone(), dispatch.clone());
+        let (target, dispatch) = (self.target(gpu), dispatch.clone());
         self.jobs.spawn(move || {
             // Nobody may be waiting any more.
-            let _ = done.try_send(compile(&device, &dispatch, key));
+            let _ = done.try_send(compile(&target, &dispatch, key));
         });
+    }
+
+    fn target(&self, gpu: &Gpu) -> Target {
+        let (device, rewriter) = (gpu.device.clone(), self.instrument.rewriter());
+        Target { device, backend: gpu.backend, rewriter }
     }
 
     /// The pipeline a dispatch needs.
@@ -108,7 +115,7 @@ impl Pipelines {
             Started::Ahead(done) => {
                 let held = done.await;
                 gpu.check()?;
-                let compiled = compile(&gpu.device, dispatch, key.clone());
+                let compiled = compile(&self.target(gpu), dispatch, key.clone());
                 // Until here the device knew the kernel by this alone.
                 drop(held);
                 compiled
@@ -155,14 +162,30 @@ fn text(dispatch: &Dispatch) -> String {
     compose(dispatch.kernel, &dispatch.parts, Dialect::of_this_build())
 }
 
-fn compile(device: &wgpu::Device, dispatch: &Dispatch, key: String) -> Compiled {
-    let label = Some(key.as_str());
+/// What kernels are compiled for.
+struct Target {
+    device: wgpu::Device,
+    backend: wgpu::Backend,
+    rewriter: Option<Rewriter>,
+}
+
+fn compile(target: &Target, dispatch: &Dispatch, key: String) -> Compiled {
+    let (device, label) = (&target.device, Some(key.as_str()));
+    let (mut text, mut constants) = (text(dispatch), dispatch.constants.as_slice());
+    let mut entries = entries(dispatch);
+    if let Some(rewriter) = &target.rewriter {
+        text = rewriter.rewrite(&text, constants, entries.len());
+        constants = &[];
+        entries.push(entry(
+            entries.len(),
+            true,
+            wgpu::BufferBindingType::Storage { read_only: false },
+        ));
+    }
     let scope = device.push_error_scope(wgpu::ErrorFilter::Validation);
-    let module = trusted(device, label, text(dispatch));
-    let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
-        label,
-        entries: &entries(dispatch),
-    });
+    let module = trusted(target, label, text);
+    let layout = device
+        .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label, entries: &entries });
     let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
         label,
         bind_group_layouts: &[Some(&layout)],
@@ -174,7 +197,7 @@ fn compile(device: &wgpu::Device, dispatch: &Dispatch, key: String) -> Compiled 
         module: &module,
         entry_point: Some("main"),
         compilation_options: wgpu::PipelineCompilationOptions {
-            constants: &dispatch.constants,
+            constants,
             // Kernels write workgroup memory before they read it.
             zero_initialize_workgroup_memory: false,
         },
@@ -184,29 +207,36 @@ fn compile(device: &wgpu::Device, dispatch: &Dispatch, key: String) -> Compiled 
     Compiled { pipeline: Pipeline { label: key, compute, layout }, problem }
 }
 
-/// A kernel without the checks that wgpu adds to shaders of strangers: clamped indices and counted loops (decision 0004).
+/// A kernel without the checks that wgpu adds to shaders of strangers, as far as its backend bounds buffer accesses by itself (decision 0004).
 #[expect(unsafe_code, reason = "wgpu asks for the promise that a shader stays inside its memory")]
-fn trusted(device: &wgpu::Device, label: Option<&str>, text: String) -> wgpu::ShaderModule {
+fn trusted(target: &Target, label: Option<&str>, text: String) -> wgpu::ShaderModule {
     let source = wgpu::ShaderSource::Wgsl(Cow::Owned(text));
     let module = wgpu::ShaderModuleDescriptor { label, source };
+    let checks = runtime_checks(target.backend);
     // SAFETY: the text is put together from this crate's own parts alone. Their indices come from shapes that `infer` has checked and
-    // from ids and positions that were checked before they went to the device; their loops end at sizes of those shapes. The suite
-    // runs every kernel on adapters of this machine, and browsers check for themselves.
-    unsafe { device.create_shader_module_trusted(module, wgpu::ShaderRuntimeChecks::unchecked()) }
+    // from ids and positions that were checked before they went to the device or are clamped there; their loops end at sizes of those shapes,
+    // and so do their divisors. The suite runs every kernel on adapters of this machine and counts indices outside (`tests/bounds.rs`); where
+    // neither API nor driver bounds accesses, wgpu's checks stay; browsers check for themselves.
+    unsafe { target.device.create_shader_module_trusted(module, checks) }
+}
+
+/// The checks that kernels keep on a backend. Vulkan (`robustBufferAccess`, and `robustBufferAccess2` where a driver has it; wgpu switches both
+/// on) and DX12 (views of a descriptor table have sizes) bound accesses to buffers themselves. Metal does not.
+fn runtime_checks(backend: wgpu::Backend) -> wgpu::ShaderRuntimeChecks {
+    let bounded = matches!(
+        backend,
+        wgpu::Backend::Vulkan | wgpu::Backend::Dx12 | wgpu::Backend::BrowserWebGpu
+    );
+    wgpu::ShaderRuntimeChecks {
+        bounds_checks: !bounded,
+        int_div_checks: !bounded,
+        ..wgpu::ShaderRuntimeChecks::unchecked()
+    }
 }
 
 /// Parameters, step, then the storage bindings in order, then what no kernel sees.
 fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
     let seen = 2 + dispatch.bindings.len();
-    let entry = |(binding, ty): (usize, wgpu::BufferBindingType)| wgpu::BindGroupLayoutEntry {
-        binding: u32::try_from(binding).expect("few bindings"),
-        visibility: match binding < seen {
-            true => wgpu::ShaderStages::COMPUTE,
-            false => wgpu::ShaderStages::NONE,
-        },
-        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
-        count: None,
-    };
     let uniforms = [wgpu::BufferBindingType::Uniform; 2].into_iter();
     let storage = dispatch
         .bindings
@@ -214,5 +244,39 @@ fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
         .map(|bind| wgpu::BufferBindingType::Storage { read_only: matches!(bind, Bind::Read(_)) });
     let unseen =
         dispatch.settled.iter().map(|_| wgpu::BufferBindingType::Storage { read_only: true });
-    uniforms.chain(storage).chain(unseen).enumerate().map(entry).collect()
+    let all = uniforms.chain(storage).chain(unseen).enumerate();
+    all.map(|(binding, ty)| entry(binding, binding < seen, ty)).collect()
+}
+
+fn entry(binding: usize, seen: bool, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
+    wgpu::BindGroupLayoutEntry {
+        binding: u32::try_from(binding).expect("few bindings"),
+        visibility: match seen {
+            true => wgpu::ShaderStages::COMPUTE,
+            false => wgpu::ShaderStages::NONE,
+        },
+        ty: wgpu::BindingType::Buffer { ty, has_dynamic_offset: false, min_binding_size: None },
+        count: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runtime_checks;
+
+    #[test]
+    fn checks_stay_where_nothing_else_bounds_accesses() {
+        for (backend, kept) in [
+            (wgpu::Backend::Vulkan, false),
+            (wgpu::Backend::Dx12, false),
+            (wgpu::Backend::BrowserWebGpu, false),
+            (wgpu::Backend::Metal, true),
+            (wgpu::Backend::Gl, true),
+        ] {
+            let checks = runtime_checks(backend);
+            assert_eq!((checks.bounds_checks, checks.int_div_checks), (kept, kept), "{backend:?}");
+            // Loops end at sizes of shapes everywhere.
+            assert!(!checks.force_loop_bounding, "{backend:?}");
+        }
+    }
 }

@@ -78,6 +78,7 @@ impl GpuPlan {
         let step = gpu.buffer("step", size_of::<Step>() as u64, uniform).await?;
         let params = gpu.buffer("params", params_bytes(&dispatches), uniform).await?;
         dispatches.iter().for_each(|(_, dispatch)| gpu.pipelines.start(&gpu, dispatch));
+        let counters = gpu.pipelines.instrument.counters();
         let mut launches = Vec::with_capacity(dispatches.len());
         for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
             let at = index as u64 * PARAMS_STRIDE;
@@ -99,6 +100,12 @@ impl GpuPlan {
                 entries.push(wgpu::BindGroupEntry {
                     binding: (2 + dispatch.bindings.len() + i) as u32,
                     resource: memory.of(*value).as_entire_binding(),
+                });
+            }
+            if let Some(counters) = &counters {
+                entries.push(wgpu::BindGroupEntry {
+                    binding: entries.len() as u32,
+                    resource: counters.as_entire_binding(),
                 });
             }
             let bind_group = gpu.device.create_bind_group(&wgpu::BindGroupDescriptor {

@@ -16,8 +16,9 @@ struct Params {
 // Slots of earlier experts and of this one, summed over the lanes so far.
 var<workgroup> sh_counts: array<vec2<u32>, WG>;
 
+// Slots of tokens that are not live come after all experts; ids beyond the experts join them, so that every slot has a place.
 fn expert_of(slot: u32) -> u32 {
-    return select(p.experts, ids[slot], slot / p.chosen < run.count);
+    return select(p.experts, min(ids[slot], p.experts), slot / p.chosen < run.count);
 }
 
 @compute @workgroup_size(WG)

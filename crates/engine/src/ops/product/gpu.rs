@@ -279,11 +279,13 @@ fn launch(
         .grid_over(cut.groups * met.tokens + added.groups());
     let dispatch = match op.taken {
         Taken::All => dispatch.part(part!("taken", "all")),
-        Taken::Experts(experts) if experts.summed => {
-            dispatch.part(part!("taken", "summed")).constant("ROW_PIECES", row_pieces as u32)
-        }
+        Taken::Experts(experts) if experts.summed => dispatch
+            .part(part!("taken", "summed"))
+            .constant("ROW_PIECES", row_pieces as u32)
+            .constant("EXPERTS", word(weight.rows() / met.expert_rows)),
         Taken::Experts(_) => dispatch
             .part(part!("taken", "chosen"))
+            .constant("EXPERTS", word(weight.rows() / met.expert_rows))
             .constant("PART_ROWS", word(met.expert_rows / rows_each))
             .constant("BAND_ROWS", word(rows / rows_each)),
     };
