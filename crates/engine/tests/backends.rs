@@ -1,0 +1,142 @@
+//! Every kernel × variant through naga's writers for Metal, DX12 and Vulkan: what those backends would compile is written without having them.
+
+mod kernels;
+
+use naga::{
+    Module, ShaderStage, TypeInner,
+    back::{hlsl, msl, spv},
+    proc::{BoundsCheckPolicies, BoundsCheckPolicy},
+    valid::ModuleInfo,
+};
+use rullama_engine::{
+    gpu::{Dialect, compose},
+    suite::{Variant, variants},
+};
+
+/// A backend of wgpu's, by its shading language.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backend {
+    Msl,
+    Hlsl,
+    Spirv,
+}
+
+impl Backend {
+    /// Whether the language has all that a kernel uses. Matrix units are the one thing that it may lack: HLSL has none, and Metal's are 8 × 8 while
+    /// ours are 16 × 16. Devices without them never choose such kernels.
+    fn expresses(self, module: &Module) -> bool {
+        let matrix = |inner: &TypeInner| matches!(inner, TypeInner::CooperativeMatrix { .. });
+        self == Self::Spirv || !module.types.iter().any(|(_, ty)| matrix(&ty.inner))
+    }
+
+    /// The kernel in the backend's language, with the options that wgpu takes for it.
+    fn write(self, module: &Module, info: &ModuleInfo) -> Result<String, String> {
+        match self {
+            Self::Msl => write_msl(module, info),
+            Self::Hlsl => write_hlsl(module, info),
+            Self::Spirv => write_spirv(module, info),
+        }
+    }
+}
+
+fn write_msl(module: &Module, info: &ModuleInfo) -> Result<String, String> {
+    let checked = BoundsCheckPolicy::Restrict;
+    let options = msl::Options {
+        lang_version: (3, 0),
+        fake_missing_bindings: true,
+        zero_initialize_workgroup_memory: false,
+        force_loop_bounding: false,
+        bounds_check_policies: BoundsCheckPolicies {
+            index: checked,
+            buffer: checked,
+            image_load: checked,
+            binding_array: BoundsCheckPolicy::Unchecked,
+        },
+        ..msl::Options::default()
+    };
+    let pipeline = msl::PipelineOptions {
+        entry_point: Some((ShaderStage::Compute, "main".into())),
+        ..msl::PipelineOptions::default()
+    };
+    let (text, written) =
+        msl::write_string(module, info, &options, &pipeline).map_err(|error| error.to_string())?;
+    for name in written.entry_point_names {
+        name.map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+fn write_hlsl(module: &Module, info: &ModuleInfo) -> Result<String, String> {
+    let options = hlsl::Options {
+        shader_model: hlsl::ShaderModel::V6_2,
+        fake_missing_bindings: true,
+        zero_initialize_workgroup_memory: false,
+        restrict_indexing: false,
+        force_loop_bounding: false,
+        ..hlsl::Options::default()
+    };
+    let pipeline =
+        hlsl::PipelineOptions { entry_point: Some((ShaderStage::Compute, "main".into())) };
+    let mut text = String::new();
+    let mut writer = hlsl::Writer::new(&mut text, &options, &pipeline);
+    let written = writer.write(module, info, None).map_err(|error| error.to_string())?;
+    for name in written.entry_point_names {
+        name.map_err(|error| error.to_string())?;
+    }
+    Ok(text)
+}
+
+fn write_spirv(module: &Module, info: &ModuleInfo) -> Result<String, String> {
+    let options = spv::Options {
+        lang_version: (1, 5),
+        bounds_check_policies: BoundsCheckPolicies::default(),
+        zero_initialize_workgroup_memory: spv::ZeroInitializeWorkgroupMemoryMode::None,
+        force_loop_bounding: false,
+        emit_int_div_checks: false,
+        fake_missing_bindings: true,
+        ..spv::Options::default()
+    };
+    let pipeline =
+        spv::PipelineOptions { shader_stage: ShaderStage::Compute, entry_point: "main".into() };
+    let words = spv::write_vec(module, info, &options, Some(&pipeline))
+        .map_err(|error| error.to_string())?;
+    Ok(format!("{} words", words.len()))
+}
+
+/// The variants of naga's dialect, as modules.
+fn modules() -> Vec<(Variant, Module, ModuleInfo)> {
+    let variants = variants().into_iter().filter(|variant| variant.is_in(Dialect::Naga));
+    let module = |variant: Variant| {
+        let dispatch = &variant.dispatch;
+        let text = compose(dispatch.kernel, &dispatch.parts, Dialect::Naga);
+        let (module, info) = kernels::module(&text, &dispatch.constants)
+            .unwrap_or_else(|error| panic!("{}: {error}", variant.label));
+        (variant, module, info)
+    };
+    variants.map(module).collect()
+}
+
+#[test]
+fn every_variant_is_written_for_every_backend() {
+    let modules = modules();
+    assert!(modules.len() > 500, "{} variants", modules.len());
+    let mut problems = Vec::new();
+    for backend in [Backend::Msl, Backend::Hlsl, Backend::Spirv] {
+        let mut skipped = 0;
+        for (variant, module, info) in &modules {
+            if !backend.expresses(module) {
+                // The rule is about wgpu's matrix units and nothing else.
+                assert!(variant.facts.matrix.is_some(), "{backend:?} lacks {}", variant.label);
+                skipped += 1;
+                continue;
+            }
+            match backend.write(module, info) {
+                Ok(text) => assert!(!text.is_empty(), "{backend:?}: {}", variant.label),
+                Err(error) => problems.push(format!("{backend:?}: {}: {error}", variant.label)),
+            }
+        }
+        assert_eq!(skipped > 0, backend != Backend::Spirv, "{backend:?} skipped {skipped}");
+        assert!(skipped < modules.len() / 4, "{backend:?} skipped {skipped} of {}", modules.len());
+    }
+    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+}
