@@ -134,7 +134,7 @@ export async function deletePart(folder: FileSystemDirectoryHandle, index: numbe
 
 /** Room left for this origin by the browser's own word; undefined where it does not tell. */
 async function estimatedRoom(): Promise<number | undefined> {
-  const { quota, usage } = await navigator.storage.estimate();
+  const { quota, usage } = await navigator.storage.estimate().catch((): StorageEstimate => ({}));
   return quota === undefined || usage === undefined ? undefined : Math.max(0, quota - usage);
 }
 
@@ -173,11 +173,23 @@ export async function roomFor(needed: number): Promise<number | undefined> {
       else most = middle;
     }
     return least;
+  } catch {
+    // Some file systems refuse long files for other reasons than room: then only writing can tell.
+    const room = await estimatedRoom();
+    return room === undefined ? undefined : Math.min(room, needed);
   } finally {
-    access.truncate(0);
-    access.close();
+    release(access);
     await own.removeEntry(ROOM).catch(() => {});
   }
+}
+
+function release(access: SyncHandle): void {
+  try {
+    access.truncate(0);
+  } catch {
+    // The file is deleted next, whatever its length.
+  }
+  access.close();
 }
 
 function fits(access: SyncHandle, bytes: number): boolean {
