@@ -9,7 +9,7 @@ import { type Drafts, type Held, type HeldDenoiser, loadHeld, readable } from ".
 import type { ModelFiles } from "./on-device.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
-import { aborted } from "./queue.js";
+import { beforeAbort } from "./queue.js";
 import { selfTest } from "./self-test.js";
 import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
 import { startHashing } from "./workers.js";
@@ -271,7 +271,7 @@ export class Direct implements Transport {
   ): Promise<void> {
     if ((options.verify ?? "before") === "before") {
       meter.phase("verify");
-      await Promise.race([opened.verified, aborted(signal)]);
+      await beforeAbort(opened.verified, signal);
     }
     if (signal?.aborted) throw new CancelledError();
   }

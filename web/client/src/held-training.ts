@@ -2,7 +2,7 @@
 
 import { CancelledError, FreedError, RullamaError, rullamaError } from "./errors.js";
 import { type Facts, type HeldAdapters, type Work, bytesOfBlob } from "./held-adapters.js";
-import { aborted } from "./queue.js";
+import { beforeAbort } from "./queue.js";
 import { beginRun, deleteRun, holdingRun, readCheckpoint, readRun, writeCheckpoint } from "./storage/trainings.js";
 import { hasFiles } from "./storage/private-files.js";
 import type { TrainingNote } from "./training-protocol.js";
@@ -211,7 +211,7 @@ class HeldTraining {
       const asked = new Promise<void>((resolve) => (this.wake = resolve));
       // What was asked for while the checkpoint was written.
       if (this.wishes.paused && this.wishes.checkpoint.length === 0 && !this.closed) {
-        await Promise.race([asked, aborted(signal)]);
+        await beforeAbort(asked, signal);
       }
     } while (this.wishes.paused && !signal?.aborted && !this.closed);
     if (!this.wishes.paused) this.tell({ type: "resumed" });

@@ -29,6 +29,8 @@ export abstract class OnDevice {
   readonly lost: Promise<RullamaError>;
   protected gone: RullamaError | undefined;
   private readonly queue = new Queue();
+  /** Rejects the calls under way when the device is lost; each leaves the set as it ends. */
+  private readonly underWay = new Set<(error: RullamaError) => void>();
 
   constructor(protected readonly around: Around) {
     this.lost = new Promise((resolve) => {
@@ -36,6 +38,7 @@ export abstract class OnDevice {
         if (this.gone) return;
         this.gone = new DeviceLostError(lossMessage(info));
         resolve(this.gone);
+        for (const reject of this.underWay) reject(this.gone);
       });
     });
   }
@@ -57,14 +60,17 @@ export abstract class OnDevice {
   protected work<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.queue.run(async () => {
       if (this.gone) throw this.gone;
-      const fails = this.lost.then((error) => {
-        throw error;
-      });
+      let reject: (error: RullamaError) => void = () => {};
+      // Not `this.lost.then(…)`: a promise that lives as long as the model would keep every result that was raced against it.
+      const fails = new Promise<never>((_, fail) => (reject = fail));
+      this.underWay.add(reject);
       try {
         // A promise of the engine may never settle once its device is gone.
         return await Promise.race([job(), fails]);
       } catch (error) {
         throw this.gone ?? rullamaError(error);
+      } finally {
+        this.underWay.delete(reject);
       }
     }, signal);
   }

@@ -9,7 +9,7 @@ export class Queue {
   run<T>(job: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const before = this.last;
     const result = (async () => {
-      await Promise.race([before, aborted(signal)]);
+      await beforeAbort(before, signal);
       if (signal?.aborted) throw new CancelledError();
       return job();
     })();
@@ -19,10 +19,16 @@ export class Queue {
   }
 }
 
-/** Settles when the signal aborts; never without one. */
-export function aborted(signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) resolve();
-    else signal?.addEventListener("abort", () => resolve(), { once: true });
-  });
+/** Settles with a promise, or when the signal aborts before that; nothing stays with a signal that outlives the promise. */
+export async function beforeAbort(promise: Promise<void>, signal: AbortSignal | undefined): Promise<void> {
+  if (!signal) return promise;
+  let wake = () => {};
+  const aborted = new Promise<void>((resolve) => (wake = resolve));
+  if (signal.aborted) wake();
+  signal.addEventListener("abort", wake);
+  try {
+    await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener("abort", wake);
+  }
 }
