@@ -25,6 +25,8 @@ export interface OllamaChatRequest {
   think?: boolean | "high" | "medium" | "low";
   /** In Ollama's words: temperature, top_k, num_predict, … */
   options?: Record<string, unknown>;
+  /** Anything but nothing is refused with `bad_options`: answers cannot be held to JSON in a browser yet. */
+  format?: "" | null;
   /** Adapters that were added to the model; Ollama has no word for it. */
   adapters?: AdapterChoice[];
 }
@@ -32,6 +34,7 @@ export interface OllamaChatRequest {
 export interface OllamaGenerateRequest {
   model: string;
   prompt: string;
+  /** In place of the model's own; an empty one clears it. */
   system?: string;
   /** Continue the prompt as it is, without the model's template. */
   raw?: boolean;
@@ -40,6 +43,8 @@ export interface OllamaGenerateRequest {
   /** Files: bytes, or base64 of them. */
   images?: (Uint8Array<ArrayBuffer> | string)[];
   options?: Record<string, unknown>;
+  /** Anything but nothing is refused with `bad_options`: answers cannot be held to JSON in a browser yet. */
+  format?: "" | null;
   /** Adapters that were added to the model; Ollama has no word for it. */
   adapters?: AdapterChoice[];
 }

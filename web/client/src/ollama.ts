@@ -25,9 +25,20 @@ import type { FitReport, GenerateEvent, LoadOptions, Usage } from "./types.js";
 
 const NS_PER_MS = 1e6;
 
+/** A model that is loaded or being loaded, and the calls that still need it. */
+interface Loaded {
+  name: string;
+  model: Promise<Model>;
+  users: number;
+  /** Called when the last user is gone. */
+  idle: () => void;
+}
+
 export class Ollama {
   /** The model of the last call; another name frees it. */
-  private current: { name: string; model: Promise<Model> } | undefined;
+  private current: Loaded | undefined;
+  /** Settles when the model that was unloaded last is gone. */
+  private leaving: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly engine: Engine,
@@ -37,6 +48,7 @@ export class Ollama {
   chat(request: OllamaChatRequest & { stream: true }): Promise<OllamaStream<OllamaChatResponse>>;
   chat(request: OllamaChatRequest & { stream?: false }): Promise<OllamaChatResponse>;
   async chat(request: OllamaChatRequest): Promise<OllamaChatResponse | OllamaStream<OllamaChatResponse>> {
+    refuseUnknown(request);
     const given = request.messages ?? [];
     const parts = (controller: AbortController) =>
       this.parts(
@@ -68,6 +80,7 @@ export class Ollama {
     request: OllamaGenerateRequest,
   ): Promise<OllamaGenerateResponse | OllamaStream<OllamaGenerateResponse>> {
     const { prompt, system, raw, images } = request;
+    refuseUnknown(request);
     if (raw && images?.length) throw new RullamaError("bad_options", "raw prompts cannot have images");
     const question: OllamaMessage = { role: "user", content: prompt, ...(images ? { images } : {}) };
     const parts = (controller: AbortController) =>
@@ -96,9 +109,9 @@ export class Ollama {
   async embed(request: OllamaEmbedRequest): Promise<OllamaEmbedResponse> {
     const { model: name, input, truncate = true, dimensions } = request;
     const start = performance.now();
-    const model = await this.model(name);
+    const { model, release } = await this.model(name);
     const loadMs = performance.now() - start;
-    const made = await model.embed(input, dimensions === undefined ? {} : { dimensions });
+    const made = await model.embed(input, dimensions === undefined ? {} : { dimensions }).finally(release);
     if (!truncate && made.cut > 0) {
       const { context } = model.info;
       throw new RullamaError(
@@ -149,26 +162,47 @@ export class Ollama {
     };
   }
 
-  /** Frees the model that is loaded, if one is. */
+  /** Frees the model that is loaded, if one is, after the calls that began with it. */
   async unload(): Promise<void> {
     const { current } = this;
     this.current = undefined;
-    const model = await current?.model.catch(() => undefined);
-    await model?.free();
+    this.leaving = freed(current);
+    await this.leaving;
   }
 
-  private async model(name: string): Promise<Model> {
-    if (this.current?.name !== name) {
-      await this.unload();
-      const model = this.engine.load(name, this.loading);
-      this.current = { name, model };
-      // A load that failed is tried again next time, and so is a model whose device is lost.
-      const forget = () => {
-        if (this.current?.model === model) this.current = undefined;
-      };
-      model.then(({ lost }) => void lost.then(forget), forget);
+  /**
+   * The model of this name, and a way to say that it is no longer needed. Calls that come together share one load, and a model is freed
+   * for another only when nobody needs it any more.
+   */
+  private async model(name: string): Promise<{ model: Model; release: () => void }> {
+    if (this.current?.name !== name) this.current = this.load(name, this.current);
+    const loaded = this.current;
+    loaded.users += 1;
+    let held = true;
+    const release = () => {
+      if (!held) return;
+      held = false;
+      loaded.users -= 1;
+      if (loaded.users === 0) loaded.idle();
+    };
+    try {
+      return { model: await loaded.model, release };
+    } catch (error) {
+      release();
+      throw error;
     }
-    return this.current!.model;
+  }
+
+  /** Begins to load a model; what was there before goes first, as both may not fit. */
+  private load(name: string, before: Loaded | undefined): Loaded {
+    const model = Promise.all([this.leaving, freed(before)]).then(() => this.engine.load(name, this.loading));
+    const loaded: Loaded = { name, model, users: 0, idle: () => {} };
+    // A load that failed is tried again next time, and so is a model whose device is lost.
+    const forget = () => {
+      if (this.current === loaded) this.current = undefined;
+    };
+    model.then(({ lost }) => void lost.then(forget), forget);
+    return loaded;
   }
 
   private async *parts(
@@ -178,13 +212,27 @@ export class Ollama {
     request: (model: Model) => AnswerRequest,
   ): AsyncGenerator<Part, void, void> {
     const start = performance.now();
-    const model = await this.model(name);
+    const { model, release } = await this.model(name);
     const loadMs = performance.now() - start;
-    for await (const event of model.answer(request(model), controller.signal, media)) {
-      const part = partOf(event, loadMs);
-      if (part) yield part;
+    try {
+      for await (const event of model.answer(request(model), controller.signal, media)) {
+        // From here on the answer is in the model's own queue, and freeing waits for it.
+        release();
+        const part = partOf(event, loadMs);
+        if (part) yield part;
+      }
+    } finally {
+      release();
     }
   }
+}
+
+/** Frees a model when nobody needs it any more. */
+async function freed(loaded: Loaded | undefined): Promise<void> {
+  if (!loaded) return;
+  if (loaded.users > 0) await new Promise<void>((resolve) => (loaded.idle = resolve));
+  const model = await loaded.model.catch(() => undefined);
+  await model?.free();
 }
 
 /** A piece of an answer. */
@@ -265,6 +313,23 @@ function stream<T>(
   };
 }
 
+/** Words of Ollama that would change an answer and are not served here: ignoring them would give another answer than was asked for. */
+const REFUSED = {
+  format: "answers cannot be held to JSON in a browser yet; ask for it in the prompt and check what comes",
+  template: "the model's own template is used; continue text of your own with `raw: true`",
+  suffix: "these models do not fill gaps in text",
+  context: "pass the conversation as `messages`",
+} as const;
+
+function refuseUnknown(request: OllamaChatRequest | OllamaGenerateRequest): void {
+  const given = request as unknown as Record<string, unknown>;
+  for (const [name, advice] of Object.entries(REFUSED)) {
+    const value = given[name];
+    if (value === undefined || value === null || value === "") continue;
+    throw new RullamaError("bad_options", `${name} is not supported: ${advice}`);
+  }
+}
+
 function answerRequest(
   request: Omit<AnswerRequest, "options">,
   { think, options, adapters }: Pick<OllamaGenerateRequest, "think" | "options" | "adapters">,
@@ -273,8 +338,12 @@ function answerRequest(
   return { ...request, ...thinks, ...adapterWords(adapters), options: options ?? {} };
 }
 
+/** With the model's own system prompt, unless there is one; an empty one clears it. */
 function withSystem(messages: OllamaMessage[], system: string | undefined): OllamaMessage[] {
-  if (system === undefined || messages.some(({ role }) => role === "system")) return messages;
+  if (messages.some(({ role }) => role === "system")) {
+    return messages.filter(({ role, content }) => role !== "system" || content !== "");
+  }
+  if (system === undefined) return messages;
   return [{ role: "system", content: system }, ...messages];
 }
 

@@ -161,9 +161,29 @@ function randomId(prefix: string): string {
   return prefix + [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
+/** What would change an answer and is not served here is refused: ignoring it would give another answer than was asked for. */
+function refuseUnknown(params: ChatCompletionParams): void {
+  const { response_format: format, tool_choice: choice } = params;
+  if (format !== undefined && format !== null && format.type !== "text") {
+    throw new RullamaError(
+      "bad_options",
+      `response_format ${String(format.type)} is not supported: answers cannot be held to JSON in a browser yet; ask for it in the prompt and check what comes`,
+    );
+  }
+  if (choice !== undefined && choice !== null && choice !== "auto" && choice !== "none") {
+    const asked = typeof choice === "string" ? choice : "of one tool";
+    throw new RullamaError("bad_options", `tool_choice ${asked} is not supported: it must be auto or none`);
+  }
+  for (const name of ["functions", "function_call"]) {
+    if ((params as unknown as Record<string, unknown>)[name] === undefined) continue;
+    throw new RullamaError("bad_options", `${name} is not supported: use tools`);
+  }
+}
+
 /** OpenAI's options in this package's words. */
 export function optionsOf(params: ChatCompletionParams): GenerateOptions {
   if ((params.n ?? 1) !== 1) throw new RullamaError("bad_options", "n must be 1: one answer at a time");
+  refuseUnknown(params);
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
   const effort = params.reasoning_effort;
   const all: { [K in keyof GenerateOptions]: GenerateOptions[K] | null | undefined } = {

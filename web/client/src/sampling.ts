@@ -82,14 +82,18 @@ export function adapterWords(adapters: AdapterChoice[] | undefined): Pick<Answer
   return { adapters: adapters.map(({ id, weight = 1 }) => ({ id, weight })) };
 }
 
+/** With the model's own system prompt, unless there is one; an empty one clears it. */
+function withSystem(messages: Message[], system: string | undefined): Message[] {
+  if (messages.some(({ role }) => role === "system")) {
+    return messages.filter(({ role, content }) => role !== "system" || content.length > 0);
+  }
+  return system === undefined ? messages : [{ role: "system", content: system }, ...messages];
+}
+
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */
 export function chatRequest(messages: Message[], options: GenerateOptions, system?: string): AnswerRequest {
-  const withSystem: Message[] =
-    system === undefined || messages.some(({ role }) => role === "system")
-      ? messages
-      : [{ role: "system", content: system }, ...messages];
   return {
-    messages: withSystem.map(engineMessage),
+    messages: withSystem(messages, system).map(engineMessage),
     ...(options.tools === undefined ? {} : { tools: options.tools }),
     ...(options.think === undefined ? {} : { think: options.think }),
     ...settleWords(options),

@@ -189,7 +189,7 @@ export type ContentPart =
   | { type: "image_url"; image_url: string | { url: string; detail?: "low" | "high" | "auto" } }
   | { type: "input_audio"; input_audio: { data: string; format?: string } };
 
-/** A message of a conversation. */
+/** A message of a conversation. One of role `system` takes the place of the model's own system prompt; an empty one clears it. */
 export interface Message {
   role: "system" | "user" | "assistant" | "tool";
   content: string | ContentPart[];

@@ -36,6 +36,19 @@ describe("options", () => {
     expect(optionsOf({ messages: [], max_tokens: 3, max_completion_tokens: 4 })).toEqual({ maxTokens: 4 });
     expect(() => optionsOf({ messages: [], n: 2 as 1 })).toThrow("n must be 1");
   });
+
+  it("of OpenAI that cannot be kept are refused, not dropped", () => {
+    const refused = (params: object, text: RegExp) =>
+      expect(() => optionsOf({ messages: [], ...params })).toThrow(
+        expect.objectContaining({ code: "bad_options", message: expect.stringMatching(text) }),
+      );
+    refused({ response_format: { type: "json_object" } }, /^response_format json_object is not supported/u);
+    refused({ response_format: { type: "json_schema", json_schema: {} } }, /json_schema/u);
+    refused({ tool_choice: "required" }, /^tool_choice required is not supported/u);
+    refused({ tool_choice: { type: "function", function: { name: "f" } } }, /tool_choice of one tool/u);
+    refused({ functions: [] }, /use tools/u);
+    expect(optionsOf({ messages: [], response_format: { type: "text" }, tool_choice: "auto" })).toEqual({});
+  });
 });
 
 describe("messages", () => {
@@ -44,6 +57,12 @@ describe("messages", () => {
     expect(chatRequest([hello], {}, "Be brief.").messages).toEqual([{ role: "system", content: "Be brief." }, hello]);
     const own = { role: "system" as const, content: "Shout." };
     expect(chatRequest([own, hello], {}, "Be brief.").messages).toEqual([own, hello]);
+  });
+
+  it("clear the model's own system prompt with an empty one", () => {
+    const hello = { role: "user" as const, content: "hi" };
+    const none = { role: "system" as const, content: "" };
+    expect(chatRequest([none, hello], {}, "Be brief.").messages).toEqual([hello]);
   });
 
   it("of OpenAI become ours: tools are known by their calls", () => {
