@@ -304,6 +304,7 @@ class FakeEngine implements EngineApi {
         {
           id: `sha256-${source}`,
           name: source,
+          names: [source],
           source,
           bytes: info.fileBytes,
           have: info.fileBytes,
@@ -339,14 +340,12 @@ class FakeEngine implements EngineApi {
       models,
       usage,
       quota: settings().quota ?? 10e9,
-      persisted: localStorage.getItem("fake-persisted") === "yes",
+      persisted: await navigator.storage.persisted(),
     };
   }
 
-  async persist() {
-    localStorage.setItem("fake-persisted", "yes");
-    return true;
-  }
+  /** The browser decides, as with the real one: nothing is granted here. */
+  persist = () => navigator.storage.persist();
 
   async remove(id: string) {
     store(stored().filter((model) => model.id !== id));

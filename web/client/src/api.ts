@@ -38,7 +38,10 @@ import type {
 /** A model on the GPU. Calls are queued: one answer at a time. */
 export interface ModelApi {
   readonly info: ModelInfo;
-  /** Settles when the file's checksum was right, at once where there is none to check; rejects with code `checksum`. */
+  /**
+   * Settles when the file's checksum was right, at once where no digest is known; rejects with code `checksum`, and with `unverified`
+   * where a name brought a digest that cannot be checked because nothing is kept.
+   */
   readonly verified: Promise<void>;
   /** Settles with the error when the device is lost; the model must be loaded again then. */
   readonly lost: Promise<Error>;
@@ -126,7 +129,7 @@ export interface EngineApi {
   /** Models that `rullama serve` at `host` offers; an empty list where there is none. */
   served(signal?: AbortSignal): Promise<ServedModel[]>;
   storage(): Promise<StorageReport>;
-  /** Asks the browser to keep what is stored. */
+  /** Asks the browser to keep what is stored, and says whether it will. Only pages can ask: an engine of a worker says how it stands. */
   persist(): Promise<boolean>;
   /** Deletes a stored model; fails with code `storage` while a tab uses it. */
   remove(id: string): Promise<void>;

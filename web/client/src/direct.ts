@@ -17,6 +17,7 @@ import {
   ModelStorage,
   type OpenOptions,
   type Opened,
+  checked,
   hashInWorker,
   layerOf,
   layersOf,
@@ -101,7 +102,6 @@ export class Direct implements Transport {
     },
     served: async (_, { signal }) => (await servedModels(this.host(), signal)) ?? [],
     storage: () => this.stored.report(),
-    persist: () => this.stored.persist(),
     remove: ({ id }) => this.stored.remove(id),
     addAdapter: ({ model, id, name, adapter, keep }) => this.decoder(model).adapters.add(id, name, adapter, keep),
     listAdapters: async ({ model }) => this.decoder(model).adapters.list(),
@@ -168,7 +168,7 @@ export class Direct implements Transport {
   private open(
     source: PlainSource,
     options: PlainLoadOptions,
-    more: Pick<OpenOptions, "signal" | "onDownload" | "brief" | "name"> = {},
+    more: Pick<OpenOptions, "signal" | "onDownload" | "brief" | "name" | "digest"> = {},
   ): Promise<Opened> {
     return openModel(source, {
       host: this.host(),
@@ -182,9 +182,9 @@ export class Direct implements Transport {
   private async inspect(source: PlainSource, options: PlainLoadOptions, signal?: AbortSignal): Promise<FitReport> {
     await this.ready();
     // A look at the header is no reason to keep a file.
-    const open: OpenBriefly = (from, digest = {}) => {
+    const open: OpenBriefly = (from, { sha256: digest } = {}) => {
       const { sha256: _sha256, ...rest } = options;
-      return this.open(from, { ...rest, ...digest, keep: false }, { signal, brief: true });
+      return this.open(from, { ...rest, keep: false }, { signal, brief: true, ...(digest ? { digest } : {}) });
     };
     const opened = await open(source, options);
     try {
@@ -210,6 +210,8 @@ export class Direct implements Transport {
     opened.stored.catch(() => {});
     let adapters: Opened[] = [];
     try {
+      // What can never be checked is refused before gigabytes of it are read.
+      if ((options.verify ?? "before") === "before") await Promise.race([checked(opened), Promise.resolve()]);
       adapters = await this.ownAdapters(opened, options, signal);
       const held = await loadHeld({
         opened,
@@ -239,9 +241,9 @@ export class Direct implements Transport {
     const layers = opened.info ? layersOf(opened.info, "adapter", this.host()) : [];
     const { sha256: _sha256, ...rest } = options;
     const adapters: Opened[] = [];
-    for (const { url, ...digest } of layers) {
+    for (const { url, sha256: digest } of layers) {
       const name = `${opened.name} (adapter ${adapters.length + 1})`;
-      adapters.push(await this.open(url, { ...rest, ...digest }, { signal, name }));
+      adapters.push(await this.open(url, rest, { signal, name, ...(digest ? { digest } : {}) }));
     }
     return adapters;
   }
@@ -255,10 +257,11 @@ export class Direct implements Transport {
     if (draft !== undefined) return { from: "drafter", opened: await this.open(draft, rest, { signal }), own: false };
     const layer = opened.info && layerOf(opened.info, "drafter", this.host());
     if (!layer) return undefined;
-    const { url, ...digest } = layer;
+    const { url, sha256: digest } = layer;
     const name = `${opened.name} (drafter)`;
     // One that cannot be had is no reason not to answer.
-    const found = await this.open(url, { ...rest, ...digest }, { signal, name }).catch(() => undefined);
+    const more = { signal, name, ...(digest ? { digest } : {}) };
+    const found = await this.open(url, rest, more).catch(() => undefined);
     return found && { from: "drafter", opened: found, own: true };
   }
 
@@ -271,7 +274,7 @@ export class Direct implements Transport {
   ): Promise<void> {
     if ((options.verify ?? "before") === "before") {
       meter.phase("verify");
-      await beforeAbort(opened.verified, signal);
+      await beforeAbort(checked(opened), signal);
     }
     if (signal?.aborted) throw new CancelledError();
   }
@@ -281,10 +284,10 @@ export class Direct implements Transport {
     const { sha256: _models, projector: given, ...rest } = options;
     const layer = opened.info && layerOf(opened.info, "projector", this.host());
     const source = given ?? layer?.url;
-    const wishes = given === undefined && layer?.sha256 !== undefined ? { ...rest, sha256: layer.sha256 } : rest;
+    const digest = given === undefined ? layer?.sha256 : undefined;
     const closing = new AbortController();
     return {
-      ...(source === undefined ? {} : { projector: () => this.openProjector(source, wishes, closing.signal) }),
+      ...(source === undefined ? {} : { projector: () => this.openProjector(source, rest, closing.signal, digest) }),
       close() {
         opened.source.close();
         closing.abort();
@@ -292,12 +295,17 @@ export class Direct implements Transport {
     };
   }
 
-  private async openProjector(source: PlainSource, options: PlainLoadOptions, signal: AbortSignal): Promise<BytesOf> {
-    const opened = await this.open(source, options, { signal });
+  private async openProjector(
+    source: PlainSource,
+    options: PlainLoadOptions,
+    signal: AbortSignal,
+    digest?: string,
+  ): Promise<BytesOf> {
+    const opened = await this.open(source, options, { signal, ...(digest ? { digest } : {}) });
     signal.addEventListener("abort", () => opened.source.close(), { once: true });
     opened.stored.catch(() => {});
     try {
-      if ((options.verify ?? "before") === "before") await opened.verified;
+      if ((options.verify ?? "before") === "before") await checked(opened);
       else opened.verified.catch(() => {});
     } catch (error) {
       opened.source.close();

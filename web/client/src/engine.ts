@@ -45,8 +45,11 @@ export class Engine implements EngineApi {
     return this.transport.call("storage", undefined);
   }
 
-  persist(): Promise<boolean> {
-    return this.transport.call("persist", undefined);
+  /** Browsers take this from pages alone: workers have no `persist`, so it is not asked of the transport. */
+  async persist(): Promise<boolean> {
+    const storage = globalThis.navigator?.storage;
+    if (typeof storage?.persist === "function") return storage.persist();
+    return (await storage?.persisted?.()) ?? false;
   }
 
   remove(id: string): Promise<void> {

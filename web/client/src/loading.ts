@@ -7,7 +7,7 @@ import { HeldWriter } from "./held-writer.js";
 import { HeldModel } from "./held.js";
 import type { Around, ModelFiles } from "./on-device.js";
 import type { PlainLoadOptions } from "./protocol.js";
-import type { Opened } from "./storage/index.js";
+import { type Opened, checked } from "./storage/index.js";
 import type { ModelInfo, ModelKind } from "./types.js";
 import { type BytesOf, Denoiser, type Denoising, Device, Embedder, Header, Model } from "./wasm/rullama.js";
 
@@ -71,7 +71,7 @@ async function withAdapters(held: HeldModel, adapters: Opened[]): Promise<HeldMo
   for (const opened of adapters) {
     try {
       await held.adapters.addOwn(readable(opened));
-      await opened.verified;
+      await checked(opened);
     } finally {
       opened.source.close();
     }
@@ -101,7 +101,7 @@ async function draftFor(
   const { opened, own } = drafts;
   try {
     await model.draft(await Header.open(readable(opened)), draftTokens, draftAlways);
-    await opened.verified;
+    await checked(opened);
     return { draft: { from: "drafter", name: opened.name } };
   } catch (error) {
     if (!own) throw error;

@@ -136,7 +136,9 @@ export class Ollama {
       const digest = layers.find(({ kind }) => kind === "model")?.digest ?? "";
       models.set(name, entry(name, size, new Date(modified ?? 0), digest));
     }
-    for (const { name, id, bytes, added, complete } of stored.models) {
+    for (const { names, source, id, bytes, added, complete } of stored.models) {
+      // What came from an address is loaded by it: its file name is no name that a host vouched for.
+      const [name = source] = names;
       if (complete && !models.has(name)) models.set(name, entry(name, bytes, new Date(added), id));
     }
     return { models: [...models.values()] };

@@ -136,7 +136,6 @@ export interface Requests extends TrainingRequests {
   freeModel: { params: { model: number }; result: void; event: never };
   served: { params: void; result: ServedModel[]; event: never };
   storage: { params: void; result: StorageReport; event: never };
-  persist: { params: void; result: boolean; event: never };
   remove: { params: { id: string }; result: void; event: never };
   selfTest: { params: { most: number | null }; result: OpResult[]; event: OpResult };
 }

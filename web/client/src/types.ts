@@ -38,7 +38,10 @@ export interface LoadOptions {
   gpuMemory?: number;
   /** Keep downloads in this browser's storage for the next time and for offline use (default), or not. */
   keep?: boolean;
-  /** SHA-256 of the file as 64 hex digits, checked before a download counts as complete. Names bring their own. */
+  /**
+   * SHA-256 of the file as 64 hex digits, checked before a download counts as complete. What cannot be checked (`keep: false`, a
+   * private window, a full disk) is refused with code `unverified`. Names bring their own, which is checked where that can be done.
+   */
   sha256?: string;
   /** Wait for the checksum before the model is handed out (default), or check while it is used already. */
   verify?: "before" | "background";
@@ -333,11 +336,14 @@ export interface MemoryReport {
 export interface StoredModel {
   /** Its key: `sha256-…`, or one made of its address. */
   id: string;
+  /** What to call it; a file name for one that came from an address. */
   name: string;
-  /** Where it came from. */
+  /** Names it can be loaded by; a file from an address has none. */
+  names: string[];
+  /** Where it came from: an address it can be loaded by, too. */
   source: string;
   bytes: number;
-  /** Bytes that are here; less than `bytes` for a download that was cut. */
+  /** Bytes that are here; less than `bytes` for a download that was cut. Such a one is deleted after two weeks without use. */
   have: number;
   /** Whether it is whole and its checksum (where there is one) was right. */
   complete: boolean;
@@ -426,6 +432,7 @@ export type ErrorCode =
   | "no_ranges"
   | "file_changed"
   | "checksum"
+  | "unverified"
   | "quota"
   | "storage"
   | "bad_file"

@@ -23,6 +23,7 @@ const LOADING: ErrorCode[] = [
   "no_ranges",
   "file_changed",
   "checksum",
+  "unverified",
   "quota",
   "storage",
   "bad_file",

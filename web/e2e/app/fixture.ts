@@ -98,6 +98,16 @@ export async function change(page: Page, fields: { [K in keyof Fake]: Fake[K] | 
   }, JSON.stringify(fields));
 }
 
+/** What the browser answers when the app asks it to keep what is stored. */
+export async function letPersist(page: Page, setting: "granted" | "denied"): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  const { targetInfo } = await session.send("Target.getTargetInfo");
+  const { browserContextId } = targetInfo;
+  const { origin } = new URL(page.url());
+  const permission = { name: "persistent-storage" };
+  await session.send("Browser.setPermission", { permission, setting, origin, browserContextId });
+}
+
 /** A server's model that newcomers are offered. */
 export const DEMO = [{ name: "demo:latest", size: 3_000_000 }];
 

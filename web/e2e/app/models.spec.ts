@@ -1,6 +1,6 @@
 // Choosing and loading models, what is stored, the device page.
 import { FAILURES } from "../../app/src/lib/failures.ts";
-import { change, DEMO, expect, start, test } from "./fixture.ts";
+import { change, DEMO, expect, start, test, letPersist } from "./fixture.ts";
 
 const SERVED = [
   ...DEMO,
@@ -93,9 +93,13 @@ test("a projector goes with its model, whichever came first", async ({ app }) =>
 });
 
 test("what is stored is listed, kept on request, and deleted after a second click", async ({ app }) => {
+  await letPersist(app, "denied");
   await start(app);
   await app.getByRole("link", { name: "Storage" }).click();
   await expect(app.getByText(/3\.0 MB in use of 10\.0 GB/u)).toBeVisible();
+  await app.getByRole("button", { name: "Ask it to keep everything" }).click();
+  await expect(app.getByText("The browser did not promise it.")).toBeVisible();
+  await letPersist(app, "granted");
   await app.getByRole("button", { name: "Ask it to keep everything" }).click();
   await expect(app.getByText("The browser promised not to delete this by itself.")).toBeVisible();
   await app.getByRole("button", { name: "Delete demo:latest" }).click();

@@ -105,7 +105,6 @@ test("tidying takes leftovers and leaves downloads that can go on", async ({ pag
       quota,
       persisted,
       files: Object.keys(await lab.files()),
-      asked: await lab.models.persist(),
     };
   }, undefined);
   expect(seen.gone).toEqual(["empty", "stray", "torn", "unknown"]);
@@ -113,7 +112,57 @@ test("tidying takes leftovers and leaves downloads that can go on", async ({ pag
   expect(seen.files).toContain("not-ours");
   expect(seen.usage).toBeGreaterThan(3 * PART);
   expect(seen.quota).toBeGreaterThan(seen.usage);
-  expect(typeof seen.asked).toBe("boolean");
+  expect(seen.persisted).toBe(false);
+});
+
+test("a download that nobody went on with is listed, and deleted after two weeks", async ({ page, server, run }) => {
+  const file = server.file("/m.gguf", patternBody(SIZE));
+  file.hold(3 * PART);
+  await run(async (url) => void (await lab.open(url)), file.url);
+  await expect.poll(() => run(() => lab.heard.at(-1), undefined)).toBe(3 * PART);
+  await page.reload();
+  await page.waitForFunction(() => "runInWorker" in globalThis);
+  const aged = (days: number) =>
+    run(async (age) => {
+      const root = await navigator.storage.getDirectory();
+      const models = await (await root.getDirectoryHandle("rullama")).getDirectoryHandle("models");
+      for await (const folder of models.values()) {
+        const handle = await (folder as FileSystemDirectoryHandle).getFileHandle("record.json");
+        const record = JSON.parse(await (await handle.getFile()).text());
+        const stream = await handle.createWritable();
+        await stream.write(JSON.stringify({ ...record, used: Date.now() - age * 86_400_000 }));
+        await stream.close();
+      }
+      const { models: listed } = await lab.models.report();
+      return { listed, files: await lab.files() };
+    }, days);
+  expect((await aged(13)).listed).toMatchObject([{ have: 3 * PART, complete: false, names: [] }]);
+  expect(await aged(15)).toEqual({ listed: [], files: {} });
+});
+
+test("a file from an address does not answer to a name that its address ends in", async ({ server, run }) => {
+  const forged = server.file("/somewhere/gemma4:e2b", patternBody(SIZE));
+  const real = server.file("/rullama/blobs/x", patternBody(SIZE, 3));
+  await run(async (url) => {
+    const number = await lab.open(url);
+    await lab.model(number).stored;
+    lab.model(number).source.close();
+  }, forged.url);
+  const unknown = await run(() => lab.ends(lab.open("gemma4:e2b")), undefined);
+  expect(unknown).toMatchObject({ code: "not_found", fields: { similar: [] } });
+  const sha256 = await real.sha256();
+  const layers = [{ kind: "model", digest: `sha256:${sha256}`, size: SIZE, url: "/rullama/blobs/x" }];
+  server.json("/rullama/models", { models: [{ name: "gemma4:e2b", size: SIZE, layers }] });
+  const seen = await run(async () => {
+    const number = await lab.open("gemma4:e2b");
+    const digest = await lab.digest(number);
+    await lab.model(number).stored;
+    return { digest, models: (await lab.models.report()).models.map(({ source, names }) => ({ source, names })) };
+  }, undefined);
+  expect(seen.digest).toBe(sha256);
+  expect(seen.models).toHaveLength(2);
+  expect(seen.models).toContainEqual({ source: forged.url, names: [] });
+  expect(seen.models).toContainEqual({ source: real.url, names: ["gemma4:e2b"] });
 });
 
 test("hashing in a worker of its own gives the digest, and its failure is heard", async ({ server, run }) => {

@@ -73,6 +73,11 @@ export const FAILURES: Record<ErrorCode, Entry> = {
     text: "Its checksum is wrong, so it was not kept and is not used.",
     action: { do: "try_again", label: "Download again" },
   },
+  unverified: {
+    title: "The download cannot be checked",
+    text: "Its checksum is checked as it is kept, and this browser keeps nothing: the settings say so, this is a private window, or there is no room.",
+    action: { do: "open_storage", label: "See what is stored" },
+  },
   quota: {
     title: "This browser has no room for the model",
     text: "The browser limits what a page may keep. Delete models that you no longer use, or turn off keeping downloads in the settings.",

@@ -1,7 +1,7 @@
 // The model on the GPU: one at a time. Loading, cancelling, losing and reloading it.
 
 import type { FitReport, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
-import { describe, type Failure } from "../lib/failures.js";
+import { codeOf, describe, type Failure } from "../lib/failures.js";
 import { engine } from "./engine.svelte.js";
 import { change, settings } from "./settings.svelte.js";
 
@@ -65,7 +65,7 @@ class Model {
         void api.free();
         return false;
       }
-      this.#ready(api, choice);
+      this.#ready(api, choice, keep && typeof choice.source === "string");
       this.#loadedWith = wishes(choice, api.info);
       return true;
     } catch (error) {
@@ -79,7 +79,7 @@ class Model {
     }
   }
 
-  #ready(api: ModelApi, choice: Choice): void {
+  #ready(api: ModelApi, choice: Choice, kept: boolean): void {
     this.api = api;
     this.info = api.info;
     const { source, name } = choice;
@@ -88,8 +88,10 @@ class Model {
       if (this.api === api) this.drop(error);
     });
     api.verified.catch((error: unknown) => {
-      if (this.api === api) this.drop(error);
+      // Nobody asked for the checksum that a name brings; where nothing is kept there is no whole file to check.
+      if (this.api === api && codeOf(error) !== "unverified") this.drop(error);
     });
+    if (kept) void keepStored();
   }
 
   #failed(error: unknown): void {
@@ -130,6 +132,19 @@ class Model {
     const { context, cache } = settings;
     const { source, projector } = choice;
     return engine().inspect(source, { context, cache, draft: draftOf(choice), projector, signal });
+  }
+}
+
+let asked = false;
+
+/** Asks the browser, once, not to throw away what was downloaded: some do after a week without a visit. */
+async function keepStored(): Promise<void> {
+  if (asked) return;
+  asked = true;
+  try {
+    if (!(await navigator.storage.persisted())) await engine().persist();
+  } catch {
+    // The page about storage says how it stands.
   }
 }
 

@@ -124,8 +124,8 @@ export class Download {
     }
     const useless = record === found ? extent.useless : [...lengths.keys()];
     for (const index of useless) await deletePart(folder, index);
-    const { source, etag, lastModified, names, info, used } = plan.record;
-    const current = { ...record, source, etag, lastModified, names, info, used, complete: false };
+    const { source, etag, lastModified, names, served, info, used } = plan.record;
+    const current = { ...record, source, etag, lastModified, names, served, info, used, complete: false };
     await writeRecord(current);
     this.readable = extent.readable;
     return { record: current, from: extent.written };

@@ -3,5 +3,5 @@
 export { type Hasher, answerHashing, hashInWorker } from "./hashing.js";
 export { ModelStorage } from "./models.js";
 export { layerOf, layersOf, servedModels } from "./names.js";
-export { openModel } from "./open.js";
+export { checked, openModel } from "./open.js";
 export type { ByteSource, HashPieces, OpenOptions, Opened } from "./types.js";

@@ -4,23 +4,24 @@ import { NotFoundError, RullamaError } from "../errors.js";
 import type { StorageReport, StoredModel } from "../types.js";
 import { ifFree, useLock } from "./locks.js";
 import type { StoredRecord } from "./opfs.js";
-import { deleteEntry, listEntries, listRecords, modelFolder, partLengths, readRecord } from "./opfs.js";
+import { deleteEntry, listEntries, listRecords, modelFolder, namesOf, partLengths, readRecord } from "./opfs.js";
 import { canKeep } from "./open.js";
 import { extentOf } from "./ranges.js";
 
+/** A download that was cut can go on this long; then what there is of it is deleted. */
+export const ABANDONED_DAYS = 14;
+const DAY_MS = 86_400_000;
+
 export class ModelStorage {
-  /** Everything that is stored, finished or not, the last used first. */
+  /** Everything that is stored, finished or not, the last used first. What was abandoned goes first. */
   async report(): Promise<StorageReport> {
+    // What cannot be deleted now is no reason not to list the rest.
+    await this.clean().catch(() => {});
     const records = (await canKeep()) ? await listRecords() : [];
     const models = await Promise.all(records.map(describe));
     const { usage = 0, quota = 0 } = (await navigator.storage?.estimate?.()) ?? {};
     const persisted = (await navigator.storage?.persisted?.()) ?? false;
     return { models: models.sort((a, b) => b.used - a.used), usage, quota, persisted };
-  }
-
-  /** Asks the browser not to evict what is stored; says whether it promised. */
-  async persist(): Promise<boolean> {
-    return (await navigator.storage?.persist?.()) ?? false;
   }
 
   /** Deletes a model. Fails with code `storage` while any tab has it open or downloads it. */
@@ -31,13 +32,17 @@ export class ModelStorage {
     throw new RullamaError("storage", "this model is in use; close it in all tabs first, then remove it");
   }
 
-  /** Deletes what nobody can use: things without a record, and records of downloads that have nothing. Says what went. */
-  async clean(): Promise<string[]> {
+  /**
+   * Deletes what nobody can use and nobody would see: things without a record, records of downloads that have nothing, and downloads
+   * that nobody went on with for `ABANDONED_DAYS`. Says what went.
+   */
+  async clean(now = Date.now()): Promise<string[]> {
     const gone: string[] = [];
+    const oldest = now - ABANDONED_DAYS * DAY_MS;
     for (const id of (await canKeep()) ? await listEntries() : []) {
       await ifFree(useLock(id), async () => {
         const record = await readRecord(id);
-        if (record && (record.complete || (await haveOf(record)) > 0)) return;
+        if (record?.complete || (record && record.used >= oldest && (await haveOf(record)) > 0)) return;
         await deleteEntry(id);
         gone.push(id);
       });
@@ -47,9 +52,10 @@ export class ModelStorage {
 }
 
 async function describe(record: StoredRecord): Promise<StoredModel> {
-  const { id, names, source, size, complete, added, used } = record;
-  const [name = id] = names;
-  return { id, name, source, bytes: size, have: complete ? size : await haveOf(record), complete, added, used };
+  const { id, names: labels, source, size, complete, added, used } = record;
+  const [name = id] = labels;
+  const have = complete ? size : await haveOf(record);
+  return { id, name, names: namesOf(record), source, bytes: size, have, complete, added, used };
 }
 
 async function haveOf(record: StoredRecord): Promise<number> {

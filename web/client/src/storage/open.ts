@@ -9,8 +9,18 @@ import { HttpSource, probe } from "./http.js";
 import { ifFree, share, useLock, writeLock } from "./locks.js";
 import { digestOf, modelLayer, sameName, servedModels, unknownName } from "./names.js";
 import type { StoredRecord } from "./opfs.js";
-import { deleteEntry, listRecords, modelFolder, newRecord, noRoom, roomFor, partLengths, readRecord } from "./opfs.js";
-import { writeRecord } from "./opfs.js";
+import {
+  deleteEntry,
+  listRecords,
+  modelFolder,
+  namesOf,
+  newRecord,
+  noRoom,
+  partLengths,
+  readRecord,
+  roomFor,
+  writeRecord,
+} from "./opfs.js";
 import { PartsSource } from "./parts.js";
 import { readElsewhere } from "./read-remote.js";
 import { extentOf } from "./ranges.js";
@@ -28,7 +38,8 @@ interface Remote {
 
 /** Finds a model and makes it readable; reading may begin long before a download ends. */
 export async function openModel(source: ModelSource, options: OpenOptions, tuning = TUNING): Promise<Opened> {
-  const sha256 = options.sha256 === undefined ? undefined : digestOf(options.sha256);
+  const wanted = options.sha256 ?? options.digest;
+  const sha256 = wanted === undefined ? undefined : digestOf(wanted);
   if (source instanceof Blob) return openBlob(source, sha256, options);
   if (typeof source === "object" && "getFile" in source) return openBlob(await source.getFile(), sha256, options);
   const host = options.host ?? self.location.origin;
@@ -69,7 +80,8 @@ function checkAddress(address: URL): URL {
 
 async function openBlob(blob: Blob, sha256: string | undefined, options: OpenOptions): Promise<Opened> {
   const name = blob instanceof File ? blob.name : "file";
-  const opened = { source: new BlobSource(blob), name, verified: Promise.resolve(), stored: Promise.resolve() };
+  const settled = { verified: Promise.resolve(), stored: Promise.resolve() };
+  const opened = { source: new BlobSource(blob), name, strict: options.sha256 !== undefined, ...settled };
   if (sha256 === undefined) return opened;
   const verified = checkBlob(blob, sha256, name, options);
   verified.catch(() => {});
@@ -94,7 +106,7 @@ async function openName(
   tuning: Tuning,
 ): Promise<Opened> {
   const records = (await canKeep()) ? await listRecords() : [];
-  const named = records.filter((record) => record.complete && record.names.some((known) => sameName(known, name)));
+  const named = records.filter((record) => record.complete && namesOf(record).some((known) => sameName(known, name)));
   for (const record of named.sort((a, b) => b.added - a.added)) {
     if (sha256 !== undefined && record.sha256 !== sha256) continue;
     const opened = await openStored(record.id);
@@ -103,7 +115,7 @@ async function openName(
   const served = await servedModels(host, options.signal);
   const model = served?.find((offered) => sameName(offered.name, name));
   if (!model) {
-    const known = [...(served ?? []).map((offered) => offered.name), ...records.flatMap((record) => record.names)];
+    const known = [...(served ?? []).map((offered) => offered.name), ...records.flatMap(namesOf)];
     throw unknownName(name, known, served ? `${host} does not offer it` : `no rullama serves names at ${host}`);
   }
   const layer = modelLayer(model, host);
@@ -116,7 +128,8 @@ async function openName(
 async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning): Promise<Opened> {
   const keeping = await canKeep();
   const stored = keeping ? await findStored(remote) : undefined;
-  if (stored) return { ...stored, name: remote.name, info: remote.info ?? stored.info };
+  const strict = options.sha256 !== undefined;
+  if (stored) return { ...stored, name: remote.name, info: remote.info ?? stored.info, strict };
   const version = await probe(remote.url, tuning, options.signal);
   if (version.size === 0) throw new RullamaError("bad_file", `${remote.url} is empty`);
   if (options.keep && keeping) return openKept(remote, version, options, tuning);
@@ -129,7 +142,9 @@ async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning):
   );
   const outcome = options.keep ? Promise.reject(failure) : Promise.resolve();
   outcome.catch(() => {});
-  return { source, name: remote.name, info: remote.info, verified: Promise.resolve(), stored: outcome };
+  const verified = remote.sha256 === undefined ? Promise.resolve() : Promise.reject(unverified(remote, "is not kept"));
+  verified.catch(() => {});
+  return { source, name: remote.name, info: remote.info, verified, stored: outcome, strict };
 }
 
 /** A whole copy of a file by its digest, or else by its address. */
@@ -156,7 +171,8 @@ async function openStored(id: string, remote?: Remote): Promise<Opened | undefin
         await ifFree(writeLock(id), () => writeRecord(current).catch(() => {}));
         const source = releasing(new PartsSource(folder, record.size, record.partBytes), release);
         const [name = id] = current.names;
-        return { source, name, id, info: current.info, verified: Promise.resolve(), stored: Promise.resolve() };
+        const settled = { verified: Promise.resolve(), stored: Promise.resolve(), strict: false };
+        return { source, name, id, info: current.info, ...settled };
       }
       await ifFree(writeLock(id), () => writeRecord({ ...record, complete: false }));
     }
@@ -170,8 +186,11 @@ async function openStored(id: string, remote?: Remote): Promise<Opened | undefin
 
 /** A record as it is after this use: what its last name brought counts. */
 function knownAs(record: StoredRecord, remote: Remote | undefined): StoredRecord {
-  const names = remote ? [remote.name, ...record.names.filter((name) => name !== remote.name)] : record.names;
-  return { ...record, names, info: remote?.info ?? record.info, used: Date.now() };
+  const first = (name: string | undefined, names: string[]) =>
+    name === undefined ? names : [name, ...names.filter((other) => other !== name)];
+  const names = first(remote?.name, record.names);
+  const served = first(remote?.info?.name, namesOf(record));
+  return { ...record, names, served, info: remote?.info ?? record.info, used: Date.now() };
 }
 
 /** Opens a file that is downloaded and kept. */
@@ -202,8 +221,9 @@ async function openKept(remote: Remote, version: Version, options: OpenOptions, 
     const closing = releasing(source, () => void ended.then(release));
     options.signal?.addEventListener("abort", () => closing.close(), { once: true });
     if (options.signal?.aborted) closing.close();
-    const verified = verdict(download.outcome, remote.sha256);
-    return { source: closing, name: remote.name, id, info: remote.info, verified, stored: download.outcome };
+    const verified = verdict(download.outcome, remote);
+    const strict = options.sha256 !== undefined;
+    return { source: closing, name: remote.name, id, info: remote.info, verified, stored: download.outcome, strict };
   } catch (error) {
     release();
     throw error;
@@ -211,14 +231,33 @@ async function openKept(remote: Remote, version: Version, options: OpenOptions, 
 }
 
 /** Where keeping fails, reading goes on without it, and there is no whole file to check. */
-function verdict(outcome: Promise<void>, sha256: string | undefined): Promise<void> {
-  if (sha256 === undefined) return Promise.resolve();
+function verdict(outcome: Promise<void>, remote: Remote): Promise<void> {
+  if (remote.sha256 === undefined) return Promise.resolve();
   const verified = outcome.catch((error: unknown) => {
-    if (error instanceof RullamaError && (error.code === "quota" || error.code === "storage")) return;
-    throw error;
+    const lost = error instanceof RullamaError && (error.code === "quota" || error.code === "storage");
+    throw lost ? unverified(remote, "could not be kept", error) : error;
   });
   verified.catch(() => {});
   return verified;
+}
+
+function unverified({ url }: Remote, why: string, cause?: unknown): RullamaError {
+  const advice = "a download is checked as it is kept: load it with keep: true where there is room, or without sha256";
+  return new RullamaError("unverified", `the SHA-256 of ${url} cannot be checked, as the file ${why}; ${advice}`, {
+    cause,
+  });
+}
+
+/**
+ * Waits for a file's checksum. Where only a name brought the digest, the host that gave both is trusted with what cannot be checked;
+ * a digest of the caller's own is a condition.
+ */
+export async function checked({ verified, strict }: Pick<Opened, "verified" | "strict">): Promise<void> {
+  try {
+    await verified;
+  } catch (error) {
+    if (strict || !(error instanceof RullamaError) || error.code !== "unverified") throw error;
+  }
 }
 
 /** Without a digest, each version of the file at an address is a model of its own: a changed file starts anew. */

@@ -20,8 +20,10 @@ export const LOCKED_PAUSE_MS = 100;
 export interface StoredRecord {
   format: typeof FORMAT;
   id: string;
-  /** What it was asked for by, the last one first. */
+  /** What to call it in lists, the last one first: names, and file names of addresses, which anybody may choose. */
   names: string[];
+  /** Names under which a host offered it. Only by these it is found; see `namesOf`. */
+  served?: string[];
   /** Address of the file. */
   source: string;
   size: number;
@@ -35,6 +37,14 @@ export interface StoredRecord {
   used: number;
   /** What the name brought. */
   info?: ServedModel;
+}
+
+/**
+ * The names that a record answers to. An address is none: a file at some address that ends in `gemma4:e2b` is not that model. Records of
+ * earlier versions did not tell the two apart, but hold the entry of the host that offered them last.
+ */
+export function namesOf({ served, info }: StoredRecord): string[] {
+  return served ?? (info ? [info.name] : []);
 }
 
 export function newRecord(fields: Omit<StoredRecord, "format" | "complete" | "added" | "used">): StoredRecord {
@@ -223,6 +233,8 @@ function isRecord(value: unknown): value is StoredRecord {
     typeof record.id === "string" &&
     Array.isArray(record.names) &&
     record.names.every((name) => typeof name === "string") &&
+    (record.served === undefined ||
+      (Array.isArray(record.served) && record.served.every((name) => typeof name === "string"))) &&
     typeof record.source === "string" &&
     typeof record.complete === "boolean" &&
     count(record.size) &&

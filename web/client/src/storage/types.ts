@@ -26,8 +26,10 @@ export interface OpenOptions {
   keep: boolean;
   /** Little will be read: not worth a worker. */
   brief?: boolean;
-  /** SHA-256 of the file, 64 hex digits with or without `sha256:` before them. */
+  /** SHA-256 that the file must have, 64 hex digits with or without `sha256:` before them. */
   sha256?: string;
+  /** SHA-256 that a host's list gives for the file: checked where that can be done. */
+  digest?: string;
   /** Ends opening, reading and the download behind it. */
   signal?: AbortSignal;
   /** Bytes of the file that are here by now, of so many. Not called for what needs no download. */
@@ -47,10 +49,12 @@ export interface Opened {
   /** What its name brings (parameters, system prompt), where a name was looked up. */
   info?: ServedModel;
   /**
-   * Settles when the checksum was right; at once where there is none to check: no digest is known, it was checked when it was
-   * stored, or nothing is kept and so the whole file never passes by. Rejects with `checksum`.
+   * Settles when the checksum was right; at once where no digest is known, or it was checked when it was stored. Rejects with
+   * `checksum`, and with `unverified` where nothing is kept and so the whole file never passes by. See `checked`.
    */
   verified: Promise<void>;
+  /** Whether the digest was the caller's own. */
+  strict: boolean;
   /**
    * Settles when the file is whole in this browser; at once where it is already, or where nothing is kept. Rejects when the
    * download failed; with `quota` or `storage`, reading goes on from the network all the same.
