@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { textOf } from "../src/lib/exchange.js";
 import { memoryDatabase } from "../src/lib/memory-database.js";
 import { Chats } from "../src/state/chats.svelte.js";
 import { channels, quiet } from "./support.js";
@@ -145,18 +146,121 @@ test("search looks into names and words", async () => {
   expect(await tab.search("")).toHaveLength(2);
 });
 
+test("a message belongs to the conversation it was written in, whatever is opened meanwhile", async () => {
+  const { database, tabs } = await two();
+  const [tab] = tabs;
+  const other = await tab.add({ role: "user", content: "other" });
+  await tab.open();
+  const first = await tab.add({ role: "user", content: "first" });
+  const { putTurn } = database;
+  let goOn = () => {};
+  const slow = new Promise<void>((resolve) => (goOn = resolve));
+  database.putTurn = async (...given) => {
+    await slow;
+    return putTurn(...given);
+  };
+  const blob = new Blob(["pixels"], { type: "image/png" });
+  const picture = { id: "p", kind: "image", name: "p.png", blob } as const;
+  const adding = tab.add({ role: "user", content: "look", attachments: [picture] });
+  await quiet();
+  await tab.open(other.conversation);
+  goOn();
+  const said = await adding;
+  const { path } = await tab.history(said);
+  expect(path.map((turn) => turn.content)).toEqual(["first", "look"]);
+  const answer = await tab.add({ role: "assistant", content: "answer", conversation: said.conversation }, said.id);
+  // The one that is shown is as it was, here and in the database.
+  expect(contents(tab)).toEqual(["other"]);
+  expect(await database.turns(other.conversation)).toHaveLength(1);
+  await tab.open(first.conversation);
+  expect(contents(tab)).toEqual(["first", "look", "answer"]);
+  answer.content = "longer";
+  expect(contents(tab)[2]).toBe("answer");
+  expect(await (await tab.blob("p"))?.text()).toBe("pixels");
+  expect(await tab.blob("p")).toBe(await tab.blob("p"));
+});
+
+test("a first message that is still written shows nothing where the user went", async () => {
+  const { database, tabs } = await two();
+  const [tab] = tabs;
+  const other = await tab.add({ role: "user", content: "other" });
+  await tab.open();
+  tab.draftSystem = "be brief";
+  const adding = tab.add({ role: "user", content: "new" });
+  await tab.open(other.conversation);
+  const said = await adding;
+  expect(contents(tab)).toEqual(["other"]);
+  expect(await tab.history(said)).toMatchObject({ path: [{ content: "new" }], system: "be brief" });
+  expect(tab.list.map((one) => one.title).sort()).toEqual(["new", "other"]);
+  expect(await database.turns(other.conversation)).toHaveLength(1);
+});
+
+test("an answer that is written while another conversation is shown is live when the user comes back", async () => {
+  const { tabs } = await two();
+  const [tab] = tabs;
+  const asked = await tab.add({ role: "user", content: "question" });
+  await tab.open();
+  const answer = await tab.add({ role: "assistant", content: "", conversation: asked.conversation }, asked.id);
+  tab.writing.set(answer.id, answer);
+  await tab.open(asked.conversation);
+  answer.content = "word by word";
+  expect(contents(tab)).toEqual(["question", "word by word"]);
+});
+
+test("nothing is added to a conversation that was deleted", async () => {
+  const { database, tabs } = await two();
+  const [tab] = tabs;
+  const asked = await tab.add({ role: "user", content: "question" });
+  await tab.remove(asked.conversation);
+  const answer = tab.add({ role: "assistant", content: "answer", conversation: asked.conversation }, asked.id);
+  await expect(answer).rejects.toThrow("deleted");
+  expect(await database.turns(asked.conversation)).toHaveLength(1);
+});
+
+test("turns have no bytes in them, and deleting takes the bytes along", async () => {
+  const { database, tabs } = await two();
+  const [tab] = tabs;
+  const blob = new Blob([new Uint8Array(100_000)], { type: "image/png" });
+  const said = await tab.add({ role: "user", content: "", attachments: [{ id: "p", kind: "image", name: "p", blob }] });
+  const [row] = await database.turns(said.conversation);
+  expect(row?.attachments).toEqual([{ id: "p", kind: "image", name: "p" }]);
+  expect((await database.blob("p"))?.size).toBe(100_000);
+  await tab.forget(said.conversation);
+  expect(await database.blob("p")).toBeUndefined();
+});
+
 test("export and import, here and elsewhere", async () => {
   const { tabs } = await two();
   const [tab] = tabs;
-  await tab.add({ role: "user", content: "question" });
+  const bytes = Uint8Array.from({ length: 1_000_000 }, (_, at) => at % 251);
+  const blob = new Blob([bytes], { type: "image/png" });
+  await tab.add({ role: "user", content: "question", attachments: [{ id: "p", kind: "image", name: "p.png", blob }] });
   await tab.add({ role: "assistant", content: "answer", finish: "stop" });
-  const text = await tab.export();
-  expect(await tab.import(text)).toBe(1);
+  const file = await tab.export();
+  expect(await tab.import(textOf(file))).toBe(1);
   expect(tab.list).toHaveLength(2);
   const fresh = (await two()).tabs[0];
-  expect(await fresh.import(text)).toBe(1);
+  expect(await fresh.import(textOf(file))).toBe(1);
   await fresh.open(fresh.list[0]?.id);
   expect(contents(fresh)).toEqual(["question", "answer"]);
-  await expect(fresh.import(text.replace('"role": "user"', '"role": "x"'))).rejects.toThrow(/role/u);
-  expect(fresh.list).toHaveLength(1);
+  const [picture] = fresh.path[0]?.attachments ?? [];
+  expect(picture).toMatchObject({ kind: "image", name: "p.png" });
+  const back = await fresh.blob(picture!.id);
+  expect(back?.type).toBe("image/png");
+  expect(Buffer.from(await back!.arrayBuffer()).equals(bytes)).toBe(true);
+});
+
+test("a file that is wrong at its end leaves nothing of its beginning", async () => {
+  const { database, tabs } = await two();
+  const [tab] = tabs;
+  for (const content of ["one", "two"]) {
+    await tab.open();
+    await tab.add({ role: "user", content });
+  }
+  const text = await (await tab.export()).text();
+  const damaged = text.replace(/"role":"user"(?![\s\S]*"role")/u, '"role":"x"');
+  expect(damaged).not.toBe(text);
+  await expect(tab.import(textOf(new Blob([damaged])))).rejects.toThrow(/Conversation 2.*role/u);
+  await expect(tab.import(textOf(new Blob([text.replace(/\]\}\s*$/u, "]")])))).rejects.toThrow(/not JSON/u);
+  expect(await database.conversations()).toHaveLength(2);
 });

@@ -54,13 +54,15 @@ test("the model sees the system prompt and no thoughts, failures or empty answer
     turn("a3", "q1", { role: "assistant", content: "two", thinking: "hm", toolCalls: [{ name: "f", arguments: {} }] }),
     turn("t4", "a3", { role: "tool", content: "three", toolName: "f" }),
   ];
-  expect(toMessages(path, "be brief")).toEqual([
+  expect(toMessages(path, { system: "be brief" })).toEqual([
     { role: "system", content: "be brief" },
     { role: "user", content: "one" },
     { role: "assistant", content: "two", toolCalls: [{ name: "f", arguments: {} }] },
     { role: "tool", content: "three", toolName: "f" },
   ]);
-  expect(toMessages([], "  ")).toEqual([]);
+  expect(toMessages([])).toEqual([]);
+  // An empty one is told apart from none: it clears the model's own.
+  expect(toMessages([], { system: "  " })).toEqual([{ role: "system", content: "" }]);
 });
 
 test("the oldest exchanges are left out whole, the last question never", () => {

@@ -1,6 +1,32 @@
 import { expect, test } from "vitest";
-import { fromJson, ImportError, toJson } from "../src/lib/exchange.js";
+import { imported, ImportError } from "../src/lib/exchange.js";
+import { exported } from "../src/lib/export.js";
+import type { Stored } from "../src/lib/database.js";
 import { conversation, turn } from "./support.js";
+
+async function collected<T>(list: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const one of list) all.push(one);
+  return all;
+}
+
+/** A file's conversations, its text in chunks of a length. */
+function fromJson(text: string, newId?: () => string, step = 7): Promise<Stored[]> {
+  async function* chunks() {
+    for (let at = 0; at < text.length; at += step) yield text.slice(at, at + step);
+  }
+  return collected(imported(chunks(), newId));
+}
+
+async function toJson(
+  list: Pick<Stored, "conversation" | "turns">[],
+  blobs = new Map<string, Blob>(),
+): Promise<string> {
+  async function* all() {
+    yield* list;
+  }
+  return (await collected(exported(all(), async (id) => blobs.get(id)))).join("");
+}
 
 const stored = [
   {
@@ -19,11 +45,12 @@ const stored = [
   },
 ];
 type Plain = Record<string, unknown>;
-const sample = () => JSON.parse(toJson(stored)) as { conversations: (Plain & { turns: Plain[] })[] } & Plain;
+const sample = async () =>
+  JSON.parse(await toJson(stored)) as { conversations: (Plain & { turns: Plain[] })[] } & Plain;
 
-test("what was exported comes back, with ids of its own", () => {
+test("what was exported comes back, with ids of its own", async () => {
   let next = 0;
-  const [one] = fromJson(toJson(stored), () => `n${next++}`);
+  const [one] = await fromJson(await toJson(stored), () => `n${next++}`);
   expect(one?.conversation).toEqual({ ...stored[0]!.conversation, id: "n0", leaf: "n2" });
   expect(one?.turns).toEqual([
     { ...stored[0]!.turns[0], id: "n1", conversation: "n0" },
@@ -31,22 +58,22 @@ test("what was exported comes back, with ids of its own", () => {
   ]);
 });
 
-test("fields that nobody knows are left behind", () => {
-  const file = sample();
+test("fields that nobody knows are left behind", async () => {
+  const file = await sample();
   file.conversations[0]!.turns[0]!["onload"] = "x";
   file.conversations[0]!["deleted"] = 5;
-  const [one] = fromJson(JSON.stringify(file));
+  const [one] = await fromJson(JSON.stringify(file));
   expect(one?.turns[0]).not.toHaveProperty("onload");
   expect(one?.conversation).not.toHaveProperty("deleted");
 });
 
-test("an answer without an end counts as stopped", () => {
-  const file = sample();
+test("an answer without an end counts as stopped", async () => {
+  const file = await sample();
   delete file.conversations[0]!.turns[1]!["finish"];
-  expect(fromJson(JSON.stringify(file))[0]?.turns[1]?.finish).toBe("cancelled");
+  expect((await fromJson(JSON.stringify(file)))[0]?.turns[1]?.finish).toBe("cancelled");
 });
 
-const BAD: [string, (file: ReturnType<typeof sample>) => void, RegExp][] = [
+const BAD: [string, (file: Awaited<ReturnType<typeof sample>>) => void, RegExp][] = [
   ["another format", (file) => (file["format"] = "x"), /not a file that rullama exported/u],
   ["a later version", (file) => (file["version"] = 2), /version is 2; this app reads version 1/u],
   ["no list", (file) => (file["conversations"] = {} as never), /`conversations` should be a list/u],
@@ -78,19 +105,99 @@ const BAD: [string, (file: ReturnType<typeof sample>) => void, RegExp][] = [
   ],
 ];
 
-test.each(BAD)("refuses %s and says so", (_name, damage, message) => {
-  const file = sample();
+test.each(BAD)("refuses %s and says so", async (_name, damage, message) => {
+  const file = await sample();
   damage(file);
-  expect(() => fromJson(JSON.stringify(file))).toThrow(message);
+  await expect(fromJson(JSON.stringify(file))).rejects.toThrow(message);
 });
 
-test("refuses what is no JSON", () => {
-  expect(() => fromJson("{")).toThrow(ImportError);
-  expect(() => fromJson("[]")).toThrow(/should be an object/u);
+test("refuses what is no JSON", async () => {
+  for (const text of ["{", "", "GGUF", "[]", '"x"', "{}}", '{"a":1', `${await toJson(stored)}x`]) {
+    await expect(fromJson(text)).rejects.toThrow(ImportError);
+  }
+  await expect(fromJson("[]")).rejects.toThrow(/should be an object/u);
 });
 
-test("a name like a property of all objects is nothing special", () => {
-  const file = sample();
+test("a name like a property of all objects is nothing special", async () => {
+  const file = await sample();
   file.conversations[0]!.turns[1]!["parent"] = "__proto__";
-  expect(() => fromJson(JSON.stringify(file))).toThrow(/not there/u);
+  await expect(fromJson(JSON.stringify(file))).rejects.toThrow(/not there/u);
+});
+
+const bytes = (length: number) => Uint8Array.from({ length }, (_, at) => (at * 7) % 256);
+const picture = (more: Partial<{ kind: string; name: string; data: string }> = {}) => ({
+  kind: "image",
+  name: "p.png",
+  data: `data:image/png;base64,${Buffer.from(bytes(1000)).toString("base64")}`,
+  ...more,
+});
+
+test("attachments come back byte by byte, however the file is cut and written", async () => {
+  for (const length of [1, 2, 3, 4, 1000]) {
+    const file = await sample();
+    const data = `data:image/png;base64,${Buffer.from(bytes(length)).toString("base64")}`;
+    file.conversations[0]!.turns[0]!["attachments"] = [picture({ data })];
+    for (const text of [JSON.stringify(file), JSON.stringify(file, null, 2)]) {
+      // The last two keep the bytes inside the text: a key that is spelt otherwise, and one place fewer to look at.
+      for (const [spelt, step] of [
+        [text, 1],
+        [text, 5],
+        [text, 1 << 20],
+        [text.replace('"data"', '"d\\u0061ta"'), 9],
+      ] as const) {
+        const [one] = await fromJson(spelt, undefined, step);
+        expect(one?.turns[0]?.attachments).toEqual([{ id: one?.blobs[0]?.id, kind: "image", name: "p.png" }]);
+        expect(one?.blobs[0]?.blob.type).toBe("image/png");
+        expect(new Uint8Array(await one!.blobs[0]!.blob.arrayBuffer())).toEqual(bytes(length));
+      }
+    }
+  }
+});
+
+test("what looks like an attachment in a message stays text", async () => {
+  const file = await sample();
+  const { data } = picture();
+  const turnOf = file.conversations[0]!.turns;
+  turnOf[0]!["content"] = data;
+  turnOf[1]!["toolCalls"] = [{ name: "data", arguments: { data, deeper: { data } } }];
+  const [one] = await fromJson(JSON.stringify(file));
+  expect(one?.turns[0]?.content).toBe(data);
+  expect(one?.turns[1]?.toolCalls?.[0]?.arguments).toEqual({ data, deeper: { data } });
+  expect(one?.blobs).toEqual([]);
+});
+
+test.each([
+  ["another address", { data: "https://example.com/x.png" }, /should be an image, audio or video/u],
+  ["a page", { data: "data:text/html;base64,AAAA" }, /should be an image/u],
+  ["no base64", { data: "data:image/png;base64,A*AA" }, /not in base64/u],
+  ["padding inside", { data: `data:image/png;base64,${"AA==".repeat(300_000)}` }, /not in base64/u],
+  ["half a byte", { data: "data:image/png;base64,AAAAA" }, /not in base64/u],
+  ["too many bytes", { data: `data:image/png;base64,${"A".repeat(26_700_000)}` }, /larger than 20 MB/u],
+])("refuses an attachment that is %s", async (_name, more, message) => {
+  const file = await sample();
+  file.conversations[0]!.turns[0]!["attachments"] = [picture(more)];
+  const reading = fromJson(JSON.stringify(file), undefined, 1 << 20);
+  await expect(reading).rejects.toThrow(message);
+  await expect(reading).rejects.toThrow(ImportError);
+});
+
+test("a large file is written and read in pieces", async () => {
+  // Texts have at most 256 MB to 1 GB, by browser: pieces must stay short, whatever the whole is.
+  const blob = new Blob([new Uint8Array(15_000_000)], { type: "image/png" });
+  const attachments = Array.from({ length: 2 }, (_, at) => ({ id: `p${at}`, kind: "image" as const, name: "p.png" }));
+  async function* all() {
+    yield { conversation: conversation({ leaf: "q1" }), turns: [turn("q1", null, { attachments })] };
+  }
+  let [length, longest] = [0, 0];
+  async function* measured() {
+    for await (const piece of exported(all(), async () => blob)) {
+      length += piece.length;
+      longest = Math.max(longest, piece.length);
+      yield piece;
+    }
+  }
+  const [one] = await collected(imported(measured()));
+  expect(length).toBeGreaterThan(4e7);
+  expect(longest).toBeLessThan(2 ** 21);
+  expect(one?.blobs.map((row) => row.blob.size)).toEqual(attachments.map(() => 15_000_000));
 });

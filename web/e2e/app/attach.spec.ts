@@ -18,9 +18,14 @@ test("a picked picture and a sound are shown, sent, kept and exported", async ({
   const article = app.getByRole("article").first();
   await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   await expect(app.getByRole("article").last()).toContainText("[image] [audio] What is this?");
-  const asked = await app.evaluate(() => window.fake?.asked?.messages.at(-1)?.content);
-  const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
-  expect(asked).toMatchObject([{ type: "image", image: data, tokens: 280 }, { type: "audio" }, { type: "text" }]);
+  const asked = await app.evaluate(async () => {
+    const content = window.fake?.asked?.messages.at(-1)?.content ?? [];
+    const [image] = typeof content === "string" ? [] : content;
+    const bytes = image?.type === "image" && image.image instanceof Blob ? await image.image.arrayBuffer() : undefined;
+    return { content, bytes: bytes && [...new Uint8Array(bytes)] };
+  });
+  expect(asked.content).toMatchObject([{ type: "image", tokens: 280 }, { type: "audio" }, { type: "text" }]);
+  expect(asked.bytes).toEqual([...readFileSync(PICTURE)]);
   await app.reload();
   await expect(article.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   const playable = article.locator("audio");

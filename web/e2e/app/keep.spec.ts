@@ -105,7 +105,7 @@ test("export and import; a bad file says what is wrong", async ({ app }) => {
   await open(text);
   await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
   await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
-  await open(text.replace('"role": "user"', '"role": "king"'));
+  await open(text.replace('"role":"user"', '"role":"king"'));
   await expect(
     app.getByText(
       /talk.json was not imported. Conversation 1, turn \d: `role` should be one of user, assistant, tool/u,

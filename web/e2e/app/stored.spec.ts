@@ -1,5 +1,11 @@
 // What the browser stores for the app: asked to keep it, unfinished downloads, names, and attachments in a store of their own.
-import { DEMO, expect, letPersist, start, test } from "./fixture.ts";
+import { readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { GOLDENS } from "../client/goldens.ts";
+import { DEMO, expect, letPersist, say, start, test } from "./fixture.ts";
+
+const PICTURE = join(GOLDENS, "demo/picture-1.png");
 
 test.use({ fake: { served: DEMO } });
 
@@ -42,4 +48,113 @@ test("unfinished downloads and files of addresses are told apart", async ({ app 
   await expect(app.getByRole("region", { name: "Kept in this browser" })).toContainText(
     "https://example.com/gemma4:e2b",
   );
+});
+
+test("a message with a large picture stays in its conversation, whatever is opened at once", async ({ app }) => {
+  await start(app);
+  await say(app, "The other one");
+  const other = new URL(app.url()).hash;
+  await app.getByRole("button", { name: "New conversation" }).click();
+  await say(app, "This one");
+  const large = { name: "large.png", mimeType: "image/png", buffer: Buffer.alloc(19_000_000, readFileSync(PICTURE)) };
+  await app.getByLabel("Pictures, sounds and videos").setInputFiles(large);
+  await expect(app.getByRole("button", { name: "Remove large.png" })).toBeVisible();
+  const field = app.getByRole("textbox", { name: "Message", exact: true });
+  await field.fill("Look at this");
+  const { hash: own } = new URL(app.url());
+  await field.evaluate((element, hash) => {
+    element.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+    location.hash = hash;
+  }, other);
+  await expect(app.getByRole("button", { name: "Send" })).toBeVisible();
+  await expect.poll(() => app.evaluate(() => window.fake?.asked?.messages.length)).toBe(3);
+  await expect(app.getByRole("article")).toHaveCount(2);
+  await expect(app.getByRole("article").last()).toContainText("You said: The other one");
+  await app.evaluate((hash) => (location.hash = hash), own);
+  await expect(app.getByRole("article")).toHaveCount(4);
+  await expect(app.getByRole("article").last()).toContainText("[image] Look at this");
+  await app.reload();
+  await expect(app.getByRole("article")).toHaveCount(4);
+});
+
+test("attachments of earlier versions move into a store of their own, and nothing is lost", async ({ app, server }) => {
+  const data = `data:image/png;base64,${readFileSync(PICTURE).toString("base64")}`;
+  // As the first version laid it out, where no page of the app is open.
+  server.html("/empty", "<!doctype html><title>empty</title>");
+  await app.goto(`${server.origin}/empty`);
+  await app.evaluate(async (picture) => {
+    const done = (request: IDBRequest) =>
+      new Promise((resolve, reject) => {
+        request.onsuccess = resolve;
+        request.onerror = () => reject(request.error);
+      });
+    await done(indexedDB.deleteDatabase("rullama"));
+    const opening = indexedDB.open("rullama", 1);
+    opening.onupgradeneeded = () => {
+      opening.result.createObjectStore("conversations", { keyPath: "id" });
+      opening.result.createObjectStore("turns", { keyPath: "id" }).createIndex("conversation", "conversation");
+    };
+    await done(opening);
+    const transaction = opening.result.transaction(["conversations", "turns"], "readwrite");
+    const times = { created: 1, updated: 1 };
+    transaction.objectStore("conversations").put({ id: "c", title: "Old", leaf: "a", ...times });
+    const attachments = [{ kind: "image", name: "old.png", data: picture }];
+    const turns = transaction.objectStore("turns");
+    turns.put({ id: "q", conversation: "c", parent: null, role: "user", content: "Look", created: 1, attachments });
+    turns.put({
+      id: "a",
+      conversation: "c",
+      parent: "q",
+      role: "assistant",
+      content: "I see",
+      created: 2,
+      finish: "stop",
+    });
+    await new Promise((resolve) => (transaction.oncomplete = resolve));
+    opening.result.close();
+  }, data);
+  await app.goto(`${server.origin}/#/chat/c`);
+  const image = app.getByRole("img", { name: "old.png" });
+  await expect.poll(() => image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBeGreaterThan(0);
+  await expect(app.getByRole("article").last()).toContainText("I see");
+  const rows = await app.evaluate(async () => {
+    const opening = indexedDB.open("rullama");
+    const db = await new Promise<IDBDatabase>((resolve) => (opening.onsuccess = () => resolve(opening.result)));
+    const turns = db.transaction("turns").objectStore("turns").getAll();
+    await new Promise((resolve) => (turns.onsuccess = resolve));
+    db.close();
+    return JSON.stringify(turns.result);
+  });
+  // Whoever searches reads these, and no bytes of images with them.
+  expect(rows.length).toBeLessThan(1000);
+  expect(rows).toContain("old.png");
+  await app.getByRole("link", { name: "Settings" }).click();
+  const waiting = app.waitForEvent("download");
+  await app.getByRole("button", { name: "Export all as JSON" }).click();
+  const text = await readFile(await (await waiting).path(), "utf8");
+  const file = JSON.parse(text) as { conversations: { turns: { attachments?: { data: string }[] }[] }[] };
+  const [attached] = file.conversations.flatMap(({ turns }) => turns.flatMap(({ attachments = [] }) => attachments));
+  expect(attached?.data).toBe(data);
+  await app
+    .getByLabel("Import a file")
+    .setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(text) });
+  await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
+  await app.getByRole("link", { name: "Old" }).first().click();
+  await expect.poll(() => image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBeGreaterThan(0);
+});
+
+test("Enter that an input method sends does not send the message", async ({ app }) => {
+  await start(app);
+  const field = app.getByRole("textbox", { name: "Message", exact: true });
+  await field.fill("\u306b\u307b\u3093");
+  const press = (init: KeyboardEventInit) =>
+    field.evaluate((element, fields) => {
+      element.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true, ...fields }));
+    }, init);
+  // Chrome and Firefox say so; Safari has ended the composition by then.
+  await press({ isComposing: true });
+  await press({ keyCode: 229 });
+  await expect(field).toHaveValue("\u306b\u307b\u3093");
+  await press({ keyCode: 13 });
+  await expect(app.getByRole("article").last()).toContainText("You said: \u306b\u307b\u3093");
 });

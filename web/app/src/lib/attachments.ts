@@ -1,16 +1,21 @@
-// Pictures, sounds and videos of messages. They are kept as `data:` addresses: these go into the database and into exported files as they are.
+// Images, audio and video of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
 
 import type { ContentPart, PictureTokens } from "rullama";
 
+/** What a turn knows of an attachment. */
 export interface Attachment {
+  id: string;
   kind: "image" | "audio" | "video";
   name: string;
-  /** A `data:` address. */
-  data: string;
+}
+
+/** An attachment with its bytes. */
+export interface Attached extends Attachment {
+  blob: Blob;
 }
 
 /** What a conversation can bear in its database; photographs have a few megabytes. */
-const MOST_BYTES = 20_000_000;
+export const MOST_BYTES = 20_000_000;
 
 /** Why a file cannot be attached, for a person. */
 export class AttachmentError extends Error {
@@ -22,33 +27,36 @@ export function kindOf(type: string): Attachment["kind"] | undefined {
   return kind === "image" || kind === "audio" || kind === "video" ? kind : undefined;
 }
 
-/** Reads a file that was picked, dropped, pasted or recorded. */
-export async function attach(file: File): Promise<Attachment> {
+/** Reads a file that was picked, dropped, pasted or recorded: it may be changed or deleted before the message is sent. */
+export async function attach(file: File): Promise<Attached> {
   const kind = kindOf(file.type);
   if (!kind) throw new AttachmentError(`${file.name} is no picture, sound or video.`);
   if (file.size === 0) throw new AttachmentError(`${file.name} is empty.`);
   if (file.size > MOST_BYTES) throw new AttachmentError(`${file.name} is larger than 20 MB.`);
-  const data = await new Promise<string>((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result as string);
-    reader.onerror = () => reject(new AttachmentError(`${file.name} cannot be read.`));
-    reader.readAsDataURL(file);
+  const bytes = await file.arrayBuffer().catch(() => {
+    throw new AttachmentError(`${file.name} cannot be read.`);
   });
-  return { kind, name: file.name, data };
+  return { id: crypto.randomUUID(), kind, name: file.name, blob: new Blob([bytes], { type: file.type }) };
 }
 
-/** What the model gets: pictures and sounds before the words about them. */
-export function partsOf(attachments: readonly Attachment[], text: string, tokens?: PictureTokens): ContentPart[] {
-  const parts = attachments.map(({ kind, data }): ContentPart => {
-    if (kind === "image") return { type: "image", image: data, ...(tokens ? { tokens } : {}) };
-    return kind === "audio" ? { type: "audio", audio: data } : { type: "video", video: data };
+/** What the model gets: images and audio before the words about them. */
+export function partsOf(attachments: readonly Attached[], text: string, tokens?: PictureTokens): ContentPart[] {
+  const parts = attachments.map(({ kind, blob }): ContentPart => {
+    if (kind === "image") return { type: "image", image: blob, ...(tokens ? { tokens } : {}) };
+    return kind === "audio" ? { type: "audio", audio: blob } : { type: "video", video: blob };
   });
   return text === "" ? parts : [...parts, { type: "text", text }];
 }
 
-/** A blob of a `data:` address; pages may play blobs, not such addresses. */
+/** A blob of a `data:` address, as files of conversations and earlier versions of the database hold them. */
 export function toBlob(data: string): Blob {
   const [head = "", body = ""] = data.split(",", 2);
-  const bytes = Uint8Array.from(atob(body), (character) => character.charCodeAt(0));
-  return new Blob([bytes], { type: /^data:([^;,]*)/u.exec(head)?.[1] ?? "" });
+  return new Blob([bytesOf(atob(body))], { type: /^data:(.*?)(?:;base64)?$/u.exec(head)?.[1] ?? "" });
+}
+
+/** Bytes of a text whose letters are bytes, as `atob` gives it. Not `Uint8Array.from`, which takes seconds for a large image. */
+export function bytesOf(text: string): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
 }

@@ -1,7 +1,7 @@
 // A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
 
 import type { ErrorCode, Finish, Message, PictureTokens, ToolCall, Usage } from "rullama";
-import { partsOf, type Attachment } from "./attachments.js";
+import { partsOf, type Attached, type Attachment } from "./attachments.js";
 
 export type Role = "user" | "assistant" | "tool";
 
@@ -98,15 +98,28 @@ export function titleOf(text: string): string {
   return `${word > 30 ? cut.slice(0, word) : cut}…`;
 }
 
+interface Shown {
+  /** An empty one clears the model's own; without any, the model's own counts. */
+  system?: string;
+  /** Most tokens of an image. */
+  pictures?: PictureTokens;
+  /** The bytes of attachments, by their ids. */
+  blobs?: ReadonlyMap<string, Blob>;
+}
+
 /** What the model is shown. Thoughts of earlier turns are not: models were not trained to see them. */
-export function toMessages(path: readonly Turn[], system?: string, pictures?: PictureTokens): Message[] {
+export function toMessages(path: readonly Turn[], { system, pictures, blobs }: Shown = {}): Message[] {
   const messages: Message[] = [];
-  if (system?.trim()) messages.push({ role: "system", content: system });
+  if (system !== undefined) messages.push({ role: "system", content: system.trim() === "" ? "" : system });
   for (const turn of path) {
     if (turn.role === "assistant" && turn.content === "" && !turn.toolCalls?.length) continue;
+    const attached = (turn.attachments ?? []).flatMap((one): Attached[] => {
+      const blob = blobs?.get(one.id);
+      return blob ? [{ ...one, blob }] : [];
+    });
     messages.push({
       role: turn.role,
-      content: turn.attachments?.length ? partsOf(turn.attachments, turn.content, pictures) : turn.content,
+      content: attached.length > 0 ? partsOf(attached, turn.content, pictures) : turn.content,
       ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
       ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
     });

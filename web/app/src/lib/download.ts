@@ -1,14 +1,10 @@
-/** Hands a text to the user as a file. */
-export function download(name: string, text: string): void {
-  save(name, new Blob([text], { type: "application/json" }));
-}
-
-/** The same with bytes. */
+/** Gives bytes to the user as a file. */
 export function downloadBytes(name: string, bytes: Uint8Array<ArrayBuffer>): void {
-  save(name, new Blob([bytes], { type: "application/octet-stream" }));
+  download(name, new Blob([bytes], { type: "application/octet-stream" }));
 }
 
-function save(name: string, content: Blob): void {
+/** The same with a blob, which may be larger than memory. */
+export function download(name: string, content: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);
   link.download = name.replace(/[\\/:*?"<>|\p{Cc}]+/gu, " ").trim() || "rullama.json";

@@ -1,44 +1,67 @@
-// Conversations as JSON files: written whole, read with suspicion.
+// Conversations of exported files: read with suspicion, checked field by field, and with ids of their own.
 
-import type { Attachment } from "./attachments.js";
+import { MOST_BYTES, toBlob, type Attachment } from "./attachments.js";
 import type { Conversation, Turn } from "./conversation.js";
-import type { Stored } from "./database.js";
+import type { Stored, StoredBlob } from "./database.js";
+import { FORMAT, VERSION } from "./export.js";
+import { ImportError, Splitter, type Piece } from "./split-json.js";
 
-const FORMAT = "rullama-conversations";
-const VERSION = 1;
-const MOST_BYTES = 256 * 1024 * 1024;
+export { ImportError } from "./split-json.js";
 
-/** Says what is wrong with a file and where. */
-export class ImportError extends Error {
-  override name = "ImportError";
+/** Conversations of a file, each as soon as it is whole. What is wrong may show at the end: then none of them counts. */
+export async function* imported(
+  chunks: AsyncIterable<string>,
+  newId: () => string = () => crypto.randomUUID(),
+): AsyncGenerator<Stored> {
+  const splitter = new Splitter();
+  let number = 0;
+  for await (const chunk of chunks) {
+    splitter.push(chunk);
+    for (const piece of splitter.pieces.splice(0)) {
+      if (piece.head !== undefined) checkHead(parsed(piece.head), false);
+      number += 1;
+      yield conversation(parsed(piece.text), number, newId, piece.blobs);
+    }
+  }
+  checkHead(parsed(splitter.end()), true);
 }
 
-export function toJson(stored: readonly Stored[], now = new Date()): string {
-  const conversations = stored.map(({ conversation, turns }) => ({
-    ...conversation,
-    turns: turns.map(({ conversation: _owner, ...turn }) => turn),
-  }));
-  return `${JSON.stringify({ format: FORMAT, version: VERSION, exported: now.toISOString(), conversations }, null, 1)}\n`;
-}
-
-/** Conversations of an exported file, checked field by field and with ids of their own. */
-export function fromJson(text: string, newId: () => string = () => crypto.randomUUID()): Stored[] {
-  if (text.length > MOST_BYTES) throw new ImportError("The file is larger than 256 MB.");
-  let value: unknown;
+/** The text of a file, piece by piece. */
+export async function* textOf(file: Blob): AsyncGenerator<string> {
+  const reader = file.stream().getReader();
+  const decoder = new TextDecoder();
   try {
-    value = JSON.parse(text);
+    for (;;) {
+      const { done, value } = await reader.read();
+      yield decoder.decode(value, { stream: !done });
+      if (done) return;
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
   } catch (error) {
     throw new ImportError(`This is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}.`);
   }
-  const file = fields(value, "The file");
-  if (file.format !== FORMAT) throw new ImportError("This is JSON, but not a file that rullama exported.");
-  if (file.version !== VERSION) {
-    throw new ImportError(`The file's version is ${JSON.stringify(file.version)}; this app reads version ${VERSION}.`);
-  }
-  return list(file.conversations, "`conversations`").map((one, index) => conversation(one, index + 1, newId));
 }
 
-function conversation(value: unknown, number: number, newId: () => string): Stored {
+/** Whether the file is one of ours. What is around the conversations counts when all of it was read. */
+function checkHead(value: unknown, whole: boolean): void {
+  const file = fields(value, "The file");
+  if (file.format !== FORMAT && (whole || file.format !== undefined)) {
+    throw new ImportError("This is JSON, but not a file that rullama exported.");
+  }
+  if (file.version !== VERSION && (whole || file.version !== undefined)) {
+    throw new ImportError(`The file's version is ${JSON.stringify(file.version)}; this app reads version ${VERSION}.`);
+  }
+  list(file.conversations, "`conversations`");
+}
+
+function conversation(value: unknown, number: number, newId: () => string, given: Piece["blobs"]): Stored {
   const where = `Conversation ${number}`;
   const from = fields(value, where);
   const id = newId();
@@ -55,7 +78,14 @@ function conversation(value: unknown, number: number, newId: () => string): Stor
     if (found === undefined) throw new ImportError(`${place} names a turn that is not there.`);
     return found;
   };
-  const turns = raw.map((turn, index) => readTurn(turn, `${where}, turn ${index + 1}`, id, known));
+  const blobs: StoredBlob[] = [];
+  const attach = (blob: Blob): string => {
+    const attached = newId();
+    blobs.push({ id: attached, conversation: id, blob });
+    return attached;
+  };
+  const reading: Reading = { conversation: id, known, given, attach };
+  const turns = raw.map((turn, index) => readTurn(turn, `${where}, turn ${index + 1}`, reading));
   refuseLoops(turns, where);
   const system = optional(from.system, string, `${where}: \`system\``);
   const result: Conversation = {
@@ -66,12 +96,22 @@ function conversation(value: unknown, number: number, newId: () => string): Stor
     leaf: known(from.leaf, `${where}: \`leaf\``),
     ...(system === undefined ? {} : { system }),
   };
-  return { conversation: result, turns };
+  return { conversation: result, turns, blobs };
 }
 
-type Known = (old: unknown, place: string) => string | null;
+/** What turns are read with. */
+interface Reading {
+  conversation: string;
+  /** The new id of a turn. */
+  known: (old: unknown, place: string) => string | null;
+  /** Attachments that were taken out of the file's text. */
+  given: Piece["blobs"];
+  /** Keeps an attachment's bytes; gives its id. */
+  attach: (blob: Blob) => string;
+}
 
-function readTurn(from: Fields, where: string, conversation: string, known: Known): Turn {
+function readTurn(from: Fields, where: string, reading: Reading): Turn {
+  const { conversation, known } = reading;
   const turn: Turn = {
     id: known(from.id, `${where}: \`id\``) ?? "",
     conversation,
@@ -81,7 +121,9 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
     created: time(from.created, `${where}: \`created\``),
   };
   if (from.attachments !== undefined) {
-    turn.attachments = list(from.attachments, `${where}: \`attachments\``).map((value) => attachment(value, where));
+    turn.attachments = list(from.attachments, `${where}: \`attachments\``).map((value) =>
+      attachment(value, where, reading),
+    );
   }
   const thinking = optional(from.thinking, string, `${where}: \`thinking\``);
   if (thinking !== undefined) turn.thinking = thinking;
@@ -97,7 +139,7 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
       const call = fields(value, `${where}: a tool call`);
       return {
         name: string(call.name, `${where}: a tool call's \`name\``),
-        arguments: fields(call.arguments, `${where}: a tool call's \`arguments\``),
+        arguments: plain(fields(call.arguments, `${where}: a tool call's \`arguments\``)) as Fields,
       };
     });
   }
@@ -109,14 +151,35 @@ function readTurn(from: Fields, where: string, conversation: string, known: Know
 }
 
 /** Only what is inside the file: an address elsewhere would tell others that it was opened. */
-function attachment(value: unknown, where: string): Attachment {
+function attachment(value: unknown, where: string, { given, attach }: Reading): Attachment {
   const from = fields(value, `${where}: an attachment`);
   const kind = oneOf(from.kind, ["image", "audio", "video"], `${where}: an attachment's \`kind\``);
+  const name = string(from.name, `${where}: an attachment's \`name\``);
   const data = string(from.data, `${where}: an attachment's \`data\``);
+  return { id: attach(given.get(data) ?? blobOf(data, where)), kind, name };
+}
+
+/** Bytes that are still text, as in files whose keys another program spelt in its own way. */
+function blobOf(data: string, where: string): Blob {
   if (!/^data:(image|audio|video)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
-    throw new ImportError(`${where}: an attachment's \`data\` should be a picture, a sound or a video in base64.`);
+    throw new ImportError(`${where}: an attachment's \`data\` should be an image, audio or video in base64.`);
   }
-  return { kind, name: string(from.name, `${where}: an attachment's \`name\``), data };
+  let blob: Blob;
+  try {
+    blob = toBlob(data);
+  } catch {
+    throw new ImportError(`${where}: an attachment is not in base64.`);
+  }
+  if (blob.size > MOST_BYTES) throw new ImportError(`${where}: an attachment is larger than 20 MB.`);
+  return blob;
+}
+
+/** A copy of JSON without a key that some code would take for an object's prototype. */
+function plain(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== "object" || value === null) return value;
+  const kept = Object.entries(value).filter(([key]) => key !== "__proto__");
+  return Object.fromEntries(kept.map(([key, inner]) => [key, plain(inner)]));
 }
 
 function refuseLoops(turns: readonly Turn[], where: string): void {

@@ -1,13 +1,13 @@
 // The answer that is being written: asks the model, shows and saves what comes, and says how it ended.
 
 import type { CanvasToken, GenerateEvent, GenerateOptions, SettleStep } from "rullama";
-import type { Attachment } from "../lib/attachments.js";
-import { branch, toMessages, tooOld, type Turn } from "../lib/conversation.js";
+import type { Attached } from "../lib/attachments.js";
+import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
 import { throttle } from "../lib/throttle.js";
 import { adapters } from "./adapters.svelte.js";
-import { chats } from "./chats.svelte.js";
+import { chats, type NewTurn } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { route, settle } from "./route.svelte.js";
@@ -43,36 +43,69 @@ class Answer {
     this.#abort?.abort();
   }
 
-  /** Says something and waits for the answer. */
-  async send(text: string, attachments: Attachment[] = []): Promise<void> {
-    if (this.busy || !model.chats) return;
-    const turn = await chats().add({ role: "user", content: text, ...(attachments.length ? { attachments } : {}) });
-    // A first message gives a conversation its address, if it is still the one that is shown.
-    const { page, id } = route.current;
-    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
-    await this.to(turn);
+  /** Says something and waits for the answer; false if it could not be said. */
+  async send(text: string, attachments: Attached[] = []): Promise<boolean> {
+    return this.#say({ role: "user", content: text, ...(attachments.length ? { attachments } : {}) });
   }
 
   /** Says something else in a turn's place; what was said before stays as a branch. */
   async edit(turn: Turn, text: string): Promise<void> {
-    if (this.busy || !model.chats) return;
-    const kept = turn.attachments ? { attachments: turn.attachments } : {};
-    const edited = await chats().add({ role: "user", content: text, ...kept }, turn.parent);
-    await this.to(edited);
+    const { conversation, attachments } = $state.snapshot(turn);
+    const edited: NewTurn = { role: "user", content: text, conversation, ...(attachments ? { attachments } : {}) };
+    await this.#say(edited, turn.parent);
+  }
+
+  async #say(said: NewTurn, parent?: string | null): Promise<boolean> {
+    if (!this.#claim()) return false;
+    try {
+      const turn = await chats().add(said, parent);
+      // A first message gives a conversation its address, if it is still the one that is shown.
+      const { page, id } = route.current;
+      if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
+      await this.#write(turn);
+      return true;
+    } catch (error) {
+      notices.show(`The message could not be saved: ${describe(error).detail ?? "storage does not work"}`);
+      return false;
+    } finally {
+      this.turn = undefined;
+    }
   }
 
   /** Answers a turn again; the old answer stays as an alternative. */
   async again(turn: Turn): Promise<void> {
     const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
-    if (asked) await this.to(asked);
+    if (asked) await this.#to(asked);
   }
 
   /** Answers a turn again without the oldest messages, so that half of the context is free. */
   async withoutOldest(turn: Turn): Promise<void> {
-    const { api, info } = model;
     const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
-    if (!asked || !api || !info || this.busy) return;
-    const path = branch(chats().turns, asked.id);
+    if (asked) await this.#to(asked, (path) => this.#leaveOut(path));
+  }
+
+  async #to(asked: Turn, leaveOut?: (path: Turn[]) => Promise<number>): Promise<void> {
+    if (!this.#claim()) return;
+    try {
+      await this.#write(asked, leaveOut);
+    } finally {
+      this.turn = undefined;
+    }
+  }
+
+  /** Begins an answer, before anything is waited for: a second click must not start a second one. */
+  #claim(): boolean {
+    if (this.busy || !model.chats) return false;
+    this.turn = "";
+    this.phase = "reading";
+    this.read = undefined;
+    this.#abort = new AbortController();
+    return true;
+  }
+
+  async #leaveOut(path: Turn[]): Promise<number> {
+    const { api, info } = model;
+    if (!api || !info) return 0;
     const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.pictures };
     const sizes: number[] = [];
     for (const one of path) {
@@ -81,49 +114,55 @@ class Answer {
     }
     // Half of the context, or whatever leaves out one exchange more.
     const all = sizes.reduce((sum, size) => sum + size, 0);
-    await this.to(asked, tooOld(path, sizes, Math.min(info.context / 2, all - 1)));
+    return tooOld(path, sizes, Math.min(info.context / 2, all - 1));
   }
 
-  /** Writes an answer to a turn. */
-  async to(asked: Turn, leaveOut?: number): Promise<void> {
+  /** Writes an answer to a turn, in its own conversation: another one may be shown by now. */
+  async #write(asked: Turn, leaveOut?: (path: Turn[]) => Promise<number>): Promise<void> {
     const { api, choice } = model;
-    if (this.busy || !api || !model.chats) return;
-    const { turns, current, draftSystem } = chats();
-    const path = branch(turns, asked.id);
-    const leftOut = leaveOut ?? path.findLast((turn) => turn.role === "assistant")?.leftOut ?? 0;
-    const system = current?.system ?? draftSystem ?? (settings.system || model.info?.system);
-    const messages = toMessages(path.slice(leftOut), system, settings.pictures);
+    if (!api) return;
+    const { conversation } = asked;
     const adapter = adapters.chosen?.name;
     const answering = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
-    // Claimed before anything is waited for: a second click must not start a second answer.
-    this.turn = "";
-    this.phase = "reading";
-    this.read = undefined;
-    this.#abort = new AbortController();
     let turn: Turn | undefined;
     try {
-      turn = await chats().add(
-        { role: "assistant", content: "", model: answering, ...(leftOut > 0 ? { leftOut } : {}) },
-        asked.id,
-      );
+      const { path, system: own } = await chats().history(asked);
+      const before = path.findLast((one) => one.role === "assistant")?.leftOut ?? 0;
+      const leftOut = leaveOut ? await leaveOut(path) : before;
+      const row = { role: "assistant", content: "", conversation, model: answering } as const;
+      turn = await chats().add({ ...row, ...(leftOut > 0 ? { leftOut } : {}) }, asked.id);
       this.turn = turn.id;
       chats().writing.set(turn.id, turn);
       notices.speak("The model is answering.");
+      const shown = path.slice(leftOut);
+      const system = own ?? (settings.system || model.info?.system);
+      const blobs = await this.#blobs(shown);
+      const messages = toMessages(shown, { system, pictures: settings.pictures, blobs });
       await this.#follow(turn, api.chat(messages, this.#options()));
     } catch (error) {
       if (turn) this.#failed(turn, error);
-      else notices.show(`The message could not be saved: ${describe(error).detail ?? "storage does not work"}`);
+      else notices.show(`The answer could not be saved: ${describe(error).detail ?? "storage does not work"}`);
     } finally {
       this.canvas = undefined;
       if (turn) {
+        // What looks finished is kept, whatever happens to the tab.
         await chats()
           .save(turn)
           .catch(() => notices.show("This answer could not be saved."));
         chats().writing.delete(turn.id);
       }
-      // What looks finished is kept, whatever happens to the tab.
-      this.turn = undefined;
     }
+  }
+
+  /** The bytes of what is attached to turns. */
+  async #blobs(path: readonly Turn[]): Promise<Map<string, Blob>> {
+    const blobs = new Map<string, Blob>();
+    for (const { id, name } of path.flatMap((turn) => turn.attachments ?? [])) {
+      const blob = await chats().blob(id);
+      if (!blob) throw Object.assign(new Error(`The browser no longer has ${name}.`), { code: "bad_media" });
+      blobs.set(id, blob);
+    }
+    return blobs;
   }
 
   #options(): GenerateOptions {

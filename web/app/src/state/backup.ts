@@ -1,19 +1,25 @@
 // Conversations to files and back.
 
 import { download } from "../lib/download.js";
-import { ImportError } from "../lib/exchange.js";
+import { ImportError, textOf } from "../lib/exchange.js";
 import { chats } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 
-export async function exportAll(): Promise<void> {
+/** Exports all conversations, or one. */
+export async function exportFile(one?: { id: string; title: string }): Promise<void> {
   const day = new Date().toISOString().slice(0, 10);
-  download(`rullama-conversations-${day}.json`, await chats().export());
+  try {
+    const file = await chats().export(one?.id);
+    download(one ? `${one.title}.json` : `rullama-conversations-${day}.json`, file);
+  } catch (error) {
+    notices.show(`The export failed: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 /** Imports a file and says how it went. */
 export async function importFile(file: File): Promise<void> {
   try {
-    const count = await chats().import(await file.text());
+    const count = await chats().import(textOf(file));
     notices.show(`Imported ${count} ${count === 1 ? "conversation" : "conversations"}.`);
   } catch (error) {
     const why = error instanceof ImportError ? error.message : "It could not be stored.";

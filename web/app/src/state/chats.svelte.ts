@@ -2,8 +2,10 @@
 // database; other tabs are told, and tell us.
 
 import { alternatives, branch, newestLeaf, titleOf, type Conversation, type Turn } from "../lib/conversation.js";
-import { openDatabase, type Database, type Stored } from "../lib/database.js";
-import { fromJson, toJson } from "../lib/exchange.js";
+import type { Attached, Attachment } from "../lib/attachments.js";
+import { openDatabase, type Database, type StoredBlob } from "../lib/database.js";
+import { imported } from "../lib/exchange.js";
+import { exported, toFile } from "../lib/export.js";
 import { memoryDatabase } from "../lib/memory-database.js";
 
 /** How tabs tell each other which conversation changed. */
@@ -12,7 +14,13 @@ export interface Channel {
   onmessage: ((event: MessageEvent<string>) => void) | null;
 }
 
+/** A turn that is to be added; its attachments with their bytes, unless they are stored already. */
+export type NewTurn = Pick<Turn, "role" | "content"> &
+  Partial<Omit<Turn, "attachments">> & { attachments?: (Attachment | Attached)[] };
+
 const UNDO_MS = 60_000;
+/** Blobs that are remembered: the engine knows what it has perceived by the object. */
+const MOST_BLOBS = 64;
 
 export class Chats {
   list = $state<Conversation[]>([]);
@@ -25,6 +33,7 @@ export class Chats {
   path = $derived(branch(this.turns, this.current?.leaf ?? null));
   /** Whether conversations outlive this window. */
   readonly kept: boolean;
+  #blobs = new Map<string, Blob>();
   #database: Database;
   #channel: Channel;
   /** Counts what was asked to be shown: the last wish wins, however long reading takes. */
@@ -71,43 +80,103 @@ export class Chats {
     return found !== undefined || id === undefined;
   }
 
-  /** Adds a turn behind the shown ones (or behind `parent`) and shows it; the first one makes the conversation. */
-  add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
-    return this.#inTurn(() => this.#add(turn, parent));
+  /**
+   * Adds a turn after the shown ones (or after `parent`) and shows it; the first one makes the conversation. Where it belongs is decided
+   * when this is called: the conversation that `turn` names, or the one that is shown now, whatever the user opens while it is written.
+   */
+  add(turn: NewTurn, parent?: string | null): Promise<Turn> {
+    const { draftSystem } = this;
+    const owner = turn.conversation ?? this.current?.id;
+    return this.#inTurn(() => this.#add(turn, owner, parent, draftSystem));
   }
 
-  async #add(turn: Pick<Turn, "role" | "content"> & Partial<Turn>, parent?: string | null): Promise<Turn> {
-    const isNew = this.current === undefined;
-    // Turns are ordered by this, so two never share a moment.
-    const latest = isNew ? 0 : Math.max(0, ...Object.values(this.turns).map((one) => one.created));
-    const now = Math.max(Date.now(), latest + 1);
-    const owner: Conversation = this.current ?? {
+  async #add(turn: NewTurn, owner?: string, parent?: string | null, system?: string): Promise<Turn> {
+    const conversation = owner ?? crypto.randomUUID();
+    const found = this.#find(conversation);
+    if (owner !== undefined && !found) throw new Error("the conversation was deleted");
+    const { attachments, ...said } = turn;
+    const now = await this.#now(found);
+    const added = $state<Turn>({
       id: crypto.randomUUID(),
-      title: titleOf(turn.content),
+      parent: parent === undefined ? (found?.leaf ?? null) : parent,
       created: now,
-      updated: now,
-      leaf: null,
-      ...(this.draftSystem === undefined ? {} : { system: this.draftSystem }),
-    };
-    const added: Turn = {
-      id: crypto.randomUUID(),
-      conversation: owner.id,
-      parent: parent === undefined ? owner.leaf : parent,
-      created: now,
-      ...turn,
-    };
-    if (isNew) {
-      this.turns = {};
-      this.list.unshift(owner);
-      // From here on the list's own entry is the one that is shown and changed.
-      this.current = this.list[0];
+      ...said,
+      conversation,
+      ...(attachments ? { attachments: attachments.map(({ id, kind, name }) => ({ id, kind, name })) } : {}),
+    });
+    const blobs = (attachments ?? []).flatMap((one): StoredBlob[] =>
+      "blob" in one ? [{ id: one.id, conversation, blob: one.blob }] : [],
+    );
+    if (!found)
+      this.#begin(
+        { id: conversation, title: titleOf(turn.content), created: now, updated: now, leaf: added.id },
+        system,
+      );
+    this.#place(added);
+    const row = $state.snapshot(added) as Turn;
+    const entry = this.#find(conversation);
+    if (found || !entry) await this.#database.putTurn(row, blobs);
+    else await this.#database.add([{ conversation: $state.snapshot(entry), turns: [row], blobs }]);
+    await this.#write(conversation, { leaf: added.id, updated: now });
+    // Whoever left and came back meanwhile read what was there before.
+    this.#place(added);
+    return added;
+  }
+
+  #find(id: string): Conversation | undefined {
+    return this.current?.id === id ? this.current : this.list.find((one) => one.id === id);
+  }
+
+  /** Turns are ordered by their time, so two of a conversation never share a moment. */
+  async #now(conversation: Conversation | undefined): Promise<number> {
+    if (!conversation) return Date.now();
+    const turns = Object.values(await this.#turnsOf(conversation.id));
+    return Math.max(Date.now(), ...turns.map((one) => one.created + 1));
+  }
+
+  /** A new conversation: in the list, and shown where nothing else is. */
+  #begin(conversation: Conversation, system: string | undefined): void {
+    this.list.unshift({ ...conversation, ...(system === undefined ? {} : { system }) });
+    if (this.current) return;
+    this.turns = {};
+    // From here on the list's own entry is the one that is shown and changed.
+    this.current = this.list[0];
+  }
+
+  /** Shows a turn, if its conversation is the one that is shown. */
+  #place(turn: Turn): void {
+    if (this.current?.id !== turn.conversation || turn.id in this.turns) return;
+    this.turns[turn.id] = turn;
+    this.current.leaf = turn.id;
+  }
+
+  /** A conversation's turns, whether it is shown or not. */
+  async #turnsOf(id: string): Promise<Record<string, Turn>> {
+    if (this.current?.id === id) return this.turns;
+    const turns = await this.#database.turns(id);
+    return Object.fromEntries(turns.map((turn) => [turn.id, this.writing.get(turn.id) ?? turn]));
+  }
+
+  /** What leads to a turn in its own conversation, wherever the user is by now: the turns, and the conversation's system prompt. */
+  async history(turn: Turn): Promise<{ path: Turn[]; system?: string }> {
+    const system = this.#find(turn.conversation)?.system;
+    const path = branch(await this.#turnsOf(turn.conversation), turn.id);
+    return { path, ...(system === undefined ? {} : { system }) };
+  }
+
+  /** The bytes of an attachment, always the same object for the same one; undefined where the browser lost them. */
+  async blob(id: string): Promise<Blob | undefined> {
+    const known = this.#blobs.get(id);
+    if (known) return known;
+    const found = await this.#database.blob(id);
+    const meanwhile = this.#blobs.get(id);
+    if (meanwhile || !found) return meanwhile ?? found;
+    this.#blobs.set(id, found);
+    for (const oldest of this.#blobs.keys()) {
+      if (this.#blobs.size <= MOST_BLOBS) break;
+      this.#blobs.delete(oldest);
     }
-    this.turns[added.id] = added;
-    if (this.current) this.current.leaf = added.id;
-    if (isNew) await this.#database.add([{ conversation: { ...owner, leaf: added.id }, turns: [added] }]);
-    else await this.save(added);
-    await this.#write(owner.id, { leaf: added.id, updated: now });
-    return this.turns[added.id] ?? added;
+    return found;
   }
 
   /** Writes a turn down as it is now. */
@@ -166,23 +235,31 @@ export class Chats {
     return hits.slice(0, most);
   }
 
-  /** All conversations (or one) as the text of a file. */
-  async export(id?: string): Promise<string> {
+  /** All conversations (or one) as a file. */
+  async export(id?: string): Promise<Blob> {
     const wanted = this.list.filter((one) => id === undefined || one.id === id);
-    const stored: Stored[] = [];
-    for (const one of wanted) {
-      stored.push({ conversation: $state.snapshot(one), turns: await this.#database.turns(one.id) });
+    const database = this.#database;
+    async function* stored() {
+      for (const one of wanted) yield { conversation: $state.snapshot(one), turns: await database.turns(one.id) };
     }
-    return toJson(stored);
+    return toFile(exported(stored(), (blob) => this.#database.blob(blob)));
   }
 
-  /** Adds a file's conversations beside those that are here; says how many. */
-  async import(text: string): Promise<number> {
-    const stored = fromJson(text);
-    await this.#database.add(stored);
+  /** Adds a file's conversations beside those that are here; says how many. All of them or none. */
+  async import(chunks: AsyncIterable<string>): Promise<number> {
+    const added: string[] = [];
+    try {
+      for await (const one of imported(chunks)) {
+        await this.#database.add([one]);
+        added.push(one.conversation.id);
+      }
+    } catch (error) {
+      for (const id of added) await this.#database.remove(id).catch(() => {});
+      throw error;
+    }
     this.#show(await this.#database.conversations());
-    for (const one of stored) this.#channel.postMessage(one.conversation.id);
-    return stored.length;
+    for (const id of added) this.#channel.postMessage(id);
+    return added.length;
   }
 
   #change(id: string, fields: Partial<Conversation>): Promise<void> {
@@ -214,11 +291,14 @@ export class Chats {
 
 let opened: Chats | undefined;
 
-/** Opens the database; once, before the app is shown. A browser that keeps nothing gets one in memory. */
-export async function openChats(): Promise<Chats> {
+/**
+ * Opens the database; once, before the app is shown. A browser that keeps nothing gets one in memory. `closed` is called when a newer
+ * version of the app takes the database over.
+ */
+export async function openChats(closed?: () => void): Promise<Chats> {
   const channel = new BroadcastChannel("rullama-chats");
   try {
-    opened = new Chats(await openDatabase(), channel);
+    opened = new Chats(await openDatabase("rullama", closed), channel);
     await opened.start();
   } catch {
     opened = new Chats(memoryDatabase(), channel, false);

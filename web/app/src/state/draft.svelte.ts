@@ -1,16 +1,17 @@
 // What is attached to the message that is being written.
 
-import { attach, AttachmentError, kindOf, type Attachment } from "../lib/attachments.js";
+import { attach, AttachmentError, kindOf, type Attached } from "../lib/attachments.js";
 import { notices } from "./notices.svelte.js";
 
 class Draft {
-  attachments = $state<Attachment[]>([]);
+  attachments = $state.raw<Attached[]>([]);
 
   /** Attaches files; says which of them cannot be. */
   async add(files: Iterable<File>): Promise<void> {
     for (const file of files) {
       try {
-        this.attachments.push(await attach(file));
+        const attached = await attach(file);
+        this.attachments = [...this.attachments, attached];
       } catch (error) {
         notices.show(error instanceof AttachmentError ? error.message : `${file.name} cannot be attached.`);
       }
@@ -18,14 +19,19 @@ class Draft {
   }
 
   remove(at: number): void {
-    this.attachments.splice(at, 1);
+    this.attachments = this.attachments.filter((_, index) => index !== at);
   }
 
   /** Everything attached, which is then gone from here. */
-  take(): Attachment[] {
-    const taken = $state.snapshot(this.attachments) as Attachment[];
+  take(): Attached[] {
+    const taken = this.attachments;
     this.attachments = [];
     return taken;
+  }
+
+  /** Attaches again what could not be sent. */
+  giveBack(taken: Attached[]): void {
+    this.attachments = [...taken, ...this.attachments];
   }
 }
 
