@@ -1,8 +1,9 @@
-import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { svelte } from "@sveltejs/vite-plugin-svelte";
 import { VitePWA } from "vite-plugin-pwa";
+import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import { POLICY } from "./policy.js";
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const icon = (size: number, purpose: "any" | "maskable") => ({
@@ -12,10 +13,26 @@ const icon = (size: number, purpose: "any" | "maskable") => ({
   purpose,
 });
 
-// `--mode fake` builds the app around a made-up engine, for tests of the app alone; it is never shipped.
+/** The policy in the page itself, for hosts that send no headers. Not while developing, where Vite puts scripts into pages. */
+const policy: Plugin = {
+  name: "content-security-policy",
+  apply: "build",
+  transformIndexHtml: () => [
+    { tag: "meta", attrs: { "http-equiv": "Content-Security-Policy", content: POLICY }, injectTo: "head-prepend" },
+  ],
+};
+
+/** What each mode builds, and where: the app that is shipped, the app around a made-up engine for its tests, the benchmark page. */
+const BUILDS: Record<string, { folder: string; pages: string[] }> = {
+  production: { folder: "dist", pages: ["index.html"] },
+  fake: { folder: "dev-dist", pages: ["index.html", "test/markdown.html"] },
+  bench: { folder: "bench-dist", pages: ["bench.html"] },
+};
+
+// The modes `fake` and `bench` are for tests and measurements; what they build is never shipped.
 export default defineConfig(({ mode }) => {
   const fake = mode === "fake" || mode === "test";
-  const pages = ["index.html", "bench.html"].filter((page) => existsSync(here(page)));
+  const build = BUILDS[mode] ?? BUILDS["production"]!;
   return {
     resolve: {
       alias: fake ? [{ find: "rullama", replacement: here("test/fake-engine.ts") }] : [],
@@ -23,17 +40,19 @@ export default defineConfig(({ mode }) => {
       conditions: mode === "test" ? ["browser"] : undefined,
     },
     build: {
-      outDir: fake ? "dev-dist" : "dist",
+      outDir: build.folder,
       target: "es2022",
       // The page's policy allows no inline data beyond pictures, and hashed files are kept for good.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      rolldownOptions: { input: fake ? ["index.html", "test/markdown.html"].map(here) : pages.map(here) },
+      rolldownOptions: { input: build.pages.map(here) },
     },
     worker: { format: "es" },
     plugins: [
       svelte(),
+      ...(mode === "bench" ? [] : [policy]),
       VitePWA({
+        disable: mode === "bench",
         strategies: "injectManifest",
         srcDir: "src",
         filename: "sw.ts",

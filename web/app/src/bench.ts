@@ -6,7 +6,10 @@
 // `image=1` also times a picture of 280 soft tokens (or of so many: 70, 140, 560, 1120) and `audio=1` 30 seconds of sound (or so many),
 // `repeat` times behind a first one; `projector=URL` names the file of the towers, where they are not inside the model's. An empty
 // `depth` leaves out reading and writing.
-// The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given.
+// The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given: addresses of the
+// page's own origin, so that no other site learns what is measured here.
+//
+// The page runs without a click, so it is no part of the app: `npm run build:bench -w rullama-app` builds it into `bench-dist/`.
 
 import {
   type BenchResult,
@@ -19,6 +22,7 @@ import {
   type TowersBench,
   openEngine,
 } from "rullama";
+import { sameOrigin } from "./lib/same-origin.js";
 
 interface Result {
   model: string;
@@ -180,6 +184,7 @@ async function measure(model: string): Promise<Result> {
 }
 
 async function run(): Promise<void> {
+  const reports = ["report", "done"].flatMap((name) => sameOrigin(query.get(name), location.href) ?? []);
   const model = query.get("model");
   if (model === null) {
     say("Say which model in the address: ?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu");
@@ -193,10 +198,7 @@ async function run(): Promise<void> {
   element("result").textContent = text;
   say("error" in result ? `failed: ${result.error}` : "finished");
   globalThis.result = result;
-  for (const name of ["report", "done"]) {
-    const address = query.get(name);
-    if (address !== null) await fetch(address, { method: "POST", body: text });
-  }
+  for (const address of reports) await fetch(address, { method: "POST", body: text });
 }
 
 await run();

@@ -6,7 +6,7 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 
 const APP = fileURLToPath(new URL("../../app", import.meta.url));
-const SOURCES = ["src", "test", "public", "index.html", "vite.config.ts", "package.json"];
+const SOURCES = ["src", "test", "public", "index.html", "vite.config.ts", "policy.ts", "package.json"];
 
 function newest(path: string): number {
   const info = statSync(path);

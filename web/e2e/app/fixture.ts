@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, type Page, test as base } from "@playwright/test";
+import { POLICY } from "../../app/policy.ts";
 import type { Fake } from "../../app/test/fake-engine.ts";
 import { builtApp } from "./build.ts";
 import { openBrowser } from "../support/browser.ts";
@@ -13,11 +14,7 @@ export const expect = base.expect.configure({ timeout: 30_000 });
 const AXE = fileURLToPath(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url));
 
 /** The policy of `rullama serve` (crates/server, headers.rs). */
-export const POLICY =
-  "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self' blob:; style-src 'self'; " +
-  "img-src 'self' data: blob:; media-src 'self' blob:; font-src 'self'; " +
-  "connect-src 'self' https: http://127.0.0.1:* http://localhost:*; manifest-src 'self'; base-uri 'none'; " +
-  "form-action 'none'; frame-ancestors 'none'";
+const SENT = `${POLICY}; frame-ancestors 'none'`;
 
 export const PHONE = { width: 360, height: 740 };
 export const SMALLEST = { width: 320, height: 568 };
@@ -52,7 +49,7 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     async ({}, use) => {
       const server = await TestServer.start({
         folders: { "/": builtApp() },
-        headers: { "content-security-policy": POLICY, "x-content-type-options": "nosniff" },
+        headers: { "content-security-policy": SENT, "x-content-type-options": "nosniff" },
       });
       await use(server);
       await server.close();

@@ -1,7 +1,7 @@
 // The benchmark page: its address says what to do, its result is JSON.
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { createServer } from "vite";
+import { build } from "vite";
 import { fileBody } from "../support/body.ts";
 import { TestServer } from "../support/server.ts";
 import { GOLDENS } from "./goldens.ts";
@@ -14,16 +14,11 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
   test.setTimeout(900_000);
   const models = await startServer({ cors: true });
   models.file(PROJECTOR, await fileBody(join(GOLDENS, `..${PROJECTOR}`)));
-  const reports = await TestServer.start({ isolated: false, cors: true });
-  reports.json("/log", {});
-  const vite = await createServer({
-    root: APP,
-    configFile: false,
-    logLevel: "error",
-    cacheDir: test.info().outputPath("vite"),
-    server: { port: 0, host: "127.0.0.1" },
-  });
-  await vite.listen();
+  // As `npm run build:bench` builds it, for a folder on a file server.
+  const outDir = test.info().outputPath("bench");
+  await build({ root: APP, mode: "bench", logLevel: "error", build: { outDir } });
+  const site = await TestServer.start({ folders: { "/": outDir }, isolated: false });
+  site.json("/log", {});
   try {
     const query = new URLSearchParams({
       model: `${models.origin}${MODEL}`,
@@ -34,10 +29,10 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
       image: "70",
       audio: "2",
       projector: `${models.origin}${PROJECTOR}`,
-      report: `${reports.origin}/log`,
+      report: "/log",
     });
     const reported = page.waitForRequest((request) => request.url().endsWith("/log") && request.method() === "POST");
-    await page.goto(`${vite.resolvedUrls!.local[0]!}bench.html?${query}`);
+    await page.goto(`${site.origin}/bench.html?${query}`);
     const posted = JSON.parse((await reported).postData() ?? "");
     expect(await page.evaluate(() => (globalThis as { result?: unknown }).result)).toEqual(posted);
     expect(posted.tests.map(({ depth }: { depth: number }) => depth)).toEqual([0, 16]);
@@ -51,7 +46,6 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
     expect(posted.dispatchesPerToken).toBeGreaterThan(10);
     expect(posted.wasmHeap).toBeGreaterThan(1e6);
   } finally {
-    await vite.close();
-    await Promise.all([models.close(), reports.close()]);
+    await Promise.all([models.close(), site.close()]);
   }
 });
