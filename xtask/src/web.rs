@@ -32,13 +32,15 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, training, models of the real
-/// server, also without it, all of storage, and the app's conversations, failures, looks and offline start.
-const IN_CI: [&str; 12] = [
+/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, persistent storage, training,
+/// models of the real server, also without it, all of storage, and the app's conversations, failures, looks, policy, what it stores and
+/// its offline start.
+const IN_CI: [&str; 15] = [
     "client/control",
     "client/greedy",
     "client/lost",
     "client/memory",
+    "client/persist",
     "client/served",
     "client/training",
     "storage",
@@ -46,7 +48,9 @@ const IN_CI: [&str; 12] = [
     "app/failures",
     "app/looks",
     "app/offline",
+    "app/policy",
     "app/real",
+    "app/stored",
 ];
 
 /// Those end-to-end tests that CI has the time for.

@@ -8,7 +8,7 @@ import { update } from "./state/update.svelte.js";
 
 const target = document.getElementById("app");
 if (!target) throw new Error("index.html has no #app");
-await openChats();
+await openChats(() => (update.outdated = true));
 mount(App, { target });
 void device.look();
 void update.watch();

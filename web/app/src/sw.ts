@@ -1,7 +1,10 @@
 /// <reference lib="webworker" />
 // The service worker. One cache per build holds the pages, scripts, styles and the wasm of that build: they have
 // hashed names, so a page never meets another build's wasm. Pages come from the network first, so a new version is
-// seen at once; models and everything else pass by untouched.
+// seen at once; models and everything else pass by untouched. A build's cache stays until no tab runs that build any
+// more: an update in one tab must not take the files of the others away, which the server may not have, either.
+
+import { buildOfLock } from "./lib/build-lock.js";
 
 declare const self: ServiceWorkerGlobalScope & { __WB_MANIFEST: { url: string; revision: string | null }[] };
 
@@ -16,6 +19,8 @@ function fingerprint(text: string): string {
   return (hash >>> 0).toString(16);
 }
 
+/** Where files with hashed names are; one that this build does not know may be another build's. */
+const ASSETS = new URL("assets/", self.registration.scope).pathname;
 const address = (path: string) => new URL(path, self.registration.scope).href;
 const known = new Set(FILES.map((file) => address(file.url)));
 
@@ -27,12 +32,31 @@ async function fill(): Promise<void> {
   );
 }
 
+/** Deletes the caches of builds that no tab runs. */
 async function tidy(): Promise<void> {
-  const names = await caches.keys();
-  await Promise.all(
-    names.filter((name) => name.startsWith(PREFIX) && name !== CACHE).map((name) => caches.delete(name)),
-  );
+  const old = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
+  if (old.length === 0) return;
+  const { held = [] } = await navigator.locks.query();
+  const running = held.flatMap(({ name = "" }) => buildOfLock(name) ?? []);
+  for (const name of old) {
+    const cache = await caches.open(name);
+    const needed = await Promise.all(running.map((script) => cache.match(script)));
+    if (needed.every((found) => found === undefined)) await caches.delete(name);
+  }
+}
+
+async function takeOver(): Promise<void> {
+  await tidy();
   await self.clients.claim();
+}
+
+/** A file of another build than this one, for tabs that still run it. */
+async function otherBuilds(key: string): Promise<Response | undefined> {
+  for (const name of await caches.keys()) {
+    const found = name.startsWith(PREFIX) && name !== CACHE ? await (await caches.open(name)).match(key) : undefined;
+    if (found) return found;
+  }
+  return undefined;
 }
 
 /** The kept page of an address: `/` is `index.html`. */
@@ -60,11 +84,11 @@ async function page(request: Request): Promise<Response> {
 
 async function file(request: Request, key: string): Promise<Response> {
   const cache = await caches.open(CACHE);
-  return (await cache.match(key)) ?? fetch(request);
+  return (await cache.match(key)) ?? (await otherBuilds(key)) ?? fetch(request);
 }
 
 self.addEventListener("install", (event) => event.waitUntil(fill()));
-self.addEventListener("activate", (event) => event.waitUntil(tidy()));
+self.addEventListener("activate", (event) => event.waitUntil(takeOver()));
 self.addEventListener("message", (event) => {
   if (event.data === "take over") void self.skipWaiting();
 });
@@ -74,10 +98,11 @@ self.addEventListener("fetch", (event) => {
   if (request.method !== "GET" || url.origin !== self.location.origin) return;
   if (request.mode === "navigate") {
     event.respondWith(page(request));
+    // The page that is left may have been the last one of its build.
+    event.waitUntil(tidy());
     return;
   }
   const key = url.origin + url.pathname;
-  if (known.has(key) && !request.headers.has("range")) event.respondWith(file(request, key));
+  const ours = known.has(key) || url.pathname.startsWith(ASSETS);
+  if (ours && !request.headers.has("range")) event.respondWith(file(request, key));
 });
-
-export {};

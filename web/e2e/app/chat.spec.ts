@@ -117,6 +117,12 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
   await app.getByRole("button", { name: "Save" }).click();
   await say(app, "Again");
   expect((await asked())?.messages[0]?.content).toBe("Be long.");
+  await app.getByRole("button", { name: "System prompt" }).click();
+  await app.getByRole("textbox", { name: "System prompt of this conversation" }).fill("");
+  await app.getByRole("button", { name: "Save" }).click();
+  await say(app, "Without");
+  // Told apart from none, for which a model would use its own.
+  expect((await asked())?.messages[0]).toEqual({ role: "system", content: "" });
 });
 
 test("a full context: the answer says so, and goes on without the oldest messages", async ({ app }) => {

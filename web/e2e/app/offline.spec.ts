@@ -54,3 +54,62 @@ test("a new version waits for the user", async ({ app, server }) => {
   await expect(app.getByRole("button", { name: "Try it now" })).toBeVisible();
   await expect(app.getByText("A new version of rullama is ready.")).toHaveCount(0);
 });
+
+test("an update in one tab leaves the others whole until they are reloaded", async ({ app, context, server }) => {
+  await controlled(app);
+  const other = await context.newPage();
+  await other.goto(server.origin);
+  await controlled(other);
+  const built = (name: string) => readFile(join(builtApp(), name), "utf8");
+  const [script, page] = await Promise.all([built("sw.js"), built("index.html")]);
+  // The new build has another first script, and one file fewer, which the server no longer has, either.
+  const files = [...script.matchAll(/\{"revision":null,"url":"([^"]+)"\},/gu)];
+  const [entry, gone] = files.find(([, url]) => !page.includes(url!))!;
+  const index = page.replace(/(src="\/assets\/index-[^"]+\.js)"/u, '$1?new"');
+  expect(index).not.toBe(page);
+  for (const path of ["/", "/index.html"]) server.html(path, index);
+  server.html(`/${gone}`, "gone", 404);
+  server.script("/sw.js", script.replace(entry, ""));
+  try {
+    await app.evaluate(async () => (await navigator.serviceWorker.ready).update());
+    const reloaded = app.waitForEvent("load");
+    await app.getByRole("button", { name: "Reload", exact: true }).click();
+    await reloaded;
+    const banner = other.getByText("rullama was updated in another tab.");
+    await expect(banner).toBeVisible();
+    const status = () => other.evaluate(async (path) => (await fetch(path)).status, `/${gone}`);
+    const caches = () => other.evaluate(async () => (await window.caches.keys()).length);
+    expect([await status(), await caches()]).toEqual([200, 2]);
+    // Another visit to the new version does not take the files away, either.
+    await app.reload();
+    await app.getByRole("main").waitFor();
+    expect([await status(), await caches()]).toEqual([200, 2]);
+    await other.getByRole("button", { name: "Reload", exact: true }).click();
+    await expect(banner).toHaveCount(0);
+    // The tab that was left is gone by the visit after that, and so are its files.
+    await expect
+      .poll(async () => {
+        await other.reload();
+        await other.getByRole("main").waitFor();
+        return caches();
+      })
+      .toBe(1);
+    expect(await status()).toBe(404);
+  } finally {
+    for (const path of ["/", "/index.html", `/${gone}`]) server.forget(path);
+    server.forget("/sw.js");
+  }
+});
+
+test("a tab whose conversations a newer version took over says so", async ({ app, context, server }) => {
+  await start(app);
+  const other = await context.newPage();
+  server.html("/empty", "<!doctype html><title>empty</title>");
+  await other.goto(`${server.origin}/empty`);
+  await other.evaluate(async () => {
+    const opening = indexedDB.open("rullama", 99);
+    await new Promise((resolve) => (opening.onsuccess = resolve));
+    opening.result.close();
+  });
+  await expect(app.getByText("A newer version of rullama is open in another tab.")).toBeVisible();
+});

@@ -77,6 +77,12 @@ export class TestServer {
     this.values.set(path, { status: 200, type: "text/javascript", text });
   }
 
+  /** Takes back what was set for a path. */
+  forget(path: string): void {
+    this.files.delete(path);
+    this.values.delete(path);
+  }
+
   async close(): Promise<void> {
     const closed = new Promise((resolve) => this.server.close(resolve));
     this.server.closeAllConnections();

@@ -1,8 +1,15 @@
-// The service worker: keeps the app for offline use, and says when a new version waits.
+// The service worker: keeps the app for offline use, and says when a new version waits or has taken over.
+
+import { holdBuild } from "../lib/build-lock.js";
 
 class Update {
   /** A new version that takes over when the user agrees. */
   waiting = $state.raw<ServiceWorker>();
+  /** Another tab changed over to a new version; this one still runs the old one, and can, until it is reloaded. */
+  elsewhere = $state(false);
+  /** The new version took the conversations over as well: nothing more is saved here. */
+  outdated = $state(false);
+  #applied = false;
   /** The browser's offer to install the app. */
   installer = $state.raw<BeforeInstallPromptEvent>();
 
@@ -13,6 +20,14 @@ class Update {
     });
     addEventListener("appinstalled", () => (this.installer = undefined));
     if (!import.meta.env.PROD || !("serviceWorker" in navigator)) return;
+    const entry = document.querySelector<HTMLScriptElement>('script[type="module"][src]');
+    if (entry) holdBuild(entry.src);
+    // The first version that controls a page changes nothing for it.
+    const controlled = navigator.serviceWorker.controller !== null;
+    navigator.serviceWorker.addEventListener("controllerchange", () => {
+      if (this.#applied) location.reload();
+      else if (controlled) this.elsewhere = true;
+    });
     try {
       const registration = await navigator.serviceWorker.register("/sw.js", { updateViaCache: "none" });
       this.#look(registration);
@@ -38,7 +53,7 @@ class Update {
 
   /** Changes over to the new version. */
   apply(): void {
-    navigator.serviceWorker.addEventListener("controllerchange", () => location.reload(), { once: true });
+    this.#applied = true;
     this.waiting?.postMessage("take over");
   }
 
