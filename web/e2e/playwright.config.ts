@@ -14,6 +14,7 @@ export default defineConfig({
     { name: "client", testDir: "client", workers: 1 },
     { name: "storage", testDir: "storage" },
     { name: "app", testDir: "app" },
+    { name: "firefox", testDir: "firefox", workers: 1 },
   ],
   // A busy machine compiles kernels for minutes.
   timeout: 300_000,

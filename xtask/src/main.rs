@@ -6,6 +6,7 @@ mod command;
 mod deny;
 mod drill;
 mod drivers;
+mod firefox;
 mod hardware;
 mod peft;
 mod platforms;
@@ -31,6 +32,7 @@ cargo xtask <task>
   web     build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium
   web-check  build, check and test what of web/ needs no browser
   ops     run the op suite in headless Chromium, on what `web` built
+  firefox run the whole op suite and the golden greedy answers in headless Firefox on lavapipe
   tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
@@ -59,6 +61,7 @@ fn main() -> Result<()> {
         ["web"] => web::web_task(),
         ["web-check"] => web::check(),
         ["ops"] => web::ops(),
+        ["firefox"] => firefox::firefox(),
         ["tidy"] => tidy::tidy(),
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     command::{output, root, say, sh, sh_in, sh_with},
-    drivers,
+    drivers, firefox,
 };
 
 /// The targets every portable crate is built for; the second one also runs their tests.
@@ -27,7 +27,9 @@ pub(crate) fn setup() -> Result<()> {
 pub(crate) fn without_web() -> Result<()> {
     rust_parts()?;
     node()?;
-    system_packages()
+    system_packages()?;
+    firefox::install();
+    Ok(())
 }
 
 /// What building needs, without what only tests do.

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::{
     command::{root, say, sh_in, sh_with},
-    peft,
+    firefox, peft,
     setup::{web_packages, without_web},
     test::program,
     wasm,
@@ -27,7 +27,7 @@ pub(crate) fn web_task() -> Result<()> {
     without_web()?;
     check()?;
     ops()?;
-    end_to_end(&[])?;
+    end_to_end(&["--project=client", "--project=storage", "--project=app"])?;
     say("\nAll checks of the web passed.");
     Ok(())
 }
@@ -53,9 +53,15 @@ const IN_CI: [&str; 15] = [
     "app/stored",
 ];
 
-/// Those end-to-end tests that CI has the time for.
+/// Those end-to-end tests that CI has the time for, a golden answer in Firefox among them where there is one.
 pub(crate) fn in_browser() -> Result<()> {
-    end_to_end(&[&IN_CI[..], &["--grep-invert", "@slow"]].concat())
+    let firefox = if firefox::installed() {
+        &["firefox/greedy"][..]
+    } else {
+        say("\nThere is no Firefox here: nothing is tested in it.");
+        &[]
+    };
+    end_to_end(&[&IN_CI[..], firefox, &["--grep-invert", "@slow"]].concat())
 }
 
 /// Everything that needs no browser; the packages it takes are brought first.

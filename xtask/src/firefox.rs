@@ -1,0 +1,41 @@
+//! Firefox as Debian ships it, headless on lavapipe: its own compiler of kernels and its own limits.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+
+use crate::{
+    command::{root, say, sh_in},
+    setup, wasm,
+};
+
+/// Debian's package of it.
+const PACKAGE: &str = "firefox-esr";
+
+/// Whether it is installed.
+pub(crate) fn installed() -> bool {
+    ["/usr/bin/firefox-esr", "/usr/bin/firefox"].iter().any(|path| Path::new(path).is_file())
+}
+
+/// Installs it where that can be done; says so where not. Other distributions have no such package.
+pub(crate) fn install() {
+    if installed() || !cfg!(target_os = "linux") {
+        return;
+    }
+    if !setup::install(&[PACKAGE]).unwrap_or(false) {
+        say("To test in Firefox too, install it; on Debian: sudo apt-get install firefox-esr");
+    }
+}
+
+/// The whole op suite and all golden greedy answers in Firefox.
+pub(crate) fn firefox() -> Result<()> {
+    setup::without_web()?;
+    setup::web_packages()?;
+    if !installed() {
+        bail!("there is no Firefox here: install the package `{PACKAGE}`, or Firefox itself");
+    }
+    wasm::build()?;
+    let web = root().join("web");
+    sh_in(&web, "npm", &["run", "build", "-w", "rullama"])?;
+    sh_in(&web, "npx", &["playwright", "test", "-c", "e2e", "--project=firefox"])
+}
