@@ -184,7 +184,7 @@ test.each([
 test("a large file is written and read in pieces", async () => {
   // Texts have at most 256 MB to 1 GB, by browser: pieces must stay short, whatever the whole is.
   const blob = new Blob([new Uint8Array(15_000_000)], { type: "image/png" });
-  const attachments = Array.from({ length: 2 }, (_, at) => ({ id: `p${at}`, kind: "image" as const, name: "p.png" }));
+  const attachments = Array.from({ length: 1 }, (_, at) => ({ id: `p${at}`, kind: "image" as const, name: "p.png" }));
   async function* all() {
     yield { conversation: conversation({ leaf: "q1" }), turns: [turn("q1", null, { attachments })] };
   }
@@ -197,7 +197,7 @@ test("a large file is written and read in pieces", async () => {
     }
   }
   const [one] = await collected(imported(measured()));
-  expect(length).toBeGreaterThan(4e7);
+  expect(length).toBeGreaterThan(1.9e7);
   expect(longest).toBeLessThan(2 ** 21);
   expect(one?.blobs.map((row) => row.blob.size)).toEqual(attachments.map(() => 15_000_000));
-});
+}, 60_000);

@@ -1,4 +1,5 @@
-// Files of conversations that were damaged or made to harm: whatever is in them, they are read or refused with an `ImportError`, soon.
+// Files of conversations that were damaged or made to harm: whatever is in them, they are read or refused with an `ImportError`;
+// what hangs runs into the time limits of the tests.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { imported, ImportError } from "../src/lib/exchange.js";
@@ -65,7 +66,7 @@ function sound(stored: Stored[]): void {
       for (const key of Object.keys(turn)) expect(TURN_FIELDS.has(key)).toBe(true);
       expect(turn.parent === null || ids.has(turn.parent)).toBe(true);
       for (const one of turn.attachments ?? []) expect(blobs.some((row) => row.id === one.id)).toBe(true);
-      for (const call of turn.toolCalls ?? []) expect(JSON.stringify(call.arguments)).not.toContain("__proto__");
+      for (const call of turn.toolCalls ?? []) expect(JSON.stringify(call.arguments)).not.toContain('"__proto__":');
     }
     // As the database copies it.
     structuredClone([conversation, turns]);
@@ -73,14 +74,12 @@ function sound(stored: Stored[]): void {
 }
 
 async function survives(text: string, step?: number): Promise<void> {
-  const begun = performance.now();
   try {
     sound(await read(text, step));
   } catch (error) {
     expect(error).toBeInstanceOf(ImportError);
     expect((error as ImportError).message).not.toBe("");
   }
-  expect(performance.now() - begun).toBeLessThan(5000);
   expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
   expect(Object.keys(Object.prototype)).toEqual([]);
 }
