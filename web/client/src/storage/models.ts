@@ -39,10 +39,15 @@ export class ModelStorage {
   async clean(now = Date.now()): Promise<string[]> {
     const gone: string[] = [];
     const oldest = now - ABANDONED_DAYS * DAY_MS;
+    const useful = async (id: string) => {
+      const record = await readRecord(id);
+      return record?.complete || (record !== undefined && record.used >= oldest && (await haveOf(record)) > 0);
+    };
     for (const id of (await canKeep()) ? await listEntries() : []) {
+      // Looked at without the lock first: whoever opens or removes a model meanwhile need not wait.
+      if (await useful(id)) continue;
       await ifFree(useLock(id), async () => {
-        const record = await readRecord(id);
-        if (record?.complete || (record && record.used >= oldest && (await haveOf(record)) > 0)) return;
+        if (await useful(id)) return;
         await deleteEntry(id);
         gone.push(id);
       });
