@@ -27,10 +27,10 @@ function sample(cases, most) {
 
 /**
  * Runs the cases whose "op name" begins with one of the words of `filter`, which commas part, at most `most` of each operation, in every
- * role this device can play, or in `play` alone. `each` is told every result.
+ * role this device can play, or in `play` alone. `begun` is told how many runs that is, `each` every result.
  * Resolves to `{ adapter, facts, results: [{ op, name, play, verdict, message, ms }], pipelines: [label] }`.
  */
-export async function runSuite({ filter = "", most = Infinity, play: only, each = () => {} } = {}) {
+export async function runSuite({ filter = "", most = Infinity, play: only, begun = () => {}, each = () => {} } = {}) {
   status.textContent = "loading";
   await startWasm();
   const device = await openDevice(Device, {});
@@ -39,10 +39,13 @@ export async function runSuite({ filter = "", most = Infinity, play: only, each 
   const wanted = sample(cases, most);
   const words = filter.split(",");
   const results = [];
-  for (const [p, play] of plays.entries()) {
-    if (play !== (only ?? play)) continue;
-    for (const [c, { op, name }] of cases.entries()) {
-      if (!wanted.has(c) || !words.some((word) => `${op} ${name}`.startsWith(word))) continue;
+  const asked = [...cases.entries()].filter(
+    ([c, { op, name }]) => wanted.has(c) && words.some((word) => `${op} ${name}`.startsWith(word)),
+  );
+  const roles = [...plays.entries()].filter(([, play]) => play === (only ?? play));
+  begun(asked.length * roles.length);
+  for (const [p, play] of roles) {
+    for (const [c, { op, name }] of asked) {
       status.textContent = `${op} ${name} (${play})`;
       const start = performance.now();
       const outcome = JSON.parse(await suite.run(c, p));

@@ -3,6 +3,7 @@
 import { fileURLToPath } from "node:url";
 import process from "node:process";
 import { expect, test } from "@playwright/test";
+import type { Page } from "puppeteer-core";
 import { openFirefox } from "../support/firefox.ts";
 import { TestServer } from "../support/server.ts";
 
@@ -22,12 +23,53 @@ interface Outcome {
   pipelines: string[];
 }
 
+type Told = { total: number; results: Result[]; outcome?: Outcome | string };
+
 declare global {
-  var runSuite: (options: { filter?: string; most?: number }) => Promise<Outcome>;
+  var runSuite: (options: {
+    filter?: string;
+    most?: number;
+    begun?: (total: number) => void;
+    each?: (result: Result) => void;
+  }) => Promise<Outcome>;
+  /** What the page has to tell since it was last asked. */
+  var told: Told;
 }
 
 const WEB = fileURLToPath(new URL("../..", import.meta.url));
-const LIMIT_MS = 3_600_000;
+/** The whole suite takes a quarter of an hour of an idle machine; one that is stuck is noticed by its silence. */
+const LIMIT_MS = 3 * 3_600_000;
+const SILENCE_MS = 600_000;
+const ASKED_MS = 5_000;
+const SPOKEN_MS = 60_000;
+
+/** Runs the suite and asks the page for results as they come: no single call may take as long as all of it. */
+async function run(page: Page, options: { filter: string; most?: number }): Promise<Outcome> {
+  await page.evaluate((given) => {
+    globalThis.told = { total: 0, results: [] };
+    const begun = (total: number) => void (told.total = total);
+    const each = (result: Result) => void told.results.push(result);
+    runSuite({ ...given, begun, each }).then(
+      ({ adapter, facts, pipelines }) => (told.outcome = { adapter, facts, pipelines, results: [] }),
+      (error: unknown) => (told.outcome = String(error)),
+    );
+  }, options);
+  const results: Result[] = [];
+  let [heard, spoken] = [Date.now(), Date.now()];
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, ASKED_MS));
+    const { total, results: more, outcome } = await page.evaluate(() => ({ ...told, results: told.results.splice(0) }));
+    results.push(...more);
+    if (more.length > 0) heard = Date.now();
+    if (Date.now() - spoken > SPOKEN_MS || outcome !== undefined) {
+      console.log(`${results.length} of ${total} runs`);
+      spoken = Date.now();
+    }
+    if (typeof outcome === "string") throw new Error(`the suite ended after ${results.length} runs: ${outcome}`);
+    if (outcome) return { ...outcome, results };
+    if (Date.now() - heard > SILENCE_MS) throw new Error(`nothing was heard after ${results.length} of ${total} runs`);
+  }
+}
 
 /** A line for each operation and role: how many cases came out how. */
 function table(results: Result[]): string {
@@ -56,7 +98,7 @@ test("every operation is what its CPU reference is", { tag: "@slow" }, async () 
     const broken = new Promise<never>((_, reject) => page.on("pageerror", reject));
     await page.waitForFunction(() => "runSuite" in globalThis);
     const options = { filter, ...(most > 0 ? { most } : {}) };
-    const outcome = await Promise.race([page.evaluate((given) => runSuite(given), options), broken]);
+    const outcome = await Promise.race([run(page, options), broken]);
     const { adapter, facts, results, pipelines } = outcome;
     console.log(`adapter: ${adapter}\n${facts}\n${table(results)}\n${pipelines.length} pipelines`);
     const failed = results.filter((one) => one.verdict === "failed");
