@@ -28,37 +28,36 @@ fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, MEMORY.peak_usage().saturating_sub(before))
 }
 
-fn show(what: &str, file: usize, peak: usize, bound: usize) {
+/// A line of the table.
+fn line(what: &str, file: usize, peak: usize, bound: usize) -> String {
     let each = peak as f64 / file as f64;
-    println!(
-        "{what:<24} {file:>9} bytes  peak {peak:>11}  bound {bound:>11}  {each:>9.1} per byte"
-    );
+    format!("{what:<24} {file:>9} bytes  peak {peak:>11}  bound {bound:>11}  {each:>9.1} per byte")
 }
 
-fn sound(what: &str, file: &[u8]) {
+fn sound(what: &str, file: &[u8]) -> String {
     let (sound, peak) = peak(|| Sound::decode(file).expect("it is read"));
     // The decoder has the file to itself.
     let bound = DECODER + 2 * file.len() + SAMPLE * sound.samples().len();
-    show(what, file.len(), peak, bound);
     assert!(peak <= bound, "{what}: {peak} bytes, more than {bound}");
+    line(what, file.len(), peak, bound)
 }
 
-fn picture(what: &str, file: &[u8]) {
+fn picture(what: &str, file: &[u8]) -> String {
     let (picture, peak) = peak(|| Picture::decode(file).expect("it is read"));
     let pixels = picture.size().width as usize * picture.size().height as usize;
     let bound = DECODER + file.len() + PIXEL * pixels;
-    show(what, file.len(), peak, bound);
     assert!(peak <= bound, "{what}: {peak} bytes, more than {bound}");
+    line(what, file.len(), peak, bound)
 }
 
 /// A header that promises more pixels than there may be.
-fn refused(what: &str, file: &[u8]) {
+fn refused(what: &str, file: &[u8]) -> String {
     let (result, peak) = peak(|| Picture::decode(file).map(drop));
-    show(what, file.len(), peak, HEADER);
     let known =
         matches!(result, Err(MediaError::PictureTooLarge { .. } | MediaError::BadPicture { .. }));
     assert!(known, "{what}: {result:?}");
     assert!(peak <= HEADER, "{what}: {peak} bytes");
+    line(what, file.len(), peak, HEADER)
 }
 
 fn encoded(format: ImageFormat, side: u32) -> Vec<u8> {
@@ -150,17 +149,17 @@ fn empty_gif(side: u16) -> Vec<u8> {
 #[test]
 fn peak_memory_is_bounded_by_what_is_decoded() {
     for name in ["tone.flac", "stereo.flac", "tone.ogg", "tone.mp3", "tone.wav"] {
-        sound(name, &corpus(name));
+        println!("{}", sound(name, &corpus(name)));
     }
     let silence = silent_flac(250);
     assert!(silence.len() < 8_000);
-    sound("flac, 8 channels silent", &silence);
+    println!("{}", sound("flac, 8 channels silent", &silence));
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
-        picture(&format!("{format:?} of 1 Mpixel"), &encoded(format, 1024));
+        println!("{}", picture(&format!("{format:?} of 1 Mpixel"), &encoded(format, 1024)));
     }
-    refused("PNG of 2^62 pixels", &empty_png(i32::MAX as u32, i32::MAX as u32));
-    refused("PNG of 10^9 pixels", &empty_png(1 << 15, 1 << 15));
-    refused("WebP of 268 Mpixel", &empty_webp(1 << 14));
-    refused("JPEG of 4 Gpixel", &empty_jpeg(65_535));
-    refused("GIF of 4 Gpixel", &empty_gif(65_535));
+    println!("{}", refused("PNG of 2^62 pixels", &empty_png(i32::MAX as u32, i32::MAX as u32)));
+    println!("{}", refused("PNG of 10^9 pixels", &empty_png(1 << 15, 1 << 15)));
+    println!("{}", refused("WebP of 268 Mpixel", &empty_webp(1 << 14)));
+    println!("{}", refused("JPEG of 4 Gpixel", &empty_jpeg(65_535)));
+    println!("{}", refused("GIF of 4 Gpixel", &empty_gif(65_535)));
 }

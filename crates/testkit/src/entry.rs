@@ -5,14 +5,30 @@
 
 mod chat;
 mod gguf;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "media")]
 mod media;
+#[cfg(feature = "models")]
+mod models;
+#[cfg(feature = "server")]
+mod server;
+#[cfg(feature = "http")]
+mod store;
 mod tokenizer;
 
 pub use chat::chat;
 pub use gguf::gguf;
+#[cfg(feature = "http")]
+pub use http::http;
 #[cfg(feature = "media")]
 pub use media::{picture, sound};
+#[cfg(feature = "models")]
+pub use models::{adapter, checkpoint, dataset, schema, session, session_seed, vocabulary};
+#[cfg(feature = "server")]
+pub use server::request;
+#[cfg(feature = "http")]
+pub use store::manifest;
 pub use tokenizer::tokenizer;
 
 /// A target's name and function.
@@ -27,6 +43,24 @@ pub const ALL: &[Entry] = &[
     ("picture", picture),
     #[cfg(feature = "media")]
     ("sound", sound),
+    #[cfg(feature = "http")]
+    ("http", http),
+    #[cfg(feature = "http")]
+    ("manifest", manifest),
+    #[cfg(feature = "models")]
+    ("vocabulary", vocabulary),
+    #[cfg(feature = "models")]
+    ("session", session),
+    #[cfg(feature = "models")]
+    ("adapter", adapter),
+    #[cfg(feature = "models")]
+    ("dataset", dataset),
+    #[cfg(feature = "models")]
+    ("checkpoint", checkpoint),
+    #[cfg(feature = "models")]
+    ("schema", schema),
+    #[cfg(feature = "server")]
+    ("request", request),
 ];
 
 /// The bytes as text, and not more of it than an invocation should take.

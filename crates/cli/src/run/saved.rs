@@ -123,13 +123,13 @@ impl Saved {
 
     /// Reads a file; whether it fits the model is for the model to say.
     pub(super) fn read(path: &Path) -> Result<Self> {
-        read(path).with_context(|| path.display().to_string())
+        let read = || read(BufReader::new(File::open(path)?));
+        read().with_context(|| path.display().to_string())
     }
 }
 
-fn read(path: &Path) -> Result<Saved> {
+fn read(mut file: impl BufRead) -> Result<Saved> {
     const NONE_OF_OURS: &str = "this is no conversation that rullama saved";
-    let mut file = BufReader::new(File::open(path)?);
     let mut line = Vec::new();
     file.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
     let header: Header = serde_json::from_slice(&line).context(NONE_OF_OURS)?;
@@ -147,6 +147,8 @@ fn read(path: &Path) -> Result<Saved> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::{prelude::*, sample::Index};
+
     use super::*;
 
     fn perceived(kind: Kind, times: &[Option<u64>]) -> Perceived {
@@ -200,5 +202,58 @@ mod tests {
         check(text.replacen("\"width\":2", "\"width\":0", 1).as_bytes(), "without soft tokens");
         let endless = format!("\"rows\":{}", u64::MAX / 8);
         check(text.replacen("\"rows\":2", &endless, 1).as_bytes(), "cut short");
+    }
+
+    /// The bytes of a file, and where its first line ends.
+    fn written() -> (Vec<u8>, usize) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("chat");
+        saved().write(&path).expect("written");
+        let bytes = std::fs::read(&path).expect("there");
+        let end = bytes.iter().position(|byte| *byte == b'\n').expect("a line");
+        (bytes, end)
+    }
+
+    proptest! {
+        /// A file that was changed anywhere is refused with words, or is a conversation whose media have all their rows.
+        #[test]
+        fn any_damage_is_survived(
+            at in any::<Index>(), bytes in prop::collection::vec(any::<u8>(), 0..9), cut in any::<Index>(),
+        ) {
+            let (mut file, _) = written();
+            let at = at.index(file.len());
+            file.splice(at..(at + bytes.len()).min(file.len()), bytes);
+            file.truncate(cut.index(2 * file.len()));
+            check_any(&file);
+        }
+
+        /// The same where the first line is sound and only its numbers are not.
+        #[test]
+        fn any_numbers_are_survived(
+            key in prop::sample::select(vec!["rows", "width", "seconds", "session_bytes", "version"]),
+            number in prop_oneof![0..9_u64, any::<u64>(), Just(u64::MAX), Just(1 << 62)],
+        ) {
+            let (file, end) = written();
+            let line = std::str::from_utf8(&file[..end]).expect("text");
+            let start = line.find(&format!("\"{key}\":")).expect("the key") + key.len() + 3;
+            let rest = line[start..].trim_start_matches(|c: char| c.is_ascii_digit());
+            let rest = rest.strip_prefix("null").unwrap_or(rest);
+            let line = format!("{}{number}{rest}", &line[..start]);
+            check_any(&[line.as_bytes(), &file[end..]].concat());
+        }
+    }
+
+    fn check_any(file: &[u8]) {
+        match read(file) {
+            Ok(saved) => {
+                for piece in saved.perceived.iter().flat_map(|perceived| &perceived.pieces) {
+                    let SoftTokens { count, values } = &*piece.rows;
+                    assert!(*count > 0 && values.len() >= *count && values.len() % count == 0);
+                    assert!(values.len() * 4 <= file.len());
+                }
+                assert!(saved.session.len() <= file.len());
+            }
+            Err(error) => assert!(!format!("{error:#}").is_empty()),
+        }
     }
 }

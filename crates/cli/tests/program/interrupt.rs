@@ -96,3 +96,31 @@ fn a_reader_that_goes_away_ends_an_answer() {
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
     assert_eq!((child.wait().unwrap().code(), errors.as_str()), (Some(0), ""));
 }
+
+/// Names in a folder.
+fn names(folder: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn ctrl_c_leaves_no_part_file() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    // Enough tokens that the program is still at work when the part file is seen.
+    std::fs::write(at("ids.json"), format!("{:?}", vec![5; 4000])).unwrap();
+    let mut program = rullama(["eval", &golden_arg(TINY), "--device", "cpu"]).and([
+        "--ids-file",
+        &at("ids.json"),
+        "--out",
+        &at("out.safetensors"),
+    ]);
+    let mut child = program.spawn();
+    while !names(folder.path()).iter().any(|name| name.ends_with(".part")) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before there was a part file");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    press(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(names(folder.path()), ["ids.json"]);
+}
