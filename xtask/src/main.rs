@@ -33,7 +33,7 @@ cargo xtask <task>
   web-check  build, check and test what of web/ needs no browser
   ops     run the op suite in headless Chromium, on what `web` built
   firefox run the whole op suite and the golden greedy answers in headless Firefox on lavapipe
-  tidy    check the invariants of ARCHITECTURE.md, licences, and the shape of the tree
+  tidy    check the invariants of ARCHITECTURE.md and the shape of the tree
   setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
   demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
   deny    check licences, bans and sources of all dependencies with cargo-deny

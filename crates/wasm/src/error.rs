@@ -155,7 +155,9 @@ mod tests {
     #[test]
     fn codes_are_the_clients() {
         let out_of_memory = EngineError::OutOfMemory { what: "x".into(), bytes: 1 };
+        let no_kernel = EngineError::UnsupportedFormat { name: "x".into(), format: "IQ3_S" };
         for (error, code) in [
+            (no_kernel.into(), "unsupported_model"),
             (RuntimeError::Cancelled, "cancelled"),
             (RuntimeError::EmptyPrompt, "bad_options"),
             (RuntimeError::BadContext { asked: 0, trained: 1 }, "bad_options"),

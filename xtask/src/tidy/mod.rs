@@ -2,7 +2,6 @@
 
 mod files;
 mod layers;
-mod licences;
 
 use anyhow::{Result, bail};
 use serde_json::Value;
@@ -16,7 +15,6 @@ pub(crate) fn tidy() -> Result<()> {
     )?)?;
     let mut problems = Vec::new();
     layers::check(&metadata, &mut problems)?;
-    licences::check(&metadata, &mut problems);
     files::check(&mut problems)?;
     if problems.is_empty() {
         say("tidy: the tree is in order");
