@@ -26,18 +26,33 @@ export type ContextOptions = NonNullable<Parameters<typeof chromium.launchPersis
 
 /** A browser with a new profile of its own; `close` ends it and deletes the profile. */
 export async function openBrowser(options: ContextOptions = {}): Promise<BrowserContext> {
+  const profile = await newProfile();
+  const context = await openProfile(profile, options);
+  context.on("close", () => void deleteProfile(profile));
+  return context;
+}
+
+/** A browser with this profile, which outlives it. */
+export async function openProfile(profile: string, options: ContextOptions = {}): Promise<BrowserContext> {
   const executablePath = BROWSERS.find(existsSync);
   if (!executablePath) throw new Error("no Chromium: `cargo xtask setup` installs it");
-  const profile = await mkdtemp(join(tmpdir(), "rullama-browser-"));
   const { args = [], ...rest } = options;
-  const context = await chromium.launchPersistentContext(profile, {
+  return chromium.launchPersistentContext(profile, {
     executablePath,
     headless: true,
     args: [...FLAGS, ...args],
     ...rest,
   });
-  context.on("close", () => void rm(profile, { recursive: true, force: true, maxRetries: 5 }));
-  return context;
+}
+
+/** A folder for a profile; `deleteProfile` deletes it. */
+export function newProfile(): Promise<string> {
+  return mkdtemp(join(tmpdir(), "rullama-browser-"));
+}
+
+/** Deletes a profile. Retries, because processes of its browser may still write for a moment. */
+export function deleteProfile(profile: string): Promise<void> {
+  return rm(profile, { recursive: true, force: true, maxRetries: 5 });
 }
 
 /** Rejects on errors nobody caught and on crashes: a wasm trap inside an async export never settles its promise. */
