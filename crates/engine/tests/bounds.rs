@@ -44,8 +44,8 @@ fn no_case_leaves_its_memory() {
     for (play, gpu) in plays(&gpu) {
         for case in cases.iter().filter(|case| !case.bench) {
             let large = case.workgroups(gpu.facts()) > MOST_WORKGROUPS;
-            let launches = if large { Vec::new() } else { case.launches(gpu.facts()) };
-            let parts = launches.iter().flat_map(|(label, ..)| parts(label));
+            let dispatches = if large { Vec::new() } else { case.dispatches(gpu.facts()) };
+            let parts = dispatches.iter().flat_map(|(label, ..)| parts(label));
             if parts.filter(|part| seen.insert(part.clone())).count() == 0 {
                 continue;
             }

@@ -218,7 +218,7 @@ fn a_cache_that_no_kernel_can_bind_says_what_fits() {
 }
 
 #[test]
-fn profiles_name_every_launch() {
+fn profiles_name_every_dispatch() {
     on_each_gpu(async |gpu| {
         let (plan, y) = sum(&gpu).await.expect("the device works");
         let timings = plan.profile(&STEP).await.expect("it runs");
@@ -228,7 +228,7 @@ fn profiles_name_every_launch() {
             assert_eq!(labels, ["add/forward rrw"]);
             assert!(timings[0].nanoseconds >= 0.0);
             let table = plan.profile_table(&[timings], &STEP, None);
-            assert_eq!((table.rows[0].launches, table.rows[0].bytes), (1, 36.0));
+            assert_eq!((table.rows[0].dispatches, table.rows[0].bytes), (1, 36.0));
         } else {
             assert!(timings.is_empty());
         }

@@ -131,7 +131,7 @@ fn on_gpus(op: &str) {
     let fastest = adapters.iter().map(most_workgroups).max();
     for adapter in &adapters {
         let slow = Some(most_workgroups(adapter)) < fastest;
-        // A device that launches the same as one that was played before shows nothing new.
+        // A device that dispatches the same as one that was played before shows nothing new.
         let seen = RefCell::new(HashSet::new());
         for (play, gpu) in plays(adapter) {
             // Lesser devices are played by the faster ones as well; here they would take most of the suite's time.
@@ -140,7 +140,7 @@ fn on_gpus(op: &str) {
             }
             let what = format!("{} ({play})", adapter.name());
             check(op, &what, |case| {
-                if !seen.borrow_mut().insert((case.name.clone(), case.launches(gpu.facts()))) {
+                if !seen.borrow_mut().insert((case.name.clone(), case.dispatches(gpu.facts()))) {
                     return Ok(());
                 }
                 match pollster::block_on(run(case, &gpu)) {

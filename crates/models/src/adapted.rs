@@ -27,7 +27,7 @@ pub struct Adapted {
     pub ranks: BTreeMap<String, usize>,
     /// How factors are stored: F16 or F32.
     pub dtype: DType,
-    /// Whether first factors are met ahead where that saves a launch: weights of their own are made for it.
+    /// Whether first factors are met ahead where that saves a dispatch: weights of their own are made for it.
     pub ahead: bool,
 }
 
@@ -135,7 +135,7 @@ impl Build<'_> {
 
     /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
     /// an adapter goes beside the weight, and the second is added where the branch joins the stream, in front of the products that
-    /// follow: that takes no launches of its own. The first factor of those is met here too.
+    /// follow: that takes no dispatches of its own. The first factor of those is met here too.
     pub(crate) fn branch(
         &mut self,
         (x, h): (Value, Value),

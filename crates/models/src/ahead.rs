@@ -1,4 +1,4 @@
-//! First factors of adapters that are met before the product they stand beside: by the launch that ends the branch in front of it.
+//! First factors of adapters that are met before the product they stand beside: by the dispatch that ends the branch in front of it.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},

@@ -333,7 +333,7 @@ impl<'a> Build<'a> {
         groups
     }
 
-    /// The same for one token behind a branch or a norm, where making the norm again in a product costs less than a launch of its own: the
+    /// The same for one token behind a branch or a norm, where making the norm again in a product costs less than a dispatch of its own: the
     /// last product is apart, the others are stored alike.
     fn apart_each_behind_norm(
         &mut self,

@@ -1,7 +1,7 @@
-//! The lists of the released models, at full depth and without weights: how many launches, which bytes.
+//! The lists of the released models, at full depth and without weights: how many dispatches, which bytes.
 
 use rullama_engine::{
-    gpu::{DeviceFacts, launches},
+    gpu::{DeviceFacts, dispatch_count},
     graph::{Element, Graph, Step},
 };
 use rullama_gguf::DType;
@@ -204,27 +204,27 @@ fn large() -> DeviceFacts {
 }
 
 #[test]
-fn launches_per_layer() {
+fn dispatches_per_layer() {
     // At most so many on a large device, where global layers have one more, to combine what is found in a long cache; and on the floor.
     for (variant, most, floor_most) in
         [(E2B, 7, 14), (E4B, 7, 14), (B12, 5, 13), (B31, 5, 13), (B26, 10, 22)]
     {
         let list = variant.step();
-        let all = launches(&list, &large());
+        let all = dispatch_count(&list, &large());
         // Around the layers: embedding, per-layer inputs, last norm, head, choice of the token.
         let around = if variant.per_layer > 0 { 8 } else { 5 };
         assert!(
             all <= most * variant.layers + variant.layers / variant.every + around,
-            "{}: {all} launches for {} layers",
+            "{}: {all} dispatches for {} layers",
             variant.name,
             variant.layers
         );
-        // The least any device offers: wide rows do not fit into its workgroups, so norms are launches of their own, and
+        // The least any device offers: wide rows do not fit into its workgroups, so norms are dispatches of their own, and
         // large weights become slabs.
-        let floor = launches(&list, &DeviceFacts::floor());
+        let floor = dispatch_count(&list, &DeviceFacts::floor());
         assert!(
             floor <= floor_most * variant.layers + around + 30,
-            "{} on the floor: {floor} launches",
+            "{} on the floor: {floor} dispatches",
             variant.name
         );
     }
@@ -232,19 +232,19 @@ fn launches_per_layer() {
 
 /// Whoever takes the heads of global layers combines short stretches of their caches itself.
 #[test]
-fn short_conversations_take_fewer_launches() {
+fn short_conversations_take_fewer_dispatches() {
     for variant in [E2B, E4B] {
         let [near, far] = [variant.near_step(1024), variant.step()].map(|list| {
             let facts = DeviceFacts { workgroup_bytes: 48 << 10, storage_buffers: 16, ..large() };
-            launches(&list, &facts)
+            dispatch_count(&list, &facts)
         });
         let globals = variant.layers / variant.every;
-        assert_eq!(far - near, globals, "{}: {near} launches, then {far}", variant.name);
+        assert_eq!(far - near, globals, "{}: {near} dispatches, then {far}", variant.name);
     }
 }
 
 #[test]
-fn an_adapter_of_rank_16_takes_few_launches_more() {
+fn an_adapter_of_rank_16_takes_few_dispatches_more() {
     let projections =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
     let tensors = (0..E2B.layers)
@@ -254,14 +254,14 @@ fn an_adapter_of_rank_16_takes_few_launches_more() {
     // Queries, keys and values in one product; values in one of their own.
     for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
         adapted.ahead = false;
-        let plain = launches(&variant.step(), &large());
-        let with = launches(&variant.adapted_step(&adapted), &large());
+        let plain = dispatch_count(&variant.step(), &large());
+        let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         // One for each input of products: too much for every workgroup to make for itself.
-        assert!(with <= plain + 4 * E2B.layers, "{plain} launches, {with} with an adapter");
+        assert!(with <= plain + 4 * E2B.layers, "{plain} dispatches, {with} with an adapter");
         // Met ahead, only those of the first layer: nothing is in front of it.
         adapted.ahead = true;
-        let with = launches(&variant.adapted_step(&adapted), &large());
-        assert!(with <= plain + 2, "{plain} launches, {with} with an adapter that is met ahead");
+        let with = dispatch_count(&variant.adapted_step(&adapted), &large());
+        assert!(with <= plain + 2, "{plain} dispatches, {with} with an adapter that is met ahead");
     }
 }
 

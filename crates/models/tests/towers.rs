@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use rullama_engine::gpu::{DeviceFacts, MatrixUnits, launches};
+use rullama_engine::gpu::{DeviceFacts, MatrixUnits, dispatch_count};
 use rullama_gguf::DType;
 use rullama_models::{
     Catalog,
@@ -34,7 +34,7 @@ fn limits(most: impl Fn(usize) -> f32) -> Clamps {
 }
 
 #[test]
-fn launches_of_a_picture() {
+fn dispatches_of_a_picture() {
     let units = DeviceFacts {
         f16: true,
         subgroups: Some((32, 32)),
@@ -60,6 +60,6 @@ fn launches_of_a_picture() {
         ("others on a small device", &different, &least, 12, 7),
     ] {
         let list = tower(&PICTURES, &catalog, clamps, grid, facts.binding_bytes).graph;
-        assert_eq!(launches(&list, facts), each * PICTURES.layers + around, "{name}");
+        assert_eq!(dispatch_count(&list, facts), each * PICTURES.layers + around, "{name}");
     }
 }

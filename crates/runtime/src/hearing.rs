@@ -115,7 +115,7 @@ impl Hearing {
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
-    /// What the first piece of a sound costs, and how long its launches take where the device has clocks.
+    /// What the first piece of a sound costs, and how long its dispatches take where the device has clocks.
     ///
     /// # Errors
     /// As [`Self::hear`].

@@ -129,7 +129,7 @@ impl Ready {
         self.plan.cost(&step(rows))
     }
 
-    /// A clock around every launch of a run over so many rows; nothing on the CPU.
+    /// A clock around every dispatch of a run over so many rows; nothing on the CPU.
     pub(crate) async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
         Ok(self.plan.profile(&step(rows)).await?)
     }

@@ -139,7 +139,7 @@ impl Vision {
         Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
     }
 
-    /// What a picture costs, and how long its launches take where the device has clocks.
+    /// What a picture costs, and how long its dispatches take where the device has clocks.
     ///
     /// # Errors
     /// As [`Self::see`].

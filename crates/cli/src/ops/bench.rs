@@ -62,7 +62,7 @@ fn as_json(row: &Row) -> Value {
         "case": case,
         "op": measured.op,
         "kernels": measured.kernels,
-        "launches": measured.launches,
+        "launches": measured.dispatches,
         "nanoseconds": measured.nanoseconds,
         "bytes_per_second": measured.bandwidth(),
         "read_bytes_per_second": read,
@@ -71,7 +71,7 @@ fn as_json(row: &Row) -> Value {
 }
 
 fn as_table(rows: &[Row]) -> String {
-    let head = ["CASE", "OPERATION", "µs", "GB/s", "OF READ", "GFLOP/s", "LAUNCHES", "KERNEL"];
+    let head = ["CASE", "OPERATION", "µs", "GB/s", "OF READ", "GFLOP/s", "DISPATCHES", "KERNEL"];
     let mut cells = vec![head.map(String::from).to_vec()];
     for Row { case, measured, read, .. } in rows {
         let more = if measured.kernels.len() > 1 { " …" } else { "" };
@@ -82,7 +82,7 @@ fn as_table(rows: &[Row]) -> String {
             format!("{:.1}", measured.bandwidth() / 1e9),
             format!("{:.0} %", measured.bandwidth() / read * 100.0),
             format!("{:.1}", measured.speed() / 1e9),
-            measured.launches.to_string(),
+            measured.dispatches.to_string(),
             measured.kernels.first().map_or_else(String::new, |kernel| format!("{kernel}{more}")),
         ]);
     }

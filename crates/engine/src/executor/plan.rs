@@ -147,7 +147,7 @@ impl Plan {
         }
     }
 
-    /// How long each kernel of a run takes, by a clock around every launch; nothing on the CPU. States change as by two runs.
+    /// How long each kernel of a run takes, by a clock around every dispatch; nothing on the CPU. States change as by two runs.
     ///
     /// # Errors
     /// If the device fails.

@@ -1,5 +1,5 @@
-//! Launches side by side. wgpu puts a barrier in front of a launch that reads what was written or writes what was used, and a barrier
-//! waits for everything. Where a launch has nothing to do with the one before it, what it reads is bound to that one as well, unseen by
+//! Dispatches side by side. wgpu puts a barrier in front of a dispatch that reads what was written or writes what was used, and a barrier
+//! waits for everything. Where a dispatch has nothing to do with the one before it, what it reads is bound to that one as well, unseen by
 //! the kernel, so that one barrier does for both; and what it writes is memory that nothing else of the run has used before.
 
 use super::{Bind, DeviceFacts, Dialect, Dispatch, Place, memory::value_bytes};
@@ -22,21 +22,21 @@ pub(super) fn goes_beside(graph: &Graph, index: usize) -> bool {
         && node.outputs.iter().all(is_small)
 }
 
-/// Lets launches run side by side where their operations can and there are bindings left for it. Browsers know what a buffer was used for
+/// Lets dispatches run side by side where their operations can and there are bindings left for it. Browsers know what a buffer was used for
 /// beyond a run, so that there is no memory they would not put a barrier in front of.
-pub(super) fn settle(facts: &DeviceFacts, graph: &Graph, launches: &mut [(usize, Dispatch)]) {
+pub(super) fn settle(facts: &DeviceFacts, graph: &Graph, dispatches: &mut [(usize, Dispatch)]) {
     if Dialect::of_this_build() == Dialect::Browser {
         return;
     }
-    for at in 1..launches.len() {
-        let index = launches[at].0;
+    for at in 1..dispatches.len() {
+        let index = dispatches[at].0;
         let scratch = |bind: &Bind| {
             matches!(bind, Bind::Read(Place::Scratch(..)) | Bind::Write(Place::Scratch(..)))
         };
-        let only = launches.get(at + 1).is_none_or(|next| next.0 != index);
-        let alone = only && !launches[at].1.bindings.iter().any(scratch);
-        if alone && launches[at - 1].0 + 1 == index && goes_beside(graph, index) {
-            let (before, settled) = (&mut launches[at - 1].1, read_by(graph, index));
+        let only = dispatches.get(at + 1).is_none_or(|next| next.0 != index);
+        let alone = only && !dispatches[at].1.bindings.iter().any(scratch);
+        if alone && dispatches[at - 1].0 + 1 == index && goes_beside(graph, index) {
+            let (before, settled) = (&mut dispatches[at - 1].1, read_by(graph, index));
             if before.bindings.len() + settled.len() <= facts.storage_buffers as usize {
                 before.settled = settled;
             }
@@ -66,7 +66,7 @@ mod tests {
     };
 
     #[test]
-    fn launches_of_independent_operations_share_a_barrier() {
+    fn dispatches_of_independent_operations_share_a_barrier() {
         let mut g = Graph::new();
         let x = g.input("x", Type::f32([1, 64]));
         let weight = |g: &mut Graph, name: &str| {
@@ -82,14 +82,15 @@ mod tests {
         g.keep(last);
         let beside: Vec<bool> = (0..5).map(|index| goes_beside(&g, index)).collect();
         assert_eq!(beside, [false, false, false, true, false]);
-        let launches: Vec<_> = GpuCall::dispatches(&DeviceFacts::floor(), &g).collect();
-        let settled: Vec<_> = launches.iter().map(|(_, launch)| &launch.settled[..]).collect();
+        let dispatches: Vec<_> = GpuCall::dispatches(&DeviceFacts::floor(), &g).collect();
+        let settled: Vec<_> =
+            dispatches.iter().map(|(_, dispatch)| &dispatch.settled[..]).collect();
         assert_eq!(settled, [&[][..], &[], &[one], &[], &[]]);
         // No binding is left for what the second one reads.
-        let bound = launches[2].1.bindings.len() as u32;
+        let bound = dispatches[2].1.bindings.len() as u32;
         let few = DeviceFacts { storage_buffers: bound, ..DeviceFacts::floor() };
-        let launches: Vec<_> = GpuCall::dispatches(&few, &g).collect();
-        assert!(launches.iter().all(|(_, launch)| launch.settled.is_empty()));
+        let dispatches: Vec<_> = GpuCall::dispatches(&few, &g).collect();
+        assert!(dispatches.iter().all(|(_, dispatch)| dispatch.settled.is_empty()));
         let slots = assign(&g);
         let used = [one, other, first].map(|value| slots.of[&value]);
         assert!(!used.contains(&slots.of[&second]), "{slots:?}");

@@ -18,18 +18,18 @@ impl<'a> GpuCall<'a> {
         Self { facts, graph, node }
     }
 
-    /// All launches of a list, in order, with the numbers of their nodes.
+    /// All dispatches of a list, in order, with the numbers of their nodes.
     pub(crate) fn dispatches(
         facts: &DeviceFacts,
         graph: &Graph,
     ) -> impl Iterator<Item = (usize, Dispatch)> {
-        let mut launches = Vec::new();
+        let mut dispatches = Vec::new();
         for (index, node) in graph.nodes().iter().enumerate() {
             let of_node = node.op.gpu(&GpuCall::new(facts, graph, node));
-            launches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
+            dispatches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
         }
-        beside::settle(facts, graph, &mut launches);
-        launches.into_iter()
+        beside::settle(facts, graph, &mut dispatches);
+        dispatches.into_iter()
     }
 
     /// Whether each token is computed as in a run of its own.

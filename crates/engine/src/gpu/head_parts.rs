@@ -1,4 +1,4 @@
-//! What attention leaves of its heads where the next operation combines it: one launch less.
+//! What attention leaves of its heads where the next operation combines it: one dispatch fewer.
 
 use rullama_gguf::DType;
 
@@ -41,10 +41,10 @@ pub struct Met {
 }
 
 impl HeadParts {
-    /// Scratch memory that the launches in front of a product, which use others, leave alone.
+    /// Scratch memory that the dispatches in front of a product, which use others, leave alone.
     const SCRATCH: usize = 1;
 
-    /// Where they lie: from the launch that makes them to the next operation.
+    /// Where they lie: from the dispatch that makes them to the next operation.
     pub(crate) fn place(self) -> Place {
         let met = self.met.map_or(0, |met| self.rows() * met.rows * 4);
         Place::Scratch(Self::SCRATCH, (self.met_at() * 16 + met) as u64)

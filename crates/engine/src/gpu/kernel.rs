@@ -1,4 +1,4 @@
-//! Kernels as data: WGSL text, the parts it is composed from, and one launch of it.
+//! Kernels as data: WGSL text, the parts it is composed from, and one dispatch of it.
 
 use crate::graph::Value;
 
@@ -46,7 +46,7 @@ pub enum Bind {
     Write(Place),
 }
 
-/// One launch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order.
+/// One dispatch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
     /// Which kernel.
@@ -59,14 +59,14 @@ pub struct Dispatch {
     pub params: Vec<u8>,
     /// Storage bindings.
     pub bindings: Vec<Bind>,
-    /// What the next launch reads, where it shall not wait for this one; bound behind the others, for no kernel to see.
+    /// What the next dispatch reads, where it shall not wait for this one; bound behind the others, for no kernel to see.
     pub settled: Vec<Value>,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],
 }
 
 impl Dispatch {
-    /// A launch of one workgroup without parts, constants, parameters or bindings.
+    /// A dispatch of one workgroup without parts, constants, parameters or bindings.
     pub fn new(kernel: &'static Kernel) -> Self {
         Self {
             kernel,

@@ -35,7 +35,7 @@ pub use layout::Slabs;
 pub(crate) use memory::value_bytes;
 pub use memory::work_bytes;
 pub use order::Order;
-pub use plan::{GpuPlan, States, dispatches, launches, plan_bytes};
+pub use plan::{GpuPlan, States, dispatch_count, dispatches, plan_bytes};
 pub use profile::Timing;
 pub use readback::{Arriving, Fence, LANDING_BYTES};
 pub use weights::Weights;

@@ -26,7 +26,7 @@ pub type States = HashMap<String, Buffer>;
 pub struct GpuPlan {
     gpu: Gpu,
     graph: Graph,
-    launches: Vec<Launch>,
+    dispatches: Vec<BoundDispatch>,
     step: Buffer,
     /// Only bind groups read it, but it is ours to give back.
     params: Buffer,
@@ -36,14 +36,14 @@ pub struct GpuPlan {
 }
 
 #[derive(Debug)]
-pub(super) struct Launch {
+pub(super) struct BoundDispatch {
     pub(super) node: usize,
     pub(super) pipeline: Rc<Pipeline>,
     bind_group: wgpu::BindGroup,
     grid: [u32; 3],
 }
 
-impl Launch {
+impl BoundDispatch {
     pub(super) fn encode(&self, pass: &mut wgpu::ComputePass<'_>) {
         pass.set_pipeline(&self.pipeline.compute);
         pass.set_bind_group(0, &self.bind_group, &[]);
@@ -79,7 +79,7 @@ impl GpuPlan {
         let params = gpu.buffer("params", params_bytes(&dispatches), uniform).await?;
         dispatches.iter().for_each(|(_, dispatch)| gpu.pipelines.start(&gpu, dispatch));
         let counters = gpu.pipelines.instrument.counters();
-        let mut launches = Vec::with_capacity(dispatches.len());
+        let mut bound = Vec::with_capacity(dispatches.len());
         for (index, (node_index, dispatch)) in dispatches.iter().enumerate() {
             let at = index as u64 * PARAMS_STRIDE;
             gpu.queue.write_buffer(&params, at, &dispatch.params);
@@ -113,9 +113,14 @@ impl GpuPlan {
                 layout: &pipeline.layout,
                 entries: &entries,
             });
-            launches.push(Launch { node: *node_index, pipeline, bind_group, grid: dispatch.grid });
+            bound.push(BoundDispatch {
+                node: *node_index,
+                pipeline,
+                bind_group,
+                grid: dispatch.grid,
+            });
         }
-        Ok(Self { gpu, graph, launches, step, params, memory, ahead: RefCell::default() })
+        Ok(Self { gpu, graph, dispatches: bound, step, params, memory, ahead: RefCell::default() })
     }
 
     /// The list.
@@ -178,7 +183,7 @@ impl GpuPlan {
             self.gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-            self.launches.iter().for_each(|launch| launch.encode(&mut pass));
+            self.dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass));
         }
         encoder.finish()
     }
@@ -190,8 +195,8 @@ impl GpuPlan {
         Ok(())
     }
 
-    pub(super) fn launches(&self) -> &[Launch] {
-        &self.launches
+    pub(super) fn dispatches(&self) -> &[BoundDispatch] {
+        &self.dispatches
     }
 
     pub(super) fn gpu(&self) -> &Gpu {
@@ -245,14 +250,14 @@ impl GpuPlan {
         }
     }
 
-    /// Labels of its pipelines, launch by launch.
+    /// Labels of its pipelines, dispatch by dispatch.
     pub fn kernels(&self) -> Vec<String> {
-        self.launches.iter().map(|launch| launch.pipeline.label.clone()).collect()
+        self.dispatches.iter().map(|dispatch| dispatch.pipeline.label.clone()).collect()
     }
 
     /// What a run costs on any device.
     pub fn cost(&self, step: &Step) -> Cost {
-        Cost { dispatches: self.launches.len() as u64, ..self.graph.cost(step) }
+        Cost { dispatches: self.dispatches.len() as u64, ..self.graph.cost(step) }
     }
 
     /// Bytes of the buffers that only this plan uses: activations, scratch, inputs and parameters.
@@ -368,8 +373,8 @@ pub fn dispatches(graph: &Graph, facts: &DeviceFacts) -> Result<Vec<Dispatch>, E
     Ok(GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch).collect())
 }
 
-/// How many launches a list takes on a device, without one.
-pub fn launches(graph: &Graph, facts: &DeviceFacts) -> usize {
+/// How many dispatches a list takes on a device, without one.
+pub fn dispatch_count(graph: &Graph, facts: &DeviceFacts) -> usize {
     graph.nodes().iter().map(|node| node.op.gpu(&GpuCall::new(facts, graph, node)).len()).sum()
 }
 

@@ -7,7 +7,7 @@ use super::{Element, Graph, Node, Step, Type};
 /// Counts that hold on every device, unlike times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Kernel launches.
+    /// Kernel dispatches.
     pub dispatches: u64,
     /// Bytes read from memory at least once.
     pub bytes_read: u64,
@@ -27,14 +27,14 @@ impl AddAssign for Cost {
 }
 
 impl Graph {
-    /// What the whole list moves and computes in a run; launches are the plan's to count.
+    /// What the whole list moves and computes in a run; dispatches are the plan's to count.
     pub fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
         self.nodes().iter().for_each(|node| cost += self.node_cost(node, step));
         cost
     }
 
-    /// What one operation moves and computes in a run; launches are the plan's to count.
+    /// What one operation moves and computes in a run; dispatches are the plan's to count.
     pub fn node_cost(&self, node: &Node, step: &Step) -> Cost {
         let types =
             |values: &[super::Value]| values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>();

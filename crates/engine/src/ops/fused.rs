@@ -1,4 +1,4 @@
-//! Operations that stand for several others: their twin, their gradient, and their launches where no kernel does it all at once.
+//! Operations that stand for several others: their twin, their gradient, and their dispatches where no kernel does it all at once.
 
 use std::collections::HashMap;
 
@@ -60,26 +60,26 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
     }
 }
 
-/// The others' launches; what they hand on lies in scratch memory, behind their own.
+/// The others' dispatches; what they hand on lies in scratch memory, behind their own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
     let graph = if call.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
     let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
     let graph = &others.graph;
-    let launches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
+    let dispatches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
         .flat_map(|node| {
             let dispatches =
                 graph.nodes()[node].op.gpu(&GpuCall::new(call.facts, graph, &graph.nodes()[node]));
             dispatches.into_iter().map(move |dispatch| (node, dispatch))
         })
         .collect();
-    let places = launches.iter().flat_map(|(_, dispatch)| &dispatch.bindings);
+    let places = dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings);
     let own = places.filter_map(|(Bind::Read(place) | Bind::Write(place))| match place {
         Place::Scratch(number, _) => Some(number + 1),
         _ => None,
     });
     let handed_on = Handed { first: own.max().unwrap_or(0), numbers: HashMap::new() };
     let mut map = Map { others: &others, handed_on };
-    launches.into_iter().map(|(node, dispatch)| map.moved(node, dispatch)).collect()
+    dispatches.into_iter().map(|(node, dispatch)| map.moved(node, dispatch)).collect()
 }
 
 /// Where values of the others lie for the fused operation.

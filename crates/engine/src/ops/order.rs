@@ -12,7 +12,7 @@ pub(crate) static KEY: Part =
 pub(crate) static LOGITS: Part =
     Part { kind: "candidates", name: "logits", source: include_str!("../wgsl/order/logits.wgsl") };
 
-/// Candidates are what an earlier launch left.
+/// Candidates are what an earlier dispatch left.
 pub(crate) static SURVIVORS: Part = Part {
     kind: "candidates",
     name: "survivors",

@@ -1,4 +1,4 @@
-//! What a kernel that reads a weight is told about the slab it is launched for.
+//! What a kernel that reads a weight is told about the slab it is dispatched for.
 
 use bytemuck::NoUninit;
 

@@ -1,4 +1,4 @@
-//! Long sums that several workgroups share: each sums a stretch, and a launch of its own adds those up.
+//! Long sums that several workgroups share: each sums a stretch, and a dispatch of its own adds those up.
 
 use bytemuck::NoUninit;
 

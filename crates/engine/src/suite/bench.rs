@@ -1,4 +1,4 @@
-//! Timing a case: real shapes, weights filled quickly, each launch between timestamps where the device has them.
+//! Timing a case: real shapes, weights filled quickly, each dispatch between timestamps where the device has them.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -26,8 +26,8 @@ pub struct Measured {
     pub op: &'static str,
     /// Labels of its pipelines, each once.
     pub kernels: Vec<String>,
-    /// Launches per run.
-    pub launches: usize,
+    /// Dispatches per run.
+    pub dispatches: usize,
     /// Median time of a run on the device.
     pub nanoseconds: f64,
     /// What it moves and computes.
@@ -93,7 +93,7 @@ async fn fill(graph: &Graph, gpu: &Gpu) -> Result<Weights, EngineError> {
     Ok(weights)
 }
 
-/// Runs a plan until it has been watched long enough; each run gives the times of its launches, or one for all of them.
+/// Runs a plan until it has been watched long enough; each run gives the times of its dispatches, or one for all of them.
 pub(super) async fn time(
     plan: &GpuPlan,
     step: &Step,
@@ -155,7 +155,7 @@ fn one_link(case: &Case, plan: &GpuPlan, links: usize, times: Vec<f64>) -> Measu
     Measured {
         op: case.op,
         kernels,
-        launches: share(cost.dispatches) as usize,
+        dispatches: share(cost.dispatches) as usize,
         nanoseconds: median(times) / links as f64,
         cost: Cost {
             dispatches: share(cost.dispatches),
@@ -168,13 +168,14 @@ fn one_link(case: &Case, plan: &GpuPlan, links: usize, times: Vec<f64>) -> Measu
 
 /// Medians by operation.
 fn summary(case: &Case, plan: &GpuPlan, runs: &[Vec<Timing>]) -> Vec<Measured> {
-    let by_clock = !plan.times_launches();
+    let by_clock = !plan.times_dispatches();
     let nodes = plan.graph().nodes();
     let timed = runs[0].iter().map(|timing| timing.node).collect::<std::collections::BTreeSet<_>>();
     let measured = timed.into_iter().map(|node| {
         let of_node = |timing: &&Timing| timing.node == node;
-        let launches: Vec<&Timing> = runs[0].iter().filter(of_node).collect();
-        let mut kernels: Vec<String> = launches.iter().map(|timing| timing.label.clone()).collect();
+        let dispatches: Vec<&Timing> = runs[0].iter().filter(of_node).collect();
+        let mut kernels: Vec<String> =
+            dispatches.iter().map(|timing| timing.label.clone()).collect();
         kernels.dedup();
         let times = runs.iter().map(|run| run.iter().filter(of_node).map(|t| t.nanoseconds).sum());
         let cost = if by_clock {
@@ -185,10 +186,10 @@ fn summary(case: &Case, plan: &GpuPlan, runs: &[Vec<Timing>]) -> Vec<Measured> {
         Measured {
             op: if by_clock { case.op } else { nodes[node].op.name() },
             kernels,
-            launches: if by_clock {
+            dispatches: if by_clock {
                 plan.cost(&case.step).dispatches as usize
             } else {
-                launches.len()
+                dispatches.len()
             },
             nanoseconds: median(times.collect()),
             cost,

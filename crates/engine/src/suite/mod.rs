@@ -22,7 +22,7 @@ pub use real_devices::real_devices;
 pub use run::{Verdict, most_workgroups, plays, run};
 pub use support::{Support, support};
 pub use tolerance::Tolerance;
-pub use variants::{Launch, Variant, devices, variants};
+pub use variants::{DispatchRecord, Variant, devices, variants};
 
 use crate::{gpu::DeviceFacts, ops};
 

@@ -10,14 +10,14 @@ pub enum Verdict {
     Passed,
     /// It was not run: too large for a slow device.
     Skipped {
-        /// Workgroups it would have launched.
+        /// Workgroups it would have dispatched.
         workgroups: u64,
     },
     /// It did not.
     Failed(Failure),
 }
 
-/// The most workgroups a case may launch on a device. SwiftShader takes minutes for tens of thousands with barriers in
+/// The most workgroups a case may dispatch on a device. SwiftShader takes minutes for tens of thousands with barriers in
 /// them; lavapipe does not.
 pub fn most_workgroups(gpu: &Gpu) -> u64 {
     if gpu.is_software() && !gpu.name().contains("llvmpipe") { 10_000 } else { u64::MAX }

@@ -13,7 +13,7 @@ use crate::{
 pub struct Variant {
     /// Kernel, parts, constants and bindings, as in the label of its pipeline.
     pub label: String,
-    /// A launch of it.
+    /// A dispatch of it.
     pub dispatch: Dispatch,
     /// The device that chose it.
     pub facts: DeviceFacts,
@@ -93,7 +93,7 @@ pub fn devices() -> Vec<DeviceFacts> {
 }
 
 /// A pipeline's label, parameters and workgroups.
-pub type Launch = (String, Vec<u8>, [u32; 3]);
+pub type DispatchRecord = (String, Vec<u8>, [u32; 3]);
 
 impl Case {
     /// The lists of the case: its own, and where gradients are checked, the one that makes them.
@@ -138,14 +138,14 @@ impl Case {
             .any(|dispatch| dispatch.parts.iter().any(|part| wanted(part)))
     }
 
-    /// All that its lists launch on a device: kernels with their constants, parameters and workgroups.
-    pub fn launches(&self, facts: &DeviceFacts) -> Vec<Launch> {
-        let launch = |dispatch: Dispatch| (dispatch.label(), dispatch.params, dispatch.grid);
+    /// All that its lists dispatch on a device: kernels with their constants, parameters and workgroups.
+    pub fn dispatches(&self, facts: &DeviceFacts) -> Vec<DispatchRecord> {
+        let record = |dispatch: Dispatch| (dispatch.label(), dispatch.params, dispatch.grid);
         let lists = self.lists();
-        lists.iter().flat_map(|graph| dispatches(graph, facts).map(launch)).collect()
+        lists.iter().flat_map(|graph| dispatches(graph, facts).map(record)).collect()
     }
 
-    /// Workgroups its list launches on a device: what it costs on a slow one.
+    /// Workgroups its list dispatches on a device: what it costs on a slow one.
     pub fn workgroups(&self, facts: &DeviceFacts) -> u64 {
         let count =
             |dispatch: Dispatch| dispatch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
@@ -153,7 +153,7 @@ impl Case {
     }
 }
 
-/// The launches of a list on a device, in order.
+/// The dispatches of a list on a device, in order.
 pub(super) fn dispatches(graph: &Graph, facts: &DeviceFacts) -> impl Iterator<Item = Dispatch> {
     GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch)
 }

@@ -14,7 +14,7 @@ use rullama_models::{ahead_list, gemma4::Decoder};
 use super::{factors, write_one};
 use crate::{error::RuntimeError, model::Model};
 
-/// Buffers of a launch that takes such factors.
+/// Buffers of a dispatch that takes such factors.
 const BUFFERS: u32 = 10;
 
 /// Whether kernels of this device take them.

@@ -179,11 +179,11 @@ impl Session {
     /// What a round costs: guessing drafts, and checking them beside each other.
     fn draft_cost(&self, source: &DraftSource) -> RoundCost {
         let config = self.model.config();
-        // On a GPU steps are queued ahead where nothing is drafted, and rounds take a few launches more.
+        // On a GPU steps are queued ahead where nothing is drafted, and rounds take a few dispatches more.
         let (start, checking) = match (self.model.device(), config.experts) {
             // Others use other experts, whose weights are read too.
             (Device::Gpu(_), Some(_)) => (0.3, 0.3),
-            // As measured on an H200: launches take most of the time, and a few tokens take as many as one.
+            // As measured on an H200: dispatches take most of the time, and a few tokens take as many as one.
             (Device::Gpu(_), None) => (0.4, 0.13),
             (Device::Cpu, _) => (0.0, 0.45),
         };
@@ -425,7 +425,7 @@ impl Session {
         Ok(Some(DraftTrace { ids, taps }))
     }
 
-    /// Runs a round's guessing and checking with a clock around every launch, behind rounds that were written before. The runs count
+    /// Runs a round's guessing and checking with a clock around every dispatch, behind rounds that were written before. The runs count
     /// for nothing. Nothing is returned on the CPU, or where nothing was drafted.
     ///
     /// # Errors

@@ -38,7 +38,7 @@ impl Session {
         }
         let has_room = self.filled + self.ahead.len() < self.context;
         if has_room {
-            self.launch(pick).await?;
+            self.enqueue_step(pick).await?;
         }
         Ok(has_room)
     }
@@ -53,8 +53,8 @@ impl Session {
         Ok(ready.cost(&step(&range, 0)))
     }
 
-    /// Runs one step of the token loop with a clock around every launch. The step counts for nothing. There is no profile on the
-    /// CPU, or where the host computes experts between launches.
+    /// Runs one step of the token loop with a clock around every dispatch. The step counts for nothing. There is no profile on the
+    /// CPU, or where the host computes experts between dispatches.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -64,8 +64,8 @@ impl Session {
             return Err(RuntimeError::EmptyPrompt);
         }
         self.prefill(&mut |_| true).await?;
-        // The launch leaves its inputs behind, so that the profiled run reads the same.
-        self.launch(pick).await?;
+        // The queued step leaves its inputs in place, so that the profiled run reads the same.
+        self.enqueue_step(pick).await?;
         self.drop_ahead();
         let range = self.filled..self.filled + 1;
         let ready = self.ready(want(pick), 1).await?;
@@ -78,7 +78,7 @@ impl Session {
         Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
-    /// Runs the next `tokens` tokens of a prompt as one run with a clock around every launch. The run counts for nothing. Nothing
+    /// Runs the next `tokens` tokens of a prompt as one run with a clock around every dispatch. The run counts for nothing. Nothing
     /// is returned on the CPU.
     ///
     /// # Errors

@@ -135,9 +135,9 @@ impl Session {
         }
         while self.ahead.len() < self.steps_ahead() && self.filled + self.ahead.len() < self.context
         {
-            self.launch(pick).await?;
+            self.enqueue_step(pick).await?;
         }
-        let results = self.ahead.pop_front().expect("one was launched just now");
+        let results = self.ahead.pop_front().expect("one was queued just now");
         let token = match results.wait().await?.first() {
             Some(Data::U32(ids)) => ids[0],
             other => panic!("a chosen token is an id, not {other:?}"),
@@ -156,7 +156,7 @@ impl Session {
     }
 
     /// Queues one step behind those under way.
-    pub(super) async fn launch(&mut self, pick: Pick) -> Result<(), RuntimeError> {
+    pub(super) async fn enqueue_step(&mut self, pick: Pick) -> Result<(), RuntimeError> {
         let seed = match pick {
             Pick::Greedy => 0,
             Pick::Drawn { seed, .. } => seed,

@@ -143,7 +143,7 @@ fn adapters_are_switched_without_loading_again() {
 }
 
 #[test]
-fn a_token_with_an_adapter_takes_few_launches_more() {
+fn a_token_with_an_adapter_takes_few_dispatches_more() {
     for device in devices() {
         let Device::Gpu(gpu) = &device else { continue };
         let (name, file) = ADAPTED[0];

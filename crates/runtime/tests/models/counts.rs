@@ -1,4 +1,4 @@
-//! What a token costs on any machine: launches, submits, bytes.
+//! What a token costs on any machine: dispatches, submits, bytes.
 
 use pollster::block_on;
 use rullama_runtime::session::Pick;
@@ -7,7 +7,7 @@ use crate::golden::{devices, exact, model};
 use rullama_engine::executor::Device;
 
 #[test]
-fn a_token_takes_few_launches_and_brings_back_its_id() {
+fn a_token_takes_few_dispatches_and_brings_back_its_id() {
     for device in devices() {
         let Device::Gpu(gpu) = &device else { continue };
         for (name, per_layer) in [("micro-e2b-Q8_0", 8), ("micro-dense-BF16", 7)] {
@@ -19,7 +19,7 @@ fn a_token_takes_few_launches_and_brings_back_its_id() {
             // Around the layers: the embedding, per-layer inputs, the last norm, the head, softcap and the choice.
             assert!(
                 cost.dispatches <= per_layer * layers + 10,
-                "{name} on {}: {} launches for {layers} layers",
+                "{name} on {}: {} dispatches for {layers} layers",
                 device.name(),
                 cost.dispatches
             );

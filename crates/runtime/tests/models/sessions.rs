@@ -76,7 +76,7 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
         let near = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
         let chosen = greedy(&mut alone, 12);
         let far = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
-        assert!(near <= far, "{near} launches, then {far}");
+        assert!(near <= far, "{near} dispatches, then {far}");
         let most = DraftOptions { most: 5, adapt: false, ..DraftOptions::new(DraftSource::Text) };
         drafted.draft(Some(most)).expect("it fits");
         assert_eq!(greedy(&mut drafted, 12), chosen, "on {}", device.name());

@@ -1,4 +1,4 @@
-//! How long each launch of a plan takes on the device, by timestamps around passes of one launch each; or all of them, by timestamps
+//! How long each dispatch of a plan takes on the device, by timestamps around passes of one dispatch each; or all of them, by timestamps
 //! around one pass.
 
 mod table;
@@ -10,13 +10,13 @@ use std::ops::Range;
 use super::{GpuPlan, readback};
 use crate::{error::EngineError, graph::Step};
 
-/// wgpu's largest query set holds the two timestamps of this many launches.
-const LAUNCHES_PER_SET: usize = 2048;
+/// wgpu's largest query set holds the two timestamps of this many dispatches.
+const DISPATCHES_PER_SET: usize = 2048;
 
-/// One launch and its time.
+/// One dispatch and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timing {
-    /// Which operation of the list launched it.
+    /// Which operation of the list dispatched it.
     pub node: usize,
     /// Label of its pipeline.
     pub label: String,
@@ -25,25 +25,25 @@ pub struct Timing {
 }
 
 impl GpuPlan {
-    /// Runs the list once, each launch in a pass of its own between two timestamps. Nothing is returned where the device has no
+    /// Runs the list once, each dispatch in a pass of its own between two timestamps. Nothing is returned where the device has no
     /// timestamps. Slower than [`Self::run`], which uses one pass.
     ///
     /// # Errors
     /// If the device is gone or does not answer.
     pub async fn profile(&self, step: &Step) -> Result<Vec<Timing>, EngineError> {
-        if !self.times_launches() {
+        if !self.times_dispatches() {
             self.run(step)?;
             return Ok(vec![]);
         }
         self.write_step(step)?;
-        let mut timings = Vec::with_capacity(self.launches().len());
-        for start in (0..self.launches().len()).step_by(LAUNCHES_PER_SET) {
-            let end = (start + LAUNCHES_PER_SET).min(self.launches().len());
-            let passes: Vec<_> = (start..end).map(|launch| launch..launch + 1).collect();
+        let mut timings = Vec::with_capacity(self.dispatches().len());
+        for start in (0..self.dispatches().len()).step_by(DISPATCHES_PER_SET) {
+            let end = (start + DISPATCHES_PER_SET).min(self.dispatches().len());
+            let passes: Vec<_> = (start..end).map(|dispatch| dispatch..dispatch + 1).collect();
             let times = self.timed(&passes).await?;
-            for (launch, nanoseconds) in self.launches()[start..end].iter().zip(times) {
-                let label = launch.pipeline.label.clone();
-                timings.push(Timing { node: launch.node, label, nanoseconds });
+            for (dispatch, nanoseconds) in self.dispatches()[start..end].iter().zip(times) {
+                let label = dispatch.pipeline.label.clone();
+                timings.push(Timing { node: dispatch.node, label, nanoseconds });
             }
         }
         Ok(timings)
@@ -55,12 +55,12 @@ impl GpuPlan {
     /// # Errors
     /// If the device is gone or does not answer.
     pub async fn time(&self, step: &Step) -> Result<Option<f64>, EngineError> {
-        if !self.times_launches() {
+        if !self.times_dispatches() {
             self.run(step)?;
             return Ok(None);
         }
         self.write_step(step)?;
-        let all = 0..self.launches().len();
+        let all = 0..self.dispatches().len();
         Ok(self.timed(&[all]).await?.first().copied())
     }
 
@@ -80,11 +80,11 @@ impl GpuPlan {
     }
 
     /// Whether [`Self::profile`] has anything to say.
-    pub fn times_launches(&self) -> bool {
+    pub fn times_dispatches(&self) -> bool {
         self.gpu().facts().timestamps
     }
 
-    /// Runs some launches, pass by pass, and returns the nanoseconds of each pass.
+    /// Runs some dispatches, pass by pass, and returns the nanoseconds of each pass.
     async fn timed(&self, passes: &[Range<usize>]) -> Result<Vec<f64>, EngineError> {
         let gpu = self.gpu();
         let count = 2 * u32::try_from(passes.len()).expect("a query set is small");
@@ -98,17 +98,17 @@ impl GpuPlan {
         let ticks = gpu.buffer("profile", bytes, usage).await?;
         let mut encoder =
             gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        for (i, launches) in (0u32..).zip(passes) {
-            let launches = &self.launches()[launches.clone()];
+        for (i, dispatches) in (0u32..).zip(passes) {
+            let dispatches = &self.dispatches()[dispatches.clone()];
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                label: launches.first().map(|launch| launch.pipeline.label.as_str()),
+                label: dispatches.first().map(|dispatch| dispatch.pipeline.label.as_str()),
                 timestamp_writes: Some(wgpu::ComputePassTimestampWrites {
                     query_set: &queries,
                     beginning_of_pass_write_index: Some(2 * i),
                     end_of_pass_write_index: Some(2 * i + 1),
                 }),
             });
-            launches.iter().for_each(|launch| launch.encode(&mut pass));
+            dispatches.iter().for_each(|dispatch| dispatch.encode(&mut pass));
         }
         encoder.resolve_query_set(&queries, 0..count, &ticks, 0);
         gpu.queue.submit([encoder.finish()]);

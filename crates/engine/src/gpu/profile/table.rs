@@ -1,17 +1,17 @@
-//! Times of launches, added up by kernel: a table for people.
+//! Times of dispatches, added up by kernel: a table for people.
 
 use std::{collections::HashMap, fmt};
 
 use super::Timing;
 
-/// What the launches of one kernel took in a run.
+/// What the dispatches of one kernel took in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Label of the pipeline.
     pub label: String,
-    /// How often it was launched.
-    pub launches: usize,
-    /// Time of all launches.
+    /// How often it was dispatched.
+    pub dispatches: usize,
+    /// Time of all dispatches.
     pub nanoseconds: f64,
     /// What they moved.
     pub bytes: f64,
@@ -33,8 +33,8 @@ pub struct Table {
     pub best_bandwidth: Option<f64>,
 }
 
-/// Adds up the launches of some runs of a list, as the mean of a run. `bytes` tells what an operation of the list moves; its
-/// launches share that by their time, since it is not known which of them moved how much.
+/// Adds up the dispatches of some runs of a list, as the mean of a run. `bytes` tells what an operation of the list moves; its
+/// dispatches share that by their time, since it is not known which of them moved how much.
 pub fn table(
     runs: &[Vec<Timing>],
     bytes: impl Fn(usize) -> u64,
@@ -44,27 +44,28 @@ pub fn table(
     for run in runs {
         let mut node_times: HashMap<usize, (f64, usize)> = HashMap::new();
         for timing in run {
-            let (time, launches) = node_times.entry(timing.node).or_default();
+            let (time, dispatches) = node_times.entry(timing.node).or_default();
             *time += timing.nanoseconds;
-            *launches += 1;
+            *dispatches += 1;
         }
         for timing in run {
-            let (time, launches) = node_times[&timing.node];
-            let share = if time > 0.0 { timing.nanoseconds / time } else { 1.0 / launches as f64 };
+            let (time, dispatches) = node_times[&timing.node];
+            let share =
+                if time > 0.0 { timing.nanoseconds / time } else { 1.0 / dispatches as f64 };
             let row = rows.entry(&timing.label).or_insert_with(|| Row {
                 label: timing.label.clone(),
-                launches: 0,
+                dispatches: 0,
                 nanoseconds: 0.0,
                 bytes: 0.0,
             });
-            row.launches += 1;
+            row.dispatches += 1;
             row.nanoseconds += timing.nanoseconds;
             row.bytes += bytes(timing.node) as f64 * share;
         }
     }
     let mut rows: Vec<Row> = rows.into_values().collect();
     for row in &mut rows {
-        row.launches /= runs.len();
+        row.dispatches /= runs.len();
         row.nanoseconds /= runs.len() as f64;
         row.bytes /= runs.len() as f64;
     }
@@ -78,7 +79,7 @@ impl Table {
     pub fn total(&self) -> Row {
         Row {
             label: "together".into(),
-            launches: self.rows.iter().map(|row| row.launches).sum(),
+            dispatches: self.rows.iter().map(|row| row.dispatches).sum(),
             nanoseconds: self.rows.iter().map(|row| row.nanoseconds).sum(),
             bytes: self.rows.iter().map(|row| row.bytes).sum(),
         }
@@ -88,7 +89,7 @@ impl Table {
         let percent = |part: f64, whole: f64| if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
         let (time, bandwidth) = (row.nanoseconds / 1e3, row.bandwidth());
         let (share, megabytes) = (percent(row.nanoseconds, all), row.bytes / 1e6);
-        write!(f, "{:>8} {time:>11.1} {share:>5.1}% ", row.launches)?;
+        write!(f, "{:>10} {time:>11.1} {share:>5.1}% ", row.dispatches)?;
         write!(f, "{megabytes:>9.2} {:>8.1} ", bandwidth / 1e9)?;
         match self.best_bandwidth {
             Some(best) => write!(f, "{:>6.1}%  ", percent(bandwidth, best))?,
@@ -100,7 +101,7 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "launches          µs   time        MB     GB/s of best  kernel")?;
+        writeln!(f, "dispatches          µs   time        MB     GB/s of best  kernel")?;
         let total = self.total();
         for row in self.rows.iter().chain([&total]) {
             self.line(f, row, total.nanoseconds)?;
@@ -117,12 +118,12 @@ mod tests {
         Timing { node, label: label.into(), nanoseconds }
     }
 
-    fn row(label: &str, launches: usize, nanoseconds: f64, bytes: f64) -> Row {
-        Row { label: label.into(), launches, nanoseconds, bytes }
+    fn row(label: &str, dispatches: usize, nanoseconds: f64, bytes: f64) -> Row {
+        Row { label: label.into(), dispatches, nanoseconds, bytes }
     }
 
     #[test]
-    fn launches_are_added_up_by_kernel() {
+    fn dispatches_are_added_up_by_kernel() {
         // Node 1 takes two kernels, which share its bytes by their time; node 2 takes one of them again.
         let run = vec![
             timing(0, "add", 1000.0),

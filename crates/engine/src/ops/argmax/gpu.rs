@@ -1,4 +1,4 @@
-//! Two launches: many workgroups leave one candidate each, then one workgroup takes the best of those.
+//! Two dispatches: many workgroups leave one candidate each, then one workgroup takes the best of those.
 
 use bytemuck::NoUninit;
 
@@ -10,9 +10,9 @@ use crate::{
 
 static BEST: Kernel = Kernel { name: "argmax/best", source: include_str!("best.wgsl") };
 
-/// Workgroups of the first launch at most: a candidate for each lane of the second.
+/// Workgroups of the first dispatch at most: a candidate for each lane of the second.
 const MOST_GROUPS: usize = 256;
-/// Logits a workgroup of the first launch takes at least.
+/// Logits a workgroup of the first dispatch takes at least.
 const LEAST_EACH: usize = 1024;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -28,19 +28,19 @@ pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
     let list = |number: usize| Place::Scratch(number, (groups * rows) as u64 * 4);
-    let launch = |source: &'static Part, candidates: usize, each: usize| {
+    let dispatch = |source: &'static Part, candidates: usize, each: usize| {
         Dispatch::new(&BEST)
             .part(&KEY)
             .part(source)
             .params(&Params { candidates: candidates as u32, each: each as u32 })
     };
-    let first = launch(&LOGITS, len, each).grid(groups, rows, 1);
+    let first = dispatch(&LOGITS, len, each).grid(groups, rows, 1);
     if groups == 1 {
         return vec![first.write(list(0)).write(id).read(Place::Input(0))];
     }
     vec![
         first.write(list(0)).write(list(1)).read(Place::Input(0)),
-        launch(&SURVIVORS, groups, groups)
+        dispatch(&SURVIVORS, groups, groups)
             .grid(1, rows, 1)
             .write(Place::Scratch(2, rows as u64 * 4))
             .write(id)

@@ -1,4 +1,4 @@
-//! Everyone sees everyone by matrix units, which load heads of 64 in blocks: a launch that makes those, and one of attention.
+//! Everyone sees everyone by matrix units, which load heads of 64 in blocks: a dispatch that makes those, and one of attention.
 
 use super::{
     choice::Sizes,
@@ -31,7 +31,7 @@ pub(super) fn units(width: usize, facts: &DeviceFacts) -> Option<MatrixUnits> {
 /// Everyone sees everyone.
 pub(super) fn everyone(sizes: &Sizes, heads: &Heads, units: MatrixUnits) -> Vec<Dispatch> {
     let blocks = sizes.tokens.next_multiple_of(KEYS) / BLOCK;
-    let (made, place) = heads.launch(sizes, Kept::Blocks, blocks);
+    let (made, place) = heads.dispatch(sizes, Kept::Blocks, blocks);
     let rows = Dispatch::new(&OWN_ROWS)
         .part(match units {
             MatrixUnits::Wgpu16 => &WGPU16,

@@ -149,7 +149,7 @@ impl Cut {
     const ALONE_BYTES: usize = 16 << 10;
     /// Rows the split kernel has registers for.
     const MOST_ROWS: usize = 8;
-    /// Keys one workgroup takes without help: a second launch costs about as much.
+    /// Keys one workgroup takes without help: a second dispatch costs about as much.
     const FEW_KEYS: usize = 64;
     /// Workgroups that keep a large device busy.
     const BUSY: usize = 256;

@@ -1,4 +1,4 @@
-//! The launches of attention. Many tokens: blocks of rows against tiles of keys; few: see [`super::split`].
+//! The dispatches of attention. Many tokens: blocks of rows against tiles of keys; few: see [`super::split`].
 
 use bytemuck::NoUninit;
 
@@ -129,9 +129,9 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
             .constant("PLAIN", plain);
         let inputs = [0, 1, 2, 6, 5].into_iter().map(Place::Input).chain([delta]);
         let bound = inputs.fold(dispatch, Dispatch::read).write(parts);
-        let launch = bound.read(Place::Input(3)).grid(blocks, sizes.kv_heads, shared);
+        let dispatch = bound.read(Place::Input(3)).grid(blocks, sizes.kv_heads, shared);
         let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
-        [launch].into_iter().chain(sum)
+        [dispatch].into_iter().chain(sum)
     };
     let sides = [(&QUERY_SIDE, 0), (&KEY_SIDE, 0), (&KEY_SIDE, 1)];
     let gradients =

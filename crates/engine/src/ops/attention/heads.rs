@@ -1,4 +1,4 @@
-//! Heads of 64 as attention of everyone over everyone takes them: one launch for queries, keys and values.
+//! Heads of 64 as attention of everyone over everyone takes them: one dispatch for queries, keys and values.
 
 use bytemuck::NoUninit;
 
@@ -67,8 +67,8 @@ impl Heads {
         Self { places: [place(0), place(1), place(2)], eps: Some(eps) }
     }
 
-    /// The launch that makes them, with memory for so many blocks of tokens of each head.
-    pub(super) fn launch(&self, sizes: &Sizes, kept: Kept, blocks: usize) -> (Dispatch, Place) {
+    /// The dispatch that makes them, with memory for so many blocks of tokens of each head.
+    pub(super) fn dispatch(&self, sizes: &Sizes, kept: Kept, blocks: usize) -> (Dispatch, Place) {
         let all = sizes.heads + 2 * sizes.kv_heads;
         let (part, bytes) = match kept {
             Kept::Blocks => (&BLOCKS, 2),

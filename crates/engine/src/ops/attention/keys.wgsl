@@ -18,7 +18,7 @@ struct Params {
     v_stride: u32,
     // Tokens are computed apart: blocks of rows of each of them, or 0.
     token_blocks: u32,
-    // What a launch does where the run's own tokens stand apart: everything, only store them, or all but that.
+    // What a dispatch does where the run's own tokens stand apart: everything, only store them, or all but that.
     phase: u32,
 }
 

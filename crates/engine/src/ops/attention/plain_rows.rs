@@ -88,7 +88,7 @@ impl PlainRows {
         inputs.into_iter().fold(dispatch, Dispatch::read).write(Place::Output(0))
     }
 
-    /// The same behind a launch that makes the heads; `None` for widths it has no kernel for.
+    /// The same behind a dispatch that makes the heads; `None` for widths it has no kernel for.
     pub(super) fn behind(self, heads: &Heads, sizes: &Sizes) -> Option<[Dispatch; 2]> {
         let blocks = sizes.tokens.div_ceil(BLOCK);
         let head = word(blocks * BLOCK) * self.quads;
@@ -99,7 +99,7 @@ impl PlainRows {
             k_first: word(sizes.heads) * head,
             v_first: word(sizes.heads + sizes.kv_heads) * head,
         };
-        let (made, place) = heads.launch(sizes, Kept::Rows, blocks);
+        let (made, place) = heads.dispatch(sizes, Kept::Rows, blocks);
         let dispatch = self.dispatch(sizes, &params).part(&TOGETHER);
         let rows = dispatch.read(place).write(Place::Output(0));
         (sizes.width == WIDTH).then_some([made, rows])

@@ -69,7 +69,7 @@ impl Op for AttentionPlane {
         }
         let rows = PlainRows::new(width, call.facts);
         match rows.and_then(|rows| rows.behind(&heads, &sizes)) {
-            Some(launches) => launches.into(),
+            Some(dispatches) => dispatches.into(),
             None => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
         }
     }

@@ -1,5 +1,5 @@
 //! Attention of a few tokens from the raw products of a layer: the norms and rotation of [`QkvRope`], its writes to the caches
-//! and [`Attention`], without launches of their own.
+//! and [`Attention`], without dispatches of their own.
 
 use super::{
     Attention,
@@ -261,7 +261,7 @@ impl AttentionQkv {
     }
 }
 
-/// Whether a kernel can bind all it takes to write the caches and read them in one launch.
+/// Whether a kernel can bind all it takes to write the caches and read them in one dispatch.
 fn fuses(facts: &DeviceFacts) -> bool {
     const BUFFERS: u32 = 9;
     facts.storage_buffers >= BUFFERS

@@ -1,4 +1,4 @@
-//! Few tokens: the cache is split over workgroups, each for all heads that share a kv head, and a second launch combines what they found.
+//! Few tokens: the cache is split over workgroups, each for all heads that share a kv head, and a second dispatch combines what they found.
 
 use super::{
     choice::{Cut, Sizes},
@@ -65,11 +65,11 @@ pub(super) enum Source {
     Own { q: [usize; 3], caches: [usize; 2], kv: [usize; 3] },
 }
 
-/// What a launch does where the caches are written on the way, as in `split.wgsl`.
+/// What a dispatch does where the caches are written on the way, as in `split.wgsl`.
 const STORE: u32 = 1;
 const ATTEND: u32 = 2;
 
-/// The launches of several tokens that are computed apart: those of one token side by side, behind one that stores the keys and values
+/// The dispatches of several tokens that are computed apart: those of one token side by side, behind one that stores the keys and values
 /// of all, if they are to be stored on the way.
 pub(super) fn split_apart(
     (sizes, cut): (&Sizes, &Cut),
@@ -84,15 +84,15 @@ pub(super) fn split_apart(
         return split((sizes, cut), (params, element), (source, lie), facts);
     };
     let attend = (Params { phase: ATTEND, ..params }, element);
-    let launches = split((sizes, cut), attend, (source, lie), facts);
+    let dispatches = split((sizes, cut), attend, (source, lie), facts);
     // All tokens by one workgroup for each kv head, whatever their blocks.
     let mut storing =
-        launches[0].clone().params(&Params { phase: STORE, token_blocks: 0, ..params });
+        dispatches[0].clone().params(&Params { phase: STORE, token_blocks: 0, ..params });
     storing.grid = [1, 1, word(sizes.kv_heads)];
-    [storing].into_iter().chain(launches).collect()
+    [storing].into_iter().chain(dispatches).collect()
 }
 
-/// One launch, or two where the keys are split and what reads the result does not combine it itself; the second may write in another
+/// One dispatch, or two where the keys are split and what reads the result does not combine it itself; the second may write in another
 /// order than row by row.
 pub(super) fn split(
     (sizes, cut): (&Sizes, &Cut),

@@ -1,4 +1,4 @@
-//! Two launches for many rows: one makes the columns that the tiles of the other take.
+//! Two dispatches for many rows: one makes the columns that the tiles of the other take.
 
 use std::ops::Range;
 
@@ -57,9 +57,9 @@ pub(super) fn forward(op: &Clipped, call: &GpuCall<'_>) -> Option<Vec<Dispatch>>
     }
     let place = columns(tile, &x, op.versions().len(), &slabs);
     let prepared = prepare(op, (tile, place), (&x, &slabs), call);
-    let launches =
-        (0..slabs.rows.len()).map(|slab| product.launch(tile, (&slabs, slab), place, call));
-    Some([prepared].into_iter().chain(launches).collect())
+    let dispatches =
+        (0..slabs.rows.len()).map(|slab| product.dispatch(tile, (&slabs, slab), place, call));
+    Some([prepared].into_iter().chain(dispatches).collect())
 }
 
 /// Where the columns lie, as many versions of them: tiles by plain arithmetic take them as they are. Each version begins with a block of

@@ -1,6 +1,6 @@
 //! A product between limits, as towers have them: `y = W · clamp(x)`, and each row of it between the limits of its tensor, where several
 //! are stacked; each limits what it takes by itself. What makes `x` can be part of it: norms and the residual sum, GeGLU or SiLU. Many
-//! rows take two launches.
+//! rows take two dispatches.
 
 mod build;
 pub(crate) mod cases;

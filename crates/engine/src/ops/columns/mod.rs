@@ -160,7 +160,7 @@ impl Op for JoinColumns {
     }
 }
 
-/// A launch that copies `width` columns: where they begin, and how long rows are, on both sides. Rows of no length are zero.
+/// A dispatch that copies `width` columns: where they begin, and how long rows are, on both sides. Rows of no length are zero.
 fn copy(rows: usize, width: usize, from: [usize; 2], to: [usize; 2]) -> Dispatch {
     let params = Params {
         len: (rows * width) as u32,

@@ -29,12 +29,12 @@ struct PastParams {
     taps: u32,
 }
 
-/// Weights that a workgroup holds at a time, as in the kernel, and channels that a launch makes at most: at least one channel of x fits.
+/// Weights that a workgroup holds at a time, as in the kernel, and channels that a dispatch makes at most: at least one channel of x fits.
 const HELD: usize = 2048;
 const MOST_OUTS: usize = 128;
 
 pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
-    let launch = |first: usize| {
+    let dispatch = |first: usize| {
         let outs = (plane.made - first).min(MOST_OUTS);
         let len = plane.places() * outs;
         let params = HalfParams {
@@ -47,9 +47,9 @@ pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
             chunk: (HELD / (SIDE * SIDE * (outs + 1))) as u32,
             len: len as u32,
         };
-        launch(&HALF).params(&params).grid_over(len.div_ceil(256))
+        dispatch(&HALF).params(&params).grid_over(len.div_ceil(256))
     };
-    (0..plane.made).step_by(MOST_OUTS).map(launch).collect()
+    (0..plane.made).step_by(MOST_OUTS).map(dispatch).collect()
 }
 
 pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -57,9 +57,9 @@ pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let taps = call.input(1).shape.len() / shape.width();
     let params =
         PastParams { len: shape.len() as u32, columns: shape.width() as u32, taps: taps as u32 };
-    vec![launch(&PAST).params(&params).grid_over(shape.len().div_ceil(256))]
+    vec![dispatch(&PAST).params(&params).grid_over(shape.len().div_ceil(256))]
 }
 
-fn launch(kernel: &'static Kernel) -> Dispatch {
+fn dispatch(kernel: &'static Kernel) -> Dispatch {
     Dispatch::new(kernel).read(Place::Input(0)).read(Place::Input(1)).write(Place::Output(0))
 }

@@ -5,7 +5,7 @@ struct Params {
     columns: u32,
     channels: u32,
     made: u32,
-    // Of the channels that are made, those of this launch.
+    // Of the channels that are made, those of this dispatch.
     first: u32,
     outs: u32,
     // Channels of x at a time.

@@ -1,4 +1,4 @@
-//! One workgroup per row finds its largest logit and sum; a second launch adds the losses up or makes the gradient.
+//! One workgroup per row finds its largest logit and sum; a second dispatch adds the losses up or makes the gradient.
 
 use bytemuck::NoUninit;
 

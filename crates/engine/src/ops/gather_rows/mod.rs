@@ -101,7 +101,7 @@ impl Op for ScatterRows {
     }
 }
 
-/// A launch over the result, for `rows` rows of which some have numbers.
+/// A dispatch over the result, for `rows` rows of which some have numbers.
 fn over(kernel: &'static Kernel, call: &GpuCall<'_>, rows: usize, numbers: usize) -> Dispatch {
     let out = &call.output(0).shape;
     let params = Params {

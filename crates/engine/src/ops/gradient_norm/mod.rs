@@ -65,10 +65,10 @@ impl Op for SquareSum {
         let len = call.input(1).shape.len();
         let groups = len.div_ceil(PIECE).min(MOST_GROUPS);
         let params = Params { len: len as u32, groups: groups as u32 };
-        let launch = |kernel| Dispatch::new(kernel).part(reduce(call.facts)).params(&params);
+        let dispatch = |kernel| Dispatch::new(kernel).part(reduce(call.facts)).params(&params);
         let parts = Place::Scratch(0, groups as u64 * 4);
-        let squares = launch(&SQUARES).read(Place::Input(1)).write(parts).grid(groups, 1, 1);
-        let total = launch(&TOTAL).read(Place::Input(0)).read(parts).write(Place::Output(0));
+        let squares = dispatch(&SQUARES).read(Place::Input(1)).write(parts).grid(groups, 1, 1);
+        let total = dispatch(&TOTAL).read(Place::Input(0)).read(parts).write(Place::Output(0));
         vec![squares, total]
     }
 }

@@ -1,4 +1,4 @@
-//! One workgroup per head and token. Queries, keys and values go in one launch where a kernel may bind nine buffers, else in
+//! One workgroup per head and token. Queries, keys and values go in one dispatch where a kernel may bind nine buffers, else in
 //! two.
 
 use bytemuck::NoUninit;
@@ -25,7 +25,7 @@ static QKV: Part = Part { kind: "heads", name: "qkv", source: include_str!("qkv.
 static KV_HEADS: Part =
     Part { kind: "kv_heads", name: "kv_heads", source: include_str!("kv_heads.wgsl") };
 
-/// Buffers of the launch that makes queries, keys and values.
+/// Buffers of the dispatch that makes queries, keys and values.
 const FUSED_BUFFERS: u32 = 9;
 
 #[derive(Clone, Copy, Default, NoUninit)]
@@ -50,7 +50,7 @@ pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let (q_first, q_stride) = place(op.columns, x);
     let params =
         Params { eps: op.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
-    let dispatch = launch(op.width, op.axes, call.facts)
+    let dispatch = head_dispatch(op.width, op.axes, call.facts)
         .part(if turned { &TURNED } else { &BARE })
         .params(&params)
         .read(Place::Input(0))
@@ -69,11 +69,11 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (q_first, q_stride) = place(columns, q);
     let params = Params { heads: heads as u32, q_first, q_stride, ..params };
     if fuses(call.facts) {
-        let all = kv_launch(op, STORED, call).part(&QKV).params(&params);
+        let all = kv_dispatch(op, STORED, call).part(&QKV).params(&params);
         let all = all.read(Place::Input(Q)).read(Place::Input(Q_NORM)).write(Place::Output(0));
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
-    let q = launch(op.width, 1, call.facts)
+    let q = head_dispatch(op.width, 1, call.facts)
         .part(&TURNED)
         .params(&params)
         .read(Place::Input(Q))
@@ -84,12 +84,12 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![q, store(op, STORED, call)]
 }
 
-/// Keys and values into their caches, as an operation with other inputs launches it: raw keys and values, the keys' norm, the
+/// Keys and values into their caches, as an operation with other inputs dispatches it: raw keys and values, the keys' norm, the
 /// table and both caches.
 pub(crate) fn store(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let params = kv_params(op, inputs, call);
     let t = call.input(inputs[0]).shape.rows();
-    let dispatch = kv_launch(op, inputs, call).part(&KV).params(&params);
+    let dispatch = kv_dispatch(op, inputs, call).part(&KV).params(&params);
     dispatch.grid(2 * params.kv_heads as usize, t, 1)
 }
 
@@ -102,10 +102,12 @@ fn kv_params(op: &QkvRope, [k, v, _, _, cache, _]: [usize; 6], call: &GpuCall<'_
     Params { eps, kv_heads, slots, k_first, k_stride, v_first, v_stride, ..Params::default() }
 }
 
-fn kv_launch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
+fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let cache = call.input(inputs[4]).element;
-    let dispatch =
-        launch(op.width, 1, call.facts).part(&KV_HEADS).part(kv(cache)).part(kv_store(cache));
+    let dispatch = head_dispatch(op.width, 1, call.facts)
+        .part(&KV_HEADS)
+        .part(kv(cache))
+        .part(kv_store(cache));
     let dispatch = inputs[..4].iter().copied().map(Place::Input).fold(dispatch, Dispatch::read);
     dispatch.write(Place::Input(inputs[4])).write(Place::Input(inputs[5]))
 }
@@ -116,7 +118,7 @@ fn place(columns: Columns, x: &Type) -> (u32, u32) {
     (word(columns.first), word(x.shape.width()))
 }
 
-fn launch(width: usize, axes: usize, facts: &DeviceFacts) -> Dispatch {
+fn head_dispatch(width: usize, axes: usize, facts: &DeviceFacts) -> Dispatch {
     Dispatch::new(&FORWARD)
         .part(reduce(facts))
         .constant("WIDTH", width as u32)
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn one_launch_where_nine_buffers_can_be_bound() {
+    fn one_dispatch_where_nine_buffers_can_be_bound() {
         assert!(!fuses(&DeviceFacts::floor()));
         assert!(fuses(&DeviceFacts { storage_buffers: 10, ..DeviceFacts::floor() }));
     }

@@ -1,4 +1,4 @@
-//! Keys and values into their caches, and the queries beside them in the same launch: what lies between the projections of a
+//! Keys and values into their caches, and the queries beside them in the same dispatch: what lies between the projections of a
 //! layer and its attention.
 //!
 //! `k_cache[(position + t) % slots] = turn(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in

@@ -1,4 +1,4 @@
-//! The launches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
+//! The dispatches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
 //! without begin and end.
 
 use bytemuck::NoUninit;
@@ -25,20 +25,20 @@ static TILE: Kernel = Kernel { name: "linear/tile", source: include_str!("tile.w
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (begin, taken, end) = (Begin::Plain, Taken::All, End::Plain);
     let plain = Product { begin, taken, end, low: Low::None };
-    if let Some(launches) = product::vector(&plain, call) {
-        return launches;
+    if let Some(dispatches) = product::vector(&plain, call) {
+        return dispatches;
     }
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
     let product = TileProduct { x, weight: 1, output: 0, ends: Ends::default() };
-    let launch = |slab| match choice(x, &slabs, slab, call.facts) {
+    let dispatch = |slab| match choice(x, &slabs, slab, call.facts) {
         Choice::Few { team } => few(team, (&slabs, slab), call),
         Choice::Tile(tile) => {
             let columns = tile.columns_at(x, slabs.row_units());
-            product.launch(tile, (&slabs, slab), columns, call)
+            product.dispatch(tile, (&slabs, slab), columns, call)
         }
     };
     let prepared = product.tile(&slabs, 0, call.facts).and_then(|tile| tile.prepare(call, &slabs));
-    prepared.into_iter().chain((0..slabs.rows.len()).map(launch)).collect()
+    prepared.into_iter().chain((0..slabs.rows.len()).map(dispatch)).collect()
 }
 
 fn choice(x: &Shape, slabs: &Slabs, slab: usize, facts: &DeviceFacts) -> Choice {
@@ -100,8 +100,8 @@ impl TileProduct<'_> {
         }
     }
 
-    /// The launch for a slab, of columns that lie there.
-    pub(crate) fn launch(
+    /// The dispatch for a slab, of columns that lie there.
+    pub(crate) fn dispatch(
         &self,
         tile: Tile,
         (slabs, slab): (&Slabs, usize),
@@ -111,7 +111,7 @@ impl TileProduct<'_> {
         let groups = tile.groups(self.x.rows(), slabs.rows[slab].len());
         let weight = &call.input(self.weight).shape;
         let slab_params = SlabParams::new(slabs, slab, weight, self.x.rows());
-        tile.launch_slab(&TILE, self.x.width(), (slabs.dtype, groups))
+        tile.dispatch_slab(&TILE, self.x.width(), (slabs.dtype, groups))
             .part(&SLAB)
             .part(self.ends.part())
             .params(&TileParams { slab: slab_params, ends: self.ends })

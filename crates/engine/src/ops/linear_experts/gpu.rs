@@ -1,6 +1,6 @@
 //! Which kernel makes a product over experts, and how it is cut into workgroups.
 //!
-//! Slabs of the weight are cut between any rows, so an expert may lie in two. Each slab's launch makes the rows it has; workgroups
+//! Slabs of the weight are cut between any rows, so an expert may lie in two. Each slab's dispatch makes the rows it has; workgroups
 //! without any leave at once.
 
 use bytemuck::NoUninit;
@@ -79,8 +79,8 @@ fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let tile = Tile::for_groups(sizes.slots, sizes.experts, call.facts);
     let tiles = sizes.rows.div_ceil(tile.rows());
     let groups = tiles * most_slot_tiles(sizes.slots, sizes.experts, tile.columns());
-    let new = || tile.launch(&GROUPED, sizes.width, (slabs.dtype, groups));
-    let launches = each_slab(new, call, call.input(0), tiles, |dispatch| {
+    let new = || tile.dispatch(&GROUPED, sizes.width, (slabs.dtype, groups));
+    let dispatches = each_slab(new, call, call.input(0), tiles, |dispatch| {
         dispatch
             .read(tile.columns_at(&call.input(0).shape, slabs.row_units()))
             .write(Place::Output(0))
@@ -88,7 +88,7 @@ fn grouped(call: &GpuCall<'_>) -> Vec<Dispatch> {
             .read(Place::Input(4))
             .grid_over(groups)
     });
-    tile.prepare(call, &slabs).into_iter().chain(launches).collect()
+    tile.prepare(call, &slabs).into_iter().chain(dispatches).collect()
 }
 
 pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -109,7 +109,7 @@ pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     )
 }
 
-/// One launch per slab; `x` tells how many slots share a row, `new` and `finish` add what the kernels differ in.
+/// One dispatch per slab; `x` tells how many slots share a row, `new` and `finish` add what the kernels differ in.
 fn each_slab(
     new: impl Fn() -> Dispatch,
     call: &GpuCall<'_>,
@@ -118,7 +118,7 @@ fn each_slab(
     finish: impl Fn(Dispatch) -> Dispatch,
 ) -> Vec<Dispatch> {
     let (sizes, slabs) = (Sizes::new(call.input(1), call.input(2)), call.slabs(1));
-    let launch = |slab| {
+    let dispatch = |slab| {
         let mut params = params(&sizes, &slabs, slab);
         params.slots_per_column = word(sizes.slots_per_column(x));
         params.tiles = word(tiles);
@@ -131,7 +131,7 @@ fn each_slab(
                 .read(Place::Slab(1, slab)),
         )
     };
-    (0..slabs.rows.len()).map(launch).collect()
+    (0..slabs.rows.len()).map(dispatch).collect()
 }
 
 fn params(sizes: &Sizes, slabs: &Slabs, slab: usize) -> Params {

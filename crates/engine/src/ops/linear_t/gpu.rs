@@ -1,4 +1,4 @@
-//! Tiles: by matrix units where there are any and the weight is one slab; else one launch per slab of rows, and each after the first
+//! Tiles: by matrix units where there are any and the weight is one slab; else one dispatch per slab of rows, and each after the first
 //! adds to what is there.
 
 use crate::{
@@ -29,8 +29,8 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
         // A tile's rows are numbers of the weight's rows here.
         let sharing = |groups| stretches(groups, call.input(1).shape.rows(), LEAST_STRETCH);
         let tile = Tile::shared(t, slabs.row_units() * 32, sharing, call.facts);
-        if let Some(launches) = by_matrix_units(call, &slabs, tile) {
-            return launches;
+        if let Some(dispatches) = by_matrix_units(call, &slabs, tile) {
+            return dispatches;
         }
     }
     plain(call, &slabs)
@@ -45,7 +45,7 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
     // The first scratch memory holds what was prepared.
     let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
     let product = tile
-        .launch_turned(&MATRIX, (slabs.dtype, groups * shared))?
+        .dispatch_turned(&MATRIX, (slabs.dtype, groups * shared))?
         .part(&SLAB)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))

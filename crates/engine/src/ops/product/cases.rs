@@ -51,7 +51,7 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for front in FRONTS {
         for back in [Back::Plain, Back::Geglu, Back::GeluMul, Back::Softcap] {
-            // One launch, few columns, tiles; rows that are no multiple of four columns; slabs on the floor.
+            // One dispatch, few columns, tiles; rows that are no multiple of four columns; slabs on the floor.
             for (dtype, t, rows, width) in [
                 (DType::Q8_0, 1, 40, 96),
                 (DType::F16, 1, 8, 17),

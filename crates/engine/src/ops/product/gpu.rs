@@ -1,4 +1,4 @@
-//! The launches of a product of one token, or of several that are computed apart: one per slab.
+//! The dispatches of a product of one token, or of several that are computed apart: one per slab.
 
 use bytemuck::NoUninit;
 
@@ -62,11 +62,11 @@ pub(super) struct Params {
     branch_stride: u32,
 }
 
-/// The launches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
+/// The dispatches of a product of one token, or of tokens apart; `None` if it must be made by the operations it stands for.
 pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let parts = call.input_parts();
     let x = if parts.is_some() { None } else { call.input_order() };
-    launches(op, call, Orders { x, parts, y: call.result_order(y_of(op)) })
+    dispatches(op, call, Orders { x, parts, y: call.result_order(y_of(op)) })
 }
 
 /// How the input and the result of a product lie, where not row by row.
@@ -97,7 +97,7 @@ pub(super) fn y_of(op: &Product) -> usize {
 
 /// Whether a product is made by the kernels of this file.
 pub(super) fn made_here(op: &Product, call: &GpuCall<'_>) -> bool {
-    launches(op, call, Orders::default()).is_some()
+    dispatches(op, call, Orders::default()).is_some()
 }
 
 /// Whether a product with nothing before or behind it can combine what it takes.
@@ -105,7 +105,9 @@ pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> boo
     let known = matches!(low, Low::None | Low::Beside | Low::BesideBoth);
     let op = Product { begin: Begin::Plain, taken: Taken::All, end: End::Plain, low };
     let orders = Orders { parts: Some(parts), ..Orders::default() };
-    known && call.input(0).shape.width().is_multiple_of(32) && launches(&op, call, orders).is_some()
+    known
+        && call.input(0).shape.width().is_multiple_of(32)
+        && dispatches(&op, call, orders).is_some()
 }
 
 /// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory. What a token's
@@ -127,7 +129,11 @@ pub(crate) fn wanted_order(call: &GpuCall<'_>, taken: Taken, low: Low) -> Option
     order.map(|order| Order { digits, ..order })
 }
 
-pub(super) fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<Vec<Dispatch>> {
+pub(super) fn dispatches(
+    op: &Product,
+    call: &GpuCall<'_>,
+    orders: Orders,
+) -> Option<Vec<Dispatch>> {
     let at = op.weight_input();
     let slabs = call.slabs(at);
     let whole = slabs.rows.len() == 1;
@@ -144,11 +150,11 @@ pub(super) fn launches(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Opti
         return None;
     }
     let low = (&added, branch.as_ref());
-    let mut launches = Vec::new();
+    let mut dispatches = Vec::new();
     for slab in 0..slabs.rows.len() {
-        launches.extend(launch(op, call, (&met, low, orders), (&slabs, slab))?);
+        dispatches.extend(dispatch(op, call, (&met, low, orders), (&slabs, slab))?);
     }
-    Some(launches)
+    Some(dispatches)
 }
 
 /// How many rows there are, and how long they are, where a token meets some of a weight.
@@ -193,7 +199,7 @@ impl Met {
     }
 }
 
-/// What a launch asks of its cut.
+/// What a dispatch asks of its cut.
 fn wants(
     op: &Product,
     (met, adds, orders): (&Met, bool, Orders),
@@ -212,7 +218,7 @@ fn wants(
     }
 }
 
-/// How a product that is one launch is cut.
+/// How a product that is one dispatch is cut.
 pub(super) fn cut(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<(Wants, Cut)> {
     let slabs = call.slabs(op.weight_input());
     let adds = OfBranch::new(&op.begin, call)?.is_some();
@@ -220,7 +226,7 @@ pub(super) fn cut(op: &Product, call: &GpuCall<'_>, orders: Orders) -> Option<(W
     Some((wants, Cut::new(&wants, call.facts)?))
 }
 
-fn launch(
+fn dispatch(
     op: &Product,
     call: &GpuCall<'_>,
     (met, (added, branch), orders): (&Met, (&Added, Option<&OfBranch>), Orders),
@@ -266,8 +272,12 @@ fn launch(
         branch_stride: word(branch.map_or(0, |branch| branch.stride)),
     };
     if met.tokens > 1 && op.taken == Taken::All && op.low == Low::None && branch.is_none() {
-        let several =
-            several::launches(op, call, (&wants, &cut, met.tokens, orders), (slabs, slab, params));
+        let several = several::dispatches(
+            op,
+            call,
+            (&wants, &cut, met.tokens, orders),
+            (slabs, slab, params),
+        );
         if several.is_some() {
             return several;
         }

@@ -18,7 +18,7 @@ pub(super) fn laid(op: &Product, call: &GpuCall<'_>, order: Order) -> Order {
     let orders = Orders { y: Some(order), ..Orders::default() };
     let halves =
         || gpu::cut(op, call, orders).is_some_and(|(wants, cut)| makes_halves(&wants, &cut));
-    match order.digits && halves() && gpu::launches(op, call, orders).is_some() {
+    match order.digits && halves() && gpu::dispatches(op, call, orders).is_some() {
         true => order,
         false => order.of_floats(),
     }

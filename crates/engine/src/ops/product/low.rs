@@ -10,14 +10,14 @@ use crate::{
 
 static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!("low/rows.wgsl") };
 
-/// Bytes of `A` that a workgroup reads for itself, at most: beyond, a launch of its own costs less. Hundreds of workgroups read it: with
-/// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a launch takes 5.
+/// Bytes of `A` that a workgroup reads for itself, at most: beyond, a dispatch of its own costs less. Hundreds of workgroups read it: with
+/// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a dispatch takes 5.
 pub const OWN_BYTES: usize = 24 << 10;
 
 /// Quads that a lane of a workgroup beside a product asks for at once, at most.
 const MOST_EACH: usize = 8;
 
-/// Buffers of a launch behind residual and norms.
+/// Buffers of a dispatch behind residual and norms.
 const ADDED_BINDINGS: usize = 8;
 
 /// What is added to the rows of a product, in front of its end.
@@ -42,7 +42,7 @@ pub enum Low {
 
 /// The first factor `A` `[r, d]` of a product that follows a branch and two norms, taken apart so that it is met before those are known.
 /// What the product takes is `x = m · (h + n · (w1 ⊙ a)) ⊙ w2`, where `m` and `n` are one number a row and the branch is `a = W u`. So
-/// `A x = m · (P h + n · Q u)` of `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`, and both are products with what the launch that makes
+/// `A x = m · (P h + n · Q u)` of `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`, and both are products with what the dispatch that makes
 /// the branch has at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
@@ -88,7 +88,7 @@ impl Low {
 }
 
 impl Product {
-    /// `z` in a launch of its own, in front of the others: where no workgroup should make it for itself. That launch also keeps what
+    /// `z` in a dispatch of its own, in front of the others: where no workgroup should make it for itself. That dispatch also keeps what
     /// the begin makes, where a kernel may bind that many buffers, so that the others need not make it again.
     pub(super) fn in_two(&self, graph: &mut Graph, inputs: &[Value], most: usize) -> Vec<Value> {
         let at = self.weight_input();
@@ -121,7 +121,7 @@ impl Product {
     }
 }
 
-/// What a launch adds: sizes for its parameters, parts and bindings.
+/// What a dispatch adds: sizes for its parameters, parts and bindings.
 pub(super) struct Added {
     low: Low,
     dtype: DType,

@@ -1,6 +1,6 @@
-//! A product with a weight, with what comes before and after it where that saves launches: norms and the residual sum in front,
+//! A product with a weight, with what comes before and after it where that saves dispatches: norms and the residual sum in front,
 //! GELU and GeGLU behind; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed.
-//! One token is one launch; else it is what it stands for.
+//! One token is one dispatch; else it is what it stands for.
 
 /// A part from this folder.
 macro_rules! part {
@@ -154,8 +154,8 @@ impl Op for Product {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        if let Some(launches) = gpu::vector(self, call) {
-            return launches;
+        if let Some(dispatches) = gpu::vector(self, call) {
+            return dispatches;
         }
         let one = call.input(0).shape.rows() == 1;
         match self.low {

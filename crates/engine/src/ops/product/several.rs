@@ -1,4 +1,4 @@
-//! The launches of a product of several tokens whose weight is read once for all of them, each to the last bit as by itself.
+//! The dispatches of a product of several tokens whose weight is read once for all of them, each to the last bit as by itself.
 
 use super::{
     Begin, End, Product,
@@ -17,16 +17,16 @@ static KEEP: Kernel = Kernel { name: "product/keep", source: include_str!("keep.
 
 static KEPT: Part = Part { kind: "shared", name: "kept", source: include_str!("held/kept.wgsl") };
 
-/// Tokens of a launch, at most.
+/// Tokens of a dispatch, at most.
 const MOST_TOKENS: usize = 8;
 /// Rows of a weight that a team takes at a time where x is kept; they share what is read of it.
 const ROWS: usize = 2;
-/// Reading a weight once pays if it has so many units for each lane of a busy device: where x is read as it lies, and where a launch more
+/// Reading a weight once pays if it has so many units for each lane of a busy device: where x is read as it lies, and where a dispatch more
 /// keeps it.
 const WORTH: (usize, usize) = (1, 4);
 
 /// `None` where tokens are better computed by workgroups of their own.
-pub(super) fn launches(
+pub(super) fn dispatches(
     op: &Product,
     call: &GpuCall<'_>,
     (wants, one, tokens, orders): (&Wants, &Cut, usize, Orders),

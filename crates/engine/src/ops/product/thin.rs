@@ -1,4 +1,4 @@
-//! A few rows: the first factor of an adapter times what a begin makes. In a launch of its own time goes by in waiting, for memory and
+//! A few rows: the first factor of an adapter times what a begin makes. In a dispatch of its own time goes by in waiting, for memory and
 //! for other lanes, so that the kernel has one pass over the columns and one meeting of lanes.
 
 use bytemuck::NoUninit;
@@ -24,7 +24,7 @@ const MOST_TURNS: usize = 8;
 const MOST_AHEAD: usize = 3;
 
 /// Inputs: those of the begin, and `A` `[r, k]`. Results: `h1` where the begin makes it, `x` where it is kept, then `A x`. No list has it:
-/// products take it apart for their launches.
+/// products take it apart for their dispatches.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thin {
     /// What makes x.
@@ -52,7 +52,7 @@ impl Thin {
     }
 
     /// `None` if no kernel has it.
-    fn launch(&self, call: &GpuCall<'_>) -> Option<Dispatch> {
+    fn dispatch(&self, call: &GpuCall<'_>) -> Option<Dispatch> {
         let at = self.begin.inputs();
         let (a, shape) = (call.slabs(at), &call.input(0).shape);
         let factor = match a.dtype {
@@ -178,8 +178,8 @@ impl Op for Thin {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        match self.launch(call) {
-            Some(launch) => vec![launch],
+        match self.dispatch(call) {
+            Some(dispatch) => vec![dispatch],
             None => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let logits = &call.input(0).shape;
     let experts = lanes(logits.width());
     vec![
-        launch(&FORWARD, logits, op.chosen, op.factor)
+        dispatch(&FORWARD, logits, op.chosen, op.factor)
             .constant("EXPERTS", experts as u32)
             .constant("WG", (experts * sharing(experts, call.facts)) as u32)
             .constant("SCALED", u32::from(call.inputs() > SCALE))
@@ -38,7 +38,7 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
 
 pub(super) fn backward(op: &RouterGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![
-        launch(&BACKWARD, &call.input(0).shape, call.input(1).shape.width(), op.factor)
+        dispatch(&BACKWARD, &call.input(0).shape, call.input(1).shape.width(), op.factor)
             .constant("WG", lanes(call.input(0).shape.width()) as u32)
             .constant("SCALED", u32::from(call.inputs() > GRAD_SCALE))
             .read(Place::Input(0))
@@ -54,7 +54,7 @@ fn scale(call: &GpuCall<'_>, at: usize) -> usize {
     if call.inputs() > at { at } else { 0 }
 }
 
-fn launch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32) -> Dispatch {
+fn dispatch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32) -> Dispatch {
     let (tokens, experts) = (logits.rows(), logits.width());
     Dispatch::new(kernel)
         .part(&SHARES)

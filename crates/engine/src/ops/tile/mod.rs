@@ -1,8 +1,8 @@
-//! Tiles of products with many columns: which form, how large, and what their launches share. Products with one weight and with
+//! Tiles of products with many columns: which form, how large, and what their dispatches share. Products with one weight and with
 //! the weights of experts are made of the same tiles.
 //!
-//! Matrix units take halves. Weights are rounded to them in workgroup memory, x beforehand, by a launch of its own: each column is
-//! divided by a power of two so that no number overflows. Matrix units of bytes take digits, and that launch makes them of weights, too.
+//! Matrix units take halves. Weights are rounded to them in workgroup memory, x beforehand, by a dispatch of its own: each column is
+//! divided by a power of two so that no number overflows. Matrix units of bytes take digits, and that dispatch makes them of weights, too.
 
 mod choice;
 
@@ -25,8 +25,8 @@ static PREPARE: Kernel = Kernel { name: "tile/prepare", source: include_str!("pr
 const PREPARE_GROUP: u32 = 256;
 
 impl Tile {
-    /// A launch of a kernel over tiles: parts and constants of the form, for weights of a format in as many workgroups.
-    pub(crate) fn launch(
+    /// A dispatch of a kernel over tiles: parts and constants of the form, for weights of a format in as many workgroups.
+    pub(crate) fn dispatch(
         self,
         kernel: &'static Kernel,
         width: usize,
@@ -42,7 +42,7 @@ impl Tile {
     }
 
     /// The same with the parts that read a weight's slab: halves are brought as they are.
-    pub(crate) fn launch_slab(
+    pub(crate) fn dispatch_slab(
         self,
         kernel: &'static Kernel,
         width: usize,
@@ -53,12 +53,12 @@ impl Tile {
                 .into_iter()
                 .fold(matrix(kernel, cut, units, weights), Dispatch::part)
                 .part(parts::along()),
-            _ => self.launch(kernel, width, weights).part(&WEIGHTS).part(quant(weights.0)),
+            _ => self.dispatch(kernel, width, weights).part(&WEIGHTS).part(quant(weights.0)),
         }
     }
 
-    /// A launch of a kernel whose weights lie the other way round: only by matrix units.
-    pub(crate) fn launch_turned(
+    /// A dispatch of a kernel whose weights lie the other way round: only by matrix units.
+    pub(crate) fn dispatch_turned(
         self,
         kernel: &'static Kernel,
         weights: (DType, usize),
@@ -76,7 +76,7 @@ impl Tile {
         }
     }
 
-    /// Workgroups of the launch that puts them: one for each of so many columns, and for each row of the weight that is put, too.
+    /// Workgroups of the dispatch that puts them: one for each of so many columns, and for each row of the weight that is put, too.
     pub(crate) fn puts(self, columns: usize) -> usize {
         match self {
             Self::Plain { .. } | Self::Matrix(..) => columns,
@@ -84,11 +84,11 @@ impl Tile {
         }
     }
 
-    /// The launch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
+    /// The dispatch that makes halves of `x` at input 0 in the order it has, and where they lie; the weight at input 1 is not read.
     pub(crate) fn prepare_plain(self, x: &Shape, facts: &DeviceFacts) -> Option<(Dispatch, Place)> {
         let Self::Matrix(..) = self else { return None };
         let place = self.columns_at(x, x.width().div_ceil(32));
-        let launch = Dispatch::new(&PREPARE)
+        let dispatch = Dispatch::new(&PREPARE)
             .part(&SLAB)
             .part(&WEIGHTS)
             .part(quant(DType::F32))
@@ -101,7 +101,7 @@ impl Tile {
             .read(Place::Input(0))
             .write(place)
             .grid_over(x.rows());
-        Some((launch, place))
+        Some((dispatch, place))
     }
 
     /// Where the columns lie that the tiles read, for `x` at input 0 and `row_units` units a column.
@@ -121,7 +121,7 @@ impl Tile {
         }
     }
 
-    /// The launch that makes `x` at input 0 ready for the weight at input 1, where the form does not take it as it is.
+    /// The dispatch that makes `x` at input 0 ready for the weight at input 1, where the form does not take it as it is.
     pub(crate) fn prepare(self, call: &GpuCall<'_>, slabs: &Slabs) -> Option<Dispatch> {
         let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
         self.put().map(|put| {

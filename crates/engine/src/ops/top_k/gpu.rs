@@ -1,4 +1,4 @@
-//! Each workgroup sorts a chunk in its memory and leaves its best; launches follow until one chunk holds all.
+//! Each workgroup sorts a chunk in its memory and leaves its best; dispatches follow until one chunk holds all.
 
 use bytemuck::NoUninit;
 
@@ -52,7 +52,7 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .collect()
 }
 
-/// How many candidates each launch starts with.
+/// How many candidates each dispatch starts with.
 fn passes(candidates: usize, k: usize) -> Vec<usize> {
     let mut counts = vec![candidates];
     let mut left = candidates;
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn few_launches_until_one_chunk_is_left() {
+    fn few_dispatches_until_one_chunk_is_left() {
         assert_eq!(passes(17, 3), [17]);
         assert_eq!(passes(2048, 128), [2048]);
         assert_eq!(passes(2049, 128), [2049, 256]);

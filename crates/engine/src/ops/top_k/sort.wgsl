@@ -3,7 +3,7 @@
 //#use candidates
 
 override CHUNK: u32 = 2048u;
-// The last launch gives logits, those before it keys.
+// The last dispatch gives logits, those before it keys.
 override LAST: u32 = 1u;
 
 struct Params {

@@ -1,4 +1,4 @@
-// Candidates are those an earlier launch left.
+// Candidates are those an earlier dispatch left.
 @group(0) @binding(4) var<storage, read> keys: array<u32>;
 @group(0) @binding(5) var<storage, read> ids: array<u32>;
 

@@ -1,4 +1,4 @@
-    // Of the slab a kernel is launched for: where its planes begin, numbers and units of a row, its rows, the first one and all rows of the
+    // Of the slab a kernel is dispatched for: where its planes begin, numbers and units of a row, its rows, the first one and all rows of the
     // weight; and columns or ids.
     plane0: u32,
     plane1: u32,

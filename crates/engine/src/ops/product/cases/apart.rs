@@ -1,4 +1,4 @@
-//! Several tokens, each as in a launch of its own.
+//! Several tokens, each as in a dispatch of its own.
 
 use rullama_gguf::DType;
 

@@ -17,7 +17,7 @@ struct Shape(usize, usize, usize, usize, usize);
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (dtype, shape) in [
-        // One launch; what it stands for, because of its width, its slabs on the floor or its tokens; sorted by expert.
+        // One dispatch; what it stands for, because of its width, its slabs on the floor or its tokens; sorted by expert.
         (DType::F32, Shape(1, 1, 1, 2, 32)),
         (DType::Q5_0, Shape(1, 3, 5, 34, 96)),
         (DType::Q8_0, Shape(1, 8, 11, 18, 704)),

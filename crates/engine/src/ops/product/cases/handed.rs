@@ -90,14 +90,15 @@ mod tests {
             (behind_gates(DType::Q4_K, [1, 64, 256]), &unknown, false),
             (behind_gates(DType::F16, [1, 64, 256]), &known, false),
         ] {
-            let made: Vec<Dispatch> = launches(&case, facts);
-            let has = |launch: &Dispatch, name| launch.parts.iter().any(|part| part.name == name);
+            let made: Vec<Dispatch> = dispatches(&case, facts);
+            let has =
+                |dispatch: &Dispatch, name| dispatch.parts.iter().any(|part| part.name == name);
             assert_eq!(has(&made[0], "given/digits"), handed, "{}", case.name);
             assert_eq!(has(&made[1], "begin/handed"), handed, "{}", case.name);
         }
     }
 
-    fn launches(case: &Case, facts: &DeviceFacts) -> Vec<Dispatch> {
+    fn dispatches(case: &Case, facts: &DeviceFacts) -> Vec<Dispatch> {
         let lists = case.lists();
         GpuCall::dispatches(facts, &lists[0]).map(|(_, dispatch)| dispatch).collect()
     }

@@ -1,4 +1,4 @@
-// x of all tokens lies in memory as workgroups of one token hold it: a launch before has written it down.
+// x of all tokens lies in memory as workgroups of one token hold it: a dispatch before has written it down.
 override PIECES: u32 = 48u;
 override QUADS: u32 = 384u;
 @group(0) @binding(3) var<storage, read> kept: array<vec4<u32>>;

@@ -1,4 +1,4 @@
-// Digits of x of all tokens lie in memory, plane by plane: a launch before has written them down. What is known of a piece lies half by half.
+// Digits of x of all tokens lie in memory, plane by plane: a dispatch before has written them down. What is known of a piece lies half by half.
 override PIECES: u32 = 48u;
 // Groups of four in a piece, two to a word.
 override GROUPS: u32 = 8u;
