@@ -15,7 +15,7 @@ use crate::quiet::quietly;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OpsCommand {
-    /// Check every kernel against its CPU twin
+    /// Check every kernel against its CPU reference
     Test(OpsArgs),
     /// Time kernels at the shapes of real models
     Bench(BenchArgs),

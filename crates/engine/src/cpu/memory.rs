@@ -118,7 +118,7 @@ impl Weight {
     }
 }
 
-/// What an operation's CPU twin sees: its inputs, its results, the step.
+/// What an operation's CPU reference sees: its inputs, its results, the step.
 #[derive(Debug)]
 pub struct CpuCall<'a> {
     /// The numbers of this run.

@@ -8,7 +8,7 @@ use crate::{
     gpu::{Dispatch, GpuCall, HeadParts, Met, Order},
 };
 
-/// An operation: a definition, a twin on the CPU, kernels on the GPU, a gradient.
+/// An operation: a definition, a reference on the CPU, kernels on the GPU, a gradient.
 pub trait Op: Debug + 'static {
     /// The name of its folder.
     fn name(&self) -> &'static str;

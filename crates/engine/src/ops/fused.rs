@@ -1,4 +1,4 @@
-//! Operations that stand for several others: their twin, their gradient, and their dispatches where no kernel does it all at once.
+//! Operations that stand for several others: their reference, their gradient, and their dispatches where no kernel does it all at once.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! One folder per operation: definition, CPU twin, kernels, gradient, tests.
+//! One folder per operation: definition, CPU reference, kernels, gradient, tests.
 
 pub(crate) mod accumulate;
 pub(crate) mod adamw;

@@ -85,14 +85,14 @@ impl Case {
         self
     }
 
-    /// How far the GPU may be from the twin.
+    /// How far the GPU may be from the reference.
     #[must_use]
     pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Timed by `rullama ops bench` rather than checked: for shapes the twin is too slow for.
+    /// Timed by `rullama ops bench` rather than checked: for shapes the reference is too slow for.
     #[must_use]
     pub fn bench(mut self) -> Self {
         self.bench = true;

@@ -44,7 +44,7 @@ pub enum Failure {
     Engine(#[from] EngineError),
 }
 
-/// The twin against the case's literal, where it has one.
+/// The reference against the case's literal, where it has one.
 ///
 /// # Errors
 /// If they differ.
@@ -74,7 +74,7 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
     }
 }
 
-/// The device against the twin, with memory poisoned before the run.
+/// The device against the reference, with memory poisoned before the run.
 ///
 /// # Errors
 /// If they differ by more than the case's tolerance, or the device fails.
@@ -95,7 +95,7 @@ pub async fn check_gpu(case: &Case, gpu: &Gpu) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The gradient rules against finite differences of `Σ dy · y`, on the twin, for every f32 input of the list.
+/// The gradient rules against finite differences of `Σ dy · y`, on the reference, for every f32 input of the list.
 ///
 /// # Errors
 /// If they differ.

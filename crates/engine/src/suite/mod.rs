@@ -1,4 +1,4 @@
-//! Every operation's cases, described once and used four ways: the CPU twin against literals, the GPU against the twin with
+//! Every operation's cases, described once and used four ways: the CPU reference against literals, the GPU against the reference with
 //! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
 //! the same list.
 

@@ -1,4 +1,4 @@
-//! How far a kernel may be from its twin, and why.
+//! How far a kernel may be from its reference, and why.
 //!
 //! A sum of `k` products of mixed sign grows like √k, and so does each partial sum that is rounded on the way. Its rounding errors
 //! add up to about `u · √(k/2)` of the result's own size (`u` = half a unit in the last place), in any order of addition. Both

@@ -116,7 +116,7 @@ impl Case {
         lists
     }
 
-    /// How far a device may be from the twin: matrix units round what they multiply, and so do products of packed bytes.
+    /// How far a device may be from the reference: matrix units round what they multiply, and so do products of packed bytes.
     pub(super) fn tolerance_on(&self, facts: &DeviceFacts) -> Tolerance {
         let tolerance = match self.by_matrix_units(facts) {
             true => self.tolerance.half_factors(),

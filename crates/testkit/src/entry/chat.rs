@@ -152,9 +152,9 @@ fn conversation_renders(conversation: &Conversation) {
     for repair in [false, true] {
         let rendered = |family| {
             let prompt = render(conversation, RenderOptions { family, repair });
-            let twin = render(&again, RenderOptions { family, repair });
+            let rendered_again = render(&again, RenderOptions { family, repair });
             if let Ok(prompt) = &prompt {
-                assert_eq!(twin.ok().as_ref(), Some(prompt), "{text}");
+                assert_eq!(rendered_again.ok().as_ref(), Some(prompt), "{text}");
             }
             prompt
         };

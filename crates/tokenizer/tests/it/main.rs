@@ -1,4 +1,4 @@
-//! The tokenizer against known ids, a slow twin, and broken vocabularies. One program, so that the real vocabulary is read once.
+//! The tokenizer against known ids, a slow reference, and broken vocabularies. One program, so that the real vocabulary is read once.
 
 mod decoding;
 mod gguf;

@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn the_slow_twin_agrees(text in text(), special in special()) {
+    fn the_slow_reference_agrees(text in text(), special in special()) {
         for subject in subjects() {
             let want = subject.reference.encode(&text, special);
             prop_assert_eq!(subject.tokenizer.encode(&text, special), want);
@@ -136,7 +136,7 @@ proptest! {
 
     /// Words that occur again in a long text are not encoded again.
     #[test]
-    fn the_slow_twin_agrees_on_long_texts(
+    fn the_slow_reference_agrees_on_long_texts(
         lines in prop::collection::vec(text(), 4..24),
         order in prop::collection::vec(any::<prop::sample::Index>(), 200),
         special in special(),

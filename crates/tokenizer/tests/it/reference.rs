@@ -1,10 +1,10 @@
-//! A slow twin of the encoder, word for word after the definition: strings for symbols, a scan for each merge.
+//! A slow reference encoder, word for word after the definition: strings for symbols, a scan for each merge.
 
 use std::collections::HashMap;
 
 use rullama_tokenizer::{Special, Vocab};
 
-/// Texts on which the slow twin works.
+/// Texts on which the slow reference works.
 pub(crate) struct Reference {
     ids: HashMap<&'static str, u32>,
     ranks: HashMap<(&'static str, &'static str), usize>,

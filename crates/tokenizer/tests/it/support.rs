@@ -7,7 +7,7 @@ use rullama_tokenizer::{Tokenizer, Vocab};
 
 use crate::{gguf, reference::Reference};
 
-/// A vocabulary, the tokenizer and the slow twin made from it.
+/// A vocabulary, the tokenizer and the slow reference made from it.
 pub(crate) struct Subject {
     pub(crate) vocab: Vocab<'static>,
     pub(crate) tokenizer: Tokenizer,

@@ -1,6 +1,6 @@
 //! Attention without order: every token of a run sees every other one. Towers and encoders use it.
 
-use super::{Attention, gpu, twin::Twin};
+use super::{Attention, gpu, reference::Reference};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -45,8 +45,9 @@ impl Op for AttentionEveryone {
         let step = Step { position: 0, count: call.step.count.min(tokens as u32), ..*call.step };
         let blocks = vec![u32::MAX; tokens];
         let (cache, blocks) = (call.input(1), Some(blocks.as_slice()));
-        let twin = Twin { q: &q, heads, k: &k, v: &v, cache, blocks, spans: None, step: &step };
-        twin.attend(&Attention { window: None }, &mut call.out(0));
+        let reference =
+            Reference { q: &q, heads, k: &k, v: &v, cache, blocks, spans: None, step: &step };
+        reference.attend(&Attention { window: None }, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

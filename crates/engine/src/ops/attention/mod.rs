@@ -16,11 +16,11 @@ mod plain_rows;
 mod plane;
 mod qkv;
 mod qkv_cases;
+mod reference;
 mod spans;
 pub(crate) mod spans_cases;
 mod split;
 mod train;
-mod twin;
 
 pub use everyone::AttentionEveryone;
 pub use plane::AttentionPlane;
@@ -28,7 +28,7 @@ pub use qkv::{AttentionQkv, OwnValues, QueryValues};
 pub use spans::AttentionSpans;
 pub use train::{AttentionGrad, AttentionTrain};
 
-use self::twin::Twin;
+use self::reference::Reference;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -122,7 +122,7 @@ impl Op for Attention {
     fn cpu(&self, call: &CpuCall<'_>) {
         let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
         let blocks = (call.inputs() > BLOCKS_INPUT).then(|| call.u32(BLOCKS_INPUT));
-        let twin = Twin {
+        let reference = Reference {
             q: &q,
             heads: call.input(0).shape.dims()[1],
             k: &k,
@@ -132,7 +132,7 @@ impl Op for Attention {
             spans: None,
             step: call.step,
         };
-        twin.attend(self, &mut call.out(0));
+        reference.attend(self, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

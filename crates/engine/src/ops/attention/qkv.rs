@@ -5,8 +5,8 @@ use super::{
     Attention,
     choice::{Cut, FEW_TOKENS},
     params::{Params, sizes_of, word},
+    reference::Reference,
     split::{Lie, Source, split, split_apart},
-    twin::Twin,
 };
 use crate::{
     cpu::CpuCall,
@@ -150,7 +150,7 @@ impl Op for AttentionQkv {
             }
         }
         let (k, v) = (call.f32(input::K_CACHE), call.f32(input::V_CACHE));
-        let twin = Twin {
+        let reference = Reference {
             q: &turned,
             heads: self.q.width / width,
             k: &k,
@@ -160,7 +160,7 @@ impl Op for AttentionQkv {
             spans: None,
             step: call.step,
         };
-        twin.attend(&Attention { window: self.window }, &mut call.out(0));
+        reference.attend(&Attention { window: self.window }, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

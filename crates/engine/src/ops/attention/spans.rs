@@ -1,6 +1,6 @@
 //! Attention where each token is told what it sees: texts side by side, windows to both sides, a canvas behind a prompt.
 
-use super::{Attention, gpu, twin::Twin};
+use super::{Attention, gpu, reference::Reference};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -45,7 +45,7 @@ impl Op for AttentionSpans {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (q, k, v, spans) = (call.f32(0), call.f32(1), call.f32(2), call.u32(3));
-        let twin = Twin {
+        let reference = Reference {
             q: &q,
             heads: call.input(0).shape.dims()[1],
             k: &k,
@@ -55,7 +55,7 @@ impl Op for AttentionSpans {
             spans: Some(&spans),
             step: call.step,
         };
-        twin.attend(&Attention { window: None }, &mut call.out(0));
+        reference.attend(&Attention { window: None }, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

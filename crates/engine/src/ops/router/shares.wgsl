@@ -3,7 +3,7 @@ override WG: u32 = 256u;
 // 0 where the model has no scales of experts: each counts as 1, and the logits are bound in their place.
 override SCALED: u32 = 1u;
 
-// As in the twin: more than a token may have, and a size beyond which logits count as this.
+// As in the reference: more than a token may have, and a size beyond which logits count as this.
 const MOST_CHOSEN: u32 = 16u;
 const LARGEST: f32 = 1e30;
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Normed and turned queries, and what they look into.
-pub(super) struct Twin<'a> {
+pub(super) struct Reference<'a> {
     pub(super) q: &'a [f32],
     pub(super) heads: usize,
     pub(super) k: &'a [f32],
@@ -22,7 +22,7 @@ pub(super) struct Twin<'a> {
     pub(super) step: &'a Step,
 }
 
-impl Twin<'_> {
+impl Reference<'_> {
     pub(super) fn attend(&self, op: &Attention, out: &mut [f32]) {
         let &[slots, kv_heads, width] = self.cache.shape.dims() else {
             unreachable!("infer has checked the shapes")
