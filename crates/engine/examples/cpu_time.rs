@@ -1,4 +1,4 @@
-//! Times the CPU executor on a list of a small model's shapes, token by token and with a prompt:
+//! Times the CPU executor on a graph of a small model's shapes, token by token and with a prompt:
 //! `cargo run --release -p rullama-engine --example cpu_time`.
 #![expect(clippy::print_stdout, reason = "a program whose result is a table")]
 
@@ -31,7 +31,7 @@ fn main() -> Result<(), EngineError> {
 
 /// Prints tokens per second, the best of some runs at the end of the context.
 fn report(dtype: DType, tokens: usize) -> Result<(), EngineError> {
-    let plan = CpuPlan::new(list(dtype, tokens), |_, ty| Some(weight(ty)))?;
+    let plan = CpuPlan::new(graph(dtype, tokens), |_, ty| Some(weight(ty)))?;
     plan.write("ids", Data::U32((0..tokens as u32).collect()));
     let position = (CONTEXT - tokens) as u32;
     let step = Step { position, count: tokens as u32, ..Step::default() };
@@ -47,7 +47,7 @@ fn report(dtype: DType, tokens: usize) -> Result<(), EngineError> {
 }
 
 /// Layers of attention and a gated feed-forward part, then logits of the last token.
-fn list(dtype: DType, tokens: usize) -> Graph {
+fn graph(dtype: DType, tokens: usize) -> Graph {
     let mut g = Graph::new();
     let ids = g.input("ids", Type::u32([tokens]));
     let table = g.weight("table", Type::weight(dtype, [VOCABULARY, MODEL]));

@@ -1,21 +1,21 @@
-//! What can go wrong outside the list itself: weights and devices.
+//! What can go wrong outside the graph itself: weights and devices.
 
-/// Why a list cannot be made ready or run.
+/// Why a graph cannot be made ready or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The list names a weight that nobody brought.
+    /// The graph names a weight that nobody brought.
     #[error("the model has no tensor `{name}`")]
     MissingWeight {
-        /// Name in the list.
+        /// Name in the graph.
         name: String,
     },
-    /// A weight is not what the list expects.
+    /// A weight is not what the graph expects.
     #[error("tensor `{name}` should be {wanted}, but is {found}")]
     WrongWeight {
-        /// Name in the list.
+        /// Name in the graph.
         name: String,
-        /// Type in the list.
+        /// Type in the graph.
         wanted: String,
         /// What was brought.
         found: String,

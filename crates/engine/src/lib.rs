@@ -1,4 +1,4 @@
-//! A forward pass is a list of operations, and that list is data: run on WebGPU, or by the CPU reference of each operation.
+//! A forward pass is a graph of operations, and that graph is data: run on WebGPU, or by the CPU reference of each operation.
 
 pub mod cpu;
 mod error;

@@ -24,7 +24,7 @@ fn on_each_gpu(test: impl AsyncFn(Gpu)) {
 }
 
 /// `y = a + b` over three numbers.
-fn sum_list() -> (Graph, Value) {
+fn sum_graph() -> (Graph, Value) {
     let mut graph = Graph::new();
     let (a, b) = (graph.input("a", Type::f32([1, 3])), graph.input("b", Type::f32([1, 3])));
     let y = graph.add(a, b);
@@ -33,7 +33,7 @@ fn sum_list() -> (Graph, Value) {
 }
 
 async fn sum(gpu: &Gpu) -> Result<(GpuPlan, Value), EngineError> {
-    let (graph, y) = sum_list();
+    let (graph, y) = sum_graph();
     let plan = GpuPlan::new(graph, &Weights::new(gpu), &mut HashMap::new()).await?;
     for (name, numbers) in [("a", [1.0, 2.0, 3.0]), ("b", [0.5, -2.0, 1.0])] {
         plan.write_data(name, &Type::f32([1, 3]), &Data::F32(numbers.into()));
@@ -117,7 +117,7 @@ fn a_device_that_is_full_says_so_and_works_on() {
 #[test]
 fn kernels_are_compiled_ahead_of_the_plan() {
     on_each_gpu(async |gpu| {
-        let (graph, _) = sum_list();
+        let (graph, _) = sum_graph();
         gpu.warm(&graph).await.expect("the kernels compile");
         assert_eq!(gpu.pipeline_labels(), ["add/forward rrw"]);
         gpu.warm(&graph).await.expect("nothing is left to do");
@@ -127,7 +127,7 @@ fn kernels_are_compiled_ahead_of_the_plan() {
     });
     // Nobody need wait for the future.
     on_each_gpu(async |gpu| {
-        drop(gpu.warm(&sum_list().0));
+        drop(gpu.warm(&sum_graph().0));
         let (plan, y) = sum(&gpu).await.expect("the plan finds them");
         assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
     });
@@ -188,7 +188,7 @@ impl Op for Broken {
 #[test]
 fn a_refused_kernel_is_named_and_harms_nothing_else() {
     on_each_gpu(async |gpu| {
-        let (mut graph, y) = sum_list();
+        let (mut graph, y) = sum_graph();
         graph.apply(Broken, &[y]);
         match gpu.warm(&graph).await {
             Err(EngineError::Kernel { kernel, .. }) => assert_eq!(kernel.trim(), "test/broken"),

@@ -1,4 +1,4 @@
-//! Which tensors have factors of an adapter beside them, and how lists want to have those.
+//! Which tensors have factors of an adapter beside them, and how graphs want to have those.
 
 use std::collections::BTreeMap;
 
@@ -43,14 +43,14 @@ pub(crate) struct Open {
     pub(crate) ahead: usize,
 }
 
-/// The factors that stand beside one weight of a list, which may be several tensors.
+/// The factors that stand beside one weight of a graph, which may be several tensors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorGroup {
     /// Name of the weight `A` `[rank, columns]`: those of the tensors below each other.
     pub a: String,
     /// Name of the weight `B` `[rows, rank]`: a tensor's rows have numbers only in its own columns.
     pub b: String,
-    /// Name of the same turned, `[rank, rows]`, where the list asks for that too.
+    /// Name of the same turned, `[rank, rows]`, where the graph asks for that too.
     pub turned: Option<String>,
     /// The tensors, with their rows and the inner sizes of their factors, which may be none.
     pub tensors: Vec<(String, usize, usize)>,
@@ -65,7 +65,7 @@ pub struct FactorGroup {
 }
 
 impl Adapted {
-    /// The factors beside some tensors `[rows, columns]`, or `[experts, rows, columns]`, that enter a list as one weight, if any has
+    /// The factors beside some tensors `[rows, columns]`, or `[experts, rows, columns]`, that enter a graph as one weight, if any has
     /// some.
     pub(crate) fn group(
         &self,

@@ -24,7 +24,7 @@ pub(crate) struct Follower {
     pub(crate) names: &'static [&'static str],
 }
 
-/// A first factor `A` that a list wants taken apart, in two weights: see [`Ahead`].
+/// A first factor `A` that a graph wants taken apart, in two weights: see [`Ahead`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AheadGroup {
     /// Name of the weight `P`.
@@ -106,28 +106,28 @@ impl Build<'_> {
     }
 }
 
-/// The list that takes factors apart.
+/// The graph that takes factors apart.
 #[derive(Debug)]
-pub struct AheadList {
-    /// The list; its inputs are the factors `A`, by their names.
+pub struct AheadGraph {
+    /// The graph; its inputs are the factors `A`, by their names.
     pub graph: Graph,
     /// `P`, and `Q` without what lies above it, of each factor of each group.
     pub made: Vec<[Value; 2]>,
 }
 
-/// Writes the list that makes the weights of these groups, of a model's weights and the factors beside them.
+/// Writes the graph that makes the weights of these groups, of a model's weights and the factors beside them.
 ///
 /// # Panics
-/// If a group is none of a list of this model with these factors.
-pub fn ahead_list(
+/// If a group is none of a graph of this model with these factors.
+pub fn ahead_graph(
     catalog: &Catalog,
     (groups, factors): (&[AheadGroup], &[FactorGroup]),
     dtype: DType,
-) -> AheadList {
+) -> AheadGraph {
     let mut graph = Graph::new();
     let all = groups.iter().flat_map(|group| group.a.iter().map(move |a| (group, a)));
     let made = all.map(|(group, a)| {
-        let of = |a: &str| factors.iter().find(|other| other.a == a).expect("a group of the list");
+        let of = |a: &str| factors.iter().find(|other| other.a == a).expect("a group of the graph");
         let tensor = |graph: &mut Graph, name: &str| {
             let ty = catalog.get(name).expect("a tensor of the model").clone();
             graph.weight(name, ty)
@@ -152,5 +152,5 @@ pub fn ahead_list(
         [p, q]
     });
     let made = made.collect();
-    AheadList { graph, made }
+    AheadGraph { graph, made }
 }

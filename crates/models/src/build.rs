@@ -1,4 +1,4 @@
-//! A list being written: a graph, a scope for names, and the tensors there are.
+//! A graph being written: its operations, a scope for names, and the tensors there are.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ pub(crate) struct Build<'a> {
     pub(crate) training: Option<Training>,
     /// What an adapter changes.
     pub(crate) adapted: Option<&'a Adapted>,
-    /// Its factors that the list asks for.
+    /// Its factors that the graph asks for.
     pub(crate) factors: Vec<FactorGroup>,
     /// Its first factors that are met ahead.
     pub(crate) ahead: Vec<AheadGroup>,
@@ -403,7 +403,7 @@ impl<'a> Build<'a> {
     /// Turns that turn nothing, for heads of this width; written by whoever traces.
     pub(crate) fn unturned(&mut self, tokens: usize, head: usize) -> Value {
         let name = format!("{}{head}", Inputs::UNTURNED);
-        // A list that is cut has one in each segment.
+        // A graph that is cut has one in each segment.
         let known =
             self.graph.values().find(|(_, info)| info.origin == Origin::Input(name.clone()));
         match known.map(|(value, _)| value) {

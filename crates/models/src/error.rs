@@ -2,7 +2,7 @@
 
 use rullama_gguf::GgufError;
 
-/// Why no list can be made of a file.
+/// Why no graph can be made of a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {

@@ -1,6 +1,6 @@
-//! What Gemma 4 computes, as lists of operations.
+//! What Gemma 4 computes, as graphs of operations.
 //!
-//! A configuration comes from a file's keys and is checked against its tensors; from both, lists are written. Nothing here
+//! A configuration comes from a file's keys and is checked against its tensors; from both, graphs are written. Nothing here
 //! knows a device, a token loop or a file's bytes.
 
 mod adapted;
@@ -13,7 +13,7 @@ mod tensors;
 mod training;
 
 pub use adapted::{Adapted, FactorGroup};
-pub use ahead::{AheadGroup, AheadList, ahead_list};
+pub use ahead::{AheadGraph, AheadGroup, ahead_graph};
 pub use error::ModelError;
 pub use tensors::{Catalog, Expected};
 pub use training::{Learned, Parameter};

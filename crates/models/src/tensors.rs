@@ -60,7 +60,7 @@ impl Catalog {
         }
     }
 
-    /// Every expected tensor, in formats of the caller's choice: for lists that are counted or printed, not run.
+    /// Every expected tensor, in formats of the caller's choice: for graphs that are counted or printed, not run.
     pub fn imagined(expected: &[Expected], dtype: impl Fn(&Expected) -> Option<DType>) -> Self {
         let known = expected.iter().filter_map(|wanted| {
             let ty = stored(dtype(wanted)?, wanted);
@@ -69,7 +69,7 @@ impl Catalog {
         Self(known.collect())
     }
 
-    /// The same tensors under names with `prefix` in front, for lists that take weights of two files.
+    /// The same tensors under names with `prefix` in front, for graphs that take weights of two files.
     #[must_use]
     pub fn prefixed(self, prefix: &str) -> Self {
         Self(self.0.into_iter().map(|(name, ty)| (format!("{prefix}{name}"), ty)).collect())

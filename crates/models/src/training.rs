@@ -1,4 +1,4 @@
-//! How a list is written where adapters learn: every operation has a gradient, nothing is fused over one, and each adapted
+//! How a graph is written where adapters learn: every operation has a gradient, nothing is fused over one, and each adapted
 //! product gets its two thin matrices.
 
 use std::collections::{BTreeMap, HashMap};
@@ -21,7 +21,7 @@ pub struct Learned {
     pub scale: f32,
 }
 
-/// One of an adapter's matrices, a state of the lists that train it.
+/// One of an adapter's matrices, a state of the graphs that train it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
     /// The state's name: that of the weight, and `.lora_a` or `.lora_b`.
@@ -30,7 +30,7 @@ pub struct Parameter {
     pub ty: Type,
 }
 
-/// What a list under training knows beside its weights.
+/// What a graph under training knows beside its weights.
 #[derive(Debug)]
 pub(crate) struct Training {
     adapters: BTreeMap<String, Learned>,
@@ -49,7 +49,7 @@ impl Training {
 }
 
 impl Build<'_> {
-    /// Whether the list is for training.
+    /// Whether the graph is for training.
     pub(crate) fn trains(&self) -> bool {
         self.training.is_some()
     }

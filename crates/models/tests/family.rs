@@ -1,4 +1,4 @@
-//! The lists of the released models, at full depth and without weights: how many dispatches, which bytes.
+//! The graphs of the released models, at full depth and without weights: how many dispatches, which bytes.
 
 use rullama_engine::{
     gpu::{DeviceFacts, dispatch_count},
@@ -124,22 +124,22 @@ impl Variant {
         if (i + 1).is_multiple_of(self.every) { Kind::Global } else { Kind::Sliding }
     }
 
-    /// The list of one token, in Ollama's usual mix of formats.
+    /// The graph of one token, in Ollama's usual mix of formats.
     fn step(&self) -> Graph {
-        self.list(None, None)
+        self.graph(None, None)
     }
 
     /// The same before this position.
     fn near_step(&self, near: usize) -> Graph {
-        self.list(None, Some(near))
+        self.graph(None, Some(near))
     }
 
     /// The same with an adapter.
     fn adapted_step(&self, adapted: &Adapted) -> Graph {
-        self.list(Some(adapted), None)
+        self.graph(Some(adapted), None)
     }
 
-    fn list(&self, adapted: Option<&Adapted>, near: Option<usize>) -> Graph {
+    fn graph(&self, adapted: Option<&Adapted>, near: Option<usize>) -> Graph {
         let config = self.config();
         let mix = |tensor: &Expected| {
             let global = |name: &str| {
@@ -209,8 +209,8 @@ fn dispatches_per_layer() {
     for (variant, most, floor_most) in
         [(E2B, 7, 14), (E4B, 7, 14), (B12, 5, 13), (B31, 5, 13), (B26, 10, 22)]
     {
-        let list = variant.step();
-        let all = dispatch_count(&list, &large());
+        let graph = variant.step();
+        let all = dispatch_count(&graph, &large());
         // Around the layers: embedding, per-layer inputs, last norm, head, choice of the token.
         let around = if variant.per_layer > 0 { 8 } else { 5 };
         assert!(
@@ -221,7 +221,7 @@ fn dispatches_per_layer() {
         );
         // The least any device offers: wide rows do not fit into its workgroups, so norms are dispatches of their own, and
         // large weights become slabs.
-        let floor = dispatch_count(&list, &DeviceFacts::floor());
+        let floor = dispatch_count(&graph, &DeviceFacts::floor());
         assert!(
             floor <= floor_most * variant.layers + around + 30,
             "{} on the floor: {floor} dispatches",
@@ -234,9 +234,9 @@ fn dispatches_per_layer() {
 #[test]
 fn short_conversations_take_fewer_dispatches() {
     for variant in [E2B, E4B] {
-        let [near, far] = [variant.near_step(1024), variant.step()].map(|list| {
+        let [near, far] = [variant.near_step(1024), variant.step()].map(|graph| {
             let facts = DeviceFacts { workgroup_bytes: 48 << 10, storage_buffers: 16, ..large() };
-            dispatch_count(&list, &facts)
+            dispatch_count(&graph, &facts)
         });
         let globals = variant.layers / variant.every;
         assert_eq!(far - near, globals, "{}: {near} dispatches, then {far}", variant.name);

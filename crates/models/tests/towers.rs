@@ -59,7 +59,7 @@ fn dispatches_of_a_picture() {
         ("others", &different, &plain, 10, 7),
         ("others on a small device", &different, &least, 12, 7),
     ] {
-        let list = tower(&PICTURES, &catalog, clamps, grid, facts.binding_bytes).graph;
-        assert_eq!(dispatch_count(&list, facts), each * PICTURES.layers + around, "{name}");
+        let graph = tower(&PICTURES, &catalog, clamps, grid, facts.binding_bytes).graph;
+        assert_eq!(dispatch_count(&graph, facts), each * PICTURES.layers + around, "{name}");
     }
 }

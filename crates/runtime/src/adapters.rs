@@ -14,7 +14,7 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf};
 use rullama_models::{
     Adapted, Catalog, FactorGroup,
-    gemma4::{Config, Feed, MATRICES, Pass, ROUTED, Want, adapted_decoder, expert_list},
+    gemma4::{Config, Feed, MATRICES, Pass, ROUTED, Want, adapted_decoder, expert_graph},
 };
 use sha2::{Digest, Sha256};
 
@@ -106,7 +106,7 @@ impl Model {
         })))
     }
 
-    /// Brings factors to the device as a list of one token asks for them.
+    /// Brings factors to the device as a graph of one token asks for them.
     async fn upload(&self, adapted: &Adapted, pairs: &[Pair]) -> Result<Weights, RuntimeError> {
         let pass = Pass {
             tokens: 1,
@@ -123,11 +123,11 @@ impl Model {
             hidden: false,
             near: None,
         };
-        let list = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
+        let decoder = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
         let mut own = Weights::new(self.device());
-        let graphs = list.segments.iter().map(|segment| &segment.graph);
-        write(&mut own, graphs.clone(), &list.factors, pairs).await?;
-        self.write_ahead(&mut own, &list, (adapted.dtype, pairs)).await?;
+        let graphs = decoder.segments.iter().map(|segment| &segment.graph);
+        write(&mut own, graphs.clone(), &decoder.factors, pairs).await?;
+        self.write_ahead(&mut own, &decoder, (adapted.dtype, pairs)).await?;
         own.settle().await?;
         Ok(own)
     }
@@ -142,15 +142,15 @@ impl Model {
         let mut own = Weights::new(&Device::Cpu);
         let all = config.layers.len();
         for layer in all - self.host_experts().min(all)..all {
-            if let Some(list) = expert_list(config, catalog, layer, 1, Some(adapted)) {
-                write(&mut own, [&list.graph].into_iter(), &list.factors, pairs).await?;
+            if let Some(experts) = expert_graph(config, catalog, layer, 1, Some(adapted)) {
+                write(&mut own, [&experts.graph].into_iter(), &experts.factors, pairs).await?;
             }
         }
         Ok(own)
     }
 }
 
-/// Writes the factors that lists ask for.
+/// Writes the factors that graphs ask for.
 async fn write<'a>(
     own: &mut Weights,
     graphs: impl Iterator<Item = &'a Graph> + Clone,
@@ -169,7 +169,7 @@ async fn write<'a>(
     Ok(())
 }
 
-/// Writes a weight that lists ask for beside those of the model.
+/// Writes a weight that graphs ask for beside those of the model.
 async fn write_one<'a>(
     own: &mut Weights,
     graphs: impl Iterator<Item = &'a Graph>,
@@ -178,7 +178,7 @@ async fn write_one<'a>(
 ) -> Result<(), RuntimeError> {
     let mut values = graphs.flat_map(Graph::values);
     let known = values.find(|(_, info)| info.origin.weight_name().as_deref() == Some(name));
-    let (_, info) = known.expect("the list asks for its factors");
+    let (_, info) = known.expect("the graph asks for its factors");
     own.reserve(&info.origin, &info.ty).await?;
     let Element::Weight(dtype) = info.ty.element else { unreachable!("factors are weights") };
     let bytes = rullama_gguf::quant::quantize(dtype, numbers)?;

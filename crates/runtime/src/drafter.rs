@@ -104,13 +104,13 @@ async fn own_weights(
     members: &[u32],
 ) -> Result<Weights, RuntimeError> {
     let pass = DraftPass { drafts: 1, rows: 2, context: 1, ring: 1, cache: Element::F32 };
-    let list = draft(config, model.config(), catalog, &pass).graph;
-    for (_, info) in list.values() {
+    let graph = draft(config, model.config(), catalog, &pass).graph;
+    for (_, info) in graph.values() {
         model.device().check_format(&info.origin, &info.ty)?;
     }
     let mut weights = Weights::new(model.device());
     let mut wants = Vec::new();
-    for (_, info) in list.values() {
+    for (_, info) in graph.values() {
         match &info.origin {
             Origin::Weight(name) if name == DraftInputs::CLUSTERS => {
                 weights.reserve(&info.origin, &info.ty).await?;

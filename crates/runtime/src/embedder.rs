@@ -32,7 +32,7 @@ use crate::{
 pub const BATCH_TOKENS: usize = 4096;
 /// Texts of a run, at most.
 const BATCH_TEXTS: usize = 64;
-/// Fewest tokens that a list is made for.
+/// Fewest tokens that a graph is made for.
 const LEAST_TOKENS: usize = 32;
 
 /// What a text is for: the model was trained with these words in front of it.
@@ -128,11 +128,11 @@ pub struct Embedder {
     tokenizer: Option<Tokenizer>,
     /// Whether texts begin and end with tokens of their own.
     ends: (bool, bool),
-    /// Lists by tokens and texts.
+    /// Graphs by tokens and texts.
     ready: RefCell<HashMap<(usize, usize), Ready>>,
 }
 
-/// A list made ready, and its vectors.
+/// A graph made ready, and its vectors.
 type Ready = Rc<(Plan, Value)>;
 
 impl Embedder {
@@ -147,8 +147,8 @@ impl Embedder {
     ) -> Result<Self, RuntimeError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
-        let list = embedding(&config, &catalog, (LEAST_TOKENS, 1)).graph;
-        let weights = all_weights(gguf, &device, &[list], progress).await?;
+        let graph = embedding(&config, &catalog, (LEAST_TOKENS, 1)).graph;
+        let weights = all_weights(gguf, &device, &[graph], progress).await?;
         let flag = |name: &str| -> Result<bool, RuntimeError> {
             Ok(gguf.bool(&format!("tokenizer.ggml.{name}")).optional()?.unwrap_or(true))
         };
@@ -180,9 +180,9 @@ impl Embedder {
     pub fn memory_of_file(gguf: &Gguf) -> Result<(u64, u64), RuntimeError> {
         let config = EmbeddingConfig::of_file(gguf)?;
         let catalog = Catalog::of_file(gguf, &config.expected())?;
-        let list = embedding(&config, &catalog, (BATCH_TOKENS, BATCH_TEXTS)).graph;
+        let graph = embedding(&config, &catalog, (BATCH_TOKENS, BATCH_TEXTS)).graph;
         let bytes = |(name, _): (&str, _)| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
-        Ok((catalog.iter().map(bytes).sum(), work_bytes(&list)))
+        Ok((catalog.iter().map(bytes).sum(), work_bytes(&graph)))
     }
 
     /// The tokens of a text, cut to what the model reads, and whether it was.
@@ -288,10 +288,10 @@ impl Embedder {
         if let Some(ready) = self.ready.borrow().get(&(tokens, texts)) {
             return Ok(ready.clone());
         }
-        let list = embedding(&self.config, &self.catalog, (tokens, texts));
+        let encoder = embedding(&self.config, &self.catalog, (tokens, texts));
         let mut memory = Memory::new(&self.device);
-        let plan = Plan::new(list.graph, &self.weights, &mut memory).await?;
-        let ready = Rc::new((plan, list.result));
+        let plan = Plan::new(encoder.graph, &self.weights, &mut memory).await?;
+        let ready = Rc::new((plan, encoder.result));
         self.ready.borrow_mut().insert((tokens, texts), ready.clone());
         Ok(ready)
     }

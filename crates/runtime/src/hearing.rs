@@ -65,7 +65,7 @@ impl Hearing {
             return Err(RuntimeError::OtherTower { tower: form.out(), model: width });
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
-        let weights = weights(&gguf, &device, form.list(&catalog, 1, REACH).graph).await?;
+        let weights = weights(&gguf, &device, form.graph(&catalog, 1, REACH).graph).await?;
         Ok(Some(Self { device, form, catalog, weights, last: Last::default() }))
     }
 
@@ -80,7 +80,7 @@ impl Hearing {
             Form::Tower(..) => frames_of_samples(PIECE),
             Form::Direct(config) => PIECE / config.frame,
         };
-        Ok(bytes_with_weights(&form.list(&catalog, rows, REACH).graph))
+        Ok(bytes_with_weights(&form.graph(&catalog, rows, REACH).graph))
     }
 
     /// Bytes on the GPU.
@@ -107,7 +107,7 @@ impl Hearing {
     /// As [`Self::hear`].
     pub async fn trace(&self, sound: &Sound, reach: usize) -> Result<Vec<Tap>, RuntimeError> {
         let (rows, inputs) = self.form.inputs(self.form.pieces(sound)?[0], reach);
-        let AudioTower { mut graph, result } = self.form.list(&self.catalog, rows, reach);
+        let AudioTower { mut graph, result } = self.form.graph(&self.catalog, rows, reach);
         let values = keep_tapped(&mut graph);
         let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
@@ -125,12 +125,12 @@ impl Hearing {
         Ok((ready.cost(rows), ready.profile(rows).await?))
     }
 
-    /// The list for so many rows, made ready if it is not.
+    /// The graph for so many rows, made ready if it is not.
     async fn ready(&self, rows: usize, reach: usize) -> Result<Rc<Ready>, RuntimeError> {
         if let Some(ready) = self.last.get(&(rows, reach)) {
             return Ok(ready);
         }
-        let AudioTower { graph, result } = self.form.list(&self.catalog, rows, reach);
+        let AudioTower { graph, result } = self.form.graph(&self.catalog, rows, reach);
         let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
         self.last.put((rows, reach), ready.clone());
         Ok(ready)
@@ -161,8 +161,8 @@ impl Form {
         }
     }
 
-    /// The list for so many rows of features or samples.
-    fn list(&self, catalog: &Catalog, rows: usize, reach: usize) -> AudioTower {
+    /// The graph for so many rows of features or samples.
+    fn graph(&self, catalog: &Catalog, rows: usize, reach: usize) -> AudioTower {
         match self {
             Self::Tower(config, clamps) => tower(config, catalog, clamps, rows, reach),
             Self::Direct(config) => direct(config, catalog, rows),

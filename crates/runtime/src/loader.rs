@@ -224,15 +224,15 @@ pub(crate) fn check_formats(device: &Device, wants: &[Wanted<'_>]) -> Result<(),
     Ok(on_device.try_for_each(|want| device.check_format(want.origin, want.ty))?)
 }
 
-/// All weights that some lists use, on a device: room first, so that what does not fit is refused before gigabytes are read.
+/// All weights that some graphs use, on a device: room first, so that what does not fit is refused before gigabytes are read.
 pub(crate) async fn all_weights(
     gguf: &Gguf,
     device: &Device,
-    lists: &[Graph],
+    graphs: &[Graph],
     progress: OnProgress<'_>,
 ) -> Result<Weights, RuntimeError> {
     let mut wants: Vec<Wanted<'_>> = Vec::new();
-    for (_, info) in lists.iter().flat_map(Graph::values) {
+    for (_, info) in graphs.iter().flat_map(Graph::values) {
         let known = wants.iter().any(|want| *want.origin == info.origin);
         if info.origin.weight_name().is_some() && !known {
             wants.push(Wanted { origin: &info.origin, ty: &info.ty, place: 0, counts: false });

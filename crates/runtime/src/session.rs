@@ -211,8 +211,8 @@ impl Session {
         Ok(())
     }
 
-    /// The list of a pass, with the adapters.
-    fn list(&self, pass: &Pass) -> Decoder {
+    /// The graph of a pass, with the adapters.
+    fn graph(&self, pass: &Pass) -> Decoder {
         let adapted = self.adapters.as_ref().map(Adapters::adapted);
         adapted_decoder(&self.model.0.config, &self.model.0.catalog, pass, adapted)
     }

@@ -48,25 +48,25 @@ pub(crate) async fn clamps(
     Ok(Clamps::new(products, &numbers, &packed))
 }
 
-/// Bytes on a GPU that a list takes with its weights.
-pub(crate) fn bytes_with_weights(list: &Graph) -> u64 {
-    let weights = list.values().filter_map(|(_, info)| match info.origin {
+/// Bytes on a GPU that a graph takes with its weights.
+pub(crate) fn bytes_with_weights(graph: &Graph) -> u64 {
+    let weights = graph.values().filter_map(|(_, info)| match info.origin {
         Origin::Weight(_) | Origin::Stack(_) => Some(weight_bytes(&info.ty)),
         _ => None,
     });
-    weights.sum::<u64>() + work_bytes(list)
+    weights.sum::<u64>() + work_bytes(graph)
 }
 
 /// All weights that a tower uses, on the device.
 pub(crate) async fn weights(
     gguf: &Gguf,
     device: &Device,
-    list: Graph,
+    graph: Graph,
 ) -> Result<Weights, RuntimeError> {
-    all_weights(gguf, device, &[list], &mut |_| ControlFlow::Continue(())).await
+    all_weights(gguf, device, &[graph], &mut |_| ControlFlow::Continue(())).await
 }
 
-/// A list made ready, and the value it is run for.
+/// A graph made ready, and the value it is run for.
 #[derive(Debug)]
 pub(crate) struct Ready {
     plan: Plan,
@@ -75,12 +75,12 @@ pub(crate) struct Ready {
 
 impl Ready {
     pub(crate) async fn new(
-        list: Graph,
+        graph: Graph,
         result: Value,
         weights: &Weights,
         device: &Device,
     ) -> Result<Self, RuntimeError> {
-        let plan = Plan::new(list, weights, &mut Memory::new(device)).await?;
+        let plan = Plan::new(graph, weights, &mut Memory::new(device)).await?;
         Ok(Self { plan, result })
     }
 
@@ -139,7 +139,7 @@ impl Ready {
     }
 }
 
-/// The list that was run last, and what it was made for: pictures often come in one size, and so do long sounds' pieces.
+/// The graph that was run last, and what it was made for: pictures often come in one size, and so do long sounds' pieces.
 #[derive(Debug)]
 pub(crate) struct Last<K>(RefCell<Option<(K, Rc<Ready>)>>);
 
@@ -150,7 +150,7 @@ impl<K> Default for Last<K> {
 }
 
 impl<K: PartialEq> Last<K> {
-    /// The list if it is for this; one for something else makes room.
+    /// The graph if it is for this; one for something else makes room.
     pub(crate) fn get(&self, key: &K) -> Option<Rc<Ready>> {
         let mut last = self.0.borrow_mut();
         last.take_if(|(known, _)| known != key);

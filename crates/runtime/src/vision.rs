@@ -87,9 +87,9 @@ impl Vision {
             return Err(RuntimeError::OtherTower { tower: out, model: width });
         }
         let catalog = Catalog::of_file(&gguf, &form.expected())?;
-        let list =
-            form.list(&catalog, Grid { columns: pool, rows: pool }, device.most_bytes()).graph;
-        let weights = weights(&gguf, &device, list).await?;
+        let graph =
+            form.graph(&catalog, Grid { columns: pool, rows: pool }, device.most_bytes()).graph;
+        let weights = weights(&gguf, &device, graph).await?;
         Ok(Some(Self { gguf, device, form, catalog, weights, last: Last::default() }))
     }
 
@@ -103,7 +103,7 @@ impl Vision {
         let catalog = Catalog::of_file(gguf, &form.expected())?;
         let pool = form.shape().pool;
         let grid = Grid { columns: USUAL.0 * pool, rows: USUAL.1 * pool };
-        Ok(bytes_with_weights(&form.list(&catalog, grid, u64::MAX).graph))
+        Ok(bytes_with_weights(&form.graph(&catalog, grid, u64::MAX).graph))
     }
 
     /// Bytes on the GPU.
@@ -129,7 +129,7 @@ impl Vision {
     /// As [`Self::see`].
     pub async fn trace(&self, picture: &Picture, sight: Sight) -> Result<Vec<Tap>, RuntimeError> {
         let (grid, picture) = self.prepare(picture, sight)?;
-        let Tower { mut graph, result } = self.list(grid);
+        let Tower { mut graph, result } = self.graph(grid);
         let values = keep_tapped(&mut graph);
         let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
@@ -153,20 +153,20 @@ impl Vision {
         Ok((ready.cost(grid.patches()), ready.profile(grid.patches()).await?))
     }
 
-    /// The list for a grid, made ready if it is not.
+    /// The graph for a grid, made ready if it is not.
     async fn ready(&self, grid: Grid) -> Result<Rc<Ready>, RuntimeError> {
         if let Some(ready) = self.last.get(&grid) {
             return Ok(ready);
         }
-        let Tower { graph, result } = self.list(grid);
+        let Tower { graph, result } = self.graph(grid);
         let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
         ready.write(self.places(grid).await?);
         self.last.put(grid, ready.clone());
         Ok(ready)
     }
 
-    fn list(&self, grid: Grid) -> Tower {
-        self.form.list(&self.catalog, grid, self.device.most_bytes())
+    fn graph(&self, grid: Grid) -> Tower {
+        self.form.graph(&self.catalog, grid, self.device.most_bytes())
     }
 
     /// How a picture is cut, and the picture as large as it is seen.
@@ -197,7 +197,7 @@ impl Vision {
         Ok((grid, picture))
     }
 
-    /// What a grid's list is told about places, whatever the picture.
+    /// What a grid's graph is told about places, whatever the picture.
     async fn places(&self, grid: Grid) -> Result<Inputs, RuntimeError> {
         let mut inputs = vec![(VisionInputs::POSITIONS, Data::F32(self.positions(grid).await?))];
         if let Form::Tower(config, _) = &self.form {
@@ -270,8 +270,8 @@ impl Form {
         }
     }
 
-    /// The list for a grid, on a device whose kernels can reach so many bytes of a value.
-    fn list(&self, catalog: &Catalog, grid: Grid, most_bytes: u64) -> Tower {
+    /// The graph for a grid, on a device whose kernels can reach so many bytes of a value.
+    fn graph(&self, catalog: &Catalog, grid: Grid, most_bytes: u64) -> Tower {
         match self {
             Self::Tower(config, clamps) => tower(config, catalog, clamps, grid, most_bytes),
             Self::Direct(config) => direct(config, catalog, grid),

@@ -161,7 +161,7 @@ pub(crate) fn fitting<'a>(
     Ok(pairs)
 }
 
-/// What the lists are told of an adapter.
+/// What the graphs are told of an adapter.
 pub(crate) fn adapted(slots: &[Slot]) -> Vec<Learned> {
     let one = |slot: &Slot| Learned {
         name: base(&slot.tensor).into(),

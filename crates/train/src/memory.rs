@@ -5,14 +5,14 @@ use rullama_engine::{
     gpu::{self, LANDING_BYTES, work_bytes},
     graph::{Graph, Type},
 };
-use rullama_models::gemma4::{TrainPass, train_list};
+use rullama_models::gemma4::{TrainPass, train_graph};
 use rullama_runtime::Model;
 
 use crate::{
     adapters::{Slot, adapted},
     error::TrainError,
     trainer::Settings,
-    update::update_list,
+    update::update_graph,
 };
 
 /// Most bytes of logits at a time.
@@ -34,7 +34,7 @@ pub struct Need {
     pub model: u64,
     /// Adapters, gradients and moments.
     pub adapter: u64,
-    /// Activations of a step and of an evaluation, and whatever else their lists need.
+    /// Activations of a step and of an evaluation, and whatever else their graphs need.
     pub work: u64,
     /// How many of the first layers are computed again on the way back.
     pub again: usize,
@@ -58,22 +58,22 @@ pub(crate) fn need(
     settings: &Settings,
 ) -> Result<Need, TrainError> {
     let learning = TrainPass { dropout: settings.dropout, ..pass(model, slots, shape) };
-    let list = |pass: &TrainPass| train_list(model.config(), model.catalog(), pass);
+    let graph = |pass: &TrainPass| train_graph(model.config(), model.catalog(), pass);
     let all = model.config().layers.len();
-    let longest = list(&TrainPass { again: all, ..learning.clone() });
+    let longest = graph(&TrainPass { again: all, ..learning.clone() });
     let least = work_bytes(&longest.graph);
     // What does not depend on how many layers are computed again; scratch and parameters hardly do.
     let device = model.device();
-    let update = update_list(&longest.parameters, settings.clip.is_some());
+    let update = update_graph(&longest.parameters, settings.clip.is_some());
     let beside = plan_bytes(&longest.graph, device) - least
-        + plan_bytes(&list(&measuring(&learning)).graph, device)
+        + plan_bytes(&graph(&measuring(&learning)).graph, device)
         + plan_bytes(&update, device)
         + LANDING_BYTES;
     let adapter = longest.parameters.iter().map(|it| 4 * state_bytes(&it.ty)).sum();
     let with = |again: usize| {
         let work = match again == all {
             true => least,
-            false => work_bytes(&list(&TrainPass { again, ..learning.clone() }).graph),
+            false => work_bytes(&graph(&TrainPass { again, ..learning.clone() }).graph),
         };
         Need { model: model.gpu_bytes(), adapter, work: work + beside, again }
     };
@@ -96,7 +96,7 @@ pub(crate) fn need(
     Ok(best)
 }
 
-/// Bytes of a list on a device; on the CPU, those of its values.
+/// Bytes of a graph on a device; on the CPU, those of its values.
 fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
     match device {
         Device::Cpu => work_bytes(graph),
@@ -109,12 +109,12 @@ fn state_bytes(ty: &Type) -> u64 {
     (ty.shape.len() as u64 * 4).next_multiple_of(16)
 }
 
-/// The same list where nothing is learned, only measured.
+/// The same graph where nothing is learned, only measured.
 pub(crate) fn measuring(pass: &TrainPass) -> TrainPass {
     TrainPass { learns: false, dropout: 0.0, again: 0, ..pass.clone() }
 }
 
-/// The list that learns, with every layer kept and nothing left out.
+/// The graph that learns, with every layer kept and nothing left out.
 pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape) -> TrainPass {
     let rows = (LOGIT_BYTES / 4 / model.config().vocabulary.max(1)).max(1);
     // Parts of one size, so that the last one is not nearly empty.

@@ -10,7 +10,7 @@ use rullama_engine::{
 };
 use rullama_models::{
     Parameter,
-    gemma4::{Inputs, TrainPass, train_list},
+    gemma4::{Inputs, TrainPass, train_graph},
 };
 use rullama_runtime::Model;
 
@@ -19,7 +19,7 @@ use crate::{
     dataset::Example,
     error::TrainError,
     memory::{Need, Shape, measuring, need, pass},
-    update::{LIMIT, SETTINGS, ZERO, moments_of, update_list},
+    update::{LIMIT, SETTINGS, ZERO, moments_of, update_graph},
 };
 
 /// How adapters are updated.
@@ -77,7 +77,7 @@ pub struct Trainer {
     steps: u32,
 }
 
-/// A training list made ready.
+/// A training graph made ready.
 #[derive(Debug)]
 struct Ready {
     plan: Plan,
@@ -111,14 +111,14 @@ impl Trainer {
             ..pass(model, &slots, shape)
         };
         let mut memory = Memory::new(model.device());
-        let list = train_list(model.config(), model.catalog(), &pass);
-        let parameters = list.parameters;
+        let training = train_graph(model.config(), model.catalog(), &pass);
+        let parameters = training.parameters;
         let learn = Ready {
-            plan: Plan::new(list.graph, model.weights(), &mut memory).await?,
-            loss: list.loss,
+            plan: Plan::new(training.graph, model.weights(), &mut memory).await?,
+            loss: training.loss,
         };
         write_positions(model, &learn.plan, pass.tokens);
-        let update = update_list(&parameters, settings.clip.is_some());
+        let update = update_graph(&parameters, settings.clip.is_some());
         let update = Plan::new(update, model.weights(), &mut memory).await?;
         let mut trainer = Self {
             model: model.clone(),
@@ -218,10 +218,10 @@ impl Trainer {
     pub async fn loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
         let pass = measuring(&self.pass);
         if self.measure.is_none() {
-            let list = train_list(self.model.config(), self.model.catalog(), &pass);
-            let plan = Plan::new(list.graph, self.model.weights(), &mut self.memory).await?;
+            let training = train_graph(self.model.config(), self.model.catalog(), &pass);
+            let plan = Plan::new(training.graph, self.model.weights(), &mut self.memory).await?;
             write_positions(&self.model, &plan, pass.tokens);
-            self.measure = Some(Ready { plan, loss: list.loss });
+            self.measure = Some(Ready { plan, loss: training.loss });
         }
         let ready = self.measure.as_ref().expect("it was made just now");
         run(&self.model, ready, &pass, &mut self.memory, batch, 0).await
@@ -341,7 +341,7 @@ fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
     }
 }
 
-/// Runs a list over some sequences, one after the other: the mean of their losses.
+/// Runs a graph over some sequences, one after the other: the mean of their losses.
 async fn run(
     model: &Model,
     ready: &Ready,

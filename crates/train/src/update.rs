@@ -1,4 +1,4 @@
-//! The list of an update: AdamW over every parameter, gradients clipped by their common length, then cleared.
+//! The graph of an update: AdamW over every parameter, gradients clipped by their common length, then cleared.
 
 use rullama_engine::{
     graph::{Graph, Type},
@@ -18,8 +18,8 @@ pub(crate) fn moments_of(parameter: &str) -> [String; 2] {
     [format!("{parameter}.first"), format!("{parameter}.second")]
 }
 
-/// Writes the list.
-pub(crate) fn update_list(parameters: &[Parameter], clips: bool) -> Graph {
+/// Writes the graph.
+pub(crate) fn update_graph(parameters: &[Parameter], clips: bool) -> Graph {
     let mut graph = Graph::new();
     let mut settings = graph.input(SETTINGS, Type::f32([AdamWStep::LEN]));
     let states: Vec<_> = parameters

@@ -1,5 +1,5 @@
 //! Whether fast ways of computing choose the same tokens: the demo model is forced through a text of its own, and its most likely
-//! tokens are compared with those of the CPU, which computes the same list as it is written, in f32 but for the caches, which are
+//! tokens are compared with those of the CPU, which computes the same graph as it is written, in f32 but for the caches, which are
 //! rounded to halves there too, as the default is.
 
 use std::ops::ControlFlow;

@@ -109,7 +109,7 @@ impl Bench {
             }
             times.push(start.elapsed());
         }
-        // The first one makes lists and kernels ready.
+        // The first one makes graphs and kernels ready.
         let counted = times.get(1..).filter(|times| !times.is_empty());
         let mean = |times: &[Duration]| times.iter().sum::<Duration>() / times.len() as u32;
         Ok(counted.map(|times| (mean(times), ahead)))
@@ -132,7 +132,7 @@ impl Bench {
             }
             times.push(start.elapsed());
         }
-        // The first one makes lists and kernels ready.
+        // The first one makes graphs and kernels ready.
         times.remove(0);
         let cost =
             if test.reads { None } else { Some(block_on(self.session.step_cost(Pick::Greedy))?) };

@@ -33,7 +33,7 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
             |text: usize| (0..tokens).map(move |i| ((text * 7919 + i * 31) % vocabulary) as u32);
         let texts: Vec<Vec<u32>> = (0..TEXTS).map(|number| text(number).collect()).collect();
         let mut best = 0.0_f64;
-        // The first one makes lists and kernels ready.
+        // The first one makes graphs and kernels ready.
         for repetition in 0..=args.repetitions {
             let start = Instant::now();
             block_on(embedder.embed_tokens(&texts, None))?;

@@ -1,4 +1,4 @@
-//! Runs a list on the CPU, one operation after the other, in plain f32: the reference of the tests, and the fallback where
+//! Runs a graph on the CPU, one operation after the other, in plain f32: the reference of the tests, and the fallback where
 //! there is no GPU.
 
 mod memory;
@@ -18,7 +18,7 @@ use crate::{
 /// Memory that outlives a run, by state name; plans of one session share it.
 pub type CpuStates = HashMap<String, Rc<RefCell<Data>>>;
 
-/// A list with its memory, ready to be run again and again.
+/// A graph with its memory, ready to be run again and again.
 #[derive(Debug)]
 pub struct CpuPlan {
     graph: Graph,
@@ -26,10 +26,10 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// Takes a list and the weights it names; its states are its own. Weights of a stack are asked for one by one.
+    /// Takes a graph and the weights it names; its states are its own. Weights of a stack are asked for one by one.
     ///
     /// # Errors
-    /// If a weight is missing or has another shape than the list says.
+    /// If a weight is missing or has another shape than the graph says.
     pub fn new(
         graph: Graph,
         weights: impl FnMut(&str, &Type) -> Option<Weight>,
@@ -37,10 +37,10 @@ impl CpuPlan {
         Self::with_states(graph, weights, &mut CpuStates::new())
     }
 
-    /// Takes a list and the weights it names: `states` holds the memory of earlier plans of this session and gets the new ones.
+    /// Takes a graph and the weights it names: `states` holds the memory of earlier plans of this session and gets the new ones.
     ///
     /// # Errors
-    /// If a weight is missing or has another shape than the list says.
+    /// If a weight is missing or has another shape than the graph says.
     pub fn with_states(
         graph: Graph,
         mut weights: impl FnMut(&str, &Type) -> Option<Weight>,
@@ -74,7 +74,7 @@ impl CpuPlan {
         Ok(Self { graph, memory })
     }
 
-    /// The list.
+    /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -85,7 +85,7 @@ impl CpuPlan {
     /// If there is no such value, or the data has another length or element.
     pub fn write(&self, name: &str, mut data: Data) {
         let value =
-            self.find(name).unwrap_or_else(|| panic!("the list has no input or state `{name}`"));
+            self.find(name).unwrap_or_else(|| panic!("the graph has no input or state `{name}`"));
         if let Data::F32(numbers) = &mut data {
             precision::round(self.graph.ty(value).element, numbers);
         }
@@ -98,7 +98,7 @@ impl CpuPlan {
         *slot = data;
     }
 
-    /// Runs the list once.
+    /// Runs the graph once.
     pub fn run(&self, step: &Step) {
         for node in self.graph.nodes() {
             node.op.cpu(&CpuCall::new(step, &self.graph, node, &self.memory));

@@ -14,7 +14,7 @@ use crate::{
     graph::{Origin, Type},
 };
 
-/// Where lists run.
+/// Where graphs run.
 #[derive(Debug, Clone)]
 pub enum Device {
     /// On the CPU, operation by operation.

@@ -1,4 +1,4 @@
-//! A list ready to run, on either executor.
+//! A graph ready to run, on either executor.
 
 use super::{Memory, Weights};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     precision,
 };
 
-/// A list ready to run.
+/// A graph ready to run.
 #[derive(Debug)]
 pub enum Plan {
     /// Operation by operation on the CPU.
@@ -28,7 +28,7 @@ pub enum Results {
 }
 
 impl Plan {
-    /// Makes a list ready: `memory` holds the states of earlier plans of this session and gets the new ones.
+    /// Makes a graph ready: `memory` holds the states of earlier plans of this session and gets the new ones.
     ///
     /// # Errors
     /// If a weight is missing, a kernel is refused or there is no memory.
@@ -52,7 +52,7 @@ impl Plan {
         }
     }
 
-    /// The list.
+    /// The graph.
     pub fn graph(&self) -> &Graph {
         match self {
             Self::Cpu(plan) => plan.graph(),
@@ -60,7 +60,7 @@ impl Plan {
         }
     }
 
-    /// Whether the list has an input or a state of this name.
+    /// Whether the graph has an input or a state of this name.
     pub fn has(&self, name: &str) -> bool {
         let named =
             |origin: &Origin| matches!(origin, Origin::Input(n) | Origin::State(n) if n == name);
@@ -70,7 +70,7 @@ impl Plan {
     /// Writes ids into an input or a state; they take effect in the runs that follow.
     ///
     /// # Panics
-    /// If the list has no such input or state.
+    /// If the graph has no such input or state.
     pub fn write_ids(&self, name: &str, ids: Vec<u32>) {
         match self {
             Self::Cpu(plan) => plan.write(name, Data::U32(ids)),
@@ -81,7 +81,7 @@ impl Plan {
     /// The same from bytes, four to a word.
     ///
     /// # Panics
-    /// If the list has no such input or state.
+    /// If the graph has no such input or state.
     pub fn write_words(&self, name: &str, bytes: &[u8]) {
         match self {
             Self::Cpu(plan) => plan.write(name, Data::U32(bytemuck::pod_collect_to_vec(bytes))),
@@ -92,7 +92,7 @@ impl Plan {
     /// Writes the numbers of an f32 input; they take effect in the runs that follow.
     ///
     /// # Panics
-    /// If the list has no such input.
+    /// If the graph has no such input.
     pub fn write_numbers(&self, name: &str, numbers: Vec<f32>) {
         match self {
             Self::Cpu(plan) => plan.write(name, Data::F32(numbers)),

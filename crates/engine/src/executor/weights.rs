@@ -1,4 +1,4 @@
-//! The weights of a model where its lists run.
+//! The weights of a model where its graphs run.
 
 use std::collections::HashMap;
 
@@ -45,7 +45,7 @@ impl Weights {
         }
     }
 
-    /// Makes room for a weight of a list; its rows follow with [`Self::write`], tensor by tensor, in order.
+    /// Makes room for a weight of a graph; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors
     /// If it is no weight, the format has no kernels, or there is no memory.

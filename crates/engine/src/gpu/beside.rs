@@ -44,7 +44,7 @@ pub(super) fn settle(facts: &DeviceFacts, graph: &Graph, dispatches: &mut [(usiz
     }
 }
 
-/// What other operations of the list made for this one and not for the one before it.
+/// What other operations of the graph made for this one and not for the one before it.
 fn read_by(graph: &Graph, index: usize) -> Vec<Value> {
     let (before, node) = (&graph.nodes()[index - 1], &graph.nodes()[index]);
     let is_made = |value: &&Value| matches!(graph.info(**value).origin, Origin::Node(_));

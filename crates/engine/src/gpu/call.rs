@@ -13,12 +13,12 @@ pub struct GpuCall<'a> {
 }
 
 impl<'a> GpuCall<'a> {
-    /// The call for one node of a list.
+    /// The call for one node of a graph.
     pub fn new(facts: &'a DeviceFacts, graph: &'a Graph, node: &'a Node) -> Self {
         Self { facts, graph, node }
     }
 
-    /// All dispatches of a list, in order, with the numbers of their nodes.
+    /// All dispatches of a graph, in order, with the numbers of their nodes.
     pub(crate) fn dispatches(
         facts: &DeviceFacts,
         graph: &Graph,
@@ -42,7 +42,7 @@ impl<'a> GpuCall<'a> {
         &*self.node.op
     }
 
-    /// The call of what makes input `i`, where the list has it, and which of its results that is.
+    /// The call of what makes input `i`, where the graph has it, and which of its results that is.
     pub(super) fn maker(&self, i: usize) -> Option<(Self, usize)> {
         let value = self.node.inputs[i];
         let Origin::Node(node) = self.graph.info(value).origin else { return None };
@@ -83,7 +83,7 @@ impl<'a> GpuCall<'a> {
         there.then(|| Self::new(self.facts, self.graph, reader))
     }
 
-    /// Whether this one comes right behind another one of the same list.
+    /// Whether this one comes right behind another one of the same graph.
     pub(super) fn follows(&self, other: &Self) -> bool {
         let place = |node| self.graph.nodes().iter().position(|one| std::ptr::eq(one, node));
         place(other.node).map(|at| at + 1) == place(self.node)

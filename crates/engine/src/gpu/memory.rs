@@ -24,7 +24,7 @@ pub(crate) fn value_bytes(ty: &Type) -> u64 {
     bytes.next_multiple_of(16).max(16)
 }
 
-/// Bytes of the activations and inputs of a list on a device.
+/// Bytes of the activations and inputs of a graph on a device.
 pub fn work_bytes(graph: &Graph) -> u64 {
     let inputs = graph.values().filter(|(_, info)| matches!(info.origin, Origin::Input(_)));
     let inputs: u64 = inputs.map(|(_, info)| value_bytes(&info.ty)).sum();

@@ -1,4 +1,4 @@
-//! Runs a list on a WebGPU device: kernels composed from parts, memory by lifetimes, one pass and one submit per run.
+//! Runs a graph on a WebGPU device: kernels composed from parts, memory by lifetimes, one pass and one submit per run.
 //! The only module of the workspace that knows wgpu.
 
 mod ahead;

@@ -137,8 +137,8 @@ impl Gpu {
         *self.pipelines.ahead.borrow_mut() = Some(ahead);
     }
 
-    /// Starts compiling the kernels of a list at once, on other threads where there are any: weights can be loaded meanwhile,
-    /// and a plan of the list then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
+    /// Starts compiling the kernels of a graph at once, on other threads where there are any: weights can be loaded meanwhile,
+    /// and a plan of the graph then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
     ///
     /// # Errors
     /// If a weight's format has no kernel, a kernel is refused or the device is gone.

@@ -1,4 +1,4 @@
-//! A list made ready for a device: memory, pipelines and bind groups once; then one pass and one submit per run.
+//! A graph made ready for a device: memory, pipelines and bind groups once; then one pass and one submit per run.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -21,7 +21,7 @@ const PARAMS_STRIDE: u64 = 256;
 /// Memory that outlives a run, by state name; plans of one session share it.
 pub type States = HashMap<String, Buffer>;
 
-/// A list ready to run on a device.
+/// A graph ready to run on a device.
 #[derive(Debug)]
 pub struct GpuPlan {
     gpu: Gpu,
@@ -61,7 +61,7 @@ struct Memory {
 }
 
 impl GpuPlan {
-    /// Makes a list ready: `states` holds the buffers of earlier plans of this session and gets the new ones.
+    /// Makes a graph ready: `states` holds the buffers of earlier plans of this session and gets the new ones.
     ///
     /// # Errors
     /// If a weight is missing or in a format without kernels, a kernel is refused or there is no memory.
@@ -123,7 +123,7 @@ impl GpuPlan {
         Ok(Self { gpu, graph, dispatches: bound, step, params, memory, ahead: RefCell::default() })
     }
 
-    /// The list.
+    /// The graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
@@ -131,13 +131,13 @@ impl GpuPlan {
     /// Writes an input or a state; takes effect in the runs that follow.
     ///
     /// # Panics
-    /// If the list has no such input or state.
+    /// If the graph has no such input or state.
     pub fn write(&self, name: &str, bytes: &[u8]) {
         let named =
             |origin: &Origin| matches!(origin, Origin::Input(n) | Origin::State(n) if n == name);
         let value =
             self.graph.values().find(|(_, info)| named(&info.origin)).map(|(value, _)| value);
-        let value = value.unwrap_or_else(|| panic!("the list has no input or state `{name}`"));
+        let value = value.unwrap_or_else(|| panic!("the graph has no input or state `{name}`"));
         self.gpu.queue.write_buffer(&self.memory.named[&value], 0, bytes);
     }
 
@@ -214,7 +214,7 @@ impl GpuPlan {
     /// Writes the numbers of an input or state, rounded to the precision it is kept in.
     ///
     /// # Panics
-    /// If the list has no such input or state, or the numbers are of another kind.
+    /// If the graph has no such input or state, or the numbers are of another kind.
     pub fn write_data(&self, name: &str, ty: &Type, data: &Data) {
         match (ty.element, data) {
             (Element::U32, Data::U32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
@@ -373,7 +373,7 @@ pub fn dispatches(graph: &Graph, facts: &DeviceFacts) -> Result<Vec<Dispatch>, E
     Ok(GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch).collect())
 }
 
-/// How many dispatches a list takes on a device, without one.
+/// How many dispatches a graph takes on a device, without one.
 pub fn dispatch_count(graph: &Graph, facts: &DeviceFacts) -> usize {
     graph.nodes().iter().map(|node| node.op.gpu(&GpuCall::new(facts, graph, node)).len()).sum()
 }

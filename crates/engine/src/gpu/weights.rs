@@ -45,7 +45,7 @@ impl Weights {
         Self { gpu: self.gpu.clone(), known }
     }
 
-    /// Makes room for a weight under the name its list has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
+    /// Makes room for a weight under the name its graph has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
     /// its rows follow with [`Self::write`], those of a stack tensor by tensor.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Gradients as more operations: the list is walked from its end, and each operation appends its rule.
+//! Gradients as more operations: the graph is walked from its end, and each operation appends its rule.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -17,7 +17,7 @@ pub fn backward(graph: &mut Graph, loss: Value, seed: Value, wrt: &[Value]) -> V
     walk(graph, nodes, HashMap::from([(loss, seed)]), wrt)
 }
 
-/// Walks back over some operations of the list: from the gradients of what they make to those of `wrt`, what they read.
+/// Walks back over some operations of the graph: from the gradients of what they make to those of `wrt`, what they read.
 pub(crate) fn walk(
     graph: &mut Graph,
     nodes: Range<usize>,
@@ -29,7 +29,7 @@ pub(crate) fn walk(
     wrt.iter().map(|value| walk.of(*value)).collect()
 }
 
-/// A walk back over a list, part by part, from the last one to the first: gradients of values so far.
+/// A walk back over a graph, part by part, from the last one to the first: gradients of values so far.
 #[derive(Debug)]
 pub struct Gradients {
     known: HashMap<Value, Value>,
@@ -47,7 +47,7 @@ impl Gradients {
         self.known.get(&value).copied()
     }
 
-    /// Appends the gradients of what these operations read to the list.
+    /// Appends the gradients of what these operations read to the graph.
     pub fn back_over(&mut self, graph: &mut Graph, nodes: Range<usize>) {
         let leads = leads_to(graph, &self.wrt);
         for index in nodes.rev() {
@@ -96,7 +96,7 @@ impl Gradients {
     }
 }
 
-/// For each value of the list so far, whether a wanted value flows into it.
+/// For each value of the graph so far, whether a wanted value flows into it.
 fn leads_to(graph: &Graph, wrt: &HashSet<Value>) -> Vec<bool> {
     let mut leads = vec![false; graph.values().count()];
     for (value, info) in graph.values() {

@@ -1,4 +1,4 @@
-//! What a list costs on any machine: dispatches, bytes moved, operations.
+//! What a graph costs on any machine: dispatches, bytes moved, operations.
 
 use std::ops::AddAssign;
 
@@ -27,7 +27,7 @@ impl AddAssign for Cost {
 }
 
 impl Graph {
-    /// What the whole list moves and computes in a run; dispatches are the plan's to count.
+    /// What the whole graph moves and computes in a run; dispatches are the plan's to count.
     pub fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
         self.nodes().iter().for_each(|node| cost += self.node_cost(node, step));

@@ -1,7 +1,7 @@
-//! A forward pass as data: a list of operations over named values.
+//! A forward pass as data: a graph of operations over named values.
 //!
-//! A model writes the list once; the GPU plan, the CPU executor, the gradient transform, the printer and the cost
-//! counter read it. A wrong shape is a bug in a model's list, not in its input, and panics here with both shapes.
+//! A model writes the graph once; the GPU plan, the CPU executor, the gradient transform, the printer and the cost
+//! counter read it. A wrong shape is a bug in a model's graph, not in its input, and panics here with both shapes.
 
 mod backward;
 mod cost;
@@ -23,7 +23,7 @@ pub use step::Step;
 
 use rullama_gguf::DType;
 
-/// A value of a list: something an operation reads or makes.
+/// A value of a graph: something an operation reads or makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(u32);
 
@@ -34,7 +34,7 @@ impl Value {
     }
 }
 
-/// One operation of the list.
+/// One operation of the graph.
 #[derive(Debug)]
 pub struct Node {
     /// What is done.
@@ -58,7 +58,7 @@ pub struct ValueInfo {
     pub kept: bool,
 }
 
-/// The list.
+/// The operations of a forward pass, in the order they run.
 #[derive(Debug, Default)]
 pub struct Graph {
     values: Vec<ValueInfo>,
@@ -69,12 +69,12 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// An empty list.
+    /// An empty graph.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An empty list whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
+    /// An empty graph whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
     /// side. Rows behind the live ones are not made.
     pub fn of_tokens_apart() -> Self {
         Self { apart: true, ..Self::default() }
@@ -140,7 +140,7 @@ impl Graph {
         self.apply_shared(Rc::new(op), inputs)
     }
 
-    /// Appends an operation that may be in the list already.
+    /// Appends an operation that may be in the graph already.
     #[track_caller]
     fn apply_shared(&mut self, op: Rc<dyn Op>, inputs: &[Value]) -> Vec<Value> {
         let types: Vec<&Type> = inputs.iter().map(|v| self.ty(*v)).collect();
@@ -216,7 +216,7 @@ impl Graph {
     }
 
     fn value(&mut self, ty: Type, origin: Origin) -> Value {
-        let index = u32::try_from(self.values.len()).expect("a list has fewer than 2^32 values");
+        let index = u32::try_from(self.values.len()).expect("a graph has fewer than 2^32 values");
         self.values.push(ValueInfo { ty, origin, tap: None, kept: false });
         Value(index)
     }

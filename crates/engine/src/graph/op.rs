@@ -16,7 +16,7 @@ pub trait Op: Debug + 'static {
     /// The types of its results.
     ///
     /// # Panics
-    /// If the inputs do not fit: a model's list is wrong then.
+    /// If the inputs do not fit: a model's graph is wrong then.
     fn infer(&self, inputs: &[&Type]) -> Vec<Type>;
 
     /// Which inputs are states it writes.
@@ -93,7 +93,7 @@ pub trait Op: Debug + 'static {
     }
 }
 
-/// The values of a node, for gradient rules, which append to the list the node is in.
+/// The values of a node, for gradient rules, which append to the graph the node is in.
 #[derive(Debug, Clone)]
 pub struct NodeValues {
     /// What the node reads.

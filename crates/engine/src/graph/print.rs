@@ -1,4 +1,4 @@
-//! The list as text, one operation a line, for snapshots and for people.
+//! The graph as text, one operation a line, for snapshots and for people.
 
 use std::fmt;
 

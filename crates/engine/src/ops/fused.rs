@@ -8,10 +8,10 @@ use crate::{
     graph::{Element, Graph, NodeValues, Type, Value, walk},
 };
 
-/// Appends the others to a list: from the fused operation's inputs to its results.
+/// Appends the others to a graph: from the fused operation's inputs to its results.
 pub(crate) type Expand<'a> = &'a dyn Fn(&mut Graph, &[Value]) -> Vec<Value>;
 
-/// The others as a list of their own; inputs are named by their numbers.
+/// The others as a graph of their own; inputs are named by their numbers.
 struct Others {
     graph: Graph,
     inputs: Vec<Value>,
@@ -46,7 +46,7 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
         Others::new(Graph::new(), (0..call.inputs()).map(|i| call.input(i)), expand);
     let number = |name: &str| name.parse::<usize>().expect("inputs are named by their numbers");
     let weights = |name: &str, _: &Type| Some(call.weight(number(name)).clone());
-    let plan = CpuPlan::new(graph, weights).expect("the weights of the outer list fit");
+    let plan = CpuPlan::new(graph, weights).expect("the weights of the outer graph fit");
     for i in 0..inputs.len() {
         match call.input(i).element {
             Element::Weight(_) => {}

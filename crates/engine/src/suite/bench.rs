@@ -46,7 +46,7 @@ impl Measured {
     }
 }
 
-/// Times a case on a device: one entry per operation of its list. Without timestamps there is one entry for the whole list,
+/// Times a case on a device: one entry per operation of its graph. Without timestamps there is one entry for the whole graph,
 /// by the caller's clock, which includes the way to the device and back.
 ///
 /// # Errors

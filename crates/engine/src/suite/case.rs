@@ -1,4 +1,4 @@
-//! One case: a small list, its numbers, and what is to be checked.
+//! One case: a small graph, its numbers, and what is to be checked.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use crate::{
     graph::{Graph, Step, Value},
 };
 
-/// Writes the list of a case and returns the values to compare.
+/// Writes the graph of a case and returns the values to compare.
 type Build = Box<dyn Fn(&mut Graph) -> Vec<Value>>;
 
-/// A list under test. Inputs, states and weights get random numbers that depend on their names alone, unless given.
+/// A graph under test. Inputs, states and weights get random numbers that depend on their names alone, unless given.
 pub struct Case {
     /// The operation's folder.
     pub op: &'static str,
@@ -25,12 +25,12 @@ pub struct Case {
     pub(super) tolerance: Tolerance,
     /// Worth timing: a shape of a real model.
     pub bench: bool,
-    /// Where the list is a chain, how many links it has.
+    /// Where the graph is a chain, how many links it has.
     pub(super) links: Option<usize>,
 }
 
 impl Case {
-    /// A case of `op`; `build` writes the list and returns the values to compare.
+    /// A case of `op`; `build` writes the graph and returns the values to compare.
     pub fn new(
         op: &'static str,
         name: impl Into<String>,
@@ -99,7 +99,7 @@ impl Case {
         self
     }
 
-    /// Timed as one link of a chain of `links`: the whole list in one pass, as a model runs it. Links differ in their weights, which
+    /// Timed as one link of a chain of `links`: the whole graph in one pass, as a model runs it. Links differ in their weights, which
     /// together must be larger than a device's caches.
     #[must_use]
     pub fn chain(self, links: usize) -> Self {

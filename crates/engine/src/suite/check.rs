@@ -95,7 +95,7 @@ pub async fn check_gpu(case: &Case, gpu: &Gpu) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The gradient rules against finite differences of `Σ dy · y`, on the reference, for every f32 input of the list.
+/// The gradient rules against finite differences of `Σ dy · y`, on the reference, for every f32 input of the graph.
 ///
 /// # Errors
 /// If they differ.
@@ -201,7 +201,7 @@ async fn on_gpu(case: &Case, gpu: &Gpu) -> Result<Vec<Vec<f32>>, EngineError> {
     Ok(read)
 }
 
-/// The inputs of a list that have gradients.
+/// The inputs of a graph that have gradients.
 pub(super) fn differentiable(graph: &Graph) -> Vec<(Value, String)> {
     named(graph)
         .filter(|(value, _, ty)| {
@@ -211,7 +211,7 @@ pub(super) fn differentiable(graph: &Graph) -> Vec<(Value, String)> {
         .collect()
 }
 
-/// Inputs and states of a list.
+/// Inputs and states of a graph.
 pub(super) fn named(graph: &Graph) -> impl Iterator<Item = (Value, &str, &Type)> {
     graph.values().filter_map(|(value, info)| match &info.origin {
         Origin::Input(name) | Origin::State(name) => Some((value, name.as_str(), &info.ty)),

@@ -1,6 +1,6 @@
 //! Every operation's cases, described once and used four ways: the CPU reference against literals, the GPU against the reference with
 //! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
-//! the same list.
+//! the same graph.
 
 mod bandwidth;
 mod bench;

@@ -19,10 +19,10 @@ pub struct Support {
     pub kernels: Vec<String>,
 }
 
-/// What the suite's lists take on a device: one entry per operation and format, in the order of their names.
+/// What the suite's graphs take on a device: one entry per operation and format, in the order of their names.
 pub fn support(facts: &DeviceFacts) -> Vec<Support> {
     let mut table: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
-    for graph in cases().iter().flat_map(Case::lists) {
+    for graph in cases().iter().flat_map(Case::graphs) {
         for node in graph.nodes() {
             let kernels = table.entry((node.op.name(), format(&graph, node))).or_default();
             let dispatches = node.op.gpu(&GpuCall::new(facts, &graph, node));

@@ -1,4 +1,4 @@
-//! Every kernel the suite's lists choose, on devices of many kinds: what shader checks compile without having such a device.
+//! Every kernel the suite's graphs choose, on devices of many kinds: what shader checks compile without having such a device.
 
 use std::collections::HashSet;
 
@@ -31,12 +31,12 @@ impl Variant {
     }
 }
 
-/// All variants the suite's lists need on any of [`devices`], each once.
+/// All variants the suite's graphs need on any of [`devices`], each once.
 pub fn variants() -> Vec<Variant> {
     let devices = devices();
     let mut seen = HashSet::new();
     let mut variants = Vec::new();
-    for graph in cases().iter().flat_map(Case::lists) {
+    for graph in cases().iter().flat_map(Case::graphs) {
         for facts in &devices {
             for dispatch in dispatches(&graph, facts) {
                 let label = dispatch.label();
@@ -96,11 +96,11 @@ pub fn devices() -> Vec<DeviceFacts> {
 pub type DispatchRecord = (String, Vec<u8>, [u32; 3]);
 
 impl Case {
-    /// The lists of the case: its own, and where gradients are checked, the one that makes them.
-    pub fn lists(&self) -> Vec<Graph> {
+    /// The graphs of the case: its own, and where gradients are checked, the one that makes them.
+    pub fn graphs(&self) -> Vec<Graph> {
         let mut graph = Graph::new();
         let results = (self.build)(&mut graph);
-        let mut lists = vec![graph];
+        let mut graphs = vec![graph];
         if self.gradient {
             let mut graph = Graph::new();
             (self.build)(&mut graph);
@@ -111,9 +111,9 @@ impl Case {
                 .filter(|value| *value != seed)
                 .collect();
             backward(&mut graph, results[0], seed, &wrt);
-            lists.push(graph);
+            graphs.push(graph);
         }
-        lists
+        graphs
     }
 
     /// How far a device may be from the reference: matrix units round what they multiply, and so do products of packed bytes.
@@ -134,26 +134,26 @@ impl Case {
     }
 
     fn has_part(&self, facts: &DeviceFacts, wanted: impl Fn(&Part) -> bool) -> bool {
-        dispatches(&self.lists()[0], facts)
+        dispatches(&self.graphs()[0], facts)
             .any(|dispatch| dispatch.parts.iter().any(|part| wanted(part)))
     }
 
-    /// All that its lists dispatch on a device: kernels with their constants, parameters and workgroups.
+    /// All that its graphs dispatch on a device: kernels with their constants, parameters and workgroups.
     pub fn dispatches(&self, facts: &DeviceFacts) -> Vec<DispatchRecord> {
         let record = |dispatch: Dispatch| (dispatch.label(), dispatch.params, dispatch.grid);
-        let lists = self.lists();
-        lists.iter().flat_map(|graph| dispatches(graph, facts).map(record)).collect()
+        let graphs = self.graphs();
+        graphs.iter().flat_map(|graph| dispatches(graph, facts).map(record)).collect()
     }
 
-    /// Workgroups its list dispatches on a device: what it costs on a slow one.
+    /// Workgroups its graph dispatches on a device: what it costs on a slow one.
     pub fn workgroups(&self, facts: &DeviceFacts) -> u64 {
         let count =
             |dispatch: Dispatch| dispatch.grid.iter().map(|n| u64::from(*n)).product::<u64>();
-        dispatches(&self.lists()[0], facts).map(count).sum()
+        dispatches(&self.graphs()[0], facts).map(count).sum()
     }
 }
 
-/// The dispatches of a list on a device, in order.
+/// The dispatches of a graph on a device, in order.
 pub(super) fn dispatches(graph: &Graph, facts: &DeviceFacts) -> impl Iterator<Item = Dispatch> {
     GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch)
 }

@@ -51,7 +51,7 @@ impl Clamps {
     }
 }
 
-/// A list whose products may have limits. Each limits what it reads by itself: others read the same.
+/// A graph whose products may have limits. Each limits what it reads by itself: others read the same.
 pub(super) struct Clipped<'a> {
     pub(super) b: Build<'a>,
     pub(super) clamps: &'a Clamps,

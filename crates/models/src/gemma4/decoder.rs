@@ -1,4 +1,4 @@
-//! The decoder as a list.
+//! The decoder as a graph.
 
 use std::ops::Range;
 
@@ -15,14 +15,14 @@ use crate::{
     tensors::Catalog,
 };
 
-/// What one list is for.
+/// What one graph is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
     /// Tokens in a run, at most.
     pub tokens: usize,
     /// Where the tokens come from.
     pub feed: Feed,
-    /// Whether the table of per-layer inputs is a weight of the list; else its rows are an input.
+    /// Whether the table of per-layer inputs is a weight of the graph; else its rows are an input.
     pub table: bool,
     /// What comes out.
     pub want: Want,
@@ -36,7 +36,7 @@ pub struct Pass {
     pub suppressed: usize,
     /// Whether every named value is made, at the price of speed.
     pub traced: bool,
-    /// How many of the last layers have their experts on the host: the list is cut there.
+    /// How many of the last layers have their experts on the host: the graph is cut there.
     pub host_experts: usize,
     /// Whether tokens of a block (those of a picture) see all of it on sliding layers; where blocks end is an input then.
     pub blocks: bool,
@@ -125,20 +125,20 @@ impl Inputs {
     pub const EXPERT_WEIGHTS: &'static str = "expert_weights";
 }
 
-/// A list and what comes out of it. Where experts stay on the host, the list is cut.
+/// A graph and what comes out of it. Where experts stay on the host, the graph is cut.
 #[derive(Debug)]
 pub struct Decoder {
-    /// The list: one segment, and one more for each layer whose experts are on the host.
+    /// The graph: one segment, and one more for each layer whose experts are on the host.
     pub segments: Vec<Segment>,
     /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
     pub result: Option<Value>,
-    /// The factors of an adapter that the list asks for, as weights.
+    /// The factors of an adapter that the graph asks for, as weights.
     pub factors: Vec<FactorGroup>,
     /// The same of first factors that are met ahead.
     pub ahead: Vec<AheadGroup>,
 }
 
-/// Writes the list of one pass.
+/// Writes the graph of one pass.
 ///
 /// # Panics
 /// If a token is chosen after more than one, or the catalogue is not of this configuration.
@@ -358,7 +358,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         let ids = b.graph.input(Inputs::SUPPRESSED, Type::u32([pass.suppressed]));
         logits = b.graph.suppress(logits, ids);
     }
-    // Lists that choose nothing have it too: a saved session is the same whichever list made it.
+    // Graphs that choose nothing have it too: a saved session is the same whichever graph made it.
     let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
     match pass.want {
         Want::Caches | Want::Logits | Want::LogitsEach => {

@@ -18,5 +18,5 @@ pub use clamps::Clamps;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Feed, Inputs, Pass, Want, adapted_decoder, decoder};
 pub use expected::{MATRICES, ROUTED};
-pub use segment::{ExpertList, HostExperts, Segment, crosses_cut, expert_list};
-pub use train::{TrainList, TrainPass, gradient_of, train_list, trainable};
+pub use segment::{ExpertGraph, HostExperts, Segment, crosses_cut, expert_graph};
+pub use train::{TrainGraph, TrainPass, gradient_of, train_graph, trainable};

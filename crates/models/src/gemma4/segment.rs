@@ -1,4 +1,4 @@
-//! A list cut where experts stay on the host: what runs on the device between two cuts, and what crosses them.
+//! A graph cut where experts stay on the host: what runs on the device between two cuts, and what crosses them.
 
 use rullama_engine::graph::{Graph, Origin, Type, Value};
 
@@ -9,7 +9,7 @@ use crate::{
     tensors::Catalog,
 };
 
-/// A part of a list that runs in one go.
+/// A part of a graph that runs in one go.
 #[derive(Debug)]
 pub struct Segment {
     /// The part.
@@ -31,10 +31,10 @@ pub struct HostExperts {
     pub weights: Value,
 }
 
-/// The experts of one layer as a list of their own.
+/// The experts of one layer as a graph of their own.
 #[derive(Debug)]
-pub struct ExpertList {
-    /// The list; its inputs are [`Inputs::X`], [`Inputs::EXPERT_IDS`] and [`Inputs::EXPERT_WEIGHTS`].
+pub struct ExpertGraph {
+    /// The graph; its inputs are [`Inputs::X`], [`Inputs::EXPERT_IDS`] and [`Inputs::EXPERT_WEIGHTS`].
     pub graph: Graph,
     /// The weighted sum of each token's experts `[t, d]`.
     pub result: Value,
@@ -49,17 +49,17 @@ pub fn crosses_cut(state: &str) -> bool {
 
 const CUT: &str = "cut.";
 
-/// Writes the list of one layer's experts, with what an adapter changes in them; `None` if the model has no experts.
+/// Writes the graph of one layer's experts, with what an adapter changes in them; `None` if the model has no experts.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
-pub fn expert_list(
+pub fn expert_graph(
     config: &Config,
     catalog: &Catalog,
     layer: usize,
     tokens: usize,
     adapted: Option<&Adapted>,
-) -> Option<ExpertList> {
+) -> Option<ExpertGraph> {
     let experts = config.experts?;
     let mut b = Build::new(catalog, config.eps, false).with_adapter(adapted);
     b.enter(&format!("blk.{layer}"));
@@ -68,7 +68,7 @@ pub fn expert_list(
     let weights = b.input(Inputs::EXPERT_WEIGHTS, Type::f32([tokens, experts.used]));
     let result = feed_forward::mixture(&mut b, Stream::made(x, x), ids, weights, experts);
     b.graph.keep(result);
-    Some(ExpertList { graph: b.graph, result, factors: b.factors })
+    Some(ExpertGraph { graph: b.graph, result, factors: b.factors })
 }
 
 /// Ends a segment before the experts of a layer and begins the next one behind them: takes the stream and the dense branch and

@@ -1,4 +1,4 @@
-//! The decoder as lists that train adapters, or measure their loss: a whole sequence from position 0, without caches.
+//! The decoder as graphs that train adapters, or measure their loss: a whole sequence from position 0, without caches.
 //!
 //! Logits are made for some of the supervised rows at a time, and each part's gradient before the next part's logits. Layers that
 //! are not kept are computed again on the way back, from their input.
@@ -17,7 +17,7 @@ use crate::{
     training::{Learned, Parameter, Training},
 };
 
-/// What one training list is for.
+/// What one training graph is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainPass {
     /// Tokens of a sequence, at most.
@@ -26,7 +26,7 @@ pub struct TrainPass {
     pub supervised: usize,
     /// Rows of logits made at a time.
     pub logit_rows: usize,
-    /// Whether the table of per-layer inputs is a weight of the list; else its rows are an input.
+    /// Whether the table of per-layer inputs is a weight of the graph; else its rows are an input.
     pub table: bool,
     /// What learns.
     pub adapters: Vec<Learned>,
@@ -38,12 +38,12 @@ pub struct TrainPass {
     pub learns: bool,
 }
 
-/// A training list. Its states: the parameters; for each of them `<name>.grad`, a sum over runs; [`TrainPass::LOSS`], too.
+/// A training graph. Its states: the parameters; for each of them `<name>.grad`, a sum over runs; [`TrainPass::LOSS`], too.
 #[derive(Debug)]
-pub struct TrainList {
-    /// The list.
+pub struct TrainGraph {
+    /// The graph.
     pub graph: Graph,
-    /// What learns, in the order of the list.
+    /// What learns, in the order of the graph.
     pub parameters: Vec<Parameter>,
     /// Sum of the losses of supervised rows, of all runs since it was last cleared: a state.
     pub loss: Value,
@@ -101,11 +101,11 @@ pub fn gradient_of(parameter: &str) -> String {
     format!("{parameter}.grad")
 }
 
-/// Writes a training list.
+/// Writes a training graph.
 ///
 /// # Panics
-/// If the catalogue is not of this configuration, or an adapter is for a weight that the list does not multiply with.
-pub fn train_list(config: &Config, catalog: &Catalog, pass: &TrainPass) -> TrainList {
+/// If the catalogue is not of this configuration, or an adapter is for a weight that the graph does not multiply with.
+pub fn train_graph(config: &Config, catalog: &Catalog, pass: &TrainPass) -> TrainGraph {
     let mut b = Build::new(catalog, config.eps, false);
     b.training = Some(Training::new(&pass.adapters, pass.dropout));
     let (h, layers) = decoder::layers(&mut b, config, &pass.pass());
@@ -123,7 +123,7 @@ pub fn train_list(config: &Config, catalog: &Catalog, pass: &TrainPass) -> Train
         back(&mut b.graph, pass, (h, dh), &layers, &parameters);
     }
     let parameters = parameters.into_iter().map(|(parameter, _)| parameter).collect();
-    TrainList { graph: b.graph, parameters, loss }
+    TrainGraph { graph: b.graph, parameters, loss }
 }
 
 /// The loss of all supervised rows, and the gradient of the stream behind the last layer where one is wanted.

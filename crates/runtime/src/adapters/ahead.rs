@@ -9,7 +9,7 @@ use rullama_engine::{
     graph::Step,
 };
 use rullama_gguf::DType;
-use rullama_models::{ahead_list, gemma4::Decoder};
+use rullama_models::{ahead_graph, gemma4::Decoder};
 
 use super::{factors, write_one};
 use crate::{error::RuntimeError, model::Model};
@@ -23,33 +23,33 @@ pub(super) fn pays(device: &Device) -> bool {
 }
 
 impl Model {
-    /// Writes what a list wants of first factors; all other factors are written already.
+    /// Writes what a graph wants of first factors; all other factors are written already.
     pub(super) async fn write_ahead(
         &self,
         own: &mut Weights,
-        list: &Decoder,
+        decoder: &Decoder,
         (dtype, pairs): (DType, &[Pair]),
     ) -> Result<(), RuntimeError> {
-        if list.ahead.is_empty() {
+        if decoder.ahead.is_empty() {
             return Ok(());
         }
         let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
         let first = |name: &str| {
-            let group = list.factors.iter().find(|group| group.a == name);
-            factors::of_group(group.expect("a group of the list"), &pairs).a
+            let group = decoder.factors.iter().find(|group| group.a == name);
+            factors::of_group(group.expect("a group of the graph"), &pairs).a
         };
         own.settle().await?;
-        let apart = ahead_list(&self.0.catalog, (&list.ahead, &list.factors), dtype);
+        let apart = ahead_graph(&self.0.catalog, (&decoder.ahead, &decoder.factors), dtype);
         let plan =
             Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
                 .await?;
-        for a in list.ahead.iter().flat_map(|group| &group.a) {
+        for a in decoder.ahead.iter().flat_map(|group| &group.a) {
             plan.write_numbers(a, first(a));
         }
         let values: Vec<_> = apart.made.concat();
         let made = plan.run_reading(&Step::default(), &values).await?.wait().await?;
         let mut made = made.chunks_exact(2);
-        for group in &list.ahead {
+        for group in &decoder.ahead {
             let (mut p, mut q) = (Vec::new(), group.own.as_deref().map(first).unwrap_or_default());
             for more in made.by_ref().take(group.a.len()) {
                 let [Data::F32(p_more), Data::F32(q_more)] = more else {
@@ -58,7 +58,7 @@ impl Model {
                 p.extend(p_more);
                 q.extend(q_more);
             }
-            let graphs = || list.segments.iter().map(|segment| &segment.graph);
+            let graphs = || decoder.segments.iter().map(|segment| &segment.graph);
             write_one(own, graphs(), &group.p, &p).await?;
             write_one(own, graphs(), &group.q, &q).await?;
         }

@@ -1,4 +1,4 @@
-//! Factors of several tensors as the two weights a list asks for.
+//! Factors of several tensors as the two weights a graph asks for.
 
 use std::collections::BTreeMap;
 

@@ -54,11 +54,11 @@ impl Denoiser {
         let config = DiffusionConfig::of_file(&gguf)?;
         let catalog = Catalog::of_file(&gguf, &config.expected())?;
         let shape = Shape { context: config.canvas, ring: config.canvas, cache: Element::F32 };
-        let lists = [
+        let graphs = [
             canvas(&config, &catalog, &shape.canvas(true, false)).graph,
             reading(&config, &catalog, &shape),
         ];
-        let weights = all_weights(&gguf, &device, &lists, progress).await?;
+        let weights = all_weights(&gguf, &device, &graphs, progress).await?;
         let tokenizer = vocabulary::tokenizer(&gguf).ok();
         Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
     }
@@ -77,8 +77,8 @@ impl Denoiser {
         config.decoder.check_cache(cache.into())?;
         let context = context.unwrap_or(DEFAULT_CONTEXT).min(config.decoder.context);
         let shape = Shape::new(&config, context, cache);
-        let list = canvas(&config, &catalog, &shape.canvas(true, false)).graph;
-        let states = list.values().filter_map(|(_, info)| match &info.origin {
+        let graph = canvas(&config, &catalog, &shape.canvas(true, false)).graph;
+        let states = graph.values().filter_map(|(_, info)| match &info.origin {
             Origin::State(name) => Some((name.as_str(), state_bytes(&info.ty) as u64)),
             _ => None,
         });
@@ -87,7 +87,7 @@ impl Denoiser {
         let sum = |states: Vec<(&str, u64)>| states.iter().map(|(_, bytes)| bytes).sum::<u64>();
         let bytes = |(name, _): (&str, _)| gguf.tensor(name).map_or(0, |tensor| tensor.nbytes());
         let weights = catalog.iter().map(bytes).sum();
-        Ok([weights, sum(caches), sum(work) + work_bytes(&list)])
+        Ok([weights, sum(caches), sum(work) + work_bytes(&graph)])
     }
 
     /// What the file's keys say.
@@ -166,7 +166,7 @@ impl Shape {
     }
 }
 
-/// The list that reads a canvas' length of a prompt.
+/// The graph that reads a canvas' length of a prompt.
 pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape) -> Graph {
     let pass = Pass {
         tokens: config.canvas,
@@ -184,5 +184,5 @@ pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape
         near: None,
     };
     let mut segments = decoder(&config.encoder, catalog, &pass).segments;
-    segments.pop().expect("a list has a segment").graph
+    segments.pop().expect("a graph has a segment").graph
 }

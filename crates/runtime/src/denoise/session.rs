@@ -28,12 +28,12 @@ pub struct Denoising {
     shape: Shape,
     memory: Memory,
     reading: Option<Plan>,
-    /// Lists of steps, by whether they look at the step before and whether they are traced.
+    /// Graphs of steps, by whether they look at the step before and whether they are traced.
     steps: HashMap<(bool, bool), (Plan, Outputs)>,
     filled: usize,
 }
 
-/// Values of a step's list.
+/// Values of a step's graph.
 #[derive(Debug, Clone, Copy)]
 struct Outputs {
     numbers: Value,
@@ -89,8 +89,8 @@ impl Denoising {
             return Err(RuntimeError::ContextFull { tokens: all + c, context, trained });
         }
         if self.reading.is_none() {
-            let list = reading(config, &self.model.0.catalog, &self.shape);
-            self.reading = Some(Plan::new(list, &self.model.0.weights, &mut self.memory).await?);
+            let graph = reading(config, &self.model.0.catalog, &self.shape);
+            self.reading = Some(Plan::new(graph, &self.model.0.weights, &mut self.memory).await?);
         }
         let Some(plan) = &self.reading else { unreachable!("it was made just now") };
         for chunk in tokens.chunks(c) {

@@ -5,7 +5,7 @@ use rullama_engine::{
     executor::{Device, Memory, Plan},
     graph::Step,
 };
-use rullama_models::gemma4::{Inputs, expert_list};
+use rullama_models::gemma4::{Inputs, expert_graph};
 
 use super::Inner;
 use crate::{adapters::Adapters, error::RuntimeError};
@@ -24,7 +24,7 @@ pub(crate) struct Routed {
 impl Inner {
     /// The weighted sum of the experts of each token `[t, d]`, with what adapters change in them.
     ///
-    /// The list is made for each run: that is little beside the products, and memory is needed for one layer at a time.
+    /// The graph is made for each run: that is little beside the products, and memory is needed for one layer at a time.
     pub(crate) async fn host_experts(
         &self,
         layer: usize,
@@ -35,17 +35,17 @@ impl Inner {
         let Routed { x, mut ids, weights } = routed;
         let tokens = x.len() / self.config.width;
         let adapted = adapters.map(Adapters::adapted);
-        let list = expert_list(&self.config, &self.catalog, layer, tokens, adapted)
-            .expect("only lists with experts are cut");
+        let experts = expert_graph(&self.config, &self.catalog, layer, tokens, adapted)
+            .expect("only graphs with experts are cut");
         let host = adapters.map_or(&self.host, Adapters::host_weights);
         // Numbers that a broken model makes may choose experts that do not exist.
         let last = self.config.experts.map_or(0, |experts| experts.count - 1);
         ids.iter_mut().for_each(|id| *id = (*id).min(u32::try_from(last).unwrap_or(u32::MAX)));
-        let plan = Plan::new(list.graph, host, &mut Memory::new(&Device::Cpu)).await?;
+        let plan = Plan::new(experts.graph, host, &mut Memory::new(&Device::Cpu)).await?;
         plan.write_numbers(Inputs::X, x);
         plan.write_ids(Inputs::EXPERT_IDS, ids);
         plan.write_numbers(Inputs::EXPERT_WEIGHTS, weights);
-        match plan.run_reading(step, &[list.result]).await?.wait().await?.pop() {
+        match plan.run_reading(step, &[experts.result]).await?.wait().await?.pop() {
             Some(Data::F32(y)) => Ok(y),
             other => panic!("experts make numbers, not {other:?}"),
         }

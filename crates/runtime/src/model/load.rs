@@ -10,10 +10,10 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_list},
+    gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_graph},
 };
 
-use super::{CacheType, Inner, memory::MemoryUse, warm::Lists};
+use super::{CacheType, Inner, memory::MemoryUse, warm::Graphs};
 use crate::{
     error::RuntimeError,
     loader::{Loader, OnProgress, Wanted, check_formats},
@@ -69,8 +69,8 @@ pub(super) async fn load(
 
     let host_experts = if matches!(device, Device::Gpu(_)) { need.host_experts } else { 0 };
     let on_host = host_tensors(&config, &catalog, host_experts);
-    let list = full_list(&config, &catalog, wanted);
-    let mut wants: Vec<Wanted<'_>> = list
+    let graph = full_graph(&config, &catalog, wanted);
+    let mut wants: Vec<Wanted<'_>> = graph
         .values()
         .filter(|(_, info)| info.origin.weight_name().is_some())
         .map(|(_, info)| Wanted {
@@ -82,12 +82,12 @@ pub(super) async fn load(
         })
         .collect();
     check_formats(&device, &wants)?;
-    let lists = Lists::new((&config, &catalog), options, (wanted, host_experts));
-    lists.warm(&device, &lists.prompts());
+    let graphs = Graphs::new((&config, &catalog), options, (wanted, host_experts));
+    graphs.warm(&device, &graphs.prompts());
     // A third of a second of this thread, while others compile.
     let tokenizer = vocabulary::tokenizer(&gguf).ok();
     let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
-    lists.warm(&device, &lists.answers(suppressed));
+    graphs.warm(&device, &graphs.answers(suppressed));
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
@@ -126,8 +126,8 @@ pub(super) async fn load(
     })
 }
 
-/// A list that uses every weight.
-fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
+/// A graph that uses every weight.
+fn full_graph(config: &Config, catalog: &Catalog, table: bool) -> Graph {
     let pass = Pass {
         tokens: 1,
         feed: Feed::Token,
@@ -144,7 +144,7 @@ fn full_list(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         near: None,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
-    segments.pop().expect("a list has a segment").graph
+    segments.pop().expect("a graph has a segment").graph
 }
 
 /// The tensors of the experts of the last `layers` layers.
@@ -157,8 +157,8 @@ fn host_tensors(config: &Config, catalog: &Catalog, layers: usize) -> HashSet<St
 
 /// The tensors of a layer's experts; none if the model has no experts.
 pub(super) fn expert_tensors(config: &Config, catalog: &Catalog, layer: usize) -> Vec<String> {
-    let Some(list) = expert_list(config, catalog, layer, 1, None) else { return Vec::new() };
-    list.graph.values().filter_map(|(_, info)| info.origin.weight_name()).collect()
+    let Some(experts) = expert_graph(config, catalog, layer, 1, None) else { return Vec::new() };
+    experts.graph.values().filter_map(|(_, info)| info.origin.weight_name()).collect()
 }
 
 fn is_among(tensors: &HashSet<String>, origin: &Origin) -> bool {

@@ -89,7 +89,7 @@ impl MemoryUse {
         let near = (context > NEAR).then(|| step(Some(NEAR)));
         let step = step(None);
         let all_segments = || fill.iter().chain(&step).chain(near.iter().flatten());
-        // By name: segments and lists share them.
+        // By name: segments and graphs share them.
         let mut states = BTreeMap::new();
         for (_, info) in all_segments().flat_map(|segment| segment.graph.values()) {
             if let Origin::State(name) = &info.origin {
@@ -99,11 +99,13 @@ impl MemoryUse {
         let (cut, caches): (Vec<_>, Vec<_>) =
             states.into_iter().partition(|(name, _)| crosses_cut(name));
         let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
-        // What layers on the device share is in the first segment of a list.
-        let lists = [Some(&fill), Some(&step), near.as_ref()];
+        // What layers on the device share is in the first segment of a graph.
+        let graphs = [Some(&fill), Some(&step), near.as_ref()];
         let work_of = |segment: &Segment| work_bytes(&segment.graph);
-        let first = lists.into_iter().flatten().filter_map(|list| list.first().map(work_of)).sum();
-        let later = lists.into_iter().flatten().flat_map(|list| list.iter().skip(1).map(work_of));
+        let first =
+            graphs.into_iter().flatten().filter_map(|segments| segments.first().map(work_of)).sum();
+        let later =
+            graphs.into_iter().flatten().flat_map(|segments| segments.iter().skip(1).map(work_of));
         let work: u64 = first + later.sum::<u64>();
 
         let bytes = |name: &str| catalog.get(name).map_or(0, weight_bytes);

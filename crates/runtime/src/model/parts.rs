@@ -1,4 +1,4 @@
-//! What a crate needs that runs lists of its own over a model's weights.
+//! What a crate needs that runs graphs of its own over a model's weights.
 
 use std::ops::Range;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::memory::MemoryUse;
 
-/// Plans that are made at most. A plan writes the model's lists, so its time grows with the number of layers; the search needs
+/// Plans that are made at most. A plan writes the model's graphs, so its time grows with the number of layers; the search needs
 /// about twice the logarithm of that number, and more only where experts take hardly more than the buffers of a segment.
 const MOST_PLANS: usize = 64;
 

@@ -9,8 +9,8 @@ use rullama_models::{
 use super::load::LoadOptions;
 use crate::session::{DEFAULT_CONTEXT, NEAR, SessionOptions, chunks, ring};
 
-/// The lists that the first answer will need, of a session with the usual options; one of another context may need a few other kernels.
-pub(super) struct Lists<'a> {
+/// The graphs that the first answer will need, of a session with the usual options; one of another context may need a few other kernels.
+pub(super) struct Graphs<'a> {
     config: &'a Config,
     catalog: &'a Catalog,
     context: usize,
@@ -19,7 +19,7 @@ pub(super) struct Lists<'a> {
     host_experts: usize,
 }
 
-impl<'a> Lists<'a> {
+impl<'a> Graphs<'a> {
     /// Of a model that is being loaded, with its table on the device or not, and so many layers with experts on the host.
     pub(super) fn new(
         (config, catalog): (&'a Config, &'a Catalog),
@@ -40,19 +40,19 @@ impl<'a> Lists<'a> {
     /// What answers need where so many tokens are never chosen: while they are short, and behind that.
     pub(super) fn answers(&self, suppressed: usize) -> Vec<Pass> {
         let near = (self.context > NEAR).then_some(NEAR);
-        let lists = [(Want::Drawn, near), (Want::Greedy, near), (Want::Drawn, None)];
+        let passes = [(Want::Drawn, near), (Want::Greedy, near), (Want::Drawn, None)];
         let pass = |(want, near)| self.pass((1, Feed::Token), want, suppressed, near);
-        lists.map(pass).into()
+        passes.map(pass).into()
     }
 
     /// Starts compiling. A program that plays a GPU compiles for seconds, and most of what is loaded onto one is small: there, kernels
     /// wait until they are used.
-    pub(super) fn warm(&self, device: &Device, lists: &[Pass]) {
+    pub(super) fn warm(&self, device: &Device, passes: &[Pass]) {
         let Device::Gpu(gpu) = device else { return };
         if gpu.is_software() {
             return;
         }
-        for pass in lists {
+        for pass in passes {
             // Errors come again when a plan asks for the kernel.
             decoder(self.config, self.catalog, pass)
                 .segments
@@ -96,7 +96,7 @@ mod tests {
     use rullama_source::MemorySource;
     use rullama_testkit::golden;
 
-    use super::{Lists, LoadOptions, SessionOptions};
+    use super::{Graphs, LoadOptions, SessionOptions};
     use crate::Model;
 
     #[test]
@@ -110,10 +110,10 @@ mod tests {
             let model = block_on(load).expect("it loads");
             let inner = &model.0;
             let places = (inner.table_resident, inner.host_experts);
-            let lists = Lists::new((&inner.config, &inner.catalog), &options, places);
+            let graphs = Graphs::new((&inner.config, &inner.catalog), &options, places);
             let session = model.session(&SessionOptions::default()).expect("a session");
             let suppressed = model.tokenizer().expect("a vocabulary").suppressed().len();
-            let all = [lists.prompts(), lists.answers(suppressed)].concat();
+            let all = [graphs.prompts(), graphs.answers(suppressed)].concat();
             assert!(all.len() > 4, "{name}");
             for early in all {
                 let mut asked = session.pass(early.want, early.tokens);

@@ -94,7 +94,7 @@ pub(super) struct Drafting {
     chosen_by: Option<Pick>,
     /// How many tokens are in the caches when the hidden state of the last of them is at hand, and its row.
     hidden: Option<(usize, usize)>,
-    /// Lists of the drafter, by the number of drafts.
+    /// Graphs of the drafter, by the number of drafts.
     plans: HashMap<usize, Plan>,
     /// Accepted drafts that were pretended, and those that should have been.
     pretended: (usize, f64),
@@ -122,7 +122,7 @@ impl Drafting {
         self.hidden = None;
     }
 
-    /// Bytes of the drafter and its lists on the GPU.
+    /// Bytes of the drafter and its graphs on the GPU.
     pub(super) fn gpu_bytes(&self) -> u64 {
         let weights = match &self.options.source {
             DraftSource::Drafter(drafter) => drafter.gpu_bytes(),
@@ -275,7 +275,7 @@ impl Session {
         if let Pick::Drawn { draw, .. } = pick {
             ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let chosen = ready.result.expect("a list that chooses has a result");
+        let chosen = ready.result.expect("a graph that chooses has a result");
         let wanted: Vec<Value> = [chosen].into_iter().chain(ready.drafts()).collect();
         let results = ready.run_reading(&model.0, &step(&range, seed), &wanted).await?;
         // The next round is likely to be as long.
@@ -284,7 +284,7 @@ impl Session {
         self.written = self.written.max(range.end);
         let (chosen, drafts) = match results.wait().await?.as_slice() {
             [Data::U32(chosen), Data::U32(drafts)] => (chosen.clone(), drafts[1..count].to_vec()),
-            // The list is cut, and the drafts are in another part of it.
+            // The graph is cut, and the drafts are in another part of it.
             [Data::U32(chosen)] => (chosen.clone(), self.drafts(rows).await?[1..count].to_vec()),
             other => panic!("chosen tokens and drafts are ids, not {other:?}"),
         };
@@ -348,15 +348,15 @@ impl Session {
         (drafts, row): (usize, usize),
     ) -> Result<(), RuntimeError> {
         if !drafting.plans.contains_key(&drafts) {
-            let list = self.draft_list(drafting, drafter, drafts);
-            drafting.plans.insert(drafts, self.draft_plan(list, drafter).await?);
+            let graph = self.draft_graph(drafting, drafter, drafts);
+            drafting.plans.insert(drafts, self.draft_plan(graph, drafter).await?);
         }
         let plan = &drafting.plans[&drafts];
         plan.run(&self.write_guess(plan, drafter, row))?;
         Ok(())
     }
 
-    fn draft_list(&self, drafting: &Drafting, drafter: &Drafter, drafts: usize) -> Graph {
+    fn draft_graph(&self, drafting: &Drafting, drafter: &Drafter, drafts: usize) -> Graph {
         let pass = DraftPass {
             drafts,
             rows: drafting.options.most + 1,
@@ -367,16 +367,16 @@ impl Session {
         draft(&drafter.0.config, self.model.config(), &drafter.0.catalog, &pass).graph
     }
 
-    /// A list of drafts with what stays the same in all its runs.
-    async fn draft_plan(&mut self, list: Graph, drafter: &Drafter) -> Result<Plan, RuntimeError> {
-        let plan = Plan::new(list, &drafter.0.weights, &mut self.memory).await?;
+    /// A graph of drafts with what stays the same in all its runs.
+    async fn draft_plan(&mut self, graph: Graph, drafter: &Drafter) -> Result<Plan, RuntimeError> {
+        let plan = Plan::new(graph, &drafter.0.weights, &mut self.memory).await?;
         if !drafter.0.members.is_empty() {
             plan.write_ids(DraftInputs::MEMBERS, drafter.0.members.clone());
         }
         Ok(plan)
     }
 
-    /// Writes all else that a list of drafts reads; returns the step it runs with.
+    /// Writes all else that a graph of drafts reads; returns the step it runs with.
     fn write_guess(&self, plan: &Plan, drafter: &Drafter, row: usize) -> Step {
         let inner = &drafter.0;
         let last = self.tokens.last().copied().unwrap_or(0);
@@ -408,13 +408,13 @@ impl Session {
             return Ok(None);
         }
         let (drafter, drafts) = (drafter.clone(), drafts.clamp(1, drafting.options.most));
-        let mut list = self.draft_list(drafting, &drafter, drafts);
-        let mut values = keep_tapped(&mut list);
-        let names: Vec<_> = values.iter().map(|value| list.info(*value).clone()).collect();
+        let mut graph = self.draft_graph(drafting, &drafter, drafts);
+        let mut values = keep_tapped(&mut graph);
+        let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
         let state =
             |(_, info): &(Value, &ValueInfo)| info.origin == Origin::State(Inputs::DRAFTS.into());
-        values.extend(list.values().find(state).map(|(value, _)| value));
-        let plan = self.draft_plan(list, &drafter).await?;
+        values.extend(graph.values().find(state).map(|(value, _)| value));
+        let plan = self.draft_plan(graph, &drafter).await?;
         let step = self.write_guess(&plan, &drafter, row);
         let mut data = plan.run_reading(&step, &values).await?.wait().await?;
         let ids = match data.pop() {

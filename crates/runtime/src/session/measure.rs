@@ -46,7 +46,7 @@ impl Session {
     /// What one step of the token loop costs on any device at the session's position.
     ///
     /// # Errors
-    /// If the device has no room for the list.
+    /// If the device has no room for the graph.
     pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
         let ready = self.ready(want(pick), 1).await?;

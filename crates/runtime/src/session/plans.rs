@@ -1,4 +1,4 @@
-//! The lists of a session made ready, each when it is first needed.
+//! The graphs of a session made ready, each when it is first needed.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use crate::error::RuntimeError;
 /// most conversations are shorter than what there is room for.
 pub(crate) const NEAR: usize = 1024;
 
-/// The lists that are ready, by what they are for, the tokens of a run, whether some of those are soft, and where their runs end before.
+/// The graphs that are ready, by what they are for, the tokens of a run, whether some of those are soft, and where their runs end before.
 #[derive(Debug, Default)]
 pub(super) struct Plans(HashMap<Key, Ready>);
 
@@ -31,7 +31,7 @@ impl Plans {
         self.0.clear();
     }
 
-    /// Lists that check drafts are made anew: others are checked from here on.
+    /// Graphs that check drafts are made anew: others are checked from here on.
     pub(super) fn forget_drafts(&mut self) {
         self.0.retain(|(want, ..), _| !want.apart());
     }
@@ -42,7 +42,7 @@ impl Plans {
 }
 
 impl Session {
-    /// What a list of this kind looks like in this session.
+    /// What a graph of this kind looks like in this session.
     pub(crate) fn pass(&self, want: Want, tokens: usize) -> Pass {
         let feed = match want {
             Want::Caches | Want::Logits | Want::LogitsEach => Feed::Ids,
@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Where runs of lists that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
+    /// Where runs of graphs that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
     /// alone or with drafts behind it.
     fn near(&self, want: Want) -> Option<usize> {
         let chooses =
@@ -74,13 +74,13 @@ impl Session {
         (chooses && self.wall() < self.context).then_some(NEAR)
     }
 
-    /// The position that runs of those lists end before.
+    /// The position that runs of those graphs end before.
     pub(super) fn wall(&self) -> usize {
         let position = self.filled + self.ahead.len();
         if position < NEAR { self.context.min(NEAR) } else { self.context }
     }
 
-    /// The list of this kind, made ready if it is not.
+    /// The graph of this kind, made ready if it is not.
     pub(super) async fn ready(
         &mut self,
         want: Want,
@@ -111,9 +111,9 @@ impl Session {
 
 async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
     let model = session.model.clone();
-    let list = session.list(pass);
+    let decoder = session.graph(pass);
     let adapters = session.adapters.as_ref();
-    let ready = Ready::new(list, &model.0, adapters, &mut session.memory).await?;
+    let ready = Ready::new(decoder, &model.0, adapters, &mut session.memory).await?;
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }
@@ -129,7 +129,7 @@ fn warm_far(session: &Session, near: &Pass) {
     if gpu.is_software() {
         return;
     }
-    let far = session.list(&Pass { near: None, ..near.clone() });
+    let far = session.graph(&Pass { near: None, ..near.clone() });
     // Errors come again when a plan asks for the kernel.
     far.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
 }

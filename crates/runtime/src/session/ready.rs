@@ -1,4 +1,4 @@
-//! A list made ready: one plan, or several with the host's experts between them.
+//! A graph made ready: one plan, or several with the host's experts between them.
 
 use rullama_engine::{
     cpu::Data,
@@ -14,7 +14,7 @@ use crate::{
     model::{Inner, Routed},
 };
 
-/// A list ready to run and what comes out of it.
+/// A graph ready to run and what comes out of it.
 #[derive(Debug)]
 pub(super) struct Ready {
     /// All segments but the last, each with what the host does behind it.
@@ -27,16 +27,16 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// With these adapters, or none: the list was written for them.
+    /// With these adapters, or none: the graph was written for them.
     pub(super) async fn new(
-        list: Decoder,
+        decoder: Decoder,
         model: &Inner,
         adapters: Option<&Adapters>,
         memory: &mut Memory,
     ) -> Result<Self, RuntimeError> {
         let weights = adapters.map_or(&model.weights, Adapters::weights);
         let (mut front, mut last) = (Vec::new(), None);
-        for segment in list.segments {
+        for segment in decoder.segments {
             let plan = Plan::new(segment.graph, weights, memory).await?;
             match segment.experts {
                 Some(experts) => front.push((plan, experts)),
@@ -44,7 +44,7 @@ impl Ready {
             }
         }
         let last = last.expect("no experts are behind the last segment");
-        Ok(Self { front, last, adapters: adapters.cloned(), result: list.result })
+        Ok(Self { front, last, adapters: adapters.cloned(), result: decoder.result })
     }
 
     /// The last token and drafts behind it, where the last segment has them.
@@ -68,13 +68,13 @@ impl Ready {
         plans.for_each(|plan| plan.write_numbers(name, numbers.into()));
     }
 
-    /// Runs the list; the last segment may still be under way afterwards.
+    /// Runs the graph; the last segment may still be under way afterwards.
     pub(super) async fn run(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
         self.run_front(model, step).await?;
         Ok(self.last.run(step)?)
     }
 
-    /// Runs the list and brings back some values of its last segment.
+    /// Runs the graph and brings back some values of its last segment.
     pub(super) async fn run_reading(
         &self,
         model: &Inner,
@@ -90,7 +90,7 @@ impl Ready {
         self.plans().for_each(Plan::prepare);
     }
 
-    /// Runs the list and brings back some values of every segment.
+    /// Runs the graph and brings back some values of every segment.
     pub(super) async fn run_reading_all(
         &self,
         model: &Inner,
@@ -136,12 +136,12 @@ impl Ready {
         Ok(data)
     }
 
-    /// The lists of all segments.
+    /// The graphs of all segments.
     pub(super) fn graphs(&self) -> impl Iterator<Item = &Graph> {
         self.plans().map(Plan::graph)
     }
 
-    /// The whole list on a GPU, if it is not cut.
+    /// The whole graph on a GPU, if it is not cut.
     pub(super) fn whole_on_gpu(&self) -> Option<&GpuPlan> {
         match &self.last {
             Plan::Gpu(plan) if self.front.is_empty() => Some(plan),

@@ -106,7 +106,7 @@ impl Session {
             caches.push((name, ty, reader.take(length)?));
         }
         if caches.iter().all(|(_, _, bytes)| !bytes.is_empty()) {
-            // A list makes the states that the bytes go into.
+            // A graph makes the states that the bytes go into.
             session.ready(Want::Logits, 1).await?;
             caches.iter().for_each(|(name, ty, bytes)| session.memory.write(name, ty, bytes));
             (session.filled, session.written) = (filled, written);
@@ -116,14 +116,14 @@ impl Session {
 
     /// Names and types of all caches.
     fn cache_types(&self) -> Vec<(String, Type)> {
-        let list =
+        let decoder =
             decoder(&self.model.0.config, &self.model.0.catalog, &self.pass(Want::Logits, 1));
         let state = |origin: &Origin| match origin {
             Origin::State(name) => Some(name.clone()),
             _ => None,
         };
         let mut caches: Vec<(String, Type)> = Vec::new();
-        for (_, info) in list.segments.iter().flat_map(|segment| segment.graph.values()) {
+        for (_, info) in decoder.segments.iter().flat_map(|segment| segment.graph.values()) {
             // A save is the same wherever experts are.
             if let Some(name) = state(&info.origin).filter(|name| !crosses_cut(name))
                 && !caches.iter().any(|(known, _)| *known == name)

@@ -183,7 +183,7 @@ impl Session {
         if let Pick::Drawn { draw, .. } = pick {
             ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let token = ready.result.expect("a list that chooses has a result");
+        let token = ready.result.expect("a graph that chooses has a result");
         let results = ready.run_reading(&model.0, &step(&range, seed), &[token]).await?;
         self.ahead.push_back(results);
         self.written = self.written.max(range.end);
@@ -196,7 +196,7 @@ impl Session {
         self.logits_with(Want::Logits, count, size).await
     }
 
-    /// The same, by a list for `size` tokens.
+    /// The same, by a graph for `size` tokens.
     async fn logits_with(
         &mut self,
         want: Want,
@@ -208,7 +208,7 @@ impl Session {
         let model = self.model.clone();
         let soft = self.has_soft(range.clone());
         let ready = self.ready_for(want, size, soft).await?;
-        let logits = ready.result.expect("a list of logits has a result");
+        let logits = ready.result.expect("a graph of logits has a result");
         let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
             Some(Data::F32(rows)) => rows,

@@ -21,7 +21,7 @@ pub struct Tap {
 }
 
 impl Session {
-    /// Runs all tokens at once in a list of its own and returns every named value. The session must be new: nothing is in its
+    /// Runs all tokens at once in a graph of its own and returns every named value. The session must be new: nothing is in its
     /// caches before, and nothing counts as being there afterwards.
     ///
     /// # Errors
@@ -38,11 +38,11 @@ impl Session {
         }
         let model = self.model.clone();
         let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
-        let mut list = self.list(&pass);
-        let tapped = list.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
+        let mut decoder = self.graph(&pass);
+        let tapped = decoder.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
         let values: Vec<Vec<Value>> = tapped.collect();
         let adapters = self.adapters.as_ref();
-        let ready = Ready::new(list, &model.0, adapters, &mut self.memory).await?;
+        let ready = Ready::new(decoder, &model.0, adapters, &mut self.memory).await?;
         if pass.suppressed > 0 {
             ready.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }

@@ -150,7 +150,7 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
         let (model, adapter) = (model(name, &device), adapter(file));
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 5, 6]).expect("it fits");
-        let plain = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
+        let plain = block_on(session.step_cost(Pick::Greedy)).expect("a graph").dispatches;
         let layers = model.config().layers.len() as u64;
         // Every workgroup makes the thin product for itself; or they are made beside other products, except in front of the first. Where
         // kernels may not bind enough buffers there is one in front of queries and one in front of gates; where they may bind ten, two
@@ -163,7 +163,7 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
             let adapters = vec![(&adapter, 1.0); count];
             let ready = block_on(model.attach(&adapters, each)).expect("they fit");
             session.set_adapters(Some(&ready)).expect("the same model");
-            let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a list").dispatches;
+            let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a graph").dispatches;
             assert!(adapted <= plain + more, "{plain} and {adapted} for {layers} layers");
         }
     }

@@ -14,7 +14,7 @@ fn a_token_takes_few_dispatches_and_brings_back_its_id() {
             let model = model(name, &device);
             let mut session = model.session(&exact()).expect("a session");
             session.extend(&[2, 5, 6]).expect("it fits");
-            let cost = block_on(session.step_cost(Pick::Greedy)).expect("a list");
+            let cost = block_on(session.step_cost(Pick::Greedy)).expect("a graph");
             let layers = model.config().layers.len() as u64;
             // Around the layers: the embedding, per-layer inputs, the last norm, the head, softcap and the choice.
             assert!(

@@ -1,4 +1,4 @@
-//! The 12B model's ways of seeing and hearing, which have no tower, on a small random model: the list on every device against
+//! The 12B model's ways of seeing and hearing, which have no tower, on a small random model: the graph on every device against
 //! plain arithmetic written for this test.
 
 use std::rc::Rc;

@@ -64,7 +64,7 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
     for device in devices() {
         let model = model(NAME, &device);
         let ids = Golden::of(NAME).ids("medium.ids");
-        // Lists that choose tokens change at 1,024, those that make logits never do.
+        // Graphs that choose tokens change at 1,024, those that make logits never do.
         let prompt: Vec<u32> = ids.iter().copied().cycle().take(1020).collect();
         let options = SessionOptions { context: Some(2048), ..exact() };
         let session = || {
@@ -73,9 +73,9 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
             session
         };
         let (mut alone, mut drafted, mut slow) = (session(), session(), session());
-        let near = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
+        let near = block_on(alone.step_cost(Pick::Greedy)).expect("a graph").dispatches;
         let chosen = greedy(&mut alone, 12);
-        let far = block_on(alone.step_cost(Pick::Greedy)).expect("a list").dispatches;
+        let far = block_on(alone.step_cost(Pick::Greedy)).expect("a graph").dispatches;
         assert!(near <= far, "{near} dispatches, then {far}");
         let most = DraftOptions { most: 5, adapt: false, ..DraftOptions::new(DraftSource::Text) };
         drafted.draft(Some(most)).expect("it fits");

@@ -71,7 +71,7 @@ impl Example {
     /// The rows that have a target, and the targets: a token is learned from the row before it.
     pub(crate) fn rows(&self) -> (Vec<u32>, Vec<u32>) {
         let learned = (1..self.ids.len()).filter(|i| self.learned[*i]);
-        // Fits: a list has fewer than 2^32 rows.
+        // Fits: a graph has fewer than 2^32 rows.
         learned.map(|i| (i as u32 - 1, self.ids[i])).unzip()
     }
 

@@ -12,7 +12,7 @@ pub fn packed(examples: &[Example], longest: usize) -> Vec<Example> {
         match sequences.iter_mut().find(fits) {
             None => sequences.push(example.clone()),
             Some(sequence) => {
-                // Fits: a sequence is no longer than a list's rows.
+                // Fits: a sequence is no longer than a graph's rows.
                 let first = sequence.ids.len() as u32;
                 sequence.ids.extend(&example.ids);
                 sequence.learned.extend(&example.learned);

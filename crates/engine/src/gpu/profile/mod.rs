@@ -16,7 +16,7 @@ const DISPATCHES_PER_SET: usize = 2048;
 /// One dispatch and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timing {
-    /// Which operation of the list dispatched it.
+    /// Which operation of the graph dispatched it.
     pub node: usize,
     /// Label of its pipeline.
     pub label: String,
@@ -25,7 +25,7 @@ pub struct Timing {
 }
 
 impl GpuPlan {
-    /// Runs the list once, each dispatch in a pass of its own between two timestamps. Nothing is returned where the device has no
+    /// Runs the graph once, each dispatch in a pass of its own between two timestamps. Nothing is returned where the device has no
     /// timestamps. Slower than [`Self::run`], which uses one pass.
     ///
     /// # Errors
@@ -49,7 +49,7 @@ impl GpuPlan {
         Ok(timings)
     }
 
-    /// Runs the list once as [`Self::run`] does and returns the nanoseconds between two timestamps around it; `None` where the device
+    /// Runs the graph once as [`Self::run`] does and returns the nanoseconds between two timestamps around it; `None` where the device
     /// has no timestamps.
     ///
     /// # Errors

@@ -33,7 +33,7 @@ pub struct Table {
     pub best_bandwidth: Option<f64>,
 }
 
-/// Adds up the dispatches of some runs of a list, as the mean of a run. `bytes` tells what an operation of the list moves; its
+/// Adds up the dispatches of some runs of a graph, as the mean of a run. `bytes` tells what an operation of the graph moves; its
 /// dispatches share that by their time, since it is not known which of them moved how much.
 pub fn table(
     runs: &[Vec<Timing>],

@@ -1,4 +1,4 @@
-// How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The list is
+// How the keys of a run are dealt out to several workgroups: in stretches of whole tiles, the same for all rows. The graph is
 // made for the longest cache; how much of it lives is known only now. Where the run's own tokens stand apart, they are the
 // first stretch, and the others hold what was in the caches before. Where tokens are computed apart, each is a run of its own.
 // How many there are, and whether the run's own tokens are the first of them.

@@ -40,7 +40,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         if TOKENS > 3u {
             s3 += of_token(3u, rows, piece);
         }
-        // Lists are made for the most tokens there may be; whole runs often have fewer.
+        // Graphs are made for the most tokens there may be; whole runs often have fewer.
         if TOKENS > 4u && run.count > 4u {
             s4 += of_token(4u, rows, piece);
             if TOKENS > 5u {

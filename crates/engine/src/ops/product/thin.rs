@@ -23,7 +23,7 @@ const MOST_TURNS: usize = 8;
 /// Most quads that a lane asks for at once.
 const MOST_AHEAD: usize = 3;
 
-/// Inputs: those of the begin, and `A` `[r, k]`. Results: `h1` where the begin makes it, `x` where it is kept, then `A x`. No list has it:
+/// Inputs: those of the begin, and `A` `[r, k]`. Results: `h1` where the begin makes it, `x` where it is kept, then `A x`. No graph has it:
 /// products take it apart for their dispatches.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Thin {

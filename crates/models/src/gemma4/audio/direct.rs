@@ -50,7 +50,7 @@ impl DirectAudio {
     }
 }
 
-/// Writes the list for so many frames.
+/// Writes the graph for so many frames.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.

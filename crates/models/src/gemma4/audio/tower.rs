@@ -1,4 +1,4 @@
-//! The tower as a list.
+//! The tower as a graph.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -29,16 +29,16 @@ impl AudioInputs {
     pub const DISTANCES: &'static str = "distances";
 }
 
-/// A list for so many frames, and what comes out: soft tokens `[n, d]`.
+/// A graph for so many frames, and what comes out: soft tokens `[n, d]`.
 #[derive(Debug)]
 pub struct AudioTower {
-    /// The list.
+    /// The graph.
     pub graph: Graph,
     /// The soft tokens.
     pub result: Value,
 }
 
-/// Writes the list for sounds of so many frames; a row sees itself and `reach` rows before it.
+/// Writes the graph for sounds of so many frames; a row sees itself and `reach` rows before it.
 ///
 /// # Panics
 /// If there are no frames, or the catalogue is not of this configuration.

@@ -94,7 +94,7 @@ impl DirectVision {
     }
 }
 
-/// Writes the list for pictures of one grid of squares.
+/// Writes the graph for pictures of one grid of squares.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.

@@ -1,4 +1,4 @@
-//! The tower as a list.
+//! The tower as a graph.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -45,16 +45,16 @@ impl VisionInputs {
     pub const ROPE: &'static str = "rope";
 }
 
-/// A list for one grid, and what comes out: soft tokens `[n, d]`.
+/// A graph for one grid, and what comes out: soft tokens `[n, d]`.
 #[derive(Debug)]
 pub struct Tower {
-    /// The list.
+    /// The graph.
     pub graph: Graph,
     /// The soft tokens.
     pub result: Value,
 }
 
-/// Writes the list for pictures of one grid, on a device whose kernels can reach so many bytes of a value.
+/// Writes the graph for pictures of one grid, on a device whose kernels can reach so many bytes of a value.
 ///
 /// # Panics
 /// If the grid cannot be pooled, or the catalogue is not of this configuration.

@@ -17,7 +17,7 @@ use rullama_models::{
         audio::{AudioConfig, DirectAudio, direct as direct_audio, tower as audio_tower},
         decoder,
         diffusion::{CanvasPass, DiffusionConfig, canvas},
-        expert_list,
+        expert_graph,
         vision::{
             DirectVision, Grid, VisionConfig, direct as direct_vision, tower as vision_tower,
         },
@@ -97,8 +97,8 @@ impl Walk<'_> {
             let decoder = decoder(&config, &catalog, &Pass { cache, ..pass });
             decoder.segments.iter().for_each(|segment| self.graph(&segment.graph));
         }
-        if let Some(list) = expert_list(&config, &catalog, 0, 3, None) {
-            self.graph(&list.graph);
+        if let Some(experts) = expert_graph(&config, &catalog, 0, 3, None) {
+            self.graph(&experts.graph);
         }
         Ok(())
     }

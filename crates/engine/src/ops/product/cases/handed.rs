@@ -99,7 +99,7 @@ mod tests {
     }
 
     fn dispatches(case: &Case, facts: &DeviceFacts) -> Vec<Dispatch> {
-        let lists = case.lists();
-        GpuCall::dispatches(facts, &lists[0]).map(|(_, dispatch)| dispatch).collect()
+        let graphs = case.graphs();
+        GpuCall::dispatches(facts, &graphs[0]).map(|(_, dispatch)| dispatch).collect()
     }
 }

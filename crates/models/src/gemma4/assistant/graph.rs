@@ -1,4 +1,4 @@
-//! Several drafts as one list.
+//! Several drafts as one graph.
 
 use rullama_engine::{
     graph::{Element, Graph, Type, Value},
@@ -15,10 +15,10 @@ use crate::{
     tensors::Catalog,
 };
 
-/// Stands in front of the names of a drafter's tensors in lists, where its model's are too.
+/// Stands in front of the names of a drafter's tensors in graphs, where its model's are too.
 pub const PREFIX: &str = "draft.";
 
-/// What one list of drafts is for.
+/// What one graph of drafts is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftPass {
     /// How many tokens are drafted.
@@ -46,14 +46,14 @@ impl DraftInputs {
     pub const CLUSTERS: &'static str = "draft.clusters.weight";
 }
 
-/// A list of drafts, which are written to [`Inputs::DRAFTS`] behind the last token.
+/// A graph of drafts, which are written to [`Inputs::DRAFTS`] behind the last token.
 #[derive(Debug)]
 pub struct Drafts {
-    /// The list; it runs at the position of the last token that is in the caches.
+    /// The graph; it runs at the position of the last token that is in the caches.
     pub graph: Graph,
 }
 
-/// Writes the list of some drafts: the drafter's layers once for each, all at the same position. The catalogue has the drafter's
+/// Writes the graph of some drafts: the drafter's layers once for each, all at the same position. The catalogue has the drafter's
 /// tensors behind [`PREFIX`], and the model's `token_embd`.
 ///
 /// # Panics

@@ -1,4 +1,4 @@
-//! The encoder as a list: texts of different lengths side by side.
+//! The encoder as a graph: texts of different lengths side by side.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -29,16 +29,16 @@ impl EmbeddingInputs {
     pub const UNTURNED: &'static str = "unturned";
 }
 
-/// A list, and what comes out: a vector for each text `[n, out]`, not normalised.
+/// A graph, and what comes out: a vector for each text `[n, out]`, not normalised.
 #[derive(Debug)]
 pub struct Embedding {
-    /// The list.
+    /// The graph.
     pub graph: Graph,
     /// The vectors.
     pub result: Value,
 }
 
-/// Writes the list for so many tokens of so many texts.
+/// Writes the graph for so many tokens of so many texts.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.

@@ -1,4 +1,4 @@
-//! One denoising step as a list.
+//! One denoising step as a graph.
 
 use rullama_engine::graph::{Element, Graph, Type, Value};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{build::Build, tensors::Catalog};
 
-/// What one list is for.
+/// What one graph is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanvasPass {
     /// Whether the step before is taken into account; the first step of a canvas has none.
@@ -51,10 +51,10 @@ impl CanvasInputs {
     pub const BOUND: &'static str = "bound";
 }
 
-/// A list, and what comes out.
+/// A graph, and what comes out.
 #[derive(Debug)]
 pub struct Canvas {
-    /// The list.
+    /// The graph.
     pub graph: Graph,
     /// Mean entropy, how many likeliest tokens changed, how many places were accepted `[3]`.
     pub numbers: Value,
@@ -68,7 +68,7 @@ pub struct Canvas {
     pub logits: Value,
 }
 
-/// Writes the list of one step: it runs at the position behind the prompt.
+/// Writes the graph of one step: it runs at the position behind the prompt.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
