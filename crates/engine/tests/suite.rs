@@ -43,7 +43,7 @@ operations!(
     add_row,
     argmax,
     attention,
-    attention_everyone,
+    attention_bidirectional,
     attention_plane,
     attention_qkv,
     attention_spans,
@@ -169,7 +169,7 @@ fn matrix_units_written_out() {
     written_out(
         &gpu.playing(facts),
         &[
-            ("attention_everyone", ""),
+            ("attention_bidirectional", ""),
             ("attention_plane", ""),
             ("clipped", "F16"),
             ("linear", "F16"),

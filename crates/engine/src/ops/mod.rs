@@ -54,7 +54,7 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionEveryone, AttentionGrad, AttentionPlane, AttentionQkv, AttentionSpans,
+    Attention, AttentionBidirectional, AttentionGrad, AttentionPlane, AttentionQkv, AttentionSpans,
     AttentionTrain, OwnValues, QueryValues,
 };
 pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, Stacked};

@@ -35,7 +35,7 @@ pub fn cases() -> Vec<Case> {
         ops::add_norm::cases::cases,
         ops::argmax::cases::cases,
         ops::attention::cases::cases,
-        ops::attention::everyone_cases::cases,
+        ops::attention::bidirectional_cases::cases,
         ops::attention::spans_cases::cases,
         ops::clipped::cases::cases,
         ops::columns::cases::cases,

@@ -1,4 +1,4 @@
-//! Everyone sees everyone by matrix units, which load heads of 64 in blocks: a dispatch that makes those, and one of attention.
+//! Bidirectional attention by matrix units, which load heads of 64 in blocks: a dispatch that makes those, and one of attention.
 
 use super::{
     choice::Sizes,
@@ -28,8 +28,8 @@ pub(super) fn units(width: usize, facts: &DeviceFacts) -> Option<MatrixUnits> {
     facts.matrix.filter(|_| width == WIDTH)
 }
 
-/// Everyone sees everyone.
-pub(super) fn everyone(sizes: &Sizes, heads: &Heads, units: MatrixUnits) -> Vec<Dispatch> {
+/// Bidirectional attention.
+pub(super) fn bidirectional(sizes: &Sizes, heads: &Heads, units: MatrixUnits) -> Vec<Dispatch> {
     let blocks = sizes.tokens.next_multiple_of(KEYS) / BLOCK;
     let (made, place) = heads.dispatch(sizes, Kept::Blocks, blocks);
     let rows = Dispatch::new(&OWN_ROWS)

@@ -32,8 +32,8 @@ static SUMS: Part = Part { kind: "sums", name: "sums", source: include_str!("sum
 static RUNNING: Part =
     Part { kind: "tokens", name: "running", source: include_str!("running.wgsl") };
 static BLOCKS: Part = Part { kind: "tokens", name: "blocks", source: include_str!("blocks.wgsl") };
-static EVERYONE: Part =
-    Part { kind: "tokens", name: "everyone", source: include_str!("everyone.wgsl") };
+static BIDIRECTIONAL: Part =
+    Part { kind: "tokens", name: "bidirectional", source: include_str!("bidirectional.wgsl") };
 static SPANS: Part = Part { kind: "tokens", name: "spans", source: include_str!("spans.wgsl") };
 static WHOLE: Part = Part { kind: "tokens", name: "whole", source: include_str!("whole.wgsl") };
 
@@ -76,16 +76,16 @@ pub(super) fn spans(call: &GpuCall<'_>) -> Vec<Dispatch> {
 }
 
 /// All tokens of a run over each other.
-pub(super) fn everyone(call: &GpuCall<'_>) -> Vec<Dispatch> {
+pub(super) fn bidirectional(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (sizes, params) = sizes(None, call);
     if let Some(units) = blocks::units(sizes.width, call.facts) {
-        return blocks::everyone(&sizes, &Heads::ready(call), units);
+        return blocks::bidirectional(&sizes, &Heads::ready(call), units);
     }
     if let Some(rows) = PlainRows::new(sizes.width, call.facts) {
-        return vec![rows.everyone(&sizes)];
+        return vec![rows.bidirectional(&sizes)];
     }
     let form = Form::new(sizes.width, call.facts);
-    vec![many(&sizes, (params, Element::F32), form).part(&EVERYONE)]
+    vec![many(&sizes, (params, Element::F32), form).part(&BIDIRECTIONAL)]
 }
 
 /// A whole sequence over itself.

@@ -1,4 +1,4 @@
-//! Heads of 64 as attention of everyone over everyone takes them: one dispatch for queries, keys and values.
+//! Heads of 64 as bidirectional attention takes them: one dispatch for queries, keys and values.
 
 use bytemuck::NoUninit;
 

@@ -1,4 +1,4 @@
-// Heads of 64 as attention of everyone over everyone takes them: queries, then keys, then values. Tokens that are not live give zeros.
+// Heads of 64 as bidirectional attention takes them: queries, then keys, then values. Tokens that are not live give zeros.
 // One workgroup per head and 16 tokens.
 //#use made
 //#use kept

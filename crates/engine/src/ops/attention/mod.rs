@@ -4,11 +4,11 @@
 //! of its cache. `g = heads / kv heads` neighbouring query heads share a kv head. Scores are not scaled. Tokens beyond the live
 //! ones give zeros. Where tokens belong to blocks (of an image, say), a token also sees what follows it in its block.
 
+mod bidirectional;
+pub(crate) mod bidirectional_cases;
 mod blocks;
 pub(crate) mod cases;
 mod choice;
-mod everyone;
-pub(crate) mod everyone_cases;
 mod gpu;
 mod heads;
 mod params;
@@ -22,7 +22,7 @@ pub(crate) mod spans_cases;
 mod split;
 mod train;
 
-pub use everyone::AttentionEveryone;
+pub use bidirectional::AttentionBidirectional;
 pub use plane::AttentionPlane;
 pub use qkv::{AttentionQkv, OwnValues, QueryValues};
 pub use spans::AttentionSpans;

@@ -1,5 +1,5 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// everyone sees everyone.     by matrix units, heads of 64 in blocks; one subgroup makes 32 rows, 64 keys at a time
+// bidirectional attention.     by matrix units, heads of 64 in blocks; one subgroup makes 32 rows, 64 keys at a time
 //
 // Workgroups have one subgroup, so that none waits for another, and little memory, so that a processor has many. Keys and values come as
 // they are needed: two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through memory,

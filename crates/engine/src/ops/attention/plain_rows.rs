@@ -1,4 +1,4 @@
-//! Everyone sees everyone without matrix units: blocks of scores and sums in registers.
+//! Bidirectional attention without matrix units: blocks of scores and sums in registers.
 
 use bytemuck::NoUninit;
 
@@ -74,8 +74,8 @@ impl PlainRows {
         matches!(width, 64 | 72).then_some(rows)
     }
 
-    /// Everyone sees everyone: inputs 0, 1 and 2 are heads as they are used.
-    pub(super) fn everyone(self, sizes: &Sizes) -> Dispatch {
+    /// Bidirectional attention: inputs 0, 1 and 2 are heads as they are used.
+    pub(super) fn bidirectional(self, sizes: &Sizes) -> Dispatch {
         let params = Params {
             sizes: [sizes.tokens, sizes.heads, sizes.kv_heads].map(word),
             q_apart: [word(sizes.heads) * self.quads, self.quads],

@@ -1,5 +1,5 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// everyone sees everyone.     by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
+// bidirectional attention.     by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
 //
 // Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for HELD quads of a head's numbers, all
 // in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the

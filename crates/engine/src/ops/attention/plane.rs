@@ -1,4 +1,4 @@
-//! What a block of a picture's tower does with its heads: their norms, their rotation in a plane, and attention of everyone over everyone.
+//! What a block of a picture's tower does with its heads: their norms, their rotation in a plane, and bidirectional attention.
 
 use super::{blocks, choice::Sizes, heads::Heads, plain_rows::PlainRows};
 use crate::{
@@ -19,7 +19,7 @@ pub struct AttentionPlane {
 }
 
 impl Graph {
-    /// Queries, keys and values with the norms of heads, turned by a table for positions in a plane, everyone over everyone: `[t, h·e]`.
+    /// Queries, keys and values with the norms of heads, turned by a table for positions in a plane, then bidirectional attention: `[t, h·e]`.
     pub fn attention_plane(
         &mut self,
         heads: [Slice; 3],
@@ -41,7 +41,7 @@ impl AttentionPlane {
         let q = graph.head_norm_rope_plane(slice(0), inputs[3], inputs[5], self.eps);
         let k = graph.head_norm_rope_plane(slice(1), inputs[4], inputs[5], self.eps);
         let v = graph.head_norm(slice(2), width, self.eps);
-        vec![graph.attention_everyone(q, k, v)]
+        vec![graph.attention_bidirectional(q, k, v)]
     }
 }
 
@@ -65,7 +65,7 @@ impl Op for AttentionPlane {
         let sizes = Sizes { tokens, heads, kv_heads, width, keys: tokens };
         let heads = Heads::normed(&self.columns, [0, 1, 2].map(|i| call.input(i)), self.eps);
         if let Some(units) = blocks::units(width, call.facts) {
-            return blocks::everyone(&sizes, &heads, units);
+            return blocks::bidirectional(&sizes, &heads, units);
         }
         let rows = PlainRows::new(width, call.facts);
         match rows.and_then(|rows| rows.behind(&heads, &sizes)) {

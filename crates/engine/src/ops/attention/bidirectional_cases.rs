@@ -30,17 +30,17 @@ pub(crate) fn cases() -> Vec<Case> {
         (64, 1, 1, 64, 1),
         (130, 4, 2, 72, 65),
     ] {
-        cases.push(everyone([t, heads, width], kv_heads, count));
+        cases.push(bidirectional([t, heads, width], kv_heads, count));
     }
     // Two tokens that both see both alike: the mean of their values.
     let zeros = || Data::F32(vec![0.0; 16]);
     let values = [[2.0; 8], [4.0; 8]].concat();
-    let even = everyone([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
+    let even = bidirectional([2, 1, 8], 1, 2).given("q", zeros()).given("k", zeros());
     cases.push(even.given("v", Data::F32(values)).gives(&[3.0; 16]));
     cases.push(growing(64));
     cases.push(growing(72));
-    cases.push(everyone([2520, 12, 64], 12, 2520).bench());
-    cases.push(everyone([2520, 16, 72], 16, 2520).bench());
+    cases.push(bidirectional([2520, 12, 64], 12, 2520).bench());
+    cases.push(bidirectional([2520, 16, 72], 16, 2520).bench());
     for (t, heads, width, count) in
         [(3, 2, 16, 3), (70, 3, 64, 70), (131, 2, 64, 97), (33, 2, 72, 33)]
     {
@@ -70,19 +70,19 @@ fn plane([t, heads, width]: [usize; 3], count: u32) -> Case {
 fn growing(width: usize) -> Case {
     let t = 200;
     let keys = (0..t).flat_map(|key| vec![key as f32 / t as f32; width]).collect();
-    let case = everyone([t, 1, width], 1, t as u32);
+    let case = bidirectional([t, 1, width], 1, t as u32);
     let case = case.given("q", Data::F32(vec![0.5; t * width])).given("k", Data::F32(keys));
     // Scores are up to half the width, and so are the arguments of exponentials.
     let tolerance = Tolerance { steps: 128.0, ..Tolerance::EXPONENTIAL.terms(width + t) };
     case.tolerance(tolerance.scores(width as f32 / 2.0))
 }
 
-fn everyone([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case {
+fn bidirectional([t, heads, width]: [usize; 3], kv_heads: usize, count: u32) -> Case {
     let name = format!("{count} of {t}x{heads}x{width} over {kv_heads}");
-    Case::new("attention_everyone", name, move |g: &mut Graph| {
+    Case::new("attention_bidirectional", name, move |g: &mut Graph| {
         let q = g.input("q", Type::f32([t, heads, width]));
         let [k, v] = ["k", "v"].map(|name| g.input(name, Type::f32([t, kv_heads, width])));
-        vec![g.attention_everyone(q, k, v)]
+        vec![g.attention_bidirectional(q, k, v)]
     })
     .step(0, count)
     .tolerance(score_tolerance(width, width + t))

@@ -1,4 +1,4 @@
-//! Attention without order: every token of a run sees every other one. Towers and encoders use it.
+//! Bidirectional attention: every token of a run sees every other one. Towers and encoders use it.
 
 use super::{Attention, gpu, reference::Reference};
 use crate::{
@@ -10,32 +10,32 @@ use crate::{
 /// Attention of the live tokens of a run over each other, without a cache: `q` `[t, h, e]`, `k` and `v` `[t, k, e]`. Scores
 /// are not scaled. Tokens beyond the live ones give zeros.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AttentionEveryone;
+pub struct AttentionBidirectional;
 
 impl Graph {
-    /// Attention of all tokens over all: `[t, h·e]`.
-    pub fn attention_everyone(&mut self, q: Value, k: Value, v: Value) -> Value {
-        self.apply(AttentionEveryone, &[q, k, v])
+    /// Bidirectional attention of all tokens over all: `[t, h·e]`.
+    pub fn attention_bidirectional(&mut self, q: Value, k: Value, v: Value) -> Value {
+        self.apply(AttentionBidirectional, &[q, k, v])
     }
 }
 
-impl Op for AttentionEveryone {
+impl Op for AttentionBidirectional {
     fn name(&self) -> &'static str {
-        "attention_everyone"
+        "attention_bidirectional"
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [q, k, v] = inputs else { panic!("attention_everyone takes q, k and v") };
+        let [q, k, v] = inputs else { panic!("attention_bidirectional takes q, k and v") };
         let ([t, heads, width], [keys, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims())
         else {
-            panic!("attention_everyone: {q} over {k}")
+            panic!("attention_bidirectional: {q} over {k}")
         };
-        assert_eq!(k, v, "attention_everyone: keys and values have one type");
+        assert_eq!(k, v, "attention_bidirectional: keys and values have one type");
         let fits = (t, width) == (keys, kv_width) && heads.is_multiple_of(*kv_heads);
-        assert!(fits, "attention_everyone: {q} over {k}");
+        assert!(fits, "attention_bidirectional: {q} over {k}");
         let step = Attention::ENCODER_HEAD_STEP;
         let fits = width.is_multiple_of(step) && *width <= Attention::MOST_HEAD;
-        assert!(fits, "attention_everyone: heads of {width}");
+        assert!(fits, "attention_bidirectional: heads of {width}");
         vec![Type::f32([*t, heads * width])]
     }
 
@@ -51,7 +51,7 @@ impl Op for AttentionEveryone {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        gpu::everyone(call)
+        gpu::bidirectional(call)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
