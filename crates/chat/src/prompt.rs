@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::markers::{CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL, TURN_CLOSE};
 
-/// A stretch of prompt text.
+/// A span of prompt text.
 ///
 /// Markers (control tokens) stand only in trusted spans; the same characters inside an untrusted span are ordinary
 /// text. Spans are not words: a tokenizer looks for markers in trusted spans and then treats everything between two

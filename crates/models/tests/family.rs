@@ -230,7 +230,7 @@ fn dispatches_per_layer() {
     }
 }
 
-/// Whoever takes the heads of global layers combines short stretches of their caches itself.
+/// The operation that reads the heads of global layers combines short KV splits itself.
 #[test]
 fn short_conversations_take_fewer_dispatches() {
     for variant in [E2B, E4B] {

@@ -7,7 +7,7 @@ use rullama_adapter::Adapter;
 use rullama_train::{
     AdapterOptions, Checkpoint, Dataset, Event, Example, Run, RunOptions, Schedule, Settings,
     Shaped,
-    dataset::{BadLine, DataOptions, Stretch, largest, preview},
+    dataset::{BadLine, DataOptions, TextSpan, largest, preview},
     defaults, fresh,
 };
 use serde::Deserialize;
@@ -224,12 +224,12 @@ impl Model {
         let all = |count: fn(&Example) -> usize| data.examples.iter().map(count).sum::<usize>();
         let mut shown = Vec::new();
         for example in data.examples.iter().take(SHOWN) {
-            let stretches = preview(&self.inner, example).map_err(Failure::Training)?;
-            let stretch = |it: &Stretch| json!({ "text": it.text, "learned": it.learned });
+            let spans = preview(&self.inner, example).map_err(Failure::Training)?;
+            let span = |it: &TextSpan| json!({ "text": it.text, "learned": it.learned });
             shown.push(json!({
                 "tokens": example.ids.len(),
                 "learned": example.targets(),
-                "stretches": stretches.iter().map(stretch).collect::<Vec<_>>(),
+                "stretches": spans.iter().map(span).collect::<Vec<_>>(),
             }));
         }
         let wrong = |bad: &BadLine| json!({ "line": bad.line, "message": bad.why.to_string() });

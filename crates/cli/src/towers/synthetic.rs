@@ -59,7 +59,7 @@ impl Size {
     }
 }
 
-/// A projector file in the making; all weights are cut from one stretch of numbers.
+/// A projector file in the making; all weights are slices of one array of numbers.
 struct File {
     writer: Writer,
     halves: Bytes,

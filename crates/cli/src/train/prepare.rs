@@ -5,7 +5,7 @@ use pollster::block_on;
 use rullama_runtime::{Model, model::CacheType};
 use rullama_train::{
     AdapterOptions, Dataset, Run, RunOptions, Schedule, Settings,
-    dataset::{DataOptions, preview as stretches},
+    dataset::{DataOptions, preview as spans},
     defaults, fresh,
 };
 
@@ -87,16 +87,16 @@ fn schedule_of(args: &TrainArgs, examples: usize, batch: usize) -> Schedule {
     }
 }
 
-/// What is trained on, as text: given stretches as they are, learned ones between marks.
+/// What is trained on, as text: given spans as they are, learned ones between marks.
 pub(super) fn preview(model: &Model, args: &TrainArgs, text: &str, count: usize) -> Result<()> {
     let data = dataset(model, args, text)?;
     let mut shown = String::new();
     for (number, example) in data.examples.iter().enumerate().take(count) {
         let (tokens, targets) = (example.ids.len(), example.targets());
         shown += &format!("example {}: {tokens} tokens, {targets} learned\n", number + 1);
-        for stretch in stretches(model, example)? {
-            let text = safe_lines(&stretch.text);
-            shown += &if stretch.learned { format!("⟦{text}⟧") } else { text };
+        for span in spans(model, example)? {
+            let text = safe_lines(&span.text);
+            shown += &if span.learned { format!("⟦{text}⟧") } else { text };
         }
         shown += "\n\n";
     }

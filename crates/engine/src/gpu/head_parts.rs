@@ -4,8 +4,8 @@ use rullama_gguf::DType;
 
 use super::{GpuCall, Place};
 
-/// For each token, head and stretch of the keys the sum of the values, weighed relative to the largest score of the stretch; behind all of
-/// those sums, one quad each with that score and the sum of the weights. Stretches without a key have nothing. Behind all that,
+/// For each token, head and KV split the sum of the values, weighed relative to the largest score of the KV split; behind all of
+/// those sums, one quad each with that score and the sum of the weights. KV splits without a key have nothing. Behind all that,
 /// what an adapter's first factor makes of each sum, where it meets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadParts {
@@ -13,7 +13,7 @@ pub struct HeadParts {
     pub heads: usize,
     /// Quads of a head.
     pub quads: usize,
-    /// Stretches: whole tiles of so many keys, of as many keys as a token sees; the first may be its own key.
+    /// KV splits: whole tiles of so many keys, of as many keys as a token sees; the first may be its own key.
     pub splits: usize,
     /// Keys of a tile.
     pub tile: usize,
@@ -50,7 +50,7 @@ impl HeadParts {
         Place::Scratch(Self::SCRATCH, (self.met_at() * 16 + met) as u64)
     }
 
-    /// Quads in front of what is known of stretches.
+    /// Quads in front of what is known of KV splits.
     pub(crate) fn rows_at(self) -> usize {
         self.rows() * self.quads
     }

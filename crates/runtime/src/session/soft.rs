@@ -150,7 +150,7 @@ impl Session {
         (id as usize) < self.model.config().vocabulary || self.soft.find(id).is_some()
     }
 
-    /// Whether there are soft tokens in a stretch.
+    /// Whether there are soft tokens in a range.
     pub(super) fn has_soft(&self, range: Range<usize>) -> bool {
         self.tokens[range].iter().any(|id| is_soft(*id))
     }

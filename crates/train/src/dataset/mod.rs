@@ -183,29 +183,29 @@ pub(crate) fn fingerprint(examples: &[Example]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A stretch of an example's text.
+/// A span of an example's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stretch {
+pub struct TextSpan {
     /// What it says.
     pub text: String,
     /// Whether it is learned.
     pub learned: bool,
 }
 
-/// An example as text: which stretches are given, and which are learned.
+/// An example as text: which spans are given, and which are learned.
 ///
 /// # Errors
 /// If the model's vocabulary is broken.
-pub fn preview(model: &Model, example: &Example) -> Result<Vec<Stretch>, TrainError> {
+pub fn preview(model: &Model, example: &Example) -> Result<Vec<TextSpan>, TrainError> {
     let tokenizer = model.tokenizer()?;
-    let mut stretches = Vec::new();
+    let mut spans = Vec::new();
     let mut first = 0;
     for end in 1..=example.ids.len() {
         if end == example.ids.len() || example.learned[end] != example.learned[first] {
             let text = tokenizer.decode(&example.ids[first..end], Render::All);
-            stretches.push(Stretch { text, learned: example.learned[first] });
+            spans.push(TextSpan { text, learned: example.learned[first] });
             first = end;
         }
     }
-    Ok(stretches)
+    Ok(spans)
 }

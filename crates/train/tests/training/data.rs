@@ -15,9 +15,9 @@ fn read(model: &Model, text: &str) -> Result<Dataset, TrainError> {
 
 /// The example as text, what is learned in brackets.
 fn marked(model: &Model, example: &Example) -> String {
-    let stretches = preview(model, example).expect("a vocabulary");
+    let spans = preview(model, example).expect("a vocabulary");
     let mark = |text: String, learned| if learned { format!("[{text}]") } else { text };
-    stretches.into_iter().map(|stretch| mark(stretch.text, stretch.learned)).collect()
+    spans.into_iter().map(|span| mark(span.text, span.learned)).collect()
 }
 
 #[test]

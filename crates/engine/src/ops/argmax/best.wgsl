@@ -1,4 +1,4 @@
-// The best of `each` candidates     one workgroup for each stretch of them (x) of each row (y)
+// The best of `each` candidates     one workgroup for each chunk of them (x) of each row (y)
 //#use key
 //#use candidates
 

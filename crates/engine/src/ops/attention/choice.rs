@@ -119,7 +119,7 @@ impl Choice {
 pub(super) struct Cut {
     /// Rows a workgroup takes together.
     pub(super) rows: usize,
-    /// Stretches of keys.
+    /// How many KV splits there are.
     pub(super) splits: usize,
     /// Lanes that share a key's score.
     pub(super) lanes: usize,
@@ -138,7 +138,7 @@ impl Cut {
     /// more for all. On an H200, E2B at depth 8,192 takes 455 tokens/s by two and 462 by eight; with nothing in such a cache, 501 by two.
     const ALONE_KEYS: usize = 1024;
     const TWO_KEYS: usize = 8192;
-    /// Stretches of so few keys, the run's own tokens not counted: what reads them next combines them. A window of 512 keys has as many tiles.
+    /// KV splits of so few keys, the run's own tokens not counted: what reads them next combines them. A window of 512 keys has as many tiles.
     const ALONE_SPLITS: usize = 8;
     /// Where there are many heads, fewer, since every workgroup of what reads them combines all: so many of all heads, but not below four. On an
     /// H200, 26B-A4B with 16 heads takes 412 tokens/s with four and 402 with eight, at depth 8,192 380 and 370.
@@ -153,10 +153,10 @@ impl Cut {
     const FEW_KEYS: usize = 64;
     /// Workgroups that keep a large device busy.
     const BUSY: usize = 256;
-    /// Of those that take rows together, so many: stretches are whole tiles, and where there are a few more tiles than workgroups, half of them would
+    /// Of those that take rows together, so many: KV splits are whole tiles, and where there are a few more tiles than workgroups, half of them would
     /// take two and the others none.
     const TOGETHER: usize = 512;
-    /// The fewest stretches of a long cache, however many workgroups there are without them.
+    /// The fewest KV splits of a long cache, however many workgroups there are without them.
     const LEAST_SPLITS: usize = 8;
 
     /// For raw queries.
@@ -223,7 +223,7 @@ impl Cut {
         Some(Self { rows, splits: tiles.min(busy), ..cut })
     }
 
-    /// Whether what reads the rows may combine the stretches.
+    /// Whether what reads the rows may combine the KV splits.
     pub(super) fn is_handed(&self) -> bool {
         self.alone && self.rows == 1 && (2..=Self::ALONE_SPLITS).contains(&self.splits)
     }
@@ -314,7 +314,7 @@ mod tests {
         let sizes =
             |tokens, kv_heads, width, keys| Sizes { tokens, heads: 8, kv_heads, width, keys };
         let many = Sizes { heads: 16, ..sizes(1, 8, 256, 1024) };
-        // Rows, stretches, lanes of a workgroup, whether alone, whether what follows combines.
+        // Rows, KV splits, lanes of a workgroup, whether alone, whether what follows combines.
         for (sizes, facts, want) in [
             (sizes(1, 1, 256, 512), &wide, (1, 8, 512, true, true)),
             (sizes(1, 1, 512, 641), &wide, (1, 7, 256, true, true)),

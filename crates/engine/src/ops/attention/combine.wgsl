@@ -1,5 +1,5 @@
-// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live stretches
-// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one quad of some stretches; then those of the same
+// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
+// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one quad of some KV splits; then those of the same
 // quad meet.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
@@ -9,7 +9,7 @@ const SLICE: u32 = 8u;
 override MET: u32 = 32u;
 // In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
 //#use keys
-//#use stretches
+//#use kv_splits
 //#use lay
 //#use team
 //#use meet
@@ -17,7 +17,7 @@ override MET: u32 = 32u;
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
-// A quad over some stretches: its sum, the sum of weights, and the largest score, which both are relative to.
+// A quad over some KV splits: its sum, the sum of weights, and the largest score, which both are relative to.
 struct Found {
     largest: f32,
     weights: f32,
@@ -40,10 +40,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
 }
 
-// Of each so many stretches one, from `mine` on. Four are on their way at a time.
+// Of each so many KV splits one, from `mine` on. Four are on their way at a time.
 fn found(place: u32, quad: u32, mine: u32) -> Found {
     let step = WG / SLICE;
-    let live = live_stretches(place / HEADS);
+    let live = live_kv_splits(place / HEADS);
     let first = place * SPLITS;
     let rows = p.tokens * HEADS * SPLITS * QUADS + first;
     var found = Found(HIDDEN, 0.0, vec4(0.0));

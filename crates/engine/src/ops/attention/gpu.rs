@@ -15,7 +15,7 @@ use crate::{
     graph::Element,
     ops::{
         parts::{matrix, reduce},
-        stretches::{add_up, parts_at, stretches},
+        split_k::{add_up, chunks, parts_at},
     },
 };
 
@@ -115,7 +115,7 @@ pub(super) fn backward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch>
             _ => (sizes.tokens, sizes.rows()),
         };
         let blocks = own.div_ceil(TILE_ROWS);
-        let shared = stretches(blocks * sizes.kv_heads, others, LEAST_OTHERS);
+        let shared = chunks(blocks * sizes.kv_heads, others, LEAST_OTHERS);
         let (results, output) = (own * sizes.kv_heads * sizes.width, Place::Output(output));
         // The first scratch memory holds what goes before all three.
         let parts = if shared > 1 { parts_at(1, results, shared) } else { output };

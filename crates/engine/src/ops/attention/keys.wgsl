@@ -5,7 +5,7 @@ struct Params {
     kv_heads: u32,
     slots: u32,
     window: u32,
-    // Stretches the keys are split over.
+    // How many KV splits there are.
     splits: u32,
     row_blocks: u32,
     // Norm of raw heads, and where they lie, in quads.

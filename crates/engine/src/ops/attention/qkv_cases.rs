@@ -60,7 +60,7 @@ pub(super) fn cases() -> Vec<Case> {
     for dtype in [DType::Q8_0, DType::Q4_K] {
         cases.push(with_product(dtype, setting(1, (8, 2), 64, 300, None, 290, 1)));
     }
-    // What combines stretches meets some without a key, and rings.
+    // What combines KV splits meets some without a key, and rings.
     for position in [0, 5, 300, 999] {
         cases.push(with_product(DType::Q4_K, setting(1, (8, 1), 128, 1000, None, position, 1)));
     }

@@ -19,8 +19,8 @@ static EXCHANGED: Part =
     Part { kind: "meet", name: "meet/exchanged", source: include_str!("meet/exchanged.wgsl") };
 static MEMORY: Part =
     Part { kind: "meet", name: "meet/memory", source: include_str!("meet/memory.wgsl") };
-static STRETCHES: Part =
-    Part { kind: "stretches", name: "stretches", source: include_str!("stretches.wgsl") };
+static KV_SPLITS: Part =
+    Part { kind: "kv_splits", name: "kv_splits", source: include_str!("kv_splits.wgsl") };
 static TOGETHER: Part =
     Part { kind: "attend", name: "together", source: include_str!("attend/together.wgsl") };
 static ALONE: Part =
@@ -117,7 +117,7 @@ pub(super) fn split(
         Lie::Parts(parts) => (parts.place(), parts.met),
         Lie::Rows(_) => (left.place(), None),
     };
-    let dispatch = stretched(over_cache(&SPLIT, sizes, (params, cache)), splits, apart)
+    let dispatch = with_kv_splits(over_cache(&SPLIT, sizes, (params, cache)), splits, apart)
         .part(team(facts))
         .constant("WG", cut.group as u32)
         .constant("LANES", cut.lanes as u32)
@@ -154,7 +154,7 @@ pub(super) fn split(
         Some(_) => (&EXCHANGED, cut.lanes.div_ceil(SLICE)),
         None => (&MEMORY, 1),
     };
-    let combine = stretched(Dispatch::new(&COMBINE).keys(&params), splits, apart)
+    let combine = with_kv_splits(Dispatch::new(&COMBINE).keys(&params), splits, apart)
         .part(team(facts))
         .part(meet)
         .constant("MET", word(COMBINING / SLICE / exchange))
@@ -169,9 +169,9 @@ pub(super) fn split(
     vec![split, Order::lay(order, combine)]
 }
 
-/// With what is known of stretches.
-fn stretched(dispatch: Dispatch, splits: usize, apart: bool) -> Dispatch {
-    dispatch.part(&STRETCHES).constant("SPLITS", word(splits)).constant("APART", u32::from(apart))
+/// With what is known of KV splits.
+fn with_kv_splits(dispatch: Dispatch, splits: usize, apart: bool) -> Dispatch {
+    dispatch.part(&KV_SPLITS).constant("SPLITS", word(splits)).constant("APART", u32::from(apart))
 }
 
 /// With the factor that meets what is found, where there is one.

@@ -1,7 +1,7 @@
-// o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over one stretch of the keys j, for ROWS rows that share a kv head
-// One workgroup per stretch (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
-// With one stretch the result is written, else what is combined later: the sums, and behind all of them (largest score, sum of
-// weights) of each row and stretch.
+// o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over the keys j of one KV split, for ROWS rows that share a kv head
+// One workgroup per KV split (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
+// With one KV split the result is written, else what is combined later: the sums, and behind all of them (largest score, sum of
+// weights) of each row and KV split.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
 override ROWS: u32 = 1u;
@@ -17,7 +17,7 @@ override PARTS: u32 = 2u;
 override PAIRS: u32 = 1u;
 override PARTNER: u32 = 32u;
 //#use keys
-//#use stretches
+//#use kv_splits
 //#use team
 //#use kv
 //#use queries
@@ -31,7 +31,7 @@ var<workgroup> sh_q: array<vec4<f32>, STAGED * QUADS>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let token = token_of_block(group.y);
-    let here = stretch(group.x, token);
+    let here = kv_split(group.x, token);
     if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
         return;
     }
@@ -103,12 +103,12 @@ fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
-// Where the pairs of each row and stretch start: behind all sums.
+// Where the pairs of each row and KV split start: behind all sums.
 fn rows_at() -> u32 {
     return p.tokens * HEADS * SPLITS * QUADS;
 }
 
-// One quad of a row: its sum over the keys of a stretch, and the row's largest score and sum of weights there.
+// One quad of a row: its sum over the keys of a KV split, and the row's largest score and sum of weights there.
 fn write_quad(row: u32, place: u32, number: u32, quad: u32, sum: vec4<f32>, about: vec2<f32>) {
     if SPLITS == 1u {
         let live = token_of(row) < run.count;

@@ -4,11 +4,11 @@ use bytemuck::NoUninit;
 
 use crate::gpu::Part;
 
-/// Up to three stretches of rows, each with its version of the columns and its limits; none where nothing was limited.
+/// Up to three ranges of rows, each with its version of the columns and its limits; none where nothing was limited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, NoUninit)]
 #[repr(C)]
 pub(crate) struct Ends {
-    /// Where the stretches end.
+    /// Where the ranges end.
     rows: [u32; 3],
     /// Which version of the columns they take.
     versions: [u32; 3],
@@ -17,7 +17,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Limits stretch `i`, which ends before this row and takes that version of the columns.
+    /// Limits range `i`, which ends before this row and takes that version of the columns.
     pub(crate) fn limit(&mut self, i: usize, end: usize, version: usize, [least, most]: [f32; 2]) {
         self.rows[i] = u32::try_from(end).expect("rows of a weight fit 32 bits");
         self.versions[i] = version as u32;

@@ -6,7 +6,7 @@
 
 struct Params {
 //#use slab
-    // Stretches of rows that take a version of the columns and have limits.
+    // Ranges of rows that take a version of the columns and have limits.
     end0: u32,
     end1: u32,
     end2: u32,

@@ -6,7 +6,7 @@ use crate::{
     ops::{
         parts::{WEIGHTS, quant},
         slab::{SLAB, SlabParams},
-        stretches::{add_up, parts_at, stretches},
+        split_k::{add_up, chunks, parts_at},
         tile::Tile,
     },
 };
@@ -21,13 +21,13 @@ const TILE_POSITIONS: [usize; 3] = [16, 32, 64];
 /// Fewer positions than this leave matrix units idle.
 const LEAST_MATRIX: usize = 9;
 /// Rows that are worth a workgroup of its own.
-const LEAST_STRETCH: usize = 1024;
+const LEAST_CHUNK: usize = 1024;
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
     if slabs.rows.len() == 1 && t >= LEAST_MATRIX {
         // A tile's rows are numbers of the weight's rows here.
-        let sharing = |groups| stretches(groups, call.input(1).shape.rows(), LEAST_STRETCH);
+        let sharing = |groups| chunks(groups, call.input(1).shape.rows(), LEAST_CHUNK);
         let tile = Tile::shared(t, slabs.row_units() * 32, sharing, call.facts);
         if let Some(dispatches) = by_matrix_units(call, &slabs, tile) {
             return dispatches;
@@ -41,7 +41,7 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
     let (prepared, place) = tile.prepare_plain(y, call.facts)?;
     let groups = tile.groups(y.rows(), slabs.row_units() * 32);
     let (results, output) = (y.rows() * weight.width(), Place::Output(0));
-    let shared = stretches(groups, weight.rows(), LEAST_STRETCH);
+    let shared = chunks(groups, weight.rows(), LEAST_CHUNK);
     // The first scratch memory holds what was prepared.
     let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
     let product = tile
@@ -49,7 +49,7 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
         .part(&SLAB)
         .part(&WEIGHTS)
         .part(quant(slabs.dtype))
-        .constant("STRETCHES", shared as u32)
+        .constant("CHUNKS", shared as u32)
         .params(&SlabParams::new(slabs, 0, weight, y.rows()))
         .read(Place::Slab(1, 0))
         .read(place)
@@ -66,7 +66,7 @@ fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
     let (results, output) = (t * weight.width(), Place::Output(0));
     // Slabs add to each other's sums, so that theirs are not shared.
     let one = slabs.rows.len() == 1;
-    let shared = if one { stretches(groups, weight.rows(), LEAST_STRETCH) } else { 1 };
+    let shared = if one { chunks(groups, weight.rows(), LEAST_CHUNK) } else { 1 };
     let sums = if shared > 1 { parts_at(0, results, shared) } else { output };
     let products = (0..slabs.rows.len()).map(|slab| {
         Dispatch::new(&TILE)
@@ -76,7 +76,7 @@ fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
             .constant("POSITIONS", positions as u32)
             .constant("WG", positions as u32 * 4)
             .constant("ADD", u32::from(slab > 0))
-            .constant("STRETCHES", shared as u32)
+            .constant("CHUNKS", shared as u32)
             .params(&SlabParams::new(slabs, slab, weight, t))
             .read(Place::Slab(1, slab))
             .read(Place::Input(0))

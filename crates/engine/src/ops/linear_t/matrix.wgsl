@@ -8,13 +8,13 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
-// Where workgroups share tiles, the sums of each stretch of rows.
+// Where workgroups share tiles, the sums of each chunk of rows.
 @group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
 struct Tile {
     first_unit: u32,
     first_column: u32,
-    stretch: u32,
+    chunk: u32,
 }
 
 @compute @workgroup_size(WG)
@@ -33,12 +33,12 @@ fn column_at(tile: Tile, column: u32) -> u32 {
 fn store(tile: Tile, row: u32, column: u32, sum: f32) {
     let unit = tile.first_unit + row / 32u;
     let c = tile.first_column + column;
-    if unit >= p.row_units || c >= p.count || tile.stretch >= STRETCHES {
+    if unit >= p.row_units || c >= p.count || tile.chunk >= CHUNKS {
         return;
     }
     let k = unit_column(unit, row % 32u / 4u) + row % 4u;
     // Rows of plain floats may end inside a group.
     if k < p.width {
-        sums[(tile.stretch * p.count + c) * p.width + k] = sum;
+        sums[(tile.chunk * p.count + c) * p.width + k] = sum;
     }
 }

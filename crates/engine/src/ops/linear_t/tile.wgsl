@@ -12,7 +12,7 @@ override WG: u32 = POSITIONS * 4u;
 // One where an earlier slab has written the sums of its rows.
 override ADD: u32 = 0u;
 // Workgroups that share the rows; each writes the sums of its own.
-override STRETCHES: u32 = 1u;
+override CHUNKS: u32 = 1u;
 
 struct Params {
 //#use slab
@@ -30,15 +30,15 @@ var<workgroup> sh_y: array<vec4<f32>, ROWS / 4u * POSITIONS>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + POSITIONS - 1u) / POSITIONS;
     let all = tiles * ((p.row_units + 1u) / 2u);
-    let stretch = grid_index(group) / all;
-    if stretch >= STRETCHES {
+    let chunk = grid_index(group) / all;
+    if chunk >= CHUNKS {
         return;
     }
     // Neighbouring workgroups share their weights.
     let first_position = grid_index(group) % all % tiles * POSITIONS;
     let first_unit = grid_index(group) % all / tiles * 2u;
-    let share = (p.rows + ROWS * STRETCHES - 1u) / (ROWS * STRETCHES) * ROWS;
-    let end = min(p.rows, (stretch + 1u) * share);
+    let share = (p.rows + ROWS * CHUNKS - 1u) / (ROWS * CHUNKS) * ROWS;
+    let end = min(p.rows, (chunk + 1u) * share);
     let g = lane % GROUPS;
     let position = lane / GROUPS;
     let step = POSITIONS / 4u;
@@ -46,7 +46,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var sums1 = vec4(0.0);
     var sums2 = vec4(0.0);
     var sums3 = vec4(0.0);
-    for (var first = stretch * share; first < end; first += ROWS) {
+    for (var first = chunk * share; first < end; first += ROWS) {
         bring_weights(first, first_unit, lane);
         bring_positions(first_position, first, lane);
         workgroupBarrier();
@@ -70,7 +70,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let unit = first_unit + g / 8u;
     if unit < p.row_units {
         let k = unit_column(unit, g % 8u);
-        let spot = Spot(stretch, first_position + position, k);
+        let spot = Spot(chunk, first_position + position, k);
         store4(spot, 0u, sums0);
         store4(spot, step, sums1);
         store4(spot, step * 2u, sums2);
@@ -122,7 +122,7 @@ fn y1(start: u32, row: u32) -> f32 {
 
 // Where a lane's first sums go.
 struct Spot {
-    stretch: u32,
+    chunk: u32,
     position: u32,
     k: u32,
 }
@@ -131,7 +131,7 @@ struct Spot {
 fn store4(spot: Spot, further: u32, sums: vec4<f32>) {
     let position = spot.position + further;
     if position < p.count {
-        let row = spot.stretch * p.count + position;
+        let row = spot.chunk * p.count + position;
         store(row, spot.k, sums.x);
         store(row, spot.k + 1u, sums.y);
         store(row, spot.k + 2u, sums.z);

@@ -11,7 +11,7 @@ struct Params {
     b_n: u32,
     b_k: u32,
     scale: f32,
-    stretches: u32,
+    chunks: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;

@@ -7,7 +7,7 @@ use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part, Place},
     ops::{
         parts::reduce,
-        stretches::{add_up, parts_at, stretches},
+        split_k::{add_up, chunks, parts_at},
     },
 };
 
@@ -19,7 +19,7 @@ static PLAIN: Part = Part { kind: "base", name: "plain", source: include_str!("b
 /// Results in a row or column of a tile.
 const SIDE: usize = 16;
 /// Terms of a sum that are worth a workgroup of their own.
-const LEAST_STRETCH: usize = 512;
+const LEAST_CHUNK: usize = 512;
 /// Lanes that share one result.
 const LANES: u32 = 64;
 
@@ -34,7 +34,7 @@ struct Params {
     b_n: u32,
     b_k: u32,
     scale: f32,
-    stretches: u32,
+    chunks: u32,
 }
 
 pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -49,7 +49,7 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
         Choice::Tile => {
             let tiles = layout.m.div_ceil(SIDE) * layout.n.div_ceil(SIDE);
             // What is given is added once.
-            let shared = if based { 1 } else { stretches(tiles, layout.k, LEAST_STRETCH) };
+            let shared = if based { 1 } else { chunks(tiles, layout.k, LEAST_CHUNK) };
             (Dispatch::new(&TILE).grid_over(tiles * shared), shared)
         }
     };
@@ -65,7 +65,7 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
     [product].into_iter().chain(sum).collect()
 }
 
-fn params(layout: &Layout, scale: f32, stretches: usize) -> Params {
+fn params(layout: &Layout, scale: f32, chunks: usize) -> Params {
     let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
     Params {
         m: word(layout.m),
@@ -76,7 +76,7 @@ fn params(layout: &Layout, scale: f32, stretches: usize) -> Params {
         b_n: word(layout.b[0]),
         b_k: word(layout.b[1]),
         scale,
-        stretches: word(stretches),
+        chunks: word(chunks),
     }
 }
 

@@ -1,6 +1,6 @@
 // y[i, j] = base + scale * sum over k of a[i, k] * b[k, j]     one workgroup per tile of SIDE by SIDE results
-// DEPTH numbers of each row and column are brought at a time. Where tiles are few, p.stretches workgroups share one, each for a
-// stretch of k, and write sums of their own.
+// DEPTH numbers of each row and column are brought at a time. Where tiles are few, p.chunks workgroups share one, each for a
+// chunk of k, and write sums of their own.
 //#use base
 
 struct Params {
@@ -12,7 +12,7 @@ struct Params {
     b_n: u32,
     b_k: u32,
     scale: f32,
-    stretches: u32,
+    chunks: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -33,16 +33,16 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let across = (p.n + SIDE - 1u) / SIDE;
     let tiles = across * ((p.m + SIDE - 1u) / SIDE);
     let tile = grid_index(group) % tiles;
-    let stretch = grid_index(group) / tiles;
+    let chunk = grid_index(group) / tiles;
     let top = tile / across * SIDE;
     let left = tile % across * SIDE;
-    // Whole steps for each stretch.
-    let length = (p.k + DEPTH * p.stretches - 1u) / (DEPTH * p.stretches) * DEPTH;
-    let end = min((stretch + 1u) * length, p.k);
+    // Whole steps for each chunk.
+    let length = (p.k + DEPTH * p.chunks - 1u) / (DEPTH * p.chunks) * DEPTH;
+    let end = min((chunk + 1u) * length, p.k);
     let i = lane / SIDE;
     let j = lane % SIDE;
     var sum = 0.0;
-    for (var first = stretch * length; first < end; first += DEPTH) {
+    for (var first = chunk * length; first < end; first += DEPTH) {
         let a4 = vec4(load_a(top, first, lane), load_a(top, first, lane + 256u), load_a(top, first, lane + 512u), load_a(top, first, lane + 768u));
         let b4 = vec4(load_b(left, first, lane), load_b(left, first, lane + 256u), load_b(left, first, lane + 512u), load_b(left, first, lane + 768u));
         put_a(a4.x, lane);
@@ -61,9 +61,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let row = top + i;
     let column = left + j;
-    if row < p.m && column < p.n && stretch < p.stretches {
+    if row < p.m && column < p.n && chunk < p.chunks {
         let at = row * p.n + column;
-        y[stretch * p.m * p.n + at] = base(at) + p.scale * sum;
+        y[chunk * p.m * p.n + at] = base(at) + p.scale * sum;
     }
 }
 

@@ -11,8 +11,8 @@ const PAIR_ROWS: [usize; 2] = [4, 2];
 const SPLIT_TIMES: usize = 2;
 /// Of the lanes that keep a device busy, one in this many is enough where every workgroup makes x for itself.
 const MAKES_X: usize = 4;
-/// One in twice as many, with more rows each, where making it means to combine more than so many stretches of attention's keys.
-const MANY_STRETCHES: usize = 5;
+/// One in twice as many, with more rows each, where making it means to combine more than so many KV splits of attention.
+const MANY_KV_SPLITS: usize = 5;
 /// Lanes of a workgroup whose x lies in its memory, unless it makes a longer one there.
 const SHARED_LANES: usize = 256;
 /// Groups of four numbers that a lane makes of x, at most, where there may be more lanes; one where an adapter adds to each of them, so that
@@ -82,8 +82,8 @@ pub(super) struct Wants {
     pub(super) step: usize,
     /// x is made in workgroup memory.
     pub(super) makes_x: bool,
-    /// Stretches of attention's keys that are combined for that.
-    pub(super) stretches: usize,
+    /// KV splits of attention that are combined for that.
+    pub(super) kv_splits: usize,
     /// What an adapter adds to the branch in front is part of that.
     pub(super) adds: bool,
     /// Weights are whole numbers, each in a byte or less.
@@ -172,7 +172,7 @@ impl Cut {
 
     /// Few rows: teams are split until the device is busy.
     fn few(wants: &Wants, facts: &DeviceFacts) -> Self {
-        let gathers = wants.stretches > MANY_STRETCHES;
+        let gathers = wants.kv_splits > MANY_KV_SPLITS;
         let busy = match wants.makes_x {
             true => facts.busy_lanes as usize / MAKES_X / if gathers { TEAM_ROWS } else { 1 },
             false => facts.busy_lanes as usize * SPLIT_TIMES,
@@ -233,7 +233,7 @@ mod tests {
             rows_each: 1,
             step: 1,
             makes_x: true,
-            stretches: 0,
+            kv_splits: 0,
             adds: false,
             bytes: true,
             pairs: false,
@@ -328,9 +328,9 @@ mod tests {
     }
 
     #[test]
-    fn fewer_workgroups_combine_many_stretches() {
-        for (stretches, wanted) in [(5, (32, 1, 192)), (6, (32, 2, 96))] {
-            let wants = Wants { stretches, ..wants(1536, 64) };
+    fn fewer_workgroups_combine_many_kv_splits() {
+        for (kv_splits, wanted) in [(5, (32, 1, 192)), (6, (32, 2, 96))] {
+            let wants = Wants { kv_splits, ..wants(1536, 64) };
             let made =
                 Cut::new(&wants, &large()).map(|cut| (cut.team.size(), cut.rows, cut.groups));
             assert_eq!(made, Some(wanted), "{wants:?}");

@@ -211,7 +211,7 @@ fn wants(
         rows_each: if op.end == End::Geglu { 2 } else { 1 },
         step: if orders.gives_digits() { Order::HALF } else { 1 },
         makes_x: op.begin != Begin::Plain || orders.parts.is_some(),
-        stretches: orders.parts.map_or(0, |parts| parts.splits),
+        kv_splits: orders.parts.map_or(0, |parts| parts.splits),
         adds,
         bytes: parts::is_packed(slabs.dtype),
         pairs: parts::is_paired(slabs.dtype),

@@ -10,7 +10,7 @@ use crate::{
     graph::{Graph, Op, Type, Value},
 };
 
-/// Gradient of a norm over stretches of `width` numbers.
+/// Gradient of a norm over groups of `width` numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RmsNormGrad {
     /// Numbers in each norm: a row, or a slice of it.
@@ -42,7 +42,7 @@ impl Op for RmsNormGrad {
         let (x, dy) = (inputs[0], inputs[1]);
         assert_eq!(x, dy, "rms_norm_grad: both sides must have one type");
         let fits = x.shape.width().is_multiple_of(self.width);
-        assert!(fits, "rms_norm_grad: {x} in stretches of {}", self.width);
+        assert!(fits, "rms_norm_grad: {x} in groups of {}", self.width);
         if let Some(weight) = inputs.get(2) {
             assert_eq!(weight.shape.len(), self.width, "rms_norm_grad: weight {weight}");
         }

@@ -47,15 +47,15 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// Bitonic: stretches sorted in turning directions are merged into stretches twice as long.
+// Bitonic: runs sorted in alternating directions are merged into runs twice as long.
 fn sort(lane: u32) {
-    for (var stretch = 2u; stretch <= CHUNK; stretch *= 2u) {
-        for (var step = stretch / 2u; step > 0u; step /= 2u) {
+    for (var length = 2u; length <= CHUNK; length *= 2u) {
+        for (var step = length / 2u; step > 0u; step /= 2u) {
             for (var pair = lane; pair < CHUNK / 2u; pair += WG) {
                 // Steps are powers of two: twice the whole steps in front of the pair, and the rest.
                 let a = pair + (pair & ~(step - 1u));
                 let b = a + step;
-                let falling = (a & stretch) == 0u;
+                let falling = (a & length) == 0u;
                 let key_a = sh_keys[a];
                 let key_b = sh_keys[b];
                 let id_a = sh_ids[a];

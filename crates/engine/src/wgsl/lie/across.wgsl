@@ -1,6 +1,6 @@
 // Columns of the weight are rows of the tile, and its rows are summed over: 32 SLICE at a time, of which a lane brings one unit. Where
-// tiles are few, STRETCHES workgroups share one, each for some of the rows. The kernel's tile says its `first_unit` and its `stretch`.
-override STRETCHES: u32 = 1u;
+// tiles are few, CHUNKS workgroups share one, each for some of the rows. The kernel's tile says its `first_unit` and its `chunk`.
+override CHUNKS: u32 = 1u;
 // Units of a row side by side.
 const UNITS: u32 = ROWS / 32u;
 // From one row to the next: two groups more than there are, so that they do not meet in a memory bank.
@@ -14,8 +14,8 @@ fn depth_units() -> u32 {
 
 // Those of a tile, from the first to before the second: whole pairs.
 fn depth(tile: Tile) -> vec2<u32> {
-    let pairs = (unit_pairs() + STRETCHES - 1u) / STRETCHES;
-    let first = tile.stretch * pairs * 2u;
+    let pairs = (unit_pairs() + CHUNKS - 1u) / CHUNKS;
+    let first = tile.chunk * pairs * 2u;
     return vec2(min(first, unit_pairs() * 2u), min(first + pairs * 2u, unit_pairs() * 2u));
 }
 

@@ -102,7 +102,7 @@ fn grown(found: Found, by: Scored, values: Four) -> Found {
     return Found(by.most, found.total * by.rescale + dot(by.weights, vec4(1.0)), sums);
 }
 
-fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
+fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let place = row_place(rows, 0u);
     let other_place = row_place(rows, ROWS - 1u);
     let asked = ask_met(place % HEADS, lane);

@@ -4,7 +4,7 @@ var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
 var<workgroup> sh_row: array<vec2<f32>, ROWS>;
 
-fn attend(rows: Rows, here: Stretch, number: u32, lane: Lane) {
+fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
     bring_queries(rows, lane);
     workgroupBarrier();

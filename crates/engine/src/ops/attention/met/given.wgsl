@@ -1,5 +1,5 @@
-// A x of an adapter, as x is: for each head and stretch A meets what was found there, in its columns of that head. The numbers lie behind
-// what is known of stretches, and whoever combines those combines them too.
+// A x of an adapter, as x is: for each head and KV split A meets what was found there, in its columns of that head. The numbers lie behind
+// what is known of KV splits, and the kernel that combines those combines them too.
 //#use factor
 //#use met_spot
 // Rows of A, a multiple of four, and quads of one in memory.
@@ -83,7 +83,7 @@ fn put_met(at: u32, row: u32, sum: f32, lane: Lane) {
     }
 }
 
-// A token's own value, which is all that its own stretch has: of a head by each of the workgroups that have nothing to store. It is met
+// A token's own value, which is all that its own KV split has: of a head by each of the workgroups that have nothing to store. It is met
 // before caches round it.
 fn meet_own(block: u32, kv_head: u32, lane: Lane) {
     let head = kv_head * heads_of_group() + block;

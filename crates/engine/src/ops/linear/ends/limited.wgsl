@@ -1,4 +1,4 @@
-// Rows of a stretch take the same columns.
+// Rows of a range take the same columns.
 fn version_of(row: u32) -> u32 {
     if row < p.end0 {
         return p.version0;
@@ -6,7 +6,7 @@ fn version_of(row: u32) -> u32 {
     return select(p.version2, p.version1, row < p.end1);
 }
 
-// Rows of a stretch stay between its limits.
+// Rows of a range stay between its limits.
 fn limited(row: u32, sum: f32) -> f32 {
     if row < p.end0 {
         return clamp(sum, p.least0, p.most0);

@@ -1,14 +1,14 @@
-// x is what attention made of its heads, which it left in parts: sums over stretches of the keys and, behind all of those, the largest
+// x is what attention made of its heads, which it left in parts: sums over KV splits and, behind all of those, the largest
 // score and the sum of weights of each.
 //#use columns
 //#use shared
 override SPLITS: u32 = 2u;
-// Keys of a tile, whether the token's own key is a stretch, and how many keys it sees: as attention dealt them out.
+// Keys of a tile, whether the token's own key is a KV split, and how many keys it sees: as attention dealt them out.
 override PART_TILE: u32 = 64u;
 override PART_APART: u32 = 0u;
 override PART_WINDOW: u32 = 512u;
 override HEAD_QUADS: u32 = 64u;
-// Where what is known of stretches starts.
+// Where what is known of KV splits starts.
 override ROWS_AT: u32 = 0u;
 
 fn begin(first_turn: u32, lane: Lane) {
@@ -30,7 +30,7 @@ fn combined(quad: u32) -> vec4<f32> {
     return combined_of(quad / HEAD_QUADS, 0u, HEAD_QUADS, quad % HEAD_QUADS);
 }
 
-// One of so many quads that each stretch of a head has from some place on. Nothing here waits for anything but memory, and all of that can
+// One of so many quads that each KV split of a head has from some place on. Nothing here waits for anything but memory, and all of that can
 // be asked for at once.
 fn combined_of(head: u32, at: u32, quads: u32, quad: u32) -> vec4<f32> {
     return combined_both(head, at, quads, vec2(quad))[0];
@@ -50,11 +50,11 @@ fn combined_both(head: u32, at: u32, quads: u32, two: vec2<u32>) -> mat2x4<f32> 
     var total = 0.0;
     var sums = mat2x4<f32>();
     for (var s = 0u; s < SPLITS; s++) {
-        // A stretch without a key has left nothing: the first one, which has some, is read in its place.
+        // A KV split without a key has left nothing: the first one, which has some, is read in its place.
         let live = s == 0u || (s - PART_APART) * length < keys;
-        let stretch = first + select(0u, s, live);
-        let about = x[ROWS_AT + stretch];
-        let start = at + stretch * quads;
+        let kv_split = first + select(0u, s, live);
+        let about = x[ROWS_AT + kv_split];
+        let start = at + kv_split * quads;
         let parts = mat2x4<f32>(x[start + two.x], x[start + two.y]);
         let factor = select(0.0, exp(about.x - most), live);
         total += factor * about.y;

@@ -17,7 +17,7 @@ struct LowAsked {
     w: OwnQuad,
 }
 
-// Combined over stretches, head by head.
+// Combined over KV splits, head by head.
 fn own_part(i: u32) -> vec4<f32> {
     return combined_of(i / (OWN_RANK / 4u), OWN_AT, OWN_RANK / 4u, i % (OWN_RANK / 4u));
 }

@@ -1,7 +1,7 @@
 // y[i] = sum over s of parts[s, i]     one lane per result
 struct Params {
     results: u32,
-    stretches: u32,
+    chunks: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -15,7 +15,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     var sum = 0.0;
-    for (var s = 0u; s < p.stretches; s++) {
+    for (var s = 0u; s < p.chunks; s++) {
         sum += parts[s * p.results + i];
     }
     y[i] = sum;

@@ -1,0 +1,55 @@
+//! Long sums that several workgroups share: each sums a chunk, and a dispatch of its own adds those up (split-K).
+
+use bytemuck::NoUninit;
+
+use crate::gpu::{Dispatch, Kernel, Place};
+
+static ADD_UP: Kernel = Kernel { name: "split_k/add_up", source: include_str!("split_k.wgsl") };
+
+/// Lanes of a workgroup that adds up.
+const LANES: usize = 256;
+/// Workgroups that keep a large device busy.
+const BUSY: usize = 512;
+/// The most chunks: adding them up reads them all.
+const MOST: usize = 16;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    results: u32,
+    chunks: u32,
+}
+
+/// In how many chunks `groups` workgroups share sums of `terms`, each of at least `least`.
+pub(crate) fn chunks(groups: usize, terms: usize, least: usize) -> usize {
+    (BUSY / groups.max(1)).min(terms / least).clamp(1, MOST)
+}
+
+/// Where the sums of chunks lie: as they come, one set of results after the other.
+pub(crate) fn parts_at(scratch: usize, results: usize, chunks: usize) -> Place {
+    Place::Scratch(scratch, (results * chunks) as u64 * 4)
+}
+
+/// Adds them up, the first chunk first.
+pub(crate) fn add_up(parts: Place, results: usize, chunks: usize, to: Place) -> Dispatch {
+    let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
+    Dispatch::new(&ADD_UP)
+        .params(&Params { results: word(results), chunks: word(chunks) })
+        .read(parts)
+        .write(to)
+        .grid_over(results.div_ceil(LANES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chunks;
+
+    #[test]
+    fn few_workgroups_share_long_sums() {
+        for (groups, terms, want) in
+            [(1, 1 << 20, 16), (96, 262_144, 5), (600, 262_144, 1), (32, 12_288, 12), (32, 1536, 1)]
+        {
+            assert_eq!(chunks(groups, terms, 1024), want, "{groups} groups, {terms} terms");
+        }
+    }
+}
