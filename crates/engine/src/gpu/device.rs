@@ -66,7 +66,7 @@ pub struct OpenOptions {
 /// What went to and from a device since it was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Command buffers handed over together.
+    /// Command buffers submitted together.
     pub submits: u64,
     /// Bytes that came back.
     pub bytes_read_back: u64,
@@ -218,7 +218,7 @@ impl Gpu {
         self.held.get()
     }
 
-    /// Hands commands to the device.
+    /// Submits commands to the device.
     pub(super) fn submit(
         &self,
         commands: impl IntoIterator<Item = wgpu::CommandBuffer>,

@@ -60,7 +60,7 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
     }
 }
 
-/// The others' dispatches; what they hand on lies in scratch memory, behind their own.
+/// The others' dispatches; their intermediate values lie in scratch memory, after their own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
     let graph = if call.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
     let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
@@ -77,19 +77,19 @@ pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
         Place::Scratch(number, _) => Some(number + 1),
         _ => None,
     });
-    let handed_on = Handed { first: own.max().unwrap_or(0), numbers: HashMap::new() };
-    let mut map = Map { others: &others, handed_on };
+    let intermediates = Intermediates { first: own.max().unwrap_or(0), numbers: HashMap::new() };
+    let mut map = Map { others: &others, intermediates };
     dispatches.into_iter().map(|(node, dispatch)| map.moved(node, dispatch)).collect()
 }
 
 /// Where values of the others lie for the fused operation.
 struct Map<'a> {
     others: &'a Others,
-    handed_on: Handed,
+    intermediates: Intermediates,
 }
 
 /// Scratch numbers of values that are neither inputs nor results.
-struct Handed {
+struct Intermediates {
     first: usize,
     numbers: HashMap<Value, usize>,
 }
@@ -117,8 +117,8 @@ impl Map<'_> {
             (Some(i), ..) => Place::Input(i),
             (None, Some(i), _) => Place::Output(i),
             (None, None, _) => {
-                let next = self.handed_on.first + self.handed_on.numbers.len();
-                let number = *self.handed_on.numbers.entry(value).or_insert(next);
+                let next = self.intermediates.first + self.intermediates.numbers.len();
+                let number = *self.intermediates.numbers.entry(value).or_insert(next);
                 Place::Scratch(number, value_bytes(self.others.graph.ty(value)))
             }
         }

@@ -13,7 +13,7 @@
 //!
 //! Where kernels take x as whole numbers of two digits, a number is rounded to a part in 32,639 of the largest of its piece. That error is
 //! evenly spread, 1 / (32639 · √12) of the largest in the root mean square, and the largest of 32 or 64 numbers is at most about three times their
-//! size: 2.7e-5 of the size of the results, again however many terms there are. Eight deviations make the bound; where gates hand on digits,
+//! size: 2.7e-5 of the size of the results, again however many terms there are. Eight deviations make the bound; where GeGLU writes digits,
 //! pieces are 16 numbers, the largest of which is at most four times their size, and six of those do.
 //!
 //! Where sums are scores of attention, their errors are the relative errors of the weights made of them: for scores of size `s`, all

@@ -224,7 +224,7 @@ impl Cut {
     }
 
     /// Whether what reads the rows may combine the KV splits.
-    pub(super) fn is_handed(&self) -> bool {
+    pub(super) fn reader_combines(&self) -> bool {
         self.alone && self.rows == 1 && (2..=Self::ALONE_SPLITS).contains(&self.splits)
     }
 
@@ -328,7 +328,7 @@ mod tests {
             (sizes(1, 1, 256, 512), &none, (1, 8, 256, false, false)),
         ] {
             let cut = Cut::new(&sizes, facts);
-            let made = (cut.rows, cut.splits, cut.group, cut.alone, cut.is_handed());
+            let made = (cut.rows, cut.splits, cut.group, cut.alone, cut.reader_combines());
             assert_eq!(made, want, "{sizes:?}");
         }
     }

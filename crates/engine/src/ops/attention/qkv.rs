@@ -221,7 +221,7 @@ impl Op for AttentionQkv {
             tokens: q.shape.rows(),
             met: None,
         };
-        cut.is_handed().then_some(parts)
+        cut.reader_combines().then_some(parts)
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {

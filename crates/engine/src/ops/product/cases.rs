@@ -1,6 +1,6 @@
 mod apart;
 mod experts;
-mod handed;
+mod handoff;
 mod low;
 
 use rullama_gguf::DType;
@@ -95,7 +95,7 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.extend(apart::cases());
     cases.extend(experts::cases());
-    cases.extend(handed::cases());
+    cases.extend(handoff::cases());
     cases.extend(low::cases());
     cases.extend(benches());
     cases

@@ -5,7 +5,7 @@ use bytemuck::NoUninit;
 use super::{
     Begin, End, Product, Taken,
     choice::{Column, Cut, Wants},
-    handed,
+    handoff,
     low::{Added, Low},
     of_branch::OfBranch,
     several,
@@ -79,12 +79,12 @@ pub(super) struct Orders {
 }
 
 impl Orders {
-    /// x is handed on in digits by what makes it.
+    /// Whether x comes by quantised hand-off: its producer writes it as digits.
     pub(super) fn takes_digits(self) -> bool {
         self.x.is_some_and(|order| order.digits)
     }
 
-    /// The result is handed on so.
+    /// Whether the result goes on by quantised hand-off.
     pub(super) fn gives_digits(self) -> bool {
         self.y.is_some_and(|order| order.digits)
     }
@@ -366,7 +366,7 @@ pub(super) fn ended(op: &Product, (cut, orders): (&Cut, Orders), dispatch: Dispa
     if op.end == End::Geglu {
         let dispatch = dispatch.part(part!("finish", "geglu")).part(&ACTIVATION);
         return match orders.y.filter(|order| order.digits) {
-            Some(order) => handed::given(cut, order, dispatch),
+            Some(order) => handoff::given(cut, order, dispatch),
             None => Order::lay(orders.y, given(dispatch)),
         };
     }
@@ -387,7 +387,7 @@ pub(super) fn held(
     dispatch: Dispatch,
 ) -> Dispatch {
     match cut.column {
-        Column::Direct if orders.takes_digits() => handed::taken(row_units, dispatch),
+        Column::Direct if orders.takes_digits() => handoff::taken(row_units, dispatch),
         Column::Direct if orders.x.is_some() => dispatch.part(part!("held", "ordered")),
         Column::Direct => dispatch.part(part!("held", "direct")).part(&X_UNIT),
         Column::Floats => dispatch.part(part!("held", "floats")),
@@ -405,7 +405,7 @@ pub(super) fn begun(
 ) -> Dispatch {
     let next = |next: bool| if next { part!("next", "norm") } else { part!("next", "none") };
     let dispatch = match &op.begin {
-        Begin::Plain if orders.takes_digits() => return dispatch.part(part!("begin", "handed")),
+        Begin::Plain if orders.takes_digits() => return dispatch.part(part!("begin", "handoff")),
         Begin::Plain if cut.column == Column::Direct => {
             return dispatch.part(part!("begin", "direct"));
         }

@@ -18,7 +18,7 @@ mod build;
 pub(crate) mod cases;
 mod choice;
 mod gpu;
-mod handed;
+mod handoff;
 mod low;
 mod of_branch;
 mod own;
@@ -172,7 +172,7 @@ impl Op for Product {
         let gated = self.end == End::Geglu && !summed;
         let low = matches!(self.low, Low::None | Low::Ahead { .. });
         let lays = gated && low && i == gpu::y_of(self) && gpu::made_here(self, call);
-        lays.then(|| handed::laid(self, call, order))
+        lays.then(|| handoff::laid(self, call, order))
     }
 
     fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {

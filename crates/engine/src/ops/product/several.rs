@@ -4,7 +4,7 @@ use super::{
     Begin, End, Product,
     choice::{Column, Cut, Wants},
     gpu::{Orders, Params, SUMS, WORDS, based, begun, bound, ended, held, y_of},
-    handed::KEPT_DIGITS,
+    handoff::KEPT_DIGITS,
     low::{self, Low},
 };
 use crate::{

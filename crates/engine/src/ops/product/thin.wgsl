@@ -68,7 +68,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     if lane.index < 2u && first + lane.index < p.rows {
         z[first + lane.index] = norms.m * (products[lane.index] + norms.n * products[lane.index + 2u]);
     }
-    // Each workgroup hands on a share of the columns.
+    // Each workgroup passes on a share of the columns.
     let groups = (p.rows + 1u) / 2u;
     let share = (quads + groups - 1u) / groups;
     if quads <= WG {

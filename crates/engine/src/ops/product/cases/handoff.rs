@@ -1,4 +1,4 @@
-//! Gates that hand on what they let through as digits: many rows in front, few behind.
+//! Quantised hand-off: GeGLU writes its output as digits, with many rows before it and few after.
 
 use rullama_gguf::DType;
 
@@ -80,10 +80,10 @@ mod tests {
     };
 
     #[test]
-    fn digits_are_handed_on_where_both_know_them() {
+    fn digits_are_handed_off_where_both_know_them() {
         let known = DeviceFacts { packed_dot: true, busy_lanes: 64, ..DeviceFacts::floor() };
         let unknown = DeviceFacts { packed_dot: false, ..known.clone() };
-        for (case, facts, handed) in [
+        for (case, facts, handoff) in [
             (behind_gates(DType::Q4_K, [1, 64, 256]), &known, true),
             (behind_gates(DType::Q6_K, [1, 256, 768]), &known, true),
             (beside(DType::Q5_0, 256), &known, true),
@@ -93,8 +93,8 @@ mod tests {
             let made: Vec<Dispatch> = dispatches(&case, facts);
             let has =
                 |dispatch: &Dispatch, name| dispatch.parts.iter().any(|part| part.name == name);
-            assert_eq!(has(&made[0], "given/digits"), handed, "{}", case.name);
-            assert_eq!(has(&made[1], "begin/handed"), handed, "{}", case.name);
+            assert_eq!(has(&made[0], "given/digits"), handoff, "{}", case.name);
+            assert_eq!(has(&made[1], "begin/handoff"), handoff, "{}", case.name);
         }
     }
 

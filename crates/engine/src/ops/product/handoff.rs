@@ -1,5 +1,5 @@
-//! Products of packed bytes take x in digits. Where another product makes x for one that reads it as it lies, it hands it on so: what is
-//! made once need not be taken apart by everyone who reads it, and is half as much to read.
+//! Quantised hand-off. Packed dot products take x as digits, int8 hi/lo pairs. Where another product makes x for one that reads it as it
+//! lies, it writes the digits itself: x is quantised once instead of by every reader, and is half as much to read.
 
 use super::{
     Product,
@@ -30,7 +30,7 @@ fn makes_halves(wants: &Wants, cut: &Cut) -> bool {
     digits && whole(wants.rows / wants.rows_each) && whole(cut.made(wants))
 }
 
-/// With the parts that give digits away.
+/// Adds the parts by which a producer writes digits.
 pub(super) fn given(cut: &Cut, order: Order, dispatch: Dispatch) -> Dispatch {
     // Behind gates a result is made of two rows.
     let made = cut.lanes / cut.team.size() * cut.rows / 2;
@@ -38,7 +38,7 @@ pub(super) fn given(cut: &Cut, order: Order, dispatch: Dispatch) -> Dispatch {
     order.told(dispatch).constant("MADE", made as u32).constant("MADE_TWICE", 2 * made as u32)
 }
 
-/// With the parts that take them.
+/// Adds the parts by which a reader takes them.
 pub(super) fn taken(row_units: usize, dispatch: Dispatch) -> Dispatch {
     dispatch
         .part(part!("held", "packed"))
