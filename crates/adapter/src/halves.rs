@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Pair, error::AdapterError};
 
-/// A matrix of a file, row by row; or those of all experts, behind each other.
+/// A matrix of a file, row by row; or those of all experts, one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     pub(crate) experts: usize,

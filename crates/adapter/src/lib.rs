@@ -70,7 +70,7 @@ impl Format {
 }
 
 /// The factors for one matrix `W` of `rows × columns`: it becomes `W + scale · B A`. The experts of a mixture are such matrices
-/// behind each other, each with factors of its own.
+/// one after the other, each with factors of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
     /// The tensor of the base model: `blk.0.attn_q.weight`. [`EMBEDDING`] and [`HEAD`] are told apart, whether or not the model

@@ -56,7 +56,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The pairs of an object, from behind its `{`.
+    /// The pairs of an object, starting after its `{`.
     fn object(&mut self) -> Result<Map<String, Value>, ChatError> {
         self.enter('}')?;
         let mut map = Map::new();
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         Ok(map)
     }
 
-    /// The elements of an array, from behind its `[`.
+    /// The elements of an array, starting after its `[`.
     fn array(&mut self) -> Result<Vec<Value>, ChatError> {
         self.enter(']')?;
         let mut items = Vec::new();
@@ -104,7 +104,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A key and the colon behind it.
+    /// A key and the colon after it.
     fn key(&mut self) -> Result<String, ChatError> {
         self.skip_space();
         let key = if self.eat(QUOTE) {
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
             .find_map(|(word, value)| self.eat(word).then_some(value))
     }
 
-    /// The inside of a string behind its opening quote marker. The last one may lack its end.
+    /// The inside of a string after its opening quote marker. The last one may lack its end.
     fn string(&mut self) -> &'a str {
         if let Some(end) = self.rest().find(QUOTE) {
             let inside = self.take(end);
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
         serde_json::from_str(&json).map_err(|_| wrong)
     }
 
-    /// A string in single quotes, taken as it is. A quote marker right behind it is a leftover.
+    /// A string in single quotes, taken as it is. A quote marker right after it is a leftover.
     fn single_quoted(&mut self) -> Result<String, ChatError> {
         self.at += 1;
         let end = unescaped(self.rest(), '\'').ok_or(self.wrong("a closing `'`"))?;

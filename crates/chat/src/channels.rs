@@ -93,7 +93,7 @@ enum State {
     Content,
     /// Content of which no visible character has come since a thought or a call ended.
     FreshContent,
-    /// Behind a thought's opening marker, with this many bytes of the label read.
+    /// After a thought's opening marker, with this many bytes of the label read.
     Label(usize),
     Thinking,
     Call,

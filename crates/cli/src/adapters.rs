@@ -18,7 +18,7 @@ use crate::{load::Loader, locate::Place, output::note, output_file::protect};
 
 #[derive(Debug, Clone, Default, Group)]
 pub(crate) struct AdapterArgs {
-    /// Answer with a LoRA adapter: a folder or safetensors file of PEFT, or a GGUF file. `:0.5` behind it makes it count half. Several add up
+    /// Answer with a LoRA adapter: a folder or safetensors file of PEFT, or a GGUF file. `:0.5` after it makes it count half. Several add up
     #[arg(long = "adapter", value_name = "PATH[:WEIGHT]", value_parser = chosen)]
     adapters: Vec<(PathBuf, f32)>,
 }

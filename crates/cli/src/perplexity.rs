@@ -1,6 +1,6 @@
 //! `rullama perplexity`: how well a model predicts a text.
 //!
-//! The text is cut into windows, each behind a beginning-of-sequence token in place of its first one. Without a stride, windows
+//! The text is cut into windows, each after a beginning-of-sequence token in place of its first one. Without a stride, windows
 //! do not overlap and the second half of each is scored; with one, each scores what the one before did not reach.
 
 use std::{
@@ -102,7 +102,7 @@ fn text(args: &PerplexityArgs) -> Result<String> {
     std::fs::read_to_string(&args.file).with_context(|| args.file.display().to_string())
 }
 
-/// The text behind a beginning-of-sequence token.
+/// The text after a beginning-of-sequence token.
 fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let mut tokens = tokenizer.encode(text, Special::None);
     tokens.splice(0..0, tokenizer.bos());
@@ -118,7 +118,7 @@ fn side_by_side(count: usize, size: usize) -> Vec<Window> {
     (0..count / size)
         .map(|i| {
             let tokens = i * size..(i + 1) * size;
-            // The token after the first half is what the half predicts: llama.cpp starts behind it, and so do we.
+            // The token after the first half is what the half predicts: llama.cpp starts after it, and so do we.
             let scored = tokens.start + size / 2 + 1..tokens.end;
             Window { tokens, scored }
         })

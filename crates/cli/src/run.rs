@@ -125,7 +125,7 @@ fn perhaps_a_prompt(error: Error, args: &RunArgs) -> Error {
     ))
 }
 
-/// What is to be answered: arguments behind what comes through a pipe, as Ollama has it; nothing on a bare terminal.
+/// What is to be answered: arguments after what comes through a pipe, as Ollama has it; nothing on a bare terminal.
 fn prompt(args: &RunArgs) -> Result<Option<String>> {
     let mut parts = args.prompt.clone();
     let mut stdin = std::io::stdin();

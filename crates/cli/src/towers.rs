@@ -55,7 +55,7 @@ pub(crate) struct TowersArgs {
     /// Seconds of the sound
     #[arg(long, value_name = "S", default_value_t = 30)]
     seconds: u32,
-    /// Measured repetitions, behind one that finds nothing ready and some that warm the device up
+    /// Measured repetitions, after one that finds nothing ready and some that warm the device up
     #[arg(short = 'r', long, value_name = "N", default_value_t = 10)]
     repetitions: usize,
     /// Also print how long each kernel takes, where the GPU has timestamps

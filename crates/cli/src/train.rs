@@ -83,7 +83,7 @@ struct LearningArgs {
     /// The highest learning rate
     #[arg(long, default_value_t = defaults::RATE)]
     lr: f64,
-    /// How the rate goes on behind the warm-up
+    /// How the rate goes on after the warm-up
     #[arg(long, value_enum, default_value_t)]
     schedule: ScheduleArg,
     /// Steps in which the rate rises from zero

@@ -17,7 +17,7 @@ pub struct Part {
 
 impl Part {
     /// What the parts of the model are called, in order, after the name of this one:
-    /// `model-00001-of-00003.gguf`. What stands behind, as a URL's query does, is kept.
+    /// `model-00001-of-00003.gguf`. What follows, as a URL's query does, is kept.
     ///
     /// # Errors
     /// If the name is not of this form, or says something else than the file.

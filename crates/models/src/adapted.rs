@@ -16,7 +16,7 @@ pub(crate) const HEAD: &str = "output.weight";
 /// are few in front of a product that has factors of its own or few rows.
 const READ_BY_FEW: u64 = 256 << 10;
 const READ_BY_MANY: u64 = 64 << 10;
-/// Inner sizes are multiples of this, with zeros behind what there is.
+/// Inner sizes are multiples of this, with zeros after what there is.
 const RANK_STEP: usize = 4;
 
 /// Tensors that an adapter changes, with the inner size of their factors.
@@ -34,7 +34,7 @@ pub struct Adapted {
 /// Tensors with their rows; how many experts they are for, where they are for any, and their columns.
 pub(crate) type Tensors = (Vec<(String, usize)>, (Option<usize>, usize));
 
-/// What lies behind a branch that has not joined the stream yet.
+/// What lies after a branch that has not joined the stream yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Open {
     /// The second factor of its own pair, turned.

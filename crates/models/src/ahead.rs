@@ -11,10 +11,10 @@ use crate::{adapted::FactorGroup, build::Build, tensors::Catalog};
 /// Bytes of both products that are made beside a branch, at most.
 const AHEAD_BYTES: usize = 2 << 20;
 
-/// Where a branch goes: behind a norm of its own it joins the stream, and behind another norm that enters products.
+/// Where a branch goes: after a norm of its own it joins the stream, and after another norm that enters products.
 #[derive(Debug, Clone)]
 pub(crate) struct Follower {
-    /// The norm behind the branch.
+    /// The norm after the branch.
     pub(crate) behind: &'static str,
     /// The scope of the norm and products that follow.
     pub(crate) scope: String,
@@ -37,7 +37,7 @@ pub struct AheadGroup {
     pub weight: String,
     /// See there.
     pub own: Option<String>,
-    /// The norms behind the branch and in front of the product.
+    /// The norms after the branch and in front of the product.
     pub norms: [String; 2],
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Build<'a> {
     pub(crate) factors: Vec<FactorGroup>,
     /// Its first factors that are met ahead.
     pub(crate) ahead: Vec<AheadGroup>,
-    /// What lies behind branches that have not joined the stream yet.
+    /// What lies after branches that have not joined the stream yet.
     pub(crate) open: HashMap<Value, Open>,
 }
 
@@ -195,13 +195,13 @@ impl<'a> Build<'a> {
         self.graph.rms_norm(x, Some(weight), self.eps)
     }
 
-    /// The stream `h` behind a norm, about to enter products.
+    /// The stream `h` after a norm, about to enter products.
     pub(crate) fn behind_norm(&mut self, h: Value, name: &str) -> Stream {
         let start = Start::Norm { h, weight: self.weight(name), eps: self.eps };
         Stream { h: None, start }
     }
 
-    /// The stream after a branch that made `a` and has the norm `name` behind it; `scale` multiplies the sum, and the norm
+    /// The stream after a branch that made `a` and has the norm `name` after it; `scale` multiplies the sum, and the norm
     /// `next` follows.
     pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(join.name);
@@ -333,7 +333,7 @@ impl<'a> Build<'a> {
         groups
     }
 
-    /// The same for one token behind a branch or a norm, where making the norm again in a product costs less than a dispatch of its own: the
+    /// The same for one token after a branch or a norm, where making the norm again in a product costs less than a dispatch of its own: the
     /// last product is apart, the others are stored alike.
     fn apart_each_behind_norm(
         &mut self,
@@ -354,7 +354,7 @@ impl<'a> Build<'a> {
         let (h, mut slices) = self.products(stream, others);
         let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
-            // What was met ahead knows the norms in front of the branch, not those of the stream behind it.
+            // What was met ahead knows the norms in front of the branch, not those of the stream after it.
             Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
             // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
             None => (stream.start, None),
@@ -400,7 +400,7 @@ impl<'a> Build<'a> {
         self.graph.tap(value, name);
     }
 
-    /// Turns that turn nothing, for heads of this width; written by whoever traces.
+    /// Turns that turn nothing, for heads of this width; written by traces.
     pub(crate) fn unturned(&mut self, tokens: usize, head: usize) -> Value {
         let name = format!("{}{head}", Inputs::UNTURNED);
         // A graph that is cut has one in each segment.
@@ -433,7 +433,7 @@ pub(crate) struct Join<'a> {
     pub(crate) h: Value,
     /// What the branch made.
     pub(crate) a: Value,
-    /// The norm behind the branch.
+    /// The norm after the branch.
     pub(crate) name: &'a str,
     /// The layer's scale, at its end.
     pub(crate) scale: Option<Value>,

@@ -60,7 +60,7 @@ pub struct CanvasTrace {
     pub entropy: Vec<f32>,
     /// The likeliest tokens.
     pub best: Vec<u32>,
-    /// The canvas behind the step.
+    /// The canvas after the step.
     pub canvas: Vec<u32>,
     /// Mean entropy, changes, accepted places.
     pub numbers: [f32; 3],

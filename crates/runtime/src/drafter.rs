@@ -31,7 +31,7 @@ pub struct Drafter(pub(crate) Rc<Inner>);
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: DraftConfig,
-    /// Its own tensors behind a prefix, and its model's embeddings.
+    /// Its own tensors under a prefix, and its model's embeddings.
     pub(crate) catalog: Catalog,
     /// Both models' weights.
     pub(crate) weights: Weights,

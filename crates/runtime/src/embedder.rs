@@ -296,7 +296,7 @@ impl Embedder {
         Ok(ready)
     }
 
-    /// Writes all a run reads. Tokens behind the last text see themselves and count nothing.
+    /// Writes all a run reads. Tokens after the last text see themselves and count nothing.
     fn write(&self, plan: &Plan, texts: &[Vec<u32>], (tokens, room): (usize, usize)) {
         let config = &self.config;
         let mut ids = texts.concat();
@@ -344,7 +344,7 @@ impl Embedder {
     }
 }
 
-/// Where texts lie, one behind the other.
+/// Where texts lie, one after the other.
 fn ranges(texts: &[Vec<u32>]) -> Vec<Range<usize>> {
     let mut end = 0;
     let range = |text: &Vec<u32>| {

@@ -21,7 +21,7 @@ const ROW_STEP: u64 = 4;
 /// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
 /// has work while we wait.
 const QUEUED: u64 = 32 << 20;
-/// Bytes that are asked for ahead of what is written: a source that is far away works meanwhile.
+/// Bytes that are prefetched ahead of what is written: a source that is far away works meanwhile.
 const AHEAD: u64 = 48 << 20;
 /// How much of each tensor goes into the fingerprint.
 const FINGERPRINT_BYTES: usize = 4096;
@@ -93,7 +93,7 @@ pub(crate) struct Loader<'a> {
     /// What the fingerprint is made of, by the tensors' numbers.
     heads: Vec<Vec<u8>>,
     queued: u64,
-    /// Behind all but the last bytes that were queued.
+    /// After all but the last bytes that were queued.
     mark: Option<Fence>,
 }
 

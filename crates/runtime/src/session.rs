@@ -40,7 +40,7 @@ use crate::{
 pub const DEFAULT_CONTEXT: usize = 4096;
 /// Most tokens of a run.
 pub const MOST_TOKENS: usize = 512;
-/// Most steps of the token loop that may be queued; more would only delay whoever cancels.
+/// Most steps of the token loop that may be queued; more would only delay a cancellation.
 pub const MOST_AHEAD: usize = 64;
 
 /// How a session is set up.

@@ -138,7 +138,7 @@ impl FromStr for ModelName {
     }
 }
 
-/// What stands before the last slash, if there is one, and what stands behind it.
+/// What stands before the last slash, if there is one, and what stands after it.
 fn split_last(text: &str) -> (Option<&str>, &str) {
     text.rsplit_once('/').map_or((None, text), |(rest, last)| (Some(rest), last))
 }
@@ -155,7 +155,7 @@ pub enum NamePart {
     Namespace,
     /// The model.
     Model,
-    /// The variant, behind the colon.
+    /// The variant, after the colon.
     Tag,
 }
 

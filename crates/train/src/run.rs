@@ -77,7 +77,7 @@ pub enum Event {
     },
 }
 
-/// A run: ask for one event after the other. Whoever stops asking pauses it.
+/// A run: ask for one event after the other. It pauses while none is asked for.
 #[derive(Debug)]
 pub struct Run {
     trainer: Trainer,
@@ -153,7 +153,7 @@ impl Run {
         Ok(())
     }
 
-    /// A piece of the file that has everything a later run needs to go on from here; nothing behind the last one. Asked for one
+    /// A piece of the file that has everything a later run needs to go on from here; nothing after the last one. Asked for one
     /// after the other, the host holds one at a time.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! How the learning rate changes over a run.
 
-/// The form of the rate behind the warm-up.
+/// The form of the rate after the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shaped {
     /// It stays.

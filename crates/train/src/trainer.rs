@@ -362,7 +362,7 @@ async fn run(
         }
         ids.resize(pass.tokens, 0);
         plan.write_ids(Inputs::IDS, ids);
-        // Tokens behind the end see themselves.
+        // Tokens past the end see themselves.
         let mut starts = example.starts[..count].to_vec();
         starts.extend((count..pass.tokens).map(|i| i as u32));
         plan.write_ids(TrainPass::STARTS, starts);

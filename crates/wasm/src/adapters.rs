@@ -132,7 +132,7 @@ impl Model {
         self.adapters.remove(id);
     }
 
-    /// Calls `each` with a name and bytes for every piece of an adapter's files, one behind the other: PEFT's two, or one GGUF file.
+    /// Calls `each` with a name and bytes for every piece of an adapter's files, one after the other: PEFT's two, or one GGUF file.
     #[wasm_bindgen(js_name = exportAdapter)]
     pub fn export_adapter(
         &self,

@@ -32,7 +32,7 @@ struct Request {
     dimensions: Option<usize>,
 }
 
-/// Vectors of texts, one behind the other.
+/// Vectors of texts, one after the other.
 #[wasm_bindgen]
 pub struct Vectors {
     values: Vec<f32>,

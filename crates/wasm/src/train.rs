@@ -258,7 +258,7 @@ impl Training {
         Ok(event.map(|event| told(event).to_string()))
     }
 
-    /// Calls `each` with the pieces of a file, one behind the other: everything a later run needs to go on from here.
+    /// Calls `each` with the pieces of a file, one after the other: everything a later run needs to go on from here.
     pub async fn checkpoint(&self, each: Function) -> Result<(), JsValue> {
         let run = self.take()?;
         let written = write_checkpoint(&run, &each).await;

@@ -47,7 +47,7 @@ struct Written<'a> {
 }
 
 impl PeftPieces<'_> {
-    /// The bytes of `adapter_model.safetensors`, one piece behind the other.
+    /// The bytes of `adapter_model.safetensors`, one piece after the other.
     pub fn weights(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let tensor = |half: &Written<'_>| {
             let [rows, columns] = half.shape;

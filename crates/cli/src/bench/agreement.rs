@@ -118,7 +118,7 @@ fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
     Ok(texts)
 }
 
-/// The most likely token behind each of a text.
+/// The most likely token after each of a text.
 fn likeliest(model: &Model, text: &[u32], cache: CacheType, apart: bool) -> Result<Vec<u32>> {
     let mut session = model.session(&options(cache))?;
     session.extend(text)?;

@@ -139,7 +139,7 @@ impl Bench {
         Ok(Measured { test, times, cost, drafts: None })
     }
 
-    /// Measures a test of writing with drafts, right behind the same test without.
+    /// Measures a test of writing with drafts, right after the same test without.
     pub(super) fn drafted(
         &mut self,
         test: Test,

@@ -45,7 +45,7 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
     report(args, embedder.device().name(), embedder.gpu_bytes(), &lines)
 }
 
-/// A block of eight steps behind a prompt of `-p` tokens.
+/// A block of eight steps after a prompt of `-p` tokens.
 pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
     let device = open_device(args.device.device, false)?;
     let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;

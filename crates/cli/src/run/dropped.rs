@@ -6,7 +6,7 @@ use rullama_runtime::senses::Kind;
 
 use crate::media::{MediaFile, kind_of};
 
-/// What may stand behind a path without being part of it.
+/// What may stand after a path without being part of it.
 const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '?', '!'];
 
 /// A line taken apart.
@@ -75,7 +75,7 @@ fn word_end(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// The file that a word names, what it is, and what stands behind the name.
+/// The file that a word names, what it is, and what stands after the name.
 fn file(word: &str) -> Option<(PathBuf, Kind, &str)> {
     let quoted = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
     if let Some(inner) = quoted('"').or_else(|| quoted('\'')) {

@@ -49,7 +49,7 @@ struct Header {
     session_bytes: u64,
 }
 
-/// A medium whose rows stand behind the session.
+/// A medium whose rows follow those of the session.
 #[derive(Serialize, Deserialize)]
 struct KeptMedium {
     /// The marker of its kind.

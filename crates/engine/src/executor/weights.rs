@@ -119,7 +119,7 @@ impl Weights {
         }
     }
 
-    /// A mark behind all that was queued; none on the CPU, which does things at once.
+    /// A mark after all that was queued; none on the CPU, which does things at once.
     ///
     /// # Errors
     /// If the device is gone.

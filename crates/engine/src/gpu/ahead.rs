@@ -1,4 +1,4 @@
-//! Compiling outside of wgpu, which in a browser compiles one kernel after the other while everything behind them waits.
+//! Compiling outside of wgpu, which in a browser compiles one kernel after the other while everything after them waits.
 
 use std::{any::Any, fmt, pin::Pin, rc::Rc};
 

@@ -83,7 +83,7 @@ impl<'a> GpuCall<'a> {
         there.then(|| Self::new(self.facts, self.graph, reader))
     }
 
-    /// Whether this one comes right behind another one of the same graph.
+    /// Whether this one comes right after another one of the same graph.
     pub(super) fn follows(&self, other: &Self) -> bool {
         let place = |node| self.graph.nodes().iter().position(|one| std::ptr::eq(one, node));
         place(other.node).map(|at| at + 1) == place(self.node)

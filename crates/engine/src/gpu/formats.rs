@@ -63,7 +63,7 @@ mod tests {
         DType::F64,
     ];
 
-    /// A graph with a weight of the format in every place where models have one: a table, a matmul of one token or many behind each
+    /// A graph with a weight of the format in every place where models have one: a table, a matmul of one token or many after each
     /// prologue and epilogue, experts, a transposed matmul.
     fn graph(dtype: DType, tokens: usize) -> Graph {
         let (width, rows, experts) = (512, 256, 8);

@@ -4,8 +4,8 @@ use rullama_gguf::DType;
 
 use super::{GpuCall, Place};
 
-/// For each token, head and KV split the sum of the values, weighed relative to the largest score of the KV split; behind all of
-/// those sums, one quad each with that score and the sum of the weights. KV splits without a key have nothing. Behind all that,
+/// For each token, head and KV split the sum of the values, weighed relative to the largest score of the KV split; after all of
+/// those sums, one quad each with that score and the sum of the weights. KV splits without a key have nothing. After all that,
 /// what an adapter's first factor makes of each sum, where it meets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadParts {

@@ -59,7 +59,7 @@ pub struct Dispatch {
     pub params: Vec<u8>,
     /// Storage bindings.
     pub bindings: Vec<Bind>,
-    /// What the next dispatch reads, where it shall not wait for this one; bound behind the others, for no kernel to see.
+    /// What the next dispatch reads, where it shall not wait for this one; bound after the others, for no kernel to see.
     pub settled: Vec<Value>,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],

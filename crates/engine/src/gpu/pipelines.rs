@@ -37,7 +37,7 @@ pub(crate) struct Pipelines {
 enum Started {
     /// Through wgpu, perhaps on another thread.
     Here(Receiver<Compiled>),
-    /// Elsewhere; wgpu is asked behind it.
+    /// Elsewhere; wgpu is asked after it.
     Ahead(Compiling),
 }
 

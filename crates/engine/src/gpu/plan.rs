@@ -151,7 +151,7 @@ impl GpuPlan {
         Ok(())
     }
 
-    /// Queues one run and the copies of some values behind it, in the same submit. More runs may be queued before these arrive.
+    /// Queues one run and the copies of some values after it, in the same submit. More runs may be queued before these arrive.
     ///
     /// # Errors
     /// If the device is gone or has no room for the copies.

@@ -55,7 +55,7 @@ pub struct Arriving {
     mapped: async_channel::Receiver<Result<(), wgpu::BufferAsyncError>>,
 }
 
-/// Submits commands and copies of the first bytes of some buffers behind them, all at once.
+/// Submits commands and copies of the first bytes of some buffers after them, all at once.
 pub(super) async fn submit(
     gpu: &Gpu,
     commands: Option<wgpu::CommandBuffer>,
@@ -127,7 +127,7 @@ pub(super) async fn read(
     Ok(parts.into_iter().next().unwrap_or_default())
 }
 
-/// A mark behind all that was queued.
+/// A mark after all that was queued.
 #[derive(Debug)]
 pub struct Fence {
     gpu: Gpu,

@@ -105,7 +105,7 @@ impl Weights {
         self.fence()?.wait().await
     }
 
-    /// A mark behind all that was queued on their device.
+    /// A mark after all that was queued on their device.
     ///
     /// # Errors
     /// If the device is gone.

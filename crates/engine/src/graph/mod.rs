@@ -75,7 +75,7 @@ impl Graph {
     }
 
     /// An empty graph whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
-    /// side. Rows behind the live ones are not made.
+    /// side. Rows past the live ones are not made.
     pub fn of_tokens_apart() -> Self {
         Self { apart: true, ..Self::default() }
     }

@@ -1,4 +1,4 @@
-//! Running cases on a device for whoever reports: the tests, the program, a page.
+//! Running cases on a device for those that report: the tests, the program, a page.
 
 use super::{Case, Failure, check_gpu, lesser};
 use crate::gpu::Gpu;

@@ -1,4 +1,4 @@
-//! Kernels that count what they do wrong: naga's module of a kernel with a check behind every access and division, written back as WGSL.
+//! Kernels that count what they do wrong: naga's module of a kernel with a check after every access and division, written back as WGSL.
 
 use naga::{
     AddressSpace, ArraySize, AtomicFunction, BinaryOperator, Block, Expression, Function,

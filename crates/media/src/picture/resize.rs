@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use super::{Size, with_alpha};
 use crate::bands::in_bands;
 
-/// The most bits behind the point.
+/// The most bits after the point.
 const MOST_BITS: u32 = 22;
 /// Weights fit into so much.
 const LARGEST_WEIGHT: f64 = 32768.0;
@@ -19,7 +19,7 @@ struct Taps {
     weights: Vec<i32>,
 }
 
-/// One axis: the taps of each output element, and the bits behind their point.
+/// One axis: the taps of each output element, and the bits after their point.
 struct Axis {
     taps: Vec<Taps>,
     bits: u32,

@@ -40,7 +40,7 @@ pub(super) fn frames_of_samples(samples: usize) -> usize {
 pub(super) fn features(piece: &[f32]) -> Features {
     let frames = frames_of_samples(piece.len());
     let (transform, window, bands) = (Spectrum::new(), window(), bands());
-    // Frames are transformed several at a time; those behind the last one hear silence.
+    // Frames are transformed several at a time; those past the last one hear silence.
     let mut samples = vec![0.0; frames.next_multiple_of(WINDOWS) * HOP + WINDOW];
     let heard = piece.len().min(samples.len() - LEAD);
     samples[LEAD..LEAD + heard].copy_from_slice(&piece[..heard]);

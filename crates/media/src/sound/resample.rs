@@ -91,7 +91,7 @@ impl Mixer {
         if !self.pending.is_empty() {
             self.take_chunk(Some(self.pending.len()))?;
         }
-        // What the filter still holds comes out behind silence.
+        // What the filter still holds comes out after silence.
         while self.done.len() < wanted {
             self.take_chunk(Some(0))?;
         }

@@ -176,7 +176,7 @@ mod tests {
         let count = bits.read(8).expect("a count") + 1;
         let books = (0..count).map_while(|_| codebook(&mut bits)).count();
         assert_eq!(books, count as usize);
-        // Behind the codebooks there is one time transform, which is zero.
+        // After the codebooks there is one time transform, which is zero.
         assert_eq!((bits.read(6), bits.read(16)), (Some(0), Some(0)));
         let bytes = unpacked(&headers);
         assert!((10_000..MOST_BYTES / 4).contains(&bytes), "{bytes}");

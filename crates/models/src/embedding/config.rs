@@ -1,7 +1,7 @@
 //! What a file says about its encoder.
 //!
 //! The second generation has no converter yet: its files are ours, with the keys and tensor names of the first one and of Gemma 4, and
-//! `embedding_projection.weight` for what is behind the last norm.
+//! `embedding_projection.weight` for what is after the last norm.
 
 use rullama_engine::ops::{Attention, HeadNormRope};
 use rullama_gguf::Gguf;
@@ -54,7 +54,7 @@ pub struct EmbeddingConfig {
     pub out: usize,
     /// Whether it is of the second generation, whose layers are Gemma 4's.
     pub second: bool,
-    /// Numbers between the dense heads behind pooling, where the file has them. Without them the vectors are not the official ones.
+    /// Numbers between the dense heads after pooling, where the file has them. Without them the vectors are not the official ones.
     pub dense: Option<usize>,
     /// What this file calls things.
     names: Names,

@@ -13,7 +13,7 @@ use crate::{build::Build, gemma4::Kind, tensors::Catalog};
 pub struct EmbeddingInputs;
 
 impl EmbeddingInputs {
-    /// Ids `u32[t]`, text behind text.
+    /// Ids `u32[t]`, text after text.
     pub const IDS: &'static str = "ids";
     /// Cosines and sines of sliding layers, by the place in the text `[t, e/2, 2]`.
     pub const ROPE_SLIDING: &'static str = "rope.sliding";
@@ -135,7 +135,7 @@ fn feed_forward(
     joined(b, h, a, "post_norm", true)
 }
 
-/// The stream behind a branch and its norm, scaled at the end of a layer.
+/// The stream after a branch and its norm, scaled at the end of a layer.
 fn joined(b: &mut Build<'_>, residual: Value, branch: Value, norm: &str, ends: bool) -> Value {
     let scaled = ends && b.has("layer_output_scale.weight");
     let scale = scaled.then(|| b.weight("layer_output_scale"));

@@ -55,7 +55,7 @@ pub(super) fn attention(
     (h, b.branch((heads, h), "attn_output", &follower))
 }
 
-/// The products of the layer behind this one, if there is any, behind the branch that ends with the norm `behind`.
+/// The products of the layer after this one, if there is any, after the branch that ends with the norm `behind`.
 pub(super) fn following(
     b: &mut Build<'_>,
     layer: &Layer,
@@ -108,7 +108,7 @@ fn in_blocks(
     b.graph.attention_blocks(q, (k_cache, v_cache), window, blocks)
 }
 
-/// Attention of the places of a canvas: its keys and values stand behind the prompt's for the time of a run.
+/// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a run.
 fn on_canvas(
     b: &mut Build<'_>,
     queries: &QueryValues,
@@ -124,7 +124,7 @@ fn on_canvas(
     b.graph.attention_spans(q, k_cache, v_cache, spans)
 }
 
-/// Heads behind their norms, before they are turned: made only to be seen, since attention makes both at once.
+/// Heads after their norms, before they are turned: made only to be seen, since attention makes both at once.
 fn heads_before_turning(
     b: &mut Build<'_>,
     queries: &QueryValues,

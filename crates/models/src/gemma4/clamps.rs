@@ -71,7 +71,7 @@ impl Clipped<'_> {
         (h, products[0].value)
     }
 
-    /// The stream behind a norm, about to enter products.
+    /// The stream after a norm, about to enter products.
     pub(super) fn behind_norm(&mut self, h: Value, name: &str, eps: f32) -> ClippedStart {
         ClippedStart::Norm { h, weight: self.b.weight(name), eps }
     }

@@ -151,7 +151,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The layers that make keys and values; those behind them use theirs.
+    /// The layers that make keys and values; those after them use theirs.
     pub fn owners(&self) -> usize {
         self.layers.iter().filter(|layer| layer.owns_cache()).count()
     }

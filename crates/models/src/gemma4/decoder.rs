@@ -174,7 +174,7 @@ pub fn adapted_decoder(
     around.end(b, Some(result))
 }
 
-/// The stream behind the last layer, before the last norm, and the operations of each layer.
+/// The stream after the last layer, before the last norm, and the operations of each layer.
 pub(super) fn layers(
     b: &mut Build<'_>,
     config: &Config,
@@ -324,7 +324,7 @@ fn seen(b: &mut Build<'_>, stream: Stream, name: &str, before: Option<usize>) ->
     Stream::made(h, x)
 }
 
-/// The norm behind a layer: the next layer's, or the last one.
+/// The norm after a layer: the next layer's, or the last one.
 fn following_norm(b: &mut Build<'_>, layer: &Layer, config: &Config) -> Value {
     let here = format!("blk.{}", layer.index);
     let next = layer.index + 1;

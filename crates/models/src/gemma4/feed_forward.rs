@@ -29,7 +29,7 @@ pub(super) fn dense(
     (h, m)
 }
 
-/// The stream, and the dense branch plus the experts, each behind a norm of its own.
+/// The stream, and the dense branch plus the experts, each after a norm of its own.
 pub(super) fn dense_and_experts(
     b: &mut Build<'_>,
     stream: Stream,
@@ -62,7 +62,7 @@ pub(super) fn dense_and_experts(
 
 /// Which experts each token goes to, and how much each of them counts.
 fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Value, Value) {
-    // The router looks at the stream itself, behind a norm without a weight; its scale takes the weight's place.
+    // The router looks at the stream itself, after a norm without a weight; its scale takes the weight's place.
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
     let weight = b.weight("ffn_gate_inp");

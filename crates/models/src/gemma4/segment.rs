@@ -14,7 +14,7 @@ use crate::{
 pub struct Segment {
     /// The part.
     pub graph: Graph,
-    /// The experts the host computes behind it; their sum is the input [`Inputs::EXPERTS`] of the next segment.
+    /// The experts the host computes after it; their sum is the input [`Inputs::EXPERTS`] of the next segment.
     pub experts: Option<HostExperts>,
 }
 
@@ -71,7 +71,7 @@ pub fn expert_graph(
     Some(ExpertGraph { graph: b.graph, result, factors: b.factors })
 }
 
-/// Ends a segment before the experts of a layer and begins the next one behind them: takes the stream and the dense branch and
+/// Ends a segment before the experts of a layer and begins the next one after them: takes the stream and the dense branch and
 /// gives them again, with the experts' sum.
 pub(super) fn cut(
     b: &mut Build<'_>,

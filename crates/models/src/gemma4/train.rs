@@ -126,7 +126,7 @@ pub fn train_graph(config: &Config, catalog: &Catalog, pass: &TrainPass) -> Trai
     TrainGraph { graph: b.graph, parameters, loss }
 }
 
-/// The loss of all supervised rows, and the gradient of the stream behind the last layer where one is wanted.
+/// The loss of all supervised rows, and the gradient of the stream after the last layer where one is wanted.
 fn head(
     b: &mut Build<'_>,
     config: &Config,

@@ -1,4 +1,4 @@
-//! A text in the making: what was read, and the canvas behind it.
+//! A text in the making: what was read, and the canvas after it.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -43,7 +43,7 @@ struct Outputs {
     logits: Value,
 }
 
-/// Numbers of a step, its likeliest tokens, and the canvas behind it.
+/// Numbers of a step, its likeliest tokens, and the canvas after it.
 type Watched = ([f32; 3], Vec<u32>, Vec<u32>);
 
 impl Denoising {
@@ -105,7 +105,7 @@ impl Denoising {
         Ok(())
     }
 
-    /// Lets a block settle behind what was read. `each` is told of every step and may end the work, in which case there is no block.
+    /// Lets a block settle after what was read. `each` is told of every step and may end the work, in which case there is no block.
     /// The block is not read yet.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl Denoising {
         Ok(())
     }
 
-    /// One step: its numbers, and where they are watched, the likeliest tokens and the canvas behind the step.
+    /// One step: its numbers, and where they are watched, the likeliest tokens and the canvas after the step.
     async fn step(
         &mut self,
         conditioned: bool,

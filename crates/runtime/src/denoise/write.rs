@@ -20,7 +20,7 @@ pub struct WriteOptions {
     pub denoise: DenoiseOptions,
     /// Blocks, at most.
     pub blocks: usize,
-    /// Tokens, at most; those of the last block behind them are not told.
+    /// Tokens, at most; those of the last block after them are not told.
     pub tokens: Option<usize>,
     /// Texts that end the answer.
     pub stops: Vec<String>,
@@ -50,7 +50,7 @@ impl Denoiser {
         rendered_prompt((self.tokenizer()?, self.family()?), conversation, &[], options)
     }
 
-    /// Plain text behind a beginning-of-sequence token.
+    /// Plain text after a beginning-of-sequence token.
     ///
     /// # Errors
     /// If the model's vocabulary cannot be used.

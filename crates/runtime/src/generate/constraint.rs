@@ -70,7 +70,7 @@ pub(super) enum Role {
     End,
 }
 
-/// A constraint over the answer, behind a thought that is free.
+/// A constraint over the answer, after a thought that is free.
 pub(super) struct Held {
     constraint: Box<dyn Constraint>,
     phase: Phase,

@@ -31,7 +31,7 @@ pub struct ChatOptions {
 }
 
 impl Prompt {
-    /// Plain text behind a beginning-of-sequence token; the answer is reported as it comes.
+    /// Plain text after a beginning-of-sequence token; the answer is reported as it comes.
     ///
     /// # Errors
     /// If the model's vocabulary is broken.
@@ -76,7 +76,7 @@ pub fn prompt_with(
     rendered_prompt((model.tokenizer()?, model.family()?), conversation, media, options)
 }
 
-/// The same for whoever has a vocabulary and a template.
+/// The same for callers that have a vocabulary and a template but no model.
 pub(crate) fn rendered_prompt(
     (tokenizer, family): (&Tokenizer, Family),
     conversation: &Conversation,

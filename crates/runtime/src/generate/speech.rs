@@ -70,7 +70,7 @@ impl<'m> Speech<'m> {
 
     /// Nothing more is said.
     pub(crate) fn finish(&mut self, done: Done) {
-        // Behind a stop text nothing is said; its watch is over then.
+        // After a stop text nothing is said; its watch is over then.
         if !self.stopped {
             self.say_rest();
         }

@@ -12,7 +12,7 @@ impl Inner {
             return Ok(None);
         }
         let tensor = self.gguf.tensor(TABLE).expect("the catalogue was made from this file");
-        // Each row is asked for once, and all of them before the first is waited for: over a network each is a journey of its own.
+        // Each row is requested once, and all of them before the first is waited for: over a network each takes a round trip.
         let mut asked = BTreeMap::new();
         for id in ids {
             let row = u64::from(*id);

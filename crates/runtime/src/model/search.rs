@@ -57,7 +57,7 @@ impl Search<'_> {
             .then_some(middle)
     }
 
-    /// The first plan behind `few`, up to `many`, that fits.
+    /// The first plan after `few`, up to `many`, that fits.
     fn first_that_fits(&mut self, few: usize, many: usize) -> Option<MemoryUse> {
         if let Some(middle) = self.between(few, many, self.budget) {
             self.plan(middle);

@@ -37,7 +37,7 @@ impl<'a> Graphs<'a> {
         sizes.map(|tokens| self.pass((tokens, Feed::Ids), Want::Caches, 0, None)).collect()
     }
 
-    /// What answers need where so many tokens are never chosen: while they are short, and behind that.
+    /// What answers need where so many tokens are never chosen: while they are short, and after that.
     pub(super) fn answers(&self, suppressed: usize) -> Vec<Pass> {
         let near = (self.context > NEAR).then_some(NEAR);
         let passes = [(Want::Drawn, near), (Want::Greedy, near), (Want::Drawn, None)];

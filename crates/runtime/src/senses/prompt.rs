@@ -27,7 +27,7 @@ impl Kind {
         tokenizer.id_of(marker).ok_or(RuntimeError::NoMarker { marker })
     }
 
-    /// What stands before and behind the soft tokens.
+    /// What stands before and after the soft tokens.
     fn ends(self) -> (&'static str, &'static str) {
         match self {
             Self::Picture | Self::Video => ("<|image>", "<image|>"),

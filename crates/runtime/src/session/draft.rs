@@ -1,6 +1,6 @@
 //! Drafts: tokens that something quick has guessed are checked by the model all at once.
 //!
-//! A round computes the last token and the drafts behind it in one run, in which each token is computed to the last bit as in a run of
+//! A round computes the last token and the drafts after it in one run, in which each token is computed to the last bit as in a run of
 //! its own. Every one of them chooses what follows it, by the same random number as without drafts; a draft is accepted where it is
 //! what was chosen. So the answer is the same as without drafts, greedy or drawn, and a drawn one follows the standard rule for
 //! drafts that are certain of themselves: accepted with the chance the model gives it, and else one of the others is drawn.
@@ -299,7 +299,7 @@ impl Session {
         Ok(())
     }
 
-    /// The last token and what is drafted behind it.
+    /// The last token and what is drafted after it.
     async fn write_drafts(
         &mut self,
         want: Want,
@@ -333,14 +333,14 @@ impl Session {
         Ok(())
     }
 
-    /// The last token and drafts behind it, as the device has them.
+    /// The last token and drafts after it, as the device has them.
     async fn drafts(&self, rows: usize) -> Result<Vec<u32>, RuntimeError> {
         let bytes = self.memory.read(Inputs::DRAFTS, &Type::u32([rows])).await?.unwrap_or_default();
         let id = |b: &[u8]| u32::from_le_bytes([b[0], b[1], b[2], b[3]]);
         Ok(bytes.chunks_exact(4).map(id).collect())
     }
 
-    /// Lets the drafter write drafts behind the last token.
+    /// Lets the drafter write drafts after the last token.
     async fn guess(
         &mut self,
         drafting: &mut Drafting,
@@ -389,7 +389,7 @@ impl Session {
         Step { position: (self.filled - 1) as u32, count: 1, ..Step::default() }
     }
 
-    /// The drafts behind the last token, with the drafter's logits and hidden states; nothing where no drafter is at work, or
+    /// The drafts after the last token, with the drafter's logits and hidden states; nothing where no drafter is at work, or
     /// nothing was chosen yet.
     ///
     /// # Errors
@@ -425,7 +425,7 @@ impl Session {
         Ok(Some(DraftTrace { ids, taps }))
     }
 
-    /// Runs a round's guessing and checking with a clock around every dispatch, behind rounds that were written before. The runs count
+    /// Runs a round's guessing and checking with a clock around every dispatch, after rounds that were written before. The runs count
     /// for nothing. Nothing is returned on the CPU, or where nothing was drafted.
     ///
     /// # Errors

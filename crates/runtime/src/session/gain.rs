@@ -61,7 +61,7 @@ impl Gain {
         if drafted == 0 {
             return;
         }
-        // Behind the first that was refused nothing is known.
+        // After the first that was refused nothing is known.
         let asked = accepted + usize::from(accepted < drafted);
         self.accepted = (self.accepted * MEMORY + accepted as f64) / (MEMORY + asked as f64);
         if self.length() == 0 {

@@ -21,7 +21,7 @@ impl Session {
         Ok(self.model.0.weights.settle().await?)
     }
 
-    /// Queues a step of the token loop behind those under way and does not wait for it: what the host does for each token. Steps queued so
+    /// Queues a step of the token loop after those under way and does not wait for it: what the host does for each token. Steps queued so
     /// count for nothing. False if there is no room for another.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ impl Session {
     }
 
     /// Where runs of graphs that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
-    /// alone or with drafts behind it.
+    /// alone or with drafts after it.
     fn near(&self, want: Want) -> Option<usize> {
         let chooses =
             matches!(want, Want::Greedy | Want::Drawn | Want::GreedyEach | Want::DrawnEach);

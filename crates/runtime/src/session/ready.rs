@@ -17,7 +17,7 @@ use crate::{
 /// A graph ready to run and what comes out of it.
 #[derive(Debug)]
 pub(super) struct Ready {
-    /// All segments but the last, each with what the host does behind it.
+    /// All segments but the last, each with what the host does after it.
     front: Vec<(Plan, HostExperts)>,
     last: Plan,
     /// What changes the host's experts.
@@ -47,7 +47,7 @@ impl Ready {
         Ok(Self { front, last, adapters: adapters.cloned(), result: decoder.result })
     }
 
-    /// The last token and drafts behind it, where the last segment has them.
+    /// The last token and drafts after it, where the last segment has them.
     pub(super) fn drafts(&self) -> Option<Value> {
         let named =
             |origin: &Origin| matches!(origin, Origin::State(name) if name == Inputs::DRAFTS);
@@ -114,7 +114,7 @@ impl Ready {
         Ok(())
     }
 
-    /// Runs a segment and the experts behind it, and brings back some of its values.
+    /// Runs a segment and the experts after it, and brings back some of its values.
     async fn run_segment(
         &self,
         index: usize,

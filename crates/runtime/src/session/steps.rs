@@ -36,7 +36,7 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(usize) -> bool,
     ) -> Result<bool, RuntimeError> {
-        // One run is queued behind the one under way: the device never waits for us, and whoever cancels not for a long queue.
+        // One run is queued after the one under way: the device never waits for us, and a cancellation not for a long queue.
         let mut under_way: Option<Fence> = None;
         while self.filled + 1 < self.tokens.len() {
             let left = self.tokens.len() - 1 - self.filled;
@@ -155,7 +155,7 @@ impl Session {
         if on_gpu && self_feeding { self.options.ahead.max(1) } else { 1 }
     }
 
-    /// Queues one step behind those under way.
+    /// Queues one step after those under way.
     pub(super) async fn enqueue_step(&mut self, pick: Pick) -> Result<(), RuntimeError> {
         let seed = match pick {
             Pick::Greedy => 0,

@@ -53,7 +53,7 @@ fn drafter(gguf: &Gguf, model: &Model) -> DraftSource {
     DraftSource::Drafter(block_on(Drafter::load(gguf, model)).expect("the drafter loads"))
 }
 
-/// Tokens a session chooses behind a prompt, and what became of drafts.
+/// Tokens a session chooses after a prompt, and what became of drafts.
 fn written(
     session: &mut Session,
     prompt: &[u32],

@@ -76,7 +76,7 @@ fn towers_in_the_same_file_stay_there() {
             .kv("gemma4.vision.num_channels", 3u32)
             .kv("gemma4.vision.projector.scale_factor", 3u32)
             .kv("gemma4.audio.block_count", 1u32);
-        // Sorted by name, as such files are: towers stand before and behind the model's own tensors.
+        // Sorted by name, as such files are: towers stand before and after the model's own tensors.
         for (name, dims) in
             [("a.blk.0.attn_q.weight", &[16, 16][..]), ("a.pre_encode.out.weight", &[16, 24])]
         {

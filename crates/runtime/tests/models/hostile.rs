@@ -15,7 +15,7 @@ fn load(bytes: Vec<u8>) -> Result<Model, RuntimeError> {
     block_on(Model::load(gguf, Device::Cpu, &LoadOptions::default(), &mut go_on))
 }
 
-/// The file with the value behind a key changed; the key is followed by a type of four bytes.
+/// The file with the value after a key changed; the key is followed by a type of four bytes.
 fn with(key: &str, change: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut bytes = golden("gguf/micro-e2b-Q8_0.gguf");
     let at = bytes.windows(key.len()).position(|w| w == key.as_bytes()).expect("the key is there");

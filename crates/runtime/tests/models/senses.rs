@@ -227,7 +227,7 @@ fn a_conversation_keeps_what_was_seen() {
         assert_eq!(restored.tokens(), session.tokens());
         let [here, there] = [&mut session, &mut restored].map(|s| answer(&model, s, &second));
         assert_eq!(here, there);
-        // Behind the question, the second prompt goes on in another way.
+        // After the question, the second prompt goes on in another way.
         let last = first.tokens.iter().rposition(|id| *id == first.media[0].placeholder);
         assert!(here.1 > last.expect("a picture"), "{} of {}", here.1, first.tokens.len());
         let mut cold = model.session(&exact()).expect("a session");

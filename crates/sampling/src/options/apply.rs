@@ -52,7 +52,7 @@ const OBSOLETE: [&str; 9] = [
     "use_mlock",
 ];
 
-/// Options of the same object that whoever loads the model reads; here only their types are checked.
+/// Options of the same object that are read where the model is loaded; here only their types are checked.
 const OF_LOADING: [&str; 6] =
     ["num_ctx", "num_batch", "num_gpu", "main_gpu", "num_thread", "draft_num_predict"];
 

@@ -56,7 +56,7 @@ fn open_error(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Sou
     open(&Server::start(answer)).expect_err("opening must fail")
 }
 
-/// Opens well, reads a range behind the head against `later`, and gives the error.
+/// Opens well, reads a range past the head against `later`, and gives the error.
 fn read_error(later: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static) -> SourceError {
     let server = well_then(content(200_000), later);
     let source = open(&server).expect("opening must succeed");

@@ -69,7 +69,7 @@ pub fn vocabulary(data: &[u8]) {
     }
 }
 
-/// Goes on with a session whose saved form, behind the model's fingerprint, is the bytes: it is refused, or a session that can
+/// Goes on with a session whose saved form, after the model's fingerprint, is the bytes: it is refused, or a session that can
 /// be saved again and continued.
 pub fn session(data: &[u8]) {
     MODEL.with(|model| {

@@ -49,7 +49,7 @@ fn text<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a s
     value.ok_or(LineError::Field { field, wanted: "a string" })
 }
 
-/// A text behind another, in one sequence that ends: what follows the first is learned.
+/// A text after another, in one sequence that ends: what follows the first is learned.
 fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
     let mut ids: Vec<u32> = tokenizer.bos().into_iter().collect();
     ids.extend(tokenizer.encode(given, Special::None));
@@ -59,7 +59,7 @@ fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
     Example::behind(ids, given)
 }
 
-/// `{"ids": [...], "n_prompt": k}`: tokens behind the first `k` are learned.
+/// `{"ids": [...], "n_prompt": k}`: tokens after the first `k` are learned.
 fn tokens(fields: &Map<String, Value>, vocabulary: usize) -> Result<Example, LineError> {
     let wrong = || LineError::Field { field: "ids", wanted: "a list of token ids" };
     let ids = fields.get("ids").and_then(Value::as_array).ok_or_else(wrong)?;
@@ -112,7 +112,7 @@ fn conversation(model: &Model, conversation: &Conversation) -> Result<Example, L
     Ok(Example::new(ids, all))
 }
 
-/// What stands behind a turn's end is the template's, not the model's.
+/// What stands after a turn's end is the template's, not the model's.
 fn only_up_to_ends(learned: &mut [bool], ids: &[u32], tokenizer: &Tokenizer) {
     let mut end = learned.len();
     while end > 0 {

@@ -2,7 +2,7 @@
 
 use super::Example;
 
-/// Puts examples one behind the other into sequences of at most `longest` tokens, in the order they have; longer examples stay
+/// Puts examples one after the other into sequences of at most `longest` tokens, in the order they have; longer examples stay
 /// alone. Positions go on, which changes nothing: only their differences count.
 pub fn packed(examples: &[Example], longest: usize) -> Vec<Example> {
     let mut sequences: Vec<Example> = Vec::new();

@@ -65,7 +65,7 @@ fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
     let mut second = run(&model, options(5));
     let checkpoint = opened(&bytes).expect("a checkpoint");
     block_on(second.resume(&checkpoint)).expect("the same run");
-    // The evaluation behind the second step was reported already.
+    // The evaluation after the second step was reported already.
     let rest = events(&mut second, 100);
     assert_eq!(begun.len() + rest.len(), wanted.len());
     assert_eq!([begun, rest].concat(), wanted);

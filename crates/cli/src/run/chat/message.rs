@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::media::MediaFile;
 
-/// A message of text behind its pictures and sounds: models were trained on that order.
+/// A message of text after its pictures and sounds: models were trained on that order.
 pub(super) fn of(text: &str, files: &[MediaFile]) -> Message {
     if files.is_empty() {
         return Message::new("user", text);

@@ -1,5 +1,5 @@
-//! Residual, norm behind a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
-//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` behind it. What lies behind that
+//! Residual, norm after a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
+//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` after it. What lies after that
 //! is for the product that follows.
 
 pub(crate) mod cases;
@@ -25,7 +25,7 @@ pub struct AddNorm {
     pub next: bool,
     /// An adapter adds to the branch.
     pub low: bool,
-    /// Numbers behind the branch, and behind what an adapter adds to it, that are not for this.
+    /// Numbers after the branch, and after what an adapter adds to it, that are not for this.
     pub ahead: usize,
 }
 
@@ -36,14 +36,14 @@ pub struct Branch {
     pub residual: Value,
     /// What the branch made of it, `a`.
     pub branch: Value,
-    /// Weight of the norm behind the branch.
+    /// Weight of the norm after the branch.
     pub weight: Value,
     /// The layer's output scale, if this is the layer's last branch.
     pub scale: Option<Value>,
     /// The second factor of an adapter, turned: a weight `[r, d]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
-    /// yet, and `z` lies behind it.
+    /// yet, and `z` lies after it.
     pub low: Option<Value>,
-    /// How many numbers lie behind all that for the product that follows: see [`Ahead`](crate::ops::Ahead).
+    /// How many numbers lie after all that for the product that follows: see [`Ahead`](crate::ops::Ahead).
     pub ahead: usize,
 }
 

@@ -67,7 +67,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         if my_row < ROWS {
             for (var i = 0u; i < min(OTHERS, span.y - tile); i += 4u) {
-                // Others behind the last one weigh nothing and are read as the last one.
+                // Others past the last one weigh nothing and are read as the last one.
                 let others = mat4x4<f32>(
                     summand(tile + i, kv_head, quad),
                     summand(min(tile + i + 1u, span.y - 1u), kv_head, quad),

@@ -50,7 +50,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Heads behind a product of all three, with norms and rotation.
+/// Heads after a product of all three, with norms and rotation.
 fn plane([t, heads, width]: [usize; 3], count: u32) -> Case {
     let all = heads * width;
     let build = move |g: &mut Graph| {

@@ -227,7 +227,7 @@ fn training() -> Vec<Case> {
         cases.push(train_back(t, heads, width, window));
     }
     cases.push(train_back(512, (8, 1), 256, Some(512)).bench());
-    // Several sequences one behind the other.
+    // Several sequences one after the other.
     let packed = |case: Case, t: usize, each: usize| {
         let mut case = case.given("starts", starts(t, each));
         case.name = format!("{} by {each}", case.name);

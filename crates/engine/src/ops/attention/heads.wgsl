@@ -7,7 +7,7 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Blocks of 16 tokens, of which some may lie behind the last one.
+    // Blocks of 16 tokens, of which some may lie past the last one.
     blocks: u32,
     eps: f32,
     // Where heads lie in their rows, and how long those are, in quads.

@@ -44,7 +44,7 @@ var<workgroup> sh_x: array<vec4<f16>, max(KEYS * STRIDE, VALUE_KEYS * VALUE_STRI
 var<workgroup> sh_y: array<f32, ROWS * KEYS>;
 var<workgroup> sh_row: array<f32, WG>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
-// Four words, so that what lies behind stays aligned: matrix units read wrong numbers where it is not.
+// Four words, so that what follows stays aligned: matrix units read wrong numbers where it is not.
 var<workgroup> sh_grown: vec4<u32>;
 
 // Sums of a subgroup, by block of rows and block of columns. Browsers hold matrices in variables of functions alone.
@@ -302,7 +302,7 @@ fn bring_values(tile: Tile, start: u32, id: u32) {
     put_value(v7, id, 7u);
 }
 
-// Keys behind the last one weigh nothing; they are read as the last one, which is finite.
+// Keys past the last one weigh nothing; they are read as the last one, which is finite.
 fn value_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     if i * WG >= VALUE_KEYS * HEAD / 4u {
         return vec4<f16>();

@@ -205,7 +205,7 @@ fn told_apart(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> 
     return s;
 }
 
-// Keys behind the last live token do not count.
+// Keys past the last live token do not count.
 fn seen(scores: vec4<f32>, key: u32) -> vec4<f32> {
     return select(vec4(HIDDEN), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
 }

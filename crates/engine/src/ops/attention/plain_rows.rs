@@ -88,7 +88,7 @@ impl PlainRows {
         inputs.into_iter().fold(dispatch, Dispatch::read).write(Place::Output(0))
     }
 
-    /// The same behind a dispatch that makes the heads; `None` for widths it has no kernel for.
+    /// The same after a dispatch that makes the heads; `None` for widths it has no kernel for.
     pub(super) fn behind(self, heads: &Heads, sizes: &Sizes) -> Option<[Dispatch; 2]> {
         let blocks = sizes.tokens.div_ceil(BLOCK);
         let head = word(blocks * BLOCK) * self.quads;

@@ -3,7 +3,7 @@
 //
 // Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for HELD quads of a head's numbers, all
 // in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
-// keys), and the next step's numbers are asked for before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
+// keys), and the next step's numbers are prefetched before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
 // so that what makes them safe vanishes; all is written out, because compilers keep what a loop indexes in memory.
 override QUADS: u32 = 16u;
 // Quads of a head's numbers that a lane sums, eight lanes' together no fewer than QUADS: two for heads of 64, three for those of 72.
@@ -106,7 +106,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     var q3 = query(3u, 0u, head, lane);
     var k0 = key(0u, 0u, 0u, head, lane);
     var k1 = key(1u, 0u, 0u, head, lane);
-    // Rows behind the last live token see nothing.
+    // Rows past the last live token see nothing.
     let end = select(0u, live, head.first_row < live);
     for (var tile = 0u; tile < end; tile += KEYS) {
         s0 = vec4(0.0);
@@ -126,7 +126,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             put_key(0u, k0, lane);
             put_key(4u, k1, lane);
             workgroupBarrier();
-            // Behind the last step comes the first of the next tile.
+            // After the last step comes the first of the next tile.
             let is_last = step + 1u == steps;
             let next = select(step + 1u, 0u, is_last);
             let next_tile = select(tile, tile + KEYS, is_last);
@@ -187,7 +187,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
                 put_value(4u, v4, lane);
             }
             workgroupBarrier();
-            // The second part asks for its own once more, so that both are one text: written out twice, steps took longer.
+            // The second part prefetches its own once more, so that both are one text: written out twice, steps took longer.
             let next = tile + STEP_KEYS;
             v0 = value(0u, next, head, lane);
             v1 = value(1u, next, head, lane);
@@ -303,7 +303,7 @@ fn scored(scores: vec4<f32>, row: vec4<f32>, keys: mat4x4<f32>) -> vec4<f32> {
     return fma(vec4(row.w), keys[3], fma(vec4(row.z), keys[2], fma(vec4(row.y), keys[1], fma(vec4(row.x), keys[0], scores))));
 }
 
-// Scores with keys behind the last live token do not count.
+// Scores with keys past the last live token do not count.
 fn hide(seen: vec4<bool>) {
     s0 = select(vec4(HIDDEN), s0, seen);
     s1 = select(vec4(HIDDEN), s1, seen);

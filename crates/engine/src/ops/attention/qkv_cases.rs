@@ -144,7 +144,7 @@ fn with_product(dtype: DType, setting: Setting) -> Case {
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
-/// Attention, the way back with a pair of its own, and gates behind the branch that is: what is met on the way, and by whom, is the devices'
+/// Attention, the way back with a pair of its own, and gates after the branch that is: what is met on the way, and by whom, is the devices'
 /// choice. Heads as wide as teams of 8 and of 32 lanes keep them.
 fn with_pairs() -> Vec<Case> {
     let mut cases = Vec::new();

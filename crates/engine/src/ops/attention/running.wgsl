@@ -1,4 +1,4 @@
-// The tokens of a run stand behind those of earlier ones.
+// The tokens of a run stand after those of earlier ones.
 fn first_position() -> u32 {
     return run.position;
 }

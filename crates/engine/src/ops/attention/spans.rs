@@ -1,4 +1,4 @@
-//! Attention where each token is told what it sees: texts side by side, windows to both sides, a canvas behind a prompt.
+//! Attention where each token is told what it sees: texts side by side, windows to both sides, a canvas after a prompt.
 
 use super::{Attention, gpu, reference::Reference};
 use crate::{

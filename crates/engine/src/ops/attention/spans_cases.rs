@@ -18,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     cases.push(spans([78, 4, 32], (78, 2), (0, 78), texts.clone()));
     cases.push(spans([78, 2, 16], (78, 1), (0, 70), texts));
-    // A canvas behind a prompt, in a ring.
+    // A canvas after a prompt, in a ring.
     cases.push(spans([24, 4, 32], (48, 1), (60, 24), [45u32, 84].repeat(24)));
     let even = spans([2, 1, 8], (2, 1), (0, 2), vec![0, 2, 0, 2]);
     let zeros = || Data::F32(vec![0.0; 16]);

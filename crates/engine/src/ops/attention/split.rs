@@ -69,7 +69,7 @@ pub(super) enum Source {
 const STORE: u32 = 1;
 const ATTEND: u32 = 2;
 
-/// The dispatches of several tokens that are computed apart: those of one token side by side, behind one that stores the keys and values
+/// The dispatches of several tokens that are computed apart: those of one token side by side, after one that stores the keys and values
 /// of all, if they are to be stored on the way.
 pub(super) fn split_apart(
     (sizes, cut): (&Sizes, &Cut),

@@ -1,6 +1,6 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over the keys j of one KV split, for ROWS rows that share a kv head
 // One workgroup per KV split (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
-// With one KV split the result is written, else what is combined later: the sums, and behind all of them (largest score, sum of
+// With one KV split the result is written, else what is combined later: the sums, and after all of them (largest score, sum of
 // weights) of each row and KV split.
 override WIDTH: u32 = 256u;
 override QUADS: u32 = 64u;
@@ -98,12 +98,12 @@ fn rows_of_block(block: u32, kv_head: u32) -> Rows {
     return Rows(block * ROWS, p.tokens * heads_of_group(), kv_head);
 }
 
-// Rows behind the last one repeat it and are not written.
+// Rows past the last one repeat it and are not written.
 fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
-// Where the pairs of each row and KV split start: behind all sums.
+// Where the pairs of each row and KV split start: after all sums.
 fn rows_at() -> u32 {
     return p.tokens * HEADS * SPLITS * QUADS;
 }

@@ -27,7 +27,7 @@ pub struct AttentionGrad {
 }
 
 impl Graph {
-    /// Attention of a whole sequence from position 0 over itself, with a gradient: `[t, h·e]`. Several sequences may lie one behind
+    /// Attention of a whole sequence from position 0 over itself, with a gradient: `[t, h·e]`. Several sequences may lie one after
     /// the other: `starts` `u32[t]` says where each token's own begins; starts never fall.
     pub fn attention_train(
         &mut self,

@@ -49,7 +49,7 @@ fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
     sh_q[row * QUADS + i + QUADS / 2u] = pair.b;
 }
 
-// One head by a team of lanes, into a row of sh_q; into none behind the last. What a lane needs of its first two pairs is on its way before
+// One head by a team of lanes, into a row of sh_q; into none past the last. What a lane needs of its first two pairs is on its way before
 // the team sums.
 fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = QUADS / 2u;

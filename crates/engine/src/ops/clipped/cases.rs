@@ -61,7 +61,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (Geglu, DType::F16, [40, 96], &[33]),
         (Gated, DType::F16, [18, 64], &[36]),
         (Silu, DType::F32, [16, 68], &[24]),
-        // Enough of both for matrix units of bytes, with rows and columns behind the last block.
+        // Enough of both for matrix units of bytes, with rows and columns past the last block.
         (Norm, DType::F16, [1029, 96], &[200, 234]),
         (Gated, DType::BF16, [2043, 32], &[133]),
     ] {

@@ -45,7 +45,7 @@ fn columns_apart() -> u32 {
     return (p.count + 15u) / 16u * 16u;
 }
 
-// What lies behind the end of a column counts nothing.
+// What lies past the end of a column counts nothing.
 fn x4(column: u32, k: u32) -> vec4<f32> {
     if k >= p.width {
         return vec4(0.0);

@@ -1,6 +1,6 @@
 //! Cross entropy of logits with targets, summed over the rows that have one: `Σ_i (logsumexp(l_i) − l_i[y_i])`.
 //!
-//! Rows whose target is [`MASKED`] and rows behind the run's last token count nothing. The host divides by the number of
+//! Rows whose target is [`MASKED`] and rows after the run's last token count nothing. The host divides by the number of
 //! targets of all runs of an optimizer step: the gradient's seed is `1/N`.
 
 pub(crate) mod cases;

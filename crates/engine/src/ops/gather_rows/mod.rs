@@ -1,6 +1,6 @@
 //! Some rows of a value, by number: `y[i, :] = x[rows[i], :]`, and their gradient, which adds each back to the row it came from.
 //!
-//! Numbers behind the last row stand for no row: zeros, and no gradient.
+//! Numbers past the last row stand for no row: zeros, and no gradient.
 
 pub(crate) mod cases;
 

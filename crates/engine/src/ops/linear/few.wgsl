@@ -18,7 +18,7 @@ struct Params {
 fn kernel(group: vec3<u32>, lane: Lane) {
     let lanes = LANES * SPLIT;
     let first = (grid_index(group) * (WG / lanes) + lane.team) * 2u;
-    // A row behind the end is read as the last one and not written.
+    // A row past the end is read as the last one and not written.
     let starts = min(vec2(first, first + 1u), vec2(p.rows - 1u)) * p.row_units;
     // Both rows of columns 0 to 3, and of 4 to 7.
     var low = mat4x2<f32>();

@@ -1,4 +1,4 @@
-//! The dispatches of a product: one per slab, behind one that prepares x where tiles take halves. One column is a [`Product`]
+//! The dispatches of a product: one per slab, after one that prepares x where tiles take halves. One column is a [`Product`]
 //! without begin and end.
 
 use bytemuck::NoUninit;

@@ -34,13 +34,13 @@ struct Tile {
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + COLUMNS - 1u) / COLUMNS;
-    // Neighbouring workgroups share their weights. Those behind the last tile store nothing.
+    // Neighbouring workgroups share their weights. Those past the last tile store nothing.
     let row = grid_index(group) / tiles * ROWS;
     let version_at = version_of(p.first_row + row) * ((p.count + 15u) / 16u * 16u);
     make_tile(Tile(row, grid_index(group) % tiles * COLUMNS, version_at), lane);
 }
 
-// What lies behind the last row or column is read as that one and not stored.
+// What lies past the last row or column is read as that one and not stored.
 fn row_units_at(tile: Tile, row: u32) -> u32 {
     return min(tile.first_row + row, p.rows - 1u) * p.row_units;
 }

@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn the_grid_covers_the_worst_choice_of_experts() {
-        // However slots are dealt out, each expert's tiles begin behind those of the expert before.
+        // However slots are dealt out, each expert's tiles begin after those of the expert before.
         for (slots, experts, tile) in
             [(1_usize, 128, 32), (4096, 128, 32), (512, 128, 8), (64, 1, 32)]
         {

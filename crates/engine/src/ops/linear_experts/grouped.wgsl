@@ -58,7 +58,7 @@ fn first_tile(expert: u32, slot: u32) -> u32 {
     return slot / COLUMNS + expert;
 }
 
-// The tile with this number, if it is one of the expert's. It has no slots behind the expert's last one, and where the slab has nothing of
+// The tile with this number, if it is one of the expert's. It has no slots after the expert's last one, and where the slab has nothing of
 // it; tokens that are not live belong to the first slab.
 fn find_tile(expert: u32, number: u32) {
     let first = offsets[expert];

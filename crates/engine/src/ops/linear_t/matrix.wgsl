@@ -22,7 +22,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let across = (p.count + COLUMNS - 1u) / COLUMNS;
     let tiles = across * ((p.row_units + UNITS - 1u) / UNITS);
     let number = grid_index(group) % tiles;
-    // Neighbouring workgroups share their weights. Those behind the last tile store nothing.
+    // Neighbouring workgroups share their weights. Those past the last tile store nothing.
     make_tile(Tile(number / across * UNITS, number % across * COLUMNS, grid_index(group) / tiles), lane);
 }
 

@@ -88,7 +88,7 @@ fn place(quad: u32, position: u32) -> u32 {
     return quad * POSITIONS + (position ^ quad);
 }
 
-// Rows behind the end count nothing because y is zero there, and a unit behind the end is not stored: both read the last one.
+// Rows past the end count nothing because y is zero there, and a unit past the end is not stored: both read the last one.
 fn bring_weights(first: u32, first_unit: u32, lane: u32) {
     for (var i = lane; i < ROWS * 2u; i += WG) {
         let r = i / 2u;

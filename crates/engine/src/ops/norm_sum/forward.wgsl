@@ -23,7 +23,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         return;
     }
     let start = row * p.reads;
-    // What a lane takes first it keeps, and asks for all of it at once; most rows have no more.
+    // A lane keeps what it takes first, and prefetches all of it at once; most rows have no more.
     let first = min(lane.index, p.reads - 1u);
     let both = array(a[start + first], b[start + first]);
     let weights = array(wa[first], wb[first]);

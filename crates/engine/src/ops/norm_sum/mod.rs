@@ -1,4 +1,4 @@
-//! Two branches side by side, each behind a norm of its own: `y = rms(a) ⊙ wa + rms(b) ⊙ wb`.
+//! Two branches side by side, each after a norm of its own: `y = rms(a) ⊙ wa + rms(b) ⊙ wb`.
 
 pub(crate) mod cases;
 mod gpu;

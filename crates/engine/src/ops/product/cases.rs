@@ -137,7 +137,7 @@ fn there_and_back(dtype: DType, sizes: [usize; 3]) -> Case {
     if dtype.block_elements() > 32 { case.given("down0", down) } else { case }
 }
 
-/// Behind residual and norms, gate and up with GeGLU, and back, so many times.
+/// After residual and norms, gate and up with GeGLU, and back, so many times.
 fn feed_forward(
     g: &mut Graph,
     links: usize,

@@ -191,7 +191,7 @@ impl Cut {
     }
 }
 
-/// Lanes of a workgroup that takes a share of the rows behind x: enough to make it in one go, or as many as there may be.
+/// Lanes of a workgroup that takes a share of the rows after x: enough to make it in one go, or as many as there may be.
 fn making(wants: &Wants, facts: &DeviceFacts) -> usize {
     let each = if wants.adds { 1 } else { QUADS_EACH };
     let most = if wants.makes_x { (wants.row_units * 8).div_ceil(each) } else { 0 };
@@ -257,7 +257,7 @@ mod tests {
             (1536, 384, [1, 0], &large, (32, 3, 1, 192, direct, 768, 768)),
             (2048, 48, [1, 0], &large, (16, 3, 1, 192, direct, 512, 512)),
             (2048, 64, [1, 0], &wide8, (8, 8, 1, 64, direct, 2048, 2048)),
-            // Behind norms: query, key and value; the gate of a layer's own inputs.
+            // After norms: query, key and value; the gate of a layer's own inputs.
             (2560, 48, [1, 1], &large, (16, 1, 1, 256, floats, 160, 160)),
             (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),

@@ -100,7 +100,7 @@ pub(super) fn made_here(op: &Product, call: &GpuCall<'_>) -> bool {
     dispatches(op, call, Orders::default()).is_some()
 }
 
-/// Whether a product with nothing before or behind it can combine what it takes.
+/// Whether a product with nothing before or after it can combine what it takes.
 pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> bool {
     let known = matches!(low, Low::None | Low::Beside | Low::BesideBoth);
     let op = Product { begin: Begin::Plain, taken: Taken::All, end: End::Plain, low };
@@ -110,7 +110,7 @@ pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> boo
         && dispatches(&op, call, orders).is_some()
 }
 
-/// The order that a product with nothing before or behind it wants x in: where every team reads x as it lies in memory. What a token's
+/// The order that a product with nothing before or after it wants x in: where every team reads x as it lies in memory. What a token's
 /// experts take lies as one long row.
 pub(crate) fn wanted_order(call: &GpuCall<'_>, taken: Taken, low: Low) -> Option<Order> {
     let op = Product { begin: Begin::Plain, taken, end: End::Plain, low };

@@ -32,7 +32,7 @@ fn makes_halves(wants: &Wants, cut: &Cut) -> bool {
 
 /// Adds the parts by which a producer writes digits.
 pub(super) fn given(cut: &Cut, order: Order, dispatch: Dispatch) -> Dispatch {
-    // Behind gates a result is made of two rows.
+    // After gates a result is made of two rows.
     let made = cut.lanes / cut.team.size() * cut.rows / 2;
     let dispatch = Order::lay(None, dispatch.part(part!("given", "digits")));
     order.told(dispatch).constant("MADE", made as u32).constant("MADE_TWICE", 2 * made as u32)

@@ -14,10 +14,10 @@ static ROWS: Part = Part { kind: "low_rows", name: "rows", source: include_str!(
 /// 160 KiB, E2B's products of rank 16 took 9 µs more each on an H200, a dispatch takes 5.
 pub const OWN_BYTES: usize = 24 << 10;
 
-/// Quads that a lane of a workgroup beside a product asks for at once, at most.
+/// Quads that a lane of a workgroup beside a product prefetches at once, at most.
 const MOST_EACH: usize = 8;
 
-/// Buffers of a dispatch behind residual and norms.
+/// Buffers of a dispatch after residual and norms.
 const ADDED_BINDINGS: usize = 8;
 
 /// What is added to the rows of a product, in front of its end.
@@ -34,9 +34,9 @@ pub enum Low {
     },
     /// `B z`, of `z` `[t, r]` and the weight `B`.
     Given,
-    /// Nothing; but `A x` lies behind each row, of the weight `A`: `B` is added by what takes the rows.
+    /// Nothing; but `A x` lies after each row, of the weight `A`: `B` is added by what takes the rows.
     Beside,
-    /// The same, and behind that `P h` for each row, of the rows `h` and the weight `P`.
+    /// The same, and after that `P h` for each row, of the rows `h` and the weight `P`.
     BesideBoth,
 }
 
@@ -46,7 +46,7 @@ pub enum Low {
 /// the branch has at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ahead {
-    /// The weight `Q` `[r, k]`, behind the rows of the branch's own first factor, where it has one.
+    /// The weight `Q` `[r, k]`, after the rows of the branch's own first factor, where it has one.
     pub q: Value,
     /// The residual stream `h` `[t, d]`.
     pub h: Value,

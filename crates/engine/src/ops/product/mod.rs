@@ -1,5 +1,5 @@
 //! A product with a weight, with what comes before and after it where that saves dispatches: norms and the residual sum in front,
-//! GELU and GeGLU behind; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed.
+//! GELU and GeGLU after it; the factors of an adapter beside it. The weight may be those of experts, and their results may be summed.
 //! One token is one dispatch; else it is what it stands for.
 
 /// A part from this folder.

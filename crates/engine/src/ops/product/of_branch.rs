@@ -1,4 +1,4 @@
-//! What an adapter adds to the branch in front of a product: `B z`, where `z` lies behind the branch.
+//! What an adapter adds to the branch in front of a product: `B z`, where `z` lies after the branch.
 
 use rullama_gguf::DType;
 

@@ -1,4 +1,4 @@
-//! A pair of a product's own behind attention, which meets the first factor where it leaves its heads in parts: then the product adds `B z`
+//! A pair of a product's own after attention, which meets the first factor where it leaves its heads in parts: then the product adds `B z`
 //! to its rows, and those that take its result as a branch need not.
 
 use rullama_gguf::DType;

@@ -17,7 +17,7 @@ struct Params {
     // Of the norms in front.
     eps: f32,
     scaled: u32,
-    // Where the slice behind the product starts.
+    // Where the slice after the product starts.
     offset: u32,
     // Of experts: rows of one.
     expert_rows: u32,

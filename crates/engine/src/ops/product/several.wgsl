@@ -17,7 +17,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let lanes = LANES * SPLIT;
     let turn = grid_index(group);
     let first = first_of(turn, lane);
-    // Rows behind the end are read as the last one and not written.
+    // Rows past the end are read as the last one and not written.
     let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
     // Written out: an array that is indexed in a loop leaves the registers.
     var s0 = vec4(0.0);

@@ -20,7 +20,7 @@ const MOST_LANES: usize = 1024;
 const SOME_LANES: usize = 256;
 /// Most quads of a lane, where all lanes have as many.
 const MOST_TURNS: usize = 8;
-/// Most quads that a lane asks for at once.
+/// Most quads that a lane prefetches at once.
 const MOST_AHEAD: usize = 3;
 
 /// Inputs: those of the begin, and `A` `[r, k]`. Results: `h1` where the begin makes it, `x` where it is kept, then `A x`. No graph has it:
@@ -99,7 +99,7 @@ impl Thin {
         (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
     }
 
-    /// With the parts of the begin and the bindings behind those of every thin product.
+    /// With the parts of the begin and the bindings after those of every thin product.
     fn fronted(&self, dispatch: Dispatch) -> Dispatch {
         let z = |h1: usize| Place::Output(h1 + usize::from(self.keeps));
         match &self.begin {
@@ -141,7 +141,7 @@ struct Cut {
     lanes: usize,
     /// Of these, how many exchange without memory.
     exchange: usize,
-    /// Quads that a lane asks for at once.
+    /// Quads that a lane prefetches at once.
     ahead: usize,
 }
 

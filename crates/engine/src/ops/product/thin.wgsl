@@ -1,11 +1,11 @@
 // z[r] = sum over k of A[r, k] * x[k]     a workgroup makes two of a few rows
-// Behind norms x = m * (u + n * v), where u and v are known column by column, but m and n only when all columns were seen. A meets u and v
+// After norms x = m * (u + n * v), where u and v are known column by column, but m and n only when all columns were seen. A meets u and v
 // apart, in the same pass that sums what m and n are made of: nobody waits for a norm.
 //#use team
 //#use factor
 //#use front
 
-// Quads a lane asks for before it uses the first; all lanes have as many.
+// Quads a lane prefetches before it uses the first; all lanes have as many.
 override AHEAD: u32 = 1u;
 
 struct Params {
@@ -50,7 +50,7 @@ struct Sums {
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let first = group.x * 2u;
-    // A row behind the end is read as the last one and not written.
+    // A row past the end is read as the last one and not written.
     let rows = vec2(first, min(first + 1u, p.rows - 1u));
     let quads = p.width / 4u;
     var sums = Sums();

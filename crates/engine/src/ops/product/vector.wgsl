@@ -60,7 +60,7 @@ fn first_of(turn: u32, lane: Lane) -> u32 {
     return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
 }
 
-// The rows it is made of. Those behind the end are read as the last one and not written.
+// The rows it is made of. Those past the end are read as the last one and not written.
 fn rows_of(turn: u32, lane: Lane) -> vec4<u32> {
     let first = first_of(turn, lane);
     return min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));

@@ -67,7 +67,7 @@ pub(super) fn uniform(step: &Step, row: usize, rows: usize) -> f32 {
     (mix(mix(step.seed).wrapping_add(position)) >> 8) as f32 / (1 << 24) as f32
 }
 
-/// One step of a linear congruential generator and the permutation PCG puts behind it.
+/// One step of a linear congruential generator and the permutation PCG puts after it.
 fn mix(x: u32) -> u32 {
     let state = x.wrapping_mul(747_796_405).wrapping_add(2_891_336_453);
     let word = ((state >> ((state >> 28) + 4)) ^ state).wrapping_mul(277_803_737);

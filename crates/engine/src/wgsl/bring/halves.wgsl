@@ -35,7 +35,7 @@ fn row_start(tile: Tile, row: u32, i: u32) -> u32 {
 }
 
 fn bring(start: Starts, unit: u32, lane: u32) -> Brought {
-    // What lies behind the end of a row counts nothing because x is zero there.
+    // What lies past the end of a row counts nothing because x is zero there.
     let at = min(unit + lane % GROUPS / 8u, p.row_units - 1u) * 8u + lane % 8u;
     let a = start.first + vec4(at);
     let b = start.second + vec4(at);

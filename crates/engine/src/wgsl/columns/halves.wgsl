@@ -1,5 +1,5 @@
 // Columns as halves in the order of the weights' units, each with the exponent of the power of two it was divided by: what
-// ops/tile/prepare.wgsl makes of x. Columns of an odd number of units have zeros behind them.
+// ops/tile/prepare.wgsl makes of x. Columns of an odd number of units have zeros after them.
 enable f16;
 @group(0) @binding(3) var<storage, read> x: array<vec4<f16>>;
 

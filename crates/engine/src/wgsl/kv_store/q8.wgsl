@@ -1,4 +1,4 @@
-// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales lie behind all bytes of the cache.
+// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales lie after all bytes of the cache.
 //#use kv
 const KV_RUN: u32 = 32u;
 

@@ -19,12 +19,12 @@ fn depth(tile: Tile) -> vec2<u32> {
     return vec2(min(first, unit_pairs() * 2u), min(first + pairs * 2u, unit_pairs() * 2u));
 }
 
-// A unit behind the end is not stored: it is read as the last one.
+// A unit past the end is not stored: it is read as the last one.
 fn weight_start(tile: Tile, lane: u32) -> u32 {
     return min(tile.first_unit + lane % UNITS, p.row_units - 1u);
 }
 
-// Rows behind the end count nothing because x is zero there.
+// Rows past the end count nothing because x is zero there.
 fn weight_unit(start: u32, unit: u32, lane: u32) -> u32 {
     return min(unit * 32u + lane / UNITS, p.rows - 1u) * p.row_units + start;
 }

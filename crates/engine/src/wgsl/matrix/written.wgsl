@@ -2,9 +2,9 @@
 // kernels on adapters without such units. Factors are places in workgroup memory, where they are left until they were multiplied.
 enable f16;
 
-// Where 16 rows begin, and the groups from one to the next; or, behind that, from one of k to the next.
+// Where 16 rows begin, and the groups from one to the next; or, after that, from one of k to the next.
 alias Left = vec3<u32>;
-// Where 16 columns begin, and the groups from one to the next; or, behind that, from one of k to the next.
+// Where 16 columns begin, and the groups from one to the next; or, after that, from one of k to the next.
 alias Right = vec3<u32>;
 alias Block = mat2x4<f32>;
 

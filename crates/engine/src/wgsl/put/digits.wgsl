@@ -1,5 +1,5 @@
 // A column as whole numbers of two digits to the base 256, which are bytes with a sign: x[c, k] / s(c), where s(c) brings the largest of
-// column c to 32,512. They lie in blocks of 16 columns by 32 numbers, high digits and then low ones; behind the blocks of 16 columns are
+// column c to 32,512. They lie in blocks of 16 columns by 32 numbers, high digits and then low ones; after the blocks of 16 columns are
 // their s. Rows of the weight, which is kept as numbers, look the same; they lie in front of the columns.
 @group(0) @binding(4) var<storage, read_write> h: array<u32>;
 

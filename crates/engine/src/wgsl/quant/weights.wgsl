@@ -87,7 +87,7 @@ fn look_up(table: vec4<u32>, nibbles: u32) -> vec4<f32> {
     return vec4<f32>((four >> ((q & vec4(3u)) * 8u)) & vec4(255u));
 }
 
-// Scales (xy) and minima (zw) of sub-blocks s and s + 1 of Q4_K and Q5_K, s even, packed in the 12 bytes behind d and dmin.
+// Scales (xy) and minima (zw) of sub-blocks s and s + 1 of Q4_K and Q5_K, s even, packed in the 12 bytes after d and dmin.
 fn k_scales(head: vec4<u32>, s: u32) -> vec4<f32> {
     let shifted = head.yzw >> vec3((s % 4u) * 8u);
     let late = s >= 4u;

@@ -74,7 +74,7 @@ fn group_sum(value: f32, lane: Lane) -> f32 {
     return sum;
 }
 
-// The same behind a call of it.
+// The same after a call of it.
 fn group_sum_again(value: f32, lane: Lane) -> f32 {
     return group_sum(value, lane);
 }

@@ -47,7 +47,7 @@ fn make_tile(tile: Tile, lane: u32) {
     var sums: Sums;
     let row = lane / SUBGROUP / 2u * 64u;
     let column = lane / SUBGROUP % 2u * 32u;
-    // What lies behind the last rows or columns is read as those and not stored.
+    // What lies past the last rows or columns is read as those and not stored.
     let last_rows = (p.rows - 1u) / 16u;
     let rows = min(vec4((tile.first_row + row) / 16u) + vec4(0u, 1u, 2u, 3u), vec4(last_rows));
     let columns = vec2(column_at(tile, column), column_at(tile, column + 16u)) / 16u;
@@ -110,7 +110,7 @@ fn store_block(tile: Tile, high: Block, middle: Block, row: u32, column: u32, la
     put_block(middle, ours + 256u);
     workgroupBarrier();
     let r = row + lane % 16u;
-    // Scales behind the last ones are not used.
+    // Scales past the last ones are not used.
     let scale = row_scale(min(tile.first_row + r, p.rows - 1u));
     for (var i = 0u; i < 8u; i++) {
         let c = column + i * 2u + lane % SUBGROUP / 16u;

@@ -62,7 +62,7 @@ fn make_tile(tile: Tile, lane: u32) {
     let x_at5 = group_start(tile, 5u, lane);
     let x_at6 = group_start(tile, 6u, lane);
     let x_at7 = group_start(tile, 7u, lane);
-    // Loaded ahead: the next units are on their way while these are multiplied. Behind the end of a row x is zero.
+    // Loaded ahead: the next units are on their way while these are multiplied. Past the end of a row x is zero.
     var weights = bring(start, units.x, lane);
     var x0 = load_group(x_at0, 0u, units.x);
     var x1 = load_group(x_at1, 1u, units.x);

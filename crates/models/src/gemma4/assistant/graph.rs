@@ -46,7 +46,7 @@ impl DraftInputs {
     pub const CLUSTERS: &'static str = "draft.clusters.weight";
 }
 
-/// A graph of drafts, which are written to [`Inputs::DRAFTS`] behind the last token.
+/// A graph of drafts, which are written to [`Inputs::DRAFTS`] after the last token.
 #[derive(Debug)]
 pub struct Drafts {
     /// The graph; it runs at the position of the last token that is in the caches.
@@ -54,7 +54,7 @@ pub struct Drafts {
 }
 
 /// Writes the graph of some drafts: the drafter's layers once for each, all at the same position. The catalogue has the drafter's
-/// tensors behind [`PREFIX`], and the model's `token_embd`.
+/// tensors under [`PREFIX`], and the model's `token_embd`.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration, or the drafter not of this model.
@@ -127,7 +127,7 @@ fn attention(
     let (h, raw) = b.products(stream, &["attn_q"]);
     let donor = donor(model, layer.kind).expect("the drafter was checked against its model");
     let (name, slots, window) = match layer.kind {
-        // As the reference does: the token that is drafted behind sees one key more than one that is in the caches.
+        // As the reference does: the drafted token sees one key more than one that is in the caches.
         Kind::Sliding => (Inputs::ROPE_SLIDING, pass.ring, u32::try_from(config.window + 1).ok()),
         Kind::Global => (Inputs::ROPE_GLOBAL, pass.context, None),
     };

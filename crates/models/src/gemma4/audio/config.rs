@@ -21,17 +21,17 @@ const SHAPE: &str = "the tower's other tensors";
 /// Names that differ between projector files and files with towers inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
-    /// The product behind the convolutions.
+    /// The product after the convolutions.
     pub subsample: &'static str,
     /// The norm before attention.
     pub attention_before: &'static str,
-    /// The norm behind attention.
+    /// The norm after attention.
     pub attention_after: &'static str,
     /// The product that makes rows for distances.
     pub distances: &'static str,
     /// The norm at the end of a block.
     pub block_end: &'static str,
-    /// The product behind the last block.
+    /// The product after the last block.
     pub out: &'static str,
 }
 
@@ -67,11 +67,11 @@ pub struct AudioConfig {
     pub eps: f32,
     /// Bands of the features.
     pub bins: usize,
-    /// Channels behind each convolution.
+    /// Channels after each convolution.
     pub channels: [usize; 2],
     /// Rows that the light convolution looks at.
     pub taps: usize,
-    /// Numbers behind the tower, before the projector.
+    /// Numbers after the tower, before the projector.
     pub made: usize,
     /// Numbers of a soft token.
     pub out: usize,
@@ -137,7 +137,7 @@ impl AudioConfig {
         self.width / self.heads
     }
 
-    /// Places that the bands become behind both convolutions.
+    /// Places that the bands become after both convolutions.
     pub fn bands(&self) -> usize {
         self.bins.div_ceil(2).div_ceil(2)
     }

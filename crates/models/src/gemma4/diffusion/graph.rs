@@ -60,7 +60,7 @@ pub struct Canvas {
     pub numbers: Value,
     /// The likeliest tokens, the state [`CanvasInputs::BEST`].
     pub best: Value,
-    /// The canvas behind the step, the state [`CanvasInputs::CANVAS`].
+    /// The canvas after the step, the state [`CanvasInputs::CANVAS`].
     pub canvas: Value,
     /// Entropies `[c]`, kept where values are traced.
     pub entropy: Value,
@@ -68,7 +68,7 @@ pub struct Canvas {
     pub logits: Value,
 }
 
-/// Writes the graph of one step: it runs at the position behind the prompt.
+/// Writes the graph of one step: it runs at the position after the prompt.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.

@@ -1,5 +1,5 @@
 // One row by itself, or two: a team of lanes keeps the queries in registers, takes four keys at a time and sums their values, weighed
-// relative to the largest score it has seen. Teams meet once, behind the last key.
+// relative to the largest score it has seen. Teams meet once, after the last key.
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
 // A lane's quads: the first pair, and the second where there is one.
@@ -115,7 +115,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     var other = Found(HIDDEN, 0.0, Quads());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
-        // Keys behind the last one weigh nothing; they are read as the last one, which is finite.
+        // Keys past the last one weigh nothing; they are read as the last one, which is finite.
         let read = min(places, vec4(here.end - 1u));
         let at = vec4(lane.index * 4u) + vec4(
             cache_at(read.x, rows.kv_head),

@@ -75,7 +75,7 @@ fn rescaled4(sums: vec4<f32>, r: u32) -> vec4<f32> {
     return sums * sh_rescale[r];
 }
 
-// One quad of four values. Keys behind the last one weigh nothing; they are read as the last one, which is finite.
+// One quad of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
 fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(

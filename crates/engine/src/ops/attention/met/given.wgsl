@@ -1,4 +1,4 @@
-// A x of an adapter, as x is: for each head and KV split A meets what was found there, in its columns of that head. The numbers lie behind
+// A x of an adapter, as x is: for each head and KV split A meets what was found there, in its columns of that head. The numbers lie after
 // what is known of KV splits, and the kernel that combines those combines them too.
 //#use factor
 //#use met_spot
@@ -20,7 +20,7 @@ struct MetAsked {
     two: MetRow,
 }
 
-// A row behind the last is read as that one.
+// A row past the last is read as that one.
 fn met_row(row: u32, head: u32, lane: Lane) -> MetRow {
     let at = min(row, MET_ROWS - 1u) * MET_STRIDE + head * QUADS + lane.index;
     var quads: MetRow;
@@ -47,7 +47,7 @@ fn keep_met(quad: u32, sum: vec4<f32>) {
     sh_q[quad] = sum;
 }
 
-// Behind a barrier.
+// After a barrier.
 fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
     var head = Quads(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
     if PAIRS > 1u {

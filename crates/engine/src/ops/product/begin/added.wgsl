@@ -23,7 +23,7 @@ struct Asked {
     next: vec4<f32>,
 }
 
-// Behind the last quad that of another.
+// Past the last quad that of another.
 fn asked(i: u32) -> Asked {
     let column = quad_column(inside(i));
     return Asked(a[row_quad(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));

@@ -1,4 +1,4 @@
-// x is what attention made of its heads, which it left in parts: sums over KV splits and, behind all of those, the largest
+// x is what attention made of its heads, which it left in parts: sums over KV splits and, after all of those, the largest
 // score and the sum of weights of each.
 //#use columns
 //#use shared
@@ -31,7 +31,7 @@ fn combined(quad: u32) -> vec4<f32> {
 }
 
 // One of so many quads that each KV split of a head has from some place on. Nothing here waits for anything but memory, and all of that can
-// be asked for at once.
+// be prefetched at once.
 fn combined_of(head: u32, at: u32, quads: u32, quad: u32) -> vec4<f32> {
     return combined_both(head, at, quads, vec2(quad))[0];
 }

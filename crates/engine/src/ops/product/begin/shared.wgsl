@@ -1,5 +1,5 @@
 // x lies in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words: as the products want
-// it, when all is held. Whoever makes x gives it to hold_two, two neighbouring quads at a time.
+// it, when all is held. The part that makes x gives it to hold_two, two neighbouring quads at a time.
 //#use hold
 //#use words
 override PIECES: u32 = 48u;
@@ -28,12 +28,12 @@ fn inside(i: u32) -> u32 {
     return min(i, QUADS - 1u);
 }
 
-// What is found of quads behind the last one does not count.
+// What is found of quads past the last one does not count.
 fn counted(i: u32, found: f32) -> f32 {
     return select(0.0, found, i < QUADS);
 }
 
-// As floats, where x is not held yet; behind the last quad there is nothing.
+// As floats, where x is not held yet; past the last quad there is nothing.
 fn set_quad(i: u32, quad: vec4<f32>) {
     if i < QUADS {
         sh_x[place(i)] = bitcast<vec4<u32>>(quad);

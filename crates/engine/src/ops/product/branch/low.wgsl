@@ -1,5 +1,5 @@
-// What an adapter adds to the branch: B z, where z lies behind a. B is turned, so that neighbours read neighbours. Whoever asks for other
-// numbers too does that first: each turn of the loops waits for memory.
+// What an adapter adds to the branch: B z, where z lies after a. B is turned, so that neighbours read neighbours. A caller that prefetches other
+// numbers too does so first: each turn of the loops waits for memory.
 //#use factor
 //#use branch_spot
 const BRANCH_LOW = true;

@@ -1,4 +1,4 @@
-//! Products over experts: gates behind a norm, and sums.
+//! Products over experts: gates after a norm, and sums.
 
 use rullama_gguf::DType;
 
@@ -62,7 +62,7 @@ fn there_and_back(back: DType, up: Shape) -> Case {
     case("and back", back, up, build).tolerance(tolerance(width * k * rows / 2))
 }
 
-/// Behind a norm, gates of experts, and back, summed, so many times.
+/// After a norm, gates of experts, and back, summed, so many times.
 fn feed_forward(g: &mut Graph, links: usize, [gates, back]: [DType; 2], up: Shape) -> Value {
     let Shape(t, k, experts, rows, width) = up;
     let mut h = g.input("h", Type::f32([t, width]));

@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let mut cases: Vec<Case> = packed.map(|dtype| behind_gates(dtype, [1, 64, 256])).into();
     for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_0] {
-        // Workgroups that make more than one half at a time, and some behind the last one; several turns; tokens apart.
+        // Workgroups that make more than one half at a time, and some past the last one; several turns; tokens apart.
         cases.push(behind_gates(dtype, [1, 256, 768]));
         cases.push(apart(behind_gates(dtype, [3, 64, 256]), 3));
         cases.push(apart(behind_gates(dtype, [5, 256, 768]), 5));
@@ -33,7 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Behind a norm, gates and up, and back to few rows.
+/// After a norm, gates and up, and back to few rows.
 fn behind_gates(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
     let build = move |g: &mut Graph| {
         let h = g.input("h", Type::f32([t, width]));

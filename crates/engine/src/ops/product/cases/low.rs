@@ -107,7 +107,7 @@ fn beside(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4]) -> C
     Case::new("product", name, build).tolerance(tolerance(width))
 }
 
-/// The same with products of the stream behind it.
+/// The same with products of the stream after it.
 fn beside_both(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4]) -> Case {
     let stream = 3 * width;
     let build = move |g: &mut Graph| {
@@ -123,7 +123,7 @@ fn beside_both(dtype: DType, factors: DType, [t, rows, width, rank]: [usize; 4])
     Case::new("product", name, build).tolerance(tolerance(stream))
 }
 
-/// The same behind gates, which lay what they make in the order in which this weight is read.
+/// The same after gates, which lay what they make in the order in which this weight is read.
 fn behind_gates(dtype: DType) -> Case {
     let (rows, inner, rank) = (64, 512, 8);
     let build = move |g: &mut Graph| {

@@ -1,5 +1,5 @@
-// What a lane reads of the weight next is on its way while x is made, and while it multiplies what it has: as words, since whoever takes them
-// apart waits for them.
+// What a lane reads of the weight next is prefetched while x is made, and while it multiplies what it has: as words, since unpacking
+// them waits for them.
 struct Fetched {
     x: Words,
     y: Words,
@@ -28,7 +28,7 @@ fn ask_first(turn: u32, lane: Lane) -> Fetched {
     return fetched_at(first_at(turn, lane));
 }
 
-// Behind the last piece comes the first one of the next turn; behind that nothing, and the last turn's is read again.
+// After the last piece comes the first one of the next turn; after that nothing, and the last turn's is read again.
 fn ask_next(starts: vec4<u32>, turn: u32, piece: u32, lane: Lane) -> Fetched {
     let next = piece + LANES * SPLIT;
     return fetched_at(select(first_at(min(turn + p.groups, p.turns - 1u), lane), starts + vec4(next), next < p.pieces));

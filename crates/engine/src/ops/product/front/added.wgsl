@@ -1,5 +1,5 @@
 // h1 = s * (h + a * n * w1),  n = 1 / sqrt(mean(a^2) + eps);  then what is after it. The mean of h1^2 follows from those of h^2, a^2 and
-// h * a, each behind its weights.
+// h * a, each after its weights.
 //#use branch
 //#use after
 //#use hand

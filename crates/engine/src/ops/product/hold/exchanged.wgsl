@@ -2,7 +2,7 @@
 // once, in the form that products want.
 //#use form
 
-// Quads i and i + 1. All lanes call it for the same turn, those behind the last quad too: lanes that exchange must be there.
+// Quads i and i + 1. All lanes call it for the same turn, those past the last quad too: lanes that exchange must be there.
 fn hold_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     // Sums over pairs of groups; where pieces have two units, over those of both.
     var pair = dot(one, vec4(1.0)) + dot(two, vec4(1.0));
@@ -31,7 +31,7 @@ fn hold_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     }
 }
 
-// Behind the last quad.
+// Past the last quad.
 fn hold_all(lane: Lane) {
     workgroupBarrier();
 }

@@ -7,7 +7,7 @@ fn hold_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     set_quad(i + 1u, two);
 }
 
-// Behind the last quad.
+// Past the last quad.
 fn hold_all(lane: Lane) {
     workgroupBarrier();
     for (var piece = number(lane); piece < PIECES; piece += WG) {

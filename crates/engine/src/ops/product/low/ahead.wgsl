@@ -1,4 +1,4 @@
-// y[r] += sum over i of B[r, i] * z[i],  z = m * (P h + n * Q u): Q u and P h lie behind the branch, the norms give m and n
+// y[r] += sum over i of B[r, i] * z[i],  z = m * (P h + n * Q u): Q u and P h lie after the branch, the norms give m and n
 //#use factor
 //#use ahead_spot
 override RANK: u32 = 16u;

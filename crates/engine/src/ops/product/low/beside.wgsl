@@ -1,9 +1,9 @@
-// A x is made beside W x, by workgroups of its own, and lies behind it in the result.
+// A x is made beside W x, by workgroups of its own, and lies after it in the result.
 //#use factor
 //#use stream
 //#use beside_x
 //#use low_own
-// Pieces of x that a lane asks for at once, a power of two, eight at most: loops wait for memory in every turn.
+// Pieces of x that a lane prefetches at once, a power of two, eight at most: loops wait for memory in every turn.
 override BESIDE_EACH: u32 = 4u;
 @group(0) @binding(5) var<storage, read> low_a: array<LowQuad>;
 

@@ -7,7 +7,7 @@ override RANK: u32 = 16u;
 var<workgroup> sh_low: array<vec4<f32>, WG>;
 var<workgroup> sh_z: array<f32, RANK>;
 
-// Behind the last write to x. Four rows of A are shared by as many lanes as there are, neighbours beside each other.
+// After the last write to x. Four rows of A are shared by as many lanes as there are, neighbours beside each other.
 fn make_low(lane: Lane) {
     workgroupBarrier();
     let index = lane.part * LANES + lane.in_part;

@@ -21,7 +21,7 @@ fn low_at(rows: vec4<u32>, i: u32) -> LowAsked {
     return asked;
 }
 
-// Lanes behind the inner size read its end.
+// Lanes past the inner size read its end.
 fn ask_low(turn: u32, lane: Lane) -> LowAsked {
     return low_at(rows_of(turn, lane), min(lane.index, p.low_quads - 1u));
 }

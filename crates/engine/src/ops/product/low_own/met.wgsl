@@ -1,4 +1,4 @@
-// y[r] += sum over i of B[r, i] * z[i], where attention has left z = A x in parts, as it has left x. B is turned. What is behind y then adds
+// y[r] += sum over i of B[r, i] * z[i], where attention has left z = A x in parts, as it has left x. B is turned. What comes after y then adds
 // nothing: zeros lie where z would.
 //#use own_b
 // The inner size, a multiple of four, its quads of all heads, and where those start.
@@ -68,7 +68,7 @@ fn low_at(rows: vec4<u32>, i: u32) -> LowAsked {
     return asked;
 }
 
-// Lanes behind the inner size read its end.
+// Lanes past the inner size read its end.
 fn ask_low(turn: u32, lane: Lane) -> LowAsked {
     return low_at(rows_of(turn, lane), min(lane.index, OWN_RANK - 1u));
 }

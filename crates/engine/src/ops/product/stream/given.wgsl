@@ -1,4 +1,4 @@
-// P h is made too, of the residual stream h, and lies behind A x.
+// P h is made too, of the residual stream h, and lies after A x.
 override STREAM_ROWS: u32 = 16u;
 override STREAM_QUADS: u32 = 384u;
 // As of A x.

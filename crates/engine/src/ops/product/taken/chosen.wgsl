@@ -9,7 +9,7 @@ override EXPERTS: u32 = 1u;
 fn row_start(row: u32) -> u32 {
     let slot = row % BAND_ROWS / PART_ROWS;
     let inside = row / BAND_ROWS * PART_ROWS + row % PART_ROWS;
-    // No id leads out of the weight, whoever made it.
+    // No id leads out of the weight, wherever it comes from.
     let expert = min(ids[token * p.chosen + slot], EXPERTS - 1u);
     return (expert * p.expert_rows + inside) * p.row_pieces;
 }

@@ -11,7 +11,7 @@ fn row_start(row: u32) -> u32 {
 }
 
 fn place_of(piece: u32) -> u32 {
-    // No id leads out of the weight, whoever made it.
+    // No id leads out of the weight, wherever it comes from.
     let expert = min(ids[token * p.chosen + piece / ROW_PIECES], EXPERTS - 1u);
     return expert * p.expert_rows * ROW_PIECES + piece % ROW_PIECES;
 }
