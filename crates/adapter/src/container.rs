@@ -44,7 +44,7 @@ impl Container {
         let header: Metadata =
             serde_json::from_slice(&header).map_err(|error| wrong(error.to_string()))?;
         if start + header.data_len() as u64 != all {
-            return Err(wrong("it was cut, or is longer than its tensors".into()));
+            return Err(wrong("its size does not match its tensors".into()));
         }
         Ok(Self { source, header, start })
     }

@@ -20,10 +20,10 @@ pub enum AdapterError {
     #[error(transparent)]
     Gguf(#[from] GgufError),
     /// The file is neither GGUF nor safetensors, or is broken.
-    #[error("{name:?} is no adapter: neither GGUF nor safetensors ({why})")]
+    #[error("{name:?} is not an adapter: neither GGUF nor safetensors ({why})")]
     NotAnAdapter { name: String, why: String },
     /// The file is larger than memory can be.
-    #[error("the adapter has {bytes} bytes, more than this program can hold")]
+    #[error("the adapter has {bytes} bytes, which do not fit in memory")]
     TooLarge { bytes: u64 },
     /// A GGUF file of another type.
     #[error("{name:?} is a GGUF file of type {found:?}, not an adapter; give a model as MODEL")]
@@ -31,37 +31,35 @@ pub enum AdapterError {
 
     // Configuration
     /// A PEFT file alone.
-    #[error(
-        "{name:?} does not say its alpha: put the adapter_config.json that belongs to it into the same folder"
-    )]
+    #[error("{name:?} has no alpha: put its adapter_config.json into the same folder")]
     NoConfig { name: String },
     /// The configuration is no JSON, or a field has the wrong type.
-    #[error("adapter_config.json cannot be read: {why}")]
+    #[error("cannot read adapter_config.json: {why}")]
     BadConfig { why: String },
     /// A pattern of the configuration is no regular expression.
-    #[error("adapter_config.json has a pattern that cannot be read: {pattern:?}: {why}")]
+    #[error("adapter_config.json has an invalid pattern {pattern:?}: {why}")]
     BadPattern { pattern: String, why: String },
     /// Something that would change answers and is not done.
     #[error("the adapter uses {what}, which is not supported: train or export it without")]
     Unsupported { what: &'static str },
     /// A number that cannot be used.
-    #[error("{key} of the adapter is {value:?}: it must be {wanted}")]
+    #[error("the adapter's {key} is {value:?}: it must be {wanted}")]
     BadNumber { key: &'static str, value: String, wanted: &'static str },
 
     // Tensors
     /// Names that mean nothing here.
-    #[error("the adapter has tensors that are not known: {}", crate::names::list(names))]
+    #[error("the adapter has unknown tensors: {}", crate::names::list(names))]
     UnknownTensors { names: Vec<String> },
     /// Two tensors for the same half of a pair.
-    #[error(
-        "the adapter has {half} of {tensor:?} twice: a file with several adapters must be split"
-    )]
+    #[error("the adapter has {half} of {tensor:?} twice: split a file with several adapters")]
     Twice { tensor: String, half: &'static str },
     /// Half of a pair.
     #[error("the adapter has no {half} of {tensor:?}: the file is incomplete")]
     Missing { tensor: String, half: &'static str },
     /// A tensor that is no matrix.
-    #[error("{tensor:?} of the adapter has {shape:?} numbers: a matrix is needed")]
+    #[error(
+        "{tensor:?} of the adapter has shape {shape:?}, but must be a matrix: the file is damaged"
+    )]
     NotAMatrix { tensor: String, shape: Vec<u64> },
     /// The halves do not belong together.
     #[error("A of {tensor:?} has rank {a}, its B has rank {b}: the file contradicts itself")]
@@ -77,11 +75,11 @@ pub enum AdapterError {
     DType { tensor: String, dtype: String },
     /// NaN or infinity.
     #[error(
-        "{tensor:?} of the adapter holds a number that is not finite: the training failed or the file is damaged"
+        "{tensor:?} of the adapter holds NaN or infinity: training diverged or the file is damaged"
     )]
     NotFinite { tensor: String },
     /// Nothing in it.
-    #[error("{name:?} holds no pair of factors for the language model")]
+    #[error("{name:?} has no LoRA pairs for the language model")]
     Empty { name: String },
 
     // Use
@@ -89,9 +87,9 @@ pub enum AdapterError {
     #[error("the adapter {name:?} does not fit the model: {}", crate::fit::list(misfits))]
     DoesNotFit { name: String, misfits: Vec<Misfit> },
     /// A tensor has no name in the other format.
-    #[error("{tensor:?} has no name in PEFT's format: write the adapter as a GGUF file")]
+    #[error("{tensor:?} has no name in the PEFT format: write the adapter as a GGUF file")]
     NoPeftName { tensor: String },
     /// The file could not be put together.
-    #[error("the safetensors file cannot be written: {why}")]
+    #[error("cannot write the safetensors file: {why}")]
     Write { why: String },
 }

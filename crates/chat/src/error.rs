@@ -7,16 +7,14 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ChatError {
     /// The conversation could not be read.
-    #[error("the conversation is not what a chat request looks like: {source}")]
+    #[error("invalid chat request: {source}")]
     Json {
         /// What the JSON reader says, with line and column.
         #[from]
         source: serde_json::Error,
     },
     /// A message's content is an object, or a list of something other than parts.
-    #[error(
-        "the content of a {role} message has an unknown shape: give a string, a list of parts or null"
-    )]
+    #[error("invalid content of a {role} message: give a string, a list of parts or null")]
     ContentShape {
         /// The message's role.
         role: String,
@@ -59,7 +57,7 @@ pub enum ChatError {
     },
     /// A model file brings a template that is not Gemma 4's. Templates are programs; we run none.
     #[error(
-        "the model's chat template is not one of Gemma 4's: choose the family of the model yourself, or use a Gemma 4 model"
+        "the model's chat template is not a Gemma 4 template: choose the model family, or use a Gemma 4 model"
     )]
     ForeignTemplate,
 }

@@ -27,6 +27,6 @@ fn foreign_templates_are_refused() {
     for template in templates {
         let error = Family::of_template(template).unwrap_err();
         assert!(matches!(error, ChatError::ForeignTemplate), "{template}");
-        assert!(error.to_string().contains("choose the family"), "{error}");
+        assert!(error.to_string().contains("choose the model family"), "{error}");
     }
 }

@@ -16,11 +16,11 @@ pub enum GgufError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The source broke its promise to answer with all bytes asked for.
-    #[error("asked for {asked} bytes at byte {at} but got {got}: the source is broken, try again")]
+    #[error("requested {asked} bytes at byte {at} but got {got}: try again")]
     ShortRead { at: u64, asked: u64, got: u64 },
     /// The file ends inside its header.
     #[error(
-        "the file ends at byte {len}, but {needed} bytes are needed at byte {at}: it is cut short, download it again"
+        "the file ends at byte {len}, but {needed} bytes are needed at byte {at}: it is truncated, download it again"
     )]
     Truncated { at: u64, needed: u64, len: u64 },
     /// The header is larger than any sensible one.
@@ -34,31 +34,31 @@ pub enum GgufError {
     #[error("not a GGUF file: it starts with {found:02x?} instead of \"GGUF\"")]
     WrongMagic { found: [u8; 4] },
     /// Every number in the file is byte-swapped.
-    #[error("this is a big-endian GGUF file, only little-endian ones can be read: convert it")]
+    #[error("big-endian GGUF files are not supported: convert the file to little-endian")]
     BigEndian,
     /// A version with another layout.
-    #[error("GGUF version {found} is not supported, only 2 and 3 are: convert the file again")]
+    #[error("GGUF version {found} is not supported (only 2 and 3): convert the file again")]
     UnsupportedVersion { found: u32 },
     /// More metadata than the file has room for, or than any sensible file has.
     #[error(
-        "the file claims {count} metadata entries, but can have at most {limit}: it is damaged or cut short, download it again"
+        "the file claims {count} metadata entries, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
     KeyCount { count: u64, limit: u64 },
     /// More tensors than the file has room for, or than any sensible file has.
     #[error(
-        "the file claims {count} tensors, but can have at most {limit}: it is damaged or cut short, download it again"
+        "the file claims {count} tensors, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
     TensorCount { count: u64, limit: u64 },
 
     // Metadata
     /// A string reaches past the end of the file.
     #[error(
-        "a string of {length} bytes at byte {at} reaches past the file's {len} bytes: it is damaged or cut short"
+        "a string of {length} bytes at byte {at} reaches past the file's {len} bytes: it is damaged or truncated, download it again"
     )]
     StringPastEnd { at: u64, length: u64, len: u64 },
     /// An array has more elements than the rest of the file could hold.
     #[error(
-        "{key:?}: {count} elements at byte {at} cannot fit in the file's {len} bytes: it is damaged or cut short"
+        "{key:?}: {count} elements at byte {at} cannot fit in the file's {len} bytes: it is damaged or truncated, download it again"
     )]
     ArrayPastEnd { key: String, count: u64, at: u64, len: u64 },
     /// A metadata key is unreasonably long.
@@ -76,7 +76,7 @@ pub enum GgufError {
     #[error("{key:?}: unknown value type {id}: the file is damaged or newer than this program")]
     UnknownValueType { key: String, id: u32 },
     /// Arrays of arrays exist in no real file.
-    #[error("{key:?}: arrays inside arrays are not supported")]
+    #[error("{key:?}: nested arrays are not supported")]
     NestedArray { key: String },
     /// A string value is not text.
     #[error("{key:?}: the value is not UTF-8: the file is damaged")]
@@ -148,7 +148,7 @@ pub enum GgufError {
     /// A tensor reaches past the end of the file.
     #[error(
         "tensor {tensor:?} ({nbytes} bytes at offset {offset}) reaches past the file's {len} bytes: \
-         it is damaged or cut short, download it again"
+         it is damaged or truncated, download it again"
     )]
     TensorPastEnd { tensor: String, offset: u64, nbytes: u64, len: u64 },
     /// Two tensors share bytes.
@@ -160,7 +160,9 @@ pub enum GgufError {
     #[error("the file says it is part {number} (from 0) of {count}: it is damaged")]
     PartNumber { number: u16, count: u16 },
     /// A name that does not tell what the other parts are called.
-    #[error("{name:?} is {part}, so its name should end in {wanted:?}: rename it as it was")]
+    #[error(
+        "{name:?} is {part}, so its name should end in {wanted:?}: give it back its original name"
+    )]
     PartName { name: String, part: Part, wanted: String },
     /// Not the part that the others are joined to.
     #[error("{}: open the first part of the model", not_first(part.as_ref()))]
@@ -178,16 +180,16 @@ pub enum GgufError {
     ForeignPart { file: String, key: String },
     /// The parts have more or fewer tensors than the first one says.
     #[error(
-        "the model should have {promised} tensors, but its parts hold {found}: they are not of one model, download them again"
+        "the model should have {promised} tensors, but its parts hold {found}: they belong to different models, download them again"
     )]
     PartTensors { promised: u64, found: u64 },
 
     // Questions about an open file
     /// A tensor of another model.
-    #[error("tensor {tensor:?} is not of this model")]
+    #[error("tensor {tensor:?} does not belong to this model")]
     ElsewhereTensor { tensor: String },
     /// A key that is not there.
-    #[error("the file has no {key:?}: it is no model of the expected kind")]
+    #[error("the file has no {key:?}: it is not the expected kind of model")]
     MissingKey { key: String },
     /// A value of another type.
     #[error("{key:?} should be {expected} but is {found}: convert the file again")]
@@ -199,9 +201,7 @@ pub enum GgufError {
     #[error("tensor {tensor:?}: {what} {start}..{end} are not inside its {len}")]
     OutsideTensor { tensor: String, what: &'static str, start: u64, end: u64, len: u64 },
     /// More bytes than this machine can address or has.
-    #[error(
-        "tensor {tensor:?}: {bytes} bytes at once are too many for this machine: read fewer rows"
-    )]
+    #[error("tensor {tensor:?}: {bytes} bytes at once do not fit in memory: read fewer rows")]
     TooLargeForMemory { tensor: String, bytes: u64 },
     /// A number that is not finite.
     #[error(
@@ -214,10 +214,10 @@ pub enum GgufError {
     #[error("{bytes} bytes of {dtype} do not make {elements} elements")]
     BlockLength { dtype: DType, bytes: usize, elements: usize },
     /// A format without a decoder.
-    #[error("{dtype} cannot be decoded: choose a file in another format")]
+    #[error("decoding {dtype} is not supported: choose a file in another format")]
     NoDecoder { dtype: DType },
     /// A format without an encoder.
-    #[error("{dtype} cannot be written: choose another format")]
+    #[error("encoding {dtype} is not supported: choose another format")]
     NoEncoder { dtype: DType },
 
     // Writing
@@ -225,19 +225,22 @@ pub enum GgufError {
     #[error("tensor {tensor:?} takes {expected} bytes but was given {found}")]
     TensorLength { tensor: String, expected: u64, found: u64 },
     /// The file could not be written.
-    #[error("the file could not be written: {0}")]
+    #[error("cannot write the file: {0}")]
     Write(#[from] std::io::Error),
 }
 
 fn not_first(part: Option<&Part>) -> String {
     part.map_or_else(
-        || "this file is no part of a split model".into(),
+        || "this file is not part of a split model".into(),
         |part| format!("this is {part}"),
     )
 }
 
 fn said(part: Option<&Part>) -> String {
-    part.map_or_else(|| "is no part at all".into(), |part| format!("says it is {part}"))
+    part.map_or_else(
+        || "it is not part of a split model".into(),
+        |part| format!("it says it is {part}"),
+    )
 }
 
 /// Tells an absent key from a wrong one.

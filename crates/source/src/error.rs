@@ -20,7 +20,7 @@ pub enum SourceError {
     },
 
     /// More bytes in one piece than this machine can hold.
-    #[error("{name}: {len} bytes in one piece do not fit into this machine's memory")]
+    #[error("{name}: {len} bytes at once do not fit in memory")]
     TooLarge {
         /// The source.
         name: String,
@@ -57,7 +57,7 @@ pub enum SourceError {
     },
 
     /// The system failed in a way that has no case of its own.
-    #[error("{name} could not be read: {source}")]
+    #[error("cannot read {name}: {source}")]
     Io {
         /// The path.
         name: String,
@@ -75,7 +75,7 @@ pub enum SourceError {
     },
 
     /// Not an address we can read from.
-    #[error("{name} is not an http:// or https:// address")]
+    #[error("{name} is not an http:// or https:// URL")]
     BadUrl {
         /// The address.
         name: String,
@@ -83,7 +83,7 @@ pub enum SourceError {
 
     /// The server sends whole files only.
     #[error(
-        "{name}: the server cannot send parts of a file (it ignores Range); download the file and open it from disk"
+        "{name}: the server does not support range requests; download the file and open it from disk"
     )]
     NoRanges {
         /// The address.
@@ -91,16 +91,14 @@ pub enum SourceError {
     },
 
     /// The server answered with a page for people.
-    #[error(
-        "{name}: a web page came back instead of a file; give the address of the file itself, not of a page about it"
-    )]
+    #[error("{name}: the server sent a web page instead of a file; use the direct download URL")]
     WebPage {
         /// The address.
         name: String,
     },
 
     /// The server refused or failed.
-    #[error("{name}: the server answered with status {status} ({})", status_advice(*.status))]
+    #[error("{name}: the server returned status {status} ({})", status_advice(*.status))]
     Status {
         /// The address.
         name: String,
@@ -110,7 +108,7 @@ pub enum SourceError {
 
     /// The server says that it sent other bytes than those asked for.
     #[error(
-        "{name}: asked for bytes {start}..{end}, but the server's Content-Range is {}; it cannot be trusted with parts of a file",
+        "{name}: requested bytes {start}..{end}, but the server's Content-Range is {}; download the file and open it from disk",
         .content_range.as_deref().unwrap_or("missing")
     )]
     WrongRange {
@@ -125,7 +123,9 @@ pub enum SourceError {
     },
 
     /// More bytes came than were asked for.
-    #[error("{name}: the server sent more than the {expected} bytes of the range it announced")]
+    #[error(
+        "{name}: the server sent more than the {expected} bytes it announced; download the file and open it from disk"
+    )]
     TooManyBytes {
         /// The address.
         name: String,
@@ -135,7 +135,7 @@ pub enum SourceError {
 
     /// The bytes are compressed although we asked for them as they are.
     #[error(
-        "{name}: the server compressed the answer ({encoding}) although that was not asked for"
+        "{name}: the server compressed the response ({encoding}) without being asked; download the file and open it from disk"
     )]
     Encoded {
         /// The address.
@@ -145,7 +145,7 @@ pub enum SourceError {
     },
 
     /// One redirect after the other.
-    #[error("{name}: more than {limit} redirects; check the address")]
+    #[error("{name}: more than {limit} redirects; check the URL")]
     TooManyRedirects {
         /// The address first asked.
         name: String,
@@ -154,7 +154,9 @@ pub enum SourceError {
     },
 
     /// A redirect to nowhere, to another protocol, or from https to http.
-    #[error("{name}: the server redirects to {location:?}, which is not followed")]
+    #[error(
+        "{name}: the server redirects to {location:?}, which is not an allowed URL; use the direct download URL"
+    )]
     BadRedirect {
         /// The address first asked.
         name: String,
@@ -164,7 +166,7 @@ pub enum SourceError {
 
     /// The connection was closed too early, each time.
     #[error(
-        "{name}: the connection was cut after {received} of {expected} bytes, {attempts} attempts made; check the network and try again"
+        "{name}: connection lost after {received} of {expected} bytes and {attempts} attempts; check the network and try again"
     )]
     Cut {
         /// The address.
@@ -179,7 +181,7 @@ pub enum SourceError {
 
     /// Nothing came for too long, each time.
     #[error(
-        "{name}: nothing came for {timeout:?}, {attempts} attempts made; check the network and try again"
+        "{name}: no data for {timeout:?} after {attempts} attempts; check the network and try again"
     )]
     Stalled {
         /// The address.
@@ -191,7 +193,7 @@ pub enum SourceError {
     },
 
     /// No connection to the server.
-    #[error("{name}: no connection after {attempts} attempts: {source}")]
+    #[error("{name}: cannot connect after {attempts} attempts: {source}")]
     Unreachable {
         /// The address.
         name: String,
@@ -202,7 +204,7 @@ pub enum SourceError {
     },
 
     /// What came back is not HTTP, or not a connection to be trusted.
-    #[error("{name}: the server's answer cannot be used: {source}")]
+    #[error("{name}: bad response from the server: {source}")]
     BadAnswer {
         /// The address.
         name: String,
@@ -224,7 +226,7 @@ pub enum Change {
         now: u64,
     },
     /// The server's tag for this version of the file.
-    #[error("its ETag was {was}, now it is {now}")]
+    #[error("its ETag was {was}, now {now}")]
     ETag {
         /// When it was opened.
         was: String,
@@ -260,10 +262,10 @@ pub(crate) fn checked_range(
 fn status_advice(status: u16) -> &'static str {
     match status {
         401 | 403 => "access denied: the file may need a login, or its terms to be accepted",
-        404 | 410 => "not found: check the address",
+        404 | 410 => "not found: check the URL",
         408 | 429 => "too busy: try again later",
-        416 => "it has no such bytes: the file may have changed",
-        500..=599 => "trouble on the server's side: try again later",
-        _ => "not an answer that gives bytes",
+        416 => "no such byte range: the file may have changed",
+        500..=599 => "server error: try again later",
+        _ => "unexpected status",
     }
 }

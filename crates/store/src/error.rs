@@ -20,14 +20,14 @@ pub enum StoreError {
     },
 
     /// There is no folder where the store should be.
-    #[error("there is no model store at {}; set OLLAMA_MODELS if it lies elsewhere", .root.display())]
+    #[error("no model store at {}; set OLLAMA_MODELS if it is elsewhere", .root.display())]
     NoStore {
         /// The folder.
         root: PathBuf,
     },
 
     /// The system does not let us read.
-    #[error("{} could not be read: {source}", .path.display())]
+    #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
         /// File or folder.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum StoreError {
     },
 
     /// No model of this name.
-    #[error("there is no model {name} in {}; {}", list(.searched), advice(.near))]
+    #[error("no model {name} in {}; {}", list(.searched), advice(.near))]
     NotFound {
         /// Its short name.
         name: String,
@@ -47,7 +47,7 @@ pub enum StoreError {
     },
 
     /// A file that should be small is not.
-    #[error("{} has {len} bytes; files of its kind have at most {max}", .path.display())]
+    #[error("{} has {len} bytes, more than the {max} allowed for this kind of file", .path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
@@ -69,7 +69,7 @@ pub enum StoreError {
     /// A blob that the manifest names is not there.
     #[error(
         "{name}: the file of its {kind} is missing{}: {}; run `ollama pull {name}` again",
-        if *.partial { " (its download was never finished)" } else { "" },
+        if *.partial { " (its download did not finish)" } else { "" },
         .path.display()
     )]
     MissingBlob {
@@ -114,7 +114,7 @@ pub enum StoreError {
     },
 
     /// The manifest names no weights.
-    #[error("{name} has no weights of its own (no model layer); run `ollama pull {name}` again")]
+    #[error("{name} has no weights (no model layer); run `ollama pull {name}` again")]
     NoWeights {
         /// The model.
         name: String,
@@ -143,7 +143,7 @@ pub enum StoreError {
     },
 
     /// A blob is not the JSON it should be.
-    #[error("{name}: its {kind} cannot be read: {}: {source}; run `ollama pull {name}` again", .path.display())]
+    #[error("{name}: cannot read its {kind}: {}: {source}; run `ollama pull {name}` again", .path.display())]
     BadJson {
         /// The model.
         name: String,
@@ -157,7 +157,7 @@ pub enum StoreError {
 
     /// A file does not hold the bytes its name promises.
     #[error(
-        "{} is damaged: its hash is {actual}, expected was {expected}; delete it and pull the model again",
+        "{} is damaged: its SHA-256 is {actual}, expected {expected}; delete it and pull the model again",
         .path.display()
     )]
     HashMismatch {
@@ -237,7 +237,7 @@ impl fmt::Display for Searched {
         let note = match self.outcome {
             Outcome::Read => "",
             Outcome::NoFolder => " (no such folder)",
-            Outcome::Unreadable => " (not readable for this user)",
+            Outcome::Unreadable => " (permission denied)",
         };
         write!(f, "{}{note}", self.root.display())
     }
@@ -245,14 +245,14 @@ impl fmt::Display for Searched {
 
 fn list(searched: &[Searched]) -> String {
     if searched.is_empty() {
-        return "any store, as none is known (set OLLAMA_MODELS to its folder)".into();
+        return "any store: none is known (set OLLAMA_MODELS to its folder)".into();
     }
     searched.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn advice(near: &[String]) -> String {
     if near.is_empty() {
-        return "`ollama list` shows what there is, `ollama pull` fetches more".into();
+        return "`ollama list` shows local models, `ollama pull` downloads more".into();
     }
     format!("did you mean {}?", near.join(", "))
 }

@@ -202,7 +202,7 @@ pub enum NameRule {
     #[error("starts with {0:?}; it must start with a letter, a digit or `_`")]
     Start(char),
     /// A character that this part cannot have.
-    #[error("contains {0:?}, which it cannot have")]
+    #[error("contains {0:?}, which is not allowed")]
     Character(char),
 }
 

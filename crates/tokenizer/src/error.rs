@@ -5,16 +5,14 @@
 #[non_exhaustive]
 pub enum TokenizerError {
     /// There are no tokens.
-    #[error("the vocabulary has no tokens: the file carries no tokenizer")]
+    #[error("the vocabulary is empty: the file has no tokenizer")]
     EmptyVocabulary,
     /// There are neither merges nor scores to make them of.
-    #[error(
-        "the vocabulary has neither a merge list nor scores that make one: use a file whose tokenizer has merges"
-    )]
+    #[error("the vocabulary has neither merges nor scores: use a file whose tokenizer has merges")]
     NoMerges,
     /// A token of a vocabulary with scores that is longer than any real one: all ways to cut it in two are tried.
     #[error(
-        "token {id} is {bytes} bytes long, more than the {limit} that are supported without a merge list: the file is damaged"
+        "token {id} is {bytes} bytes long, more than the {limit} supported without a merge list: the file is damaged"
     )]
     PieceTooLong {
         /// The token.
@@ -35,7 +33,7 @@ pub enum TokenizerError {
         tokens: usize,
     },
     /// More tokens or merges than any real vocabulary has.
-    #[error("{count} {array} are more than the {limit} that are supported: the file is damaged")]
+    #[error("{count} {array} are more than the {limit} supported: the file is damaged")]
     TooMany {
         /// The array, as the file calls it.
         array: &'static str,
@@ -45,16 +43,14 @@ pub enum TokenizerError {
         limit: usize,
     },
     /// All token texts together are too long.
-    #[error(
-        "the token texts are {bytes} bytes long together, more than memory can hold: the file is damaged"
-    )]
+    #[error("the token texts take {bytes} bytes, which do not fit in memory: the file is damaged")]
     TextTooLong {
         /// Their length.
         bytes: u64,
     },
     /// A special token longer than any real one: looking for it everywhere in a text would take for ever.
     #[error(
-        "special token {id} is {bytes} bytes long, more than the {limit} that are supported: the file is damaged"
+        "special token {id} is {bytes} bytes long, more than the {limit} supported: the file is damaged"
     )]
     MarkerTooLong {
         /// The token.
@@ -65,7 +61,7 @@ pub enum TokenizerError {
         limit: usize,
     },
     /// A type number without a meaning.
-    #[error("token {id} has type {value}, known types are 1 to 6: the file is damaged or too new")]
+    #[error("token {id} has unknown type {value} (known: 1 to 6): the file is damaged or too new")]
     UnknownTokenType {
         /// The token.
         id: u32,
@@ -91,7 +87,7 @@ pub enum TokenizerError {
         text: String,
     },
     /// A character may have neither a token nor bytes to fall back to.
-    #[error("there is no token for byte {byte:#04X} and no unknown token: some text would be lost")]
+    #[error("no token for byte {byte:#04X} and no unknown token: the file is damaged")]
     NoFallback {
         /// The first byte without a token.
         byte: u8,

@@ -8,10 +8,10 @@ use crate::{container::Container, error::AdapterError};
 /// Fields that change what is computed, and the values with which they do not.
 const REFUSED: [(&str, &str); 12] = [
     ("use_dora", "magnitudes (DoRA)"),
-    ("lora_bias", "biases of factors (lora_bias)"),
+    ("lora_bias", "LoRA biases (lora_bias)"),
     ("fan_in_fan_out", "transposed weights (fan_in_fan_out)"),
-    ("modules_to_save", "whole trained modules (modules_to_save)"),
-    ("target_parameters", "factors for experts in PEFT's format (target_parameters)"),
+    ("modules_to_save", "fully trained modules (modules_to_save)"),
+    ("target_parameters", "expert LoRA pairs in the PEFT format (target_parameters)"),
     ("trainable_token_indices", "trained tokens (trainable_token_indices)"),
     ("layer_replication", "replicated layers (layer_replication)"),
     ("alora_invocation_tokens", "invocation tokens (aLoRA)"),
@@ -139,7 +139,7 @@ fn patterns<T>(
         return Ok(Vec::new());
     };
     let Value::Object(items) = field else {
-        return Err(AdapterError::BadConfig { why: format!("{key} is no object") });
+        return Err(AdapterError::BadConfig { why: format!("{key} is not an object") });
     };
     let one = |(pattern, value): (&String, &Value)| {
         let bad = |error: regex_lite::Error| AdapterError::BadPattern {

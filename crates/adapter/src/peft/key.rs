@@ -30,7 +30,7 @@ impl<'a> Key<'a> {
         }
         if name.contains(".modules_to_save.") {
             return Err(AdapterError::Unsupported {
-                what: "whole trained modules (modules_to_save)",
+                what: "fully trained modules (modules_to_save)",
             });
         }
         let path = name.strip_prefix("base_model.model.").unwrap_or(name);
@@ -38,13 +38,11 @@ impl<'a> Key<'a> {
             let Some((module, rest)) = split_at_part(path, marker) else { continue };
             if module.contains(".experts") {
                 return Err(AdapterError::Unsupported {
-                    what: "factors for experts in PEFT's format",
+                    what: "expert LoRA pairs in the PEFT format",
                 });
             }
             return match rest.rsplit('.').next() {
-                Some("bias") => {
-                    Err(AdapterError::Unsupported { what: "biases of factors (lora_bias)" })
-                }
+                Some("bias") => Err(AdapterError::Unsupported { what: "LoRA biases (lora_bias)" }),
                 Some("weight") => Ok(Self::Factor { module, half, lookup }),
                 // Factors of lookups are no modules: their name, and that of the adapter, is all there is.
                 _ if lookup => Ok(Self::Factor { module, half, lookup }),
@@ -57,7 +55,7 @@ impl<'a> Key<'a> {
         let whole = path.ends_with("embed_tokens.weight") || path.ends_with("lm_head.weight");
         if whole {
             return Err(AdapterError::Unsupported {
-                what: "a whole table of tokens (new tokens?)",
+                what: "a full token embedding table (new tokens?)",
             });
         }
         Ok(Self::Unknown)

@@ -62,7 +62,7 @@ fn conversations_come_from_a_file_too() {
 fn broken_conversations_are_refused() {
     let check = |stdin: &[u8], parts: &[&str]| {
         let error = rullama(["render", "--family", "small"]).stdin(stdin).fails(4);
-        has(&error, &["the conversation"]);
+        has(&error, &["invalid chat request"]);
         has(&error, parts);
     };
     check(b"", &["EOF"]);

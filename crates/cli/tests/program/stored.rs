@@ -96,7 +96,7 @@ fn a_missing_blob_says_what_to_do() {
     std::fs::write(weights.with_extension("-partial"), "").unwrap();
     let partial = format!("{}-partial", weights.to_str().unwrap());
     std::fs::write(partial, "").unwrap();
-    has(&store.rullama(&["show", "gemma4:e2b"]).fails(4), &["never finished"]);
+    has(&store.rullama(&["show", "gemma4:e2b"]).fails(4), &["did not finish"]);
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn servers_without_ranges_are_a_network_failure() {
     let server = Server::start(Manner::Whole, golden(MICRO));
     for command in ["show", "verify"] {
         let error = rullama([command, &server.url()]).fails(5);
-        has(&error, &[&server.url(), "ignores Range"]);
+        has(&error, &[&server.url(), "range requests"]);
     }
 }
 

@@ -45,7 +45,7 @@ fn every_cut_is_noticed() {
         );
         assert!(expected, "{cut}: {error:?}");
         let text = error.to_string();
-        assert!(text.contains("cut short"), "{cut}: {text}");
+        assert!(text.contains("truncated"), "{cut}: {text}");
     }
 }
 
