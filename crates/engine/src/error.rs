@@ -21,29 +21,29 @@ pub enum EngineError {
         found: String,
     },
     /// No adapter was found.
-    #[error("no GPU was found; update its driver, or use the CPU")]
+    #[error("no GPU found; update the GPU driver, or use the CPU")]
     NoAdapter {
         /// What wgpu says.
         source: wgpu::RequestAdapterError,
     },
     /// The adapter gave no device.
-    #[error("the GPU gave no device")]
+    #[error("cannot open the GPU; update its driver, or use the CPU")]
     NoDevice {
         /// What wgpu says.
         source: wgpu::RequestDeviceError,
     },
     /// The device is gone: a driver reset, a sleeping laptop, a closed tab.
-    #[error("the GPU device was lost; open it again and reload the model")]
+    #[error("the GPU device was lost; reload the model")]
     DeviceLost,
     /// The device refused a command, and nothing it computes afterwards can be trusted: a bug of ours.
-    #[error("the GPU refused a command; open it again, and please report this: {message}")]
+    #[error("the GPU rejected a command; reload the model, and please report this: {message}")]
     Refused {
         /// What wgpu says.
         message: String,
     },
     /// There is no memory for a buffer.
     #[error(
-        "the GPU has no room for {bytes} bytes ({what}); use a smaller model or a shorter context"
+        "out of GPU memory: no room for {bytes} bytes ({what}); use a smaller model or a shorter context"
     )]
     OutOfMemory {
         /// What it was for.
@@ -67,10 +67,10 @@ pub enum EngineError {
         fits: u64,
     },
     /// Waiting for the device took too long.
-    #[error("the GPU did not answer in time")]
+    #[error("the GPU did not respond in time; try again, or use the CPU")]
     Timeout,
     /// A kernel was refused by the driver's compiler.
-    #[error("kernel {kernel} was refused: {message}")]
+    #[error("the driver rejected kernel {kernel}: {message}")]
     Kernel {
         /// Which one.
         kernel: String,
@@ -89,7 +89,7 @@ pub enum EngineError {
         format: &'static str,
     },
     /// A piece of a weight is not made of whole rows.
-    #[error("tensor `{name}`: {bytes} bytes from row {first} on are not whole rows of it")]
+    #[error("tensor `{name}`: {bytes} bytes from row {first} are not whole rows")]
     NotWholeRows {
         /// Which weight.
         name: String,

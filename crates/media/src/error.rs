@@ -5,7 +5,7 @@
 #[non_exhaustive]
 pub enum MediaError {
     /// A picture without pixels.
-    #[error("the picture is {width} × {height} pixels: there is nothing to see")]
+    #[error("the image is {width} × {height} pixels: it is empty")]
     EmptyPicture {
         /// Its width.
         width: u32,
@@ -13,7 +13,7 @@ pub enum MediaError {
         height: u32,
     },
     /// More pixels than we are ready to hold.
-    #[error("the picture has {width} × {height} pixels, more than {limit}: make it smaller first")]
+    #[error("the image has {width} × {height} pixels, more than {limit}: make it smaller")]
     PictureTooLarge {
         /// Its width.
         width: u32,
@@ -35,7 +35,7 @@ pub enum MediaError {
         channels: u32,
     },
     /// The sides are no multiples of a patch's.
-    #[error("a picture of {width} × {height} pixels cannot be cut into squares of {side}")]
+    #[error("an image of {width} × {height} pixels cannot be split into patches of {side}")]
     NotWhole {
         /// Its width.
         width: u32,
@@ -45,41 +45,39 @@ pub enum MediaError {
         side: u32,
     },
     /// No such number of soft tokens.
-    #[error("a picture may take 70, 140, 280, 560 or 1120 tokens, not {0}")]
+    #[error("an image can take 70, 140, 280, 560 or 1120 tokens, not {0}")]
     BadBudget(u32),
     /// The file cannot be decoded.
-    #[error("the picture cannot be read ({reason}): it must be a PNG, JPEG, WebP or GIF file")]
+    #[error("cannot decode the image ({reason}): it must be a PNG, JPEG, WebP or GIF file")]
     BadPicture {
         /// What the decoder says.
         reason: String,
     },
     /// The file cannot be decoded.
-    #[error("the sound cannot be read ({reason}): it must be a WAV, MP3, FLAC or OGG Vorbis file")]
+    #[error("cannot decode the audio ({reason}): it must be a WAV, MP3, FLAC or OGG Vorbis file")]
     BadSound {
         /// What the decoder says.
         reason: String,
     },
     /// Too short for a single frame.
-    #[error(
-        "the sound has {samples} samples at 16 kHz, too few to hear anything: it needs at least 161"
-    )]
+    #[error("the audio is too short: {samples} samples at 16 kHz, at least 161 are needed")]
     TooShort {
         /// How many it has.
         samples: usize,
     },
     /// Longer than we are ready to hold.
-    #[error("the sound is longer than {limit} seconds: cut it first")]
+    #[error("the audio is longer than {limit} seconds: trim it")]
     TooLong {
         /// The limit.
         limit: u32,
     },
     /// A rate no sound has.
-    #[error("a sound of {rate} samples a second cannot be used")]
+    #[error("a sample rate of {rate} Hz is not supported: resample the audio")]
     BadRate {
         /// The rate.
         rate: u32,
     },
     /// A sample that is no number.
-    #[error("the sound has samples that are no numbers")]
+    #[error("the audio has NaN or infinite samples: the file is damaged")]
     NotFinite,
 }

@@ -55,7 +55,7 @@ pub enum ModelError {
     },
     /// A file that should hold an encoder of texts holds something else.
     #[error(
-        "{file} holds a `{found}` model, which makes no vectors of texts; give an EmbeddingGemma"
+        "{file} holds a `{found}` model, which makes no embeddings; use an EmbeddingGemma model"
     )]
     NoEmbedding {
         /// The file.
@@ -75,7 +75,7 @@ pub enum ModelError {
     },
     /// A tensor is stored in a way no kernel reads.
     #[error(
-        "tensor {name} is stored as {format}, which cannot be run; convert the model to another format"
+        "tensor {name} is stored as {format}, which is not supported; convert the model to another format"
     )]
     UnsupportedFormat {
         /// The tensor.
@@ -85,7 +85,7 @@ pub enum ModelError {
     },
     /// A tensor has more elements than this platform counts.
     #[error(
-        "tensor {name} has {elements} elements, more than a 32-bit program can address; run the model natively on a 64-bit system"
+        "tensor {name} has {elements} elements, more than a 32-bit build can address; run the model natively on a 64-bit system"
     )]
     TooManyElements {
         /// The tensor.
@@ -95,7 +95,7 @@ pub enum ModelError {
     },
     /// The heads of a model do not fit the format that its KV cache shall have.
     #[error(
-        "q8 KV caches need heads of a multiple of {step} numbers, but this model's have {head}; use an f16 or f32 cache"
+        "q8 KV caches need a head size that is a multiple of {step}, but this model's is {head}; use an f16 or f32 cache"
     )]
     CacheFormat {
         /// Numbers in a head.
@@ -105,7 +105,7 @@ pub enum ModelError {
     },
     /// A tensor changes what the model computes in a way we do not know.
     #[error(
-        "tensor {name} is one this program does not know how to use; the model would answer wrongly without it"
+        "tensor {name} is unknown, and the model would give wrong results without it; use a newer rullama or another file"
     )]
     UnknownTensor {
         /// The tensor.
@@ -116,13 +116,13 @@ pub enum ModelError {
 /// What can be done with another kind of model.
 fn hint(architecture: &str) -> &'static str {
     match architecture {
-        "gemma4-assistant" => "it drafts for another model: give it as that model's drafter",
+        "gemma4-assistant" => "it is a drafter: load it as the drafter of its model",
         "gemma-embedding" | "gemma-embedding2" => {
-            "it makes vectors of texts and writes none: embed texts with it"
+            "it computes embeddings and cannot generate text: use it for embeddings"
         }
-        "clip" => "it sees and hears for another model: give it as that model's projector",
-        "diffusion-gemma" => "it writes blocks of text, which only some commands can do",
-        _ => "this program runs gemma4 models",
+        "clip" => "it is a projector (vision and audio encoders): load it with its model",
+        "diffusion-gemma" => "it is a diffusion model, which this command does not support",
+        _ => "only gemma4 models are supported",
     }
 }
 

@@ -45,11 +45,11 @@ pub enum RuntimeError {
     #[error(transparent)]
     Adapter(#[from] AdapterError),
     /// Adapters of another model's session.
-    #[error("these adapters were made ready for another model; attach them to this one")]
+    #[error("these adapters are attached to another model; attach them to this one")]
     OtherModelsAdapters,
     /// A tower of another model.
     #[error(
-        "the tower makes rows of {tower} numbers, but the model reads {model}: it belongs to another model"
+        "the encoder's output has width {tower}, but the model needs {model}: use the projector file of this model"
     )]
     OtherTower {
         /// The tower's.
@@ -59,14 +59,14 @@ pub enum RuntimeError {
     },
     /// A model that cannot see, or cannot hear.
     #[error(
-        "the model cannot {verb}: neither its own file nor a projector file has a tower for that; give the projector file (mmproj) that belongs to it"
+        "the model cannot {verb}: no encoder in its file or a projector file; give the projector file (mmproj) of this model"
     )]
     NoTower {
         /// What it cannot.
         verb: &'static str,
     },
     /// A conversation with more or fewer pictures or sounds than were given with it.
-    #[error("the conversation has {places} {what}, but {given} were given with it")]
+    #[error("the conversation has {places} {what}, but {given} were given")]
     NotGiven {
         /// Pictures, sounds or videos.
         what: &'static str,
@@ -76,13 +76,15 @@ pub enum RuntimeError {
         given: usize,
     },
     /// A vocabulary without the token that stands for pictures or sounds.
-    #[error("the model's vocabulary has no token {marker}: it was not made for this")]
+    #[error("the model's vocabulary has no token {marker}: it does not support this input")]
     NoMarker {
         /// The token.
         marker: &'static str,
     },
     /// A prompt whose placeholders are not those of its pictures and sounds.
-    #[error("the prompt has {found} placeholders in a row where a picture or sound needs {wanted}")]
+    #[error(
+        "the prompt has {found} placeholders in a row where an image or audio clip needs {wanted}"
+    )]
     Placeholders {
         /// How many there are.
         found: usize,
@@ -91,21 +93,21 @@ pub enum RuntimeError {
     },
     /// Soft tokens that do not follow each other as their picture or sound has them.
     #[error(
-        "the soft tokens at {position} are not those of one picture or sound from its first to its last: go back to before it"
+        "the soft tokens at {position} are not one whole image or audio clip: rewind to before it"
     )]
     SoftTokenOrder {
         /// Where in the tokens.
         position: usize,
     },
     /// Something that cannot be done where there are pictures or sounds.
-    #[error("a prompt with pictures or sounds cannot {what}")]
+    #[error("a prompt with images or audio cannot {what}")]
     NotWithMedia {
         /// What it cannot.
         what: &'static str,
     },
     /// A picture whose parts must be computed together and are too many for that.
     #[error(
-        "a picture of {tokens} tokens must be read at once, but a run holds {most}: give it fewer tokens"
+        "an image of {tokens} tokens must fit in one pass, but a pass holds {most}: use a smaller image budget"
     )]
     BlockTooLong {
         /// Its tokens.
@@ -115,7 +117,7 @@ pub enum RuntimeError {
     },
     /// A picture with more patches in a row than the tower has positions for.
     #[error(
-        "the picture has {patches} patches in a row, more than the {most} this tower knows: make it less long"
+        "the image has {patches} patches on one side, more than the encoder's {most}: make it smaller"
     )]
     PictureTooLong {
         /// How many it has.
@@ -131,7 +133,7 @@ pub enum RuntimeError {
     Cancelled,
     /// The model does not fit into the memory it may use.
     #[error(
-        "the model needs {need} bytes of GPU memory ({weights} of weights, {caches} for a context of {context} tokens, {work} to work with), but may use {budget}; choose a shorter context, smaller caches, a smaller model, or the CPU"
+        "the model needs {need} bytes of GPU memory ({weights} of weights, {caches} for a context of {context} tokens, {work} of work buffers), but may use {budget}; use a shorter context, a smaller cache type, a smaller model, or the CPU"
     )]
     DoesNotFit {
         /// All of it.
@@ -148,10 +150,10 @@ pub enum RuntimeError {
         budget: u64,
     },
     /// There is nothing to continue.
-    #[error("there are no tokens to continue; give a prompt")]
+    #[error("the prompt is empty; give a prompt")]
     EmptyPrompt,
     /// A token is not in the vocabulary.
-    #[error("there is no token {id}: the vocabulary has {count}")]
+    #[error("no token {id}: the vocabulary has {count} tokens")]
     NoSuchToken {
         /// The id.
         id: u32,
@@ -179,10 +181,10 @@ pub enum RuntimeError {
         trained: usize,
     },
     /// The file has no usable vocabulary, and texts were given.
-    #[error("the file has no vocabulary, so it cannot read texts; give the model itself")]
+    #[error("the file has no vocabulary, so it cannot tokenize text; give the model itself")]
     NoVocabulary,
     /// A vector cannot have so many numbers.
-    #[error("a vector of {asked} numbers is not possible: choose 1 to {most}")]
+    #[error("{asked} dimensions are not possible: choose 1 to {most}")]
     Dimensions {
         /// What was asked for.
         asked: usize,

@@ -141,7 +141,7 @@ impl Senses {
                 }
             }
         }
-        self.eyes.as_ref().ok_or(RuntimeError::NoTower { verb: "see pictures" })
+        self.eyes.as_ref().ok_or(RuntimeError::NoTower { verb: "read images" })
     }
 
     /// The ears, loaded if they are not.
@@ -158,7 +158,7 @@ impl Senses {
                 }
             }
         }
-        self.ears.as_ref().ok_or(RuntimeError::NoTower { verb: "hear sounds" })
+        self.ears.as_ref().ok_or(RuntimeError::NoTower { verb: "read audio" })
     }
 
     /// Bytes on a GPU that the towers in a file will take, as its header tells.

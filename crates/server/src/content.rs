@@ -35,7 +35,7 @@ impl Content {
     /// The answer to a request for this file.
     pub(crate) fn answer(self, method: &Method, headers: &HeaderMap) -> Result<Response, Refusal> {
         let etag = HeaderValue::try_from(&self.etag)
-            .map_err(|_| Refusal::internal("an ETag has characters it cannot have"))?;
+            .map_err(|_| Refusal::internal("an ETag has invalid characters"))?;
         let caching = [
             (header::ETAG, etag),
             (header::CACHE_CONTROL, HeaderValue::from_static(self.cache)),
@@ -96,7 +96,7 @@ pub(crate) fn regular_file(path: &Path) -> io::Result<Metadata> {
 }
 
 fn unsatisfiable(len: u64) -> Refusal {
-    let message = format!("the range is not one range of bytes inside the file's {len} bytes");
+    let message = format!("not a single byte range inside the file's {len} bytes");
     let refusal = Refusal::new(StatusCode::RANGE_NOT_SATISFIABLE, "bad_range", message);
     match HeaderValue::try_from(format!("bytes */{len}")) {
         Ok(value) => refusal.with(header::CONTENT_RANGE, value),

@@ -10,7 +10,7 @@ use rullama_source::SourceError;
 #[non_exhaustive]
 pub enum ServerError {
     /// The address cannot be listened at.
-    #[error("{address} cannot be listened at: {source}{}", advice(.source))]
+    #[error("cannot listen on {address}: {source}{}", advice(.source))]
     Bind {
         /// The address.
         address: SocketAddr,
@@ -60,7 +60,7 @@ pub enum ServerError {
     },
 
     /// A model of another family.
-    #[error("{} holds a model of the architecture {architecture:?}; only gemma4 models are served", .path.display())]
+    #[error("{} holds a {architecture:?} model; only gemma4 models are served", .path.display())]
     OtherFamily {
         /// The file.
         path: PathBuf,
@@ -72,7 +72,7 @@ pub enum ServerError {
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            "; another server runs there already: stop it, or choose another --port (0 takes any free one)"
+            "; another server uses this port: stop it, or choose another --port (0 picks a free one)"
         }
         io::ErrorKind::PermissionDenied => "; choose a --port above 1023",
         io::ErrorKind::AddrNotAvailable => "; --host must be an address of this machine",

@@ -56,7 +56,7 @@ impl Guard {
         if named.into_iter().flatten().all(|host| self.knows(host)) {
             return Ok(());
         }
-        let message = "this server answers to localhost and the address it listens at; to reach it by another name, start it with --allowed-host NAME";
+        let message = "this server accepts requests for localhost and the address it listens on; for another host name, start it with --allowed-host NAME";
         Err(Refusal::forbidden("forbidden_host", message))
     }
 

@@ -113,9 +113,8 @@ impl ServedFile {
         };
         if let Err(error) = metadata {
             let path = self.file.path.display();
-            row.error = Some(format!(
-                "{path} could not be read: {error}; put it back, or restart without it"
-            ));
+            row.error =
+                Some(format!("cannot read {path}: {error}; restore it, or restart without it"));
             return row;
         }
         let digest = self.digest_at(stamp);

@@ -37,7 +37,7 @@ impl Refusal {
 
     /// The path is there, but not for this method.
     pub(crate) fn method() -> Self {
-        let message = "only GET and HEAD are answered here";
+        let message = "only GET and HEAD are supported";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
             .with(header::ALLOW, HeaderValue::from_static("GET, HEAD"))
     }

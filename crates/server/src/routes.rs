@@ -43,7 +43,7 @@ pub(crate) fn router(catalog: Arc<Catalog>, guard: &Arc<Guard>) -> Router {
 
 /// Rules for what programs read: other sites only where the user allowed them, and errors as JSON.
 fn for_programs(routes: Router<Arc<Catalog>>, guard: &Arc<Guard>) -> Router<Arc<Catalog>> {
-    let nothing = || async { Refusal::not_found("there is nothing at this path") };
+    let nothing = || async { Refusal::not_found("nothing at this path") };
     let routes = routes.fallback(nothing).method_not_allowed_fallback(async || Refusal::method());
     let routes = if guard.origins.is_empty() { routes } else { routes.layer(sharing(guard)) };
     routes.layer(from_fn_with_state(Arc::clone(guard), check_site))
@@ -87,7 +87,7 @@ async fn blob(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let missing = || Refusal::not_found("no model that is served has a blob of this digest");
+    let missing = || Refusal::not_found("no served model has a blob with this digest");
     let Path(text) = digest.map_err(|_| missing())?;
     let digest =
         text.strip_prefix("sha256-").and_then(|_| Digest::parse(&text)).ok_or_else(missing)?;
@@ -101,7 +101,7 @@ async fn file(
     method: Method,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let missing = || Refusal::not_found("no file of this name is served");
+    let missing = || Refusal::not_found("no served file has this name");
     let Path((name, file)) = path.map_err(|_| missing())?;
     let content = blocking(move || catalog.file(&name, &file)).await?;
     opened(content)?.ok_or_else(missing)?.answer(&method, &headers)

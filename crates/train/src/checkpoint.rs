@@ -59,7 +59,7 @@ impl Checkpoint {
             AdapterError::NotAnAdapter { why, .. } => wrong(format!("is damaged: {why}")),
             other => other.into(),
         })?;
-        let about = file.said(KEY).ok_or_else(|| wrong("is no checkpoint of rullama".into()))?;
+        let about = file.said(KEY).ok_or_else(|| wrong("was not written by rullama".into()))?;
         let about =
             serde_json::from_str(about).map_err(|error| wrong(format!("is damaged: {error}")))?;
         for (name, tensor) in file.tensors() {

@@ -18,12 +18,12 @@ pub enum TrainError {
     },
     /// There is nothing to learn from.
     #[error(
-        "the data has no tokens to learn: give lines with a completion, an assistant's turn or a text"
+        "the data has no tokens to learn: give lines with a completion, an assistant turn or a text"
     )]
     NoTargets,
     /// The split leaves nothing on one side.
     #[error(
-        "an evaluation split of {split} leaves no example on one side of {examples}; give more data or another split"
+        "an evaluation split of {split} of {examples} examples leaves one side empty; give more data or another split"
     )]
     Split {
         /// What was asked for.
@@ -41,7 +41,7 @@ pub enum TrainError {
     },
     /// An adapter that changes what is not trained: experts, the router, the table of tokens.
     #[error(
-        "{count} tensors of the adapter cannot be trained, such as {first:?}: it can be answered with; begin with one for attention and feed-forward alone, or with none"
+        "{count} tensors of the adapter can be used but not trained, such as {first:?}; start from an adapter for attention and feed-forward only, or from none"
     )]
     NotTrained {
         /// How many.
@@ -61,7 +61,7 @@ pub enum TrainError {
     },
     /// The memory does not suffice, even when every layer is computed twice.
     #[error(
-        "training needs {need} bytes of GPU memory ({model} of them the model), but may use {budget}; give more memory, shorter sequences, a lower rank or fewer targets"
+        "training needs {need} bytes of GPU memory ({model} of them the model), but may use {budget}; allow more memory, or use shorter sequences, a lower rank or fewer targets"
     )]
     DoesNotFit {
         /// All of it.
@@ -73,7 +73,7 @@ pub enum TrainError {
     },
     /// Experts that the host computes have no gradient.
     #[error(
-        "{layers} layers have their experts on the host, which cannot train them: give the GPU more memory, or train on the CPU"
+        "{layers} layers have their experts on the host, where they cannot be trained: allow more GPU memory, or train on the CPU"
     )]
     HostExperts {
         /// How many layers.
@@ -125,10 +125,10 @@ pub enum LineError {
         wanted: &'static str,
     },
     /// A conversation without an answer.
-    #[error("the conversation has no assistant's turn to learn")]
+    #[error("the conversation has no assistant turn to learn")]
     NoAssistant,
     /// Nothing is left to learn.
-    #[error("it has no token to learn: {tokens} tokens, of which {prompt} are given")]
+    #[error("no token to learn: {tokens} tokens, {prompt} of them prompt")]
     Empty {
         /// Tokens of the line.
         tokens: usize,
@@ -136,7 +136,7 @@ pub enum LineError {
         prompt: usize,
     },
     /// A token is not in the vocabulary.
-    #[error("there is no token {id}: the vocabulary has {count}")]
+    #[error("no token {id}: the vocabulary has {count} tokens")]
     NoSuchToken {
         /// The id.
         id: u64,

@@ -46,22 +46,20 @@ impl From<Failure> for JsValue {
             Failure::NoAdapter(id) => {
                 thrown("bad_adapter", &format!("the model has no adapter {id:?}: add it first"))
             }
-            Failure::Request(error) => {
-                thrown("bad_options", &format!("the request cannot be read: {error}"))
-            }
+            Failure::Request(error) => thrown("bad_options", &format!("invalid request: {error}")),
             Failure::Script(error) => error,
             Failure::Projector => thrown(
                 "projector",
-                "this file sees and hears for another model: load that model with this file as its projector",
+                "this file is a projector (vision and audio encoders): load its model with this file as the projector",
             ),
             Failure::Busy => thrown("internal", "the session is busy: calls must be queued"),
             Failure::Purpose(name) => {
                 let names: Vec<&str> = EmbeddingPrompt::ALL.iter().map(|(name, _)| *name).collect();
                 let names = names.join(", ");
-                thrown("bad_options", &format!("there is no purpose {name}; choose one of {names}"))
+                thrown("bad_options", &format!("unknown prompt {name}; choose one of {names}"))
             }
             Failure::Forgotten(number) => {
-                thrown("internal", &format!("there is no picture or sound of number {number}"))
+                thrown("internal", &format!("no image or audio clip number {number}"))
             }
         }
     }

@@ -111,7 +111,7 @@ impl ByteSource for ScriptSource {
             let bytes = bytes.dyn_into::<Uint8Array>();
             let bytes = bytes.map_err(|_| self.broken("reading gave no Uint8Array"))?;
             if u64::from(bytes.length()) != end - start {
-                return Err(self.broken("reading gave another number of bytes than was asked for"));
+                return Err(self.broken("the read returned the wrong number of bytes"));
             }
             let copy = bytes.to_vec();
             self.file.done(&bytes);

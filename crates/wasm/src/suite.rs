@@ -41,7 +41,7 @@ impl OpSuite {
     pub async fn run(&self, case: usize, play: usize) -> Result<String, JsError> {
         let (case, play) = (self.cases.get(case), self.plays.get(play));
         let (Some(case), Some((_, gpu))) = (case, play) else {
-            return Err(JsError::new("there is no such case or role"));
+            return Err(JsError::new("no such case or feature level"));
         };
         let (verdict, message) = match run(case, gpu).await {
             Verdict::Passed => ("passed", String::new()),

@@ -39,7 +39,7 @@ test("a projector in a model's place is told from one", async ({ client, project
     (url) => rullama.load(url, { keep: false }).catch((error) => ({ code: error.code, message: error.message })),
     projector.url,
   );
-  expect(failure).toMatchObject({ code: "projector", message: expect.stringContaining("as its projector") });
+  expect(failure).toMatchObject({ code: "projector", message: expect.stringContaining("as the projector") });
 });
 
 test("a video is seen as pictures", { tag: "@slow" }, async ({ client }) => {

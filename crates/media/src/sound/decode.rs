@@ -21,11 +21,10 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
     let mut format = get_probe()
         .probe(&Hint::new(), source, FormatOptions::default(), MetadataOptions::default())
         .map_err(|error| bad(&error))?;
-    let track =
-        format.default_track(TrackType::Audio).ok_or_else(|| no("there is no sound in it"))?;
+    let track = format.default_track(TrackType::Audio).ok_or_else(|| no("no audio track"))?;
     let track_id = track.id;
     let codec = track.codec_params.as_ref().and_then(|codec| codec.audio());
-    let codec = codec.ok_or_else(|| no("its codec is not known"))?;
+    let codec = codec.ok_or_else(|| no("unknown codec"))?;
     vorbis::check(codec.extra_data.as_deref().unwrap_or_default())?;
     let mut decoder = get_codecs()
         .make_audio_decoder(codec, &AudioDecoderOptions::default())
@@ -53,7 +52,7 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
                     }
                 };
                 if shape != (rate, channels) {
-                    return Err(no("its rate changes in the middle"));
+                    return Err(no("its sample rate changes"));
                 }
                 buffer.copy_to_vec_interleaved::<f32>(&mut samples);
                 mixer.push(&samples)?;

@@ -20,7 +20,7 @@ const ENTRY_BYTES: u64 = 24;
 /// If they would. Other damage is for the decoder to report.
 pub(super) fn check(headers: &[u8]) -> Result<(), MediaError> {
     if unpacked(headers) > MOST_BYTES {
-        let reason = "its codebooks are larger than those of any encoder".into();
+        let reason = "its codebooks are too large".into();
         return Err(MediaError::BadSound { reason });
     }
     Ok(())

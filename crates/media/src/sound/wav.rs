@@ -33,7 +33,7 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
         match &head[..4] {
             b"fmt " => format = Some(read_format(&payload[..length])?),
             b"data" => {
-                let format = format.ok_or_else(|| bad("its format is missing"))?;
+                let format = format.ok_or_else(|| bad("no format chunk"))?;
                 // A length of zero is that of a stream whose end nobody knew.
                 let length = if claimed == 0 { payload.len() } else { length };
                 return sound(&payload[..length], format);
@@ -43,12 +43,12 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
         // Chunks have even lengths.
         rest = payload.get(length + length % 2..).unwrap_or_default();
     }
-    Err(bad("there is no sound in it"))
+    Err(bad("no audio data"))
 }
 
 fn read_format(chunk: &[u8]) -> Result<Format, MediaError> {
     let word = |at: usize| {
-        let bytes = chunk.get(at..at + 2).ok_or_else(|| bad("its format is cut"))?;
+        let bytes = chunk.get(at..at + 2).ok_or_else(|| bad("truncated format chunk"))?;
         Ok::<_, MediaError>(u16::from_le_bytes([bytes[0], bytes[1]]))
     };
     let mut kind = word(0)?;
@@ -58,9 +58,9 @@ fn read_format(chunk: &[u8]) -> Result<Format, MediaError> {
     let rate = u32::from(word(4)?) | u32::from(word(6)?) << 16;
     let format = Format { kind, channels: usize::from(word(2)?), rate, bits: word(14)? };
     match (format.channels, format.kind, format.bits) {
-        (0, ..) => Err(bad("it has no channels")),
+        (0, ..) => Err(bad("no channels")),
         (_, PCM, 8 | 16 | 24 | 32) | (_, FLOAT, 32 | 64) => Ok(format),
-        _ => Err(bad("its samples are compressed or of an unknown kind")),
+        _ => Err(bad("unsupported sample format")),
     }
 }
 

@@ -245,7 +245,11 @@ fn pooling(keys: &Keys<'_>) -> Result<Pooling, ModelError> {
         None | Some(1) => Ok(Pooling::Mean),
         Some(2) => Ok(Pooling::First),
         Some(3) => Ok(Pooling::Last),
-        Some(other) => Err(keys.bad("pooling_type", &other, "texts need one vector each")),
+        Some(other) => Err(keys.bad(
+            "pooling_type",
+            &other,
+            "only poolings with one vector per text are supported",
+        )),
     }
 }
 
@@ -255,7 +259,7 @@ fn layers(keys: &Keys<'_>, second: bool) -> Result<Vec<EmbeddingLayer>, ModelErr
     let kinds = match keys.gguf.get(&name) {
         Some(_) => keys.kinds(count)?,
         None if count > 1024 => {
-            return Err(keys.bad("block_count", &count, "no model has that many"));
+            return Err(keys.bad("block_count", &count, "too many layers, the file is damaged"));
         }
         None => (1..=count)
             .map(|layer| if layer.is_multiple_of(PERIOD) { Kind::Global } else { Kind::Sliding })

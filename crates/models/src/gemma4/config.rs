@@ -232,13 +232,13 @@ impl Keys<'_> {
 
     fn size(&self, name: &str, value: i64) -> Result<usize, ModelError> {
         let size = usize::try_from(value).ok().filter(|size| *size <= LARGEST);
-        size.ok_or_else(|| self.bad(name, &value, "no model has that many"))
+        size.ok_or_else(|| self.bad(name, &value, "out of range, the file is damaged"))
     }
 
     /// A product of two sizes, which tensors and activations have as their width; `name` is the key of the first.
     pub(crate) fn product(&self, name: &str, a: usize, b: usize) -> Result<usize, ModelError> {
         let product = a.checked_mul(b).filter(|product| *product <= LARGEST);
-        product.ok_or_else(|| self.bad(name, &a, "no model has rows so wide"))
+        product.ok_or_else(|| self.bad(name, &a, "rows would be too wide, the file is damaged"))
     }
 
     /// Checks heads against what attention kernels take: how many, and how wide they are. `name` is the key of their width.
@@ -305,7 +305,7 @@ impl Keys<'_> {
     pub(crate) fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
         let name = "attention.sliding_window_pattern";
         if layers > MOST_LAYERS {
-            return Err(self.bad("block_count", &layers, "no model has that many"));
+            return Err(self.bad("block_count", &layers, "out of range, the file is damaged"));
         }
         let kind = |sliding: bool| if sliding { Kind::Sliding } else { Kind::Global };
         let kinds: Vec<Kind> = match self.gguf.get(&self.key(name)) {
@@ -315,12 +315,12 @@ impl Keys<'_> {
                 let period = value.integer().and_then(|value| usize::try_from(value).ok());
                 let period = period.filter(|period| *period > 0);
                 let period = period.ok_or_else(|| {
-                    self.bad(name, &"of another type", "it must be one truth value per layer")
+                    self.bad(name, &"of another type", "it must be one boolean per layer")
                 })?;
                 (1..=layers).map(|layer| kind(!layer.is_multiple_of(period))).collect()
             }
             None => {
-                return Err(self.bad(name, &"missing", "it must be one truth value per layer"));
+                return Err(self.bad(name, &"missing", "it must be one boolean per layer"));
             }
         };
         if kinds.len() == layers {
@@ -364,7 +364,11 @@ impl Keys<'_> {
                 (0..owners).rev().find(|donor| kinds[*donor] == *kind)
             };
             let donor = donor.ok_or_else(|| {
-                self.bad("attention.shared_kv_layers", &shared, "a layer has nobody to share with")
+                self.bad(
+                    "attention.shared_kv_layers",
+                    &shared,
+                    "a layer has no other layer to share with",
+                )
             })?;
             let head = if *kind == Kind::Sliding { sliding } else { global };
             let kv_heads = kv_heads[donor];
@@ -383,7 +387,7 @@ impl Keys<'_> {
             return Err(self.bad("expert_used_count", &used, why));
         }
         if used > count {
-            return Err(self.bad("expert_used_count", &used, "there are fewer experts"));
+            return Err(self.bad("expert_used_count", &used, "more than the model's experts"));
         }
         Ok(Experts { count, used, width: self.positive("expert_feed_forward_length")? })
     }

@@ -28,22 +28,22 @@ pub trait Constraint {
 #[non_exhaustive]
 pub enum ConstraintError {
     /// The schema is none, or uses what is not supported.
-    #[error("answers cannot be held to this JSON schema: {why}")]
+    #[error("this JSON schema is not supported: {why}")]
     Schema {
         /// What is wrong with it.
         why: String,
     },
     /// The model has no token to end an answer with.
-    #[error("this model has no token that ends an answer, so that no form can be asked of it")]
+    #[error("this model has no end-of-turn token, so its output cannot be constrained")]
     NoEnd,
     /// There are more token texts than the table of them can hold.
-    #[error("this model's vocabulary is too large to hold its answers to a form: {bytes} bytes")]
+    #[error("this model's vocabulary is too large for constrained output: {bytes} bytes")]
     Vocabulary {
         /// Bytes of all token texts.
         bytes: usize,
     },
     /// The form grew out of bounds while it was followed.
-    #[error("the answer can no longer be held to its form; a simpler schema may help: {why}")]
+    #[error("cannot constrain the output any further; try a simpler schema: {why}")]
     Lost {
         /// What happened.
         why: String,

@@ -42,8 +42,8 @@ impl Kind {
 
     fn plural(self) -> &'static str {
         match self {
-            Self::Picture => "pictures",
-            Self::Sound => "sounds",
+            Self::Picture => "images",
+            Self::Sound => "audio clips",
             Self::Video => "videos",
         }
     }

@@ -63,7 +63,7 @@ impl Session {
     ) -> Result<Self, RuntimeError> {
         let mut reader = Reader(saved);
         if reader.take(MAGIC.len())? != MAGIC {
-            return Err(RuntimeError::Saved { why: "is of another program or version" });
+            return Err(RuntimeError::Saved { why: "was saved by another program or version" });
         }
         if reader.take(32)? != fingerprint(model, adapters) {
             return Err(RuntimeError::Saved { why: "belongs to another model or adapter" });
@@ -174,7 +174,7 @@ struct Reader<'a>(&'a [u8]);
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], RuntimeError> {
         let split = self.0.split_at_checked(count);
-        let (taken, rest) = split.ok_or(RuntimeError::Saved { why: "is cut short" })?;
+        let (taken, rest) = split.ok_or(RuntimeError::Saved { why: "is truncated" })?;
         self.0 = rest;
         Ok(taken)
     }

@@ -77,7 +77,7 @@ impl Session {
         self.prefill(&mut |_| true).await?;
         // A picture that is read at once takes the last token with it.
         if self.filled == self.tokens.len() {
-            return Err(RuntimeError::NotWithMedia { what: "end in one: let text follow it" });
+            return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }
         self.logits_of(1).await
     }
@@ -164,7 +164,7 @@ impl Session {
         let want = want(pick);
         // The device feeds the loop with tokens; the last one of a picture is none.
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
-            return Err(RuntimeError::NotWithMedia { what: "end in one: let text follow it" });
+            return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }
         let position = self.filled + self.ahead.len();
         let range = position..position + 1;

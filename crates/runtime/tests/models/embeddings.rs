@@ -130,5 +130,5 @@ fn scores_cut_words_as_merges_do() {
 #[test]
 fn other_models_are_refused() {
     let error = loaded(&open(golden("gguf/micro-dense-BF16.gguf")), &Device::Cpu);
-    assert!(error.expect_err("no encoder").to_string().contains("give an EmbeddingGemma"));
+    assert!(error.expect_err("no encoder").to_string().contains("use an EmbeddingGemma"));
 }

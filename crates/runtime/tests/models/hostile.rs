@@ -32,7 +32,7 @@ fn keys_and_tensors_must_agree() {
         ("gemma4.attention.shared_kv_layers", 6, "some layer must make keys"),
         ("gemma4.block_count", 0, "at least 1"),
         ("gemma4.block_count", 5, "one per layer"),
-        ("gemma4.block_count", 4_000_000_000, "no model has that many"),
+        ("gemma4.block_count", 4_000_000_000, "out of range"),
         ("gemma4.attention.sliding_window", 0, "at least 1"),
         ("gemma4.embedding_length_per_layer_input", 16, "embedding_length_per_layer_input"),
     ] {

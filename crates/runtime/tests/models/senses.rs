@@ -82,7 +82,7 @@ fn what_has_no_tower_is_said() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut blind = Senses::new(&model, Vec::new());
     let error = block_on(blind.perceive(&picture("micro-moe"))).expect_err("no tower");
-    assert!(matches!(error, RuntimeError::NoTower { verb: "see pictures" }), "{error}");
+    assert!(matches!(error, RuntimeError::NoTower { verb: "read images" }), "{error}");
     let mut deaf = Senses::new(&model, vec![towers("micro-moe")]);
     let error = block_on(deaf.perceive(&sound())).expect_err("no tower");
     assert_eq!(error.code(), "no_tower");

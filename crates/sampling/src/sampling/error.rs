@@ -32,8 +32,8 @@ pub enum SamplingError {
     },
     /// Every token is masked, or the logits are not numbers.
     #[error(
-        "none of the {logits} tokens can be chosen: all are suppressed, illegal in the grammar or not numbers; \
-         loosen the biases or the grammar, or check the model file"
+        "none of the {logits} tokens can be sampled: all are suppressed, excluded by the grammar or NaN; \
+         relax the biases or the grammar, or check the model file"
     )]
     NoCandidate {
         /// How many logits were given.

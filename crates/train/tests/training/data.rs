@@ -60,10 +60,10 @@ fn what_is_wrong_has_a_line_number() {
         (r#"{"question":"?"}"#, "none of"),
         (r#"{"prompt":"a"}"#, "\"completion\" must be a string"),
         (r#"{"prompt":1,"completion":"b"}"#, "\"prompt\" must be a string"),
-        (r#"{"messages":[{"role":"user","content":"a"}]}"#, "no assistant's turn"),
-        (r#"{"ids":[1,2],"n_prompt":2}"#, "2 tokens, of which 2 are given"),
+        (r#"{"messages":[{"role":"user","content":"a"}]}"#, "no assistant turn"),
+        (r#"{"ids":[1,2],"n_prompt":2}"#, "2 tokens, 2 of them prompt"),
         (r#"{"ids":[1,-2]}"#, "\"ids\" must be a list of token ids"),
-        (r#"{"ids":[1,99999999]}"#, "there is no token 99999999"),
+        (r#"{"ids":[1,99999999]}"#, "no token 99999999"),
         (r#"{"ids":[1,2],"n_prompt":"x"}"#, "\"n_prompt\" must be"),
     ] {
         let error = read(&model, &format!("{good}\n\n{line}\n")).expect_err(line).to_string();

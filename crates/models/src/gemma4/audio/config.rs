@@ -16,7 +16,7 @@ use crate::{error::ModelError, tensors::Expected};
 const KERNEL: usize = 3;
 const WIDTH: &str = "embedding_length";
 const FFN: &str = "embedding_length and feed_forward_length";
-const SHAPE: &str = "the tower's other tensors";
+const SHAPE: &str = "the encoder's other tensors";
 
 /// Names that differ between projector files and files with towers inside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,10 +93,10 @@ impl AudioConfig {
         let Some(layers) = keys.optional("block_count")? else { return Ok(None) };
         let kind = gguf.str("clip.audio.projector_type").optional()?.unwrap_or("gemma4a");
         if kind != "gemma4a" {
-            return Err(keys.bad("projector_type", &kind, "only towers of gemma4a can be run"));
+            return Err(keys.bad("projector_type", &kind, "only gemma4a encoders are supported"));
         }
         if layers > 256 {
-            return Err(keys.bad("block_count", &layers, "no tower has that many"));
+            return Err(keys.bad("block_count", &layers, "too many layers, the file is damaged"));
         }
         let names = match gguf.tensor("mm.a.fc.weight") {
             Some(_) => INSIDE,

@@ -60,7 +60,7 @@ impl DiffusionConfig {
         let keys = Keys { gguf, prefix: "diffusion" };
         let canvas = keys.positive("canvas_length")?;
         if canvas > 4096 {
-            return Err(keys.bad("canvas_length", &canvas, "no model has canvases so long"));
+            return Err(keys.bad("canvas_length", &canvas, "too long, the file is damaged"));
         }
         let inner = gguf.tensor(GATE).and_then(|tensor| usize::try_from(tensor.rows()).ok());
         let missing = || ModelError::MissingTensors { names: vec![GATE.into()] };

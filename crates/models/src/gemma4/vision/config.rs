@@ -55,7 +55,7 @@ impl VisionConfig {
         let Some(layers) = keys.optional("block_count")? else { return Ok(None) };
         let kind = gguf.str("clip.vision.projector_type").optional()?.unwrap_or("gemma4v");
         if kind != "gemma4v" {
-            return Err(keys.bad("projector_type", &kind, "only towers of gemma4v can be run"));
+            return Err(keys.bad("projector_type", &kind, "only gemma4v encoders are supported"));
         }
         let config = Self {
             layers,
@@ -122,11 +122,15 @@ impl VisionConfig {
         let head = ("attention.head_count", self.head());
         keys.check_heads(self.heads, head, Attention::ENCODER_HEAD_STEP)?;
         if self.patch > 64 || self.pool == 0 || self.pool > 16 {
-            let why = "no tower cuts pictures that way";
+            let why = "not a supported patch size";
             return Err(keys.bad("patch_size", &self.patch, why));
         }
         if self.layers > 256 {
-            return Err(keys.bad("block_count", &self.layers, "no tower has that many"));
+            return Err(keys.bad(
+                "block_count",
+                &self.layers,
+                "too many layers, the file is damaged",
+            ));
         }
         Ok(())
     }

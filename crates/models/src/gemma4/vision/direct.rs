@@ -58,7 +58,7 @@ impl DirectVision {
         let patch = keys.positive("patch_size")?;
         let cell = patch * keys.optional("projector.scale_factor")?.unwrap_or(3);
         if !(1..=256).contains(&cell) {
-            return Err(keys.bad("patch_size", &patch, "no model cuts pictures that way"));
+            return Err(keys.bad("patch_size", &patch, "not a supported patch size"));
         }
         let pixels = format!("{PIXELS}.weight");
         Ok(Some(Self {
