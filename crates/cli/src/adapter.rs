@@ -13,11 +13,11 @@ use crate::{adapters::AdapterArgs, locate::Stores};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdapterCommand {
-    /// Show what is in an adapter, and whether it fits a model
+    /// Show an adapter, and whether it fits a model
     Show(ShowArgs),
-    /// Write a model with adapters merged into its weights
+    /// Merge adapters into a model's weights
     Merge(MergeArgs),
-    /// Write an adapter as PEFT's folder, or as a GGUF file
+    /// Convert an adapter to a PEFT folder or a GGUF file
     Convert(ConvertArgs),
 }
 
@@ -34,7 +34,7 @@ impl AdapterCommand {
 
 #[derive(Debug, Group)]
 pub(crate) struct ShowArgs {
-    /// A folder or safetensors file of PEFT, or a GGUF file
+    /// PEFT folder, safetensors file or GGUF file
     path: PathBuf,
     /// Also check that it fits this model: name, path or URL
     #[arg(long)]
@@ -53,10 +53,10 @@ pub(crate) struct MergeArgs {
     model: String,
     #[command(flatten)]
     adapters: AdapterArgs,
-    /// Where the new model goes
+    /// Output GGUF file
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// Store changed tensors as f32, f16, bf16 or q8_0 instead of as they were
+    /// Store changed tensors as f32, f16, bf16 or q8_0 instead of their own type
     #[arg(long = "type", value_name = "TYPE", value_parser = merge::dtype)]
     dtype: Option<rullama_gguf::DType>,
     /// Print JSON
@@ -66,12 +66,12 @@ pub(crate) struct MergeArgs {
 
 #[derive(Debug, Group)]
 pub(crate) struct ConvertArgs {
-    /// A folder or safetensors file of PEFT, or a GGUF file
+    /// PEFT folder, safetensors file or GGUF file
     path: PathBuf,
-    /// Where it goes: a file that ends in .gguf, or a folder for PEFT
+    /// Output: a .gguf file, or a folder for PEFT
     #[arg(long, value_name = "PATH")]
     out: PathBuf,
-    /// What PEFT shall call the base model; without it, what the adapter says
+    /// Base model name for PEFT; taken from the adapter if not given
     #[arg(long, value_name = "NAME")]
     base: Option<String>,
     /// Print JSON

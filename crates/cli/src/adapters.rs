@@ -18,7 +18,7 @@ use crate::{load::Loader, locate::Place, output::note, output_file::protect};
 
 #[derive(Debug, Clone, Default, Group)]
 pub(crate) struct AdapterArgs {
-    /// Answer with a LoRA adapter: a folder or safetensors file of PEFT, or a GGUF file. `:0.5` after it makes it count half. Several add up
+    /// Use a LoRA adapter: a PEFT folder, safetensors file or GGUF file. Append `:0.5` for half its strength. May be repeated; adapters add up
     #[arg(long = "adapter", value_name = "PATH[:WEIGHT]", value_parser = chosen)]
     adapters: Vec<(PathBuf, f32)>,
 }
@@ -37,7 +37,7 @@ fn chosen(text: &str) -> Result<(PathBuf, f32), String> {
         Ok(weight) if weight.is_finite() => Ok((path.into(), weight)),
         // Drives of Windows have a colon too.
         _ if weight.contains(['/', '\\']) => whole(),
-        _ => Err(format!("{weight:?} is no number to multiply the adapter with")),
+        _ => Err(format!("adapter weight {weight:?} is not a number, such as 0.5")),
     }
 }
 
@@ -112,7 +112,7 @@ impl Chosen {
         if let [first, ..] = ready.without_effect() {
             let count = ready.without_effect().len();
             note(&format!(
-                "{count} tensors of the adapter have no effect in this model, such as {first}: their layers use the keys and values of others"
+                "{count} adapter tensors have no effect in this model, such as {first}: their layers reuse the keys and values of other layers"
             ));
         }
         session.set_adapters(Some(&ready))?;

@@ -22,10 +22,10 @@ use crate::{
 const AFTER_HELP: &str = "\
 MODEL is a name in Ollama's store (gemma4:e2b), the path of a GGUF file, or an http(s) URL of one.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no such model, 4 the file is broken or not supported,
-5 the network failed, 6 a checksum does not match, 7 the GPU is missing, was lost or has no room, 130 interrupted.";
+Exit codes: 0 success, 1 failure, 2 usage error, 3 model not found, 4 file damaged or not supported,
+5 network failure, 6 checksum mismatch, 7 no GPU, GPU lost or out of GPU memory, 130 interrupted.";
 
-/// Runs Gemma 4 models from Ollama's store, from files and over HTTP.
+/// Run Gemma 4 models from Ollama's store, GGUF files and URLs
 #[derive(Debug, Parser)]
 #[command(name = "rullama", version, after_help = AFTER_HELP, arg_required_else_help = true)]
 pub(crate) struct Args {
@@ -38,38 +38,38 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Talk to a model, or have one prompt answered
+    /// Run a model: chat, or answer one prompt
     Run(Box<RunArgs>),
-    /// Serve the app and the models of this machine to a browser
+    /// Serve the chat app and local models to a browser
     Serve(ServeArgs),
-    /// List the models of Ollama's store
+    /// List models in Ollama's store
     #[command(visible_alias = "ls")]
     List(ListArgs),
-    /// Show what is in a model
+    /// Show a model's architecture, formats, memory use and metadata
     Show(ShowArgs),
-    /// Turn text into token ids
+    /// Convert text to token ids
     Tokenize(TokenizeArgs),
-    /// Turn token ids into text
+    /// Convert token ids to text
     Detokenize(DetokenizeArgs),
-    /// Turn messages into the prompt a model sees
+    /// Render messages with a model's chat template
     Render(RenderArgs),
-    /// Check that a model's files are whole and unchanged
+    /// Check a model's files: checksums, structure and values
     Verify(VerifyArgs),
-    /// Measure how fast a model reads and writes on this machine
+    /// Benchmark prefill and decode speed
     Bench(BenchArgs),
-    /// Measure how fast pictures and sounds are perceived on this machine
+    /// Benchmark the vision and audio encoders
     BenchTowers(TowersArgs),
-    /// Turn texts into vectors
+    /// Compute embeddings of texts
     Embed(EmbedArgs),
-    /// Write a model's logits for given tokens to a file
+    /// Write a model's logits for given tokens to a safetensors file
     Eval(EvalArgs),
-    /// Measure how well a model predicts a text
+    /// Measure a model's perplexity on a text
     Perplexity(PerplexityArgs),
-    /// Train an adapter on your own data
+    /// Train a LoRA adapter on your own data
     Train(Box<TrainArgs>),
-    /// Compare how well a model predicts data with an adapter and without
+    /// Compare a model's loss on data with and without an adapter
     EvalAdapter(CompareArgs),
-    /// Look at LoRA adapters, merge them into a model, or change their format
+    /// Inspect, merge or convert LoRA adapters
     #[command(subcommand)]
     Adapter(AdapterCommand),
     /// Test and time the GPU kernels on this machine
@@ -119,16 +119,16 @@ pub(crate) struct ShowArgs {
     /// Also list all metadata
     #[arg(long)]
     pub(crate) metadata: bool,
-    /// Print arrays of metadata whole
+    /// Print metadata arrays in full
     #[arg(long)]
     pub(crate) full: bool,
-    /// Context the memory is estimated for
+    /// Context length for the memory estimate
     #[arg(long, value_name = "TOKENS")]
     pub(crate) ctx: Option<usize>,
-    /// Estimate the memory as `run --gpu-memory` would have it
+    /// Estimate memory as with `run --gpu-memory`
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub(crate) gpu_memory: Option<u64>,
-    /// Estimate the memory as `run --host-experts` would have it
+    /// Estimate memory as with `run --host-experts`
     #[arg(long, value_name = "LAYERS")]
     pub(crate) host_experts: Option<usize>,
     /// Print JSON
@@ -140,16 +140,16 @@ pub(crate) struct ShowArgs {
 pub(crate) struct TokenizeArgs {
     /// Name, path or URL
     pub(crate) model: String,
-    /// The text; without it, standard input is read
+    /// Text to tokenize; read from standard input if not given
     #[arg(conflicts_with = "stdin", allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
-    /// Read the text from standard input, to its end
+    /// Read the text from standard input
     #[arg(long)]
     pub(crate) stdin: bool,
     /// Recognise control tokens such as <|turn> in the text
     #[arg(long)]
     pub(crate) special: bool,
-    /// Put the beginning-of-sequence token in front, unless it is there
+    /// Prepend the beginning-of-sequence token if it is missing
     #[arg(long)]
     pub(crate) bos: bool,
     /// Print {"ids":[…],"pieces":[…]}
@@ -161,10 +161,10 @@ pub(crate) struct TokenizeArgs {
 pub(crate) struct DetokenizeArgs {
     /// Name, path or URL
     pub(crate) model: String,
-    /// The ids, separated by blanks or commas; without them, standard input is read
+    /// Token ids, separated by spaces or commas; read from standard input if not given
     #[arg(conflicts_with = "stdin", allow_negative_numbers = true)]
     pub(crate) ids: Vec<String>,
-    /// Read the ids from standard input, to its end
+    /// Read the ids from standard input
     #[arg(long)]
     pub(crate) stdin: bool,
     /// Show control tokens such as <|turn> in the text
@@ -177,19 +177,19 @@ pub(crate) struct DetokenizeArgs {
 
 #[derive(Debug, Group)]
 pub(crate) struct RenderArgs {
-    /// Write the prompt this model wants: name, path or URL
+    /// Model whose template to use: name, path or URL
     #[arg(required_unless_present = "family", conflicts_with = "family")]
     pub(crate) model: Option<String>,
-    /// Write the prompt of a template family instead
+    /// Use the template of this model family instead
     #[arg(long)]
     pub(crate) family: Option<FamilyArg>,
-    /// The conversation as JSON; without it, standard input is read
+    /// Conversation as JSON; read from standard input if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Option<PathBuf>,
-    /// End with an opened model turn where the official templates forget it (after text, call and result in one message)
+    /// Open a model turn at the end where the official templates omit it (after text, call and result in one message)
     #[arg(long)]
     pub(crate) repair: bool,
-    /// Print {"prompt":…,"spans":[…]}; spans say which text is trusted
+    /// Print {"prompt":…,"spans":[…]}; each span says whether its text is trusted
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -206,7 +206,7 @@ pub(crate) enum FamilyArg {
 pub(crate) struct VerifyArgs {
     /// Name, path or URL
     pub(crate) model: String,
-    /// The checksum a file should have, as 64 hex digits
+    /// Expected SHA-256 of the file, as 64 hex digits
     #[arg(long, value_name = "HEX", value_parser = digest)]
     pub(crate) sha256: Option<Digest>,
     /// Print JSON

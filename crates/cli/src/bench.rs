@@ -34,40 +34,40 @@ use measure::{Bench, Test};
 pub(crate) struct BenchArgs {
     /// Name, path or URL
     pub(crate) model: String,
-    /// Tokens of the prompts to be read; 0 leaves reading out
+    /// Prompt lengths for prefill; 0 skips prefill
     #[arg(short = 'p', long, value_name = "TOKENS", default_value = "512", value_delimiter = ',')]
     prompt: Vec<usize>,
-    /// Tokens to be written; 0 leaves writing out
+    /// Tokens to generate; 0 skips decode
     #[arg(short = 'n', long, value_name = "TOKENS", default_value = "128", value_delimiter = ',')]
     generate: Vec<usize>,
-    /// Tokens that are in the context before
+    /// Tokens already in the context
     #[arg(short = 'd', long, value_name = "TOKENS", default_value = "0", value_delimiter = ',')]
     depth: Vec<usize>,
-    /// Measured repetitions of each test; one more goes before them and is not counted
+    /// Measured repetitions of each test, after one warm-up run
     #[arg(short = 'r', long, value_name = "N", default_value_t = 5)]
     repetitions: usize,
-    /// Measure how fast an adapter learns instead: pairs on all projections, sequences of -p tokens
+    /// Benchmark LoRA training instead: all projections, sequences of -p tokens
     #[arg(long)]
     train: bool,
-    /// The inner size of the pairs that learn
+    /// LoRA rank for --train
     #[arg(long, default_value_t = defaults::RANK, requires = "train")]
     rank: usize,
-    /// GPU memory for training, 8 GB if not given: as many layers are computed twice as that asks for
+    /// GPU memory for --train, 8 GB if not given; layers that do not fit are recomputed in the backward pass
     #[arg(long, value_name = "BYTES", value_parser = size, requires = "train")]
     memory: Option<u64>,
-    /// Count this share of drafts as accepted, whatever the model says: for weights that mean nothing. Needs --draft
+    /// Accept this share of drafted tokens regardless of the model, for random weights. Needs --draft
     #[arg(long, value_name = "SHARE", value_parser = share)]
     accept: Option<f32>,
     #[command(flatten)]
     draft: DraftArgs,
-    /// Also print how long each kernel takes, where the GPU has timestamps
+    /// Also print the time of each kernel, if the GPU has timestamps
     #[arg(long)]
     profile: bool,
-    /// Also measure how cost grows: decode against depth (to 32768 tokens), prefill against length (32 to 8192), memory against context;
-    /// tables, and a page with plots in this file
+    /// Also measure scaling: decode by depth (to 32768 tokens), prefill by length (32 to 8192) and memory by context; prints tables
+    /// and writes plots to this file
     #[arg(long, value_name = "FILE.html")]
     growth: Option<PathBuf>,
-    /// Do not check, with the demo model, that the GPU chooses the same tokens as the CPU; software GPUs are never checked
+    /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
     /// Print JSON
@@ -75,7 +75,7 @@ pub(crate) struct BenchArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     adapters: AdapterArgs,
-    /// Measure with an adapter of random numbers and this rank beside all projections of all layers
+    /// Use a random LoRA adapter of this rank on all projections of all layers
     #[arg(long, value_name = "RANK")]
     lora_rank: Option<usize>,
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     }
     let tests = tests(args);
     if (tests.is_empty() && args.growth.is_none()) || args.repetitions == 0 {
-        bail!("there is nothing to measure; give -p, -n and -r more than 0");
+        bail!("nothing to measure: -r, and -p or -n, must be greater than 0");
     }
     if let Some(path) = &args.growth {
         output_file::check(path).with_context(|| path.display().to_string())?;

@@ -16,13 +16,13 @@ use crate::{
 
 /// How answers are drafted.
 #[derive(Debug, Clone, Group)]
-#[command(next_help_heading = "Drafts")]
+#[command(next_help_heading = "Speculative decoding")]
 pub(crate) struct DraftArgs {
-    /// Guess several tokens and check them at once, which changes no answer: FILE is a drafter of this model (name, path or URL), `ngram`
-    /// guesses from what was said before, `off` does not use the drafter that a model of the store comes with
+    /// Speculative decoding; does not change the reply: FILE is a drafter for this model (name, path or URL), `ngram` drafts from
+    /// earlier text, `off` ignores the drafter that a store model comes with
     #[arg(long, value_name = "FILE|ngram|off")]
     draft: Option<String>,
-    /// Tokens to guess at a time, at most; fewer where fewer pay
+    /// Maximum tokens to draft at a time; fewer are drafted where that is faster
     #[arg(long, value_name = "N", default_value_t = USUAL_DRAFTS, value_parser = tokens)]
     draft_tokens: usize,
 }
@@ -82,7 +82,7 @@ pub(crate) fn told(session: &Session) -> Option<String> {
     let counts = session.draft_counts().filter(|counts| counts.drafted > 0)?;
     let share = 100.0 * counts.accepted as f64 / counts.drafted as f64;
     Some(format!(
-        "{} of {} accepted ({share:.0} %), {} runs",
+        "{} of {} accepted ({share:.0} %), {} passes",
         counts.accepted, counts.drafted, counts.rounds
     ))
 }

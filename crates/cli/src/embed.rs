@@ -16,24 +16,24 @@ use crate::{
 
 #[derive(Debug, Group)]
 pub(crate) struct EmbedArgs {
-    /// Name, path or URL of an EmbeddingGemma
+    /// EmbeddingGemma model: name, path or URL
     pub(crate) model: String,
-    /// The texts; without them and without --file, standard input is one text
+    /// Texts; without texts and --file, standard input is read as one text
     text: Vec<String>,
-    /// A file with a text on each line; empty lines are left out
+    /// File with one text per line; empty lines are skipped
     #[arg(long, value_name = "FILE", conflicts_with = "text")]
     file: Option<PathBuf>,
-    /// The texts are questions to a search: the same as --prompt query
+    /// The texts are search queries: same as --prompt query
     #[arg(long, conflicts_with_all = ["document", "prompt"])]
     query: bool,
-    /// The texts are documents that are to be found: the same as --prompt document
+    /// The texts are documents to search: same as --prompt document
     #[arg(long, conflicts_with = "prompt")]
     document: bool,
-    /// What the texts are for: query, document, question-answering, fact-checking, classification, clustering, similarity,
+    /// Task of the embeddings: query, document, question-answering, fact-checking, classification, clustering, similarity,
     /// code-retrieval, summarization or none
     #[arg(long, value_name = "NAME", value_parser = prompt)]
     prompt: Option<EmbeddingPrompt>,
-    /// Keep so many numbers of each vector
+    /// Truncate each vector to this many dimensions
     #[arg(long, value_name = "N")]
     dimensions: Option<usize>,
     /// Print {"model":…,"embeddings":[[…]],"tokens":…}
@@ -66,7 +66,7 @@ pub(crate) fn embed(stores: &Stores, args: &EmbedArgs) -> Result<()> {
     if made.cut > 0 {
         let most = embedder.config().context;
         note(&format!(
-            "{} of the texts were cut to the {most} tokens that the model reads",
+            "{} of the texts were truncated to the model's limit of {most} tokens",
             made.cut
         ));
     }
@@ -96,7 +96,7 @@ fn texts(args: &EmbedArgs) -> Result<Vec<String>> {
         }
     };
     if texts.is_empty() {
-        bail!("there is no text; give some as arguments, with --file or on standard input");
+        bail!("no text: give it as arguments, with --file or on standard input");
     }
     Ok(texts)
 }

@@ -31,16 +31,16 @@ use tensors::{Declared, Kind, TensorFile};
 pub(crate) struct EvalArgs {
     /// Name, path or URL
     model: String,
-    /// A JSON list of token ids; pictures and sounds have their placeholder id there, once for each soft token
+    /// JSON list of token ids; an image or audio clip is its placeholder id, once per soft token
     #[arg(long, value_name = "FILE")]
     ids_file: PathBuf,
-    /// Also continue with this many most likely tokens; an end of sequence does not end it
+    /// Also generate this many tokens greedily, past any end of sequence
     #[arg(long, value_name = "N", default_value_t = 0)]
     greedy: usize,
-    /// Also write intermediate values
+    /// Also write intermediate activations
     #[arg(long)]
     taps: bool,
-    /// Where the safetensors file goes
+    /// Output safetensors file
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
     /// Print JSON
@@ -48,8 +48,8 @@ pub(crate) struct EvalArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     media: MediaArgs,
-    /// How many rows before it a row of a sound hears
-    #[arg(long, value_name = "ROWS", default_value_t = REACH, value_parser = reach, help_heading = "Pictures and sounds")]
+    /// Earlier rows each audio row attends to
+    #[arg(long, value_name = "ROWS", default_value_t = REACH, value_parser = reach, help_heading = "Images and audio")]
     audio_reach: usize,
     #[command(flatten)]
     adapters: AdapterArgs,
@@ -106,7 +106,7 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
     protect(&args.ids_file);
     let text = std::fs::read(&args.ids_file).with_context(name)?;
     serde_json::from_slice(&text)
-        .with_context(|| format!("{} is no JSON list of token ids", name()))
+        .with_context(|| format!("{} is not a JSON list of token ids", name()))
 }
 
 /// What the towers make of the files, in order.

@@ -40,7 +40,7 @@ pub(crate) fn install() -> Result<()> {
         }
         PRESSED.store(true, Ordering::SeqCst);
     })
-    .context("Ctrl-C cannot be handled")
+    .context("cannot handle Ctrl-C")
 }
 
 /// From now on the first Ctrl-C is noted instead of ending the program; a second one ends it at once.

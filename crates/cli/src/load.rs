@@ -25,19 +25,19 @@ use crate::{
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct DeviceArgs {
-    /// Where to compute; auto takes a GPU, or the CPU where there is none, or only a program that plays one
+    /// Device to run on; auto picks a GPU, or the CPU if there is none or only a software GPU
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: DeviceArg,
-    /// How the caches keep numbers
+    /// KV cache type
     #[arg(long, value_enum, value_name = "TYPE")]
     cache: Option<CacheArg>,
-    /// Where the table of per-layer inputs (E2B, E4B) lies; auto is the GPU where it has memory of its own
+    /// Where to keep the per-layer embedding table (E2B, E4B); auto is the GPU if it has its own memory
     #[arg(long, value_enum, default_value_t)]
     table: TableArg,
-    /// GPU memory that may be used, such as 1.5G or 800MiB; without it, as much as the device gives
+    /// GPU memory limit, such as 1.5G or 800MiB; all the device offers if not given
     #[arg(long, value_name = "BYTES", value_parser = size)]
     gpu_memory: Option<u64>,
-    /// How many of the last layers keep their experts in the file and compute them on the CPU; without it, as many as --gpu-memory asks for
+    /// Run the experts of the last LAYERS layers on the CPU, from the mapped file; if not given, as many as --gpu-memory requires
     #[arg(long, value_name = "LAYERS")]
     host_experts: Option<usize>,
 }
@@ -52,10 +52,10 @@ pub(crate) enum DeviceArg {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CacheArg {
-    /// Exact, and twice as large as f16
+    /// Exact, twice the size of f16
     F32,
     F16,
-    /// Half as large as f16
+    /// Half the size of f16
     Q8,
 }
 
@@ -63,7 +63,7 @@ enum CacheArg {
 enum TableArg {
     #[default]
     Auto,
-    /// In the file; a token's row is read when it is needed
+    /// In the mapped file; rows are read as tokens need them
     Host,
     Gpu,
 }
@@ -151,7 +151,7 @@ pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
         Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
             if wanted == DeviceArg::Auto =>
         {
-            note("no GPU was found, so the CPU computes; that is slow");
+            note("no GPU found, using the CPU (slow)");
             Ok(Device::Cpu)
         }
         Err(error) => Err(RuntimeError::from(error).into()),

@@ -26,8 +26,8 @@ pub(crate) fn demo_file() -> Result<NamedTempFile> {
         .prefix("rullama-demo-")
         .suffix(".gguf")
         .tempfile()
-        .context("no temporary file could be made")?;
-    file.write_all(DEMO).context("the temporary file could not be written")?;
+        .context("cannot create a temporary file")?;
+    file.write_all(DEMO).context("cannot write the temporary file")?;
     Ok(file)
 }
 
@@ -116,7 +116,7 @@ impl Place {
         let others = self.others(part)?;
         let others = others.into_iter().map(|place| header(place.source()?));
         let others = others.collect::<Result<Vec<_>>>().with_context(|| {
-            format!("the model has {} parts, which must lie beside each other", part.count)
+            format!("the model has {} parts, which must be in the same folder", part.count)
         })?;
         first.join(others).context(name)
     }

@@ -32,7 +32,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// How names of pictures and sounds end.
 const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 const SOUNDS: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
-const HEADING: &str = "Pictures and sounds";
+const HEADING: &str = "Images and audio";
 
 /// Files that may have towers.
 pub(crate) type Projectors = Vec<Rc<dyn ByteSource>>;
@@ -56,12 +56,12 @@ pub(crate) struct MediaArgs {
 
 /// Flags of media and their help.
 const FLAGS: [(Kind, &str, &str); 3] = [
-    (Kind::Picture, "image", "A picture: PNG, JPEG, WebP or GIF; may be given several times"),
-    (Kind::Sound, "audio", "A sound: WAV, MP3, FLAC or OGG Vorbis; may be given several times"),
+    (Kind::Picture, "image", "Image file: PNG, JPEG, WebP or GIF; may be repeated"),
+    (Kind::Sound, "audio", "Audio file: WAV, MP3, FLAC or OGG Vorbis; may be repeated"),
     (
         Kind::Video,
         "video",
-        "A video as a folder of pictures, a second apart unless their names end in a time such as 12.5s",
+        "Video as a folder of images, one per second unless their names end in a time such as 12.5s",
     ),
 ];
 
@@ -95,10 +95,10 @@ impl Args for MediaArgs {
             arg.action(ArgAction::Append).value_parser(PathBufValueParser::new())
         });
         let mmproj = Arg::new("mmproj").long("mmproj").value_name("FILE").help(
-            "The projector file that goes with the model: path or URL; without it, the store's, or the towers inside the model",
+            "Projector file of the model: path or URL; if not given, the store's, or the encoders inside the model",
         );
         let budget = Arg::new("image-budget").long("image-budget").value_name("N|native").help(
-            "Most tokens of a picture: 70, 140, 280 (the default), 560 or 1120; `native` leaves its size as it is",
+            "Maximum tokens per image: 70, 140, 280 (default), 560 or 1120; `native` keeps the image's size",
         );
         let all = media.into_iter().chain([mmproj, budget.value_parser(sight)]);
         command.args(all.map(|arg| arg.help_heading(HEADING)))
@@ -173,7 +173,7 @@ fn picture(path: &Path) -> Result<Picture> {
 fn bytes(path: &Path) -> Result<Vec<u8>> {
     protect(path);
     let file = File::open(path)?;
-    ensure!(!file.metadata()?.is_dir(), "this is a folder; only --video takes one");
+    ensure!(!file.metadata()?.is_dir(), "this is a folder; only --video accepts a folder");
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     ensure!(

@@ -17,21 +17,21 @@ use crate::quiet::quietly;
 pub(crate) enum OpsCommand {
     /// Check every kernel against its CPU reference
     Test(OpsArgs),
-    /// Time kernels at the shapes of real models
+    /// Benchmark kernels at the shapes of real models
     Bench(BenchArgs),
-    /// Show what the GPUs offer and which kernels they take
+    /// Show the GPUs' features and the kernels chosen for them
     Support(OpsArgs),
 }
 
 #[derive(Debug, Group)]
 pub(crate) struct OpsArgs {
-    /// Only lines whose operation and case (or, of support, operation and format) contain this
+    /// Only rows whose operation and case (for support: operation and format) contain this text
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     filter: String,
-    /// Only this GPU, counted from 0
+    /// Only this GPU, numbered from 0
     #[arg(long, value_name = "N")]
     device: Option<usize>,
-    /// Only this role: all, "no matrix units", "no f16" or floor; a GPU can play lesser ones
+    /// Only this feature level: all, "no matrix units", "no f16" or floor; a GPU can emulate lower ones
     #[arg(long, value_name = "NAME")]
     play: Option<String>,
     /// Print JSON
@@ -43,7 +43,7 @@ pub(crate) struct OpsArgs {
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     ops: OpsArgs,
-    /// Time the small cases too
+    /// Also time the small cases
     #[arg(long)]
     all: bool,
 }
@@ -72,7 +72,7 @@ pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
     let mut roles = plays(gpu);
     let Some(at) = roles.iter().position(|(name, _)| *name == wanted) else {
         let known: Vec<&str> = roles.iter().map(|(name, _)| *name).collect();
-        bail!("{} cannot play `{wanted}`; it plays: {}", gpu.name(), known.join(", "));
+        bail!("{} cannot emulate `{wanted}`; choose from: {}", gpu.name(), known.join(", "));
     };
     Ok(roles.swap_remove(at))
 }
@@ -83,12 +83,12 @@ impl OpsArgs {
         let mut gpus = quietly(|| pollster::block_on(Gpu::all()))?;
         if let Some(wanted) = self.device {
             if wanted >= gpus.len() {
-                bail!("there is no GPU {wanted}; this machine has {} of them", gpus.len());
+                bail!("no GPU {wanted}; this machine has {}, numbered from 0", gpus.len());
             }
             gpus = vec![gpus.swap_remove(wanted)];
         }
         if gpus.is_empty() {
-            bail!("no GPU was found; update its driver");
+            bail!("no GPU found; update the GPU driver");
         }
         Ok(gpus)
     }

@@ -23,7 +23,7 @@ pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(OutputClosed.into()),
-        result => result.context("standard output could not be written"),
+        result => result.context("cannot write to standard output"),
     }
 }
 

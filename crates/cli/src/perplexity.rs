@@ -28,12 +28,12 @@ use crate::{
 pub(crate) struct PerplexityArgs {
     /// Name, path or URL
     model: String,
-    /// The text; - reads standard input
+    /// Text file; - is standard input
     file: PathBuf,
-    /// Tokens of a window
+    /// Tokens per window
     #[arg(long, value_name = "TOKENS", default_value_t = 512)]
     ctx: usize,
-    /// Slide windows by this many tokens instead of setting them side by side
+    /// Slide windows by this many tokens instead of using windows that do not overlap
     #[arg(long, value_name = "TOKENS")]
     stride: Option<usize>,
     /// Print JSON
@@ -45,7 +45,7 @@ pub(crate) struct PerplexityArgs {
     device: DeviceArgs,
 }
 
-/// Tokens of a window, and those among them whose prediction counts.
+/// Tokens per window, and those among them whose prediction counts.
 #[derive(Debug, PartialEq, Eq)]
 struct Window {
     tokens: Range<usize>,
@@ -75,7 +75,11 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
         Some(stride) => sliding(tokens.len(), args.ctx, stride),
     };
     if windows.is_empty() {
-        bail!("{} tokens are too few to score with windows of {}", tokens.len(), args.ctx);
+        bail!(
+            "{} tokens are too few for windows of {}; give a longer text",
+            tokens.len(),
+            args.ctx
+        );
     }
     let options = SessionOptions {
         context: Some(args.ctx),
@@ -206,7 +210,7 @@ fn report(
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     print(&table(&[
         row("perplexity", format!("{perplexity:.4} ± {error:.4}")),
-        row("tokens", format!("{tokens}, of them {} scored in {windows} windows", losses.count)),
+        row("tokens", format!("{tokens}, {} of them scored in {windows} windows", losses.count)),
         row("time", format!("{:.2} s", time.as_secs_f64())),
     ]))
 }

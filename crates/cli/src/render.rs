@@ -36,7 +36,7 @@ fn family(stores: &Stores, args: &RenderArgs) -> Result<Family> {
         (Some(FamilyArg::Small), _) => Ok(Family::Small),
         (Some(FamilyArg::Large), _) => Ok(Family::Large),
         (None, Some(model)) => vocabulary::family(&stores.open(model)?.1)
-            .context("for this model, say --family small or --family large"),
+            .context("for this model, give --family small or --family large"),
         (None, None) => bail!("give a MODEL or --family"),
     }
 }
@@ -47,7 +47,7 @@ fn input(args: &RenderArgs) -> Result<Vec<u8>> {
         None => {
             let mut bytes = Vec::new();
             let read = std::io::stdin().lock().read_to_end(&mut bytes);
-            read.context("standard input could not be read")?;
+            read.context("cannot read standard input")?;
             Ok(bytes)
         }
     }

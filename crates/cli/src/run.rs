@@ -39,42 +39,42 @@ use screen::Screen;
 
 #[derive(Debug, Group)]
 pub(crate) struct RunArgs {
-    /// Name, path or URL; `demo` is the tiny model that comes with the program
+    /// Model name, path or URL; `demo` is a tiny built-in model
     #[arg(default_value = DEMO_NAME)]
     pub(crate) model: String,
-    /// What to answer; without it, standard input is answered, or a chat begins on a terminal
+    /// Prompt; if not given, read from standard input, or start a chat on a terminal
     prompt: Vec<String>,
-    /// What the model is to be; replaces the system message the model comes with
+    /// System message; replaces the one the model comes with
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// Let the model think before it answers
+    /// Let the model think before it replies
     #[arg(long, conflicts_with = "no_think")]
     think: bool,
-    /// Let the model answer at once, which is the default
+    /// Reply without thinking (default)
     #[arg(long)]
     no_think: bool,
-    /// Do not show thoughts
+    /// Hide the model's thinking
     #[arg(long)]
     hide_thinking: bool,
-    /// Continue the prompt as it is, without the model's template
+    /// Continue the prompt as is, without the chat template
     #[arg(long, conflicts_with_all = ["system", "think", "image", "audio", "video"])]
     raw: bool,
-    /// Hold the answer to JSON: `json` for any object, or a JSON schema, or a file with one. Thoughts stay free
+    /// Constrain the reply to JSON: `json` for any object, a JSON schema, or a file with one. Thinking is not constrained
     #[arg(long, value_name = "json|SCHEMA", value_parser = Format::parse)]
     format: Option<Format>,
-    /// Tokens that prompts and answers may have together; 4096 unless the model comes with another number
+    /// Context length in tokens; 4096 unless the model sets another
     #[arg(long, value_name = "TOKENS")]
     ctx: Option<usize>,
-    /// Show times, rates and memory after each answer
+    /// Show timings, speed and memory after each reply
     #[arg(long)]
     verbose: bool,
-    /// Chat line by line, though standard input is no terminal
+    /// Chat line by line even if standard input is not a terminal
     #[arg(long, conflicts_with_all = ["prompt", "raw", "json"])]
     chat: bool,
-    /// Do not remember what was typed for the next chat
+    /// Do not save typed lines to the history file
     #[arg(long)]
     no_history: bool,
-    /// Print the answer as JSON when it is complete
+    /// Print the complete reply as JSON
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
     let prompt = if args.chat { None } else { prompt(args)? };
     interrupt::watch();
     if DiffusionConfig::is_diffusion(&gguf) {
-        let Some(prompt) = prompt else { bail!("give a prompt: this model answers one at a time") };
+        let Some(prompt) = prompt else { bail!("this model does not chat: give it one prompt") };
         return diffuse::once(gguf, &prompt, args);
     }
     drop(gguf);
@@ -121,7 +121,7 @@ fn perhaps_a_prompt(error: Error, args: &RunArgs) -> Error {
     }
     let model = &args.model;
     error.context(format!(
-        "{model:?} is taken for the model; did you mean `rullama run {DEMO_NAME} {model:?}`, with any model's name for {DEMO_NAME}?"
+        "{model:?} was read as the model name; did you mean `rullama run {DEMO_NAME} {model:?}`, with {DEMO_NAME} or another model?"
     ))
 }
 

@@ -18,22 +18,22 @@ use crate::{
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Also serve this GGUF file, under its own name or another one
+    /// Also serve this GGUF file, optionally under another name
     #[arg(long = "model", value_name = "[NAME=]PATH")]
     models: Vec<PlainFile>,
-    /// Address to listen at; others than 127.0.0.1 and ::1 can be reached from other machines
+    /// Address to listen on; anything but 127.0.0.1 and ::1 can be reached from other machines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = host)]
     host: IpAddr,
-    /// Port to listen at; 0 takes any free one
+    /// Port to listen on; 0 picks a free one
     #[arg(long, default_value_t = 11435)]
     port: u16,
     /// Open the app in a browser
     #[arg(long)]
     open: bool,
-    /// Let pages of this site read the models
+    /// Allow pages of this site to read the models
     #[arg(long = "origin", value_name = "SITE")]
     origins: Vec<Origin>,
-    /// Answer to this name of the machine too
+    /// Also accept requests for this host name
     #[arg(long = "allowed-host", value_name = "NAME")]
     allowed_hosts: Vec<String>,
     /// Print the URL as JSON
@@ -50,7 +50,7 @@ impl ServeArgs {
 
 pub(crate) fn serve(stores: Stores, args: ServeArgs) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("no threads could be started")?;
+    let runtime = runtime.context("cannot start threads")?;
     let result = runtime.block_on(serve_until_signal(stores, args));
     // Reads that still wait for a disk must not keep the program.
     runtime.shutdown_background();
@@ -70,7 +70,7 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
     }
     // Watched before the URL is out: who reads it may end us at once.
     interrupt::watch();
-    let signals = Signals::watch().context("Ctrl-C cannot be watched")?;
+    let signals = Signals::watch().context("cannot handle Ctrl-C")?;
     let server = Server::bind(Options {
         address: SocketAddr::new(args.host, args.port),
         stores: stores.0,
@@ -100,8 +100,8 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
 
 fn warning(host: IpAddr) -> String {
     format!(
-        "warning: {host} can be reached from other machines, and whoever reaches it can download these models. \
-         Browsers there offer WebGPU only over https, so put a proxy with a certificate in front."
+        "warning: {host} can be reached from other machines, and anyone who can reach it can download these models. \
+         Browsers on other machines offer WebGPU only over https, so put an https proxy in front."
     )
 }
 
@@ -123,7 +123,7 @@ fn summary(models: &[ModelRow]) -> String {
             text.push_str(&format!("problem: {}: {}\n", safe(&model.name), safe(error)));
         }
     }
-    text.push_str("Ctrl-C ends it.\n");
+    text.push_str("Press Ctrl-C to stop.\n");
     text
 }
 
@@ -132,7 +132,7 @@ fn host(text: &str) -> Result<IpAddr, &'static str> {
         return Ok(Ipv4Addr::LOCALHOST.into());
     }
     let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
-    bare.parse().map_err(|_| "an IP address is wanted, such as 127.0.0.1 or 0.0.0.0")
+    bare.parse().map_err(|_| "give an IP address, such as 127.0.0.1 or 0.0.0.0")
 }
 
 /// Asks the system to show `url`.
@@ -148,7 +148,7 @@ fn open(url: &str) {
     command.args(arguments).arg(url);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if let Err(error) = command.spawn() {
-        note(&format!("no browser could be opened ({program}: {error}); open {url} yourself"));
+        note(&format!("cannot open a browser ({program}: {error}); open {url} yourself"));
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     text.push_str(&section("File", &file_rows(&place, &gguf)));
     text.push_str(&section("Formats", &format_rows(&gguf)));
     if let Some(rows) = memory::rows(&place, &gguf, args) {
-        text.push_str(&section("Memory it will take", &rows));
+        text.push_str(&section("Estimated memory", &rows));
     }
     if let Place::Store(files) = &place {
         text.push_str(&store_sections(files));
@@ -71,7 +71,7 @@ fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
         row("metadata keys", gguf.metadata().len().to_string()),
     ];
     if gguf.files() > 1 {
-        rows.push(row("files", format!("{}, of which this is the first", gguf.files())));
+        rows.push(row("files", format!("{}, this is the first", gguf.files())));
     }
     rows
 }

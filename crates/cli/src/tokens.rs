@@ -41,10 +41,7 @@ pub(crate) fn detokenize(stores: &Stores, args: &DetokenizeArgs) -> Result<()> {
     let text = if args.ids.is_empty() { stdin_text()? } else { args.ids.join(" ") };
     let ids = parse_ids(&text)?;
     if let Some(id) = ids.iter().find(|id| **id >= tokenizer.token_count()) {
-        bail!(
-            "there is no token {id}: the vocabulary ends at {}",
-            tokenizer.token_count().saturating_sub(1)
-        );
+        bail!("no token {id}: the highest id is {}", tokenizer.token_count().saturating_sub(1));
     }
     let render = if args.special { Render::All } else { Render::Plain };
     let text = tokenizer.decode(&ids, render);
@@ -67,7 +64,7 @@ fn raw_pieces<'t>(tokenizer: &'t Tokenizer, ids: &[u32]) -> Vec<&'t str> {
 /// Standard input to its end; bytes that are not UTF-8 become U+FFFD.
 fn stdin_text() -> Result<String> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).context("standard input could not be read")?;
+    std::io::stdin().lock().read_to_end(&mut bytes).context("cannot read standard input")?;
     Ok(match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),

@@ -41,30 +41,30 @@ const PATCH: u32 = 16;
 
 #[derive(Debug, Group)]
 pub(crate) struct TowersArgs {
-    /// The towers of this projector file; without it, made-up ones
+    /// Projector file with the encoders; synthetic ones if not given
     mmproj: Option<PathBuf>,
-    /// The size of made-up towers
+    /// Size of the synthetic encoders
     #[arg(long, value_enum, default_value_t)]
     size: Size,
-    /// Write the made-up towers to a file and measure nothing
+    /// Write the synthetic encoders to a file and exit
     #[arg(long, value_name = "FILE", conflicts_with = "mmproj")]
     write: Option<PathBuf>,
-    /// Most tokens of the picture
+    /// Maximum tokens of the image
     #[arg(long, value_name = "N", default_value_t = 280)]
     image_budget: u32,
-    /// Seconds of the sound
+    /// Length of the audio in seconds
     #[arg(long, value_name = "S", default_value_t = 30)]
     seconds: u32,
-    /// Measured repetitions, after one that finds nothing ready and some that warm the device up
+    /// Measured repetitions, after one cold run and some warm-up runs
     #[arg(short = 'r', long, value_name = "N", default_value_t = 10)]
     repetitions: usize,
-    /// Also print how long each kernel takes, where the GPU has timestamps
+    /// Also print the time of each kernel, if the GPU has timestamps
     #[arg(long)]
     profile: bool,
-    /// Where to compute
+    /// Device to run on
     #[arg(long, value_enum, default_value_t)]
     device: DeviceArg,
-    /// As a lesser GPU, which this one plays: "no matrix units", "no f16" or floor
+    /// Emulate a lesser GPU: "no matrix units", "no f16" or floor
     #[arg(long, value_name = "NAME")]
     play: Option<String>,
     /// Print JSON
@@ -88,7 +88,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
         return print(&format!("Wrote {}.\n", path.display()));
     }
     if args.repetitions == 0 || args.seconds == 0 {
-        bail!("there is nothing to measure; give -r and --seconds more than 0");
+        bail!("nothing to measure: -r and --seconds must be greater than 0");
     }
     let source: Rc<dyn ByteSource> = match &args.mmproj {
         Some(path) => Rc::new(FileSource::open(path)?),
@@ -97,7 +97,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     let gguf = Rc::new(block_on(Gguf::open(source))?);
     let device = match (open_device(args.device, false)?, &args.play) {
         (Device::Gpu(gpu), Some(wanted)) => Device::Gpu(role(&gpu, wanted)?.1),
-        (Device::Cpu, Some(_)) => bail!("only a GPU can play a lesser one; see --device"),
+        (Device::Cpu, Some(_)) => bail!("--play needs a GPU; see --device"),
         (device, None) => device,
     };
     let mut measured = Vec::new();
@@ -144,8 +144,8 @@ fn see(args: &TowersArgs, eyes: &Vision) -> Result<[Measured; 2]> {
     })?;
     let (cost, profile) = block_on(eyes.profile(&small, Sight::Native))?;
     (seen.cost, seen.profile) = (Some(cost), profile.filter(|_| args.profile));
-    seen.what = format!("picture of {tokens} tokens, tower");
-    Ok([Measured { what: "12-megapixel photo, resized and cut".into(), ..cut }, seen])
+    seen.what = format!("image of {tokens} tokens, encoder");
+    Ok([Measured { what: "12-megapixel photo, preprocessing".into(), ..cut }, seen])
 }
 
 /// A sound, first its features, then what is heard.
@@ -165,8 +165,8 @@ fn hear(args: &TowersArgs, ears: &Hearing) -> Result<[Measured; 2]> {
     })?;
     let (cost, profile) = block_on(ears.profile(&sound))?;
     (heard.cost, heard.profile) = (Some(cost), profile.filter(|_| args.profile));
-    heard.what = format!("{} s of sound, features and tower", args.seconds);
-    Ok([Measured { what: format!("{} s of sound, features", args.seconds), ..made }, heard])
+    heard.what = format!("{} s of audio, features and encoder", args.seconds);
+    Ok([Measured { what: format!("{} s of audio, features", args.seconds), ..made }, heard])
 }
 
 fn measure(repetitions: usize, mut work: impl FnMut() -> Result<()>) -> Result<Measured> {

@@ -28,15 +28,15 @@ use screen::Screen;
 pub(crate) struct TrainArgs {
     /// Name, path or URL
     model: String,
-    /// Lines of JSON: {"messages":[…]}, {"prompt":…,"completion":…}, {"text":…} or {"ids":[…],"n_prompt":k}
+    /// JSON Lines: {"messages":[…]}, {"prompt":…,"completion":…}, {"text":…} or {"ids":[…],"n_prompt":k}
     data: PathBuf,
-    /// The folder for the adapter (as PEFT writes it), checkpoints, log and plot
+    /// Folder for the adapter (PEFT format), checkpoints, log and plot
     #[arg(long, value_name = "DIR", required_unless_present = "preview")]
     out: Option<PathBuf>,
-    /// Go on from the checkpoint in the folder, if there is one
+    /// Resume from the checkpoint in the folder, if there is one
     #[arg(long)]
     resume: bool,
-    /// Show this many examples as they are trained on, and stop
+    /// Show this many examples as the model is trained on them, then exit
     #[arg(long, value_name = "N")]
     preview: Option<usize>,
     /// Print JSON at the end
@@ -57,60 +57,60 @@ pub(crate) struct TrainArgs {
 #[derive(Debug, Group)]
 #[command(next_help_heading = "Adapter")]
 struct AdapterArgs {
-    /// Begin with this adapter: a PEFT folder, or a safetensors or GGUF file
+    /// Start from this adapter: a PEFT folder, safetensors file or GGUF file
     #[arg(long, value_name = "PATH", conflicts_with_all = ["rank", "alpha", "targets"])]
     init: Option<PathBuf>,
-    /// The inner size of its pairs
+    /// LoRA rank
     #[arg(long, default_value_t = defaults::RANK)]
     rank: usize,
-    /// Its products are multiplied with alpha / rank; twice the rank if it is not given
+    /// LoRA alpha, scales the adapter by alpha / rank; twice the rank if not given
     #[arg(long)]
     alpha: Option<f32>,
-    /// Weights that get a pair, such as q_proj,v_proj or attn_q,ffn_down; all of attention and feed-forward if not given
+    /// Weights to adapt, such as q_proj,v_proj or attn_q,ffn_down; all attention and feed-forward weights if not given
     #[arg(long, value_delimiter = ',')]
     targets: Vec<String>,
 }
 
 #[derive(Debug, Group)]
-#[command(next_help_heading = "Learning")]
+#[command(next_help_heading = "Optimizer")]
 struct LearningArgs {
-    /// Updates; without it, as many as --epochs asks for
+    /// Optimizer steps; if not given, set by --epochs
     #[arg(long)]
     steps: Option<u32>,
-    /// How often every example is seen
+    /// Passes over the data
     #[arg(long, default_value_t = defaults::EPOCHS, conflicts_with = "steps")]
     epochs: f64,
-    /// The highest learning rate
+    /// Peak learning rate
     #[arg(long, default_value_t = defaults::RATE)]
     lr: f64,
-    /// How the rate goes on after the warm-up
+    /// Learning rate schedule after the warm-up
     #[arg(long, value_enum, default_value_t)]
     schedule: ScheduleArg,
-    /// Steps in which the rate rises from zero
+    /// Warm-up steps, in which the learning rate rises from zero
     #[arg(long, value_name = "STEPS", default_value_t = 0)]
     warmup: u32,
     /// Decoupled weight decay
     #[arg(long, default_value_t = 0.0)]
     weight_decay: f32,
-    /// The longest all gradients may be together
+    /// Maximum gradient norm
     #[arg(long, default_value_t = 1.0)]
     clip: f32,
     /// Do not clip gradients
     #[arg(long, conflicts_with = "clip")]
     no_clip: bool,
-    /// Sequences of a step; 4, or as many as there are, if not given
+    /// Sequences per batch; 4, or all if there are fewer, if not given
     #[arg(long)]
     batch: Option<usize>,
-    /// Gradients of this many batches are added up before an update
+    /// Accumulate gradients over this many batches per step
     #[arg(long, value_name = "N", default_value_t = 1)]
     accumulate: usize,
-    /// Share of an adapter's inputs that is left out
+    /// LoRA dropout: share of the adapter's inputs set to zero
     #[arg(long, default_value_t = 0.0)]
     dropout: f32,
-    /// Where order, dropout and a new adapter come from
+    /// Random seed for data order, dropout and a new adapter
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// GPU memory for all of it, 8 GB if not given: as many layers are computed twice as that asks for
+    /// GPU memory to use, 8 GB if not given; layers that do not fit are recomputed in the backward pass
     #[arg(long, value_name = "BYTES", value_parser = size)]
     memory: Option<u64>,
 }
@@ -136,33 +136,33 @@ impl From<ScheduleArg> for Shaped {
 #[derive(Debug, Group)]
 #[command(next_help_heading = "Data")]
 struct DataArgs {
-    /// Most tokens of a sequence; longer examples are cut
+    /// Maximum tokens per sequence; longer examples are truncated
     #[arg(long, value_name = "TOKENS", default_value_t = defaults::SEQUENCE)]
     seq: usize,
-    /// Put short examples together into sequences of --seq tokens; they do not see each other
+    /// Pack short examples into sequences of --seq tokens; they do not attend to each other
     #[arg(long)]
     pack: bool,
-    /// Join prompts and completions as they are, without the model's template
+    /// Join prompts and completions as is, without the chat template
     #[arg(long)]
     raw: bool,
 }
 
 #[derive(Debug, Group)]
-#[command(next_help_heading = "Watching")]
+#[command(next_help_heading = "Evaluation and logging")]
 struct WatchingArgs {
-    /// Share of the examples that is only measured, such as 0.1
+    /// Share of the examples held out for evaluation, such as 0.1
     #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
     eval_split: f64,
-    /// Steps between two evaluations
+    /// Steps between evaluations
     #[arg(long, value_name = "STEPS", default_value_t = defaults::EVALUATE)]
     eval_every: u32,
-    /// End after this many evaluations that are no better than one before them
+    /// Stop after this many evaluations without improvement
     #[arg(long, value_name = "N")]
     early_stop: Option<u32>,
-    /// Steps between two checkpoints
+    /// Steps between checkpoints
     #[arg(long, value_name = "STEPS", default_value_t = 50)]
     checkpoint_every: u32,
-    /// Where the loss of each step goes, line by line; log.jsonl in the folder if not given
+    /// Loss log, one JSON line per step; log.jsonl in the folder if not given
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// Write the gradients of the first step to this safetensors file
@@ -182,7 +182,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     let resumed = if args.resume { folder.checkpoint()? } else { None };
     match &resumed {
         Some(checkpoint) => block_on(run.resume(checkpoint))?,
-        None if args.resume => note("there is no checkpoint yet: training begins anew"),
+        None if args.resume => note("no checkpoint found, starting from the beginning"),
         None => {}
     }
     let log_file = args.watching.log.clone().unwrap_or_else(|| folder.file("log.jsonl"));
@@ -196,7 +196,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     folder.write_adapter(&block_on(run.trainer().adapter())?, &args.model)?;
     folder.write_plot(&run, &args.model)?;
     let Some((step, loss, early)) = end else {
-        note(&format!("stopped; --resume goes on from {}", folder.file("").display()));
+        note(&format!("stopped; continue with --resume from {}", folder.file("").display()));
         return Err(interrupt::Interrupted.into());
     };
     folder.remove_checkpoint()?;

@@ -28,7 +28,10 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
     let checks = match stores.find(&args.model)? {
         Place::Store(files) => {
             if args.sha256.is_some() {
-                bail!("{} has its checksums in the store; --sha256 is for files", files.name);
+                bail!(
+                    "the checksums of {} are in the store; --sha256 is only for files",
+                    files.name
+                );
             }
             store(&files)?
         }
@@ -36,9 +39,7 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
         place @ Place::Demo => vec![header(&place.open()?)],
         place @ Place::Url(_) => {
             if args.sha256.is_some() {
-                bail!(
-                    "the checksum of a URL needs the whole file; download it, then verify the file"
-                );
+                bail!("cannot check the checksum of a URL: download the file and verify that");
             }
             vec![header(&place.open()?)]
         }
@@ -113,9 +114,7 @@ fn numbers(gguf: &Gguf) -> Result<Check> {
     bar.finish_and_clear();
     let detail = match skipped {
         0 => "all finite".into(),
-        n => format!(
-            "all finite; {n} tensors are in formats rullama cannot decode and were not checked"
-        ),
+        n => format!("all finite; {n} tensors not checked: rullama cannot decode their formats"),
     };
     Ok(Check { what: "numbers".into(), detail, bytes: total })
 }

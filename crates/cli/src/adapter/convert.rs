@@ -36,5 +36,5 @@ pub(super) fn convert(args: &ConvertArgs) -> Result<()> {
         return print_json(&json!({ "out": out, "format": format, "pairs": adapter.pairs.len() }));
     }
     let pairs = adapter.pairs.len();
-    print(&format!("{}: {pairs} pairs of factors as {format}\n", out.display()))
+    print(&format!("{}: {pairs} A/B pairs as {format}\n", out.display()))
 }

@@ -30,7 +30,7 @@ pub(super) fn dtype(text: &str) -> Result<DType, &'static str> {
         "f16" => Ok(DType::F16),
         "bf16" => Ok(DType::BF16),
         "q8_0" => Ok(DType::Q8_0),
-        _ => Err("it must be f32, f16, bf16 or q8_0"),
+        _ => Err("give f32, f16, bf16 or q8_0"),
     }
 }
 
@@ -38,7 +38,7 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
     let (place, gguf) = stores.open(&args.model)?;
     let chosen = Chosen::new(&place, &args.adapters)?;
     if chosen.all().is_empty() {
-        bail!("there is nothing to merge; name an adapter with --adapter");
+        bail!("nothing to merge: give an adapter with --adapter");
     }
     let mut pairs = Vec::new();
     for (adapter, weight) in chosen.all() {
@@ -62,7 +62,7 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
         return print_json(&json!({ "out": args.out, "stored_otherwise": others }));
     }
     for (name, to) in &others {
-        note(&format!("{name} is stored as {} now", to.name()));
+        note(&format!("{name} is now stored as {}", to.name()));
     }
     let changed = merged.len();
     print(&format!("{}: {} with {changed} tensors changed\n", name(), args.model))
@@ -95,7 +95,7 @@ impl Merger<'_> {
         // One table for lookups and logits becomes two, if only one of them is changed, or each in its own way.
         let (lookup, head) = (self.pairs.get(EMBEDDING), self.pairs.get(HEAD).copied());
         if gguf.tensor(HEAD).is_none() && (lookup.is_some() || head.is_some()) {
-            let table = gguf.tensor(EMBEDDING).context("the model has no table of tokens")?;
+            let table = gguf.tensor(EMBEDDING).context("the model has no token embedding table")?;
             writer = self.tensor(writer, table, HEAD, head)?;
         }
         Ok((writer, self.others))

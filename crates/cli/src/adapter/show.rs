@@ -53,7 +53,7 @@ pub(super) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     row("parameters", adapter.parameters().to_string());
     row("changes", kinds(&adapter));
     if !adapter.ignored.is_empty() {
-        row("left out", format!("{} tensors of towers or norms", adapter.ignored.len()));
+        row("ignored", format!("{} tensors of encoders or norms", adapter.ignored.len()));
     }
     if let Some(model) = &args.model {
         row("fits", safe(model));
@@ -61,7 +61,10 @@ pub(super) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     if !without_effect.is_empty() {
         row(
             "no effect",
-            format!("{} tensors of layers that use others' keys", without_effect.len()),
+            format!(
+                "{} tensors of layers that reuse other layers' keys and values",
+                without_effect.len()
+            ),
         );
     }
     let mut text = table(&rows);

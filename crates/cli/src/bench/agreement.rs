@@ -62,12 +62,12 @@ pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreemen
     let (wanted, finer) = (by_cpu(CacheType::F16)?, by_cpu(CacheType::F32)?);
     let way = |name, cache, packed, apart| Way { name, cache, packed, apart };
     let ways = [
-        way("written, f16 caches (default)", CacheType::F16, true, true),
-        way("written, f32 caches", CacheType::F32, true, true),
-        way("written, q8 caches", CacheType::Q8, true, true),
-        way("written, no packed products", CacheType::F16, false, true),
-        way("read at once, f16 caches (default)", CacheType::F16, true, false),
-        way("read at once, q8 caches", CacheType::Q8, true, false),
+        way("decode, f16 caches (default)", CacheType::F16, true, true),
+        way("decode, f32 caches", CacheType::F32, true, true),
+        way("decode, q8 caches", CacheType::Q8, true, true),
+        way("decode, no packed dot products", CacheType::F16, false, true),
+        way("prefill, f16 caches (default)", CacheType::F16, true, false),
+        way("prefill, q8 caches", CacheType::Q8, true, false),
     ];
     // How much the rounding of the caches changes by itself.
     let mut found = vec![compared("the CPU, f32 caches", &finer, &wanted)];

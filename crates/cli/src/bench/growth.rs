@@ -78,14 +78,13 @@ impl Growth {
             }));
             table(&rows)
         };
-        let mut rows =
-            vec![["CONTEXT", "GPU MEMORY", "OF IT CACHES", "WORK"].map(String::from).to_vec()];
+        let mut rows = vec![["CONTEXT", "GPU MEMORY", "CACHES", "WORK"].map(String::from).to_vec()];
         rows.extend(self.memory.iter().map(|(context, memory)| {
             let gpu = bytes(memory.gpu(memory.table > 0));
             vec![context.to_string(), gpu, bytes(memory.caches), bytes(memory.work)]
         }));
         format!(
-            "\ndecode against depth\n{}\nprefill against length\n{}\nmemory against context\n{}",
+            "\ndecode by depth\n{}\nprefill by length\n{}\nmemory by context\n{}",
             speeds("DEPTH", &|test| test.depth, &self.decode),
             speeds("LENGTH", &|test| test.tokens, &self.prefill),
             table(&rows),
@@ -122,12 +121,12 @@ impl Growth {
             Curve { name, points: points.collect() }
         };
         let all = gigabytes("GPU memory, GB, by context", &|memory| memory.gpu(memory.table > 0));
-        let caches = gigabytes("caches of it", &|memory| memory.caches);
+        let caches = gigabytes("of that, caches", &|memory| memory.caches);
         let axes = Axes { from_zero: true, factors: false, digits: 0 };
         let page = format!(
-            "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>How {model} grows</title>\n\
+            "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Scaling of {model}</title>\n\
              <body style=\"font-family: sans-serif; max-width: 760px; margin: 2em auto\">\n\
-             <h1>How {model} grows</h1>\n<p>{}</p>\n{}{}{}",
+             <h1>Scaling of {model}</h1>\n<p>{}</p>\n{}{}{}",
             escaped(adapter),
             svg(&[decode], axes),
             svg(&[prefill], Axes { factors: true, ..axes }),

@@ -33,12 +33,12 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
     };
     bench.fill(1)?;
     let table = block_on(bench.session.profile(Pick::Greedy))?;
-    add("one token written".into(), table);
+    add("decode, one token".into(), table);
     let tokens = bench.most().min(CHUNK);
     bench.session.rewind(0);
     bench.fill(1)?;
     bench.extend(tokens - 1)?;
-    add(format!("{tokens} tokens read"), block_on(bench.session.profile_prompt(tokens))?);
+    add(format!("prefill, {tokens} tokens"), block_on(bench.session.profile_prompt(tokens))?);
     if let Some(draft) = draft {
         bench.fill(1)?;
         bench.session.draft(Some(draft))?;
@@ -48,8 +48,8 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
         let tables = block_on(bench.session.profile_drafts())?;
         bench.session.draft(None)?;
         let (guessing, checking) = tables.unzip();
-        add("drafts of a round".into(), guessing);
-        add("a round checked".into(), checking);
+        add("drafting, one round".into(), guessing);
+        add("verification, one round".into(), checking);
     }
     Ok(profiles)
 }

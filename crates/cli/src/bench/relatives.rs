@@ -84,12 +84,12 @@ pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
             }
         }
         if let Some(kernels) = kernels {
-            print(&format!("a step behind {tokens} tokens\n{kernels}\n"))?;
+            print(&format!("one step after {tokens} tokens\n{kernels}\n"))?;
         }
-        lines.push((format!("prompt of {tokens} and a first step, tokens/s"), read));
-        lines.push((format!("steps/s of {canvas} places behind {tokens} tokens"), best));
+        lines.push((format!("prompt of {tokens} and first step, tokens/s"), read));
+        lines.push((format!("steps/s, canvas of {canvas} after {tokens} tokens"), best));
         let rate = best * canvas as f64 / 12.0;
-        lines.push((format!("tokens/s where a block takes 12 steps, behind {tokens}"), rate));
+        lines.push((format!("tokens/s at 12 steps per block, after {tokens} tokens"), rate));
     }
     report(args, model.device().name(), model.gpu_bytes(), &lines)
 }

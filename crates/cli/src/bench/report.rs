@@ -123,14 +123,14 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
     ];
     rows.extend(facts.queueing.map(|(time, ahead)| {
         let time = time.as_micros();
-        row("host time", format!("{time} µs to queue a token, {ahead} under way at a time"))
+        row("host time", format!("{time} µs to queue a token, {ahead} in flight"))
     }));
     let mut text = table(&rows);
     text.push('\n');
     text.push_str(&test_table(measured));
     text.extend(facts.checked_alike.map(|(same, of)| {
         format!(
-            "checked together and alone: {same} of {of} tokens have the same logits, bit for bit\n"
+            "batched and single-token verification: {same} of {of} tokens have bit-identical logits\n"
         )
     }));
     text.extend(facts.growth.as_ref().map(Growth::text));
@@ -144,7 +144,8 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
 }
 
 fn agreement_table(agreement: &[Agreement]) -> String {
-    let mut rows = vec![["THE CPU'S TOKENS (DEMO MODEL)", "SAME"].map(String::from).to_vec()];
+    let mut rows =
+        vec![["AGREEMENT WITH THE CPU (DEMO MODEL)", "SAME TOKENS"].map(String::from).to_vec()];
     rows.extend(agreement.iter().map(|Agreement { way, same, of }| {
         let share = 100.0 * *same as f64 / (*of).max(1) as f64;
         vec![(*way).to_owned(), format!("{same} of {of}, {share:.1} %")]
@@ -153,7 +154,7 @@ fn agreement_table(agreement: &[Agreement]) -> String {
 }
 
 fn test_table(measured: &[Measured]) -> String {
-    let mut rows = vec![["TEST", "TOKENS/S", "OF A TOKEN"].map(String::from).to_vec()];
+    let mut rows = vec![["TEST", "TOKENS/S", "PER TOKEN"].map(String::from).to_vec()];
     for measured in measured {
         let (mean, deviation) = measured.speed();
         let name = measured.test.name();
@@ -163,7 +164,7 @@ fn test_table(measured: &[Measured]) -> String {
             let each = counts.drafted as f64 / counts.rounds.max(1) as f64;
             row[0] = format!("{name} drafted");
             row.push(format!(
-                "{gain:.2} × as fast, {share:.0} % accepted of {each:.1} drafts a run"
+                "{gain:.2} × as fast, {share:.0} % accepted of {each:.1} drafts per pass"
             ));
             rows.push(row);
             continue;

@@ -17,7 +17,7 @@ pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>> {
         paths.push(entry?.path());
     }
     paths.retain(|path| kind_of(path) == Some(Kind::Picture));
-    ensure!(!paths.is_empty(), "there is no picture in this folder (PNG, JPEG, WebP or GIF)");
+    ensure!(!paths.is_empty(), "no images in this folder (PNG, JPEG, WebP or GIF)");
     paths.sort();
     chosen(paths.len())
         .map(|index| {

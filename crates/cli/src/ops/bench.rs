@@ -40,7 +40,7 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
         }
     }
     if rows.is_empty() {
-        bail!("every case that matches is too large for a GPU in software; try `--all`");
+        bail!("every matching case is too large for a software GPU; try `--all`");
     }
     if args.ops.json {
         return print_json(&rows.iter().map(as_json).collect::<Vec<_>>());

@@ -19,9 +19,9 @@ pub(super) async fn support(args: &OpsArgs) -> Result<()> {
             let mut kernels = supported(player.facts());
             kernels.retain(|row| format!("{} {}", row.op, row.format).contains(&args.filter));
             if kernels.is_empty() {
-                bail!("no operation and format match `{}`", args.filter);
+                bail!("no operation or format matches `{}`", args.filter);
             }
-            text.push_str(&format!("GPU {number}: {} (plays {play})\n", gpu.name()));
+            text.push_str(&format!("GPU {number}: {} (level: {play})\n", gpu.name()));
             text.push_str(&facts_table(player.facts()));
             text.push_str(&kernel_table(&kernels));
             text.push('\n');

@@ -69,7 +69,7 @@ fn as_json(outcome: &Outcome<'_>) -> Value {
 /// A line per operation and role; then every case that did not pass.
 fn as_table(outcomes: &[Outcome<'_>]) -> String {
     let mut rows =
-        vec![["OPERATION", "GPU", "PLAYS", "PASSED", "SECONDS"].map(String::from).to_vec()];
+        vec![["OPERATION", "GPU", "LEVEL", "PASSED", "SECONDS"].map(String::from).to_vec()];
     let same = |a: &Outcome<'_>, b: &Outcome<'_>| {
         (a.case.op, a.play, &a.gpu) == (b.case.op, b.play, &b.gpu)
     };

@@ -38,7 +38,7 @@ fn all(list: &Mutex<Vec<PathBuf>>) -> Vec<PathBuf> {
 
 /// Where an output would be written, links resolved, if nothing that must stay is there.
 pub(crate) fn check(path: &Path) -> Result<PathBuf> {
-    let name = path.file_name().context("the path names no file")?;
+    let name = path.file_name().context("the path has no file name")?;
     let target = match path.canonicalize() {
         Ok(existing) => existing,
         Err(_) => {
@@ -49,7 +49,7 @@ pub(crate) fn check(path: &Path) -> Result<PathBuf> {
     };
     let output = Identity::of(&target);
     if all(&INPUTS).iter().any(|input| output.is(input)) {
-        bail!("this command reads the file, so it cannot be its output; name another one");
+        bail!("this command reads the file, so it cannot also write it; choose another output");
     }
     for root in all(&STORES) {
         let parts = ["blobs", "manifests"].map(|part| root.join(part));
@@ -59,7 +59,7 @@ pub(crate) fn check(path: &Path) -> Result<PathBuf> {
         if inside || output.among(&parts[0]) {
             let root = root.display();
             bail!(
-                "the file belongs to the model store {root}, which is only read; name another one"
+                "the file belongs to the model store {root}, which is read-only; choose another output"
             );
         }
     }

@@ -169,9 +169,7 @@ impl Chat {
         match attempt(self, screen) {
             Err(error) if is_lost(&error) => {
                 screen.end()?;
-                note(
-                    "the GPU device was lost; opening it again, loading the model and answering anew",
-                );
+                note("the GPU device was lost; reloading the model and starting the reply again");
                 self.reload()?;
                 attempt(self, screen)
             }
@@ -243,7 +241,7 @@ impl Chat {
         if answer.done.finish == Finish::Context {
             let context = self.session.context();
             note(&format!(
-                "the context of {context} tokens is full, so the answer ends here; start anew (/clear), or use a larger --ctx (the model was trained for {})",
+                "the context of {context} tokens is full, so the reply ends here; use /clear or a larger --ctx (the model was trained for {})",
                 self.model.config().context
             ));
         }

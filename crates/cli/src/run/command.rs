@@ -8,19 +8,19 @@ use super::{format::Format, sampling};
 
 /// What `/help` says.
 pub(super) const HELP: &str = "\
-/set system TEXT             what the model is to be; \"\"\" opens and closes text of several lines
-/set think | nothink         let the model think before it answers, or not
-/set format json | SCHEMA    hold answers to JSON, or to what a JSON schema describes; /set noformat ends it
-/set verbose | quiet         show times after each answer, or not
-/set parameter NAME VALUE    change an option, such as temperature 0.5 or num_ctx 8192
+/set system TEXT             set the system message; use \"\"\" around several lines
+/set think | nothink         turn thinking on or off
+/set format json | SCHEMA    constrain replies to JSON or a JSON schema; /set noformat turns it off
+/set verbose | quiet         show or hide timings after each reply
+/set parameter NAME VALUE    set an option, such as temperature 0.5 or num_ctx 8192
 /show info | parameters | system | template
-/save FILE                   keep the conversation, with all the model has computed of it
-/load FILE                   go on with a kept conversation
-/clear                       forget what was said
-/bye                         leave (so does Ctrl-D)
+/save FILE                   save the conversation and its KV cache
+/load FILE                   load a saved conversation
+/clear                       clear the conversation
+/bye                         exit (or Ctrl-D)
 
-\"\"\" begins a message of several lines and ends it. Ctrl-C stops an answer.
-Paths of pictures and sounds in a message (drop the files here) are seen and heard.
+Use \"\"\" to begin and end a message of several lines. Ctrl-C stops a reply.
+To send images or audio, put their paths in a message or drop the files here.
 ";
 
 /// A line that is not for the model.
@@ -69,7 +69,7 @@ pub(super) fn parse(line: &str) -> Option<Result<Command, String>> {
         "/show" => topic(rest).map(Command::Show),
         "/save" => file(name, rest).map(Command::Save),
         "/load" => file(name, rest).map(Command::Load),
-        _ => Err(format!("there is no command {name}; /help lists them")),
+        _ => Err(format!("unknown command {name}; /help lists all commands")),
     })
 }
 
@@ -126,7 +126,7 @@ fn topic(text: &str) -> Result<Topic, String> {
 }
 
 fn file(name: &str, text: &str) -> Result<PathBuf, String> {
-    if text.is_empty() { Err(format!("{name} needs the name of a file")) } else { Ok(text.into()) }
+    if text.is_empty() { Err(format!("{name} needs a file name")) } else { Ok(text.into()) }
 }
 
 /// Text without the quotes people put around it.

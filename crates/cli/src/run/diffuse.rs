@@ -28,16 +28,16 @@ use crate::{
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "DiffusionGemma")]
 pub(crate) struct CanvasArgs {
-    /// Draw the canvas as it settles: words appear in place
+    /// Show the canvas after every denoising step
     #[arg(long)]
     show_canvas: bool,
-    /// Steps that a block may take
+    /// Maximum denoising steps per block
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Entropy, in nats, that places accepted in one step may have together: more is faster and worse
+    /// Total entropy, in nats, of the tokens accepted per step; higher is faster and worse
     #[arg(long, value_name = "NATS")]
     entropy_bound: Option<f32>,
-    /// Blocks to write, at most
+    /// Maximum blocks to generate
     #[arg(long, value_name = "N", default_value_t = USUAL_BLOCKS)]
     blocks: usize,
 }
@@ -68,7 +68,7 @@ pub(super) fn once(gguf: Gguf, prompt: &str, args: &RunArgs) -> Result<()> {
     match finish {
         Finish::Cancelled => return Err(Interrupted.into()),
         Finish::Context => {
-            note("the context is full, so the answer ends here; use a larger --ctx");
+            note("the context is full, so the reply ends here; use a larger --ctx");
         }
         Finish::Stop | Finish::Length => {}
     }
@@ -84,7 +84,7 @@ pub(super) fn once(gguf: Gguf, prompt: &str, args: &RunArgs) -> Result<()> {
     if args.verbose {
         let each = tokens as f64 / steps.max(1) as f64;
         note(&format!(
-            "{tokens} tokens in {blocks} blocks and {steps} steps, {each:.1} tokens a step"
+            "{tokens} tokens in {blocks} blocks and {steps} steps, {each:.1} tokens per step"
         ));
     }
     Ok(())

@@ -19,14 +19,14 @@ impl Format {
             return Ok(Self::Json);
         }
         if text.starts_with('{') {
-            return schema(text).map_err(|error| format!("this is no JSON: {error}"));
+            return schema(text).map_err(|error| format!("not valid JSON: {error}"));
         }
         let file = std::fs::read_to_string(text).map_err(|error| {
             format!(
                 "give `json`, a JSON schema, or a file with one; {text:?} cannot be read: {error}"
             )
         })?;
-        schema(&file).map_err(|error| format!("{text} is no JSON: {error}"))
+        schema(&file).map_err(|error| format!("{text} is not valid JSON: {error}"))
     }
 
     /// Makes it ready for a model.
@@ -57,9 +57,11 @@ mod tests {
         let path = folder.path().join("schema.json");
         std::fs::write(&path, r#"{"type":"string"}"#).expect("written");
         assert_eq!(Format::parse(path.to_str().expect("a path")), Ok(schema));
-        for (text, part) in
-            [("{\"type\"", "no JSON"), ("xml", "give `json`"), ("no/such.json", "no/such.json")]
-        {
+        for (text, part) in [
+            ("{\"type\"", "not valid JSON"),
+            ("xml", "give `json`"),
+            ("no/such.json", "no/such.json"),
+        ] {
             let error = Format::parse(text).expect_err(text);
             assert!(error.contains(part), "{error}");
         }

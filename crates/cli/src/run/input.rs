@@ -87,7 +87,7 @@ impl Lines for Terminal {
             Ok(line) => Ok(Input::Text(line)),
             Err(ReadlineError::Interrupted) => Ok(Input::Interrupted),
             Err(ReadlineError::Eof) => Ok(Input::End),
-            Err(error) => Err(error).context("the terminal cannot be read"),
+            Err(error) => Err(error).context("cannot read the terminal"),
         }
     }
 

@@ -15,40 +15,40 @@ use crate::output::note;
 #[derive(Debug, Clone, Default, Group)]
 #[command(next_help_heading = "Sampling")]
 pub(super) struct SamplingArgs {
-    /// Start of the random numbers; the same seed gives the same answer
+    /// Random seed; the same seed gives the same reply
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     seed: Option<i64>,
-    /// 0 always takes the most likely token
+    /// Temperature; 0 always picks the most likely token
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     temperature: Option<f64>,
-    /// Choose among this many tokens; 0 is all
+    /// Sample from the N most likely tokens; 0 is all
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     top_k: Option<i64>,
-    /// Choose among the most likely tokens up to this cumulative probability
+    /// Sample from the most likely tokens up to this cumulative probability
     #[arg(long, value_name = "X")]
     top_p: Option<f64>,
-    /// Choose among tokens at least this likely relative to the best
+    /// Drop tokens less likely than this fraction of the most likely one
     #[arg(long, value_name = "X")]
     min_p: Option<f64>,
-    /// Above 1, tokens that came lately become less likely
+    /// Penalty for recent tokens; above 1 makes them less likely
     #[arg(long, value_name = "X")]
     repeat_penalty: Option<f64>,
-    /// How many tokens the penalties look back; -1 is all
+    /// Number of recent tokens the penalties look at; -1 is all
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     repeat_last_n: Option<i64>,
-    /// Taken from the logits of tokens that came lately
+    /// Subtracted from the logits of recent tokens
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     presence_penalty: Option<f64>,
-    /// Taken from them once per time they came
+    /// Subtracted from the logits of recent tokens, once per occurrence
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     frequency_penalty: Option<f64>,
-    /// Most tokens of an answer; -1 goes on until it ends by itself
+    /// Maximum tokens to generate; -1 is no limit
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     num_predict: Option<i64>,
-    /// A text that ends the answer; may be given several times
+    /// Stop when this text is generated; may be repeated
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     stop: Vec<String>,
-    /// Any other option by its name in Ollama or llama.cpp, such as dry_multiplier=0.8
+    /// Any other option by its Ollama or llama.cpp name, such as dry_multiplier=0.8
     #[arg(long = "option", value_name = "NAME=VALUE", value_parser = pair)]
     options: Vec<(String, Value)>,
 }
@@ -102,7 +102,7 @@ pub(super) fn set(options: &mut SamplingOptions, layer: &Value) -> Result<()> {
             *options = next;
             Ok(())
         }
-        Some(OptionWarning::Unknown { name }) => bail!("there is no option {name}"),
+        Some(OptionWarning::Unknown { name }) => bail!("unknown option {name}"),
         Some(other) => bail!("{other}"),
     }
 }

@@ -21,7 +21,7 @@ const FORMAT: &str = "rullama conversation";
 const VERSION: u32 = 2;
 /// No conversation that fits a context comes near this.
 const LONGEST_HEADER: u64 = 64 << 20;
-const CUT: &str = "the file is cut short";
+const CUT: &str = "the file is truncated";
 
 /// A conversation that can be kept in a file.
 #[derive(Debug, PartialEq)]
@@ -78,10 +78,9 @@ impl KeptMedium {
     fn read(self, file: &mut impl Read) -> Result<Perceived> {
         let kinds = [Kind::Picture, Kind::Sound, Kind::Video];
         let kind = kinds.into_iter().find(|kind| kind.marker() == self.kind);
-        let kind =
-            kind.with_context(|| format!("it has a medium of an unknown kind {}", self.kind))?;
+        let kind = kind.with_context(|| format!("unknown media kind {}", self.kind))?;
         let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
-            ensure!(rows > 0 && width > 0, "it has a picture or sound without soft tokens");
+            ensure!(rows > 0 && width > 0, "an image or audio clip has no soft tokens");
             let length = rows.checked_mul(width).and_then(|count| count.checked_mul(4));
             let length = length.context(CUT)?;
             let mut bytes = Vec::new();
@@ -129,13 +128,13 @@ impl Saved {
 }
 
 fn read(mut file: impl BufRead) -> Result<Saved> {
-    const NONE_OF_OURS: &str = "this is no conversation that rullama saved";
+    const NONE_OF_OURS: &str = "not a conversation saved by rullama";
     let mut line = Vec::new();
     file.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
     let header: Header = serde_json::from_slice(&line).context(NONE_OF_OURS)?;
     ensure!(header.format == FORMAT, NONE_OF_OURS);
     if header.version != VERSION {
-        bail!("version {} is not known to this rullama; use the one that saved it", header.version);
+        bail!("unknown version {}; use the rullama version that saved it", header.version);
     }
     let mut session = Vec::new();
     file.by_ref().take(header.session_bytes).read_to_end(&mut session)?;
@@ -192,16 +191,16 @@ mod tests {
             let error = format!("{:#}", Saved::read(&path).expect_err("refused"));
             assert!(error.contains(part), "{error}");
         };
-        check(&whole[..whole.len() - 1], "cut short");
-        check(&whole[..40], "no conversation");
-        check(b"", "no conversation");
-        check(b"{}\n", "no conversation");
+        check(&whole[..whole.len() - 1], "truncated");
+        check(&whole[..40], "not a conversation");
+        check(b"", "not a conversation");
+        check(b"{}\n", "not a conversation");
         let text = String::from_utf8_lossy(&whole).into_owned();
         check(text.replace("\"version\":2", "\"version\":3").as_bytes(), "version 3");
-        check(text.replace("rullama conv", "another conv").as_bytes(), "no conversation");
-        check(text.replacen("\"width\":2", "\"width\":0", 1).as_bytes(), "without soft tokens");
+        check(text.replace("rullama conv", "another conv").as_bytes(), "not a conversation");
+        check(text.replacen("\"width\":2", "\"width\":0", 1).as_bytes(), "has no soft tokens");
         let endless = format!("\"rows\":{}", u64::MAX / 8);
-        check(text.replacen("\"rows\":2", &endless, 1).as_bytes(), "cut short");
+        check(text.replacen("\"rows\":2", &endless, 1).as_bytes(), "truncated");
     }
 
     /// The bytes of a file, and where its first line ends.

@@ -35,7 +35,7 @@ pub(super) fn talk(chat: &mut Chat, lines: &mut dyn Lines, screen: &mut Screen) 
             }
             Input::Interrupted if !leaving => {
                 leaving = true;
-                note("Ctrl-C again, Ctrl-D or /bye leaves");
+                note("press Ctrl-C again, Ctrl-D or type /bye to exit");
             }
             Input::Interrupted | Input::End => return Ok(()),
         }
@@ -69,7 +69,7 @@ fn turn(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<bool> {
 fn say(chat: &mut Chat, text: &str, screen: &mut Screen) -> Result<()> {
     let Dropped { text, files, missing } = dropped(text);
     for path in missing {
-        note(&format!("there is no file {path}, so the model gets its name only"));
+        note(&format!("no file {path}; sending the path as text"));
     }
     let answer = chat.say(&text, &files, screen)?;
     screen.end()?;
@@ -86,7 +86,7 @@ fn obey(chat: &mut Chat, command: Command) -> Result<()> {
         Command::Help => print(HELP),
         Command::Clear => {
             chat.clear();
-            print("Forgot what was said.\n")
+            print("Conversation cleared.\n")
         }
         Command::Set(setting) => print(&chat.set(setting)?),
         Command::Show(topic) => print(&chat.show(topic)?),

@@ -60,7 +60,7 @@ impl Facts {
             ("embedding length", self.embedding_length.map(|n| n.to_string())),
             ("layers", self.block_count.map(|n| n.to_string())),
             ("vocabulary", self.vocabulary.map(|n| format!("{n} tokens"))),
-            ("towers inside", (!towers.is_empty()).then(|| towers.join(", "))),
+            ("encoders", (!towers.is_empty()).then(|| towers.join(", "))),
         ];
         facts.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?])).collect()
     }

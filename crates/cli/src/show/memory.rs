@@ -41,7 +41,7 @@ fn relative_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     let row = |name: &str, value: u64| vec![name.to_owned(), bytes(value)];
     let mut rows = vec![row("weights", weights)];
     rows.extend(caches.map(|caches| row("caches", caches)));
-    rows.push(row("to work with", work));
+    rows.push(row("work buffers", work));
     rows.push(row("on the GPU", weights + caches.unwrap_or(0) + work));
     Some(rows)
 }
@@ -86,13 +86,13 @@ pub(super) fn rows(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Ve
         rows.push(row("per-layer table", bytes(memory.table) + ", on the GPU or in the file"));
     }
     rows.push(row("caches", format!("{} for {} tokens", bytes(memory.caches), memory.context)));
-    rows.push(row("to work with", bytes(memory.work)));
+    rows.push(row("work buffers", bytes(memory.work)));
     if beside.drafter > 0 {
         rows.push(row("drafter", bytes(beside.drafter)));
     }
     if beside.towers > 0 {
-        let when = ", once something is to be seen or heard";
-        rows.push(row("eyes and ears", bytes(beside.towers) + when));
+        let when = ", loaded for the first image or audio";
+        rows.push(row("encoders", bytes(beside.towers) + when));
     }
     let gpu = |table| bytes(memory.gpu(table) + beside.sum());
     let (all, without) = (gpu(true), gpu(false));
@@ -104,7 +104,7 @@ pub(super) fn rows(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Ve
         0 => String::new(),
         layers => format!(", experts of {layers} layers"),
     };
-    rows.push(row("on the host", sum + &experts + ", as pages of the file"));
+    rows.push(row("on the host", sum + &experts + ", as mapped pages of the file"));
     Some(rows)
 }
 

@@ -83,10 +83,10 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     if test.profile
         && let Some([sequence, update]) = block_on(trainer.profile())?
     {
-        print(&format!("a sequence\n{sequence}\nan update\n{update}\n"))?;
+        print(&format!("one sequence\n{sequence}\none update\n{update}\n"))?;
     }
     print(&format!(
-        "{}: {speed:.0} trained tokens/s ({:.0} ms a step of {} tokens), at most {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers computed twice), ready after {prepared:.1} s\n",
+        "{}: {speed:.0} trained tokens/s ({:.0} ms per step of {} tokens), at most {} on the GPU ({} model, {} adapter, {} activations; {} of {} layers recomputed), ready after {prepared:.1} s\n",
         model.device().name(),
         median * 1e3,
         test.tokens,

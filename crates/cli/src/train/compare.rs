@@ -27,15 +27,15 @@ pub(crate) struct CompareArgs {
     model: String,
     /// A PEFT folder, or a safetensors or GGUF file
     adapter: PathBuf,
-    /// Lines of JSON, as `rullama train` takes them
+    /// JSON Lines, as for `rullama train`
     data: PathBuf,
-    /// Most tokens of an example; longer ones are cut
+    /// Maximum tokens per example; longer ones are truncated
     #[arg(long, value_name = "TOKENS", default_value_t = defaults::SEQUENCE)]
     seq: usize,
-    /// Join prompts and completions as they are, without the model's template
+    /// Join prompts and completions as is, without the chat template
     #[arg(long)]
     raw: bool,
-    /// GPU memory for all of it, 8 GB if not given
+    /// GPU memory to use, 8 GB if not given
     #[arg(long, value_name = "BYTES", value_parser = size)]
     memory: Option<u64>,
     /// Print JSON

@@ -24,7 +24,7 @@ const REPORT: &str = "report.html";
 pub(super) fn read_text(path: &Path) -> Result<String> {
     protect(path);
     let bytes = fs::read(path).with_context(|| path.display().to_string())?;
-    String::from_utf8(bytes).with_context(|| format!("{} is no UTF-8 text", path.display()))
+    String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", path.display()))
 }
 
 /// Writes a file that comes in pieces.

@@ -61,7 +61,7 @@ pub(super) fn page(svg: &str, run: &Run, model: &str) -> String {
          <body style=\"font-family: sans-serif; max-width: 760px; margin: 2em auto\">\n\
          <h1>Training of {escaped}</h1>\n{svg}\
          <table>\n<tr><td>steps<td>{}\n<tr><td>first loss<td>{}\n<tr><td>last loss<td>{}\n\
-         <tr><td>sequences<td>{}\n<tr><td>numbers that learn<td>{}\n</table>\n",
+         <tr><td>sequences<td>{}\n<tr><td>trainable parameters<td>{}\n</table>\n",
         run.losses().len(),
         number(first),
         number(last),

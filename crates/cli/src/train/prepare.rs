@@ -30,11 +30,11 @@ fn dataset(model: &Model, args: &TrainArgs, text: &str) -> Result<Dataset> {
     if data.cut > 0 {
         let (cut, seq) = (data.cut, args.data_options.seq);
         note(&format!(
-            "{cut} examples are longer than {seq} tokens and were cut; --seq takes more"
+            "{cut} examples are longer than {seq} tokens and were truncated; raise --seq to keep more"
         ));
     }
     if data.dropped > 0 {
-        note(&format!("{} of them had nothing left to learn and are not used", data.dropped));
+        note(&format!("{} of them had no tokens left to learn and were skipped", data.dropped));
     }
     Ok(data)
 }
@@ -101,6 +101,6 @@ pub(super) fn preview(model: &Model, args: &TrainArgs, text: &str, count: usize)
         shown += "\n\n";
     }
     let all: usize = data.examples.iter().map(|example| example.ids.len()).sum();
-    shown += &format!("{} examples, {all} tokens in all\n", data.examples.len());
+    shown += &format!("{} examples, {all} tokens in total\n", data.examples.len());
     print(&shown)
 }

@@ -21,7 +21,7 @@ impl Screen {
         let (trainer, need) = (run.trainer(), run.trainer().need());
         if std::io::stderr().is_terminal() {
             note(&format!(
-                "{} sequences, {} numbers that learn, {} ({} model, {} adapter, {} activations; {} layers computed twice)",
+                "{} sequences, {} trainable parameters, {} ({} model, {} adapter, {} activations; {} layers recomputed)",
                 run.sequences().len(),
                 trainer.parameters(),
                 bytes(need.total()),
@@ -90,11 +90,11 @@ pub(super) fn report(
         }));
     }
     let mut text = plot::text(run.losses());
-    let from = first.map_or(String::new(), |first| format!(" (at first {first:.4})"));
-    let ended = if early { ", ended early: evaluations got no better" } else { "" };
+    let from = first.map_or(String::new(), |first| format!(" (from {first:.4})"));
+    let ended = if early { ", stopped early: evaluation did not improve" } else { "" };
     text += &format!("{step} steps, loss {loss:.4}{from}{ended}\n");
     if let Some((_, loss)) = run.evaluations().last() {
-        text += &format!("evaluation {loss:.4}\n");
+        text += &format!("evaluation loss {loss:.4}\n");
     }
     text += &format!("adapter, log and plot are in {}\n", folder.file("").display());
     print(&text)

@@ -133,7 +133,7 @@ fn a_merged_model_needs_no_adapter() {
     };
     let outcome = merge(&["--type", "f32"]);
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    has(&outcome.stderr, &["blk.0.attn_q.weight is stored as F32 now"]);
+    has(&outcome.stderr, &["blk.0.attn_q.weight is now stored as F32"]);
     let off = difference(&out, &[], "cpu");
     assert!(off < TOLERANCE, "{off}");
     // In its own type, the change is rounded as the weights are.
@@ -181,7 +181,7 @@ fn experts_are_adapted_and_merged() {
     let (out, again) = (path("merged.gguf"), path("again.gguf"));
     rullama(["adapter", "convert", adapter.arg(), "--out", &again]).stdout();
     let merge = ["adapter", "merge", &model, "--adapter", &again, "--out", &out, "--type", "f32"];
-    has(&rullama(merge).run().stderr, &["blk.0.ffn_down_exps.weight is stored as F32 now"]);
+    has(&rullama(merge).run().stderr, &["blk.0.ffn_down_exps.weight is now stored as F32"]);
     let merged = logits(&out, &[], "cpu");
     let off = largest_difference(&merged, &logits(&model, &[adapter.arg()], "cpu"));
     assert!(off < TOLERANCE, "{off}");
@@ -205,7 +205,7 @@ fn what_is_wrong_is_said() {
         .fails(4);
     has(&error, &["does not fit", "blk.5.ffn_up.weight", "blk.0.attn_k.weight", "×"]);
     let error = eval(&model, "much:more", 2);
-    has(&error, &["more", "no number"]);
+    has(&error, &["more", "not a number"]);
     let error = rullama(["run", &model, "Hi", "--adapter", &model]).fails(4);
     has(&error, &["not an adapter"]);
     let error = rullama(["run", &model, "Hi", "--adapter", "/nowhere/adapter"]).fails(3);

@@ -52,7 +52,7 @@ fn on_a_gpu() {
     assert!(output["tests"][1]["step"]["dispatches"].as_u64().unwrap() > 10);
     let profiles = output["profiles"].as_array().unwrap();
     let runs: Vec<&str> = profiles.iter().map(|run| run["run"].as_str().unwrap()).collect();
-    assert_eq!(runs, ["one token written", "19 tokens read"]);
+    assert_eq!(runs, ["decode, one token", "prefill, 19 tokens"]);
     assert!(output["gpu_bytes"].as_u64().unwrap() > 10_000);
     assert!(output["queue_seconds"].as_f64().unwrap() > 0.0);
     assert!(output["steps_ahead"].as_u64().unwrap() > 1);
@@ -96,9 +96,9 @@ fn a_table_for_people() {
 fn towers_are_measured() {
     let flags = ["--size", "tiny", "--device", "cpu", "-r", "1", "--seconds", "1"];
     let bench = || rullama(["bench-towers"]).and(flags).and(["--image-budget", "70"]);
-    has(&bench().stdout(), &["12-megapixel photo", "picture of 63 tokens", "1 s of sound", "CPU"]);
+    has(&bench().stdout(), &["12-megapixel photo", "image of 63 tokens", "1 s of audio", "CPU"]);
     let measured = bench().and(["--json"]).json();
     assert_eq!(measured["tests"].as_array().unwrap().len(), 4);
     assert!(measured["tests"][1]["operations"].as_u64().unwrap() > 1_000_000);
-    has(&bench().and(["--play", "floor"]).fails(1), &["only a GPU can play"]);
+    has(&bench().and(["--play", "floor"]).fails(1), &["--play needs a GPU"]);
 }

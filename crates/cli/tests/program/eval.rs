@@ -97,10 +97,10 @@ fn bad_ids_leave_no_file() {
     let folder = TempDir::new().unwrap();
     let out = folder.path().join("x.safetensors");
     for (text, part) in [
-        ("[1, 2", "no JSON list"),
-        ("{}", "no JSON list"),
+        ("[1, 2", "not a JSON list"),
+        ("{}", "not a JSON list"),
         ("[640]", "no token 640"),
-        ("[-1]", "no JSON list"),
+        ("[-1]", "not a JSON list"),
     ] {
         let file = FileInFolder::new("ids.json", text);
         let model = golden_arg(MICRO);

@@ -113,7 +113,11 @@ fn what_cannot_be_seen_is_said() {
         let (program, _file, _folder) = case.program(&[2], "cpu");
         has(&program.fails(code), parts);
     };
-    check(["--audio", &golden_arg("media/micro-e2b-audio.wav")], 1, &["cannot hear", "mmproj"]);
+    check(
+        ["--audio", &golden_arg("media/micro-e2b-audio.wav")],
+        1,
+        &["cannot read audio", "mmproj"],
+    );
     check(["--image", "no/such.png"], 1, &["no/such.png"]);
     check(["--image", &golden_arg("README.md")], 1, &["README.md", "PNG, JPEG, WebP or GIF"]);
     check(["--image-budget", "71"], 2, &["71", "280"]);

@@ -73,7 +73,7 @@ fn what_comes_with_a_model_is_counted_before_it_is_loaded() {
     let at_least = |file: &str| golden(file).len() as u64 / 2;
     assert!(drafter > at_least(DRAFTER) && towers > at_least(projector), "{whole}");
     assert_eq!(number(&whole, "gpu"), number(&alone, "gpu") + drafter + towers);
-    has(&store.rullama(&["show", "whole"]).stdout(), &["drafter", "eyes and ears"]);
+    has(&store.rullama(&["show", "whole"]).stdout(), &["drafter", "encoders"]);
 }
 
 #[test]

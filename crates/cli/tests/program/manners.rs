@@ -29,7 +29,7 @@ const COMMANDS: [&str; 11] = [
 fn help_names_the_commands_and_the_exit_codes() {
     let help = rullama(["--help"]).stdout();
     has(&help, &COMMANDS);
-    has(&help, &["ls", "MODEL", "Exit codes", "0 done", "6 a checksum"]);
+    has(&help, &["ls", "MODEL", "Exit codes", "0 success", "6 checksum mismatch"]);
     for command in COMMANDS {
         has(
             &rullama([command, "--help"]).stdout(),

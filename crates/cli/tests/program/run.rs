@@ -83,7 +83,7 @@ fn stops_and_options() {
     assert_eq!(cut.trim_end_matches('\n'), whole.split(&stop).next().unwrap());
     let penalised = ["--option", "dry_multiplier=5", "--option", "xtc_probability=1"];
     assert_ne!(run(&["--seed", "1", "Hello"]).and(penalised).stdout(), whole);
-    has(&run(&["--option", "temprature=1", "x"]).fails(1), &["no option temprature"]);
+    has(&run(&["--option", "temprature=1", "x"]).fails(1), &["unknown option temprature"]);
     has(&run(&["--option", "top_p=much", "x"]).fails(1), &["top_p"]);
 }
 
@@ -138,8 +138,8 @@ fn a_chat_through_a_pipe() {
     let outcome = run(&["--chat", "--seed", "1"]).stdin(lines).run();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     has(&outcome.stdout, &["Set temperature to 0", "256 tokens", "messages       2"]);
-    has(&outcome.stdout, &["Saved to", "Forgot", "Loaded 2 messages"]);
-    has(&outcome.stderr, &["no command /sing", "kept.no"]);
+    has(&outcome.stdout, &["Saved to", "Conversation cleared", "Loaded 2 messages"]);
+    has(&outcome.stderr, &["unknown command /sing", "kept.no"]);
     let other = golden_arg(TINY);
     let outcome = rullama(["run", &other, "--device", "cpu", "--chat"])
         .stdin(format!("/load {file}\n"))
@@ -167,12 +167,12 @@ fn answers_held_to_json() {
         .run();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     let answered = outcome.stdout.lines().nth(1).unwrap_or_default();
-    assert!(outcome.stdout.starts_with("Answers are held to JSON.\n{"), "{answered}");
-    has(&outcome.stdout, &["Answers are free."]);
-    has(&outcome.stderr, &["no JSON"]);
+    assert!(outcome.stdout.starts_with("Replies are constrained to JSON.\n{"), "{answered}");
+    has(&outcome.stdout, &["Replies are not constrained."]);
+    has(&outcome.stderr, &["not valid JSON"]);
     has(&run(&["--format", "yaml", "x"]).fails(2), &["give `json`", "yaml"]);
     let error = run(&["--format", r#"{"type":"objet"}"#, "x"]).fails(1);
-    has(&error, &["cannot be held to this JSON schema", "objet"]);
+    has(&error, &["this JSON schema is not supported", "objet"]);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_prompt_without_a_model_is_told_how() {
     let hint = r#"did you mean `rullama run demo "What is 23 + 45?"`"#;
     has(&Store::empty().rullama(&["run", "What is 23 + 45?"]).fails(1), &[hint]);
     let hint = r#"did you mean `rullama run demo "hello"`"#;
-    has(&Store::empty().rullama(&["run", "hello"]).fails(3), &["there is no model", hint]);
+    has(&Store::empty().rullama(&["run", "hello"]).fails(3), &["no model hello", hint]);
     let error = Store::empty().rullama(&["run", "gemma9", "Hello"]).fails(3);
     assert!(!error.contains("did you mean `"), "{error}");
 }

@@ -69,7 +69,7 @@ fn the_stores_projector_and_none() {
     let said = store.rullama(&["run", "seeing"]).and(FIXED).and(flags).stdout();
     assert_eq!(said, run(&flags).stdout());
     let error = store.rullama(&["run", "blind"]).and(FIXED).and(flags).fails(1);
-    has(&error, &["cannot hear sounds", "mmproj"]);
+    has(&error, &["cannot read audio", "mmproj"]);
     let missing = rullama(["run", &golden_arg(MODEL), "--mmproj", "./none.gguf", "Hi"]).fails(3);
     has(&missing, &["none.gguf"]);
 }
@@ -163,5 +163,5 @@ fn a_folder_of_pictures_is_a_video() {
     assert!(prompt_tokens(&["--video", path, "What?"]) > bare + 80);
     let empty = TempDir::new().unwrap();
     let error = run(&["--video", empty.path().to_str().unwrap(), "What?"]).fails(1);
-    has(&error, &["no picture in this folder"]);
+    has(&error, &["no images in this folder"]);
 }

@@ -178,8 +178,8 @@ fn files_that_are_no_models() {
     check(b"", 4, &[]);
     check(b"<!doctype html>", 4, &["not a GGUF file"]);
     check(&whole[..100], 4, &["damaged"]);
-    check(&whole[..10_000], 4, &["cut short"]);
-    check(&whole[..whole.len() - 1], 4, &["cut short"]);
+    check(&whole[..10_000], 4, &["truncated"]);
+    check(&whole[..whole.len() - 1], 4, &["truncated"]);
     check(b"GGUF\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 4, &["version 1"]);
 }
 
@@ -217,7 +217,7 @@ fn experts_are_counted_where_they_will_be() {
 #[test]
 fn memory_is_estimated_for_models_that_run() {
     let model = golden_arg(MICRO);
-    has(&rullama(["show", &model]).stdout(), &["Memory it will take", "per-layer table"]);
+    has(&rullama(["show", &model]).stdout(), &["Estimated memory", "per-layer table"]);
     let memory =
         |ctx: &str| rullama(["show", &model, "--json", "--ctx", ctx]).json()["memory"].clone();
     let (small, large) = (memory("64"), memory("256"));
@@ -231,7 +231,7 @@ fn memory_is_estimated_for_models_that_run() {
     );
     assert_eq!(number(&small, "host"), 0);
     assert_eq!(number(&small, "host_with_table"), number(&small, "table"));
-    has(&rullama(["show", &model]).stdout(), &["on the host", "as pages of the file"]);
+    has(&rullama(["show", &model]).stdout(), &["on the host", "as mapped pages of the file"]);
     let broken = FileInFolder::new("m.gguf", small_file().finish().unwrap());
     assert!(rullama(["show", broken.arg(), "--json"]).json()["memory"].is_null());
 }

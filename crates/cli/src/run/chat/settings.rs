@@ -21,29 +21,26 @@ impl Chat {
             }
             Setting::Think(on) => {
                 self.thinking = on;
-                format!(
-                    "The model {} before it answers.\n",
-                    if on { "thinks" } else { "does not think" }
-                )
+                format!("Thinking is {}.\n", if on { "on" } else { "off" })
             }
             Setting::Format(None) => {
                 self.format = None;
-                "Answers are free.\n".into()
+                "Replies are not constrained.\n".into()
             }
             Setting::Format(Some(format)) => {
                 self.format = Some(ready(&format, &self.model)?);
-                "Answers are held to JSON.\n".into()
+                "Replies are constrained to JSON.\n".into()
             }
             Setting::Verbose(on) => {
                 self.verbose = on;
-                format!("Times are {}shown.\n", if on { "" } else { "not " })
+                format!("Timings are {}.\n", if on { "on" } else { "off" })
             }
             Setting::Parameter(name, value) if name == "num_ctx" => {
                 let context = value.as_u64().and_then(|n| usize::try_from(n).ok());
-                let context = context.context("num_ctx is a number of tokens")?;
+                let context = context.context("num_ctx must be a number of tokens")?;
                 self.session = self.new_session(Some(context))?;
                 self.loader.context = Some(context);
-                format!("The context has {context} tokens.\n")
+                format!("Set the context to {context} tokens.\n")
             }
             Setting::Parameter(name, value) => {
                 let text = format!("Set {name} to {value}.\n");
@@ -56,7 +53,7 @@ impl Chat {
     /// What a chat begins with.
     pub(in crate::run) fn greeting(&self) -> String {
         let (name, device) = (safe(&self.name), safe(self.model.device().name()));
-        format!("{name} on {device}. /help lists commands, /bye leaves.\n")
+        format!("{name} on {device}. Type /help for commands, /bye to exit.\n")
     }
 
     /// Something about the model or the conversation.
@@ -66,7 +63,7 @@ impl Chat {
             Topic::Parameters => parameters(&self.options)?,
             Topic::System => match &self.system {
                 Some(text) => safe_lines(text) + "\n",
-                None => "There is no system message.\n".into(),
+                None => "No system message.\n".into(),
             },
             Topic::Template => {
                 let family = match self.model.family()? {
@@ -74,7 +71,7 @@ impl Chat {
                     Family::Large => "large family (12B, 26B-A4B, 31B)",
                 };
                 format!(
-                    "Gemma 4's template of the {family}; templates of files are recognised, not run.\n"
+                    "Gemma 4 template, {family}; the template in the file is recognised but not run.\n"
                 )
             }
         })
