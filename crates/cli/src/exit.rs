@@ -121,6 +121,8 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
 fn gguf_failure(error: &GgufError) -> Failure {
     match error {
         GgufError::Source(source) => source_failure(source),
+        // A full disk says nothing about the model that was read.
+        GgufError::Write(_) => Failure::Other,
         _ => Failure::BadFile,
     }
 }

@@ -129,8 +129,8 @@ fn a_common_beginning_is_common_only_with_the_same_picture() {
     assert_eq!(session.set_tokens(&again).expect("it fits"), prompt.len() - 1);
     let kept = session.set_tokens(&changed).expect("it fits");
     assert!(kept < prompt.iter().position(|id| *id == placeholder).expect("it is there") + 1);
-    let short =
-        Media { placeholder, rows: Rc::new(SoftTokens { count: 99, values: vec![] }), whole: true };
+    let values = vec![0.0; 99 * (rows.values.len() / rows.count)];
+    let short = Media { placeholder, rows: Rc::new(SoftTokens { count: 99, values }), whole: true };
     let wrong = session.soften(&prompt, &[short]);
     assert!(
         matches!(wrong, Err(RuntimeError::Placeholders { found: 20, wanted: 99 })),

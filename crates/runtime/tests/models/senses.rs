@@ -181,7 +181,7 @@ fn what_was_not_given_is_said() {
         prompt_of(&model, &two, options),
         prompt_with(&model, &said(vec![part("text", Some("Hi"))]), &one, options),
     ] {
-        assert!(matches!(wrong, Err(RuntimeError::NotGiven { what: "pictures", .. })), "{wrong:?}");
+        assert!(matches!(wrong, Err(RuntimeError::NotGiven { what: "images", .. })), "{wrong:?}");
     }
 }
 
