@@ -1,6 +1,11 @@
 //! Every command ends with its documented exit code, also when it is interrupted at any moment.
 
-use std::{fs, path::Path, thread, time::Instant};
+use std::{
+    fs,
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
@@ -9,6 +14,8 @@ use super::{Program, Row, golden, in_parallel, moment};
 
 /// What `run` is asked.
 const QUESTION: &str = "What is 2 + 3?";
+/// How long an answer without an end goes on at most before it is interrupted.
+const GENERATES: Duration = Duration::from_millis(500);
 /// What shells and scripts are told of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
@@ -66,6 +73,10 @@ pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -
         done(Row::of(format!("`{}` ends with 0", case.name), in_parallel(runs, attempt)));
     }
     done(Row::of("`run`, Ctrl-C at a random moment", interrupted(program, runs)?));
+    done(Row::of(
+        "`run`, Ctrl-C while it generates",
+        in_parallel(runs, |_| interrupted_generation(program)),
+    ));
     done(Row::of("`run`, reader closes the pipe", in_parallel(runs, |_| closed(program))));
     Ok(())
 }
@@ -100,6 +111,26 @@ fn interrupted(program: &Program, runs: usize) -> Result<Vec<Result<()>>> {
         }
         Ok(())
     }))
+}
+
+/// Presses Ctrl-C some time after the first token of an answer that cannot end by itself: its schema asks for more items
+/// than the context holds.
+fn interrupted_generation(program: &Program) -> Result<()> {
+    let schema = r#"{"type":"array","items":{"type":"integer"},"minItems":100000}"#;
+    let args = words(&["run", "demo", QUESTION, "--format", schema], &program.device)?;
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let folder = TempDir::new()?;
+    let mut running = program.start(folder.path(), &args)?;
+    running.close();
+    running.wait_for_output()?;
+    thread::sleep(moment(GENERATES));
+    running.interrupt()?;
+    let ended = running.end()?;
+    match ended.status.code() {
+        Some(INTERRUPTED) if fs::read_dir(folder.path())?.count() == 0 => Ok(()),
+        Some(INTERRUPTED) => bail!("files were left"),
+        _ => bail!("{}: {}", ended.how(), ended.stderr),
+    }
 }
 
 /// `rullama run … | head -c 1`

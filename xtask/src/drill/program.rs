@@ -4,6 +4,10 @@ use std::{
     io::{Read, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
@@ -50,6 +54,8 @@ impl Ended {
 pub(crate) struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
+    /// Bytes it has written to standard output.
+    written: Arc<AtomicUsize>,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
     /// Its home and temporary files, removed with it.
@@ -94,15 +100,16 @@ impl Running {
         let cache = std::env::var("HOME").map(|home| format!("{home}/.cache")).unwrap_or_default();
         command.current_dir(folder).env("HOME", home.path()).env("USERPROFILE", home.path());
         command.env("TMPDIR", home.path()).env_remove("OLLAMA_MODELS");
-        // Compiled kernels of software GPUs are kept between runs.
-        command.env("MESA_SHADER_CACHE_DIR", cache);
+        // Compiled kernels are kept between runs, as on a user's machine.
+        command.env("MESA_SHADER_CACHE_DIR", &cache).env("__GL_SHADER_DISK_CACHE_PATH", cache);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let name = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().with_context(|| format!("{name} could not be started"))?;
         let stdin = child.stdin.take();
-        let stdout = collect(child.stdout.take());
-        let stderr = collect(child.stderr.take());
-        Ok(Self { child, stdin, stdout, stderr, _home: home })
+        let written = Arc::new(AtomicUsize::new(0));
+        let stdout = collect(child.stdout.take(), Arc::clone(&written));
+        let stderr = collect(child.stderr.take(), Arc::default());
+        Ok(Self { child, stdin, written, stdout, stderr, _home: home })
     }
 
     /// Writes to its standard input; a process that has ended does not read.
@@ -135,6 +142,18 @@ impl Running {
         Ok(self.child.try_wait()?.is_none())
     }
 
+    /// Waits until it has written something to standard output, or has ended.
+    pub(crate) fn wait_for_output(&mut self) -> Result<()> {
+        let start = Instant::now();
+        while self.written.load(Ordering::Relaxed) == 0 && self.alive()? {
+            if start.elapsed() > LONGEST {
+                bail!("it wrote nothing within {} s", LONGEST.as_secs());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
     /// Waits for its end; one that hangs is killed, and that is an error.
     pub(crate) fn end(mut self) -> Result<Ended> {
         let start = Instant::now();
@@ -154,13 +173,16 @@ impl Running {
     }
 }
 
-/// Reads a pipe to its end on a thread, so that the process never waits for a reader.
-fn collect(pipe: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+/// Reads a pipe to its end on a thread, so that the process never waits for a reader, and counts its bytes.
+fn collect(pipe: Option<impl Read + Send + 'static>, read: Arc<AtomicUsize>) -> JoinHandle<String> {
     thread::spawn(move || {
-        let mut bytes = Vec::new();
+        let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
         if let Some(mut pipe) = pipe {
             // What was read before an error is what the process wrote.
-            let _ = pipe.read_to_end(&mut bytes);
+            while let Ok(count @ 1..) = pipe.read(&mut chunk) {
+                bytes.extend_from_slice(&chunk[..count]);
+                read.fetch_add(count, Ordering::Relaxed);
+            }
         }
         String::from_utf8_lossy(&bytes).into_owned()
     })
