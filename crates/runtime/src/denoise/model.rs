@@ -8,7 +8,7 @@ use rullama_engine::{
     gpu::work_bytes,
     graph::{Element, Graph, Origin},
 };
-use rullama_gguf::Gguf;
+use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog,
     gemma4::{
@@ -41,6 +41,14 @@ pub(super) struct Inner {
     tokenizer: Option<Tokenizer>,
 }
 
+/// The configuration and the tensors of a file; tensors that would change what the known ones mean are refused.
+fn read(gguf: &Gguf) -> Result<(DiffusionConfig, Catalog), RuntimeError> {
+    let config = DiffusionConfig::of_file(gguf)?;
+    let catalog = Catalog::of_file(gguf, &config.expected())?;
+    config.decoder.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
+    Ok((config, catalog))
+}
+
 impl Denoiser {
     /// Loads a model onto a device; `progress` may cancel.
     ///
@@ -51,8 +59,7 @@ impl Denoiser {
         device: Device,
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Self, RuntimeError> {
-        let config = DiffusionConfig::of_file(&gguf)?;
-        let catalog = Catalog::of_file(&gguf, &config.expected())?;
+        let (config, catalog) = read(&gguf)?;
         let shape = Shape { context: config.canvas, ring: config.canvas, cache: Element::F32 };
         let graphs = [
             canvas(&config, &catalog, &shape.canvas(true, false)).graph,
@@ -72,8 +79,7 @@ impl Denoiser {
         context: Option<usize>,
         cache: CacheType,
     ) -> Result<[u64; 3], RuntimeError> {
-        let config = DiffusionConfig::of_file(gguf)?;
-        let catalog = Catalog::of_file(gguf, &config.expected())?;
+        let (config, catalog) = read(gguf)?;
         config.decoder.check_cache(cache.into())?;
         let context = context.unwrap_or(DEFAULT_CONTEXT).min(config.decoder.context);
         let shape = Shape::new(&config, context, cache);

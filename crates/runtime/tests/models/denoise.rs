@@ -26,6 +26,21 @@ fn model(device: &Device) -> Denoiser {
     block_on(Denoiser::load(file(), device.clone(), &mut go_on)).expect("the model loads")
 }
 
+#[test]
+fn scales_that_kernels_ignore_are_refused() {
+    let mut bytes = golden("diffusion/micro-diffusion-BF16.gguf");
+    let name = b"blk.0.ffn_down_exps.scale";
+    let at = bytes.windows(name.len()).position(|w| w == name).expect("the tensor is there");
+    bytes[at..at + name.len()].copy_from_slice(b"blk.0.ffn_gate_exps.scale");
+    let source = Rc::new(MemorySource::new("changed.gguf", bytes));
+    let gguf = block_on(Gguf::open(source)).expect("it opens");
+    let estimate = Denoiser::memory_of_file(&gguf, None, CacheType::F32);
+    assert!(estimate.is_err(), "the memory of a model that will be refused is estimated");
+    let mut go_on = |_| ControlFlow::Continue(());
+    let refused = block_on(Denoiser::load(gguf, Device::Cpu, &mut go_on)).expect_err("refused");
+    assert!(refused.to_string().contains("blk.0.ffn_gate_exps.scale"), "{refused}");
+}
+
 fn error(made: &[f32], wanted: &[f32]) -> f32 {
     assert_eq!(made.len(), wanted.len());
     made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
