@@ -69,7 +69,7 @@ pub use expert_groups::{ExpertGroups, Routes};
 pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
 pub use gather_rows::{GatherRows, ScatterRows};
 pub use gradient_norm::{ClipSettings, SquareSum};
-pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvValues, QkvRope, rope_table};
+pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvStoreInputs, QkvRope, rope_table};
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
 pub use linear_experts::{LinearExperts, LinearExpertsGrad};

@@ -109,7 +109,7 @@ pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
 }
 
-/// How numbers of a cache are read.
+/// How elements of a KV cache are read.
 ///
 /// # Panics
 /// If the element is none of a cache.
@@ -122,17 +122,17 @@ pub(crate) fn kv(element: Element) -> &'static Part {
     }
 }
 
-/// Numbers of a cache of halves, as matrix units take them.
-pub(crate) fn kept_halves() -> &'static Part {
-    part!("kv_halves", "kept")
+/// An f16 KV cache, read as f16 for matrix units.
+pub(crate) fn kv_f16_direct() -> &'static Part {
+    part!("kv_f16", "direct")
 }
 
-/// Numbers of a cache, rounded to halves.
-pub(crate) fn rounded_halves() -> &'static Part {
-    part!("kv_halves", "rounded")
+/// A KV cache of another element, converted to f16 for matrix units.
+pub(crate) fn kv_f16_converted() -> &'static Part {
+    part!("kv_f16", "converted")
 }
 
-/// How numbers of a cache are written.
+/// How elements of a KV cache are written.
 ///
 /// # Panics
 /// If the element is none of a cache.

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{KvValues, OwnValues, QueryValues, Slice},
+    ops::{KvStoreInputs, OwnValues, QueryValues, Slice},
 };
 
 use super::{Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
@@ -101,7 +101,7 @@ fn in_blocks(
 ) -> Value {
     let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
     if let Some(OwnValues { k, v, k_norm }) = own {
-        b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
@@ -117,7 +117,7 @@ fn on_canvas(
 ) -> Value {
     let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
     if let Some(OwnValues { k, v, k_norm }) = own {
-        b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let spans = b.input(spans_name(kind), Type::u32([tokens, 2]));
@@ -158,7 +158,7 @@ pub(super) fn keys_and_values(
     let OwnValues { k, v, k_norm } = own(b, &raw);
     let rope = around.positions(b, layer);
     let eps = b.eps();
-    b.graph.kv_rope(KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps);
+    b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
 }
 
 /// The stream, and raw queries, keys and values, as far as there are any.

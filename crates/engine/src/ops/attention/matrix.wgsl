@@ -7,7 +7,7 @@
 // All sizes are constants of the text: naga fails where they are overrides.
 override WIDTH: u32 = 64u;
 override QUADS: u32 = 16u;
-//#use kv_halves
+//#use kv_f16
 //#use keys
 //#use tokens
 //#use head
@@ -195,7 +195,7 @@ fn bring_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
     let last_row = p.tokens * heads_of_group() - 1u;
     for (var i = id; i < ROWS * GROUPS; i += WG) {
         let place = place_of(min(first_row + i / GROUPS, last_row), kv_head);
-        sh_w[i / GROUPS * STRIDE + i % GROUPS] = halves(q[place * QUADS + start + i % GROUPS]);
+        sh_w[i / GROUPS * STRIDE + i % GROUPS] = to_f16(q[place * QUADS + start + i % GROUPS]);
     }
 }
 
@@ -225,7 +225,7 @@ fn key_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     }
     let n = i * WG + id;
     let key = tile.key + min(n / GROUPS, tile.live - 1u);
-    return k_halves(cache_at(key, tile.kv_head) + (start + n % GROUPS) * 4u);
+    return k_f16(cache_at(key, tile.kv_head) + (start + n % GROUPS) * 4u);
 }
 
 fn put_key(group: vec4<f16>, id: u32, i: u32) {
@@ -309,7 +309,7 @@ fn value_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     }
     let n = i * WG + id;
     let key = tile.key + min(start + n / (HEAD / 4u), tile.live - 1u);
-    return v_halves(cache_at(key, tile.kv_head) + n % (HEAD / 4u) * 4u);
+    return v_f16(cache_at(key, tile.kv_head) + n % (HEAD / 4u) * 4u);
 }
 
 fn put_value(group: vec4<f16>, id: u32, i: u32) {

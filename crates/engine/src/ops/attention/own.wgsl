@@ -46,7 +46,7 @@ fn bring_keys(kv_head: u32, lane: Lane) {
         workgroupBarrier();
         if mine {
             let at = cache_at(run.position + token, kv_head);
-            for (var j = lane.index * KV_RUN; j < WIDTH; j += LANES * KV_RUN) {
+            for (var j = lane.index * KV_STORE_STEP; j < WIDTH; j += LANES * KV_STORE_STEP) {
                 if kind == KEY {
                     k_store(at + j, lane.team * WIDTH + j);
                 } else {

@@ -6,7 +6,7 @@ use super::choice::Sizes;
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part},
     graph::{Element, Type},
-    ops::parts::{kept_halves, kv, rounded_halves},
+    ops::parts::{kv, kv_f16_converted, kv_f16_direct},
 };
 
 static KEYS: Part = Part { kind: "keys", name: "keys", source: include_str!("keys.wgsl") };
@@ -89,8 +89,8 @@ pub(super) fn over_halves(
 ) -> Dispatch {
     let dispatch = over_any(kernel, sizes, params);
     match cache {
-        Element::F16 => dispatch.part(kept_halves()),
-        other => dispatch.part(rounded_halves()).part(kv(other)),
+        Element::F16 => dispatch.part(kv_f16_direct()),
+        other => dispatch.part(kv_f16_converted()).part(kv(other)),
     }
 }
 

@@ -38,8 +38,8 @@ impl AttentionPlane {
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let slice = |i: usize| Slice::new(inputs[i], self.columns[i].first, self.columns[i].width);
         let width = graph.ty(inputs[3]).shape.len();
-        let q = graph.head_norm_rope_plane(slice(0), inputs[3], inputs[5], self.eps);
-        let k = graph.head_norm_rope_plane(slice(1), inputs[4], inputs[5], self.eps);
+        let q = graph.head_norm_rope_2d(slice(0), inputs[3], inputs[5], self.eps);
+        let k = graph.head_norm_rope_2d(slice(1), inputs[4], inputs[5], self.eps);
         let v = graph.head_norm(slice(2), width, self.eps);
         vec![graph.attention_bidirectional(q, k, v)]
     }

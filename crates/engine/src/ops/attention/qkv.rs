@@ -13,8 +13,8 @@ use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts, Order},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
-        Columns, KvValues, QkvRope, Slice,
-        head_norm_rope::{assert_table, gpu::store, norm_turn, store_heads},
+        Columns, KvStoreInputs, QkvRope, Slice,
+        head_norm_rope::{assert_table, gpu::store, norm_rope, store_heads},
     },
 };
 
@@ -96,9 +96,12 @@ impl Graph {
         }
         let q = match own {
             None => self.head_norm_rope(q, q_norm, rope, eps),
-            Some(OwnValues { k, v, k_norm }) => {
-                self.qkv_rope(q, q_norm, KvValues { k, v, k_norm, rope, k_cache, v_cache }, eps)
-            }
+            Some(OwnValues { k, v, k_norm }) => self.qkv_rope(
+                q,
+                q_norm,
+                KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache },
+                eps,
+            ),
         };
         self.attention(q, k_cache, v_cache, window)
     }
@@ -146,7 +149,7 @@ impl Op for AttentionQkv {
             let q = self.q.of(&q, call.input(input::Q), token);
             for (q, turned) in q.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
                 let turns = &rope[token * width..][..width];
-                norm_turn(q, Some(&q_norm), Some(turns), self.eps, turned);
+                norm_rope(q, Some(&q_norm), Some(turns), self.eps, turned);
             }
         }
         let (k, v) = (call.f32(input::K_CACHE), call.f32(input::V_CACHE));

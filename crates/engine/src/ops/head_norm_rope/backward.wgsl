@@ -1,10 +1,10 @@
-// g = dy turned back, times w; dx = rho * (g - x * rho^2 * mean(g * x)), rho = (mean(x^2) + eps)^(-1/2)
+// g = inverse rotation of dy, times w; dx = rho * (g - x * rho^2 * mean(g * x)), rho = (mean(x^2) + eps)^(-1/2)
 // One workgroup per head and token.
-// Named first: naga loses count of constants that follow a computed array size.
+// Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
 //#use reduce
-//#use turn
+//#use inverse_rotation
 
 struct Params {
     eps: f32,
@@ -24,13 +24,13 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     for (var i = lane.index; i < HALF; i += WG) {
         let pair = vec2(x[start + i], x[start + i + HALF]);
         squares += dot(pair, pair);
-        products += dot(pair, turned_back(token, i, vec2(dy[start + i], dy[start + i + HALF])));
+        products += dot(pair, rotated_back(token, i, vec2(dy[start + i], dy[start + i + HALF])));
     }
     let rho = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
     let along = wg_sum(products, lane) / f32(WIDTH) * rho * rho;
     for (var i = lane.index; i < HALF; i += WG) {
         let pair = vec2(x[start + i], x[start + i + HALF]);
-        let g = turned_back(token, i, vec2(dy[start + i], dy[start + i + HALF]));
+        let g = rotated_back(token, i, vec2(dy[start + i], dy[start + i + HALF]));
         let result = rho * (g - pair * along);
         dx[start + i] = result.x;
         dx[start + i + HALF] = result.y;

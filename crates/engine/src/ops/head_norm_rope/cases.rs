@@ -1,6 +1,6 @@
 use rullama_gguf::DType;
 
-use super::{HeadNormRopeGrad, KvValues, rope_table};
+use super::{HeadNormRopeGrad, KvStoreInputs, rope_table};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
@@ -13,24 +13,24 @@ const EPS: f32 = 1e-6;
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, heads, width) in [(1, 1, 4), (3, 5, 16), (17, 3, 48), (2, 8, 256), (1, 4, 512)] {
-        cases.push(turned(t, heads, width));
-        cases.push(plane(t, heads, width));
-        cases.push(bare(t, heads, width));
+        cases.push(rotated(t, heads, width));
+        cases.push(rope_2d(t, heads, width));
+        cases.push(norm_only(t, heads, width));
         cases.push(back(t, heads, width));
     }
     let x = Data::F32(vec![1.0, 2.0, 2.0, 4.0]);
-    cases.push(bare(1, 1, 4).given("x", x).gives(&[0.4, 0.8, 0.8, 1.6]));
+    cases.push(norm_only(1, 1, 4).given("x", x).gives(&[0.4, 0.8, 0.8, 1.6]));
     cases.push(sliced(false));
     cases.push(sliced(true));
-    cases.push(turned(3, 2, 8).gradient());
-    cases.push(bare(3, 2, 8).gradient());
+    cases.push(rotated(3, 2, 8).gradient());
+    cases.push(norm_only(3, 2, 8).gradient());
     for element in [Element::F32, Element::F16, Element::Q8] {
         cases.extend(caches(element));
     }
     cases
 }
 
-fn turned(t: usize, heads: usize, width: usize) -> Case {
+fn rotated(t: usize, heads: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, heads * width]));
         let weight = g.weight("w", Type::weight(DType::F32, [width]));
@@ -38,25 +38,25 @@ fn turned(t: usize, heads: usize, width: usize) -> Case {
         let rope = g.state("rope", Type::f32([t, width / 2, 2]));
         vec![g.head_norm_rope(x, weight, rope, EPS)]
     };
-    Case::new("head_norm_rope", format!("{t}x{heads}x{width} turned"), build)
+    Case::new("head_norm_rope", format!("{t}x{heads}x{width} rotated"), build)
         .given("rope", table(1000, t, width))
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
-/// Positions with two axes.
-fn plane(t: usize, heads: usize, width: usize) -> Case {
+/// Positions with two axes: 2-D RoPE.
+fn rope_2d(t: usize, heads: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, heads * width]));
         let weight = g.weight("w", Type::weight(DType::F32, [width]));
         let rope = g.input("rope", Type::f32([t, width / 2, 2]));
-        vec![g.head_norm_rope_plane(x, weight, rope, EPS)]
+        vec![g.head_norm_rope_2d(x, weight, rope, EPS)]
     };
-    Case::new("head_norm_rope", format!("{t}x{heads}x{width} in a plane"), build)
+    Case::new("head_norm_rope", format!("{t}x{heads}x{width} 2-D RoPE"), build)
         .given("rope", table(1000, t, width))
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
-fn bare(t: usize, heads: usize, width: usize) -> Case {
+fn norm_only(t: usize, heads: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, heads * width]));
         vec![g.head_norm(x, width, EPS)]
@@ -83,17 +83,17 @@ fn back(t: usize, heads: usize, width: usize) -> Case {
 }
 
 /// Heads in the middle of longer rows.
-fn sliced(turned: bool) -> Case {
+fn sliced(rotated: bool) -> Case {
     let build = move |g: &mut Graph| {
         let x = Slice::new(g.input("x", Type::f32([3, 100])), 20, 64);
-        if !turned {
+        if !rotated {
             return vec![g.head_norm(x, 32, EPS)];
         }
         let weight = g.weight("w", Type::weight(DType::F32, [32]));
         let rope = g.input("rope", Type::f32([3, 16, 2]));
         vec![g.head_norm_rope(x, weight, rope, EPS)]
     };
-    Case::new("head_norm_rope", format!("3x2x32 of 100 columns, turned: {turned}"), build)
+    Case::new("head_norm_rope", format!("3x2x32 of 100 columns, rotated: {rotated}"), build)
         .given("rope", table(1000, 3, 32))
         .tolerance(Tolerance::ARITHMETIC.terms(32))
 }
@@ -160,7 +160,7 @@ fn cached(
         };
         let cache = Type::cache(element, [slots, kv_heads, width]);
         let norm = Type::weight(DType::F32, [width]);
-        let kv = KvValues {
+        let kv = KvStoreInputs {
             k,
             v,
             k_norm: g.weight("k_norm", norm.clone()),

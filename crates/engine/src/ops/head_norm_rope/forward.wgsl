@@ -1,10 +1,10 @@
-// y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + eps) * w, then each pair turned by the angle of (t, i)
-// One workgroup per head h and token t. What heads there are, and where they go, is the part's to say.
-// Named first: naga loses count of constants that follow a computed array size.
+// y[t, h, :] = x[t, h, :] / sqrt(mean(x[t, h, :]^2) + eps) * w, then each pair rotated by the angle of (t, i)
+// One workgroup per head h and token t. The part `heads` says which heads there are and where they are stored.
+// Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
-// How far apart the elements of a pair lie: half a head, or half of each axis' part.
-override APART: u32 = 128u;
+// Distance of the elements of a pair: half a head, or a quarter with 2-D RoPE.
+override PAIR_STRIDE: u32 = 128u;
 //#use reduce
 //#use heads
 
@@ -13,7 +13,7 @@ struct Params {
     heads: u32,
     kv_heads: u32,
     slots: u32,
-    // Where the heads of a token lie in their rows.
+    // First element of a token's heads, and elements of a row.
     q_first: u32,
     q_stride: u32,
     k_first: u32,
@@ -37,12 +37,12 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     let scale = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
     for (var i = lane.index; i < HALF; i += WG) {
-        let first = i / APART * 2u * APART + i % APART;
+        let first = i / PAIR_STRIDE * 2u * PAIR_STRIDE + i % PAIR_STRIDE;
         let a = sh_row[first] * scale * weight(head, first);
-        let b = sh_row[first + APART] * scale * weight(head, first + APART);
-        let angle = turn(head, token, i);
+        let b = sh_row[first + PAIR_STRIDE] * scale * weight(head, first + PAIR_STRIDE);
+        let angle = rope_angle(head, token, i);
         sh_row[first] = a * angle.x - b * angle.y;
-        sh_row[first + APART] = a * angle.y + b * angle.x;
+        sh_row[first + PAIR_STRIDE] = a * angle.y + b * angle.x;
     }
     workgroupBarrier();
     store(head, token, lane.index);

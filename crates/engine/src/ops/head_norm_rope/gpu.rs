@@ -18,14 +18,17 @@ use crate::{
 
 static FORWARD: Kernel =
     Kernel { name: "head_norm_rope/forward", source: include_str!("forward.wgsl") };
-static BARE: Part = Part { kind: "heads", name: "bare", source: include_str!("bare.wgsl") };
-static TURNED: Part = Part { kind: "heads", name: "turned", source: include_str!("turned.wgsl") };
-static KV: Part = Part { kind: "heads", name: "kv", source: include_str!("kv.wgsl") };
-static QKV: Part = Part { kind: "heads", name: "qkv", source: include_str!("qkv.wgsl") };
+static NORM_ONLY: Part =
+    Part { kind: "heads", name: "heads/norm_only", source: include_str!("heads/norm_only.wgsl") };
+static ROTATED: Part =
+    Part { kind: "heads", name: "heads/rotated", source: include_str!("heads/rotated.wgsl") };
+static KV: Part = Part { kind: "heads", name: "heads/kv", source: include_str!("heads/kv.wgsl") };
+static QKV: Part =
+    Part { kind: "heads", name: "heads/qkv", source: include_str!("heads/qkv.wgsl") };
 static KV_HEADS: Part =
     Part { kind: "kv_heads", name: "kv_heads", source: include_str!("kv_heads.wgsl") };
 
-/// Buffers of the dispatch that makes queries, keys and values.
+/// Storage buffers of the dispatch that norms and rotates queries, keys and values at once.
 const FUSED_BUFFERS: u32 = 9;
 
 #[derive(Clone, Copy, Default, NoUninit)]
@@ -46,16 +49,16 @@ struct Params {
 pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let x = call.input(0);
     let (t, heads) = (x.shape.rows(), op.columns.heads(x, op.width));
-    let turned = call.inputs() > 1;
+    let rotated = call.inputs() > 1;
     let (q_first, q_stride) = place(op.columns, x);
     let params =
         Params { eps: op.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
     let dispatch = head_dispatch(op.width, op.axes, call.facts)
-        .part(if turned { &TURNED } else { &BARE })
+        .part(if rotated { &ROTATED } else { &NORM_ONLY })
         .params(&params)
         .read(Place::Input(0))
         .grid(heads, t, 1);
-    if turned {
+    if rotated {
         return dispatch.read(Place::Input(1)).read(Place::Input(2)).write(Place::Output(0));
     }
     dispatch.write(Place::Output(0))
@@ -74,7 +77,7 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
     let q = head_dispatch(op.width, 1, call.facts)
-        .part(&TURNED)
+        .part(&ROTATED)
         .params(&params)
         .read(Place::Input(Q))
         .read(Place::Input(Q_NORM))
@@ -84,8 +87,8 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![q, store(op, STORED, call)]
 }
 
-/// Keys and values into their caches, as an operation with other inputs dispatches it: raw keys and values, the keys' norm, the
-/// table and both caches.
+/// Stores keys and values in their KV caches. `inputs` are the operation's inputs by number: raw keys, raw values, the keys' norm, the RoPE table
+/// and both caches.
 pub(crate) fn store(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let params = kv_params(op, inputs, call);
     let t = call.input(inputs[0]).shape.rows();
@@ -112,7 +115,7 @@ fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch
     dispatch.write(Place::Input(inputs[4])).write(Place::Input(inputs[5]))
 }
 
-/// First number of a token's heads, and numbers from one token to the next.
+/// First element of a token's heads, and elements from one token to the next.
 fn place(columns: Columns, x: &Type) -> (u32, u32) {
     let word = |n: usize| u32::try_from(n).expect("rows of activations are short");
     (word(columns.first), word(x.shape.width()))
@@ -123,11 +126,11 @@ fn head_dispatch(width: usize, axes: usize, facts: &DeviceFacts) -> Dispatch {
         .part(reduce(facts))
         .constant("WIDTH", width as u32)
         .constant("HALF", width as u32 / 2)
-        .constant("APART", (width / 2 / axes) as u32)
+        .constant("PAIR_STRIDE", (width / 2 / axes) as u32)
         .constant("WG", lanes(width) as u32)
 }
 
-/// A lane per pair of a head, as far as a workgroup goes.
+/// A lane per rotated pair of a head, as far as a workgroup goes.
 pub(super) fn lanes(width: usize) -> usize {
     (width / 2).next_power_of_two().clamp(32, 256)
 }

@@ -1,4 +1,4 @@
-//! The gradient of `head_norm_rope`: `g = turn⁻¹(dy) · w`, then `dx = ρ · (g − x · ρ² · mean(g · x))` with
+//! The gradient of `head_norm_rope`: `g = rotate⁻¹(dy) · w`, then `dx = ρ · (g − x · ρ² · mean(g · x))` with
 //! `ρ = (mean(x²) + eps)^(-1/2)`.
 
 use bytemuck::NoUninit;
@@ -13,11 +13,18 @@ use crate::{
 
 static BACKWARD: Kernel =
     Kernel { name: "head_norm_rope/backward", source: include_str!("backward.wgsl") };
-static BARE: Part = Part { kind: "turn", name: "bare", source: include_str!("back_bare.wgsl") };
-static TURNED: Part =
-    Part { kind: "turn", name: "turned", source: include_str!("back_turned.wgsl") };
+static UNROTATED: Part = Part {
+    kind: "inverse_rotation",
+    name: "inverse_rotation/none",
+    source: include_str!("inverse_rotation/none.wgsl"),
+};
+static ROTATED: Part = Part {
+    kind: "inverse_rotation",
+    name: "inverse_rotation/rotated",
+    source: include_str!("inverse_rotation/rotated.wgsl"),
+};
 
-/// Gradient of [`super::HeadNormRope`] with respect to its rows: takes `x`, `dy` and, where there are, weight and table.
+/// Gradient of [`super::HeadNormRope`] with respect to its rows: takes `x`, `dy` and, where heads are rotated, weight and RoPE table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadNormRopeGrad {
     /// Numbers in a head.
@@ -46,14 +53,14 @@ impl Op for HeadNormRopeGrad {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, dy, mut dx, n) = (call.f32(0), call.f32(1), call.out(0), self.width);
-        let turned = (call.inputs() > 2).then(|| (call.numbers(2), call.f32(3)));
+        let rotated = (call.inputs() > 2).then(|| (call.numbers(2), call.f32(3)));
         let per_token = call.input(0).shape.width();
         let mut g = vec![0.0; n];
         for start in (0..x.len()).step_by(n) {
             let (x, dx) = (&x[start..start + n], &mut dx[start..start + n]);
             g.copy_from_slice(&dy[start..start + n]);
-            if let Some((weight, rope)) = &turned {
-                turn_back(&mut g, weight, &rope[start / per_token * n..][..n]);
+            if let Some((weight, rope)) = &rotated {
+                rotate_back(&mut g, weight, &rope[start / per_token * n..][..n]);
             }
             let mean = |sum: f32| sum / n as f32;
             let rho = 1.0 / (mean(x.iter().map(|x| x * x).sum()) + self.eps).sqrt();
@@ -67,10 +74,10 @@ impl Op for HeadNormRopeGrad {
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let shape = &call.input(0).shape;
         let heads = shape.width() / self.width;
-        let turned = call.inputs() > 2;
+        let rotated = call.inputs() > 2;
         let dispatch = Dispatch::new(&BACKWARD)
             .part(reduce(call.facts))
-            .part(if turned { &TURNED } else { &BARE })
+            .part(if rotated { &ROTATED } else { &UNROTATED })
             .constant("WIDTH", self.width as u32)
             .constant("HALF", self.width as u32 / 2)
             .constant("WG", lanes(self.width) as u32)
@@ -79,12 +86,12 @@ impl Op for HeadNormRopeGrad {
             .read(Place::Input(1))
             .write(Place::Output(0))
             .grid(heads, shape.rows(), 1);
-        vec![if turned { dispatch.read(Place::Input(2)).read(Place::Input(3)) } else { dispatch }]
+        vec![if rotated { dispatch.read(Place::Input(2)).read(Place::Input(3)) } else { dispatch }]
     }
 }
 
-/// The gradient of the normed head from that of the turned one.
-fn turn_back(g: &mut [f32], weight: &[f32], rope: &[f32]) {
+/// The gradient of the normed head from that of the rotated one.
+fn rotate_back(g: &mut [f32], weight: &[f32], rope: &[f32]) {
     let half = g.len() / 2;
     for i in 0..half {
         let (a, b, cos, sin) = (g[i], g[i + half], rope[2 * i], rope[2 * i + 1]);

@@ -1,5 +1,5 @@
-// Heads 0..kv_heads are keys (weighted and turned), the next kv_heads are values (neither). Both go to the caches, into the slot
-// of the token's position; tokens beyond the live ones go nowhere.
+// Heads 0..kv_heads are keys (with weight and RoPE), the next kv_heads are values (with neither). Both are stored in the KV caches, in the slot of
+// the token's position; tokens beyond the live ones are not stored.
 //#use kv_store
 @group(0) @binding(2) var<storage, read> k_raw: array<f32>;
 @group(0) @binding(3) var<storage, read> v_raw: array<f32>;
@@ -23,7 +23,7 @@ fn kv_weight(head: u32, j: u32) -> f32 {
     return 1.0;
 }
 
-fn kv_turn(head: u32, token: u32, i: u32) -> vec2<f32> {
+fn kv_rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {
     if head < p.kv_heads {
         return rope[token * HALF + i];
     }
@@ -36,7 +36,7 @@ fn kv_store(head: u32, token: u32, lane: u32) {
     }
     let slot = (run.position + token) % p.slots;
     let at = (slot * p.kv_heads + head % p.kv_heads) * WIDTH;
-    for (var j = lane * KV_RUN; j < WIDTH; j += WG * KV_RUN) {
+    for (var j = lane * KV_STORE_STEP; j < WIDTH; j += WG * KV_STORE_STEP) {
         if head < p.kv_heads {
             k_store(at + j, j);
         } else {

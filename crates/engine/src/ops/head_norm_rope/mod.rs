@@ -1,7 +1,7 @@
-//! `y[t, h, :] = turn(x[t, h, :] · (mean(x[t, h, :]²) + eps)^(-1/2) · w)`: the norm of each head and its rotation.
+//! `y[t, h, :] = rotate(x[t, h, :] · (mean(x[t, h, :]²) + eps)^(-1/2) · w)`: the RMS norm of each head, then RoPE.
 //!
-//! The rotation takes element `i` of a head with element `i + width / 2`; where there are two axes, each turns one half of the head
-//! in the same way. Cosines and sines come in a table per token, made by [`rope_table`].
+//! The rotation takes element `i` of a head with element `i + width / 2`; 2-D RoPE does the same in each half of
+//! a head, with one axis of the position for each half. Cosines and sines come in a table per token, made by [`rope_table`].
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -11,7 +11,7 @@ mod table;
 
 pub use grad::HeadNormRopeGrad;
 pub(crate) use qkv::store_heads;
-pub use qkv::{KvValues, QkvRope};
+pub use qkv::{KvStoreInputs, QkvRope};
 pub use table::rope_table;
 
 use crate::{
@@ -28,14 +28,14 @@ pub struct HeadNormRope {
     pub width: usize,
     /// Added to the mean, inside the root.
     pub eps: f32,
-    /// Where the heads lie in their rows.
+    /// The columns of the heads.
     pub columns: Columns,
-    /// How many axes positions have: each turns its part of a head.
+    /// Axes of a position (2 for 2-D RoPE): each rotates its part of a head.
     pub axes: usize,
 }
 
 impl Graph {
-    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and turned by the table `[t, e/2, 2]`: `[t, h, e]`.
+    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and rotated by the table `[t, e/2, 2]`: `[t, h, e]`.
     pub fn head_norm_rope(
         &mut self,
         x: impl Into<Slice>,
@@ -43,26 +43,32 @@ impl Graph {
         rope: Value,
         eps: f32,
     ) -> Value {
-        self.turned(x.into(), weight, rope, (eps, 1))
+        self.rotated(x.into(), weight, rope, (eps, 1))
     }
 
-    /// As [`Graph::head_norm_rope`] for positions in a plane: the first half of the table and of each head belongs to one axis.
-    pub fn head_norm_rope_plane(
+    /// As [`Graph::head_norm_rope`] with 2-D RoPE: the first half of the table and of each head belongs to one axis of the position.
+    pub fn head_norm_rope_2d(
         &mut self,
         x: impl Into<Slice>,
         weight: Value,
         rope: Value,
         eps: f32,
     ) -> Value {
-        self.turned(x.into(), weight, rope, (eps, 2))
+        self.rotated(x.into(), weight, rope, (eps, 2))
     }
 
-    fn turned(&mut self, x: Slice, weight: Value, rope: Value, (eps, axes): (f32, usize)) -> Value {
+    fn rotated(
+        &mut self,
+        x: Slice,
+        weight: Value,
+        rope: Value,
+        (eps, axes): (f32, usize),
+    ) -> Value {
         let (width, columns) = (self.ty(weight).shape.len(), x.columns(self));
         self.apply(HeadNormRope { width, eps, columns, axes }, &[x.value, weight, rope])
     }
 
-    /// Heads of `x` `[t, h·e]`, normed without a weight and not turned: `[t, h, e]`.
+    /// Heads of `x` `[t, h·e]`, normed without a weight and not rotated: `[t, h, e]`.
     pub fn head_norm(&mut self, x: impl Into<Slice>, width: usize, eps: f32) -> Value {
         let x = x.into();
         let columns = x.columns(self);
@@ -96,14 +102,14 @@ impl Op for HeadNormRope {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
-        let turned = (call.inputs() > 1).then(|| (call.numbers(1), call.f32(2)));
-        let (width, turned) = (self.width, turned.as_ref());
-        let weight = turned.map(|(weight, _)| weight.as_slice());
+        let rotated = (call.inputs() > 1).then(|| (call.numbers(1), call.f32(2)));
+        let (width, rotated) = (self.width, rotated.as_ref());
+        let weight = rotated.map(|(weight, _)| weight.as_slice());
         for (token, y) in y.chunks_exact_mut(self.columns.width).enumerate() {
-            let rope = turned.map(|(_, rope)| &rope[token * width..][..width]);
+            let rope = rotated.map(|(_, rope)| &rope[token * width..][..width]);
             let x = self.columns.of(&x, call.input(0), token);
             for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-                norm_turn_apart(x, weight, rope, (self.eps, width / 2 / self.axes), y);
+                norm_rope_pairs(x, weight, rope, (self.eps, width / 2 / self.axes), y);
             }
         }
     }
@@ -119,7 +125,10 @@ impl Op for HeadNormRope {
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
         let whole = graph.ty(node.inputs[0]).shape.width() == self.columns.width;
-        assert!(whole && self.axes == 1, "head_norm_rope: slices and planes have no gradient rule");
+        assert!(
+            whole && self.axes == 1,
+            "head_norm_rope: slices and 2-D RoPE have no gradient rule"
+        );
         let inputs: Vec<Value> =
             node.inputs[..1].iter().chain(&dy[0]).chain(&node.inputs[1..]).copied().collect();
         let op = HeadNormRopeGrad { width: self.width, eps: self.eps };
@@ -129,34 +138,34 @@ impl Op for HeadNormRope {
     }
 }
 
-/// One head: the norm, then each pair `(i, i + half)` turned by its cosine and sine.
-pub(crate) fn norm_turn(
+/// One head: the norm, then each pair `(i, i + half)` rotated by its cosine and sine.
+pub(crate) fn norm_rope(
     x: &[f32],
     weight: Option<&[f32]>,
     rope: Option<&[f32]>,
     eps: f32,
     y: &mut [f32],
 ) {
-    norm_turn_apart(x, weight, rope, (eps, x.len() / 2), y);
+    norm_rope_pairs(x, weight, rope, (eps, x.len() / 2), y);
 }
 
-/// The same where the elements of a pair lie so far apart.
-fn norm_turn_apart(
+/// The same with another distance between the elements of a pair.
+fn norm_rope_pairs(
     x: &[f32],
     weight: Option<&[f32]>,
     rope: Option<&[f32]>,
-    (eps, apart): (f32, usize),
+    (eps, stride): (f32, usize),
     y: &mut [f32],
 ) {
     let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
     let scale = 1.0 / (mean + eps).sqrt();
     let normed = |j: usize| x[j] * scale * weight.map_or(1.0, |w| w[j]);
     for i in 0..x.len() / 2 {
-        let first = i / apart * 2 * apart + i % apart;
-        let (a, b) = (normed(first), normed(first + apart));
+        let first = i / stride * 2 * stride + i % stride;
+        let (a, b) = (normed(first), normed(first + stride));
         let (cos, sin) = rope.map_or((1.0, 0.0), |rope| (rope[2 * i], rope[2 * i + 1]));
         y[first] = a * cos - b * sin;
-        y[first + apart] = a * sin + b * cos;
+        y[first + stride] = a * sin + b * cos;
     }
 }
 
@@ -166,23 +175,23 @@ pub(crate) fn assert_table(rope: &Type, t: usize, width: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::norm_turn;
+    use super::norm_rope;
 
     #[test]
-    fn pairs_lie_half_a_head_apart_and_turn_by_their_own_angles() {
+    fn pairs_are_half_a_head_apart_and_rotate_by_their_own_angles() {
         let (x, weight) = ([1.0, 2.0, 2.0, 4.0], [1.0, 1.0, 2.0, 1.0]);
         let mut y = [0.0; 4];
-        // The first pair turns by a right angle, the second stands still.
-        norm_turn(&x, Some(&weight), Some(&[0.0, 1.0, 1.0, 0.0]), 0.0, &mut y);
+        // The first pair rotates by a right angle, the second not at all.
+        norm_rope(&x, Some(&weight), Some(&[0.0, 1.0, 1.0, 0.0]), 0.0, &mut y);
         let want = [-1.6, 0.8, 0.4, 1.6];
         assert!(y.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{y:?}");
     }
 
     #[test]
-    fn in_a_plane_each_axis_turns_its_half() {
+    fn each_axis_of_2d_rope_rotates_its_half() {
         let mut y = [0.0; 4];
         // A right angle along the first axis, none along the second: pairs are neighbours in heads of four.
-        super::norm_turn_apart(&[1.0; 4], None, Some(&[0.0, 1.0, 1.0, 0.0]), (0.0, 1), &mut y);
+        super::norm_rope_pairs(&[1.0; 4], None, Some(&[0.0, 1.0, 1.0, 0.0]), (0.0, 1), &mut y);
         assert_eq!(y, [-1.0, 1.0, 1.0, 1.0]);
     }
 }

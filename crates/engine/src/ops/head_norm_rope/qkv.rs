@@ -1,10 +1,10 @@
-//! Keys and values into their caches, and the queries beside them in the same dispatch: what lies between the projections of a
-//! layer and its attention.
+//! Norms and rotates queries and keys, norms values, and stores keys and values in their KV caches: the step between the projections of a layer
+//! and its attention.
 //!
-//! `k_cache[(position + t) % slots] = turn(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
+//! `k_cache[(position + t) % slots] = rotate(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
 //! `head_norm_rope` for all tokens.
 
-use super::{assert_table, gpu, norm_turn};
+use super::{assert_table, gpu, norm_rope};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
@@ -20,17 +20,17 @@ pub struct QkvRope {
     pub width: usize,
     /// Added to the mean, inside the root.
     pub eps: f32,
-    /// Where the keys' heads lie in their rows.
+    /// The columns of the keys' heads.
     pub k: Columns,
-    /// Where the values' heads do.
+    /// The columns of the values' heads.
     pub v: Columns,
-    /// Where the queries' heads do, if there are any.
+    /// The columns of the queries' heads, if there are any.
     pub q: Option<Columns>,
 }
 
-/// Where keys and values come from and go to.
+/// What keys and values are read from and stored in.
 #[derive(Debug, Clone, Copy)]
-pub struct KvValues {
+pub struct KvStoreInputs {
     /// Raw keys `[t, k·e]`.
     pub k: Slice,
     /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
@@ -39,13 +39,13 @@ pub struct KvValues {
     pub k_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
-    /// State `[slots, k, e]` for normed, turned keys.
+    /// State `[slots, k, e]` for normed and rotated keys.
     pub k_cache: Value,
     /// State `[slots, k, e]` for normed values.
     pub v_cache: Value,
 }
 
-impl KvValues {
+impl KvStoreInputs {
     fn op(&self, graph: &Graph, eps: f32) -> QkvRope {
         let width = graph.ty(self.k_norm).shape.len();
         QkvRope { width, eps, k: self.k.columns(graph), v: self.v.columns(graph), q: None }
@@ -56,7 +56,7 @@ impl KvValues {
     }
 }
 
-/// Where [`KvValues::inputs`] puts things; the raw queries and the weight of their norm follow.
+/// Input numbers, as [`KvStoreInputs::inputs`] orders them; the raw queries and the weight of their norm follow.
 pub(super) mod input {
     pub(crate) const K: usize = 0;
     pub(crate) const V: usize = 1;
@@ -66,17 +66,17 @@ pub(super) mod input {
     pub(crate) const V_CACHE: usize = 5;
     pub(crate) const Q: usize = 6;
     pub(crate) const Q_NORM: usize = 7;
-    /// What keys and values come from and go to.
+    /// The inputs that keys and values are read from and stored in.
     pub(crate) const STORED: [usize; 6] = [K, V, K_NORM, ROPE, K_CACHE, V_CACHE];
 }
 
 impl Graph {
-    /// Writes keys and values to their caches; raw queries `[t, h·e]` become `[t, h, e]`, normed with `q_norm` `[e]` and turned.
+    /// Writes keys and values to their caches; raw queries `[t, h·e]` become `[t, h, e]`, normed with `q_norm` `[e]` and rotated.
     pub fn qkv_rope(
         &mut self,
         q: impl Into<Slice>,
         q_norm: Value,
-        kv: KvValues,
+        kv: KvStoreInputs,
         eps: f32,
     ) -> Value {
         let q = q.into();
@@ -84,8 +84,8 @@ impl Graph {
         self.apply(op, &[kv.inputs(), vec![q.value, q_norm]].concat())
     }
 
-    /// Writes keys and values to their caches, where nobody asks for the tokens' queries.
-    pub fn kv_rope(&mut self, kv: KvValues, eps: f32) {
+    /// Writes keys and values to their caches, for passes that need no queries.
+    pub fn kv_rope(&mut self, kv: KvStoreInputs, eps: f32) {
         self.apply_all(kv.op(self, eps), &kv.inputs());
     }
 }
@@ -126,7 +126,7 @@ impl Op for QkvRope {
         for (token, y) in y.chunks_exact_mut(columns.width).enumerate() {
             let q = columns.of(&q, call.input(input::Q), token);
             for (q, y) in q.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-                norm_turn(q, Some(&q_norm), Some(&rope[token * width..][..width]), self.eps, y);
+                norm_rope(q, Some(&q_norm), Some(&rope[token * width..][..width]), self.eps, y);
             }
         }
     }
@@ -141,7 +141,7 @@ impl Op for QkvRope {
     }
 }
 
-/// Keys and values into their caches; `inputs` says where an operation has what [`KvValues`] names, in that order.
+/// Stores keys and values in their caches; `inputs` are the operation's inputs by number, in the order of [`KvStoreInputs`].
 pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) {
     let [k, v, k_norm, rope, k_cache, v_cache] = inputs;
     let (width, cache) = (op.width, &call.input(k_cache).shape);
@@ -154,9 +154,9 @@ pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) 
         let k = op.k.of(&raw_k, call.input(k), token).chunks_exact(width);
         let v = op.v.of(&raw_v, call.input(v), token).chunks_exact(width);
         for (at, (k, v)) in (0..row).step_by(width).zip(k.zip(v)) {
-            norm_turn(k, Some(&k_norm), Some(&rope[token * width..][..width]), op.eps, &mut made);
+            norm_rope(k, Some(&k_norm), Some(&rope[token * width..][..width]), op.eps, &mut made);
             call.store(k_cache, slot * row + at, &made);
-            norm_turn(v, None, None, op.eps, &mut made);
+            norm_rope(v, None, None, op.eps, &mut made);
             call.store(v_cache, slot * row + at, &made);
         }
     }

@@ -39,7 +39,7 @@ mod tests {
     fn far_positions_are_exact_and_huge_factors_stand_still() {
         assert_eq!(rope_table(0..1, 1e4, 4, None), [1.0, 0.0, 1.0, 0.0]);
         let far = rope_table(262_143..262_144, 1e6, 4, Some(&[1.0, 1e30]));
-        // The first pair turns by 262143 radians.
+        // The first pair rotates by 262143 radians.
         let want = [-0.609_161_5, 0.793_046_2, 1.0, 0.0];
         assert!(far.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{far:?}");
     }

@@ -1,6 +1,6 @@
 // Stores four numbers of `row4` from `source` on as number `at` and on of a cache.
 //#use kv
-const KV_RUN: u32 = 4u;
+const KV_STORE_STEP: u32 = 4u;
 
 fn k_store(at: u32, source: u32) {
     k_cache[at / 4u] = row4(source);

@@ -1,6 +1,6 @@
-// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales lie after all bytes of the cache.
+// Stores 32 numbers of `row4` as signed bytes that share a scale; the scales are stored after all bytes of the cache.
 //#use kv
-const KV_RUN: u32 = 32u;
+const KV_STORE_STEP: u32 = 32u;
 
 fn q8_largest(source: u32) -> f32 {
     var most = vec4(0.0);

@@ -18,11 +18,11 @@ fn weight(head: u32, j: u32) -> f32 {
     return kv_weight(head - p.heads, j);
 }
 
-fn turn(head: u32, token: u32, i: u32) -> vec2<f32> {
+fn rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {
     if head < p.heads {
         return rope[token * HALF + i];
     }
-    return kv_turn(head - p.heads, token, i);
+    return kv_rope_angle(head - p.heads, token, i);
 }
 
 fn store(head: u32, token: u32, lane: u32) {

@@ -8,8 +8,8 @@ fn weight(head: u32, j: u32) -> f32 {
     return kv_weight(head, j);
 }
 
-fn turn(head: u32, token: u32, i: u32) -> vec2<f32> {
-    return kv_turn(head, token, i);
+fn rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {
+    return kv_rope_angle(head, token, i);
 }
 
 fn store(head: u32, token: u32, lane: u32) {
