@@ -54,8 +54,8 @@ pub use add::Add;
 pub use add_norm::{AddNorm, Branch};
 pub use argmax::Argmax;
 pub use attention::{
-    Attention, AttentionBidirectional, AttentionGrad, AttentionPlane, AttentionQkv, AttentionSpans,
-    AttentionTrain, OwnValues, QueryValues,
+    Attention, AttentionGrad, AttentionQkv, AttentionRope2d, AttentionTrain, Mask, NewKv,
+    QueryInputs,
 };
 pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, Stacked};
 pub use columns::{JoinColumns, SplitColumns};

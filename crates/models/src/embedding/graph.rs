@@ -104,7 +104,7 @@ fn attention(
         // The first generation scales scores and leaves values as they are.
         false => (b.graph.scale(q, (head as f64).sqrt().recip() as f32), v),
     };
-    let heads = b.graph.attention_spans(q, k, v, spans);
+    let heads = b.graph.attention_packed(q, k, v, spans);
     let a = b.linear(heads, "attn_output");
     joined(b, h, a, "post_attention_norm", false)
 }

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{KvStoreInputs, OwnValues, QueryValues, Slice},
+    ops::{KvStoreInputs, NewKv, QueryInputs, Slice},
 };
 
 use super::{Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
@@ -25,23 +25,23 @@ pub(super) fn attention(
         return (h, b.linear(heads, "attn_output"));
     }
     let (k_cache, v_cache) = caches(b, layer, around.pass);
-    let queries = QueryValues {
+    let queries = QueryInputs {
         q: raw[0],
         q_norm: b.weight("attn_q_norm"),
         rope: around.positions(b, layer),
         k_cache,
         v_cache,
     };
-    let own = layer.owns_cache().then(|| own(b, &raw));
+    let new_kv = layer.owns_cache().then(|| new_kv(b, &raw));
     if b.traced() {
-        heads_before_turning(b, &queries, own.as_ref(), layer, around.pass.tokens);
+        heads_before_rope(b, &queries, new_kv.as_ref(), layer, around.pass.tokens);
     }
     let window = around.window(layer);
     let eps = b.eps();
     let heads = match window.filter(|_| around.pass.blocks) {
-        _ if around.canvas => on_canvas(b, &queries, own, (layer.kind, around.pass.tokens)),
-        Some(window) => in_blocks(b, &queries, own, window, around.pass.tokens),
-        None => b.graph.attention_qkv(queries, own, window, eps),
+        _ if around.canvas => on_canvas(b, &queries, new_kv, (layer.kind, around.pass.tokens)),
+        Some(window) => in_blocks(b, &queries, new_kv, window, around.pass.tokens),
+        None => b.graph.attention_qkv(queries, new_kv, window, eps),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     // Experts have other products beside the dense ones.
@@ -80,7 +80,7 @@ fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<
     let (eps, rope, q_norm) = (b.eps(), around.positions(b, layer), b.weight("attn_q_norm"));
     let q = b.graph.head_norm_rope(raw[0], q_norm, rope, eps);
     if layer.owns_cache() {
-        let OwnValues { k, v, k_norm } = own(b, raw);
+        let NewKv { k, v, k_norm } = new_kv(b, raw);
         let k = b.graph.head_norm_rope(k, k_norm, rope, eps);
         let v = b.graph.head_norm(v, layer.head, eps);
         b.training.as_mut().map(|training| training.keys.insert(layer.index, (k, v)));
@@ -94,41 +94,41 @@ fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<
 /// Attention where tokens of a block see all of it: the keys and values of the whole block come first.
 fn in_blocks(
     b: &mut Build<'_>,
-    queries: &QueryValues,
-    own: Option<OwnValues>,
+    queries: &QueryInputs,
+    new_kv: Option<NewKv>,
     window: u32,
     tokens: usize,
 ) -> Value {
-    let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
-    if let Some(OwnValues { k, v, k_norm }) = own {
+    let (eps, QueryInputs { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    if let Some(NewKv { k, v, k_norm }) = new_kv {
         b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
-    b.graph.attention_blocks(q, (k_cache, v_cache), window, blocks)
+    b.graph.attention_block(q, (k_cache, v_cache), window, blocks)
 }
 
 /// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a run.
 fn on_canvas(
     b: &mut Build<'_>,
-    queries: &QueryValues,
-    own: Option<OwnValues>,
+    queries: &QueryInputs,
+    new_kv: Option<NewKv>,
     (kind, tokens): (Kind, usize),
 ) -> Value {
-    let (eps, QueryValues { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
-    if let Some(OwnValues { k, v, k_norm }) = own {
+    let (eps, QueryInputs { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    if let Some(NewKv { k, v, k_norm }) = new_kv {
         b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let spans = b.input(spans_name(kind), Type::u32([tokens, 2]));
-    b.graph.attention_spans(q, k_cache, v_cache, spans)
+    b.graph.attention_packed(q, k_cache, v_cache, spans)
 }
 
-/// Heads after their norms, before they are turned: made only to be seen, since attention makes both at once.
-fn heads_before_turning(
+/// Heads after their norms, before RoPE: computed only as taps, since attention fuses both.
+fn heads_before_rope(
     b: &mut Build<'_>,
-    queries: &QueryValues,
-    own: Option<&OwnValues>,
+    queries: &QueryInputs,
+    new_kv: Option<&NewKv>,
     layer: &Layer,
     tokens: usize,
 ) {
@@ -137,7 +137,7 @@ fn heads_before_turning(
     let unturned = b.unturned(tokens, layer.head);
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, unturned, eps);
     b.tap(q, name("q"));
-    if let Some(own) = own {
+    if let Some(own) = new_kv {
         let k = b.graph.head_norm_rope(own.k, own.k_norm, unturned, eps);
         b.tap(k, name("k"));
         let v = b.graph.head_norm(own.v, layer.head, eps);
@@ -155,7 +155,7 @@ pub(super) fn keys_and_values(
     // The queries come with the keys and values where they are stored as one weight.
     let (_, raw) = products(b, stream, layer);
     let (k_cache, v_cache) = caches(b, layer, around.pass);
-    let OwnValues { k, v, k_norm } = own(b, &raw);
+    let NewKv { k, v, k_norm } = new_kv(b, &raw);
     let rope = around.positions(b, layer);
     let eps = b.eps();
     b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
@@ -177,9 +177,9 @@ fn projections(b: &Build<'_>, layer: &Layer) -> &'static [&'static str] {
 }
 
 /// Raw keys and values; values are the raw keys where the layer has no projection for them.
-fn own(b: &mut Build<'_>, raw: &[Slice]) -> OwnValues {
+fn new_kv(b: &mut Build<'_>, raw: &[Slice]) -> NewKv {
     let k = raw[1];
-    OwnValues { k, v: raw.get(2).copied().unwrap_or(k), k_norm: b.weight("attn_k_norm") }
+    NewKv { k, v: raw.get(2).copied().unwrap_or(k), k_norm: b.weight("attn_k_norm") }
 }
 
 /// The caches a layer reads: a ring for sliding layers.

@@ -1,12 +1,12 @@
-//! Attention of a few tokens from the raw products of a layer: the norms and rotation of [`QkvRope`], its writes to the caches
-//! and [`Attention`], without dispatches of their own.
+//! Attention of a few tokens from the raw projections of a layer: [`QkvRope`] (head norms, RoPE, KV cache writes) and [`Attention`] fused.
 
 use super::{
-    Attention,
-    choice::{Cut, FEW_TOKENS},
-    params::{Params, sizes_of, word},
+    decode::{Output, Queries, SplitKv, SplitKvTiling},
+    forward::Attention,
+    mask::Mask,
+    problem::{Params, Problem, word},
     reference::Reference,
-    split::{Lie, Source, split, split_apart},
+    select::{DECODE_TOKENS, split_kv_tiling},
 };
 use crate::{
     cpu::CpuCall,
@@ -14,41 +14,41 @@ use crate::{
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvStoreInputs, QkvRope, Slice,
-        head_norm_rope::{assert_table, gpu::store, norm_rope, store_heads},
+        head_norm_rope::{assert_table, gpu::store as store_kv, norm_rope, store_heads},
     },
 };
 
-/// Attention from raw products.
+/// Causal attention from raw projections.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionQkv {
-    /// How many positions a token sees, itself included; all if there is no window.
+    /// How many positions a token sees, itself included; all without a window.
     pub window: Option<u32>,
     /// Added to the means of the norms, inside the root.
     pub eps: f32,
-    /// Where the queries' heads lie in their rows.
+    /// The columns of the queries' heads.
     pub q: Columns,
-    /// Where the keys' and values' do, if the layer writes its caches.
+    /// The columns of keys and values, if the layer writes its KV caches.
     pub kv: Option<[Columns; 2]>,
 }
 
-/// The queries of a layer and the caches they look into.
+/// The queries of a layer and the KV caches they read.
 #[derive(Debug, Clone, Copy)]
-pub struct QueryValues {
+pub struct QueryInputs {
     /// Raw queries `[t, h·e]`.
     pub q: Slice,
     /// Weight of their norm `[e]`.
     pub q_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
-    /// State `[slots, k, e]` of normed, turned keys.
+    /// State `[slots, k, e]` of normed and rotated keys.
     pub k_cache: Value,
     /// State `[slots, k, e]` of normed values.
     pub v_cache: Value,
 }
 
-/// The keys and values a layer adds to its caches.
+/// The keys and values that a layer appends to its KV caches.
 #[derive(Debug, Clone, Copy)]
-pub struct OwnValues {
+pub struct NewKv {
     /// Raw keys `[t, k·e]`.
     pub k: Slice,
     /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
@@ -74,29 +74,29 @@ const STORED: [usize; 6] =
     [input::K, input::V, input::K_NORM, input::ROPE, input::K_CACHE, input::V_CACHE];
 
 impl Graph {
-    /// Raw queries over caches, to which a layer that owns them first adds its keys and values: `[t, h·e]`.
+    /// Raw queries over KV caches, to which a layer that owns them first appends its keys and values: `[t, h·e]`.
     ///
     /// A few tokens take one operation, more take [`Graph::qkv_rope`] (or [`Graph::head_norm_rope`]) and
-    /// [`Graph::attention`]. With a window, `slots` is at least `window + t − 1`, or no run goes beyond it.
+    /// [`Graph::attention`]. With a window, `slots` is at least `window + t − 1`, or no pass goes beyond it.
     pub fn attention_qkv(
         &mut self,
-        queries: QueryValues,
-        own: Option<OwnValues>,
+        queries: QueryInputs,
+        new_kv: Option<NewKv>,
         window: Option<u32>,
         eps: f32,
     ) -> Value {
-        let QueryValues { q, q_norm, rope, k_cache, v_cache } = queries;
-        if self.ty(q.value).shape.rows() <= FEW_TOKENS {
+        let QueryInputs { q, q_norm, rope, k_cache, v_cache } = queries;
+        if self.ty(q.value).shape.rows() <= DECODE_TOKENS {
             let columns = |slice: Slice| slice.columns(self);
-            let kv = own.map(|own| [columns(own.k), columns(own.v)]);
+            let kv = new_kv.map(|kv| [columns(kv.k), columns(kv.v)]);
             let op = AttentionQkv { window, eps, q: columns(q), kv };
             let mut inputs = vec![q.value, q_norm, rope, k_cache, v_cache];
-            inputs.extend(own.iter().flat_map(|own| [own.k.value, own.v.value, own.k_norm]));
+            inputs.extend(new_kv.iter().flat_map(|kv| [kv.k.value, kv.v.value, kv.k_norm]));
             return self.apply(op, &inputs);
         }
-        let q = match own {
+        let q = match new_kv {
             None => self.head_norm_rope(q, q_norm, rope, eps),
-            Some(OwnValues { k, v, k_norm }) => self.qkv_rope(
+            Some(NewKv { k, v, k_norm }) => self.qkv_rope(
                 q,
                 q_norm,
                 KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache },
@@ -108,8 +108,8 @@ impl Graph {
 }
 
 impl AttentionQkv {
-    /// The part of it that writes the caches.
-    fn storing(&self, width: usize) -> Option<QkvRope> {
+    /// The operation that writes the KV caches, where this one includes it.
+    fn store(&self, width: usize) -> Option<QkvRope> {
         self.kv.map(|[k, v]| QkvRope { width, eps: self.eps, k, v, q: None })
     }
 }
@@ -122,15 +122,14 @@ impl Op for AttentionQkv {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (q, t) = (inputs[input::Q], inputs[input::Q].shape.rows());
         let width = inputs[input::Q_NORM].shape.len();
-        assert!(t <= FEW_TOKENS, "attention_qkv: {t} tokens, {FEW_TOKENS} at most");
+        assert!(t <= DECODE_TOKENS, "attention_qkv: {t} tokens, {DECODE_TOKENS} at most");
         assert_table(inputs[input::ROPE], t, width);
-        if let Some(storing) = self.storing(width) {
-            storing.infer(&STORED.map(|i| inputs[i]));
+        if let Some(stored) = self.store(width) {
+            stored.infer(&STORED.map(|i| inputs[i]));
             assert_eq!(inputs[input::K].shape.rows(), t, "attention_qkv: keys beside {q}");
         }
-        let turned = Type::f32([t, self.q.heads(q, width), width]);
-        let attention = Attention { window: self.window };
-        attention.infer(&[&turned, inputs[input::K_CACHE], inputs[input::V_CACHE]])
+        let rotated = Type::f32([t, self.q.heads(q, width), width]);
+        self.attention().infer(&[&rotated, inputs[input::K_CACHE], inputs[input::V_CACHE]])
     }
 
     fn writes(&self) -> &'static [usize] {
@@ -139,38 +138,28 @@ impl Op for AttentionQkv {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let width = call.input(input::Q_NORM).shape.len();
-        if let Some(storing) = self.storing(width) {
-            store_heads(&storing, STORED, call);
+        if let Some(stored) = self.store(width) {
+            store_heads(&stored, STORED, call);
         }
         let (q, rope) = (call.f32(input::Q), call.f32(input::ROPE));
         let q_norm = call.numbers(input::Q_NORM);
-        let mut turned = vec![0.0; call.output(0).shape.len()];
-        for (token, turned) in turned.chunks_exact_mut(self.q.width).enumerate() {
+        let mut rotated = vec![0.0; call.output(0).shape.len()];
+        for (token, rotated) in rotated.chunks_exact_mut(self.q.width).enumerate() {
             let q = self.q.of(&q, call.input(input::Q), token);
-            for (q, turned) in q.chunks_exact(width).zip(turned.chunks_exact_mut(width)) {
-                let turns = &rope[token * width..][..width];
-                norm_rope(q, Some(&q_norm), Some(turns), self.eps, turned);
+            for (q, rotated) in q.chunks_exact(width).zip(rotated.chunks_exact_mut(width)) {
+                let angles = &rope[token * width..][..width];
+                norm_rope(q, Some(&q_norm), Some(angles), self.eps, rotated);
             }
         }
         let (k, v) = (call.f32(input::K_CACHE), call.f32(input::V_CACHE));
-        let reference = Reference {
-            q: &turned,
-            heads: self.q.width / width,
-            k: &k,
-            v: &v,
-            cache: call.input(input::K_CACHE),
-            blocks: None,
-            spans: None,
-            step: call.step,
-        };
-        reference.attend(&Attention { window: self.window }, &mut call.out(0));
+        let visible = self.mask().visible(call.step, None);
+        let queries = (rotated.as_slice(), self.q.width / width);
+        let reference = Reference::new(queries, (&k, &v, call.input(input::K_CACHE)), visible);
+        reference.attend(call.step.count as usize, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let (q, cache) = (call.input(input::Q), call.input(input::K_CACHE));
-        let width = cache.shape.width();
-        let (t, heads) = (q.shape.rows(), self.q.heads(q, width));
-        let (sizes, params) = sizes_of((t, heads), cache, self.window);
+        let (problem, cache) = (self.problem(call), call.input(input::K_CACHE).element);
         let [(q_first, q_stride), (k_first, k_stride), (v_first, v_stride)] = self.places(call);
         let params = Params {
             eps: self.eps,
@@ -180,51 +169,58 @@ impl Op for AttentionQkv {
             k_stride,
             v_first,
             v_stride,
-            ..params
+            ..problem.params()
         };
-        let (apart, cut) = (call.tokens_apart() && t > 1, self.cut(call));
+        let output = match call.result_parts(0) {
+            Some(partials) => Output::Partials(partials),
+            None => Output::Rows(call.result_order(0)),
+        };
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
-        let cache = (params, cache.element);
-        let lie = match call.result_parts(0) {
-            Some(parts) => Lie::Parts(parts),
-            None => Lie::Rows(call.result_order(0)),
-        };
-        let split = |source| match apart {
-            true => split_apart((&sizes, &cut), cache, (source, lie), call.facts),
-            false => split((&sizes, &cut), cache, (source, lie), call.facts),
-        };
-        let shared = || split(Source::Shared { q, caches });
-        match self.storing(width) {
-            None => shared(),
+        let (tiling, raw) = (self.tiling(call), Queries::Raw { q, caches });
+        let store = self.store(problem.width);
+        let (queries, stored) = match store {
             Some(_) if fuses(call.facts) => {
                 let kv = [input::K, input::V, input::K_NORM];
-                split(Source::Own { q, caches, kv })
+                (Queries::RawStore { q, caches, kv }, None)
             }
-            Some(storing) => [store(&storing, STORED, call)].into_iter().chain(shared()).collect(),
-        }
+            store => (raw, store.map(|store| store_kv(&store, STORED, call))),
+        };
+        let split_kv = SplitKv {
+            problem: &problem,
+            tiling: &tiling,
+            params,
+            cache,
+            queries,
+            output,
+            facts: call.facts,
+        };
+        let attend = match call.tokens_apart() && problem.tokens > 1 {
+            true => split_kv.batch_invariant(),
+            false => split_kv.dispatches(),
+        };
+        stored.into_iter().chain(attend).collect()
     }
 
     fn lays(&self, call: &GpuCall<'_>, _: usize, order: Order) -> Option<Order> {
-        (self.cut(call).splits > 1).then_some(order.of_floats())
+        (self.tiling(call).splits > 1).then_some(order.of_floats())
     }
 
     fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<HeadParts> {
-        let (q, cut) = (call.input(input::Q), self.cut(call));
-        let width = call.input(input::K_CACHE).shape.width();
-        // The run's own tokens stand apart where they are stored on the way.
+        let (problem, tiling) = (self.problem(call), self.tiling(call));
+        // The pass's own keys are a split of their own where this operation stores them.
         let apart = self.kv.is_some() && fuses(call.facts);
         let parts = HeadParts {
-            heads: self.q.heads(q, width),
-            quads: width / 4,
-            splits: cut.splits + usize::from(apart),
-            tile: cut.tile(),
+            heads: problem.heads,
+            quads: problem.vec4s(),
+            splits: tiling.splits + usize::from(apart),
+            tile: tiling.tile(),
             apart,
             window: self.window.unwrap_or(u32::MAX),
-            tokens: q.shape.rows(),
+            tokens: problem.tokens,
             met: None,
         };
-        cut.reader_combines().then_some(parts)
+        tiling.reader_combines().then_some(parts)
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
@@ -234,26 +230,38 @@ impl Op for AttentionQkv {
     }
 
     fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
-        let caches = Attention { window: self.window };
         let queries = [inputs[input::Q], inputs[input::K_CACHE], inputs[input::V_CACHE]];
         let others = inputs
             .iter()
             .enumerate()
             .filter(|(i, _)| ![input::Q, input::K_CACHE, input::V_CACHE].contains(i));
-        caches.bytes_read(&queries, step) + others.map(|(_, ty)| ty.bytes()).sum::<u64>()
+        self.attention().bytes_read(&queries, step) + others.map(|(_, ty)| ty.bytes()).sum::<u64>()
     }
 }
 
 impl AttentionQkv {
-    /// How keys are dealt out; tokens that are computed apart are cut as if each were alone.
-    fn cut(&self, call: &GpuCall<'_>) -> Cut {
-        let (q, cache) = (call.input(input::Q), call.input(input::K_CACHE));
-        let tokens = if call.tokens_apart() { 1 } else { q.shape.rows() };
-        let heads = self.q.heads(q, cache.shape.width());
-        Cut::new(&sizes_of((tokens, heads), cache, self.window).0, call.facts)
+    fn mask(&self) -> Mask {
+        Mask::Causal { window: self.window }
     }
 
-    /// First quad of the raw queries, keys and values in their rows, and quads of a row.
+    fn attention(&self) -> Attention {
+        Attention { mask: self.mask() }
+    }
+
+    fn problem(&self, call: &GpuCall<'_>) -> Problem {
+        let (q, cache) = (call.input(input::Q), call.input(input::K_CACHE));
+        let heads = self.q.heads(q, cache.shape.width());
+        Problem::raw(self.mask(), q.shape.rows(), heads, cache)
+    }
+
+    /// How rows and keys are dealt out; batch-invariant tokens take the tiling of a single one.
+    fn tiling(&self, call: &GpuCall<'_>) -> SplitKvTiling {
+        let problem = self.problem(call);
+        let tokens = if call.tokens_apart() { 1 } else { problem.tokens };
+        split_kv_tiling(&Problem { tokens, ..problem }, call.facts)
+    }
+
+    /// First vec4 of the raw queries, keys and values in their rows, and vec4s of a row.
     fn places(&self, call: &GpuCall<'_>) -> [(u32, u32); 3] {
         let place = |columns: Columns, i: usize| {
             (word(columns.first / 4), word(call.input(i).shape.width() / 4))
@@ -276,7 +284,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn caches_are_written_beside_where_nine_buffers_can_be_bound() {
+    fn caches_are_written_by_the_kernel_where_it_can_bind_nine_buffers() {
         assert!(!fuses(&DeviceFacts::floor()));
         assert!(fuses(&DeviceFacts { storage_buffers: 10, ..DeviceFacts::floor() }));
     }

@@ -1,62 +1,83 @@
-//! The definition of attention over caches.
+//! The CPU reference of attention.
 
-use super::Attention;
+use super::mask::Visible;
 use crate::{
     cpu::{add_scaled, dot},
-    graph::{Step, Type},
+    graph::Type,
     threads::for_pieces,
 };
 
-/// Normed and turned queries, and what they look into.
+/// Normed and rotated queries, and the keys and values they see.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Reference<'a> {
     pub(super) q: &'a [f32],
+    /// Query heads of a token.
     pub(super) heads: usize,
     pub(super) k: &'a [f32],
     pub(super) v: &'a [f32],
-    /// Type of both caches.
-    pub(super) cache: &'a Type,
-    /// Where blocks end, per token.
-    pub(super) blocks: Option<&'a [u32]>,
-    /// What each token sees, where it is told.
-    pub(super) spans: Option<&'a [u32]>,
-    pub(super) step: &'a Step,
+    slots: usize,
+    kv_heads: usize,
+    pub(super) width: usize,
+    visible: Visible<'a>,
 }
 
-impl Reference<'_> {
-    pub(super) fn attend(&self, op: &Attention, out: &mut [f32]) {
-        let &[slots, kv_heads, width] = self.cache.shape.dims() else {
+impl<'a> Reference<'a> {
+    /// Queries of so many heads over keys and values, or KV caches, of the type `kv`.
+    pub(super) fn new(
+        (q, heads): (&'a [f32], usize),
+        (k, v, kv): (&'a [f32], &'a [f32], &Type),
+        visible: Visible<'a>,
+    ) -> Self {
+        let &[slots, kv_heads, width] = kv.shape.dims() else {
             unreachable!("infer has checked the shapes")
         };
-        out.fill(0.0);
-        let live = (self.step.count as usize * self.heads).min(self.q.len() / width);
-        let row = |weights: &mut Vec<f32>, place: usize, out: &mut [f32]| {
-            let (q, keys) = (&self.q[place * width..][..width], self.keys(op, place / self.heads));
-            let kv_head = place % self.heads / (self.heads / kv_heads);
-            let at = |key: usize| (key % slots * kv_heads + kv_head) * width;
-            weights.clear();
-            weights.extend(keys.clone().map(|key| dot(q, &self.k[at(key)..][..width])));
-            softmax(weights);
-            for (key, weight) in keys.zip(weights) {
-                add_scaled(out, *weight, &self.v[at(key)..][..width]);
-            }
-        };
-        let last = (self.step.position + self.step.count) as usize;
-        let seen = (last - op.first_key(last)) as u64;
-        let out = &mut out[..live * width];
-        for_pieces(out, width, 2 * out.len() as u64 * seen, Vec::new, row);
+        Self { q, heads, k, v, slots, kv_heads, width, visible }
     }
 
-    /// What a token sees.
-    fn keys(&self, op: &Attention, token: usize) -> std::ops::Range<usize> {
-        if let Some(spans) = self.spans {
-            return spans[token * 2] as usize..spans[token * 2 + 1] as usize;
-        }
-        let first = self.step.position as usize;
-        let position = first + token;
-        let block = self.blocks.map_or(0, |blocks| blocks[token] as usize);
-        // A block that reaches beyond the live tokens ends with them.
-        let end = block.min(first + self.step.count as usize).max(position + 1);
-        op.first_key(position)..end
+    /// The attention of the first `live` tokens; zeros for the others.
+    pub(super) fn attend(&self, live: usize, out: &mut [f32]) {
+        out.fill(0.0);
+        let live = (live * self.heads).min(self.q.len() / self.width);
+        let row = |weights: &mut Vec<f32>, row: usize, out: &mut [f32]| {
+            weights.clear();
+            weights.extend(self.scores(row));
+            softmax(weights);
+            for (key, weight) in self.keys(row).zip(weights) {
+                add_scaled(out, *weight, self.value(row, key));
+            }
+        };
+        let most_keys = if live > 0 { self.keys(live - 1).len() as u64 } else { 0 };
+        let out = &mut out[..live * self.width];
+        for_pieces(out, self.width, 2 * out.len() as u64 * most_keys, Vec::new, row);
+    }
+
+    /// The key positions that a row of queries sees; rows are counted token by token, then by head.
+    pub(super) fn keys(&self, row: usize) -> std::ops::Range<usize> {
+        self.visible.keys(row / self.heads)
+    }
+
+    /// Scores of a row with the keys it sees.
+    pub(super) fn scores(&self, row: usize) -> impl Iterator<Item = f32> {
+        self.keys(row).map(move |key| dot(self.head(self.q, row), self.key(row, key)))
+    }
+
+    /// A row's numbers in a value that is shaped like the queries.
+    pub(super) fn head<'n>(&self, numbers: &'n [f32], row: usize) -> &'n [f32] {
+        &numbers[row * self.width..][..self.width]
+    }
+
+    pub(super) fn key(&self, row: usize, key: usize) -> &'a [f32] {
+        &self.k[self.kv_at(row, key)..][..self.width]
+    }
+
+    pub(super) fn value(&self, row: usize, key: usize) -> &'a [f32] {
+        &self.v[self.kv_at(row, key)..][..self.width]
+    }
+
+    /// Where the key or value at a position starts, of the kv head that a row reads.
+    pub(super) fn kv_at(&self, row: usize, key: usize) -> usize {
+        let kv_head = row % self.heads / (self.heads / self.kv_heads);
+        (key % self.slots * self.kv_heads + kv_head) * self.width
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Element, Graph, Type, Value},
-    ops::{QueryValues, Routes},
+    ops::{QueryInputs, Routes},
 };
 
 use super::{
@@ -132,7 +132,7 @@ fn attention(
         Kind::Global => (Inputs::ROPE_GLOBAL, pass.context, None),
     };
     let cache = Type::cache(pass.cache, [slots, layer.kv_heads, layer.head]);
-    let queries = QueryValues {
+    let queries = QueryInputs {
         q: raw[0],
         q_norm: b.weight("attn_q_norm"),
         rope: b.input(name, Type::f32([1, layer.head / 2, 2])),

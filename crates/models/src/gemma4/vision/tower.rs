@@ -137,7 +137,7 @@ fn block(
     tap_layer(b, h, layer);
     let rope = b.b.input(VisionInputs::ROPE, Type::f32([n, head / 2, 2]));
     let norms = ["attn_q_norm", "attn_k_norm"].map(|name| b.b.weight(name));
-    let o = b.b.graph.attention_plane([heads[0], heads[1], heads[2]], norms, rope, eps);
+    let o = b.b.graph.attention_rope_2d([heads[0], heads[1], heads[2]], norms, rope, eps);
     let branch = b.linear(o, "attn_out");
     let weight = b.b.weight("attn_post_norm");
     let branch = Branch { residual: h, branch, weight, scale: None, low: None, ahead: 0 };

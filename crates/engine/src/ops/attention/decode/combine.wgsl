@@ -1,0 +1,86 @@
+// o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
+// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one quad of some KV splits; then those of the same
+// quad meet.
+override WIDTH: u32 = 256u;
+override QUADS: u32 = 64u;
+override TILE: u32 = 16u;
+const SLICE: u32 = 8u;
+// Groups of lanes whose finds meet in workgroup memory.
+override MET: u32 = 32u;
+// In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
+//#use indexing
+//#use kv_splits
+//#use lay
+//#use team
+//#use split_reduce
+
+@group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
+@group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
+
+// A quad over some KV splits: its sum, the sum of weights, and the largest score, which both are relative to.
+struct Found {
+    largest: f32,
+    weights: f32,
+    sum: vec4<f32>,
+}
+
+var<workgroup> sh_sum: array<vec4<f32>, WG>;
+var<workgroup> sh_about: array<vec2<f32>, WG>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let place = group.x;
+    let number = lane.part * LANES + lane.in_part;
+    let quad = group.y * SLICE + number % SLICE;
+    meet(found(place, min(quad, QUADS - 1u), number / SLICE), number);
+    if number < SLICE && quad < QUADS {
+        let all = over(number);
+        let column = (place % HEADS * QUADS + quad) * 4u;
+        let live = place / HEADS < run.count;
+        o[place / HEADS * HEADS * QUADS + y_place(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
+    }
+}
+
+// Of each so many KV splits one, from `mine` on. Four are on their way at a time.
+fn found(place: u32, quad: u32, mine: u32) -> Found {
+    let step = WG / SLICE;
+    let live = live_kv_splits(place / HEADS);
+    let first = place * SPLITS;
+    let rows = p.tokens * HEADS * SPLITS * QUADS + first;
+    var found = Found(HIDDEN, 0.0, vec4(0.0));
+    for (var s = mine; s < live; s += 4u * step) {
+        let s4 = vec4(s) + vec4(0u, 1u, 2u, 3u) * step;
+        let at = min(s4, vec4(live - 1u));
+        let sum_0 = parts[(first + at.x) * QUADS + quad];
+        let sum_1 = parts[(first + at.y) * QUADS + quad];
+        let sum_2 = parts[(first + at.z) * QUADS + quad];
+        let sum_3 = parts[(first + at.w) * QUADS + quad];
+        let row_0 = parts[rows + at.x];
+        let row_1 = parts[rows + at.y];
+        let row_2 = parts[rows + at.z];
+        let row_3 = parts[rows + at.w];
+        let counts = s4 < vec4(live);
+        let scores = select(vec4(HIDDEN), vec4(row_0.x, row_1.x, row_2.x, row_3.x), counts);
+        let largest = max(max(found.largest, max(scores.x, scores.y)), max(scores.z, scores.w));
+        let factor = select(vec4(0.0), exp(scores - vec4(largest)), counts);
+        let before = exp(found.largest - largest);
+        found.sum = found.sum * before + factor.x * sum_0 + factor.y * sum_1 + factor.z * sum_2 + factor.w * sum_3;
+        found.weights = found.weights * before + dot(factor, vec4(row_0.y, row_1.y, row_2.y, row_3.y));
+        found.largest = largest;
+    }
+    return found;
+}
+
+// What all groups have found of a quad.
+fn over(quad: u32) -> Found {
+    var all = Found(HIDDEN, 0.0, vec4(0.0));
+    for (var i = 0u; i < MET; i++) {
+        all.largest = max(all.largest, sh_about[i * SLICE + quad].x);
+    }
+    for (var i = 0u; i < MET; i++) {
+        let about = sh_about[i * SLICE + quad];
+        let factor = exp(about.x - all.largest);
+        all.weights += factor * about.y;
+        all.sum += factor * sh_sum[i * SLICE + quad];
+    }
+    return all;
+}

@@ -1,0 +1,256 @@
+//! Split-KV attention of a few tokens: workgroups take a KV split each, for rows that share a kv head; a second dispatch, or the operation that
+//! reads the heads, combines their partial results.
+
+mod tiling;
+
+pub(super) use tiling::{RowForm, SplitKvTiling};
+
+use super::problem::{Params, Problem, word};
+use crate::{
+    gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Met, Order, Part, Place},
+    graph::Element,
+    ops::{
+        parts::{kv_store, team},
+        product::factor,
+    },
+};
+
+static SPLIT_KV: Kernel =
+    Kernel { name: "attention/split_kv", source: include_str!("split_kv.wgsl") };
+static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
+
+/// A part of `decode/KIND/NAME.wgsl`.
+macro_rules! part {
+    ($kind:literal, $name:literal) => {{
+        static PART: Part = Part {
+            kind: $kind,
+            name: concat!($kind, "/", $name),
+            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
+        };
+        &PART
+    }};
+}
+
+static KV_SPLITS: Part =
+    Part { kind: "kv_splits", name: "kv_splits", source: include_str!("kv_splits.wgsl") };
+static NORM_ROPE: Part =
+    Part { kind: "norm_rope", name: "norm_rope", source: include_str!("norm_rope.wgsl") };
+
+/// Storage bindings of raw queries over caches that hold all keys.
+const RAW_BINDINGS: usize = 6;
+/// Lanes of a workgroup that combines.
+const COMBINE_LANES: usize = 256;
+/// Vec4s of a head that a workgroup combines, as in `combine.wgsl`.
+const COMBINE_VEC4S: usize = 8;
+
+/// How the heads are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Output {
+    /// Whole rows, in this order if not row by row.
+    Rows(Option<Order>),
+    /// Split-KV partials, for the operation that reads the heads to combine.
+    Partials(HeadParts),
+}
+
+/// How queries come, and which kernel stores the new keys and values: the inputs of the operation, by number.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Queries {
+    /// Normed and rotated, over caches that hold all keys.
+    Prepared { q: usize, caches: [usize; 2] },
+    /// Raw, with the weight of their norm and the RoPE table, over caches that hold all keys.
+    Raw { q: [usize; 3], caches: [usize; 2] },
+    /// The same with raw keys, raw values and the weight of the keys' norm, which the kernel stores in the caches first.
+    RawStore { q: [usize; 3], caches: [usize; 2], kv: [usize; 3] },
+}
+
+/// What a dispatch does with new keys and values, as in `split_kv.wgsl`; 0 is everything.
+const STORE: u32 = 1;
+const ATTEND: u32 = 2;
+
+/// A split-KV problem with all that its dispatches are built from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SplitKv<'a> {
+    pub(super) problem: &'a Problem,
+    pub(super) tiling: &'a SplitKvTiling,
+    pub(super) params: Params,
+    /// What the KV caches hold.
+    pub(super) cache: Element,
+    pub(super) queries: Queries,
+    pub(super) output: Output,
+    pub(super) facts: &'a DeviceFacts,
+}
+
+impl SplitKv<'_> {
+    /// One dispatch, or two where keys are split and the reader does not combine the partials.
+    pub(super) fn dispatches(&self) -> Vec<Dispatch> {
+        let splits = self.splits();
+        let (attend, partials) = self.attend(splits);
+        match self.output {
+            Output::Rows(order) if splits > 1 => {
+                vec![attend, Order::lay(order, self.combine(splits, partials))]
+            }
+            _ => vec![attend],
+        }
+    }
+
+    /// The dispatches of several tokens that must be batch-invariant: those of each token by itself, after one that stores the keys and values
+    /// of all tokens where this kernel stores them.
+    pub(super) fn batch_invariant(mut self) -> Vec<Dispatch> {
+        let problem = self.problem;
+        let blocks = (problem.heads / problem.kv_heads).div_ceil(self.tiling.rows);
+        let params = Params { token_blocks: word(blocks), ..self.params };
+        if !self.stores() {
+            return Self { params, ..self }.dispatches();
+        }
+        self.params = Params { phase: ATTEND, ..params };
+        let attend = self.dispatches();
+        // One workgroup per kv head stores all tokens, whatever their blocks of rows.
+        let params = Params { phase: STORE, token_blocks: 0, ..params };
+        let mut store = attend[0].clone().params(&params);
+        store.grid = [1, 1, word(problem.kv_heads)];
+        [store].into_iter().chain(attend).collect()
+    }
+
+    /// Whether this kernel stores new keys and values.
+    fn stores(&self) -> bool {
+        matches!(self.queries, Queries::RawStore { .. })
+    }
+
+    /// Whether the pass's own keys are a KV split of their own: one workgroup stores and reads them, the others read what was stored before.
+    fn has_own_split(&self) -> bool {
+        self.stores() && self.tiling.splits > 1
+    }
+
+    fn splits(&self) -> usize {
+        self.tiling.splits + usize::from(self.has_own_split())
+    }
+
+    /// The parameters of all dispatches.
+    fn params(&self, splits: usize) -> Params {
+        let blocks = match self.params.token_blocks {
+            0 => self.problem.rows().div_ceil(self.tiling.rows),
+            each => each as usize * self.problem.tokens,
+        };
+        Params { splits: word(splits), row_blocks: word(blocks), ..self.params }
+    }
+
+    /// The dispatch over the KV splits, and where it leaves its partials.
+    fn attend(&self, splits: usize) -> (Dispatch, Place) {
+        let (problem, tiling, params) = (self.problem, self.tiling, self.params(splits));
+        let vec4s = problem.vec4s();
+        let (partials, lora) = match self.output {
+            Output::Partials(partials) => (partials.place(), partials.met),
+            Output::Rows(_) => (self.partials(splits).place(), None),
+        };
+        let dispatch = problem
+            .over_cache(&SPLIT_KV, &params, self.cache)
+            .part(team(self.facts))
+            .constant("WG", word(tiling.workgroup))
+            .constant("LANES", word(tiling.lanes))
+            .constant("TEAMS", word(tiling.teams()))
+            .constant("TILE", word(tiling.tile()))
+            .constant("ROWS", word(tiling.rows));
+        let dispatch = match tiling.form {
+            RowForm::Single => dispatch
+                .part(part!("rows", "single_row"))
+                .constant("STAGED", word(tiling.staged))
+                .constant("PARTNER", word(vec4s / 2))
+                .constant("PAIRS", word(vec4s / 2 / tiling.lanes)),
+            RowForm::Grouped => dispatch
+                .part(part!("rows", "grouped_row"))
+                .constant("STAGED", word(if self.stores() { tiling.staged } else { tiling.rows }))
+                .constant("PARTS", word((tiling.workgroup / vec4s).min(tiling.teams()))),
+        };
+        let into = if splits == 1 { Place::Output(0) } else { partials };
+        // A workgroup that stores keys without splits takes all rows itself.
+        let one_block = self.stores() && splits == 1 && params.phase != ATTEND;
+        let blocks = if one_block { 1 } else { params.row_blocks as usize };
+        let dispatch = with_lora(self.bind(self.with_kv_splits(dispatch, splits), into), lora);
+        (dispatch.grid(splits, blocks, problem.kv_heads), partials)
+    }
+
+    /// The dispatch that combines the KV splits into rows.
+    fn combine(&self, splits: usize, partials: Place) -> Dispatch {
+        let (problem, lanes) = (self.problem, self.tiling.lanes);
+        // Lanes of one vec4 that a subgroup reduces.
+        let (reduce, reduced) = match self.facts.subgroups {
+            Some(_) => (part!("split_reduce", "subgroup"), lanes.div_ceil(COMBINE_VEC4S)),
+            None => (part!("split_reduce", "workgroup"), 1),
+        };
+        let dispatch = Dispatch::new(&COMBINE).indexing(&self.params(splits));
+        self.with_kv_splits(dispatch, splits)
+            .part(team(self.facts))
+            .part(reduce)
+            .constant("MET", word(COMBINE_LANES / COMBINE_VEC4S / reduced))
+            .constant("TILE", word(self.tiling.tile()))
+            .constant("WG", word(COMBINE_LANES))
+            .constant("LANES", word(lanes))
+            .constant("WIDTH", word(problem.width))
+            .constant("QUADS", word(problem.vec4s()))
+            .read(partials)
+            .write(Place::Output(0))
+            .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1)
+    }
+
+    /// The partials that the second dispatch combines.
+    fn partials(&self, splits: usize) -> HeadParts {
+        HeadParts {
+            heads: self.problem.heads,
+            quads: self.problem.vec4s(),
+            splits,
+            tile: self.tiling.tile(),
+            apart: self.has_own_split(),
+            window: self.params.window,
+            tokens: self.problem.tokens,
+            met: None,
+        }
+    }
+
+    fn with_kv_splits(&self, dispatch: Dispatch, splits: usize) -> Dispatch {
+        dispatch
+            .part(&KV_SPLITS)
+            .constant("SPLITS", word(splits))
+            .constant("APART", u32::from(self.has_own_split()))
+    }
+
+    /// With the inputs of the operation and the memory that results go to.
+    fn bind(&self, dispatch: Dispatch, into: Place) -> Dispatch {
+        let read = |dispatch: Dispatch, all: &[usize]| {
+            all.iter().copied().map(Place::Input).fold(dispatch, Dispatch::read)
+        };
+        match self.queries {
+            Queries::Prepared { q, caches } => {
+                let dispatch = dispatch.part(part!("queries", "prepared"));
+                read(read(dispatch, &caches).write(into), &[q])
+            }
+            Queries::Raw { q, caches } => {
+                let dispatch = dispatch.part(part!("queries", "raw")).part(&NORM_ROPE);
+                read(read(dispatch, &caches).write(into), &q)
+            }
+            Queries::RawStore { q, caches: [k_cache, v_cache], kv } => {
+                let dispatch = dispatch
+                    .part(part!("queries", "raw_store"))
+                    .part(&NORM_ROPE)
+                    .part(kv_store(self.cache));
+                let dispatch = dispatch.write(Place::Input(k_cache)).write(Place::Input(v_cache));
+                read(read(dispatch.write(into), &q), &kv)
+            }
+        }
+    }
+}
+
+/// With the LoRA A matrix of the projection that reads the heads, where each partial is multiplied with it here.
+fn with_lora(dispatch: Dispatch, lora: Option<Met>) -> Dispatch {
+    let Some(lora) = lora else { return dispatch.part(part!("lora_a", "none")) };
+    let spot = match dispatch.bindings.len() {
+        RAW_BINDINGS => part!("met_spot", "8"),
+        _ => part!("met_spot", "11"),
+    };
+    dispatch
+        .part(part!("lora_a", "fused"))
+        .part(factor(lora.dtype))
+        .part(spot)
+        .constant("MET_ROWS", word(lora.rows))
+        .constant("MET_STRIDE", word(lora.stride))
+        .read(Place::OfReader(lora.input))
+}

@@ -1,0 +1,19 @@
+// Raw queries, over caches that hold all keys.
+//#use norm_rope
+const OWN: bool = false;
+@group(0) @binding(2) var<storage, read> k_cache: array<kv_word>;
+@group(0) @binding(3) var<storage, read> v_cache: array<kv_word>;
+
+fn raw4(kind: u32, token: u32, head: u32, quad: u32) -> vec4<f32> {
+    return query4(token, head, quad);
+}
+
+fn norm4(kind: u32, quad: u32) -> vec4<f32> {
+    return q_norm[quad];
+}
+
+fn bring_keys(kv_head: u32, lane: Lane) {
+}
+
+fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+}

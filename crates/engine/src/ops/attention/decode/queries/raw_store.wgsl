@@ -1,0 +1,89 @@
+// Raw queries, keys and values; keys and values of the run's tokens go to the caches on the way.
+//#use norm_rope
+//#use kv_store
+const OWN: bool = true;
+@group(0) @binding(2) var<storage, read_write> k_cache: array<kv_word>;
+@group(0) @binding(3) var<storage, read_write> v_cache: array<kv_word>;
+@group(0) @binding(8) var<storage, read> k_raw: array<vec4<f32>>;
+@group(0) @binding(9) var<storage, read> v_raw: array<vec4<f32>>;
+@group(0) @binding(10) var<storage, read> k_norm: array<vec4<f32>>;
+
+fn raw4(kind: u32, token: u32, head: u32, quad: u32) -> vec4<f32> {
+    if kind == QUERY {
+        return query4(token, head, quad);
+    }
+    if kind == KEY {
+        return k_raw[p.k_first + token * p.k_stride + head * QUADS + quad];
+    }
+    return v_raw[p.v_first + token * p.v_stride + head * QUADS + quad];
+}
+
+fn norm4(kind: u32, quad: u32) -> vec4<f32> {
+    if kind == QUERY {
+        return q_norm[quad];
+    }
+    if kind == KEY {
+        return k_norm[quad];
+    }
+    return vec4(1.0);
+}
+
+// Where the parts that store find what is to be stored.
+fn row4(at: u32) -> vec4<f32> {
+    return sh_q[at / 4u];
+}
+
+// Keys and values of the live tokens, one for each team at a time, through the memory of the queries.
+fn bring_keys(kv_head: u32, lane: Lane) {
+    let staged = min(STAGED, TEAMS);
+    let all = 2u * min(run.count, p.tokens);
+    for (var i = 0u; i < all; i += staged) {
+        let number = min(i + lane.team, all - 1u);
+        let mine = lane.team < staged && i + lane.team < all;
+        let kind = select(KEY, VALUE, number % 2u == 1u);
+        let token = number / 2u;
+        norm_turn(kind, token, kv_head, select(STAGED, lane.team, mine), lane);
+        workgroupBarrier();
+        if mine {
+            let at = cache_at(run.position + token, kv_head);
+            for (var j = lane.index * KV_STORE_STEP; j < WIDTH; j += LANES * KV_STORE_STEP) {
+                if kind == KEY {
+                    k_store(at + j, lane.team * WIDTH + j);
+                } else {
+                    v_store(at + j, lane.team * WIDTH + j);
+                }
+            }
+        }
+        workgroupBarrier();
+    }
+    // They are read from the caches again, as rounded as later runs will find them.
+    storageBarrier();
+}
+
+// A token alone with its own key, which weighs one: the sums are its value, and only the scores are left to find, by a team for each head.
+fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+    let at = cache_at(key, kv_head);
+    let staged = min(STAGED, TEAMS);
+    for (var first = 0u; first < heads_of_group(); first += staged) {
+        let mine = lane.team < staged && first + lane.team < heads_of_group();
+        let head = kv_head * heads_of_group() + min(first + lane.team, heads_of_group() - 1u);
+        norm_turn(QUERY, token, head, select(STAGED, lane.team, mine), lane);
+        workgroupBarrier();
+        var sum = 0.0;
+        for (var quad = lane.index; quad < QUADS; quad += LANES) {
+            sum += dot(sh_q[min(lane.team, staged - 1u) * QUADS + quad], k4(at + quad * 4u));
+        }
+        let score = team_sum(sum, lane);
+        if mine {
+            let place = (token * HEADS + head) * SPLITS;
+            for (var quad = lane.index; quad < QUADS; quad += LANES) {
+                o[place * QUADS + quad] = v4(at + quad * 4u);
+            }
+            if lane.index == 0u {
+                o[p.tokens * HEADS * SPLITS * QUADS + place] = vec4(score, 1.0, 0.0, 0.0);
+            }
+        }
+        // The next heads take this memory again.
+        workgroupBarrier();
+    }
+}

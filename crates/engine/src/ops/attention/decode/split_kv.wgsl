@@ -1,0 +1,123 @@
+// o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over the keys j of one KV split, for ROWS rows that share a kv head
+// One workgroup per KV split (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
+// With one KV split the result is written, else what is combined later: the sums, and after all of them (largest score, sum of
+// weights) of each row and KV split.
+override WIDTH: u32 = 256u;
+override QUADS: u32 = 64u;
+override ROWS: u32 = 1u;
+// Heads that are staged at a time where a token meets its own key.
+override STAGED: u32 = 1u;
+// Keys in a tile, and quads of them: as many as there are teams.
+override TILE: u32 = 16u;
+override TEAMS: u32 = 4u;
+// Of rows that are taken together: lanes that sum the same quad of a head, over different keys. Of one that is taken alone: pairs of quads of
+// a head that a lane keeps, and how far the two of a pair, which turn with each other, lie apart. All in front of what workgroup memory is
+// sized by: naga stumbles over overrides that come later.
+override PARTS: u32 = 2u;
+override PAIRS: u32 = 1u;
+override PARTNER: u32 = 32u;
+//#use indexing
+//#use kv_splits
+//#use team
+//#use kv
+//#use queries
+//#use rows
+//#use lora_a
+
+@group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
+
+// The queries; before them, keys and values on their way to the caches; after them, sums that meet.
+var<workgroup> sh_q: array<vec4<f32>, STAGED * QUADS>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let token = token_of_block(group.y);
+    let here = kv_split(group.x, token);
+    if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
+        return;
+    }
+    var block = group.y;
+    var end = group.y + 1u;
+    // One token of its own, or each of those that are computed apart.
+    let lone = APART == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
+    if OWN && group.x == 0u && p.phase != ATTEND {
+        // Who writes the caches attends for all rows: nobody else may read what is written here.
+        if group.y > 0u {
+            meet_own(group.y, group.z, lane);
+            if group.y + 1u == p.row_blocks {
+                meet_own(0u, group.z, lane);
+            }
+            return;
+        }
+        if p.row_blocks == 1u {
+            meet_own(0u, group.z, lane);
+        }
+        bring_keys(group.z, lane);
+        end = select(p.row_blocks, 0u, p.phase == STORE);
+    }
+    if lone {
+        // One workgroup finds the scores of all its heads.
+        if p.phase != STORE && is_first_of_token(block) {
+            attend_own(token, here.first, group.z, lane);
+        }
+        return;
+    }
+    for (; block < end; block++) {
+        attend(rows_of_block(block, group.z), here, group.x, lane);
+    }
+}
+
+const STORE: u32 = 1u;
+const ATTEND: u32 = 2u;
+
+// A block of rows of one kv head, and where the rows end that may be in it.
+struct Rows {
+    first: u32,
+    end: u32,
+    kv_head: u32,
+}
+
+fn token_of_block(block: u32) -> u32 {
+    if p.token_blocks == 0u {
+        return 0u;
+    }
+    return block / p.token_blocks;
+}
+
+fn is_first_of_token(block: u32) -> bool {
+    if p.token_blocks == 0u {
+        return block == 0u;
+    }
+    return block % p.token_blocks == 0u;
+}
+
+fn rows_of_block(block: u32, kv_head: u32) -> Rows {
+    if p.token_blocks > 0u {
+        let first = token_of_block(block) * heads_of_group();
+        return Rows(first + block % p.token_blocks * ROWS, first + heads_of_group(), kv_head);
+    }
+    return Rows(block * ROWS, p.tokens * heads_of_group(), kv_head);
+}
+
+// Rows past the last one repeat it and are not written.
+fn row_place(rows: Rows, r: u32) -> u32 {
+    return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
+}
+
+// Where the pairs of each row and KV split start: after all sums.
+fn rows_at() -> u32 {
+    return p.tokens * HEADS * SPLITS * QUADS;
+}
+
+// One quad of a row: its sum over the keys of a KV split, and the row's largest score and sum of weights there.
+fn write_quad(row: u32, place: u32, number: u32, quad: u32, sum: vec4<f32>, about: vec2<f32>) {
+    if SPLITS == 1u {
+        let live = token_of(row) < run.count;
+        o[place * QUADS + quad] = select(vec4(0.0), sum / about.y, live);
+        return;
+    }
+    let at = place * SPLITS + number;
+    o[at * QUADS + quad] = sum;
+    if quad == 0u {
+        o[rows_at() + at] = vec4(about, 0.0, 0.0);
+    }
+}

@@ -1,0 +1,160 @@
+//! How split-KV attention deals out rows and keys to workgroups.
+
+use crate::{gpu::DeviceFacts, ops::attention::problem::Problem};
+
+/// How a workgroup takes its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum RowForm {
+    /// One row, or two: teams of lanes work by themselves until the last key.
+    Single,
+    /// Several rows that share a kv head: keys and values are read once for all of them.
+    Grouped,
+}
+
+/// How rows and keys are dealt out to workgroups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) struct SplitKvTiling {
+    /// Rows of a workgroup.
+    pub(in super::super) rows: usize,
+    /// KV splits.
+    pub(in super::super) splits: usize,
+    /// Lanes of a team: they share the dot product of a query and a key.
+    pub(in super::super) lanes: usize,
+    /// Heads there is workgroup memory for at a time.
+    pub(in super::super) staged: usize,
+    /// Lanes of a workgroup.
+    pub(in super::super) workgroup: usize,
+    /// How the workgroup takes its rows.
+    pub(in super::super) form: RowForm,
+}
+
+// Trade-offs measured with `rullama bench` at several depths: docs/performance/lab.md.
+impl SplitKvTiling {
+    /// Lanes of a workgroup that groups rows.
+    const GROUPED_LANES: usize = 256;
+    /// Up to so many keys, a workgroup takes a single row, however many rows share the kv head; reading keys once for two rows pays beyond.
+    const ONE_ROW_KEYS: usize = 1024;
+    /// Up to so many keys, it takes two rows; beyond, reading keys once for all rows pays.
+    const TWO_ROW_KEYS: usize = 8192;
+    /// KV splits of single rows, the token's own key not counted: few enough for the operation that reads the heads to combine them. A window
+    /// of 512 keys has as many tiles.
+    const SINGLE_SPLITS: usize = 8;
+    /// KV splits of all heads together, but at least four a head: every workgroup of the operation that reads the heads combines all of them.
+    const SINGLE_PARTIALS: usize = 64;
+    /// Lanes of a workgroup of single rows, where the device has as many.
+    const SINGLE_LANES: usize = 512;
+    /// Workgroup memory that the sums of its teams may take.
+    const SINGLE_BYTES: usize = 16 << 10;
+    /// Rows that the grouped kernel has registers for.
+    const MOST_ROWS: usize = 8;
+    /// Keys that one workgroup takes without a split: a second dispatch to combine splits costs about as much.
+    const UNSPLIT_KEYS: usize = 64;
+    /// Workgroups that keep a large device busy.
+    const BUSY: usize = 256;
+    /// The same for grouped rows: KV splits are whole tiles, and with a few more tiles than workgroups half of those would take two tiles and
+    /// the others none.
+    const GROUPED_BUSY: usize = 512;
+    /// The fewest KV splits of a long cache, however many workgroups there are without them.
+    const LEAST_SPLITS: usize = 8;
+
+    /// Rows that share a kv head in one workgroup.
+    pub(in super::super) fn grouped_row(problem: &Problem, facts: &DeviceFacts) -> Self {
+        let lanes = team_lanes(facts);
+        let all = problem.rows();
+        // Each lane of a team keeps the scores of one row.
+        let most = (1..=Self::MOST_ROWS.min(all).min(lanes)).rev().find(|rows| {
+            grouped_bytes(*rows, problem.width, lanes) <= facts.workgroup_bytes as usize
+        });
+        let staged = most.unwrap_or(1);
+        let least = all.div_ceil(staged);
+        // Blocks of equal size: 9 rows are two blocks of 5, not 8 and 1.
+        let rows = |blocks: usize| all.div_ceil(blocks);
+        let workgroup = Self::GROUPED_LANES;
+        let tiling =
+            Self { rows: rows(least), splits: 1, lanes, staged, workgroup, form: RowForm::Grouped };
+        let keys = problem.keys();
+        if keys <= Self::UNSPLIT_KEYS {
+            return tiling;
+        }
+        let tiles = keys.div_ceil(tiling.tile());
+        // Each block of rows reads the keys of one token's short cache again: the fewer rows it has, the sooner its workgroup is done.
+        let blocks = match problem.tokens {
+            1 => (Self::BUSY / (tiles * problem.kv_heads)).clamp(least, all),
+            _ => least,
+        };
+        let tiling = Self { rows: rows(blocks), ..tiling };
+        let blocks = all.div_ceil(tiling.rows);
+        let busy = (Self::GROUPED_BUSY / (blocks * problem.kv_heads)).max(Self::LEAST_SPLITS);
+        Self { splits: tiles.min(busy), ..tiling }
+    }
+
+    /// One or two rows of one token in a workgroup, where keys are not many and lanes keep whole pairs of vec4s.
+    pub(in super::super) fn single_row(problem: &Problem, facts: &DeviceFacts) -> Option<Self> {
+        let grouped = Self::grouped_row(problem, facts);
+        let (lanes, keys) = (grouped.lanes, problem.keys());
+        let pairs = problem.width / 8 / lanes;
+        let whole = problem.width == pairs * 8 * lanes && matches!(pairs, 1 | 2);
+        let single = (Self::UNSPLIT_KEYS + 1..=Self::TWO_ROW_KEYS).contains(&keys);
+        if problem.tokens > 1 || !single || !whole || facts.subgroups.is_none() {
+            return None;
+        }
+        let sum_bytes = |workgroup: usize| workgroup / lanes * problem.width * 4;
+        let fits = |workgroup: &usize| {
+            *workgroup <= facts.invocations as usize && sum_bytes(*workgroup) <= Self::SINGLE_BYTES
+        };
+        let workgroup = [Self::SINGLE_LANES, Self::GROUPED_LANES].into_iter().find(fits)?;
+        let staged = grouped.staged.max(workgroup / lanes);
+        let tiling = Self { rows: 1, staged, workgroup, form: RowForm::Single, ..grouped };
+        let bytes = staged * problem.width * 4 + workgroup * 20 + tiling.teams() * 8;
+        if bytes > facts.workgroup_bytes as usize {
+            return None;
+        }
+        let tiles = keys.div_ceil(tiling.tile());
+        if keys <= Self::ONE_ROW_KEYS {
+            let most = (Self::SINGLE_PARTIALS / problem.heads).clamp(4, Self::SINGLE_SPLITS);
+            return Some(Self { splits: tiles.div_ceil(tiles.div_ceil(most)), ..tiling });
+        }
+        let rows = problem.rows().min(2);
+        let groups = problem.rows().div_ceil(rows) * problem.kv_heads;
+        let busy = (Self::BUSY / groups).max(Self::LEAST_SPLITS);
+        Some(Self { rows, splits: tiles.min(busy), ..tiling })
+    }
+
+    /// Whether the operation that reads the heads may combine the KV splits.
+    pub(in super::super) fn reader_combines(&self) -> bool {
+        let few = (2..=Self::SINGLE_SPLITS).contains(&self.splits);
+        self.form == RowForm::Single && self.rows == 1 && few
+    }
+
+    /// Teams of lanes; each scores four keys at a time.
+    pub(in super::super) fn teams(&self) -> usize {
+        self.workgroup / self.lanes
+    }
+
+    /// Keys that a workgroup takes at a time.
+    pub(in super::super) fn tile(&self) -> usize {
+        self.teams() * 4
+    }
+}
+
+/// Lanes of a team: with at most 32, short windows still keep many workgroups busy.
+fn team_lanes(facts: &DeviceFacts) -> usize {
+    facts.subgroups.map_or(16, |(least, _)| least.min(32)) as usize
+}
+
+/// Workgroup memory of the grouped kernel: queries, weights, each row's largest score and sum, and what lanes sum.
+fn grouped_bytes(rows: usize, width: usize, lanes: usize) -> usize {
+    let workgroup = SplitKvTiling::GROUPED_LANES;
+    rows * (width * 4 + workgroup / lanes * 16 + 12) + workgroup * 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped_bytes;
+    use crate::gpu::DeviceFacts;
+
+    #[test]
+    fn the_widest_head_fits_the_floor() {
+        assert!(grouped_bytes(1, 512, 4) <= DeviceFacts::floor().workgroup_bytes as usize);
+    }
+}

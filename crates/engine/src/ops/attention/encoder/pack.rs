@@ -1,0 +1,101 @@
+//! Queries, keys and values with heads of 64, packed as encoder flash attention loads them, by one dispatch.
+
+use bytemuck::NoUninit;
+
+use crate::{
+    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    graph::Type,
+    ops::{
+        Columns,
+        attention::problem::{Problem, word},
+    },
+};
+
+static PACK: Kernel = Kernel { name: "attention/encoder_pack", source: include_str!("pack.wgsl") };
+static UNCHANGED: Part =
+    Part { kind: "transform", name: "transform/none", source: include_str!("transform/none.wgsl") };
+static NORM_ROPE_2D: Part = Part {
+    kind: "transform",
+    name: "transform/norm_rope_2d",
+    source: include_str!("transform/norm_rope_2d.wgsl"),
+};
+static BLOCKS: Part =
+    Part { kind: "layout", name: "layout/blocks", source: include_str!("layout/blocks.wgsl") };
+static ROWS: Part =
+    Part { kind: "layout", name: "layout/rows", source: include_str!("layout/rows.wgsl") };
+
+/// Numbers of a head.
+pub(super) const WIDTH: usize = 64;
+/// Tokens of a block.
+pub(super) const BLOCK: usize = 16;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    // Tokens, heads, kv heads and blocks of tokens.
+    sizes: [u32; 4],
+    eps: f32,
+    // First vec4 and vec4s of a row, for queries, keys and values.
+    columns: [[u32; 2]; 3],
+}
+
+/// Where queries, keys and values come from: inputs 0, 1 and 2 of an operation.
+pub(in super::super) struct Heads {
+    /// First vec4 of their rows, and vec4s from one row to the next.
+    columns: [[u32; 2]; 3],
+    /// Where the kernel norms and rotates them: what is added to the means of the norms. Inputs 3, 4 and 5 are then the norms' weights of queries
+    /// and keys and the RoPE table.
+    eps: Option<f32>,
+}
+
+/// How packed heads are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// As f16, in blocks that matrix units load.
+    Blocks,
+    /// As f32, row by row.
+    Rows,
+}
+
+impl Heads {
+    /// Heads that are normed and rotated already.
+    pub(in super::super) fn prepared(call: &GpuCall<'_>) -> Self {
+        let whole = |i: usize| {
+            let &[_, heads, width] = call.input(i).shape.dims() else {
+                unreachable!("infer has checked the shapes")
+            };
+            [0, word(heads * width / 4)]
+        };
+        Self { columns: [whole(0), whole(1), whole(2)], eps: None }
+    }
+
+    /// Raw heads in these columns, which the kernel norms and rotates.
+    pub(in super::super) fn raw(columns: &[Columns; 3], inputs: [&Type; 3], eps: f32) -> Self {
+        let place = |i: usize| [word(columns[i].first / 4), word(inputs[i].shape.width() / 4)];
+        Self { columns: [place(0), place(1), place(2)], eps: Some(eps) }
+    }
+
+    /// The dispatch that packs them, with memory for so many blocks of tokens of each head.
+    pub(super) fn pack(
+        &self,
+        problem: &Problem,
+        layout: Layout,
+        blocks: usize,
+    ) -> (Dispatch, Place) {
+        let all = problem.heads + 2 * problem.kv_heads;
+        let (layout, bytes) = match layout {
+            Layout::Blocks => (&BLOCKS, 2),
+            Layout::Rows => (&ROWS, 4),
+        };
+        let packed = Place::Scratch(0, (all * blocks * BLOCK * WIDTH * bytes) as u64);
+        let sizes = [problem.tokens, problem.heads, problem.kv_heads, blocks].map(word);
+        let params = Params { sizes, eps: self.eps.unwrap_or(0.0), columns: self.columns };
+        let read = |dispatch, inputs: std::ops::Range<usize>| {
+            inputs.map(Place::Input).fold(dispatch, Dispatch::read)
+        };
+        let transform = if self.eps.is_some() { &NORM_ROPE_2D } else { &UNCHANGED };
+        let dispatch = Dispatch::new(&PACK).part(transform).part(layout).params(&params);
+        let dispatch = read(dispatch, 0..3).write(packed).grid(blocks, all, 1);
+        (if self.eps.is_some() { read(dispatch, 3..6) } else { dispatch }, packed)
+    }
+}

@@ -1,0 +1,179 @@
+//! The operation: normed and rotated queries over keys and values.
+
+use super::{
+    decode::{Output, Queries, SplitKv},
+    encoder::{self, pack::Heads},
+    mask::{Mask, causal},
+    prefill,
+    problem::Problem,
+    reference::Reference,
+    select::{Form, select},
+};
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Element, Graph, Op, Step, Type, Value},
+    precision::Q8_GROUP,
+};
+
+/// Attention of `q` `[t, h, e]` over the KV caches, or the keys and values of the pass, `[slots, k, e]`: `[t, h·e]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attention {
+    /// Which keys a token sees.
+    pub mask: Mask,
+}
+
+impl Graph {
+    /// Causal attention of queries `[t, h, e]` over KV caches `[slots, k, e]`: `[t, h·e]`.
+    ///
+    /// The caches already hold the tokens of the pass. With a window, `slots` is at least `window + t − 1`, or no pass goes
+    /// beyond it.
+    pub fn attention(
+        &mut self,
+        q: Value,
+        k_cache: Value,
+        v_cache: Value,
+        window: Option<u32>,
+    ) -> Value {
+        self.apply(Attention { mask: Mask::Causal { window } }, &[q, k_cache, v_cache])
+    }
+
+    /// As [`Graph::attention`] with a window, where tokens of a block also see the rest of it ([`Mask::Block`]).
+    ///
+    /// `block_ends` `u32[t]` holds for each token the position one past the end of its block, or 0. All tokens of a block are in one pass; there
+    /// are as many slots as for [`Graph::attention`].
+    pub fn attention_block(
+        &mut self,
+        q: Value,
+        (k_cache, v_cache): (Value, Value),
+        window: u32,
+        block_ends: Value,
+    ) -> Value {
+        let mask = Mask::Block { window };
+        self.apply(Attention { mask }, &[q, k_cache, v_cache, block_ends])
+    }
+
+    /// Bidirectional attention of all live tokens of a pass over each other, without a KV cache: `q` `[t, h, e]`, `k` and `v` `[t, k, e]` give
+    /// `[t, h·e]`.
+    pub fn attention_bidirectional(&mut self, q: Value, k: Value, v: Value) -> Value {
+        self.apply(Attention { mask: Mask::Bidirectional }, &[q, k, v])
+    }
+
+    /// Attention of each token over its range of positions `u32[t, 2]` ([`Mask::Packed`]): `[t, h·e]`. Values may come as rows `[slots, k·e]`.
+    pub fn attention_packed(&mut self, q: Value, k: Value, v: Value, ranges: Value) -> Value {
+        self.apply(Attention { mask: Mask::Packed }, &[q, k, v, ranges])
+    }
+}
+
+impl Attention {
+    /// Kernels over KV caches take heads whose width is a multiple of this.
+    pub const HEAD_STEP: usize = 16;
+    /// The same where a cache is [`Element::Q8`], whose scales are for whole groups of a head.
+    pub const Q8_HEAD_STEP: usize = Q8_GROUP;
+    /// Encoders' kernels, which read keys and values in f32, take heads whose width is a multiple of this.
+    pub const ENCODER_HEAD_STEP: usize = 8;
+    /// The widest head that kernels have memory for.
+    pub const MOST_HEAD: usize = 512;
+    /// The most query heads: grids have a workgroup for each head of a few tokens, and 65,535 at most.
+    pub const MOST_HEADS: usize = 256;
+
+    /// The width of heads is a multiple of this under the mask.
+    fn head_step(&self) -> usize {
+        match self.mask {
+            Mask::Causal { .. } | Mask::Block { .. } => Self::HEAD_STEP,
+            Mask::Bidirectional | Mask::Packed => Self::ENCODER_HEAD_STEP,
+        }
+    }
+}
+
+impl Op for Attention {
+    fn name(&self) -> &'static str {
+        "attention"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let ([q, k, v] | [q, k, v, _]) = inputs else { panic!("attention takes q, k and v") };
+        let ([t, heads, width], [slots, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims())
+        else {
+            panic!("attention: {q} over {k}")
+        };
+        let alike = match self.mask {
+            Mask::Packed => k.element == v.element && k.shape.len() == v.shape.len(),
+            _ => k == v,
+        };
+        assert!(alike, "attention: keys {k} and values {v} are stored alike");
+        assert!(width == kv_width && heads.is_multiple_of(*kv_heads), "attention: {q} over {k}");
+        let fits = width.is_multiple_of(self.head_step()) && *width <= Self::MOST_HEAD;
+        assert!(fits, "attention: heads of {width}");
+        let whole = k.element != Element::Q8 || width.is_multiple_of(Q8_GROUP);
+        assert!(whole, "attention: heads of {width} are no whole groups of {k}");
+        let input = inputs.get(Mask::INPUT).map(|ty| (*ty).clone());
+        match self.mask {
+            Mask::Causal { .. } => assert_eq!(input, None, "attention: a causal mask has no input"),
+            Mask::Block { .. } => {
+                assert_eq!(input, Some(Type::u32([*t])), "attention: the end of each token's block")
+            }
+            Mask::Bidirectional => {
+                assert_eq!(input, None, "attention: a bidirectional mask has no input");
+                assert_eq!(t, slots, "attention: {q} over {k}, bidirectional");
+            }
+            Mask::Packed => {
+                let ranges = Some(Type::u32([*t, 2]));
+                assert_eq!(input, ranges, "attention: the range of keys of each token");
+            }
+        }
+        vec![Type::f32([*t, heads * width])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (q, k, v) = (call.f32(0), call.f32(1), call.f32(2));
+        let (tokens, heads) = (call.input(0).shape.dims()[0], call.input(0).shape.dims()[1]);
+        let input = self.mask.has_input().then(|| call.u32(Mask::INPUT));
+        let live = (call.step.count as usize).min(tokens);
+        let step = Step { count: live as u32, ..*call.step };
+        let visible = self.mask.visible(&step, input.as_deref());
+        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), visible);
+        reference.attend(live, &mut call.out(0));
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let problem = Problem::new(self.mask, call);
+        let cache = call.input(1).element;
+        match select(&problem, call.facts) {
+            Form::SplitKv(tiling) => SplitKv {
+                problem: &problem,
+                tiling: &tiling,
+                params: problem.params(),
+                cache,
+                queries: Queries::Prepared { q: 0, caches: [1, 2] },
+                output: Output::Rows(None),
+                facts: call.facts,
+            }
+            .dispatches(),
+            Form::EncoderFlashMatrix(units) => {
+                encoder::flash_matrix::dispatches(&problem, &Heads::prepared(call), units)
+            }
+            Form::EncoderFlash(flash) => vec![flash.dispatch(&problem)],
+            Form::Flash(tile) => {
+                vec![self.mask.apply(prefill::dispatch(&problem, cache, tile))]
+            }
+        }
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        let (q, slots) = (&inputs[0].shape, inputs[1].shape.dims()[0]);
+        let keys = self.mask.window().map_or(slots, |window| slots.min(window as usize));
+        4 * q.len() as u64 * keys as u64
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let (Mask::Causal { .. } | Mask::Block { .. }) = self.mask else {
+            return inputs.iter().map(|ty| ty.bytes()).sum();
+        };
+        let (first, slots) = (step.position as usize, inputs[1].shape.dims()[0]);
+        let end = first + step.count as usize;
+        let seen = (end - causal(self.mask.window(), first).start).min(slots) as u64;
+        let slot = inputs[1].bytes() / (slots as u64).max(1);
+        inputs[0].bytes() + 2 * slot * seen
+    }
+}

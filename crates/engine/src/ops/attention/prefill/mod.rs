@@ -1,0 +1,142 @@
+//! Flash attention: a workgroup takes a block of rows that share a kv head, over tiles of keys. The mask is a part.
+
+use super::problem::{Problem, word};
+use crate::{
+    gpu::{DeviceFacts, Dispatch, Kernel, MatrixUnits, Part, Place},
+    graph::Element,
+    ops::parts::matrix,
+};
+
+static FLASH: Kernel = Kernel { name: "attention/flash", source: include_str!("flash.wgsl") };
+static FLASH_MATRIX: Kernel =
+    Kernel { name: "attention/flash_matrix", source: include_str!("flash_matrix.wgsl") };
+pub(super) static WEIGHTED_SUMS: Part = Part {
+    kind: "weighted_sums",
+    name: "weighted_sums",
+    source: include_str!("../weighted_sums.wgsl"),
+};
+
+/// Rows of a block without matrix units.
+pub(super) const ROWS: usize = 32;
+/// Lanes of its workgroup.
+const LANES: usize = 256;
+
+/// How flash attention is tiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FlashTile {
+    /// By plain arithmetic, with so many vec4s of a head in workgroup memory at a time.
+    Plain { stage: usize },
+    /// By matrix units.
+    Matrix(HeadTile, MatrixUnits),
+}
+
+impl FlashTile {
+    /// By matrix units where the device and the width of heads have them.
+    pub(super) fn new(width: usize, facts: &DeviceFacts) -> Self {
+        Self::matrix(width, facts).unwrap_or(Self::plain(width, facts))
+    }
+
+    /// By matrix units, for the widths of heads that have a tile.
+    pub(super) fn matrix(width: usize, facts: &DeviceFacts) -> Option<Self> {
+        let tile = Self::Matrix(HeadTile::of(width)?, facts.matrix?);
+        (facts.workgroup_bytes >= 32 << 10).then_some(tile)
+    }
+
+    /// By plain arithmetic, for every width.
+    pub(super) fn plain(width: usize, facts: &DeviceFacts) -> Self {
+        Self::Plain { stage: stage(width, facts) }
+    }
+}
+
+/// A tile of matrix units, by the width of heads it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HeadTile {
+    Width64,
+    Width128,
+    Width256,
+    Width512,
+}
+
+/// A part of `tile_size/WIDTH.wgsl`.
+macro_rules! tile_size {
+    ($width:literal) => {{
+        static PART: Part = Part {
+            kind: "tile_size",
+            name: concat!("tile_size/", $width),
+            source: include_str!(concat!("tile_size/", $width, ".wgsl")),
+        };
+        &PART
+    }};
+}
+
+impl HeadTile {
+    fn of(width: usize) -> Option<Self> {
+        match width {
+            64 => Some(Self::Width64),
+            128 => Some(Self::Width128),
+            256 => Some(Self::Width256),
+            512 => Some(Self::Width512),
+            _ => None,
+        }
+    }
+
+    /// Rows of a block, as in its part.
+    fn rows(self) -> usize {
+        match self {
+            Self::Width64 | Self::Width128 => 64,
+            Self::Width256 | Self::Width512 => 32,
+        }
+    }
+
+    /// The part with the sizes of the tile.
+    fn part(self) -> &'static Part {
+        match self {
+            Self::Width64 => tile_size!("64"),
+            Self::Width128 => tile_size!("128"),
+            Self::Width256 => tile_size!("256"),
+            Self::Width512 => tile_size!("512"),
+        }
+    }
+}
+
+/// Queries, inputs 0, over the KV caches, inputs 1 and 2; the caller adds the part of its mask.
+pub(super) fn dispatch(problem: &Problem, cache: Element, tile: FlashTile) -> Dispatch {
+    let params = problem.params();
+    let (dispatch, rows) = match tile {
+        FlashTile::Plain { stage } => {
+            let dispatch = problem
+                .over_cache(&FLASH, &params, cache)
+                .part(&WEIGHTED_SUMS)
+                .constant("EACH", rows_per_lane(problem.width))
+                .constant("STAGE", word(stage));
+            (dispatch, ROWS)
+        }
+        FlashTile::Matrix(head, units) => {
+            let dispatch = problem.over_cache_f16(&FLASH_MATRIX, &params, cache);
+            (dispatch.part(matrix(units)).part(head.part()), head.rows())
+        }
+    };
+    [0, 1, 2]
+        .map(Place::Input)
+        .into_iter()
+        .fold(dispatch, Dispatch::read)
+        .write(Place::Output(0))
+        .grid(problem.rows().div_ceil(rows), problem.kv_heads, 1)
+}
+
+/// Vec4s of a head that kernels without matrix units have in workgroup memory at a time.
+pub(super) fn stage(width: usize, facts: &DeviceFacts) -> usize {
+    let roomy = facts.workgroup_bytes >= 32 << 10 && width.is_multiple_of(32);
+    match (roomy, width.is_multiple_of(16)) {
+        (true, _) => 8,
+        (false, true) => 4,
+        // Heads of 72, say.
+        (false, false) => 2,
+    }
+}
+
+/// Rows that a lane sums its vec4 of the values for.
+pub(super) fn rows_per_lane(width: usize) -> u32 {
+    let groups = (LANES * 4 / width).min(ROWS);
+    word(ROWS.div_ceil(groups))
+}
