@@ -104,7 +104,7 @@ impl Problem {
     fn dispatch(&self, kernel: &'static Kernel, params: &Params) -> Dispatch {
         Dispatch::new(kernel)
             .constant("WIDTH", word(self.width))
-            .constant("QUADS", word(self.vec4s()))
+            .constant("DIM4", word(self.vec4s()))
             .indexing(params)
     }
 }

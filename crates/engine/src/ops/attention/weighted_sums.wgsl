@@ -1,4 +1,4 @@
-// Products of a block's rows with four others at a time, and sums of others weighted by them. `sh_score` holds KEY_QUADS quads of
+// Products of a block's rows with four others at a time, and sums of others weighted by them. `sh_score` holds KEYS4 quads of
 // weights for each of ROWS rows; a lane sums for EACH of them, at most 16. Written out, because compilers do not unroll loops that
 // have been made safe, and keep what is indexed by a loop in memory.
 
@@ -34,7 +34,7 @@ fn weighted4(sums: vec4<f32>, my_row: u32, i: u32, key: u32, values: mat4x4<f32>
     if i >= EACH {
         return sums;
     }
-    let w = sh_score[min(my_row + i, ROWS - 1u) * KEY_QUADS + key / 4u];
+    let w = sh_score[min(my_row + i, ROWS - 1u) * KEYS4 + key / 4u];
     var sum = sums;
     sum += w.x * values[0];
     sum += w.y * values[1];

@@ -69,7 +69,7 @@ pub(super) fn gradients(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch
             .indexing(&Params { splits: word(chunks), ..problem.params() })
             .part(side)
             .part(&WEIGHTED_SUMS)
-            .constant("QUADS", word(problem.vec4s()))
+            .constant("DIM4", word(problem.vec4s()))
             .constant("STAGE", word(stage(problem.width, call.facts)))
             .constant("EACH", rows_per_lane(problem.width))
             .constant("PLAIN", plain);

@@ -3,9 +3,9 @@
 // on, the part says: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv. Where there are few
 // blocks, some workgroups share one: each takes every so manyth tile, and writes sums of its own.
 override WIDTH: u32 = 256u;
-override QUADS: u32 = 64u;
+override DIM4: u32 = 64u;
 override STAGE: u32 = 4u;
-// Rows a lane sums its quad for.
+// Rows a lane sums its dim4 for.
 override EACH: u32 = 8u;
 // 1: weights are P, and the other side's gradients are summed.
 override PLAIN: u32 = 0u;
@@ -17,7 +17,7 @@ const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const OTHERS: u32 = 64u;
 // A row of products in quads of others.
-const KEY_QUADS: u32 = 16u;
+const KEYS4: u32 = 16u;
 // Lanes that weigh one row.
 const LANES: u32 = 8u;
 
@@ -30,7 +30,7 @@ const LANES: u32 = 8u;
 @group(0) @binding(8) var<storage, read_write> result: array<vec4<f32>>;
 @group(0) @binding(9) var<storage, read> starts: array<u32>;
 
-var<workgroup> sh_score: array<vec4<f32>, ROWS * KEY_QUADS>;
+var<workgroup> sh_score: array<vec4<f32>, ROWS * KEYS4>;
 var<workgroup> sh_own: array<vec4<f32>, ROWS * STAGE>;
 var<workgroup> sh_other: array<vec4<f32>, OTHERS * STAGE>;
 
@@ -40,14 +40,14 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let kv_head = group.y;
     let all = own_count();
     let span = others_of(first, min(first + ROWS, all) - 1u);
-    let quad = id % QUADS;
-    let my_row = id / QUADS * EACH;
+    let dim4 = id % DIM4;
+    let my_row = id / DIM4 * EACH;
     var sums_0 = mat4x4<f32>();
     var sums_4 = mat4x4<f32>();
     var sums_8 = mat4x4<f32>();
     var sums_12 = mat4x4<f32>();
     let own = min(first + id / LANES, all - 1u);
-    let at = id / LANES * KEY_QUADS + id % LANES;
+    let at = id / LANES * KEYS4 + id % LANES;
     for (var tile = span.x + group.z * OTHERS; tile < span.y; tile += OTHERS * p.splits) {
         multiply(false, first, tile, span.y, kv_head, id);
         workgroupBarrier();
@@ -69,10 +69,10 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             for (var i = 0u; i < min(OTHERS, span.y - tile); i += 4u) {
                 // Others past the last one weigh nothing and are read as the last one.
                 let others = mat4x4<f32>(
-                    summand(tile + i, kv_head, quad),
-                    summand(min(tile + i + 1u, span.y - 1u), kv_head, quad),
-                    summand(min(tile + i + 2u, span.y - 1u), kv_head, quad),
-                    summand(min(tile + i + 3u, span.y - 1u), kv_head, quad),
+                    summand(tile + i, kv_head, dim4),
+                    summand(min(tile + i + 1u, span.y - 1u), kv_head, dim4),
+                    summand(min(tile + i + 2u, span.y - 1u), kv_head, dim4),
+                    summand(min(tile + i + 3u, span.y - 1u), kv_head, dim4),
                 );
                 sums_0 = weighted16(sums_0, my_row, 0u, i, others);
                 sums_4 = weighted16(sums_4, my_row, 4u, i, others);
@@ -83,7 +83,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     if my_row < ROWS {
-        let place = Place(group.z * all_places(), first, my_row, kv_head, quad);
+        let place = Place(group.z * all_places(), first, my_row, kv_head, dim4);
         write16(place, 0u, sums_0);
         write16(place, 4u, sums_4);
         write16(place, 8u, sums_8);
@@ -98,7 +98,7 @@ struct Place {
     first: u32,
     my_row: u32,
     kv_head: u32,
-    quad: u32,
+    dim4: u32,
 }
 
 fn write16(place: Place, i: u32, sums: mat4x4<f32>) {
@@ -112,7 +112,7 @@ fn write4(place: Place, i: u32, sum: vec4<f32>) {
     let r = place.my_row + i;
     let own = place.first + r;
     if i < EACH && r < ROWS && own < own_count() {
-        result[(place.start + own_place(own, place.kv_head)) * QUADS + place.quad] = sum;
+        result[(place.start + own_place(own, place.kv_head)) * DIM4 + place.dim4] = sum;
     }
 }
 
@@ -129,11 +129,11 @@ fn weigh(own: u32, others: vec4<u32>, end: u32, kv_head: u32, scores: vec4<f32>)
 
 // Products of a block and a tile: the first kind a . a, the second b . b. A lane makes four neighbours of rows r and r + 16.
 fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32) {
-    let r = id / KEY_QUADS;
-    let o = id % KEY_QUADS;
+    let r = id / KEYS4;
+    let o = id % KEYS4;
     var low = vec4(0.0);
     var high = vec4(0.0);
-    for (var start = 0u; start < QUADS; start += STAGE) {
+    for (var start = 0u; start < DIM4; start += STAGE) {
         for (var i = id; i < ROWS * STAGE; i += WG) {
             let own = min(first + i / STAGE, own_count() - 1u);
             sh_own[i % STAGE * ROWS + i / STAGE] = own4(second, own, kv_head, start + i % STAGE);
@@ -141,7 +141,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
         for (var i = id; i < OTHERS * STAGE; i += WG) {
             let n = i / STAGE;
             // Other 4a + b lies at b * 16 + a: lanes then read neighbours.
-            sh_other[i % STAGE * OTHERS + n % 4u * KEY_QUADS + n / 4u] =
+            sh_other[i % STAGE * OTHERS + n % 4u * KEYS4 + n / 4u] =
                 other4(second, min(tile + n, end - 1u), kv_head, start + i % STAGE);
         }
         workgroupBarrier();
@@ -149,33 +149,33 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
             let a = sh_own[i * ROWS + r];
             let b = sh_own[i * ROWS + r + 16u];
             let o_0 = sh_other[i * OTHERS + o];
-            let o_1 = sh_other[i * OTHERS + o + KEY_QUADS];
-            let o_2 = sh_other[i * OTHERS + o + 2u * KEY_QUADS];
-            let o_3 = sh_other[i * OTHERS + o + 3u * KEY_QUADS];
+            let o_1 = sh_other[i * OTHERS + o + KEYS4];
+            let o_2 = sh_other[i * OTHERS + o + 2u * KEYS4];
+            let o_3 = sh_other[i * OTHERS + o + 3u * KEYS4];
             let others = turned(o_0, o_1, o_2, o_3);
             low = dots(low, a, others);
             high = dots(high, b, others);
         }
         workgroupBarrier();
     }
-    sh_score[r * KEY_QUADS + o] = low;
-    sh_score[(r + 16u) * KEY_QUADS + o] = high;
+    sh_score[r * KEYS4 + o] = low;
+    sh_score[(r + 16u) * KEYS4 + o] = high;
 }
 
 fn key_place(key: u32, kv_head: u32) -> u32 {
     return key * p.kv_heads + kv_head;
 }
 
-fn query4(second: bool, row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    let at = place_of(row, kv_head) * QUADS + quad;
+fn query4(second: bool, row: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    let at = place_of(row, kv_head) * DIM4 + dim4;
     if second {
         return dy[at];
     }
     return q[at];
 }
 
-fn key4(second: bool, key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    let at = key_place(key, kv_head) * QUADS + quad;
+fn key4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    let at = key_place(key, kv_head) * DIM4 + dim4;
     if second {
         return v[at];
     }

@@ -1,8 +1,8 @@
 // o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
-// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one quad of some KV splits; then those of the same
-// quad meet.
+// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one dim4 of some KV splits; then those of the same
+// dim4 meet.
 override WIDTH: u32 = 256u;
-override QUADS: u32 = 64u;
+override DIM4: u32 = 64u;
 override TILE: u32 = 16u;
 const SLICE: u32 = 8u;
 // Groups of lanes whose finds meet in workgroup memory.
@@ -17,7 +17,7 @@ override MET: u32 = 32u;
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
-// A quad over some KV splits: its sum, the sum of weights, and the largest score, which both are relative to.
+// A dim4 over some KV splits: its sum, the sum of weights, and the largest score, which both are relative to.
 struct Found {
     largest: f32,
     weights: f32,
@@ -30,30 +30,30 @@ var<workgroup> sh_about: array<vec2<f32>, WG>;
 fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
     let number = lane.part * LANES + lane.in_part;
-    let quad = group.y * SLICE + number % SLICE;
-    meet(found(place, min(quad, QUADS - 1u), number / SLICE), number);
-    if number < SLICE && quad < QUADS {
+    let dim4 = group.y * SLICE + number % SLICE;
+    meet(found(place, min(dim4, DIM4 - 1u), number / SLICE), number);
+    if number < SLICE && dim4 < DIM4 {
         let all = over(number);
-        let column = (place % HEADS * QUADS + quad) * 4u;
+        let column = (place % HEADS * DIM4 + dim4) * 4u;
         let live = place / HEADS < run.count;
-        o[place / HEADS * HEADS * QUADS + y_place(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
+        o[place / HEADS * HEADS * DIM4 + y_place(column) / 4u] = select(vec4(0.0), all.sum / all.weights, live);
     }
 }
 
 // Of each so many KV splits one, from `mine` on. Four are on their way at a time.
-fn found(place: u32, quad: u32, mine: u32) -> Found {
+fn found(place: u32, dim4: u32, mine: u32) -> Found {
     let step = WG / SLICE;
     let live = live_kv_splits(place / HEADS);
     let first = place * SPLITS;
-    let rows = p.tokens * HEADS * SPLITS * QUADS + first;
+    let rows = p.tokens * HEADS * SPLITS * DIM4 + first;
     var found = Found(HIDDEN, 0.0, vec4(0.0));
     for (var s = mine; s < live; s += 4u * step) {
         let s4 = vec4(s) + vec4(0u, 1u, 2u, 3u) * step;
         let at = min(s4, vec4(live - 1u));
-        let sum_0 = parts[(first + at.x) * QUADS + quad];
-        let sum_1 = parts[(first + at.y) * QUADS + quad];
-        let sum_2 = parts[(first + at.z) * QUADS + quad];
-        let sum_3 = parts[(first + at.w) * QUADS + quad];
+        let sum_0 = parts[(first + at.x) * DIM4 + dim4];
+        let sum_1 = parts[(first + at.y) * DIM4 + dim4];
+        let sum_2 = parts[(first + at.z) * DIM4 + dim4];
+        let sum_3 = parts[(first + at.w) * DIM4 + dim4];
         let row_0 = parts[rows + at.x];
         let row_1 = parts[rows + at.y];
         let row_2 = parts[rows + at.z];
@@ -70,17 +70,17 @@ fn found(place: u32, quad: u32, mine: u32) -> Found {
     return found;
 }
 
-// What all groups have found of a quad.
-fn over(quad: u32) -> Found {
+// What all groups have found of a dim4.
+fn over(dim4: u32) -> Found {
     var all = Found(HIDDEN, 0.0, vec4(0.0));
     for (var i = 0u; i < MET; i++) {
-        all.largest = max(all.largest, sh_about[i * SLICE + quad].x);
+        all.largest = max(all.largest, sh_about[i * SLICE + dim4].x);
     }
     for (var i = 0u; i < MET; i++) {
-        let about = sh_about[i * SLICE + quad];
+        let about = sh_about[i * SLICE + dim4];
         let factor = exp(about.x - all.largest);
         all.weights += factor * about.y;
-        all.sum += factor * sh_sum[i * SLICE + quad];
+        all.sum += factor * sh_sum[i * SLICE + dim4];
     }
     return all;
 }

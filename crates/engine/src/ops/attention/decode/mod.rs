@@ -186,7 +186,7 @@ impl SplitKv<'_> {
             .constant("WG", word(COMBINE_LANES))
             .constant("LANES", word(lanes))
             .constant("WIDTH", word(problem.width))
-            .constant("QUADS", word(problem.vec4s()))
+            .constant("DIM4", word(problem.vec4s()))
             .read(partials)
             .write(Place::Output(0))
             .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1)

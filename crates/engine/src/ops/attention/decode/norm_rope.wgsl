@@ -8,22 +8,22 @@ const VALUE: u32 = 2u;
 // Two pairs of a head in each: (cosine, sine, cosine, sine).
 @group(0) @binding(7) var<storage, read> rope: array<vec4<f32>>;
 
-fn query4(token: u32, head: u32, quad: u32) -> vec4<f32> {
-    return q[p.q_first + token * p.q_stride + head * QUADS + quad];
+fn query4(token: u32, head: u32, dim4: u32) -> vec4<f32> {
+    return q[p.q_first + token * p.q_stride + head * DIM4 + dim4];
 }
 
-// A quad of the first half of a head, and the one it turns with.
+// A dim4 of the first half of a head, and the one it turns with.
 struct Pair {
     a: vec4<f32>,
     b: vec4<f32>,
 }
 
 fn raw_pair(kind: u32, token: u32, head: u32, i: u32) -> Pair {
-    return Pair(raw4(kind, token, head, i), raw4(kind, token, head, i + QUADS / 2u));
+    return Pair(raw4(kind, token, head, i), raw4(kind, token, head, i + DIM4 / 2u));
 }
 
 fn norm_pair(kind: u32, i: u32) -> Pair {
-    return Pair(norm4(kind, i), norm4(kind, i + QUADS / 2u));
+    return Pair(norm4(kind, i), norm4(kind, i + DIM4 / 2u));
 }
 
 // Cosines and sines.
@@ -31,7 +31,7 @@ fn angles(kind: u32, token: u32, i: u32) -> Pair {
     if kind == VALUE {
         return Pair(vec4(1.0), vec4(0.0));
     }
-    let at = (token * (QUADS / 2u) + i) * 2u;
+    let at = (token * (DIM4 / 2u) + i) * 2u;
     let low = rope[at];
     let high = rope[at + 1u];
     return Pair(vec4(low.xz, high.xz), vec4(low.yw, high.yw));
@@ -45,14 +45,14 @@ fn turned(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
 
 fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
     let pair = turned(x, norm, angle, scale);
-    sh_q[row * QUADS + i] = pair.a;
-    sh_q[row * QUADS + i + QUADS / 2u] = pair.b;
+    sh_q[row * DIM4 + i] = pair.a;
+    sh_q[row * DIM4 + i + DIM4 / 2u] = pair.b;
 }
 
 // One head by a team of lanes, into a row of sh_q; into none past the last. What a lane needs of its first two pairs is on its way before
 // the team sums.
 fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
-    let middle = QUADS / 2u;
+    let middle = DIM4 / 2u;
     let i = min(lane.index, middle - 1u);
     let near = raw_pair(kind, token, head, i);
     let near_norm = norm_pair(kind, i);

@@ -3,14 +3,14 @@
 // With one KV split the result is written, else what is combined later: the sums, and after all of them (largest score, sum of
 // weights) of each row and KV split.
 override WIDTH: u32 = 256u;
-override QUADS: u32 = 64u;
+override DIM4: u32 = 64u;
 override ROWS: u32 = 1u;
 // Heads that are staged at a time where a token meets its own key.
 override STAGED: u32 = 1u;
 // Keys in a tile, and quads of them: as many as there are teams.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
-// Of rows that are taken together: lanes that sum the same quad of a head, over different keys. Of one that is taken alone: pairs of quads of
+// Of rows that are taken together: lanes that sum the same dim4 of a head, over different keys. Of one that is taken alone: pairs of quads of
 // a head that a lane keeps, and how far the two of a pair, which turn with each other, lie apart. All in front of what workgroup memory is
 // sized by: naga stumbles over overrides that come later.
 override PARTS: u32 = 2u;
@@ -27,7 +27,7 @@ override PARTNER: u32 = 32u;
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
 // The queries; before them, keys and values on their way to the caches; after them, sums that meet.
-var<workgroup> sh_q: array<vec4<f32>, STAGED * QUADS>;
+var<workgroup> sh_q: array<vec4<f32>, STAGED * DIM4>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let token = token_of_block(group.y);
@@ -105,19 +105,19 @@ fn row_place(rows: Rows, r: u32) -> u32 {
 
 // Where the pairs of each row and KV split start: after all sums.
 fn rows_at() -> u32 {
-    return p.tokens * HEADS * SPLITS * QUADS;
+    return p.tokens * HEADS * SPLITS * DIM4;
 }
 
-// One quad of a row: its sum over the keys of a KV split, and the row's largest score and sum of weights there.
-fn write_quad(row: u32, place: u32, number: u32, quad: u32, sum: vec4<f32>, about: vec2<f32>) {
+// One dim4 of a row: its sum over the keys of a KV split, and the row's largest score and sum of weights there.
+fn write_dim4(row: u32, place: u32, number: u32, dim4: u32, sum: vec4<f32>, about: vec2<f32>) {
     if SPLITS == 1u {
         let live = token_of(row) < run.count;
-        o[place * QUADS + quad] = select(vec4(0.0), sum / about.y, live);
+        o[place * DIM4 + dim4] = select(vec4(0.0), sum / about.y, live);
         return;
     }
     let at = place * SPLITS + number;
-    o[at * QUADS + quad] = sum;
-    if quad == 0u {
+    o[at * DIM4 + dim4] = sum;
+    if dim4 == 0u {
         o[rows_at() + at] = vec4(about, 0.0, 0.0);
     }
 }

@@ -118,7 +118,7 @@ impl EncoderFlash {
             LaneReduce::Workgroup => dispatch.part(&WORKGROUP),
         };
         dispatch
-            .constant("QUADS", self.vec4s)
+            .constant("DIM4", self.vec4s)
             .constant("HELD", self.per_lane)
             .params(params)
             .grid(problem.tokens.div_ceil(ROWS), problem.heads, 1)

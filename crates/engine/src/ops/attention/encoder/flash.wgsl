@@ -5,8 +5,8 @@
 // in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
 // keys), and the next step's numbers are prefetched before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
 // so that what makes them safe vanishes; all is written out, because compilers keep what a loop indexes in memory.
-override QUADS: u32 = 16u;
-// Quads of a head's numbers that a lane sums, eight lanes' together no fewer than QUADS: two for heads of 64, three for those of 72.
+override DIM4: u32 = 16u;
+// HeadSlice of a head's numbers that a lane sums, eight lanes' together no fewer than DIM4: two for heads of 64, three for those of 72.
 override HELD: u32 = 2u;
 //#use lanes
 //#use buffers
@@ -15,12 +15,12 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Quads from one token to the next and from one head to the next, of queries, then of keys and values.
+    // HeadSlice from one token to the next and from one head to the next, of queries, then of keys and values.
     q_token: u32,
     q_head: u32,
     k_token: u32,
     k_head: u32,
-    // The first quad of keys and of values.
+    // The first dim4 of keys and of values.
     k_first: u32,
     v_first: u32,
 }
@@ -29,17 +29,17 @@ struct Params {
 
 const ROWS: u32 = 64u;
 const KEYS: u32 = 32u;
-// Quads of queries and keys that a step takes, and keys whose values one takes.
+// HeadSlice of queries and keys that a step takes, and keys whose values one takes.
 const STEP: u32 = 4u;
 const STEP_KEYS: u32 = 16u;
 // Stands for a score that does not count.
 const HIDDEN: f32 = -3.0e38;
 const LOG2_E: f32 = 1.442695041;
 
-// Queries, by a lane's row, quad of the step and lane of the rows; or weights, by row, quad of keys and lane. One lane more than there are,
+// Queries, by a lane's row, dim4 of the step and lane of the rows; or weights, by row, dim4 of keys and lane. One lane more than there are,
 // against bank conflicts.
 var<workgroup> sh_rows: array<array<array<vec4<f32>, 9>, 4>, 8>;
-// Keys, by a lane's key, quad of the step and lane; or values, by quad of keys and quad that a lane holds, key of the quad, and lane.
+// Keys, by a lane's key, dim4 of the step and lane; or values, by dim4 of keys and dim4 that a lane holds, key of the dim4, and lane.
 var<workgroup> sh_others: array<array<array<vec4<f32>, 9>, 4>, 4u * HELD>;
 
 // Scores of the lane's eight rows with its four keys, then weights.
@@ -51,7 +51,7 @@ var<private> s4: vec4<f32>;
 var<private> s5: vec4<f32>;
 var<private> s6: vec4<f32>;
 var<private> s7: vec4<f32>;
-// Sums of the rows: the first, second and third quad that the lane holds.
+// Sums of the rows: the first, second and third dim4 that the lane holds.
 var<private> a0: vec4<f32>;
 var<private> a1: vec4<f32>;
 var<private> a2: vec4<f32>;
@@ -79,7 +79,7 @@ var<private> c7: vec4<f32>;
 
 // Where the workgroup's numbers lie.
 struct Head {
-    // The first quad of its first token.
+    // The first dim4 of its first token.
     q: u32,
     k: u32,
     v: u32,
@@ -94,7 +94,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     let head = Head(group.y * p.q_head, p.k_first + kv_head, p.v_first + kv_head, group.x * ROWS, max(live, 1u) - 1u);
     let row_lane = row_lane_of(lane);
     let key_lane = key_lane_of(lane);
-    let steps = (QUADS + 3u) / 4u;
+    let steps = (DIM4 + 3u) / 4u;
     // What weights are relative to, and their sums over the lane's keys: of the first four rows and the others.
     var largest_low = vec4(HIDDEN);
     var largest_high = vec4(HIDDEN);
@@ -139,7 +139,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             score(0u, row_lane, key_lane);
             score(1u, row_lane, key_lane);
             // The last step of heads of 72 has two quads.
-            if QUADS % 4u == 0u || !is_last {
+            if DIM4 % 4u == 0u || !is_last {
                 score(2u, row_lane, key_lane);
                 score(3u, row_lane, key_lane);
             }
@@ -216,30 +216,30 @@ fn kernel(group: vec3<u32>, lane: u32) {
     write(row + 35u, high.w, a7, b7, c7, group.y, key_lane);
 }
 
-// A quad of a head, in the last step perhaps one that is not used.
-fn quad_of(step: u32, lane: u32) -> u32 {
-    let quad = step * STEP + lane % 4u;
-    if QUADS % 4u == 0u {
-        return quad;
+// A dim4 of a head, in the last step perhaps one that is not used.
+fn dim4_of(step: u32, lane: u32) -> u32 {
+    let dim4 = step * STEP + lane % 4u;
+    if DIM4 % 4u == 0u {
+        return dim4;
     }
-    return min(quad, QUADS - 1u);
+    return min(dim4, DIM4 - 1u);
 }
 
 // What the lane brings: `i` counts 16 rows, 16 keys, or 64 quads of values of 16 keys.
 fn query(i: u32, step: u32, head: Head, lane: u32) -> vec4<f32> {
     let row = min(head.first_row + i * 16u + lane / 4u, head.last);
-    return q4(row * p.q_token + head.q + quad_of(step, lane));
+    return q4(row * p.q_token + head.q + dim4_of(step, lane));
 }
 
 fn key(i: u32, tile: u32, step: u32, head: Head, lane: u32) -> vec4<f32> {
     let token = min(tile + i * 16u + lane / 4u, head.last);
-    return k4(token * p.k_token + head.k + quad_of(step, lane));
+    return k4(token * p.k_token + head.k + dim4_of(step, lane));
 }
 
 fn value(i: u32, first: u32, head: Head, lane: u32) -> vec4<f32> {
     let at = i * 64u + lane;
-    let token = min(first + at / QUADS, head.last);
-    return v4(token * p.k_token + head.v + at % QUADS);
+    let token = min(first + at / DIM4, head.last);
+    return v4(token * p.k_token + head.v + at % DIM4);
 }
 
 // Row 4a + b of 32 is lane a's row b; the same with keys. Exponentials are powers of two.
@@ -253,22 +253,22 @@ fn put_key(first_lane: u32, numbers: vec4<f32>, lane: u32) {
 
 fn put_value(i: u32, numbers: vec4<f32>, lane: u32) {
     let at = i * 64u + lane;
-    let token = at / QUADS;
-    let quad = at % QUADS;
-    if QUADS % 4u == 0u || token < STEP_KEYS {
-        sh_others[token / 4u * HELD + quad / 8u][token % 4u][quad % 8u] = numbers;
+    let token = at / DIM4;
+    let dim4 = at % DIM4;
+    if DIM4 % 4u == 0u || token < STEP_KEYS {
+        sh_others[token / 4u * HELD + dim4 / 8u][token % 4u][dim4 % 8u] = numbers;
     }
 }
 
-fn put_weights(quad: u32, row_lane: u32) {
-    sh_rows[0][quad][row_lane] = s0;
-    sh_rows[1][quad][row_lane] = s1;
-    sh_rows[2][quad][row_lane] = s2;
-    sh_rows[3][quad][row_lane] = s3;
-    sh_rows[4][quad][row_lane] = s4;
-    sh_rows[5][quad][row_lane] = s5;
-    sh_rows[6][quad][row_lane] = s6;
-    sh_rows[7][quad][row_lane] = s7;
+fn put_weights(dim4: u32, row_lane: u32) {
+    sh_rows[0][dim4][row_lane] = s0;
+    sh_rows[1][dim4][row_lane] = s1;
+    sh_rows[2][dim4][row_lane] = s2;
+    sh_rows[3][dim4][row_lane] = s3;
+    sh_rows[4][dim4][row_lane] = s4;
+    sh_rows[5][dim4][row_lane] = s5;
+    sh_rows[6][dim4][row_lane] = s6;
+    sh_rows[7][dim4][row_lane] = s7;
 }
 
 // Columns of four rows.
@@ -281,22 +281,22 @@ fn turned(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32>
     );
 }
 
-// A quad of the step, of all rows and keys.
-fn score(quad: u32, row_lane: u32, key_lane: u32) {
+// A dim4 of the step, of all rows and keys.
+fn score(dim4: u32, row_lane: u32, key_lane: u32) {
     let keys = turned(
-        sh_others[0][quad][key_lane],
-        sh_others[1][quad][key_lane],
-        sh_others[2][quad][key_lane],
-        sh_others[3][quad][key_lane],
+        sh_others[0][dim4][key_lane],
+        sh_others[1][dim4][key_lane],
+        sh_others[2][dim4][key_lane],
+        sh_others[3][dim4][key_lane],
     );
-    s0 = scored(s0, sh_rows[0][quad][row_lane], keys);
-    s1 = scored(s1, sh_rows[1][quad][row_lane], keys);
-    s2 = scored(s2, sh_rows[2][quad][row_lane], keys);
-    s3 = scored(s3, sh_rows[3][quad][row_lane], keys);
-    s4 = scored(s4, sh_rows[4][quad][row_lane], keys);
-    s5 = scored(s5, sh_rows[5][quad][row_lane], keys);
-    s6 = scored(s6, sh_rows[6][quad][row_lane], keys);
-    s7 = scored(s7, sh_rows[7][quad][row_lane], keys);
+    s0 = scored(s0, sh_rows[0][dim4][row_lane], keys);
+    s1 = scored(s1, sh_rows[1][dim4][row_lane], keys);
+    s2 = scored(s2, sh_rows[2][dim4][row_lane], keys);
+    s3 = scored(s3, sh_rows[3][dim4][row_lane], keys);
+    s4 = scored(s4, sh_rows[4][dim4][row_lane], keys);
+    s5 = scored(s5, sh_rows[5][dim4][row_lane], keys);
+    s6 = scored(s6, sh_rows[6][dim4][row_lane], keys);
+    s7 = scored(s7, sh_rows[7][dim4][row_lane], keys);
 }
 
 fn scored(scores: vec4<f32>, row: vec4<f32>, keys: mat4x4<f32>) -> vec4<f32> {
@@ -354,27 +354,27 @@ fn rescale(low: vec4<f32>, high: vec4<f32>) {
 }
 
 // Adds the values of four keys, weighted.
-fn add(quad: u32, row_lane: u32, key_lane: u32) {
+fn add(dim4: u32, row_lane: u32, key_lane: u32) {
     let low = turned(
-        sh_rows[0][quad][row_lane],
-        sh_rows[1][quad][row_lane],
-        sh_rows[2][quad][row_lane],
-        sh_rows[3][quad][row_lane],
+        sh_rows[0][dim4][row_lane],
+        sh_rows[1][dim4][row_lane],
+        sh_rows[2][dim4][row_lane],
+        sh_rows[3][dim4][row_lane],
     );
     let high = turned(
-        sh_rows[4][quad][row_lane],
-        sh_rows[5][quad][row_lane],
-        sh_rows[6][quad][row_lane],
-        sh_rows[7][quad][row_lane],
+        sh_rows[4][dim4][row_lane],
+        sh_rows[5][dim4][row_lane],
+        sh_rows[6][dim4][row_lane],
+        sh_rows[7][dim4][row_lane],
     );
-    add_key(quad, 0u, low[0], high[0], key_lane);
-    add_key(quad, 1u, low[1], high[1], key_lane);
-    add_key(quad, 2u, low[2], high[2], key_lane);
-    add_key(quad, 3u, low[3], high[3], key_lane);
+    add_key(dim4, 0u, low[0], high[0], key_lane);
+    add_key(dim4, 1u, low[1], high[1], key_lane);
+    add_key(dim4, 2u, low[2], high[2], key_lane);
+    add_key(dim4, 3u, low[3], high[3], key_lane);
 }
 
-fn add_key(quad: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) {
-    let first = sh_others[quad * HELD][key][key_lane];
+fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) {
+    let first = sh_others[dim4 * HELD][key][key_lane];
     a0 = fma(vec4(low.x), first, a0);
     a1 = fma(vec4(low.y), first, a1);
     a2 = fma(vec4(low.z), first, a2);
@@ -383,7 +383,7 @@ fn add_key(quad: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     a5 = fma(vec4(high.y), first, a5);
     a6 = fma(vec4(high.z), first, a6);
     a7 = fma(vec4(high.w), first, a7);
-    let second = sh_others[quad * HELD + 1u][key][key_lane];
+    let second = sh_others[dim4 * HELD + 1u][key][key_lane];
     b0 = fma(vec4(low.x), second, b0);
     b1 = fma(vec4(low.y), second, b1);
     b2 = fma(vec4(low.z), second, b2);
@@ -393,7 +393,7 @@ fn add_key(quad: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     b6 = fma(vec4(high.z), second, b6);
     b7 = fma(vec4(high.w), second, b7);
     if HELD > 2u {
-        let third = sh_others[quad * HELD + 2u][key][key_lane];
+        let third = sh_others[dim4 * HELD + 2u][key][key_lane];
         c0 = fma(vec4(low.x), third, c0);
         c1 = fma(vec4(low.y), third, c1);
         c2 = fma(vec4(low.z), third, c2);
@@ -410,11 +410,11 @@ fn write(row: u32, weights: f32, first: vec4<f32>, second: vec4<f32>, third: vec
     if row >= p.tokens {
         return;
     }
-    let at = (row * p.heads + head) * QUADS + key_lane;
+    let at = (row * p.heads + head) * DIM4 + key_lane;
     let is_live = row < run.count;
     o[at] = select(vec4(0.0), first / weights, is_live);
     o[at + 8u] = select(vec4(0.0), second / weights, is_live);
-    if HELD > 2u && key_lane + 16u < QUADS {
+    if HELD > 2u && key_lane + 16u < DIM4 {
         o[at + 16u] = select(vec4(0.0), third / weights, is_live);
     }
 }

@@ -21,7 +21,7 @@ struct Params {
 
 const ROWS: u32 = 32u;
 const KEYS: u32 = 64u;
-// Quads from one row to the next: one or two more than there are, against bank conflicts.
+// HeadSlice from one row to the next: one or two more than there are, against bank conflicts.
 const SCORE_STRIDE: u32 = KEYS / 4u + 1u;
 const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
 const SUM_STRIDE: u32 = 5u;
@@ -287,15 +287,15 @@ fn end_row(row: Running, id: u32) {
     sh_rescale[id % 16u] = 1.0 / (sh_row[id] + sh_row[id ^ 16u]);
 }
 
-// A block's means, from quad `quad` of the rows on; zeros for tokens that are not live.
-fn write_block(sums: Block, first_row: u32, head: u32, quad: u32, id: u32) {
+// A block's means, from dim4 `dim4` of the rows on; zeros for tokens that are not live.
+fn write_block(sums: Block, first_row: u32, head: u32, dim4: u32, id: u32) {
     put_rows(sums, 0u, SUM_STRIDE);
     workgroupBarrier();
     for (var i = id; i < 64u; i += 32u) {
         let row = first_row + i / 4u;
         if row < p.tokens {
             let mean = sh_y[i / 4u * SUM_STRIDE + i % 4u] * sh_rescale[i / 4u];
-            o[(row * p.heads + head) * 16u + quad + i % 4u] = select(vec4(0.0), mean, row < run.count);
+            o[(row * p.heads + head) * 16u + dim4 + i % 4u] = select(vec4(0.0), mean, row < run.count);
         }
     }
     workgroupBarrier();

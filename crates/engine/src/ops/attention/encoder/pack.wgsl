@@ -24,7 +24,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read> k: array<vec4<f32>>;
 @group(0) @binding(4) var<storage, read> v: array<vec4<f32>>;
 
-const QUADS: u32 = 16u;
+const DIM4: u32 = 16u;
 const QUERIES: u32 = 0u;
 const KEYS: u32 = 1u;
 const VALUES: u32 = 2u;
@@ -34,17 +34,17 @@ var<workgroup> sh_numbers: array<vec4<f32>, 256>;
 @compute @workgroup_size(256)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let kind = select(select(VALUES, KEYS, group.y < p.heads + p.kv_heads), QUERIES, group.y < p.heads);
-    let token = min(group.x * 16u + lane / QUADS, p.tokens - 1u);
-    let quad = lane % QUADS;
+    let token = min(group.x * 16u + lane / DIM4, p.tokens - 1u);
+    let dim4 = lane % DIM4;
     var numbers: vec4<f32>;
     if kind == QUERIES {
-        numbers = q[token * p.q_stride + p.q_first + group.y * QUADS + quad];
+        numbers = q[token * p.q_stride + p.q_first + group.y * DIM4 + dim4];
     } else if kind == KEYS {
-        numbers = k[token * p.k_stride + p.k_first + (group.y - p.heads) * QUADS + quad];
+        numbers = k[token * p.k_stride + p.k_first + (group.y - p.heads) * DIM4 + dim4];
     } else {
-        numbers = v[token * p.v_stride + p.v_first + (group.y - p.heads - p.kv_heads) * QUADS + quad];
+        numbers = v[token * p.v_stride + p.v_first + (group.y - p.heads - p.kv_heads) * DIM4 + dim4];
     }
-    let live = group.x * 16u + lane / QUADS < min(run.count, p.tokens);
+    let live = group.x * 16u + lane / DIM4 < min(run.count, p.tokens);
     let head = select(vec4(0.0), made(numbers, token, lane, kind), live);
     keep(head, (group.y * p.blocks + group.x) * 256u, lane, kind);
 }

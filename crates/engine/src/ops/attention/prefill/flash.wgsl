@@ -1,10 +1,10 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     for ROWS rows that share a kv head
 // One workgroup per block of rows and kv head. Keys come in tiles of KEYS; queries and keys are staged STAGE quads of a head at
-// a time, scores become weights in workgroup memory, and each lane sums its quad of the values for some of the rows.
+// a time, scores become weights in workgroup memory, and each lane sums its dim4 of the values for some of the rows.
 override WIDTH: u32 = 256u;
-override QUADS: u32 = 64u;
+override DIM4: u32 = 64u;
 override STAGE: u32 = 4u;
-// Rows a lane sums its quad of the values for.
+// Rows a lane sums its dim4 of the values for.
 override EACH: u32 = 8u;
 //#use kv
 //#use indexing
@@ -15,7 +15,7 @@ const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const KEYS: u32 = 64u;
 // A row of scores in quads of keys.
-const KEY_QUADS: u32 = 16u;
+const KEYS4: u32 = 16u;
 // Lanes that weigh one row.
 const LANES: u32 = 8u;
 
@@ -24,7 +24,7 @@ const LANES: u32 = 8u;
 @group(0) @binding(4) var<storage, read> v_cache: array<kv_word>;
 @group(0) @binding(5) var<storage, read_write> o: array<vec4<f32>>;
 
-var<workgroup> sh_score: array<vec4<f32>, ROWS * KEY_QUADS>;
+var<workgroup> sh_score: array<vec4<f32>, ROWS * KEYS4>;
 var<workgroup> sh_row: array<f32, ROWS * LANES>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
 var<workgroup> sh_q: array<vec4<f32>, ROWS * STAGE>;
@@ -41,9 +41,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
-    // What this lane sums: one quad of the head for EACH rows, at most 16.
-    let quad = id % QUADS;
-    let my_row = id / QUADS * EACH;
+    // What this lane sums: one dim4 of the head for EACH rows, at most 16.
+    let dim4 = id % DIM4;
+    let my_row = id / DIM4 * EACH;
     var sums_0 = mat4x4<f32>();
     var sums_4 = mat4x4<f32>();
     var sums_8 = mat4x4<f32>();
@@ -70,8 +70,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         let w0 = weigh(low, most);
         let w1 = weigh(high, most);
-        sh_score[id / LANES * KEY_QUADS + id % LANES] = w0;
-        sh_score[id / LANES * KEY_QUADS + id % LANES + LANES] = w1;
+        sh_score[id / LANES * KEYS4 + id % LANES] = w0;
+        sh_score[id / LANES * KEYS4 + id % LANES + LANES] = w1;
         let rescale = exp(largest - most);
         weights = weights * rescale + dot(w0 + w1, vec4(1.0));
         largest = most;
@@ -86,7 +86,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
             sums_8 = rescaled(sums_8, my_row, 8u);
             sums_12 = rescaled(sums_12, my_row, 12u);
             for (var i = 0u; i < live; i += 4u) {
-                let values = values16(tile, live, i, kv_head, quad);
+                let values = values16(tile, live, i, kv_head, dim4);
                 sums_0 = weighted16(sums_0, my_row, 0u, i, values);
                 sums_4 = weighted16(sums_4, my_row, 4u, i, values);
                 sums_8 = weighted16(sums_8, my_row, 8u, i, values);
@@ -102,7 +102,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         keep_row(place_of(first_row + id / LANES, kv_head), largest, row_sum(id / LANES));
     }
     if my_row < ROWS {
-        let place = Place(first_row, my_row, kv_head, quad);
+        let place = Place(first_row, my_row, kv_head, dim4);
         write16(place, 0u, sums_0);
         write16(place, 4u, sums_4);
         write16(place, 8u, sums_8);
@@ -128,14 +128,14 @@ fn rescaled4(sums: vec4<f32>, my_row: u32, i: u32) -> vec4<f32> {
     return sums * sh_rescale[min(my_row + i, ROWS - 1u)];
 }
 
-// One quad of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
-fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32> {
+// One dim4 of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
+fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(
-        v4(cache_at(keys.x, kv_head) + quad * 4u),
-        v4(cache_at(keys.y, kv_head) + quad * 4u),
-        v4(cache_at(keys.z, kv_head) + quad * 4u),
-        v4(cache_at(keys.w, kv_head) + quad * 4u),
+        v4(cache_at(keys.x, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.y, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.z, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.w, kv_head) + dim4 * 4u),
     );
 }
 
@@ -144,7 +144,7 @@ struct Place {
     first_row: u32,
     my_row: u32,
     kv_head: u32,
-    quad: u32,
+    dim4: u32,
 }
 
 fn write16(place: Place, i: u32, sums: mat4x4<f32>) {
@@ -159,7 +159,7 @@ fn write4(place: Place, i: u32, sum: vec4<f32>) {
     let row = place.first_row + r;
     if i < EACH && r < ROWS && row < p.tokens * heads_of_group() {
         let mean = select(vec4(0.0), sum / row_sum(r), token_of(row) < live_tokens());
-        o[place_of(row, place.kv_head) * QUADS + place.quad] = mean;
+        o[place_of(row, place.kv_head) * DIM4 + place.dim4] = mean;
     }
 }
 
@@ -174,28 +174,28 @@ fn row_sum(row: u32) -> f32 {
 
 // Scores of a tile. A lane makes four neighbouring keys of rows r and r + 16.
 fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
-    let r = id / KEY_QUADS;
-    let k = id % KEY_QUADS;
+    let r = id / KEYS4;
+    let k = id % KEYS4;
     var low = vec4(0.0);
     var high = vec4(0.0);
-    for (var start = 0u; start < QUADS; start += STAGE) {
+    for (var start = 0u; start < DIM4; start += STAGE) {
         stage(start, tile, live, first_row, kv_head, id);
         workgroupBarrier();
         for (var i = 0u; i < STAGE; i++) {
             let a = sh_q[i * ROWS + r];
             let b = sh_q[i * ROWS + r + 16u];
             let k_0 = sh_k[i * KEYS + k];
-            let k_1 = sh_k[i * KEYS + k + KEY_QUADS];
-            let k_2 = sh_k[i * KEYS + k + 2u * KEY_QUADS];
-            let k_3 = sh_k[i * KEYS + k + 3u * KEY_QUADS];
+            let k_1 = sh_k[i * KEYS + k + KEYS4];
+            let k_2 = sh_k[i * KEYS + k + 2u * KEYS4];
+            let k_3 = sh_k[i * KEYS + k + 3u * KEYS4];
             let keys = turned(k_0, k_1, k_2, k_3);
             low = dots(low, a, keys);
             high = dots(high, b, keys);
         }
         workgroupBarrier();
     }
-    sh_score[r * KEY_QUADS + k] = low;
-    sh_score[(r + 16u) * KEY_QUADS + k] = high;
+    sh_score[r * KEYS4 + k] = low;
+    sh_score[(r + 16u) * KEYS4 + k] = high;
 }
 
 // Brings STAGE quads of the block's queries and the tile's keys. Key 4a + b lies at b * 16 + a: lanes then read neighbours.
@@ -203,19 +203,19 @@ fn stage(start: u32, tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32
     let last_row = p.tokens * heads_of_group() - 1u;
     for (var i = id; i < ROWS * STAGE; i += WG) {
         let place = place_of(min(first_row + i / STAGE, last_row), kv_head);
-        sh_q[i % STAGE * ROWS + i / STAGE] = q[place * QUADS + start + i % STAGE];
+        sh_q[i % STAGE * ROWS + i / STAGE] = q[place * DIM4 + start + i % STAGE];
     }
     for (var i = id; i < KEYS * STAGE; i += WG) {
         let key = i / STAGE;
         let at = cache_at(tile + min(key, live - 1u), kv_head) + (start + i % STAGE) * 4u;
-        sh_k[i % STAGE * KEYS + key % 4u * KEY_QUADS + key / 4u] = k4(at);
+        sh_k[i % STAGE * KEYS + key % 4u * KEYS4 + key / 4u] = k4(at);
     }
 }
 
 // Four scores of this lane's row, hidden where the row does not see the key.
 fn masked(sees: vec2<u32>, tile: u32, live: u32, id: u32, part: u32) -> vec4<f32> {
     let at = id % LANES + part * LANES;
-    let scores = sh_score[id / LANES * KEY_QUADS + at];
+    let scores = sh_score[id / LANES * KEYS4 + at];
     let offset = vec4(at * 4u) + vec4(0u, 1u, 2u, 3u);
     let keys = vec4(tile) + offset;
     let seen = (keys >= vec4(sees.x)) & (keys < vec4(sees.y)) & (offset < vec4(live));

@@ -6,7 +6,7 @@
 // more than GROWTH: they are in registers that cannot be told apart by row, so it takes a way through workgroup memory.
 // All sizes are constants of the text: naga fails where they are overrides.
 override WIDTH: u32 = 64u;
-override QUADS: u32 = 16u;
+override DIM4: u32 = 16u;
 //#use kv_f16
 //#use indexing
 //#use mask
@@ -158,7 +158,7 @@ fn score(tile: Tile, id: u32) {
     let key = block % KEY_BLOCKS * 16u * STRIDE;
     var scores: Block;
     var more: Block;
-    for (var start = 0u; start < QUADS; start += GROUPS) {
+    for (var start = 0u; start < DIM4; start += GROUPS) {
         bring_queries(tile.first_row, tile.kv_head, start, id);
         bring_keys(tile, start, id);
         workgroupBarrier();
@@ -195,7 +195,7 @@ fn bring_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
     let last_row = p.tokens * heads_of_group() - 1u;
     for (var i = id; i < ROWS * GROUPS; i += WG) {
         let place = place_of(min(first_row + i / GROUPS, last_row), kv_head);
-        sh_w[i / GROUPS * STRIDE + i % GROUPS] = to_f16(q[place * QUADS + start + i % GROUPS]);
+        sh_w[i / GROUPS * STRIDE + i % GROUPS] = to_f16(q[place * DIM4 + start + i % GROUPS]);
     }
 }
 
@@ -409,13 +409,13 @@ fn write_all(sums: ptr<function, Sums>, first_row: u32, kv_head: u32, id: u32) {
     }
 }
 
-// A block's means; `place` is the workgroup's first row, the block's among those, the kv head and the block's first quad among this
+// A block's means; `place` is the workgroup's first row, the block's among those, the kv head and the block's first dim4 among this
 // subgroup's columns.
 fn write_block(sums: Block, place: vec4<u32>, id: u32) {
     let at = id / SUBGROUP * 256u;
     put_block(sums, at);
     workgroupBarrier();
-    let quad = id / SUBGROUP * COLUMNS / 4u + place.w;
+    let dim4 = id / SUBGROUP * COLUMNS / 4u + place.w;
     for (var i = id % SUBGROUP; i < 64u; i += SUBGROUP) {
         let r = place.y + i / 4u;
         let row = place.x + r;
@@ -423,7 +423,7 @@ fn write_block(sums: Block, place: vec4<u32>, id: u32) {
             let start = at + i % 4u * 64u + i / 4u;
             let sum = vec4(sh_y[start], sh_y[start + 16u], sh_y[start + 32u], sh_y[start + 48u]);
             let mean = select(vec4(0.0), sum / row_sum(r), token_of(row) < live_tokens());
-            o[place_of(row, place.z) * QUADS + quad + i % 4u] = mean;
+            o[place_of(row, place.z) * DIM4 + dim4 + i % 4u] = mean;
         }
     }
     workgroupBarrier();

@@ -13,16 +13,16 @@ fn others_of(first: u32, last: u32) -> vec2<u32> {
     return vec2(first, last + min(p.window, p.tokens - last)) * heads_of_group();
 }
 
-fn own4(second: bool, key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return key4(second, key, kv_head, quad);
+fn own4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return key4(second, key, kv_head, dim4);
 }
 
-fn other4(second: bool, row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return query4(second, row, kv_head, quad);
+fn other4(second: bool, row: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return query4(second, row, kv_head, dim4);
 }
 
-fn summand(row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return query4(PLAIN == 1u, row, kv_head, quad);
+fn summand(row: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return query4(PLAIN == 1u, row, kv_head, dim4);
 }
 
 fn seen4(key: u32, rows: vec4<u32>) -> vec4<bool> {

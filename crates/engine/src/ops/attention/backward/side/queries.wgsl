@@ -13,16 +13,16 @@ fn others_of(first: u32, last: u32) -> vec2<u32> {
     return vec2(max(first_key(token), starts[token]), token_of(last) + 1u);
 }
 
-fn own4(second: bool, row: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return query4(second, row, kv_head, quad);
+fn own4(second: bool, row: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return query4(second, row, kv_head, dim4);
 }
 
-fn other4(second: bool, key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return key4(second, key, kv_head, quad);
+fn other4(second: bool, key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return key4(second, key, kv_head, dim4);
 }
 
-fn summand(key: u32, kv_head: u32, quad: u32) -> vec4<f32> {
-    return k[key_place(key, kv_head) * QUADS + quad];
+fn summand(key: u32, kv_head: u32, dim4: u32) -> vec4<f32> {
+    return k[key_place(key, kv_head) * DIM4 + dim4];
 }
 
 fn seen4(row: u32, keys: vec4<u32>) -> vec4<bool> {

@@ -6,7 +6,7 @@
 override MET_ROWS: u32 = 16u;
 override MET_STRIDE: u32 = 512u;
 
-// What a lane has of a row of A, or of a head: every LANES-th quad.
+// What a lane has of a row of A, or of a head: every LANES-th dim4.
 struct MetRow {
     a: LowQuad,
     b: LowQuad,
@@ -22,7 +22,7 @@ struct MetAsked {
 
 // A row past the last is read as that one.
 fn met_row(row: u32, head: u32, lane: Lane) -> MetRow {
-    let at = min(row, MET_ROWS - 1u) * MET_STRIDE + head * QUADS + lane.index;
+    let at = min(row, MET_ROWS - 1u) * MET_STRIDE + head * DIM4 + lane.index;
     var quads: MetRow;
     quads.a = met_a[at];
     quads.b = met_a[at + LANES];
@@ -43,13 +43,13 @@ fn ask_met(head: u32, lane: Lane) -> MetAsked {
 }
 
 // Its sums go where only they are read.
-fn keep_met(quad: u32, sum: vec4<f32>) {
-    sh_q[quad] = sum;
+fn keep_met(dim4: u32, sum: vec4<f32>) {
+    sh_q[dim4] = sum;
 }
 
 // After a barrier.
 fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
-    var head = Quads(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
+    var head = HeadSlice(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
         head.c = sh_q[lane.index + LANES * 2u];
         head.d = sh_q[lane.index + LANES * 3u];
@@ -57,7 +57,7 @@ fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
     meet_rows(asked, head, place, number, lane);
 }
 
-fn meet_rows(asked: MetAsked, head: Quads, place: u32, number: u32, lane: Lane) {
+fn meet_rows(asked: MetAsked, head: HeadSlice, place: u32, number: u32, lane: Lane) {
     let at = (place * SPLITS + number) * MET_ROWS;
     put_met(at, lane.team, met_sum(asked.one, head, lane), lane);
     if MET_ROWS > TEAMS {
@@ -69,7 +69,7 @@ fn meet_rows(asked: MetAsked, head: Quads, place: u32, number: u32, lane: Lane) 
     }
 }
 
-fn met_sum(row: MetRow, head: Quads, lane: Lane) -> f32 {
+fn met_sum(row: MetRow, head: HeadSlice, lane: Lane) -> f32 {
     var sum = dot(low_quad(row.a), head.a) + dot(low_quad(row.b), head.b);
     if PAIRS > 1u {
         sum += dot(low_quad(row.c), head.c) + dot(low_quad(row.d), head.d);
@@ -89,13 +89,13 @@ fn meet_own(block: u32, kv_head: u32, lane: Lane) {
     let head = kv_head * heads_of_group() + block;
     let asked = ask_met(head, lane);
     let i = lane.index;
-    var value = Quads(raw4(VALUE, 0u, kv_head, i), raw4(VALUE, 0u, kv_head, i + LANES), vec4(0.0), vec4(0.0));
+    var value = HeadSlice(raw4(VALUE, 0u, kv_head, i), raw4(VALUE, 0u, kv_head, i + LANES), vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
         value.c = raw4(VALUE, 0u, kv_head, i + LANES * 2u);
         value.d = raw4(VALUE, 0u, kv_head, i + LANES * 3u);
     }
     let squares = dot(value.a, value.a) + dot(value.b, value.b) + dot(value.c, value.c) + dot(value.d, value.d);
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
-    let normed = Quads(value.a * scale, value.b * scale, value.c * scale, value.d * scale);
+    let normed = HeadSlice(value.a * scale, value.b * scale, value.c * scale, value.d * scale);
     meet_rows(asked, normed, head, 0u, lane);
 }

@@ -5,8 +5,8 @@ const OWN: bool = false;
 @group(0) @binding(5) var<storage, read> q: array<vec4<f32>>;
 
 fn bring_queries(rows: Rows, lane: Lane) {
-    for (var i = lane.team * LANES + lane.index; i < ROWS * QUADS; i += WG) {
-        sh_q[i] = q[row_place(rows, i / QUADS) * QUADS + i % QUADS];
+    for (var i = lane.team * LANES + lane.index; i < ROWS * DIM4; i += WG) {
+        sh_q[i] = q[row_place(rows, i / DIM4) * DIM4 + i % DIM4];
     }
 }
 

@@ -8,22 +8,22 @@ const OWN: bool = true;
 @group(0) @binding(9) var<storage, read> v_raw: array<vec4<f32>>;
 @group(0) @binding(10) var<storage, read> k_norm: array<vec4<f32>>;
 
-fn raw4(kind: u32, token: u32, head: u32, quad: u32) -> vec4<f32> {
+fn raw4(kind: u32, token: u32, head: u32, dim4: u32) -> vec4<f32> {
     if kind == QUERY {
-        return query4(token, head, quad);
+        return query4(token, head, dim4);
     }
     if kind == KEY {
-        return k_raw[p.k_first + token * p.k_stride + head * QUADS + quad];
+        return k_raw[p.k_first + token * p.k_stride + head * DIM4 + dim4];
     }
-    return v_raw[p.v_first + token * p.v_stride + head * QUADS + quad];
+    return v_raw[p.v_first + token * p.v_stride + head * DIM4 + dim4];
 }
 
-fn norm4(kind: u32, quad: u32) -> vec4<f32> {
+fn norm4(kind: u32, dim4: u32) -> vec4<f32> {
     if kind == QUERY {
-        return q_norm[quad];
+        return q_norm[dim4];
     }
     if kind == KEY {
-        return k_norm[quad];
+        return k_norm[dim4];
     }
     return vec4(1.0);
 }
@@ -70,17 +70,17 @@ fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
         norm_turn(QUERY, token, head, select(STAGED, lane.team, mine), lane);
         workgroupBarrier();
         var sum = 0.0;
-        for (var quad = lane.index; quad < QUADS; quad += LANES) {
-            sum += dot(sh_q[min(lane.team, staged - 1u) * QUADS + quad], k4(at + quad * 4u));
+        for (var dim4 = lane.index; dim4 < DIM4; dim4 += LANES) {
+            sum += dot(sh_q[min(lane.team, staged - 1u) * DIM4 + dim4], k4(at + dim4 * 4u));
         }
         let score = team_sum(sum, lane);
         if mine {
             let place = (token * HEADS + head) * SPLITS;
-            for (var quad = lane.index; quad < QUADS; quad += LANES) {
-                o[place * QUADS + quad] = v4(at + quad * 4u);
+            for (var dim4 = lane.index; dim4 < DIM4; dim4 += LANES) {
+                o[place * DIM4 + dim4] = v4(at + dim4 * 4u);
             }
             if lane.index == 0u {
-                o[p.tokens * HEADS * SPLITS * QUADS + place] = vec4(score, 1.0, 0.0, 0.0);
+                o[p.tokens * HEADS * SPLITS * DIM4 + place] = vec4(score, 1.0, 0.0, 0.0);
             }
         }
         // The next heads take this memory again.

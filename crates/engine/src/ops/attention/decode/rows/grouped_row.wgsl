@@ -1,4 +1,4 @@
-// Rows together: a team of lanes scores four keys for all rows at once, then each lane sums one quad of the values for all rows, so that
+// Rows together: a team of lanes scores four keys for all rows at once, then each lane sums one dim4 of the values for all rows, so that
 // keys and values are read once.
 var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
@@ -8,9 +8,9 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
     bring_queries(rows, lane);
     workgroupBarrier();
-    // What this lane sums: one quad of the head, for rows 0 to 3 and 4 to 7.
-    let part = id / QUADS;
-    let quad = id % QUADS;
+    // What this lane sums: one dim4 of the head, for rows 0 to 3 and 4 to 7.
+    let part = id / DIM4;
+    let dim4 = id % DIM4;
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
     // Largest score and sum of weights of row id / TEAMS; the sum is kept by the first of the row's lanes.
@@ -29,7 +29,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
             low = rescaled(low, 0u);
             high = rescaled(high, 4u);
             for (var i = part; i * 4u < live; i += PARTS) {
-                let values = values16(tile, live, i, rows.kv_head, quad);
+                let values = values16(tile, live, i, rows.kv_head, dim4);
                 low = weighted16(low, 0u, i, values);
                 high = weighted16(high, 4u, i, values);
             }
@@ -41,8 +41,8 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     }
     for (var other = PARTS - 1u; other > 0u; other--) {
         if part == other {
-            keep16(low, 0u, quad, other == PARTS - 1u);
-            keep16(high, 4u, quad, other == PARTS - 1u);
+            keep16(low, 0u, dim4, other == PARTS - 1u);
+            keep16(high, 4u, dim4, other == PARTS - 1u);
         }
         workgroupBarrier();
     }
@@ -50,8 +50,8 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
         workgroupBarrier();
     }
     if part == 0u {
-        write16(rows, 0u, number, quad, low);
-        write16(rows, 4u, number, quad, high);
+        write16(rows, 0u, number, dim4, low);
+        write16(rows, 4u, number, dim4, high);
     }
     // The next block of rows takes this memory again.
     workgroupBarrier();
@@ -75,14 +75,14 @@ fn rescaled4(sums: vec4<f32>, r: u32) -> vec4<f32> {
     return sums * sh_rescale[r];
 }
 
-// One quad of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
-fn values16(tile: u32, live: u32, i: u32, kv_head: u32, quad: u32) -> mat4x4<f32> {
+// One dim4 of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
+fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(
-        v4(cache_at(keys.x, kv_head) + quad * 4u),
-        v4(cache_at(keys.y, kv_head) + quad * 4u),
-        v4(cache_at(keys.z, kv_head) + quad * 4u),
-        v4(cache_at(keys.w, kv_head) + quad * 4u),
+        v4(cache_at(keys.x, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.y, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.z, kv_head) + dim4 * 4u),
+        v4(cache_at(keys.w, kv_head) + dim4 * 4u),
     );
 }
 
@@ -108,16 +108,16 @@ fn weighted4(sums: vec4<f32>, r: u32, i: u32, values: mat4x4<f32>) -> vec4<f32> 
     return sum;
 }
 
-fn keep16(sums: mat4x4<f32>, first: u32, quad: u32, fresh: bool) {
-    keep4(sums[0], first, quad, fresh);
-    keep4(sums[1], first + 1u, quad, fresh);
-    keep4(sums[2], first + 2u, quad, fresh);
-    keep4(sums[3], first + 3u, quad, fresh);
+fn keep16(sums: mat4x4<f32>, first: u32, dim4: u32, fresh: bool) {
+    keep4(sums[0], first, dim4, fresh);
+    keep4(sums[1], first + 1u, dim4, fresh);
+    keep4(sums[2], first + 2u, dim4, fresh);
+    keep4(sums[3], first + 3u, dim4, fresh);
 }
 
-fn keep4(sums: vec4<f32>, r: u32, quad: u32, fresh: bool) {
+fn keep4(sums: vec4<f32>, r: u32, dim4: u32, fresh: bool) {
     if r < ROWS {
-        sh_q[r * QUADS + quad] = sums + select(sh_q[r * QUADS + quad], vec4(0.0), fresh);
+        sh_q[r * DIM4 + dim4] = sums + select(sh_q[r * DIM4 + dim4], vec4(0.0), fresh);
     }
 }
 
@@ -132,16 +132,16 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
     // Two quads at a time, both on their way before either is needed.
-    for (var quad = lane.index; quad < QUADS; quad += 2u * LANES) {
-        let near = quad * 4u;
-        let far = min(quad + LANES, QUADS - 1u) * 4u;
+    for (var dim4 = lane.index; dim4 < DIM4; dim4 += 2u * LANES) {
+        let near = dim4 * 4u;
+        let far = min(dim4 + LANES, DIM4 - 1u) * 4u;
         let first = mat4x4<f32>(k4(at_0 + near), k4(at_1 + near), k4(at_2 + near), k4(at_3 + near));
         let second = mat4x4<f32>(k4(at_0 + far), k4(at_1 + far), k4(at_2 + far), k4(at_3 + far));
-        low = dots16(low, 0u, quad, transpose(first));
-        high = dots16(high, 4u, quad, transpose(first));
-        if quad + LANES < QUADS {
-            low = dots16(low, 0u, quad + LANES, transpose(second));
-            high = dots16(high, 4u, quad + LANES, transpose(second));
+        low = dots16(low, 0u, dim4, transpose(first));
+        high = dots16(high, 4u, dim4, transpose(first));
+        if dim4 + LANES < DIM4 {
+            low = dots16(low, 0u, dim4 + LANES, transpose(second));
+            high = dots16(high, 4u, dim4 + LANES, transpose(second));
         }
     }
     low = team_sum16(low, lane);
@@ -161,20 +161,20 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
 }
 
 // Dot products of four rows with four keys, column by column of the keys: multiply-adds and nothing else.
-fn dots16(sums: mat4x4<f32>, first: u32, quad: u32, keys: mat4x4<f32>) -> mat4x4<f32> {
+fn dots16(sums: mat4x4<f32>, first: u32, dim4: u32, keys: mat4x4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
-        dots4(sums[0], first, quad, keys),
-        dots4(sums[1], first + 1u, quad, keys),
-        dots4(sums[2], first + 2u, quad, keys),
-        dots4(sums[3], first + 3u, quad, keys),
+        dots4(sums[0], first, dim4, keys),
+        dots4(sums[1], first + 1u, dim4, keys),
+        dots4(sums[2], first + 2u, dim4, keys),
+        dots4(sums[3], first + 3u, dim4, keys),
     );
 }
 
-fn dots4(sums: vec4<f32>, r: u32, quad: u32, keys: mat4x4<f32>) -> vec4<f32> {
+fn dots4(sums: vec4<f32>, r: u32, dim4: u32, keys: mat4x4<f32>) -> vec4<f32> {
     if r >= ROWS {
         return sums;
     }
-    let q = sh_q[r * QUADS + quad];
+    let q = sh_q[r * DIM4 + dim4];
     var sum = sums;
     sum += q.x * keys[0];
     sum += q.y * keys[1];
@@ -204,7 +204,7 @@ fn weigh(before: f32, id: u32) -> vec2<f32> {
     return vec2(rescale, most);
 }
 
-// Sum of the weights of a row whose first quad of keys is at `first`.
+// Sum of the weights of a row whose first dim4 of keys is at `first`.
 fn row_sum(first: u32) -> f32 {
     var sum4 = vec4(0.0);
     for (var i = 0u; i < TEAMS; i++) {
@@ -213,20 +213,20 @@ fn row_sum(first: u32) -> f32 {
     return dot(sum4, vec4(1.0));
 }
 
-fn write16(rows: Rows, first: u32, number: u32, quad: u32, sums: mat4x4<f32>) {
-    write(rows, first, number, quad, sums[0]);
-    write(rows, first + 1u, number, quad, sums[1]);
-    write(rows, first + 2u, number, quad, sums[2]);
-    write(rows, first + 3u, number, quad, sums[3]);
+fn write16(rows: Rows, first: u32, number: u32, dim4: u32, sums: mat4x4<f32>) {
+    write(rows, first, number, dim4, sums[0]);
+    write(rows, first + 1u, number, dim4, sums[1]);
+    write(rows, first + 2u, number, dim4, sums[2]);
+    write(rows, first + 3u, number, dim4, sums[3]);
 }
 
-fn write(rows: Rows, r: u32, number: u32, quad: u32, part: vec4<f32>) {
+fn write(rows: Rows, r: u32, number: u32, dim4: u32, part: vec4<f32>) {
     if r >= ROWS || rows.first + r >= rows.end {
         return;
     }
     var sum = part;
     if PARTS > 1u {
-        sum += sh_q[r * QUADS + quad];
+        sum += sh_q[r * DIM4 + dim4];
     }
-    write_quad(rows.first + r, row_place(rows, r), number, quad, sum, sh_row[r]);
+    write_dim4(rows.first + r, row_place(rows, r), number, dim4, sum, sh_row[r]);
 }

@@ -3,14 +3,14 @@
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
 // A lane's quads: the first pair, and the second where there is one.
-struct Quads {
+struct HeadSlice {
     a: vec4<f32>,
     b: vec4<f32>,
     c: vec4<f32>,
     d: vec4<f32>,
 }
 
-fn query(token: u32, head: u32, lane: Lane) -> Quads {
+fn query(token: u32, head: u32, lane: Lane) -> HeadSlice {
     let near = raw_pair(QUERY, token, head, lane.index);
     let near_norm = norm_pair(QUERY, lane.index);
     let near_angle = angles(QUERY, token, lane.index);
@@ -26,7 +26,7 @@ fn query(token: u32, head: u32, lane: Lane) -> Quads {
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
     let one = turned(near, near_norm, near_angle, scale);
     let two = turned(far, far_norm, far_angle, scale);
-    return Quads(one.a, one.b, two.a, two.b);
+    return HeadSlice(one.a, one.b, two.a, two.b);
 }
 
 // Four keys or values, as far as a lane has them: columns are keys.
@@ -71,7 +71,7 @@ fn four_values(at: vec4<u32>) -> Four {
 struct Found {
     most: f32,
     total: f32,
-    sums: Quads,
+    sums: HeadSlice,
 }
 
 // Scores of four keys, and how they change what was found before.
@@ -81,7 +81,7 @@ struct Scored {
     weights: vec4<f32>,
 }
 
-fn scored(q: Quads, keys: Four, seen: vec4<bool>, before: f32, lane: Lane) -> Scored {
+fn scored(q: HeadSlice, keys: Four, seen: vec4<bool>, before: f32, lane: Lane) -> Scored {
     var dots = q.a * keys.a + q.b * keys.b;
     if PAIRS > 1u {
         dots += q.c * keys.c + q.d * keys.d;
@@ -107,12 +107,12 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let other_place = row_place(rows, ROWS - 1u);
     let asked = ask_met(place % HEADS, lane);
     let q = query(place / HEADS, place % HEADS, lane);
-    var other_q: Quads;
+    var other_q: HeadSlice;
     if ROWS > 1u {
         other_q = query(other_place / HEADS, other_place % HEADS, lane);
     }
-    var found = Found(HIDDEN, 0.0, Quads());
-    var other = Found(HIDDEN, 0.0, Quads());
+    var found = Found(HIDDEN, 0.0, HeadSlice());
+    var other = Found(HIDDEN, 0.0, HeadSlice());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
         // Keys past the last one weigh nothing; they are read as the last one, which is finite.
@@ -145,7 +145,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
 
 // What all teams have found for a row.
 fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
-    let first = lane.team * QUADS + lane.index;
+    let first = lane.team * DIM4 + lane.index;
     sh_q[first] = found.sums.a;
     sh_q[first + PARTNER] = found.sums.b;
     if PAIRS > 1u {
@@ -156,8 +156,8 @@ fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
         sh_team[lane.team] = vec2(found.most, found.total);
     }
     workgroupBarrier();
-    let quad = lane.team * LANES + lane.index;
-    if quad < QUADS {
+    let dim4 = lane.team * LANES + lane.index;
+    if dim4 < DIM4 {
         var about = sh_team[0];
         for (var team = 1u; team < TEAMS; team++) {
             about.x = max(about.x, sh_team[team].x);
@@ -168,10 +168,10 @@ fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
             let of_team = sh_team[team];
             let factor = exp(of_team.x - about.x);
             about.y += factor * of_team.y;
-            sum += factor * sh_q[team * QUADS + quad];
+            sum += factor * sh_q[team * DIM4 + dim4];
         }
-        write_quad(row, place, number, quad, sum, about);
-        keep_met(quad, sum);
+        write_dim4(row, place, number, dim4, sum, about);
+        keep_met(dim4, sum);
     }
     // The next row takes this memory again.
     workgroupBarrier();

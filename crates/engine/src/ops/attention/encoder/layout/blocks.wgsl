@@ -4,18 +4,18 @@ enable f16;
 @group(0) @binding(5) var<storage, read_write> x: array<vec4<f16>>;
 
 fn keep(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
-    let quad = lane % QUADS;
+    let dim4 = lane % DIM4;
     if kind != VALUES {
-        x[start + quad / 4u * 64u + lane / QUADS * 4u + quad % 4u] = halves(head);
+        x[start + dim4 / 4u * 64u + lane / DIM4 * 4u + dim4 % 4u] = halves(head);
         return;
     }
     sh_numbers[lane] = head;
     workgroupBarrier();
     // The lane's number of the head, of four tokens.
     let number = lane / 4u;
-    let at = lane % 4u * 4u * QUADS + number / 4u;
+    let at = lane % 4u * 4u * DIM4 + number / 4u;
     let i = number % 4u;
-    let turned = vec4(sh_numbers[at][i], sh_numbers[at + QUADS][i], sh_numbers[at + 2u * QUADS][i], sh_numbers[at + 3u * QUADS][i]);
+    let turned = vec4(sh_numbers[at][i], sh_numbers[at + DIM4][i], sh_numbers[at + 2u * DIM4][i], sh_numbers[at + 3u * DIM4][i]);
     x[start + lane] = halves(turned);
 }
 

@@ -6,27 +6,27 @@
 var<workgroup> sh_squares: array<f32, 256>;
 
 fn made(numbers: vec4<f32>, token: u32, lane: u32, kind: u32) -> vec4<f32> {
-    let quad = lane % QUADS;
+    let dim4 = lane % DIM4;
     sh_squares[lane] = dot(numbers, numbers);
     workgroupBarrier();
     var squares = 0.0;
-    for (var i = 0u; i < QUADS; i++) {
-        squares += sh_squares[lane - quad + i];
+    for (var i = 0u; i < DIM4; i++) {
+        squares += sh_squares[lane - dim4 + i];
     }
     let normed = numbers * inverseSqrt(squares / 64.0 + p.eps);
     if kind == VALUES {
         return normed;
     }
-    var weighed = normed * k_norm[quad];
+    var weighed = normed * k_norm[dim4];
     if kind == QUERIES {
-        weighed = normed * q_norm[quad];
+        weighed = normed * q_norm[dim4];
     }
     sh_numbers[lane] = weighed;
     workgroupBarrier();
     // Elements 16 apart are turned together; cosines and sines of four of them take turns in two groups.
     let other = sh_numbers[lane ^ 4u];
-    let at = token * QUADS + quad / 8u * 8u + quad % 4u * 2u;
+    let at = token * DIM4 + dim4 / 8u * 8u + dim4 % 4u * 2u;
     let cosines = vec4(rope[at].xz, rope[at + 1u].xz);
     let sines = vec4(rope[at].yw, rope[at + 1u].yw);
-    return weighed * cosines + select(other, -other, quad % 8u < 4u) * sines;
+    return weighed * cosines + select(other, -other, dim4 % 8u < 4u) * sines;
 }
