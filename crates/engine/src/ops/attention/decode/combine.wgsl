@@ -1,12 +1,12 @@
 // o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
 // One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one dim4 of some KV splits; then those of the same
-// dim4 meet.
+// dim4 reduce_splits.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override TILE: u32 = 16u;
 const SLICE: u32 = 8u;
-// Groups of lanes whose finds meet in workgroup memory.
-override MET: u32 = 32u;
+// Groups of lanes whose finds reduce_splits in workgroup memory.
+override REDUCED: u32 = 32u;
 // In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
 //#use indexing
 //#use kv_splits
@@ -31,7 +31,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let place = group.x;
     let number = lane.part * LANES + lane.in_part;
     let dim4 = group.y * SLICE + number % SLICE;
-    meet(found(place, min(dim4, DIM4 - 1u), number / SLICE), number);
+    reduce_splits(found(place, min(dim4, DIM4 - 1u), number / SLICE), number);
     if number < SLICE && dim4 < DIM4 {
         let all = over(number);
         let column = (place % HEADS * DIM4 + dim4) * 4u;
@@ -73,10 +73,10 @@ fn found(place: u32, dim4: u32, mine: u32) -> Found {
 // What all groups have found of a dim4.
 fn over(dim4: u32) -> Found {
     var all = Found(HIDDEN, 0.0, vec4(0.0));
-    for (var i = 0u; i < MET; i++) {
+    for (var i = 0u; i < REDUCED; i++) {
         all.largest = max(all.largest, sh_about[i * SLICE + dim4].x);
     }
-    for (var i = 0u; i < MET; i++) {
+    for (var i = 0u; i < REDUCED; i++) {
         let about = sh_about[i * SLICE + dim4];
         let factor = exp(about.x - all.largest);
         all.weights += factor * about.y;

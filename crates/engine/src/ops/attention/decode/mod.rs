@@ -181,7 +181,7 @@ impl SplitKv<'_> {
         self.with_kv_splits(dispatch, splits)
             .part(team(self.facts))
             .part(reduce)
-            .constant("MET", word(COMBINE_LANES / COMBINE_VEC4S / reduced))
+            .constant("REDUCED", word(COMBINE_LANES / COMBINE_VEC4S / reduced))
             .constant("TILE", word(self.tiling.tile()))
             .constant("WG", word(COMBINE_LANES))
             .constant("LANES", word(lanes))
@@ -250,7 +250,7 @@ fn with_lora(dispatch: Dispatch, lora: Option<Met>) -> Dispatch {
         .part(part!("lora_a", "fused"))
         .part(factor(lora.dtype))
         .part(spot)
-        .constant("MET_ROWS", word(lora.rows))
-        .constant("MET_STRIDE", word(lora.stride))
+        .constant("LORA_ROWS", word(lora.rows))
+        .constant("LORA_STRIDE", word(lora.stride))
         .read(Place::OfReader(lora.input))
 }

@@ -42,14 +42,14 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     if OWN && group.x == 0u && p.phase != ATTEND {
         // Who writes the caches attends for all rows: nobody else may read what is written here.
         if group.y > 0u {
-            meet_own(group.y, group.z, lane);
+            lora_dot_own_value(group.y, group.z, lane);
             if group.y + 1u == p.row_blocks {
-                meet_own(0u, group.z, lane);
+                lora_dot_own_value(0u, group.z, lane);
             }
             return;
         }
         if p.row_blocks == 1u {
-            meet_own(0u, group.z, lane);
+            lora_dot_own_value(0u, group.z, lane);
         }
         bring_keys(group.z, lane);
         end = select(p.row_blocks, 0u, p.phase == STORE);

@@ -3,11 +3,11 @@
 //#use factor
 //#use met_spot
 // Rows of A, a multiple of four, and quads of one in memory.
-override MET_ROWS: u32 = 16u;
-override MET_STRIDE: u32 = 512u;
+override LORA_ROWS: u32 = 16u;
+override LORA_STRIDE: u32 = 512u;
 
 // What a lane has of a row of A, or of a head: every LANES-th dim4.
-struct MetRow {
+struct LoraRow {
     a: LowQuad,
     b: LowQuad,
     c: LowQuad,
@@ -15,61 +15,61 @@ struct MetRow {
 }
 
 // A team makes rows TEAMS apart: the first two are on their way while keys are met.
-struct MetAsked {
-    one: MetRow,
-    two: MetRow,
+struct LoraPrefetch {
+    one: LoraRow,
+    two: LoraRow,
 }
 
 // A row past the last is read as that one.
-fn met_row(row: u32, head: u32, lane: Lane) -> MetRow {
-    let at = min(row, MET_ROWS - 1u) * MET_STRIDE + head * DIM4 + lane.index;
-    var quads: MetRow;
-    quads.a = met_a[at];
-    quads.b = met_a[at + LANES];
+fn lora_row(row: u32, head: u32, lane: Lane) -> LoraRow {
+    let at = min(row, LORA_ROWS - 1u) * LORA_STRIDE + head * DIM4 + lane.index;
+    var quads: LoraRow;
+    quads.a = lora_a[at];
+    quads.b = lora_a[at + LANES];
     if PAIRS > 1u {
-        quads.c = met_a[at + LANES * 2u];
-        quads.d = met_a[at + LANES * 3u];
+        quads.c = lora_a[at + LANES * 2u];
+        quads.d = lora_a[at + LANES * 3u];
     }
     return quads;
 }
 
-fn ask_met(head: u32, lane: Lane) -> MetAsked {
-    var asked: MetAsked;
-    asked.one = met_row(lane.team, head, lane);
-    if MET_ROWS > TEAMS {
-        asked.two = met_row(lane.team + TEAMS, head, lane);
+fn prefetch_lora(head: u32, lane: Lane) -> LoraPrefetch {
+    var prefetched: LoraPrefetch;
+    prefetched.one = lora_row(lane.team, head, lane);
+    if LORA_ROWS > TEAMS {
+        prefetched.two = lora_row(lane.team + TEAMS, head, lane);
     }
-    return asked;
+    return prefetched;
 }
 
 // Its sums go where only they are read.
-fn keep_met(dim4: u32, sum: vec4<f32>) {
+fn keep_for_lora(dim4: u32, sum: vec4<f32>) {
     sh_q[dim4] = sum;
 }
 
 // After a barrier.
-fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
+fn lora_dot_head(prefetched: LoraPrefetch, place: u32, number: u32, lane: Lane) {
     var head = HeadSlice(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
         head.c = sh_q[lane.index + LANES * 2u];
         head.d = sh_q[lane.index + LANES * 3u];
     }
-    meet_rows(asked, head, place, number, lane);
+    lora_dot_rows(prefetched, head, place, number, lane);
 }
 
-fn meet_rows(asked: MetAsked, head: HeadSlice, place: u32, number: u32, lane: Lane) {
-    let at = (place * SPLITS + number) * MET_ROWS;
-    put_met(at, lane.team, met_sum(asked.one, head, lane), lane);
-    if MET_ROWS > TEAMS {
-        put_met(at, lane.team + TEAMS, met_sum(asked.two, head, lane), lane);
+fn lora_dot_rows(prefetched: LoraPrefetch, head: HeadSlice, place: u32, number: u32, lane: Lane) {
+    let at = (place * SPLITS + number) * LORA_ROWS;
+    write_lora(at, lane.team, lora_dot(prefetched.one, head, lane), lane);
+    if LORA_ROWS > TEAMS {
+        write_lora(at, lane.team + TEAMS, lora_dot(prefetched.two, head, lane), lane);
     }
-    for (var first = TEAMS * 2u; first < MET_ROWS; first += TEAMS) {
-        let row = met_row(first + lane.team, place % HEADS, lane);
-        put_met(at, first + lane.team, met_sum(row, head, lane), lane);
+    for (var first = TEAMS * 2u; first < LORA_ROWS; first += TEAMS) {
+        let row = lora_row(first + lane.team, place % HEADS, lane);
+        write_lora(at, first + lane.team, lora_dot(row, head, lane), lane);
     }
 }
 
-fn met_sum(row: MetRow, head: HeadSlice, lane: Lane) -> f32 {
+fn lora_dot(row: LoraRow, head: HeadSlice, lane: Lane) -> f32 {
     var sum = dot(low_quad(row.a), head.a) + dot(low_quad(row.b), head.b);
     if PAIRS > 1u {
         sum += dot(low_quad(row.c), head.c) + dot(low_quad(row.d), head.d);
@@ -77,17 +77,17 @@ fn met_sum(row: MetRow, head: HeadSlice, lane: Lane) -> f32 {
     return team_sum(sum, lane);
 }
 
-fn put_met(at: u32, row: u32, sum: f32, lane: Lane) {
-    if lane.index == 0u && row < MET_ROWS {
+fn write_lora(at: u32, row: u32, sum: f32, lane: Lane) {
+    if lane.index == 0u && row < LORA_ROWS {
         o[rows_at() + p.tokens * HEADS * SPLITS + (at + row) / 4u][row % 4u] = sum;
     }
 }
 
 // A token's own value, which is all that its own KV split has: of a head by each of the workgroups that have nothing to store. It is met
 // before caches round it.
-fn meet_own(block: u32, kv_head: u32, lane: Lane) {
+fn lora_dot_own_value(block: u32, kv_head: u32, lane: Lane) {
     let head = kv_head * heads_of_group() + block;
-    let asked = ask_met(head, lane);
+    let prefetched = prefetch_lora(head, lane);
     let i = lane.index;
     var value = HeadSlice(raw4(VALUE, 0u, kv_head, i), raw4(VALUE, 0u, kv_head, i + LANES), vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
@@ -97,5 +97,5 @@ fn meet_own(block: u32, kv_head: u32, lane: Lane) {
     let squares = dot(value.a, value.a) + dot(value.b, value.b) + dot(value.c, value.c) + dot(value.d, value.d);
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
     let normed = HeadSlice(value.a * scale, value.b * scale, value.c * scale, value.d * scale);
-    meet_rows(asked, normed, head, 0u, lane);
+    lora_dot_rows(prefetched, normed, head, 0u, lane);
 }

@@ -1,17 +1,17 @@
 // Nobody else meets what is found.
-struct MetAsked {
+struct LoraPrefetch {
     nothing: u32,
 }
 
-fn ask_met(head: u32, lane: Lane) -> MetAsked {
-    return MetAsked();
+fn prefetch_lora(head: u32, lane: Lane) -> LoraPrefetch {
+    return LoraPrefetch();
 }
 
-fn keep_met(dim4: u32, sum: vec4<f32>) {
+fn keep_for_lora(dim4: u32, sum: vec4<f32>) {
 }
 
-fn meet_head(asked: MetAsked, place: u32, number: u32, lane: Lane) {
+fn lora_dot_head(prefetched: LoraPrefetch, place: u32, number: u32, lane: Lane) {
 }
 
-fn meet_own(block: u32, kv_head: u32, lane: Lane) {
+fn lora_dot_own_value(block: u32, kv_head: u32, lane: Lane) {
 }

@@ -1,5 +1,5 @@
 // One row by itself, or two: a team of lanes keeps the queries in registers, takes four keys at a time and sums their values, weighed
-// relative to the largest score it has seen. Teams meet once, after the last key.
+// relative to the largest score it has seen. Teams reduce_teams once, after the last key.
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
 // A lane's quads: the first pair, and the second where there is one.
@@ -105,7 +105,7 @@ fn grown(found: Found, by: Scored, values: Four) -> Found {
 fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let place = row_place(rows, 0u);
     let other_place = row_place(rows, ROWS - 1u);
-    let asked = ask_met(place % HEADS, lane);
+    let prefetched = prefetch_lora(place % HEADS, lane);
     let q = query(place / HEADS, place % HEADS, lane);
     var other_q: HeadSlice;
     if ROWS > 1u {
@@ -136,15 +136,15 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
             other = grown(other, two, values);
         }
     }
-    meet(found, rows.first, place, number, lane);
-    meet_head(asked, place, number, lane);
+    reduce_teams(found, rows.first, place, number, lane);
+    lora_dot_head(prefetched, place, number, lane);
     if ROWS > 1u {
-        meet(other, min(rows.first + 1u, rows.end - 1u), other_place, number, lane);
+        reduce_teams(other, min(rows.first + 1u, rows.end - 1u), other_place, number, lane);
     }
 }
 
 // What all teams have found for a row.
-fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
+fn reduce_teams(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
     let first = lane.team * DIM4 + lane.index;
     sh_q[first] = found.sums.a;
     sh_q[first + PARTNER] = found.sums.b;
@@ -171,7 +171,7 @@ fn meet(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
             sum += factor * sh_q[team * DIM4 + dim4];
         }
         write_dim4(row, place, number, dim4, sum, about);
-        keep_met(dim4, sum);
+        keep_for_lora(dim4, sum);
     }
     // The next row takes this memory again.
     workgroupBarrier();

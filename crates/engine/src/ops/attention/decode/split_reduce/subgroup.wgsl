@@ -1,5 +1,5 @@
 // By exchange among LANES lanes first: there is less to go through in workgroup memory.
-fn meet(found: Found, number: u32) {
+fn reduce_splits(found: Found, number: u32) {
     let largest = subgroupMax(found.largest);
     let factor = exp(found.largest - largest);
     var sum = factor * found.sum;

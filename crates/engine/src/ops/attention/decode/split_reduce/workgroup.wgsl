@@ -1,5 +1,5 @@
 // All of it in workgroup memory.
-fn meet(found: Found, number: u32) {
+fn reduce_splits(found: Found, number: u32) {
     sh_sum[number] = found.sum;
     sh_about[number] = vec2(found.largest, found.weights);
     workgroupBarrier();
