@@ -3,7 +3,7 @@
 // have been made safe, and keep what is indexed by a loop in memory.
 
 // Multiplied by columns: four dot products in sixteen multiply-adds and nothing else.
-fn turned(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
+fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
         vec4(a.x, b.x, c.x, d.x),
         vec4(a.y, b.y, c.y, d.y),

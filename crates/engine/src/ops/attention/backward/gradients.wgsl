@@ -152,7 +152,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
             let o_1 = sh_other[i * OTHERS + o + KEYS4];
             let o_2 = sh_other[i * OTHERS + o + 2u * KEYS4];
             let o_3 = sh_other[i * OTHERS + o + 3u * KEYS4];
-            let others = turned(o_0, o_1, o_2, o_3);
+            let others = transposed(o_0, o_1, o_2, o_3);
             low = dots(low, a, others);
             high = dots(high, b, others);
         }

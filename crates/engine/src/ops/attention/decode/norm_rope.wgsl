@@ -37,21 +37,21 @@ fn angles(kind: u32, token: u32, i: u32) -> Pair {
     return Pair(vec4(low.xz, high.xz), vec4(low.yw, high.yw));
 }
 
-fn turned(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
+fn rotated(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
     let a = x.a * scale * norm.a;
     let b = x.b * scale * norm.b;
     return Pair(a * angle.a - b * angle.b, a * angle.b + b * angle.a);
 }
 
 fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
-    let pair = turned(x, norm, angle, scale);
+    let pair = rotated(x, norm, angle, scale);
     sh_q[row * DIM4 + i] = pair.a;
     sh_q[row * DIM4 + i + DIM4 / 2u] = pair.b;
 }
 
 // One head by a team of lanes, into a row of sh_q; into none past the last. What a lane needs of its first two pairs is on its way before
 // the team sums.
-fn norm_turn(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
+fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = DIM4 / 2u;
     let i = min(lane.index, middle - 1u);
     let near = raw_pair(kind, token, head, i);
@@ -93,6 +93,6 @@ fn bring_queries(rows: Rows, lane: Lane) {
     for (var r = 0u; r < ROWS; r += TEAMS) {
         let row = r + lane.team;
         let place = row_place(rows, min(row, ROWS - 1u));
-        norm_turn(QUERY, place / HEADS, place % HEADS, select(STAGED, row, row < ROWS), lane);
+        norm_rope(QUERY, place / HEADS, place % HEADS, select(STAGED, row, row < ROWS), lane);
     }
 }

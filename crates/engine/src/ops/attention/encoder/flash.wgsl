@@ -272,7 +272,7 @@ fn put_weights(dim4: u32, row_lane: u32) {
 }
 
 // Columns of four rows.
-fn turned(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
+fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
         vec4(a.x, b.x, c.x, d.x),
         vec4(a.y, b.y, c.y, d.y),
@@ -283,7 +283,7 @@ fn turned(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32>
 
 // A dim4 of the step, of all rows and keys.
 fn score(dim4: u32, row_lane: u32, key_lane: u32) {
-    let keys = turned(
+    let keys = transposed(
         sh_others[0][dim4][key_lane],
         sh_others[1][dim4][key_lane],
         sh_others[2][dim4][key_lane],
@@ -355,13 +355,13 @@ fn rescale(low: vec4<f32>, high: vec4<f32>) {
 
 // Adds the values of four keys, weighted.
 fn add(dim4: u32, row_lane: u32, key_lane: u32) {
-    let low = turned(
+    let low = transposed(
         sh_rows[0][dim4][row_lane],
         sh_rows[1][dim4][row_lane],
         sh_rows[2][dim4][row_lane],
         sh_rows[3][dim4][row_lane],
     );
-    let high = turned(
+    let high = transposed(
         sh_rows[4][dim4][row_lane],
         sh_rows[5][dim4][row_lane],
         sh_rows[6][dim4][row_lane],

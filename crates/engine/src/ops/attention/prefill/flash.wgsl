@@ -188,7 +188,7 @@ fn score(tile: u32, live: u32, first_row: u32, kv_head: u32, id: u32) {
             let k_1 = sh_k[i * KEYS + k + KEYS4];
             let k_2 = sh_k[i * KEYS + k + 2u * KEYS4];
             let k_3 = sh_k[i * KEYS + k + 3u * KEYS4];
-            let keys = turned(k_0, k_1, k_2, k_3);
+            let keys = transposed(k_0, k_1, k_2, k_3);
             low = dots(low, a, keys);
             high = dots(high, b, keys);
         }

@@ -42,7 +42,7 @@ fn bring_keys(kv_head: u32, lane: Lane) {
         let mine = lane.team < staged && i + lane.team < all;
         let kind = select(KEY, VALUE, number % 2u == 1u);
         let token = number / 2u;
-        norm_turn(kind, token, kv_head, select(STAGED, lane.team, mine), lane);
+        norm_rope(kind, token, kv_head, select(STAGED, lane.team, mine), lane);
         workgroupBarrier();
         if mine {
             let at = cache_at(run.position + token, kv_head);
@@ -67,7 +67,7 @@ fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
     for (var first = 0u; first < heads_of_group(); first += staged) {
         let mine = lane.team < staged && first + lane.team < heads_of_group();
         let head = kv_head * heads_of_group() + min(first + lane.team, heads_of_group() - 1u);
-        norm_turn(QUERY, token, head, select(STAGED, lane.team, mine), lane);
+        norm_rope(QUERY, token, head, select(STAGED, lane.team, mine), lane);
         workgroupBarrier();
         var sum = 0.0;
         for (var dim4 = lane.index; dim4 < DIM4; dim4 += LANES) {

@@ -24,8 +24,8 @@ fn query(token: u32, head: u32, lane: Lane) -> HeadSlice {
     }
     let squares = dot(near.a, near.a) + dot(near.b, near.b) + dot(far.a, far.a) + dot(far.b, far.b);
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
-    let one = turned(near, near_norm, near_angle, scale);
-    let two = turned(far, far_norm, far_angle, scale);
+    let one = rotated(near, near_norm, near_angle, scale);
+    let two = rotated(far, far_norm, far_angle, scale);
     return HeadSlice(one.a, one.b, two.a, two.b);
 }
 

@@ -1,5 +1,5 @@
 // As halves, in blocks of 16 tokens by 16 numbers, each of 512 bytes: what matrix units load at once lies together. Those of values are
-// turned: 16 numbers by 16 tokens.
+// transposed: 16 numbers by 16 tokens.
 enable f16;
 @group(0) @binding(5) var<storage, read_write> x: array<vec4<f16>>;
 
@@ -15,8 +15,8 @@ fn keep(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
     let number = lane / 4u;
     let at = lane % 4u * 4u * DIM4 + number / 4u;
     let i = number % 4u;
-    let turned = vec4(sh_numbers[at][i], sh_numbers[at + DIM4][i], sh_numbers[at + 2u * DIM4][i], sh_numbers[at + 3u * DIM4][i]);
-    x[start + lane] = halves(turned);
+    let transposed = vec4(sh_numbers[at][i], sh_numbers[at + DIM4][i], sh_numbers[at + 2u * DIM4][i], sh_numbers[at + 3u * DIM4][i]);
+    x[start + lane] = halves(transposed);
 }
 
 fn halves(numbers: vec4<f32>) -> vec4<f16> {
