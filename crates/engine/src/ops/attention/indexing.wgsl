@@ -28,10 +28,10 @@ struct Params {
 // share a kv head, and how many slots positions go round in, or 0 where that differs from one context to the next.
 override HEADS: u32 = 8u;
 override GROUP: u32 = 8u;
-override RING: u32 = 0u;
+override RING_SLOTS: u32 = 0u;
 
 // Stands for a score that does not count.
-const HIDDEN: f32 = -3.0e38;
+const MASKED: f32 = -3.0e38;
 
 fn heads_of_group() -> u32 {
     return GROUP;
@@ -62,8 +62,8 @@ fn cache_at(key: u32, kv_head: u32) -> u32 {
 }
 
 fn slot_of(key: u32) -> u32 {
-    if RING > 0u {
-        return key % max(RING, 1u);
+    if RING_SLOTS > 0u {
+        return key % max(RING_SLOTS, 1u);
     }
     if key >= p.slots {
         return key % p.slots;

@@ -144,7 +144,7 @@ impl Dispatch {
         self.part(&INDEXING)
             .constant("HEADS", params.heads)
             .constant("GROUP", params.heads / params.kv_heads)
-            .constant("RING", ring)
+            .constant("RING_SLOTS", ring)
             .params(params)
     }
 }

@@ -3,7 +3,7 @@ override WIDTH: u32 = 256u;
 //#use reduce
 
 struct Params {
-    places: u32,
+    rows: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -13,7 +13,7 @@ struct Params {
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let start = grid_index(group) * WIDTH;
-    if grid_index(group) >= p.places {
+    if grid_index(group) >= p.rows {
         return;
     }
     var products = 0.0;

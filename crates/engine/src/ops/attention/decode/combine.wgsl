@@ -46,7 +46,7 @@ fn found(place: u32, dim4: u32, mine: u32) -> Found {
     let live = live_kv_splits(place / HEADS);
     let first = place * SPLITS;
     let rows = p.tokens * HEADS * SPLITS * DIM4 + first;
-    var found = Found(HIDDEN, 0.0, vec4(0.0));
+    var found = Found(MASKED, 0.0, vec4(0.0));
     for (var s = mine; s < live; s += 4u * step) {
         let s4 = vec4(s) + vec4(0u, 1u, 2u, 3u) * step;
         let at = min(s4, vec4(live - 1u));
@@ -59,7 +59,7 @@ fn found(place: u32, dim4: u32, mine: u32) -> Found {
         let row_2 = parts[rows + at.z];
         let row_3 = parts[rows + at.w];
         let counts = s4 < vec4(live);
-        let scores = select(vec4(HIDDEN), vec4(row_0.x, row_1.x, row_2.x, row_3.x), counts);
+        let scores = select(vec4(MASKED), vec4(row_0.x, row_1.x, row_2.x, row_3.x), counts);
         let largest = max(max(found.largest, max(scores.x, scores.y)), max(scores.z, scores.w));
         let factor = select(vec4(0.0), exp(scores - vec4(largest)), counts);
         let before = exp(found.largest - largest);
@@ -72,7 +72,7 @@ fn found(place: u32, dim4: u32, mine: u32) -> Found {
 
 // What all groups have found of a dim4.
 fn over(dim4: u32) -> Found {
-    var all = Found(HIDDEN, 0.0, vec4(0.0));
+    var all = Found(MASKED, 0.0, vec4(0.0));
     for (var i = 0u; i < REDUCED; i++) {
         all.largest = max(all.largest, sh_about[i * SLICE + dim4].x);
     }

@@ -3,7 +3,7 @@
 // first KV split, and the others hold what was in the caches before. Where tokens are computed apart, each is a run of its own.
 // How many there are, and whether the run's own tokens are the first of them.
 override SPLITS: u32 = 1u;
-override APART: u32 = 0u;
+override OWN_SPLIT: u32 = 0u;
 
 struct KvSplit {
     first: u32,
@@ -20,28 +20,28 @@ fn own_tokens(token: u32) -> KvSplit {
 
 fn all_keys(token: u32) -> KvSplit {
     let own = own_tokens(token);
-    return KvSplit(first_key(own.first), select(own.end, own.first, APART == 1u));
+    return KvSplit(first_key(own.first), select(own.end, own.first, OWN_SPLIT == 1u));
 }
 
 fn kv_split_length(keys: u32) -> u32 {
-    let splits = SPLITS - APART;
+    let splits = SPLITS - OWN_SPLIT;
     let share = (keys + splits - 1u) / splits;
     return max((share + TILE - 1u) / TILE, 1u) * TILE;
 }
 
 // Empty where there is none of this number.
 fn kv_split(number: u32, token: u32) -> KvSplit {
-    if number < APART {
+    if number < OWN_SPLIT {
         return own_tokens(token);
     }
     let all = all_keys(token);
     let length = kv_split_length(all.end - all.first);
-    let first = all.first + (number - APART) * length;
+    let first = all.first + (number - OWN_SPLIT) * length;
     return KvSplit(first, min(first + length, all.end));
 }
 
 fn live_kv_splits(token: u32) -> u32 {
     let all = all_keys(token);
     let length = kv_split_length(all.end - all.first);
-    return APART + (all.end - all.first + length - 1u) / length;
+    return OWN_SPLIT + (all.end - all.first + length - 1u) / length;
 }

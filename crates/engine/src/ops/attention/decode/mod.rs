@@ -210,7 +210,7 @@ impl SplitKv<'_> {
         dispatch
             .part(&KV_SPLITS)
             .constant("SPLITS", word(splits))
-            .constant("APART", u32::from(self.has_own_split()))
+            .constant("OWN_SPLIT", u32::from(self.has_own_split()))
     }
 
     /// With the inputs of the operation and the memory that results go to.

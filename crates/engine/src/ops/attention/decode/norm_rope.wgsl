@@ -54,19 +54,19 @@ fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
 fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = DIM4 / 2u;
     let i = min(lane.index, middle - 1u);
-    let near = raw_pair(kind, token, head, i);
-    let near_norm = norm_pair(kind, i);
-    let near_angle = angles(kind, token, i);
+    let pair_0 = raw_pair(kind, token, head, i);
+    let norm_0 = norm_pair(kind, i);
+    let angle_0 = angles(kind, token, i);
     let j = min(lane.index + LANES, middle - 1u);
-    var far = Pair();
-    var far_norm = Pair();
-    var far_angle = Pair();
+    var pair_1 = Pair();
+    var norm_1 = Pair();
+    var angle_1 = Pair();
     if middle > LANES {
-        far = raw_pair(kind, token, head, j);
-        far_norm = norm_pair(kind, j);
-        far_angle = angles(kind, token, j);
+        pair_1 = raw_pair(kind, token, head, j);
+        norm_1 = norm_pair(kind, j);
+        angle_1 = angles(kind, token, j);
     }
-    var squares = select(0.0, square(near), lane.index < middle) + select(0.0, square(far), lane.index + LANES < middle);
+    var squares = select(0.0, square(pair_0), lane.index < middle) + select(0.0, square(pair_1), lane.index + LANES < middle);
     for (var k = lane.index + 2u * LANES; k < middle; k += LANES) {
         squares += square(raw_pair(kind, token, head, k));
     }
@@ -75,10 +75,10 @@ fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
         return;
     }
     if lane.index < middle {
-        put(row, i, near, near_norm, near_angle, scale);
+        put(row, i, pair_0, norm_0, angle_0, scale);
     }
     if lane.index + LANES < middle {
-        put(row, j, far, far_norm, far_angle, scale);
+        put(row, j, pair_1, norm_1, angle_1, scale);
     }
     for (var k = lane.index + 2u * LANES; k < middle; k += LANES) {
         put(row, k, raw_pair(kind, token, head, k), norm_pair(kind, k), angles(kind, token, k), scale);
@@ -89,7 +89,7 @@ fn square(pair: Pair) -> f32 {
     return dot(pair.a, pair.a) + dot(pair.b, pair.b);
 }
 
-fn bring_queries(rows: Rows, lane: Lane) {
+fn load_queries(rows: Rows, lane: Lane) {
     for (var r = 0u; r < ROWS; r += TEAMS) {
         let row = r + lane.team;
         let place = row_place(rows, min(row, ROWS - 1u));

@@ -38,8 +38,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     var block = group.y;
     var end = group.y + 1u;
     // One token of its own, or each of those that are computed apart.
-    let lone = APART == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
-    if OWN && group.x == 0u && p.phase != ATTEND {
+    let lone = OWN_SPLIT == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
+    if STORES_KV && group.x == 0u && p.phase != ATTEND {
         // Who writes the caches attends for all rows: nobody else may read what is written here.
         if group.y > 0u {
             lora_dot_own_value(group.y, group.z, lane);
@@ -51,13 +51,13 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         if p.row_blocks == 1u {
             lora_dot_own_value(0u, group.z, lane);
         }
-        bring_keys(group.z, lane);
+        store_new_kv(group.z, lane);
         end = select(p.row_blocks, 0u, p.phase == STORE);
     }
     if lone {
         // One workgroup finds the scores of all its heads.
         if p.phase != STORE && is_first_of_token(block) {
-            attend_own(token, here.first, group.z, lane);
+            attend_own_key(token, here.first, group.z, lane);
         }
         return;
     }

@@ -33,7 +33,7 @@ const KEYS: u32 = 32u;
 const STEP: u32 = 4u;
 const STEP_KEYS: u32 = 16u;
 // Stands for a score that does not count.
-const HIDDEN: f32 = -3.0e38;
+const MASKED: f32 = -3.0e38;
 const LOG2_E: f32 = 1.442695041;
 
 // Queries, by a lane's row, dim4 of the step and lane of the rows; or weights, by row, dim4 of keys and lane. One lane more than there are,
@@ -96,8 +96,8 @@ fn kernel(group: vec3<u32>, lane: u32) {
     let key_lane = key_lane_of(lane);
     let steps = (DIM4 + 3u) / 4u;
     // What weights are relative to, and their sums over the lane's keys: of the first four rows and the others.
-    var largest_low = vec4(HIDDEN);
-    var largest_high = vec4(HIDDEN);
+    var largest_low = vec4(MASKED);
+    var largest_high = vec4(MASKED);
     var sum_low = vec4(0.0);
     var sum_high = vec4(0.0);
     var q0 = query(0u, 0u, head, lane);
@@ -305,14 +305,14 @@ fn scored(scores: vec4<f32>, row: vec4<f32>, keys: mat4x4<f32>) -> vec4<f32> {
 
 // Scores with keys past the last live token do not count.
 fn hide(seen: vec4<bool>) {
-    s0 = select(vec4(HIDDEN), s0, seen);
-    s1 = select(vec4(HIDDEN), s1, seen);
-    s2 = select(vec4(HIDDEN), s2, seen);
-    s3 = select(vec4(HIDDEN), s3, seen);
-    s4 = select(vec4(HIDDEN), s4, seen);
-    s5 = select(vec4(HIDDEN), s5, seen);
-    s6 = select(vec4(HIDDEN), s6, seen);
-    s7 = select(vec4(HIDDEN), s7, seen);
+    s0 = select(vec4(MASKED), s0, seen);
+    s1 = select(vec4(MASKED), s1, seen);
+    s2 = select(vec4(MASKED), s2, seen);
+    s3 = select(vec4(MASKED), s3, seen);
+    s4 = select(vec4(MASKED), s4, seen);
+    s5 = select(vec4(MASKED), s5, seen);
+    s6 = select(vec4(MASKED), s6, seen);
+    s7 = select(vec4(MASKED), s7, seen);
 }
 
 fn most(scores: vec4<f32>) -> f32 {

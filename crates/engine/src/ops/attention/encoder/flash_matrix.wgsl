@@ -26,7 +26,7 @@ const SCORE_STRIDE: u32 = KEYS / 4u + 1u;
 const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
 const SUM_STRIDE: u32 = 5u;
 // Stands for a score that does not count.
-const HIDDEN: f32 = -3.0e38;
+const MASKED: f32 = -3.0e38;
 // Weights are at most e^8, far below the largest half.
 const GROWTH: f32 = 8.0;
 const LOG2_E: f32 = 1.442695041;
@@ -85,8 +85,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let r1 = left_heads(queries + 320u);
     let r2 = left_heads(queries + 384u);
     let r3 = left_heads(queries + 448u);
-    var first = Running(HIDDEN, 0.0);
-    var second = Running(HIDDEN, 0.0);
+    var first = Running(MASKED, 0.0);
+    var second = Running(MASKED, 0.0);
     for (var key = 0u; key < run.count; key += KEYS) {
         // Written out, because loops around matrix instructions are slow.
         let at = keys + key * 16u;
@@ -207,7 +207,7 @@ fn told_apart(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> 
 
 // Keys past the last live token do not count.
 fn seen(scores: vec4<f32>, key: u32) -> vec4<f32> {
-    return select(vec4(HIDDEN), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
+    return select(vec4(MASKED), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
 }
 
 fn largest(s: Scores) -> f32 {

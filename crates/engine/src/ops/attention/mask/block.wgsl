@@ -1,5 +1,5 @@
 // As in a running sequence, but a token of a block also sees what follows it there.
-@group(0) @binding(6) var<storage, read> blocks: array<u32>;
+@group(0) @binding(6) var<storage, read> block_ends: array<u32>;
 
 fn first_position() -> u32 {
     return run.position;
@@ -19,7 +19,7 @@ fn seen_first(token: u32) -> u32 {
 
 // One past the last position a token sees, and the largest of that among some tokens.
 fn seen_end(token: u32) -> u32 {
-    return max(run.position + token + 1u, min(blocks[token], run.position + run.count));
+    return max(run.position + token + 1u, min(block_ends[token], run.position + run.count));
 }
 
 fn last_end(first: u32, last: u32) -> u32 {

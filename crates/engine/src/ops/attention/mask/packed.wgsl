@@ -1,6 +1,6 @@
 // Each token sees what it is told: from the first number of its span to before the second. Spans of later tokens neither begin nor end
 // earlier.
-@group(0) @binding(6) var<storage, read> spans: array<vec2<u32>>;
+@group(0) @binding(6) var<storage, read> ranges: array<vec2<u32>>;
 
 fn first_position() -> u32 {
     return run.position;
@@ -15,12 +15,12 @@ fn keep_row(place: u32, largest: f32, sum: f32) {
 
 // The first position a token sees.
 fn seen_first(token: u32) -> u32 {
-    return spans[token].x;
+    return ranges[token].x;
 }
 
 // One past the last position a token sees, and the largest of that among some tokens.
 fn seen_end(token: u32) -> u32 {
-    return spans[token].y;
+    return ranges[token].y;
 }
 
 fn last_end(first: u32, last: u32) -> u32 {

@@ -51,7 +51,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // What this lane weighs: some keys of one row, which sees those from x to y.
     let token = token_of(min(first_row + id / LANES, all_rows - 1u));
     let sees = vec2(seen_first(token), seen_end(token));
-    var largest = HIDDEN;
+    var largest = MASKED;
     var weights = 0.0;
 
     for (var tile = first; tile < end; tile += KEYS) {
@@ -219,9 +219,9 @@ fn masked(sees: vec2<u32>, tile: u32, live: u32, id: u32, part: u32) -> vec4<f32
     let offset = vec4(at * 4u) + vec4(0u, 1u, 2u, 3u);
     let keys = vec4(tile) + offset;
     let seen = (keys >= vec4(sees.x)) & (keys < vec4(sees.y)) & (offset < vec4(live));
-    return select(vec4(HIDDEN), scores, seen);
+    return select(vec4(MASKED), scores, seen);
 }
 
 fn weigh(scores: vec4<f32>, most: f32) -> vec4<f32> {
-    return select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(HIDDEN));
+    return select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(MASKED));
 }

@@ -91,7 +91,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let token = token_of(min(first_row + my_row, all_rows - 1u));
     let sees = vec2(seen_first(token), seen_end(token));
     // What its row's weights are relative to, and their sum over this lane's keys.
-    var reference = HIDDEN;
+    var reference = MASKED;
     var weights = 0.0;
 
     for (var key = first; key < end; key += KEYS) {
@@ -159,8 +159,8 @@ fn score(tile: Tile, id: u32) {
     var scores: Block;
     var more: Block;
     for (var start = 0u; start < DIM4; start += GROUPS) {
-        bring_queries(tile.first_row, tile.kv_head, start, id);
-        bring_keys(tile, start, id);
+        load_queries(tile.first_row, tile.kv_head, start, id);
+        load_keys(tile, start, id);
         workgroupBarrier();
         let q0 = left(row + 0u);
         scores = multiply_add(q0, right(key + 0u), scores);
@@ -191,7 +191,7 @@ fn score(tile: Tile, id: u32) {
     }
 }
 
-fn bring_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
+fn load_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
     let last_row = p.tokens * heads_of_group() - 1u;
     for (var i = id; i < ROWS * GROUPS; i += WG) {
         let place = place_of(min(first_row + i / GROUPS, last_row), kv_head);
@@ -200,7 +200,7 @@ fn bring_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
 }
 
 // All loads are on their way before the first is waited for.
-fn bring_keys(tile: Tile, start: u32, id: u32) {
+fn load_keys(tile: Tile, start: u32, id: u32) {
     let k0 = key_group(tile, start, id, 0u);
     let k1 = key_group(tile, start, id, 1u);
     let k2 = key_group(tile, start, id, 2u);
@@ -242,7 +242,7 @@ fn scores4(tile: Tile, sees: vec2<u32>, row: u32, key: u32) -> vec4<f32> {
     let offset = vec4(key) + vec4(0u, 1u, 2u, 3u);
     let keys = vec4(tile.key) + offset;
     let seen = (keys >= vec4(sees.x)) & (keys < vec4(sees.y)) & (offset < vec4(tile.live));
-    return select(vec4(HIDDEN), scores, seen);
+    return select(vec4(MASKED), scores, seen);
 }
 
 // The largest score of a row in this tile, from those of its lanes.
@@ -265,14 +265,14 @@ fn row_sum(row: u32) -> f32 {
 
 // As they are multiplied: rounded.
 fn weigh(scores: vec4<f32>, reference: f32) -> vec4<f16> {
-    return vec4<f16>(select(exp(scores - vec4(reference)), vec4(0.0), scores <= vec4(HIDDEN)));
+    return vec4<f16>(select(exp(scores - vec4(reference)), vec4(0.0), scores <= vec4(MASKED)));
 }
 
 // Adds a tile's values, VALUE_KEYS keys at a time.
 fn add_values(sums: ptr<function, Sums>, tile: Tile, id: u32) {
     let column = id / SUBGROUP * COLUMNS / 4u;
     for (var start = 0u; start < KEYS; start += VALUE_KEYS) {
-        bring_values(tile, start, id);
+        load_values(tile, start, id);
         workgroupBarrier();
         multiply(sums, start / 4u, column);
         if VALUE_KEYS > 16u {
@@ -283,7 +283,7 @@ fn add_values(sums: ptr<function, Sums>, tile: Tile, id: u32) {
     }
 }
 
-fn bring_values(tile: Tile, start: u32, id: u32) {
+fn load_values(tile: Tile, start: u32, id: u32) {
     let v0 = value_group(tile, start, id, 0u);
     let v1 = value_group(tile, start, id, 1u);
     let v2 = value_group(tile, start, id, 2u);

@@ -1,6 +1,6 @@
 // Raw queries, over caches that hold all keys.
 //#use norm_rope
-const OWN: bool = false;
+const STORES_KV: bool = false;
 @group(0) @binding(2) var<storage, read> k_cache: array<kv_word>;
 @group(0) @binding(3) var<storage, read> v_cache: array<kv_word>;
 
@@ -12,8 +12,8 @@ fn norm4(kind: u32, dim4: u32) -> vec4<f32> {
     return q_norm[dim4];
 }
 
-fn bring_keys(kv_head: u32, lane: Lane) {
+fn store_new_kv(kv_head: u32, lane: Lane) {
 }
 
-fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+fn attend_own_key(token: u32, key: u32, kv_head: u32, lane: Lane) {
 }

@@ -1,7 +1,7 @@
 // Raw queries, keys and values; keys and values of the run's tokens go to the caches on the way.
 //#use norm_rope
 //#use kv_store
-const OWN: bool = true;
+const STORES_KV: bool = true;
 @group(0) @binding(2) var<storage, read_write> k_cache: array<kv_word>;
 @group(0) @binding(3) var<storage, read_write> v_cache: array<kv_word>;
 @group(0) @binding(8) var<storage, read> k_raw: array<vec4<f32>>;
@@ -34,7 +34,7 @@ fn row4(at: u32) -> vec4<f32> {
 }
 
 // Keys and values of the live tokens, one for each team at a time, through the memory of the queries.
-fn bring_keys(kv_head: u32, lane: Lane) {
+fn store_new_kv(kv_head: u32, lane: Lane) {
     let staged = min(STAGED, TEAMS);
     let all = 2u * min(run.count, p.tokens);
     for (var i = 0u; i < all; i += staged) {
@@ -61,7 +61,7 @@ fn bring_keys(kv_head: u32, lane: Lane) {
 }
 
 // A token alone with its own key, which weighs one: the sums are its value, and only the scores are left to find, by a team for each head.
-fn attend_own(token: u32, key: u32, kv_head: u32, lane: Lane) {
+fn attend_own_key(token: u32, key: u32, kv_head: u32, lane: Lane) {
     let at = cache_at(key, kv_head);
     let staged = min(STAGED, TEAMS);
     for (var first = 0u; first < heads_of_group(); first += staged) {

@@ -6,7 +6,7 @@ var<workgroup> sh_row: array<vec2<f32>, ROWS>;
 
 fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
-    bring_queries(rows, lane);
+    load_queries(rows, lane);
     workgroupBarrier();
     // What this lane sums: one dim4 of the head, for rows 0 to 3 and 4 to 7.
     let part = id / DIM4;
@@ -14,7 +14,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
     // Largest score and sum of weights of row id / TEAMS; the sum is kept by the first of the row's lanes.
-    var row = vec2(HIDDEN, 0.0);
+    var row = vec2(MASKED, 0.0);
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let live = min(TILE, here.end - tile);
         score(tile, live, rows, lane);
@@ -133,10 +133,10 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     var high = mat4x4<f32>();
     // Two quads at a time, both on their way before either is needed.
     for (var dim4 = lane.index; dim4 < DIM4; dim4 += 2u * LANES) {
-        let near = dim4 * 4u;
-        let far = min(dim4 + LANES, DIM4 - 1u) * 4u;
-        let first = mat4x4<f32>(k4(at_0 + near), k4(at_1 + near), k4(at_2 + near), k4(at_3 + near));
-        let second = mat4x4<f32>(k4(at_0 + far), k4(at_1 + far), k4(at_2 + far), k4(at_3 + far));
+        let offset_0 = dim4 * 4u;
+        let offset_1 = min(dim4 + LANES, DIM4 - 1u) * 4u;
+        let first = mat4x4<f32>(k4(at_0 + offset_0), k4(at_1 + offset_0), k4(at_2 + offset_0), k4(at_3 + offset_0));
+        let second = mat4x4<f32>(k4(at_0 + offset_1), k4(at_1 + offset_1), k4(at_2 + offset_1), k4(at_3 + offset_1));
         low = dots16(low, 0u, dim4, transpose(first));
         high = dots16(high, 4u, dim4, transpose(first));
         if dim4 + LANES < DIM4 {
@@ -156,7 +156,7 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
         let places = vec4(tile) + keys;
         let seen = (places <= position) & (position - places < vec4(p.window)) & (keys < vec4(live));
         let scores = select(low4, high4, lane.index >= 4u);
-        sh_weight[lane.index * TEAMS + lane.team] = select(vec4(HIDDEN), scores, seen);
+        sh_weight[lane.index * TEAMS + lane.team] = select(vec4(MASKED), scores, seen);
     }
 }
 
@@ -196,7 +196,7 @@ fn weigh(before: f32, id: u32) -> vec2<f32> {
     workgroupBarrier();
     let rescale = exp(before - most);
     if id < ROWS * TEAMS {
-        sh_weight[id] = select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(HIDDEN));
+        sh_weight[id] = select(exp(scores - vec4(most)), vec4(0.0), scores <= vec4(MASKED));
         if id % TEAMS == 0u {
             sh_rescale[row] = rescale;
         }

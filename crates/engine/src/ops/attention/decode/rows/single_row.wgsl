@@ -11,25 +11,25 @@ struct HeadSlice {
 }
 
 fn query(token: u32, head: u32, lane: Lane) -> HeadSlice {
-    let near = raw_pair(QUERY, token, head, lane.index);
-    let near_norm = norm_pair(QUERY, lane.index);
-    let near_angle = angles(QUERY, token, lane.index);
-    var far = Pair();
-    var far_norm = Pair();
-    var far_angle = Pair();
+    let pair_0 = raw_pair(QUERY, token, head, lane.index);
+    let norm_0 = norm_pair(QUERY, lane.index);
+    let angle_0 = angles(QUERY, token, lane.index);
+    var pair_1 = Pair();
+    var norm_1 = Pair();
+    var angle_1 = Pair();
     if PAIRS > 1u {
-        far = raw_pair(QUERY, token, head, lane.index + LANES);
-        far_norm = norm_pair(QUERY, lane.index + LANES);
-        far_angle = angles(QUERY, token, lane.index + LANES);
+        pair_1 = raw_pair(QUERY, token, head, lane.index + LANES);
+        norm_1 = norm_pair(QUERY, lane.index + LANES);
+        angle_1 = angles(QUERY, token, lane.index + LANES);
     }
-    let squares = dot(near.a, near.a) + dot(near.b, near.b) + dot(far.a, far.a) + dot(far.b, far.b);
+    let squares = dot(pair_0.a, pair_0.a) + dot(pair_0.b, pair_0.b) + dot(pair_1.a, pair_1.a) + dot(pair_1.b, pair_1.b);
     let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
-    let one = rotated(near, near_norm, near_angle, scale);
-    let two = rotated(far, far_norm, far_angle, scale);
+    let one = rotated(pair_0, norm_0, angle_0, scale);
+    let two = rotated(pair_1, norm_1, angle_1, scale);
     return HeadSlice(one.a, one.b, two.a, two.b);
 }
 
-// Four keys or values, as far as a lane has them: columns are keys.
+// Four keys or values, as pair_1 as a lane has them: columns are keys.
 struct Four {
     a: mat4x4<f32>,
     b: mat4x4<f32>,
@@ -67,7 +67,7 @@ fn four_values(at: vec4<u32>) -> Four {
     return values;
 }
 
-// What a team has found for a row so far.
+// What a team has found for a row so pair_1.
 struct Found {
     most: f32,
     total: f32,
@@ -86,7 +86,7 @@ fn scored(q: HeadSlice, keys: Four, seen: vec4<bool>, before: f32, lane: Lane) -
     if PAIRS > 1u {
         dots += q.c * keys.c + q.d * keys.d;
     }
-    let scores = select(vec4(HIDDEN), team_sum4(dots, lane), seen);
+    let scores = select(vec4(MASKED), team_sum4(dots, lane), seen);
     let most = max(before, max(max(scores.x, scores.y), max(scores.z, scores.w)));
     return Scored(most, exp(before - most), select(vec4(0.0), exp(scores - vec4(most)), seen));
 }
@@ -111,8 +111,8 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     if ROWS > 1u {
         other_q = query(other_place / HEADS, other_place % HEADS, lane);
     }
-    var found = Found(HIDDEN, 0.0, HeadSlice());
-    var other = Found(HIDDEN, 0.0, HeadSlice());
+    var found = Found(MASKED, 0.0, HeadSlice());
+    var other = Found(MASKED, 0.0, HeadSlice());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
         // Keys past the last one weigh nothing; they are read as the last one, which is finite.
