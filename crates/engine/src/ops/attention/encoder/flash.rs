@@ -113,13 +113,13 @@ impl EncoderFlash {
         let dispatch = Dispatch::new(&FLASH);
         let dispatch = match self.reduce {
             LaneReduce::Subgroup { spread } => {
-                dispatch.part(&SUBGROUP).constant("DEALT", u8::from(spread))
+                dispatch.part(&SUBGROUP).constant("SPREAD", u8::from(spread))
             }
             LaneReduce::Workgroup => dispatch.part(&WORKGROUP),
         };
         dispatch
             .constant("DIM4", self.vec4s)
-            .constant("HELD", self.per_lane)
+            .constant("LANE_DIM4", self.per_lane)
             .params(params)
             .grid(problem.tokens.div_ceil(ROWS), problem.heads, 1)
     }

@@ -1,13 +1,13 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
 // bidirectional attention.     by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
 //
-// Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for HELD quads of a head's numbers, all
+// Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for LANE_DIM4 quads of a head's numbers, all
 // in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
 // keys), and the next step's numbers are prefetched before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
-// so that what makes them safe vanishes; all is written out, because compilers keep what a loop indexes in memory.
+// so that what makes them safe vanishes; all is written out, because compilers store what a loop indexes in memory.
 override DIM4: u32 = 16u;
 // HeadSlice of a head's numbers that a lane sums, eight lanes' together no fewer than DIM4: two for heads of 64, three for those of 72.
-override HELD: u32 = 2u;
+override LANE_DIM4: u32 = 2u;
 //#use lanes
 //#use buffers
 
@@ -40,7 +40,7 @@ const LOG2_E: f32 = 1.442695041;
 // against bank conflicts.
 var<workgroup> sh_rows: array<array<array<vec4<f32>, 9>, 4>, 8>;
 // Keys, by a lane's key, dim4 of the step and lane; or values, by dim4 of keys and dim4 that a lane holds, key of the dim4, and lane.
-var<workgroup> sh_others: array<array<array<vec4<f32>, 9>, 4>, 4u * HELD>;
+var<workgroup> sh_others: array<array<array<vec4<f32>, 9>, 4>, 4u * LANE_DIM4>;
 
 // Scores of the lane's eight rows with its four keys, then weights.
 var<private> s0: vec4<f32>;
@@ -149,15 +149,15 @@ fn kernel(group: vec3<u32>, lane: u32) {
         var v2 = value(2u, tile, head, lane);
         var v3 = value(3u, tile, head, lane);
         var v4 = vec4(0.0);
-        if HELD > 2u {
+        if LANE_DIM4 > 2u {
             v4 = value(4u, tile, head, lane);
         }
 
         if tile + KEYS > live {
             hide(vec4(tile + key_lane * 4u) + vec4(0u, 1u, 2u, 3u) < vec4(live));
         }
-        let most_low = max(largest_low, most_of_eight(vec4(most(s0), most(s1), most(s2), most(s3)), lane));
-        let most_high = max(largest_high, most_of_eight(vec4(most(s4), most(s5), most(s6), most(s7)), lane));
+        let most_low = max(largest_low, max_of_eight(vec4(most(s0), most(s1), most(s2), most(s3)), lane));
+        let most_high = max(largest_high, max_of_eight(vec4(most(s4), most(s5), most(s6), most(s7)), lane));
         let less_low = exp2(largest_low - most_low);
         let less_high = exp2(largest_high - most_high);
         largest_low = most_low;
@@ -183,7 +183,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             put_value(1u, v1, lane);
             put_value(2u, v2, lane);
             put_value(3u, v3, lane);
-            if HELD > 2u {
+            if LANE_DIM4 > 2u {
                 put_value(4u, v4, lane);
             }
             workgroupBarrier();
@@ -193,7 +193,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             v1 = value(1u, next, head, lane);
             v2 = value(2u, next, head, lane);
             v3 = value(3u, next, head, lane);
-            if HELD > 2u {
+            if LANE_DIM4 > 2u {
                 v4 = value(4u, next, head, lane);
             }
             add(0u, row_lane, key_lane);
@@ -256,7 +256,7 @@ fn put_value(i: u32, numbers: vec4<f32>, lane: u32) {
     let token = at / DIM4;
     let dim4 = at % DIM4;
     if DIM4 % 4u == 0u || token < STEP_KEYS {
-        sh_others[token / 4u * HELD + dim4 / 8u][token % 4u][dim4 % 8u] = numbers;
+        sh_others[token / 4u * LANE_DIM4 + dim4 / 8u][token % 4u][dim4 % 8u] = numbers;
     }
 }
 
@@ -341,7 +341,7 @@ fn rescale(low: vec4<f32>, high: vec4<f32>) {
     b5 *= high.y;
     b6 *= high.z;
     b7 *= high.w;
-    if HELD > 2u {
+    if LANE_DIM4 > 2u {
         c0 *= low.x;
         c1 *= low.y;
         c2 *= low.z;
@@ -374,7 +374,7 @@ fn add(dim4: u32, row_lane: u32, key_lane: u32) {
 }
 
 fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) {
-    let first = sh_others[dim4 * HELD][key][key_lane];
+    let first = sh_others[dim4 * LANE_DIM4][key][key_lane];
     a0 = fma(vec4(low.x), first, a0);
     a1 = fma(vec4(low.y), first, a1);
     a2 = fma(vec4(low.z), first, a2);
@@ -383,7 +383,7 @@ fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     a5 = fma(vec4(high.y), first, a5);
     a6 = fma(vec4(high.z), first, a6);
     a7 = fma(vec4(high.w), first, a7);
-    let second = sh_others[dim4 * HELD + 1u][key][key_lane];
+    let second = sh_others[dim4 * LANE_DIM4 + 1u][key][key_lane];
     b0 = fma(vec4(low.x), second, b0);
     b1 = fma(vec4(low.y), second, b1);
     b2 = fma(vec4(low.z), second, b2);
@@ -392,8 +392,8 @@ fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     b5 = fma(vec4(high.y), second, b5);
     b6 = fma(vec4(high.z), second, b6);
     b7 = fma(vec4(high.w), second, b7);
-    if HELD > 2u {
-        let third = sh_others[dim4 * HELD + 2u][key][key_lane];
+    if LANE_DIM4 > 2u {
+        let third = sh_others[dim4 * LANE_DIM4 + 2u][key][key_lane];
         c0 = fma(vec4(low.x), third, c0);
         c1 = fma(vec4(low.y), third, c1);
         c2 = fma(vec4(low.z), third, c2);
@@ -414,7 +414,7 @@ fn write(row: u32, weights: f32, first: vec4<f32>, second: vec4<f32>, third: vec
     let is_live = row < run.count;
     o[at] = select(vec4(0.0), first / weights, is_live);
     o[at + 8u] = select(vec4(0.0), second / weights, is_live);
-    if HELD > 2u && key_lane + 16u < DIM4 {
+    if LANE_DIM4 > 2u && key_lane + 16u < DIM4 {
         o[at + 16u] = select(vec4(0.0), third / weights, is_live);
     }
 }

@@ -3,7 +3,7 @@
 //
 // Workgroups have one subgroup, so that none waits for another, and little memory, so that a processor has many. Keys and values come as
 // they are needed: two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through memory,
-// where lanes can tell them apart: half a row each. m is a score or so below a row's largest: sums are rescaled by way of memory, too,
+// where lanes can share them apart: half a row each. m is a score or so below a row's largest: sums are rescaled by way of memory, too,
 // only where scores outgrow it by GROWTH.
 enable f16;
 //#use matrix
@@ -27,7 +27,7 @@ const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
 const SUM_STRIDE: u32 = 5u;
 // Stands for a score that does not count.
 const MASKED: f32 = -3.0e38;
-// Weights are at most e^8, far below the largest half.
+// Weights are at most e^8, outer_stride below the largest half.
 const GROWTH: f32 = 8.0;
 const LOG2_E: f32 = 1.442695041;
 
@@ -70,7 +70,7 @@ struct Scores {
 
 @compute @workgroup_size(32)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
-    meet_units(id);
+    init_units(id);
     var sums: Sums;
     let head = group.x;
     let first_row = group.y * ROWS;
@@ -115,7 +115,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let s3 = scored(q0, q1, q2, q3, k12, k13, k14, k15);
         let t3 = scored(r0, r1, r2, r3, k12, k13, k14, k15);
 
-        let s = told_apart(s0, s1, s2, s3, key, id);
+        let s = row_scores(s0, s1, s2, s3, key, id);
         note_growth(s, first, id);
         if workgroupUniformLoad(&sh_grown).x != 0u {
             first = grown(s, first, id);
@@ -133,7 +133,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let w2 = left_weights(2u, 2u);
         let w3 = left_weights(3u, 3u);
 
-        let t = told_apart(t0, t1, t2, t3, key, id);
+        let t = row_scores(t0, t1, t2, t3, key, id);
         note_growth(t, second, id);
         if workgroupUniformLoad(&sh_grown).x != 0u {
             second = grown(t, second, id);
@@ -180,7 +180,7 @@ fn scored(q0: Left, q1: Left, q2: Left, q3: Left, k0: Right, k1: Right, k2: Righ
 }
 
 // The lane's half of a row of 16, by way of memory.
-fn told_apart(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> Scores {
+fn row_scores(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> Scores {
     put_rows(s0, 0u, SCORE_STRIDE);
     put_rows(s1, 4u, SCORE_STRIDE);
     put_rows(s2, 8u, SCORE_STRIDE);
@@ -222,7 +222,7 @@ fn note_growth(s: Scores, row: Running, id: u32) {
     }
 }
 
-// A row's weights relative to its largest score so far; what its sums are to be multiplied by lies in memory then.
+// A row's weights relative to its largest score so outer_stride; what its sums are to be multiplied by lies in memory then.
 fn grown(s: Scores, row: Running, id: u32) -> Running {
     let most = largest(s);
     sh_row[id] = most;

@@ -45,6 +45,6 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         numbers = v[token * p.v_stride + p.v_first + (group.y - p.heads - p.kv_heads) * DIM4 + dim4];
     }
     let live = group.x * 16u + lane / DIM4 < min(run.count, p.tokens);
-    let head = select(vec4(0.0), made(numbers, token, lane, kind), live);
-    keep(head, (group.y * p.blocks + group.x) * 256u, lane, kind);
+    let head = select(vec4(0.0), transformed(numbers, token, lane, kind), live);
+    store(head, (group.y * p.blocks + group.x) * 256u, lane, kind);
 }

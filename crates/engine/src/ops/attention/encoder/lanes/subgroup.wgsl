@@ -1,34 +1,34 @@
 // Eight lanes share rows, and what they find goes from lane to lane: neighbours where subgroups have eight lanes or more; where they have 32,
 // they are dealt out over those, so that of eight neighbours two share rows and four share keys and they read the fewest different numbers at
 // a time.
-override DEALT: bool = false;
+override SPREAD: bool = false;
 
 fn row_lane_of(lane: u32) -> u32 {
-    return select(lane / 8u, lane / 32u * 4u + lane / 2u % 4u, DEALT);
+    return select(lane / 8u, lane / 32u * 4u + lane / 2u % 4u, SPREAD);
 }
 
 fn key_lane_of(lane: u32) -> u32 {
-    return select(lane % 8u, lane / 8u % 4u * 2u + lane % 2u, DEALT);
+    return select(lane % 8u, lane / 8u % 4u * 2u + lane % 2u, SPREAD);
 }
 
-// How far those lie apart that meet first, and next; the last ones are neighbours.
-fn far() -> u32 {
-    return select(4u, 16u, DEALT);
+// How outer_stride those lie apart that meet first, and next; the last ones are neighbours.
+fn outer_stride() -> u32 {
+    return select(4u, 16u, SPREAD);
 }
 
-fn near() -> u32 {
-    return select(2u, 8u, DEALT);
+fn inner_stride() -> u32 {
+    return select(2u, 8u, SPREAD);
 }
 
-fn most_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    var most = max(mine, subgroupShuffleXor(mine, far()));
-    most = max(most, subgroupShuffleXor(most, near()));
+fn max_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
+    var most = max(mine, subgroupShuffleXor(mine, outer_stride()));
+    most = max(most, subgroupShuffleXor(most, inner_stride()));
     return max(most, subgroupShuffleXor(most, 1u));
 }
 
 fn sum_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    var sum = mine + subgroupShuffleXor(mine, far());
-    sum += subgroupShuffleXor(sum, near());
+    var sum = mine + subgroupShuffleXor(mine, outer_stride());
+    sum += subgroupShuffleXor(sum, inner_stride());
     return sum + subgroupShuffleXor(sum, 1u);
 }
 

@@ -11,21 +11,21 @@ fn key_lane_of(lane: u32) -> u32 {
 }
 
 // What each of the eight has found lies in memory until the next call.
-fn tell(mine: vec4<f32>, lane: u32) {
+fn share(mine: vec4<f32>, lane: u32) {
     workgroupBarrier();
     sh_found[lane / 8u][lane % 8u] = mine;
     workgroupBarrier();
 }
 
-fn most_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    tell(mine, lane);
+fn max_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
+    share(mine, lane);
     let at = lane / 8u;
     let low = max(max(sh_found[at][0], sh_found[at][1]), max(sh_found[at][2], sh_found[at][3]));
     return max(low, max(max(sh_found[at][4], sh_found[at][5]), max(sh_found[at][6], sh_found[at][7])));
 }
 
 fn sum_of_eight(mine: vec4<f32>, lane: u32) -> vec4<f32> {
-    tell(mine, lane);
+    share(mine, lane);
     let at = lane / 8u;
     let low = sh_found[at][0] + sh_found[at][1] + sh_found[at][2] + sh_found[at][3];
     return low + (sh_found[at][4] + sh_found[at][5] + sh_found[at][6] + sh_found[at][7]);

@@ -1,6 +1,6 @@
 // As they are: the tokens of a head lie together.
 @group(0) @binding(5) var<storage, read_write> x: array<vec4<f32>>;
 
-fn keep(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
+fn store(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
     x[start + lane] = head;
 }

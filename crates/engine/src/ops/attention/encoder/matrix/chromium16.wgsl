@@ -7,7 +7,7 @@ alias Right = subgroup_matrix_right<f16, 16, 16>;
 alias Block = subgroup_matrix_result<f32, 16, 16>;
 
 // Units know their lanes themselves.
-fn meet_units(lane: u32) {
+fn init_units(lane: u32) {
 }
 
 // A block's rows, or its rows as columns.

@@ -7,7 +7,7 @@ alias Right = coop_mat16x16<f16, B>;
 alias Block = coop_mat16x16<f32, C>;
 
 // Units know their lanes themselves.
-fn meet_units(lane: u32) {
+fn init_units(lane: u32) {
 }
 
 // A block's rows, or its rows as columns.

@@ -12,7 +12,7 @@ var<private> unit_lane: u32;
 // Weights of up to eight blocks.
 var<workgroup> sh_aside: array<vec4<f16>, 512>;
 
-fn meet_units(lane: u32) {
+fn init_units(lane: u32) {
     unit_lane = lane;
 }
 

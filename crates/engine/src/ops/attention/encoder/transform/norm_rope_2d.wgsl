@@ -5,7 +5,7 @@
 
 var<workgroup> sh_squares: array<f32, 256>;
 
-fn made(numbers: vec4<f32>, token: u32, lane: u32, kind: u32) -> vec4<f32> {
+fn transformed(numbers: vec4<f32>, token: u32, lane: u32, kind: u32) -> vec4<f32> {
     let dim4 = lane % DIM4;
     sh_squares[lane] = dot(numbers, numbers);
     workgroupBarrier();
