@@ -1,8 +1,8 @@
-// Products of a block's rows with four others at a time, and sums of others weighted by them. `sh_score` holds KEYS4 quads of
-// weights for each of ROWS rows; a lane sums for EACH of them, at most 16. Written out, because compilers do not unroll loops that
-// have been made safe, and keep what is indexed by a loop in memory.
+// Dot products of a block's rows with four others at a time, and sums of others weighted by them. `sh_score` holds KEYS4 vec4s of weights for
+// each of ROWS rows; a lane sums for EACH of them, at most 16. Unrolled by hand: compilers do not unroll loops with bounds checks, and spill
+// registers that a loop indexes.
 
-// Multiplied by columns: four dot products in sixteen multiply-adds and nothing else.
+// Transposed: four dot products become sixteen multiply-adds.
 fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
         vec4(a.x, b.x, c.x, d.x),

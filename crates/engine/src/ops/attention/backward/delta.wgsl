@@ -1,4 +1,4 @@
-// delta[place] = sum over the head of dy * y     one workgroup per token and head
+// delta[row] = sum over the head of dy * y     one workgroup per token and head
 override WIDTH: u32 = 256u;
 //#use reduce
 

@@ -1,13 +1,13 @@
 // result[i] = sum over j of w[i, j] * c[j], where w = P or P * (dP - delta), P = e^(a[i] . a[j] - log_sum), dP = b[i] . b[j]
-// One workgroup per block of ROWS of the own side i and kv head, over tiles of OTHERS of the other side j. Which side queries are
-// on, the part says: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv. Where there are few
-// blocks, some workgroups share one: each takes every so manyth tile, and writes sums of its own.
+// One workgroup per block of ROWS of the own side i and kv head, over tiles of OTHERS of the other side j. The part `side` says which side queries
+// are: rows of queries over keys give dq, keys over rows of queries give dk and, with plain P, dv. Where there are few blocks, several workgroups
+// share one: each takes every p.splits-th tile and writes partial sums.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override STAGE: u32 = 4u;
-// Rows a lane sums its dim4 for.
+// Rows that a lane sums its vec4 for.
 override EACH: u32 = 8u;
-// 1: weights are P, and the other side's gradients are summed.
+// 1: weights are P, and the other side's dy is summed.
 override PLAIN: u32 = 0u;
 //#use indexing
 //#use side
@@ -16,9 +16,9 @@ override PLAIN: u32 = 0u;
 const WG: u32 = 256u;
 const ROWS: u32 = 32u;
 const OTHERS: u32 = 64u;
-// A row of products in quads of others.
+// A row of products in vec4s of others.
 const KEYS4: u32 = 16u;
-// Lanes that weigh one row.
+// Lanes that weight one row.
 const LANES: u32 = 8u;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
@@ -67,7 +67,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         if my_row < ROWS {
             for (var i = 0u; i < min(OTHERS, span.y - tile); i += 4u) {
-                // Others past the last one weigh nothing and are read as the last one.
+                // Others past the last one have weight 0 and are clamped to the last one.
                 let others = mat4x4<f32>(
                     summand(tile + i, kv_head, dim4),
                     summand(min(tile + i + 1u, span.y - 1u), kv_head, dim4),
@@ -91,9 +91,9 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// Where a lane's results go.
+// Where a lane's results are written.
 struct Place {
-    // Those of workgroups that took earlier tiles come before.
+    // After those of the workgroups that share the block and take earlier tiles.
     start: u32,
     first: u32,
     my_row: u32,
@@ -127,7 +127,7 @@ fn weigh(own: u32, others: vec4<u32>, end: u32, kv_head: u32, scores: vec4<f32>)
     return select(vec4(0.0), exp(scores - log_sum4(own, last, kv_head)), seen);
 }
 
-// Products of a block and a tile: the first kind a . a, the second b . b. A lane makes four neighbours of rows r and r + 16.
+// Dot products of a block and a tile: a . a first, b . b second. A lane computes four neighbours of rows r and r + 16.
 fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32) {
     let r = id / KEYS4;
     let o = id % KEYS4;
@@ -140,7 +140,7 @@ fn multiply(second: bool, first: u32, tile: u32, end: u32, kv_head: u32, id: u32
         }
         for (var i = id; i < OTHERS * STAGE; i += WG) {
             let n = i / STAGE;
-            // Other 4a + b lies at b * 16 + a: lanes then read neighbours.
+            // Other 4a + b is stored at b * 16 + a, so that lanes read neighbours.
             sh_other[i % STAGE * OTHERS + n % 4u * KEYS4 + n / 4u] =
                 other4(second, min(tile + n, end - 1u), kv_head, start + i % STAGE);
         }

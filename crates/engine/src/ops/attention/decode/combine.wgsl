@@ -1,13 +1,13 @@
 // o = sum over s of e^(largest[s] - most) * sums[s] / sum over s of e^(largest[s] - most) * sum[s]     s over live KV splits
-// One workgroup per token and head (x) and slice of SLICE quads (y). A lane takes one dim4 of some KV splits; then those of the same
-// dim4 reduce_splits.
+// One workgroup per token and head (x) and slice of SLICE vec4s (y). A lane combines one vec4 of some KV splits; then the lanes of the same
+// vec4 are reduced.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override TILE: u32 = 16u;
 const SLICE: u32 = 8u;
-// Groups of lanes whose finds reduce_splits in workgroup memory.
+// Groups of lanes that are reduced through workgroup memory.
 override REDUCED: u32 = 32u;
-// In front of what workgroup memory is sized by: naga stumbles over overrides that come later.
+// Declared before what sizes workgroup memory: naga fails on overrides that come later.
 //#use indexing
 //#use kv_splits
 //#use lay
@@ -17,7 +17,7 @@ override REDUCED: u32 = 32u;
 @group(0) @binding(2) var<storage, read> parts: array<vec4<f32>>;
 @group(0) @binding(3) var<storage, read_write> o: array<vec4<f32>>;
 
-// A dim4 over some KV splits: its sum, the sum of weights, and the largest score, which both are relative to.
+// A vec4 over some KV splits: largest score, and sum of weights and weighted sum relative to it.
 struct Found {
     largest: f32,
     weights: f32,
@@ -40,7 +40,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
 }
 
-// Of each so many KV splits one, from `mine` on. Four are on their way at a time.
+// Combines every (WG / SLICE)-th KV split from `mine` on, with four loads in flight.
 fn found(place: u32, dim4: u32, mine: u32) -> Found {
     let step = WG / SLICE;
     let live = live_kv_splits(place / HEADS);
@@ -70,7 +70,7 @@ fn found(place: u32, dim4: u32, mine: u32) -> Found {
     return found;
 }
 
-// What all groups have found of a dim4.
+// Combines the groups of a vec4.
 fn over(dim4: u32) -> Found {
     var all = Found(MASKED, 0.0, vec4(0.0));
     for (var i = 0u; i < REDUCED; i++) {

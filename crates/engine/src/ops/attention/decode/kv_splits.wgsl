@@ -1,7 +1,7 @@
-// How the keys of a run are dealt out to several workgroups: in KV splits of whole tiles, the same for all rows. The graph is
-// made for the longest cache; how much of it lives is known only now. Where the run's own tokens stand apart, they are the
-// first KV split, and the others hold what was in the caches before. Where tokens are computed apart, each is a run of its own.
-// How many there are, and whether the run's own tokens are the first of them.
+// How the keys of a pass are split over workgroups: in KV splits of whole tiles, the same for all rows. The graph is built for the longest cache;
+// how many keys are live is known only here. With OWN_SPLIT, the pass's own tokens are the first KV split, and the others hold what was cached
+// before. Batch-invariant tokens are split as if each were a pass of its own.
+// KV splits, and whether the pass's own tokens are the first of them.
 override SPLITS: u32 = 1u;
 override OWN_SPLIT: u32 = 0u;
 
@@ -10,7 +10,7 @@ struct KvSplit {
     end: u32,
 }
 
-// The tokens that are computed together with this one.
+// The own tokens of the pass that this token belongs to.
 fn own_tokens(token: u32) -> KvSplit {
     if p.token_blocks > 0u {
         return KvSplit(run.position + token, run.position + token + 1u);
@@ -29,7 +29,7 @@ fn kv_split_length(keys: u32) -> u32 {
     return max((share + TILE - 1u) / TILE, 1u) * TILE;
 }
 
-// Empty where there is none of this number.
+// Empty where there is no KV split of this number.
 fn kv_split(number: u32, token: u32) -> KvSplit {
     if number < OWN_SPLIT {
         return own_tokens(token);

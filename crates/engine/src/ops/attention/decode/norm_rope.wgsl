@@ -1,18 +1,18 @@
-// The norm of a head and its rotation, on the way into workgroup memory.
+// Head norm and RoPE, into workgroup memory.
 const QUERY: u32 = 0u;
 const KEY: u32 = 1u;
 const VALUE: u32 = 2u;
 
 @group(0) @binding(5) var<storage, read> q: array<vec4<f32>>;
 @group(0) @binding(6) var<storage, read> q_norm: array<vec4<f32>>;
-// Two pairs of a head in each: (cosine, sine, cosine, sine).
+// Two pairs of a head in each vec4: (cosine, sine, cosine, sine).
 @group(0) @binding(7) var<storage, read> rope: array<vec4<f32>>;
 
 fn query4(token: u32, head: u32, dim4: u32) -> vec4<f32> {
     return q[p.q_first + token * p.q_stride + head * DIM4 + dim4];
 }
 
-// A dim4 of the first half of a head, and the one it turns with.
+// A vec4 of the first half of a head, and the vec4 of the second half that it is rotated with.
 struct Pair {
     a: vec4<f32>,
     b: vec4<f32>,
@@ -49,8 +49,8 @@ fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
     sh_q[row * DIM4 + i + DIM4 / 2u] = pair.b;
 }
 
-// One head by a team of lanes, into a row of sh_q; into none past the last. What a lane needs of its first two pairs is on its way before
-// the team sums.
+// Norms and rotates one head by a team of lanes into row `row` of sh_q; rows from STAGED on are not written. A lane's first two pairs are
+// prefetched before the team sums squares.
 fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     let middle = DIM4 / 2u;
     let i = min(lane.index, middle - 1u);

@@ -1,18 +1,17 @@
 // o[row] = sum over j of softmax(q[row] . k[j]) * v[j]     over the keys j of one KV split, for ROWS rows that share a kv head
-// One workgroup per KV split (x), block of rows (y) and kv head (z). Keys come in tiles: how a workgroup takes them is a part.
-// With one KV split the result is written, else what is combined later: the sums, and after all of them (largest score, sum of
-// weights) of each row and KV split.
+// One workgroup per KV split (x), block of rows (y) and kv head (z). The part `rows` takes the keys in tiles.
+// With one KV split the kernel writes the result, else partials: the weighted sums, and after all of those (largest score, sum of weights) of
+// each row and KV split.
 override WIDTH: u32 = 256u;
 override DIM4: u32 = 64u;
 override ROWS: u32 = 1u;
-// Heads that are staged at a time where a token meets its own key.
+// Heads that are normed in workgroup memory at a time.
 override STAGED: u32 = 1u;
-// Keys in a tile, and quads of them: as many as there are teams.
+// Keys of a tile, and vec4s of them: one for each team.
 override TILE: u32 = 16u;
 override TEAMS: u32 = 4u;
-// Of rows that are taken together: lanes that sum the same dim4 of a head, over different keys. Of one that is taken alone: pairs of quads of
-// a head that a lane keeps, and how far the two of a pair, which turn with each other, lie apart. All in front of what workgroup memory is
-// sized by: naga stumbles over overrides that come later.
+// Grouped rows: lanes that sum the same vec4 of a head, over different keys. Single rows: RoPE pairs of vec4s that a lane holds, and the distance
+// between the two of a pair. All are declared before what sizes workgroup memory: naga fails on overrides that come later.
 override PARTS: u32 = 2u;
 override PAIRS: u32 = 1u;
 override PARTNER: u32 = 32u;
@@ -26,7 +25,7 @@ override PARTNER: u32 = 32u;
 
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
-// The queries; before them, keys and values on their way to the caches; after them, sums that meet.
+// Queries; before those, new keys and values; after them, sums that are reduced.
 var<workgroup> sh_q: array<vec4<f32>, STAGED * DIM4>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
@@ -37,10 +36,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     var block = group.y;
     var end = group.y + 1u;
-    // One token of its own, or each of those that are computed apart.
+    // A token whose own key is its own KV split: the only token, or each batch-invariant one.
     let lone = OWN_SPLIT == 1u && group.x == 0u && (p.tokens == 1u || p.token_blocks > 0u);
     if STORES_KV && group.x == 0u && p.phase != ATTEND {
-        // Who writes the caches attends for all rows: nobody else may read what is written here.
+        // The workgroup that stores the new keys attends for all rows: no other workgroup may read what it writes.
         if group.y > 0u {
             lora_dot_own_value(group.y, group.z, lane);
             if group.y + 1u == p.row_blocks {
@@ -55,7 +54,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         end = select(p.row_blocks, 0u, p.phase == STORE);
     }
     if lone {
-        // One workgroup finds the scores of all its heads.
+        // One workgroup scores the own key for all heads of the kv head.
         if p.phase != STORE && is_first_of_token(block) {
             attend_own_key(token, here.first, group.z, lane);
         }
@@ -69,7 +68,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
 const STORE: u32 = 1u;
 const ATTEND: u32 = 2u;
 
-// A block of rows of one kv head, and where the rows end that may be in it.
+// A block of rows of one kv head, and the end of the rows it may take from.
 struct Rows {
     first: u32,
     end: u32,
@@ -103,12 +102,12 @@ fn row_place(rows: Rows, r: u32) -> u32 {
     return place_of(min(rows.first + r, rows.end - 1u), rows.kv_head);
 }
 
-// Where the pairs of each row and KV split start: after all sums.
+// Where (largest score, sum of weights) of the rows and KV splits start: after all weighted sums.
 fn rows_at() -> u32 {
     return p.tokens * HEADS * SPLITS * DIM4;
 }
 
-// One dim4 of a row: its sum over the keys of a KV split, and the row's largest score and sum of weights there.
+// One vec4 of a row's weighted sum over a KV split, and the row's (largest score, sum of weights) there.
 fn write_dim4(row: u32, place: u32, number: u32, dim4: u32, sum: vec4<f32>, about: vec2<f32>) {
     if SPLITS == 1u {
         let live = token_of(row) < run.count;

@@ -1,12 +1,12 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// bidirectional attention.     by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
+// bidirectional attention by plain arithmetic, 64 rows of a head in a workgroup of 64 lanes, 32 keys at a time
 //
-// Eight lanes share eight rows: a lane makes their scores with four keys, then their sums for LANE_DIM4 quads of a head's numbers, all
-// in registers. Steps of four quads go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
-// keys), and the next step's numbers are prefetched before this step's are multiplied. Indices of memory are numbers, but for the lane's own,
-// so that what makes them safe vanishes; all is written out, because compilers store what a loop indexes in memory.
+// Eight lanes share eight rows: a lane computes their scores with four keys, then their sums for LANE_DIM4 vec4s of the head, all in
+// registers. Steps of four vec4s go through workgroup memory: first queries and keys, then weights (over the queries) and values (over the
+// keys). The next step is prefetched before this one is multiplied. Indices are constants, but for the lane's own, so that bounds checks vanish;
+// everything is unrolled by hand, because compilers spill registers that a loop indexes.
 override DIM4: u32 = 16u;
-// HeadSlice of a head's numbers that a lane sums, eight lanes' together no fewer than DIM4: two for heads of 64, three for those of 72.
+// Vec4s of a head that a lane sums; those of eight lanes cover DIM4: two for heads of 64, three for heads of 72.
 override LANE_DIM4: u32 = 2u;
 //#use lanes
 //#use buffers
@@ -15,12 +15,12 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // HeadSlice from one token to the next and from one head to the next, of queries, then of keys and values.
+    // Vec4s from one token to the next and from one head to the next, of queries, then of keys and values.
     q_token: u32,
     q_head: u32,
     k_token: u32,
     k_head: u32,
-    // The first dim4 of keys and of values.
+    // The first vec4 of keys and of values.
     k_first: u32,
     v_first: u32,
 }
@@ -29,17 +29,17 @@ struct Params {
 
 const ROWS: u32 = 64u;
 const KEYS: u32 = 32u;
-// HeadSlice of queries and keys that a step takes, and keys whose values one takes.
+// Vec4s of queries and keys in a step, and keys whose values are in one.
 const STEP: u32 = 4u;
 const STEP_KEYS: u32 = 16u;
-// Stands for a score that does not count.
+// The score of a key that is not live.
 const MASKED: f32 = -3.0e38;
 const LOG2_E: f32 = 1.442695041;
 
-// Queries, by a lane's row, dim4 of the step and lane of the rows; or weights, by row, dim4 of keys and lane. One lane more than there are,
+// Queries, by a lane's row, vec4 of the step and lane of the rows; or weights, by row, vec4 of keys and lane. One lane more than there are,
 // against bank conflicts.
 var<workgroup> sh_rows: array<array<array<vec4<f32>, 9>, 4>, 8>;
-// Keys, by a lane's key, dim4 of the step and lane; or values, by dim4 of keys and dim4 that a lane holds, key of the dim4, and lane.
+// Keys, by a lane's key, vec4 of the step and lane; or values, by vec4 of keys and vec4 of the lane, key in the vec4, and lane.
 var<workgroup> sh_others: array<array<array<vec4<f32>, 9>, 4>, 4u * LANE_DIM4>;
 
 // Scores of the lane's eight rows with its four keys, then weights.
@@ -51,7 +51,7 @@ var<private> s4: vec4<f32>;
 var<private> s5: vec4<f32>;
 var<private> s6: vec4<f32>;
 var<private> s7: vec4<f32>;
-// Sums of the rows: the first, second and third dim4 that the lane holds.
+// Sums of the rows: the first, second and third vec4 of the lane.
 var<private> a0: vec4<f32>;
 var<private> a1: vec4<f32>;
 var<private> a2: vec4<f32>;
@@ -77,9 +77,9 @@ var<private> c5: vec4<f32>;
 var<private> c6: vec4<f32>;
 var<private> c7: vec4<f32>;
 
-// Where the workgroup's numbers lie.
+// Where the workgroup's heads start.
 struct Head {
-    // The first dim4 of its first token.
+    // The first vec4 of its first token.
     q: u32,
     k: u32,
     v: u32,
@@ -95,7 +95,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     let row_lane = row_lane_of(lane);
     let key_lane = key_lane_of(lane);
     let steps = (DIM4 + 3u) / 4u;
-    // What weights are relative to, and their sums over the lane's keys: of the first four rows and the others.
+    // The largest scores and the sums of weights over the lane's keys: of the first four rows and the others.
     var largest_low = vec4(MASKED);
     var largest_high = vec4(MASKED);
     var sum_low = vec4(0.0);
@@ -126,7 +126,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             put_key(0u, k0, lane);
             put_key(4u, k1, lane);
             workgroupBarrier();
-            // After the last step comes the first of the next tile.
+            // The last step prefetches the first one of the next tile.
             let is_last = step + 1u == steps;
             let next = select(step + 1u, 0u, is_last);
             let next_tile = select(tile, tile + KEYS, is_last);
@@ -138,7 +138,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
             k1 = key(1u, next_tile, next, head, lane);
             score(0u, row_lane, key_lane);
             score(1u, row_lane, key_lane);
-            // The last step of heads of 72 has two quads.
+            // The last step of heads of 72 has two vec4s.
             if DIM4 % 4u == 0u || !is_last {
                 score(2u, row_lane, key_lane);
                 score(3u, row_lane, key_lane);
@@ -187,7 +187,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
                 put_value(4u, v4, lane);
             }
             workgroupBarrier();
-            // The second part prefetches its own once more, so that both are one text: written out twice, steps took longer.
+            // The second half prefetches its own values again, so that both halves are one loop body: unrolled, steps took longer.
             let next = tile + STEP_KEYS;
             v0 = value(0u, next, head, lane);
             v1 = value(1u, next, head, lane);
@@ -216,7 +216,7 @@ fn kernel(group: vec3<u32>, lane: u32) {
     write(row + 35u, high.w, a7, b7, c7, group.y, key_lane);
 }
 
-// A dim4 of a head, in the last step perhaps one that is not used.
+// A vec4 of a head; in the last step it may be clamped to one that is not used.
 fn dim4_of(step: u32, lane: u32) -> u32 {
     let dim4 = step * STEP + lane % 4u;
     if DIM4 % 4u == 0u {
@@ -225,7 +225,7 @@ fn dim4_of(step: u32, lane: u32) -> u32 {
     return min(dim4, DIM4 - 1u);
 }
 
-// What the lane brings: `i` counts 16 rows, 16 keys, or 64 quads of values of 16 keys.
+// What the lane loads: `i` counts 16 rows, 16 keys, or 64 vec4s of values of 16 keys.
 fn query(i: u32, step: u32, head: Head, lane: u32) -> vec4<f32> {
     let row = min(head.first_row + i * 16u + lane / 4u, head.last);
     return q4(row * p.q_token + head.q + dim4_of(step, lane));
@@ -260,18 +260,18 @@ fn put_value(i: u32, numbers: vec4<f32>, lane: u32) {
     }
 }
 
-fn put_weights(dim4: u32, row_lane: u32) {
-    sh_rows[0][dim4][row_lane] = s0;
-    sh_rows[1][dim4][row_lane] = s1;
-    sh_rows[2][dim4][row_lane] = s2;
-    sh_rows[3][dim4][row_lane] = s3;
-    sh_rows[4][dim4][row_lane] = s4;
-    sh_rows[5][dim4][row_lane] = s5;
-    sh_rows[6][dim4][row_lane] = s6;
-    sh_rows[7][dim4][row_lane] = s7;
+fn put_weights(key4: u32, row_lane: u32) {
+    sh_rows[0][key4][row_lane] = s0;
+    sh_rows[1][key4][row_lane] = s1;
+    sh_rows[2][key4][row_lane] = s2;
+    sh_rows[3][key4][row_lane] = s3;
+    sh_rows[4][key4][row_lane] = s4;
+    sh_rows[5][key4][row_lane] = s5;
+    sh_rows[6][key4][row_lane] = s6;
+    sh_rows[7][key4][row_lane] = s7;
 }
 
-// Columns of four rows.
+// Transposes four rows.
 fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
         vec4(a.x, b.x, c.x, d.x),
@@ -281,7 +281,7 @@ fn transposed(a: vec4<f32>, b: vec4<f32>, c: vec4<f32>, d: vec4<f32>) -> mat4x4<
     );
 }
 
-// A dim4 of the step, of all rows and keys.
+// Adds a vec4 of the step to the scores of all rows and keys.
 fn score(dim4: u32, row_lane: u32, key_lane: u32) {
     let keys = transposed(
         sh_others[0][dim4][key_lane],
@@ -303,7 +303,7 @@ fn scored(scores: vec4<f32>, row: vec4<f32>, keys: mat4x4<f32>) -> vec4<f32> {
     return fma(vec4(row.w), keys[3], fma(vec4(row.z), keys[2], fma(vec4(row.y), keys[1], fma(vec4(row.x), keys[0], scores))));
 }
 
-// Scores with keys past the last live token do not count.
+// Masks the scores of keys past the last live token.
 fn hide(seen: vec4<bool>) {
     s0 = select(vec4(MASKED), s0, seen);
     s1 = select(vec4(MASKED), s1, seen);
@@ -323,7 +323,7 @@ fn sum(weights: vec4<f32>) -> f32 {
     return (weights.x + weights.y) + (weights.z + weights.w);
 }
 
-// Sums become relative to a larger score.
+// Rescales the sums to a larger score.
 fn rescale(low: vec4<f32>, high: vec4<f32>) {
     a0 *= low.x;
     a1 *= low.y;
@@ -353,28 +353,28 @@ fn rescale(low: vec4<f32>, high: vec4<f32>) {
     }
 }
 
-// Adds the values of four keys, weighted.
-fn add(dim4: u32, row_lane: u32, key_lane: u32) {
+// Adds the weighted values of four keys.
+fn add(key4: u32, row_lane: u32, key_lane: u32) {
     let low = transposed(
-        sh_rows[0][dim4][row_lane],
-        sh_rows[1][dim4][row_lane],
-        sh_rows[2][dim4][row_lane],
-        sh_rows[3][dim4][row_lane],
+        sh_rows[0][key4][row_lane],
+        sh_rows[1][key4][row_lane],
+        sh_rows[2][key4][row_lane],
+        sh_rows[3][key4][row_lane],
     );
     let high = transposed(
-        sh_rows[4][dim4][row_lane],
-        sh_rows[5][dim4][row_lane],
-        sh_rows[6][dim4][row_lane],
-        sh_rows[7][dim4][row_lane],
+        sh_rows[4][key4][row_lane],
+        sh_rows[5][key4][row_lane],
+        sh_rows[6][key4][row_lane],
+        sh_rows[7][key4][row_lane],
     );
-    add_key(dim4, 0u, low[0], high[0], key_lane);
-    add_key(dim4, 1u, low[1], high[1], key_lane);
-    add_key(dim4, 2u, low[2], high[2], key_lane);
-    add_key(dim4, 3u, low[3], high[3], key_lane);
+    add_key(key4, 0u, low[0], high[0], key_lane);
+    add_key(key4, 1u, low[1], high[1], key_lane);
+    add_key(key4, 2u, low[2], high[2], key_lane);
+    add_key(key4, 3u, low[3], high[3], key_lane);
 }
 
-fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) {
-    let first = sh_others[dim4 * LANE_DIM4][key][key_lane];
+fn add_key(key4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) {
+    let first = sh_others[key4 * LANE_DIM4][key][key_lane];
     a0 = fma(vec4(low.x), first, a0);
     a1 = fma(vec4(low.y), first, a1);
     a2 = fma(vec4(low.z), first, a2);
@@ -383,7 +383,7 @@ fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     a5 = fma(vec4(high.y), first, a5);
     a6 = fma(vec4(high.z), first, a6);
     a7 = fma(vec4(high.w), first, a7);
-    let second = sh_others[dim4 * LANE_DIM4 + 1u][key][key_lane];
+    let second = sh_others[key4 * LANE_DIM4 + 1u][key][key_lane];
     b0 = fma(vec4(low.x), second, b0);
     b1 = fma(vec4(low.y), second, b1);
     b2 = fma(vec4(low.z), second, b2);
@@ -393,7 +393,7 @@ fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     b6 = fma(vec4(high.z), second, b6);
     b7 = fma(vec4(high.w), second, b7);
     if LANE_DIM4 > 2u {
-        let third = sh_others[dim4 * LANE_DIM4 + 2u][key][key_lane];
+        let third = sh_others[key4 * LANE_DIM4 + 2u][key][key_lane];
         c0 = fma(vec4(low.x), third, c0);
         c1 = fma(vec4(low.y), third, c1);
         c2 = fma(vec4(low.z), third, c2);
@@ -405,7 +405,7 @@ fn add_key(dim4: u32, key: u32, low: vec4<f32>, high: vec4<f32>, key_lane: u32) 
     }
 }
 
-// A row's means; zeros for tokens that are not live.
+// A row's weighted mean; zeros for tokens that are not live.
 fn write(row: u32, weights: f32, first: vec4<f32>, second: vec4<f32>, third: vec4<f32>, head: u32, key_lane: u32) {
     if row >= p.tokens {
         return;

@@ -1,10 +1,10 @@
 // o[t, h, :] = sum over live tokens s of weight(t, s) * v[s, h, :] / sum of the weights, weight(t, s) = e^(q[t, h, :] . k[s, h, :] - m);
-// bidirectional attention.     by matrix units, heads of 64 in blocks; one subgroup makes 32 rows, 64 keys at a time
+// bidirectional attention by matrix units, heads of 64 in blocks; one subgroup computes 32 rows, 64 keys at a time
 //
-// Workgroups have one subgroup, so that none waits for another, and little memory, so that a processor has many. Keys and values come as
-// they are needed: two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through memory,
-// where lanes can share them apart: half a row each. m is a score or so below a row's largest: sums are rescaled by way of memory, too,
-// only where scores outgrow it by GROWTH.
+// Workgroups have one subgroup, so that barriers are cheap, and little memory, so that many are resident. Keys and values are loaded when needed:
+// two blocks of rows use each. Scores stay in registers but for those of 16 rows at a time, which go through workgroup memory, where lanes address
+// them by row: half a row each. Sums are rescaled, through workgroup memory too, only where a row's scores exceed the reference m of its weights
+// by more than GROWTH.
 enable f16;
 //#use matrix
 
@@ -21,13 +21,13 @@ struct Params {
 
 const ROWS: u32 = 32u;
 const KEYS: u32 = 64u;
-// HeadSlice from one row to the next: one or two more than there are, against bank conflicts.
+// Vec4s from one row to the next: one or two more than there are, against bank conflicts.
 const SCORE_STRIDE: u32 = KEYS / 4u + 1u;
 const WEIGHT_STRIDE: u32 = KEYS / 4u + 2u;
 const SUM_STRIDE: u32 = 5u;
-// Stands for a score that does not count.
+// The score of a key that is not live.
 const MASKED: f32 = -3.0e38;
-// Weights are at most e^8, outer_stride below the largest half.
+// Weights are at most e^8, far below the largest f16.
 const GROWTH: f32 = 8.0;
 const LOG2_E: f32 = 1.442695041;
 
@@ -38,7 +38,7 @@ var<workgroup> sh_row: array<f32, 32>;
 var<workgroup> sh_rescale: array<f32, 16>;
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of the first 16 rows and of the others, by block of a head's numbers. Browsers hold matrices in variables of functions alone.
+// Sums of the first 16 rows and of the others, by block of the head's columns. Browsers allow matrices only in variables of functions.
 struct Sums {
     a0: Block,
     a1: Block,
@@ -50,13 +50,13 @@ struct Sums {
     b3: Block,
 }
 
-// What a row's weights are relative to, and their sum over the lane's keys.
+// The score that a row's weights are relative to, and their sum over the lane's keys.
 struct Running {
     reference: f32,
     weights: f32,
 }
 
-// The lane's half of a row.
+// The lane's half of a row of scores.
 struct Scores {
     z0: vec4<f32>,
     z1: vec4<f32>,
@@ -88,7 +88,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     var first = Running(MASKED, 0.0);
     var second = Running(MASKED, 0.0);
     for (var key = 0u; key < run.count; key += KEYS) {
-        // Written out, because loops around matrix instructions are slow.
+        // Unrolled by hand: loops around matrix instructions are slow.
         let at = keys + key * 16u;
         let k0 = right_heads(at);
         let k1 = right_heads(at + 64u);
@@ -179,7 +179,7 @@ fn scored(q0: Left, q1: Left, q2: Left, q3: Left, k0: Right, k1: Right, k2: Righ
     return multiply_add(q3, k3, scores);
 }
 
-// The lane's half of a row of 16, by way of memory.
+// The lane's half of a row of 16, through workgroup memory.
 fn row_scores(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> Scores {
     put_rows(s0, 0u, SCORE_STRIDE);
     put_rows(s1, 4u, SCORE_STRIDE);
@@ -205,7 +205,7 @@ fn row_scores(s0: Block, s1: Block, s2: Block, s3: Block, key: u32, id: u32) -> 
     return s;
 }
 
-// Keys past the last live token do not count.
+// Masks keys past the last live token.
 fn seen(scores: vec4<f32>, key: u32) -> vec4<f32> {
     return select(vec4(MASKED), scores, vec4(key) + vec4(0u, 1u, 2u, 3u) < vec4(run.count));
 }
@@ -215,14 +215,14 @@ fn largest(s: Scores) -> f32 {
     return max(max(most.x, most.y), max(most.z, most.w));
 }
 
-// Lanes that write agree on what they write.
+// All lanes that write store the same value.
 fn note_growth(s: Scores, row: Running, id: u32) {
     if largest(s) > row.reference + GROWTH {
         sh_grown = vec4(1u);
     }
 }
 
-// A row's weights relative to its largest score so outer_stride; what its sums are to be multiplied by lies in memory then.
+// Makes a row's weights relative to its largest score so far; the factor for its sums is left in sh_rescale.
 fn grown(s: Scores, row: Running, id: u32) -> Running {
     let most = largest(s);
     sh_row[id] = most;
@@ -234,7 +234,7 @@ fn grown(s: Scores, row: Running, id: u32) -> Running {
     return Running(reference, row.weights * rescale);
 }
 
-// Weights of the lane's half of a row to memory, and their sum.
+// Stores the weights of the lane's half of a row, and returns their sum.
 fn weigh(s: Scores, reference: f32, id: u32) -> f32 {
     let at = id % 16u * WEIGHT_STRIDE + id / 16u * 8u;
     let sum = weigh4(s.z0, reference, at) + weigh4(s.z1, reference, at + 1u)
@@ -247,7 +247,7 @@ fn weigh(s: Scores, reference: f32, id: u32) -> f32 {
 fn weigh4(scores: vec4<f32>, reference: f32, at: u32) -> vec4<f32> {
     let weights = vec4<f16>(exp2((scores - vec4(reference)) * LOG2_E));
     sh_w[at] = weights;
-    // As they are multiplied: rounded.
+    // Rounded as they are multiplied.
     return vec4<f32>(weights);
 }
 
@@ -267,7 +267,7 @@ fn add_values(sums: ptr<function, Sums>, w: Left, u: Left, at: u32) {
     (*sums).b3 = multiply_add(u, v3, (*sums).b3);
 }
 
-// A block goes through memory, where its rows can be told apart.
+// Rescales a block through workgroup memory, which can be addressed by row.
 fn rescaled(sums: Block, id: u32) -> Block {
     put_rows(sums, 0u, SUM_STRIDE);
     workgroupBarrier();
@@ -280,14 +280,14 @@ fn rescaled(sums: Block, id: u32) -> Block {
     return scaled;
 }
 
-// What the sums of 16 rows are to be multiplied by, to memory.
+// Leaves the factors that normalise the sums of 16 rows in sh_rescale.
 fn end_row(row: Running, id: u32) {
     sh_row[id] = row.weights;
     workgroupBarrier();
     sh_rescale[id % 16u] = 1.0 / (sh_row[id] + sh_row[id ^ 16u]);
 }
 
-// A block's means, from dim4 `dim4` of the rows on; zeros for tokens that are not live.
+// A block's weighted means, from vec4 `dim4` of the rows on; zeros for tokens that are not live.
 fn write_block(sums: Block, first_row: u32, head: u32, dim4: u32, id: u32) {
     put_rows(sums, 0u, SUM_STRIDE);
     workgroupBarrier();

@@ -1,4 +1,4 @@
-// Heads of 64 as bidirectional attention takes them: queries, then keys, then values. Tokens that are not live give zeros.
+// Packs heads of 64 for encoder flash attention: queries, then keys, then values. Tokens that are not live give zeros.
 // One workgroup per head and 16 tokens.
 //#use transform
 //#use layout
@@ -7,10 +7,10 @@ struct Params {
     tokens: u32,
     heads: u32,
     kv_heads: u32,
-    // Blocks of 16 tokens, of which some may lie past the last one.
+    // Blocks of 16 tokens; the last ones may hold no token.
     blocks: u32,
     eps: f32,
-    // Where heads lie in their rows, and how long those are, in quads.
+    // The first vec4 of heads in their rows, and the length of a row in vec4s.
     q_first: u32,
     q_stride: u32,
     k_first: u32,

@@ -1,4 +1,4 @@
-// Every token of the run sees every other one.
+// Bidirectional: every live token of the pass sees every other one.
 fn first_position() -> u32 {
     return 0u;
 }
@@ -15,7 +15,7 @@ fn seen_first(token: u32) -> u32 {
     return first_key(first_position() + token);
 }
 
-// One past the last position a token sees, and the largest of that among some tokens.
+// One past the last position that a token sees; last_end is its maximum over some tokens.
 fn seen_end(token: u32) -> u32 {
     return run.count;
 }

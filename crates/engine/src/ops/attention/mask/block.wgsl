@@ -1,4 +1,4 @@
-// As in a running sequence, but a token of a block also sees what follows it there.
+// Block mask: causal, and a token of a block also sees the rest of its block.
 @group(0) @binding(6) var<storage, read> block_ends: array<u32>;
 
 fn first_position() -> u32 {
@@ -17,7 +17,7 @@ fn seen_first(token: u32) -> u32 {
     return first_key(first_position() + token);
 }
 
-// One past the last position a token sees, and the largest of that among some tokens.
+// One past the last position that a token sees; last_end is its maximum over some tokens.
 fn seen_end(token: u32) -> u32 {
     return max(run.position + token + 1u, min(block_ends[token], run.position + run.count));
 }

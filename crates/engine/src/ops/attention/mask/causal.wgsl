@@ -1,4 +1,4 @@
-// The tokens of a run stand after those of earlier ones.
+// Causal mask: the tokens of a pass follow those in the KV cache.
 fn first_position() -> u32 {
     return run.position;
 }
@@ -15,7 +15,7 @@ fn seen_first(token: u32) -> u32 {
     return first_key(first_position() + token);
 }
 
-// One past the last position a token sees, and the largest of that among some tokens.
+// One past the last position that a token sees; last_end is its maximum over some tokens.
 fn seen_end(token: u32) -> u32 {
     return first_position() + token + 1u;
 }

@@ -1,5 +1,5 @@
-// Each token sees what it is told: from the first number of its span to before the second. Spans of later tokens neither begin nor end
-// earlier.
+// Packed sequences: a token sees the positions from the first number of its range to before the second. Neither ever decreases from one token
+// to the next.
 @group(0) @binding(6) var<storage, read> ranges: array<vec2<u32>>;
 
 fn first_position() -> u32 {
@@ -18,7 +18,7 @@ fn seen_first(token: u32) -> u32 {
     return ranges[token].x;
 }
 
-// One past the last position a token sees, and the largest of that among some tokens.
+// One past the last position that a token sees; last_end is its maximum over some tokens.
 fn seen_end(token: u32) -> u32 {
     return ranges[token].y;
 }

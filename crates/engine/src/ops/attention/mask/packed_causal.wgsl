@@ -1,4 +1,4 @@
-// All tokens of a sequence are there, whatever the run says; each row's log of the sum of exponentials is kept.
+// Causal mask of packed training sequences: all tokens are live, whatever the step says. Stores each row's log-sum-exp for the gradient.
 @group(0) @binding(6) var<storage, read_write> log_sums: array<f32>;
 @group(0) @binding(7) var<storage, read> starts: array<u32>;
 
@@ -19,7 +19,7 @@ fn seen_first(token: u32) -> u32 {
     return max(first_key(token), starts[token]);
 }
 
-// One past the last position a token sees, and the largest of that among some tokens.
+// One past the last position that a token sees; last_end is its maximum over some tokens.
 fn seen_end(token: u32) -> u32 {
     return first_position() + token + 1u;
 }

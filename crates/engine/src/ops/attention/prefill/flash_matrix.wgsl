@@ -1,9 +1,9 @@
-// The same by matrix units: o[row] = sum over j of softmax(q[row] . k[j]) * v[j] for ROWS rows that share a kv head. Queries, keys,
-// weights and values are multiplied as halves and summed in f32.
+// Flash attention by matrix units: o[row] = sum over j of softmax(q[row] . k[j]) * v[j] for ROWS rows that share a kv head. Queries, keys,
+// weights and values are multiplied in f16 and summed in f32.
 //
-// A workgroup takes tiles of KEYS keys. Its subgroups share the blocks of scores, 64 numbers of a head at a time; then each sums its
-// own columns of the values for all rows. Sums are rescaled only when a row's scores outgrow what its weights are relative to by
-// more than GROWTH: they are in registers that cannot be told apart by row, so it takes a way through workgroup memory.
+// A workgroup takes tiles of KEYS keys. Its subgroups share the blocks of scores, 64 elements of a head at a time; then each sums its own columns
+// of the values for all rows. Sums are rescaled only when a row's scores exceed the reference of its weights by more than GROWTH: matrix registers
+// cannot be addressed by row, so that rescaling goes through workgroup memory.
 // All sizes are constants of the text: naga fails where they are overrides.
 override WIDTH: u32 = 64u;
 override DIM4: u32 = 16u;
@@ -20,15 +20,15 @@ const KEY_BLOCKS: u32 = KEYS / 16u;
 // Columns of the values that a subgroup sums.
 const COLUMNS: u32 = HEAD / SUBGROUPS;
 const COLUMN_BLOCKS: u32 = COLUMNS / 16u;
-// Blocks of scores that a subgroup makes: one or two.
+// Blocks of scores that a subgroup computes: one or two.
 const SCORE_BLOCKS: u32 = ROW_BLOCKS * KEY_BLOCKS / SUBGROUPS;
-// Numbers of a head that scores are made of at a time, as groups of four; two groups more from row to row, against bank conflicts.
+// Elements of a head that scores sum at a time, in vec4s; rows are two vec4s longer, against bank conflicts.
 const GROUPS: u32 = 16u;
 const STRIDE: u32 = 18u;
 const VALUE_STRIDE: u32 = HEAD / 4u + 2u;
-// Scores that a lane weighs: a quarter of them in each vector.
+// Scores that a lane weights: a quarter of them in each vector.
 const EACH: u32 = ROWS * KEYS / WG;
-// Weights are at most e^8, far below the largest half.
+// Weights are at most e^8, far below the largest f16.
 const GROWTH: f32 = 8.0;
 
 @group(0) @binding(2) var<storage, read> q: array<vec4<f32>>;
@@ -40,14 +40,14 @@ const GROWTH: f32 = 8.0;
 var<workgroup> sh_w: array<vec4<f16>, ROWS * STRIDE>;
 // Keys, then values.
 var<workgroup> sh_x: array<vec4<f16>, max(KEYS * STRIDE, VALUE_KEYS * VALUE_STRIDE)>;
-// Scores, and sums on their way.
+// Scores, or sums that are rescaled or written.
 var<workgroup> sh_y: array<f32, ROWS * KEYS>;
 var<workgroup> sh_row: array<f32, WG>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
-// Four words, so that what follows stays aligned: matrix units read wrong numbers where it is not.
+// Four words, so that what follows stays aligned: matrix units read wrong numbers otherwise.
 var<workgroup> sh_grown: vec4<u32>;
 
-// Sums of a subgroup, by block of rows and block of columns. Browsers hold matrices in variables of functions alone.
+// Sums of a subgroup, by block of rows and block of columns. Browsers allow matrices only in variables of functions.
 struct Sums {
     a0: Block,
     a1: Block,
@@ -63,11 +63,11 @@ struct Sums {
     d1: Block,
 }
 
-// What a workgroup looks at.
+// The rows and keys of a workgroup.
 struct Tile {
     first_row: u32,
     kv_head: u32,
-    // The tile's first key and how many count.
+    // The tile's first key and how many of its keys are live.
     key: u32,
     live: u32,
 }
@@ -85,12 +85,12 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     // A block of rows beyond the live tokens sees nothing.
     let end = select(first, last_end(first_token, last_token), first_token < live_tokens());
 
-    // What this lane weighs: EACH keys of one row, which sees those from x to y.
+    // This lane weights EACH keys of one row, which sees positions x to before y.
     let my_row = id % ROWS;
     let my_key = id / ROWS * EACH;
     let token = token_of(min(first_row + my_row, all_rows - 1u));
     let sees = vec2(seen_first(token), seen_end(token));
-    // What its row's weights are relative to, and their sum over this lane's keys.
+    // The score that the row's weights are relative to, and their sum over this lane's keys.
     var reference = MASKED;
     var weights = 0.0;
 
@@ -110,7 +110,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
         let most = row_most(my_row);
         if most > reference + GROWTH {
-            // Lanes that write agree on what they write.
+            // All lanes that write store the same value.
             sh_grown = vec4(1u);
         }
         if workgroupUniformLoad(&sh_grown).x != 0u {
@@ -182,7 +182,7 @@ fn score(tile: Tile, id: u32) {
         if SCORE_BLOCKS > 1u {
             more = multiply_add(q12, right(key + 16u * STRIDE + 12u), more);
         }
-        // What comes next is written over these.
+        // The next loads overwrite these.
         workgroupBarrier();
     }
     put_block(scores, block * 256u);
@@ -199,7 +199,7 @@ fn load_queries(first_row: u32, kv_head: u32, start: u32, id: u32) {
     }
 }
 
-// All loads are on their way before the first is waited for.
+// All loads are issued before the first is used.
 fn load_keys(tile: Tile, start: u32, id: u32) {
     let k0 = key_group(tile, start, id, 0u);
     let k1 = key_group(tile, start, id, 1u);
@@ -235,7 +235,7 @@ fn put_key(group: vec4<f16>, id: u32, i: u32) {
     }
 }
 
-// Four scores of a row, hidden where it does not see the key.
+// Four scores of a row, masked where it does not see the key.
 fn scores4(tile: Tile, sees: vec2<u32>, row: u32, key: u32) -> vec4<f32> {
     let at = (row / 16u * KEY_BLOCKS + key / 16u) * 256u + key % 16u * 16u + row % 16u;
     let scores = vec4(sh_y[at], sh_y[at + 16u], sh_y[at + 32u], sh_y[at + 48u]);
@@ -245,7 +245,7 @@ fn scores4(tile: Tile, sees: vec2<u32>, row: u32, key: u32) -> vec4<f32> {
     return select(vec4(MASKED), scores, seen);
 }
 
-// The largest score of a row in this tile, from those of its lanes.
+// The largest score of a row in this tile, over its lanes.
 fn row_most(row: u32) -> f32 {
     var most = sh_row[row];
     for (var i = row + ROWS; i < WG; i += ROWS) {
@@ -254,7 +254,7 @@ fn row_most(row: u32) -> f32 {
     return most;
 }
 
-// Sum of a row's weights, from those of its lanes.
+// Sum of a row's weights over its lanes.
 fn row_sum(row: u32) -> f32 {
     var sum = 0.0;
     for (var i = row; i < WG; i += ROWS) {
@@ -263,7 +263,7 @@ fn row_sum(row: u32) -> f32 {
     return sum;
 }
 
-// As they are multiplied: rounded.
+// Rounded as they are multiplied.
 fn weigh(scores: vec4<f32>, reference: f32) -> vec4<f16> {
     return vec4<f16>(select(exp(scores - vec4(reference)), vec4(0.0), scores <= vec4(MASKED)));
 }
@@ -278,7 +278,7 @@ fn add_values(sums: ptr<function, Sums>, tile: Tile, id: u32) {
         if VALUE_KEYS > 16u {
             multiply(sums, start / 4u + 4u, 16u * VALUE_STRIDE + column);
         }
-        // What comes next is written over these.
+        // The next loads overwrite these.
         workgroupBarrier();
     }
 }
@@ -302,7 +302,7 @@ fn load_values(tile: Tile, start: u32, id: u32) {
     put_value(v7, id, 7u);
 }
 
-// Keys past the last one weigh nothing; they are read as the last one, which is finite.
+// Keys past the last one have weight 0 and are clamped to the last one, which is finite.
 fn value_group(tile: Tile, start: u32, id: u32, i: u32) -> vec4<f16> {
     if i * WG >= VALUE_KEYS * HEAD / 4u {
         return vec4<f16>();
@@ -372,7 +372,7 @@ fn rescale_all(sums: ptr<function, Sums>, id: u32) {
     }
 }
 
-// A block goes through workgroup memory, where its rows, the first of them `row`, can be told apart.
+// Rescales a block through workgroup memory, which can be addressed by row; `row` is its first.
 fn rescaled(sums: Block, row: u32, id: u32) -> Block {
     let at = id / SUBGROUP * 256u;
     put_block(sums, at);
@@ -409,8 +409,8 @@ fn write_all(sums: ptr<function, Sums>, first_row: u32, kv_head: u32, id: u32) {
     }
 }
 
-// A block's means; `place` is the workgroup's first row, the block's among those, the kv head and the block's first dim4 among this
-// subgroup's columns.
+// Writes a block's weighted means; `place` holds the workgroup's first row, the block's first row among those, the kv head and the block's first
+// vec4 among this subgroup's columns.
 fn write_block(sums: Block, place: vec4<u32>, id: u32) {
     let at = id / SUBGROUP * 256u;
     put_block(sums, at);

@@ -9,7 +9,7 @@ fn own_place(key: u32, kv_head: u32) -> u32 {
 
 // The rows that see some of these keys.
 fn others_of(first: u32, last: u32) -> vec2<u32> {
-    // No window is the largest number there is: it must not be added to.
+    // No window is u32::MAX, which must not be added to.
     return vec2(first, last + min(p.window, p.tokens - last)) * heads_of_group();
 }
 

@@ -1,12 +1,12 @@
-// A x of an adapter, as x is: for each head and KV split A meets what was found there, in its columns of that head. The numbers lie after
-// what is known of KV splits, and the kernel that combines those combines them too.
+// Multiplies each partial (one head, one KV split) with LoRA A's columns of that head. Attention is linear in its values, so the operation that
+// combines the partials combines these products too; they are stored after the rows' largest scores and sums.
 //#use factor
 //#use met_spot
-// Rows of A, a multiple of four, and quads of one in memory.
+// Rows of A, a multiple of four, and the stride between them in vec4s.
 override LORA_ROWS: u32 = 16u;
 override LORA_STRIDE: u32 = 512u;
 
-// What a lane has of a row of A, or of a head: every LANES-th dim4.
+// A lane's share of a row of A, or of a head: every LANES-th vec4.
 struct LoraRow {
     a: LowQuad,
     b: LowQuad,
@@ -14,13 +14,13 @@ struct LoraRow {
     d: LowQuad,
 }
 
-// A team makes rows TEAMS apart: the first two are on their way while keys are met.
+// A team takes rows TEAMS apart. The first two are prefetched before the keys are read.
 struct LoraPrefetch {
     one: LoraRow,
     two: LoraRow,
 }
 
-// A row past the last is read as that one.
+// A row past the last is clamped to it.
 fn lora_row(row: u32, head: u32, lane: Lane) -> LoraRow {
     let at = min(row, LORA_ROWS - 1u) * LORA_STRIDE + head * DIM4 + lane.index;
     var quads: LoraRow;
@@ -42,12 +42,12 @@ fn prefetch_lora(head: u32, lane: Lane) -> LoraPrefetch {
     return prefetched;
 }
 
-// Its sums go where only they are read.
+// Keeps the reduced head in workgroup memory for the dot products with A.
 fn keep_for_lora(dim4: u32, sum: vec4<f32>) {
     sh_q[dim4] = sum;
 }
 
-// After a barrier.
+// Call after a barrier.
 fn lora_dot_head(prefetched: LoraPrefetch, place: u32, number: u32, lane: Lane) {
     var head = HeadSlice(sh_q[lane.index], sh_q[lane.index + LANES], vec4(0.0), vec4(0.0));
     if PAIRS > 1u {
@@ -83,8 +83,8 @@ fn write_lora(at: u32, row: u32, sum: f32, lane: Lane) {
     }
 }
 
-// A token's own value, which is all that its own KV split has: of a head by each of the workgroups that have nothing to store. It is met
-// before caches round it.
+// The token's own key is alone in its KV split, so that the split's sum is the token's value. Workgroups that store nothing take a head each, and
+// use the value before the KV cache rounds it.
 fn lora_dot_own_value(block: u32, kv_head: u32, lane: Lane) {
     let head = kv_head * heads_of_group() + block;
     let prefetched = prefetch_lora(head, lane);

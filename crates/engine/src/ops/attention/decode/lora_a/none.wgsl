@@ -1,4 +1,4 @@
-// Nobody else meets what is found.
+// No LoRA A is fused into this dispatch.
 struct LoraPrefetch {
     nothing: u32,
 }

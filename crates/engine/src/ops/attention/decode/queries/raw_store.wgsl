@@ -1,4 +1,4 @@
-// Raw queries, keys and values; keys and values of the run's tokens go to the caches on the way.
+// Raw queries, keys and values: new keys and values are stored in the KV caches first.
 //#use norm_rope
 //#use kv_store
 const STORES_KV: bool = true;
@@ -28,12 +28,12 @@ fn norm4(kind: u32, dim4: u32) -> vec4<f32> {
     return vec4(1.0);
 }
 
-// Where the parts that store find what is to be stored.
+// The source that kv_store reads.
 fn row4(at: u32) -> vec4<f32> {
     return sh_q[at / 4u];
 }
 
-// Keys and values of the live tokens, one for each team at a time, through the memory of the queries.
+// Norms, rotates and stores the keys and values of the live tokens, one for each team at a time, through the memory of the queries.
 fn store_new_kv(kv_head: u32, lane: Lane) {
     let staged = min(STAGED, TEAMS);
     let all = 2u * min(run.count, p.tokens);
@@ -56,11 +56,11 @@ fn store_new_kv(kv_head: u32, lane: Lane) {
         }
         workgroupBarrier();
     }
-    // They are read from the caches again, as rounded as later runs will find them.
+    // They are read back from the caches, rounded as later passes will read them.
     storageBarrier();
 }
 
-// A token alone with its own key, which weighs one: the sums are its value, and only the scores are left to find, by a team for each head.
+// A token with only its own key: that key's weight is 1 and the weighted sum is its value. Only scores are computed, by a team for each head.
 fn attend_own_key(token: u32, key: u32, kv_head: u32, lane: Lane) {
     let at = cache_at(key, kv_head);
     let staged = min(STAGED, TEAMS);
@@ -83,7 +83,7 @@ fn attend_own_key(token: u32, key: u32, kv_head: u32, lane: Lane) {
                 o[p.tokens * HEADS * SPLITS * DIM4 + place] = vec4(score, 1.0, 0.0, 0.0);
             }
         }
-        // The next heads take this memory again.
+        // The next heads reuse this memory.
         workgroupBarrier();
     }
 }

@@ -1,4 +1,4 @@
-// Rows together: a team of lanes scores four keys for all rows at once, then each lane sums one dim4 of the values for all rows, so that
+// Grouped rows: a team of lanes scores four keys for all rows at once, then each lane sums one vec4 of the values for all rows, so that
 // keys and values are read once.
 var<workgroup> sh_weight: array<vec4<f32>, ROWS * TEAMS>;
 var<workgroup> sh_rescale: array<f32, ROWS>;
@@ -8,12 +8,12 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     let id = lane.team * LANES + lane.index;
     load_queries(rows, lane);
     workgroupBarrier();
-    // What this lane sums: one dim4 of the head, for rows 0 to 3 and 4 to 7.
+    // This lane sums one vec4 of the head, for rows 0 to 3 and 4 to 7.
     let part = id / DIM4;
     let dim4 = id % DIM4;
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
-    // Largest score and sum of weights of row id / TEAMS; the sum is kept by the first of the row's lanes.
+    // Largest score and sum of weights of row id / TEAMS; the first of the row's lanes holds the sum.
     var row = vec2(MASKED, 0.0);
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let live = min(TILE, here.end - tile);
@@ -53,12 +53,12 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
         write16(rows, 0u, number, dim4, low);
         write16(rows, 4u, number, dim4, high);
     }
-    // The next block of rows takes this memory again.
+    // The next block of rows reuses this memory.
     workgroupBarrier();
 }
 
-// A lane's sums of four rows, from row `first` on. All that follows is written out for four rows: compilers do not unroll
-// loops that have been made safe, and keep what is indexed by a loop in memory.
+// A lane's sums of four rows, from row `first` on. The functions below are unrolled by hand for four rows: compilers do not unroll loops with bounds
+// checks, and spill registers that a loop indexes.
 fn rescaled(sums: mat4x4<f32>, first: u32) -> mat4x4<f32> {
     return mat4x4<f32>(
         rescaled4(sums[0], first),
@@ -75,7 +75,7 @@ fn rescaled4(sums: vec4<f32>, r: u32) -> vec4<f32> {
     return sums * sh_rescale[r];
 }
 
-// One dim4 of four values. Keys past the last one weigh nothing; they are read as the last one, which is finite.
+// One vec4 of four values. Keys past the last one have weight 0 and are clamped to the last one, which is finite.
 fn values16(tile: u32, live: u32, i: u32, kv_head: u32, dim4: u32) -> mat4x4<f32> {
     let keys = vec4(tile) + min(vec4(i * 4u) + vec4(0u, 1u, 2u, 3u), vec4(live - 1u));
     return mat4x4<f32>(
@@ -121,7 +121,7 @@ fn keep4(sums: vec4<f32>, r: u32, dim4: u32, fresh: bool) {
     }
 }
 
-// Scores of a tile, hidden where a row does not see the key: four keys for a team of lanes, all rows at once.
+// Scores of a tile, masked where a row does not see the key: four keys for a team of lanes, all rows at once.
 fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     let keys = vec4(lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
     let read = vec4(tile) + min(keys, vec4(live - 1u));
@@ -131,7 +131,7 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     let at_3 = cache_at(read.w, rows.kv_head);
     var low = mat4x4<f32>();
     var high = mat4x4<f32>();
-    // Two quads at a time, both on their way before either is needed.
+    // Two vec4s at a time: both loads are issued before either is used.
     for (var dim4 = lane.index; dim4 < DIM4; dim4 += 2u * LANES) {
         let offset_0 = dim4 * 4u;
         let offset_1 = min(dim4 + LANES, DIM4 - 1u) * 4u;
@@ -148,7 +148,7 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     if ROWS > 4u {
         high = team_sum16(high, lane);
     }
-    // Lane r keeps row r.
+    // Lane r holds row r.
     let low4 = select(select(low[0], low[1], lane.index == 1u), select(low[2], low[3], lane.index == 3u), lane.index >= 2u);
     let high4 = select(select(high[0], high[1], lane.index == 5u), select(high[2], high[3], lane.index == 7u), lane.index >= 6u);
     if lane.index < ROWS {
@@ -160,7 +160,7 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     }
 }
 
-// Dot products of four rows with four keys, column by column of the keys: multiply-adds and nothing else.
+// Dot products of four rows with four keys, by columns of the transposed keys: multiply-adds only.
 fn dots16(sums: mat4x4<f32>, first: u32, dim4: u32, keys: mat4x4<f32>) -> mat4x4<f32> {
     return mat4x4<f32>(
         dots4(sums[0], first, dim4, keys),
@@ -183,8 +183,7 @@ fn dots4(sums: vec4<f32>, r: u32, dim4: u32, keys: mat4x4<f32>) -> vec4<f32> {
     return sum;
 }
 
-// Scores become weights, four for a lane. Returns what earlier weights of the row are to be multiplied with, and its new largest
-// score.
+// Turns scores into softmax weights, four for a lane. Returns the factor for the row's earlier weights, and its new largest score.
 fn weigh(before: f32, id: u32) -> vec2<f32> {
     let row = min(id / TEAMS, ROWS - 1u);
     var most4 = vec4(before);
@@ -204,7 +203,7 @@ fn weigh(before: f32, id: u32) -> vec2<f32> {
     return vec2(rescale, most);
 }
 
-// Sum of the weights of a row whose first dim4 of keys is at `first`.
+// Sum of the weights of a row; `first` is the index of its first vec4 of weights.
 fn row_sum(first: u32) -> f32 {
     var sum4 = vec4(0.0);
     for (var i = 0u; i < TEAMS; i++) {

@@ -1,8 +1,8 @@
-// One row by itself, or two: a team of lanes keeps the queries in registers, takes four keys at a time and sums their values, weighed
-// relative to the largest score it has seen. Teams reduce_teams once, after the last key.
+// A single row, or two: each team of lanes holds the queries in registers, takes four keys at a time and sums their values, weighted
+// relative to the largest score so far (online softmax). Teams are reduced once, after the last key.
 var<workgroup> sh_team: array<vec2<f32>, TEAMS>;
 
-// A lane's quads: the first pair, and the second where there is one.
+// A lane's vec4s of a head: the first RoPE pair, and the second where there is one.
 struct HeadSlice {
     a: vec4<f32>,
     b: vec4<f32>,
@@ -29,7 +29,7 @@ fn query(token: u32, head: u32, lane: Lane) -> HeadSlice {
     return HeadSlice(one.a, one.b, two.a, two.b);
 }
 
-// Four keys or values, as pair_1 as a lane has them: columns are keys.
+// A lane's vec4s of four keys or values; columns are keys.
 struct Four {
     a: mat4x4<f32>,
     b: mat4x4<f32>,
@@ -67,14 +67,14 @@ fn four_values(at: vec4<u32>) -> Four {
     return values;
 }
 
-// What a team has found for a row so pair_1.
+// A team's online softmax of a row: largest score, sum of weights, weighted sum of values.
 struct Found {
     most: f32,
     total: f32,
     sums: HeadSlice,
 }
 
-// Scores of four keys, and how they change what was found before.
+// Softmax weights of four keys, and the factor for what was summed before.
 struct Scored {
     most: f32,
     rescale: f32,
@@ -115,7 +115,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     var other = Found(MASKED, 0.0, HeadSlice());
     for (var tile = here.first; tile < here.end; tile += TILE) {
         let places = vec4(tile + lane.team * 4u) + vec4(0u, 1u, 2u, 3u);
-        // Keys past the last one weigh nothing; they are read as the last one, which is finite.
+        // Keys past the last one have weight 0 and are clamped to the last one, which is finite.
         let read = min(places, vec4(here.end - 1u));
         let at = vec4(lane.index * 4u) + vec4(
             cache_at(read.x, rows.kv_head),
@@ -143,7 +143,7 @@ fn attend(rows: Rows, here: KvSplit, number: u32, lane: Lane) {
     }
 }
 
-// What all teams have found for a row.
+// Reduces the teams' online softmax of a row.
 fn reduce_teams(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
     let first = lane.team * DIM4 + lane.index;
     sh_q[first] = found.sums.a;
@@ -173,6 +173,6 @@ fn reduce_teams(found: Found, row: u32, place: u32, number: u32, lane: Lane) {
         write_dim4(row, place, number, dim4, sum, about);
         keep_for_lora(dim4, sum);
     }
-    // The next row takes this memory again.
+    // The next row reuses this memory.
     workgroupBarrier();
 }

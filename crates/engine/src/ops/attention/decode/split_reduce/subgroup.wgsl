@@ -1,4 +1,4 @@
-// By exchange among LANES lanes first: there is less to go through in workgroup memory.
+// Reduces LANES lanes by subgroup operations first, so that less goes through workgroup memory.
 fn reduce_splits(found: Found, number: u32) {
     let largest = subgroupMax(found.largest);
     let factor = exp(found.largest - largest);

@@ -1,6 +1,6 @@
-// Eight lanes share rows, and what they find goes from lane to lane: neighbours where subgroups have eight lanes or more; where they have 32,
-// they are dealt out over those, so that of eight neighbours two share rows and four share keys and they read the fewest different numbers at
-// a time.
+// Eight lanes share rows and reduce by subgroup shuffles: neighbours where subgroups have eight lanes or more. With SPREAD, where they have 32,
+// sharing lanes are spread over the subgroup: of eight neighbours, two share rows and four share keys, which reads the fewest different addresses
+// at a time.
 override SPREAD: bool = false;
 
 fn row_lane_of(lane: u32) -> u32 {
@@ -11,7 +11,7 @@ fn key_lane_of(lane: u32) -> u32 {
     return select(lane % 8u, lane / 8u % 4u * 2u + lane % 2u, SPREAD);
 }
 
-// How outer_stride those lie apart that meet first, and next; the last ones are neighbours.
+// Distances of the lanes that are reduced first and next; the last ones are neighbours.
 fn outer_stride() -> u32 {
     return select(4u, 16u, SPREAD);
 }
@@ -39,6 +39,6 @@ fn main(
     @builtin(subgroup_id) subgroup: u32,
     @builtin(subgroup_size) size: u32,
 ) {
-    // Numbered by subgroup: how invocations are dealt out to subgroups is the device's choice. The remainder tells compilers how many lanes there are.
+    // Numbered by subgroup: how invocations are assigned to subgroups is the device's choice. The remainder tells compilers the number of lanes.
     kernel(group, (subgroup * size + in_subgroup) % 64u);
 }

@@ -1,4 +1,4 @@
-// Eight neighbouring lanes share rows: what they find goes through workgroup memory, which works everywhere.
+// Eight neighbouring lanes share rows and reduce through workgroup memory: works on every device.
 var<workgroup> sh_found: array<array<vec4<f32>, 9>, 8>;
 
 // Lanes that share rows are neighbours.
@@ -10,7 +10,7 @@ fn key_lane_of(lane: u32) -> u32 {
     return lane % 8u;
 }
 
-// What each of the eight has found lies in memory until the next call.
+// Leaves the numbers of the eight lanes in memory until the next call.
 fn share(mine: vec4<f32>, lane: u32) {
     workgroupBarrier();
     sh_found[lane / 8u][lane % 8u] = mine;

@@ -1,5 +1,5 @@
-// As to_f16, in blocks of 16 tokens by 16 numbers, each of 512 bytes: what matrix units load at once lies together. Those of values are
-// transposed: 16 numbers by 16 tokens.
+// As f16, in blocks of 16 tokens by 16 elements, 512 bytes each: matrix units load a block at once. Blocks of values are transposed:
+// 16 elements by 16 tokens.
 enable f16;
 @group(0) @binding(5) var<storage, read_write> x: array<vec4<f16>>;
 
@@ -11,7 +11,7 @@ fn store(head: vec4<f32>, start: u32, lane: u32, kind: u32) {
     }
     sh_numbers[lane] = head;
     workgroupBarrier();
-    // The lane's number of the head, of four tokens.
+    // The lane's element of the head, of four tokens.
     let number = lane / 4u;
     let at = lane % 4u * 4u * DIM4 + number / 4u;
     let i = number % 4u;

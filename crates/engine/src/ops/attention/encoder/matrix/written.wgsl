@@ -1,10 +1,10 @@
-// Matrix units written out, for heads in blocks: each of 32 lanes makes eight numbers of a block, half a row. Slow: it is for tests of
-// the kernel on adapters without such units.
+// Matrix units emulated, for heads in blocks: each of 32 lanes computes eight elements of a block, half a row. Slow: for tests of the kernel on
+// adapters without matrix units.
 enable f16;
 
-// Where 16 rows begin, and whether that is among weights that were put aside.
+// Where 16 rows start, and whether they are weights in sh_aside.
 alias Left = vec2<u32>;
-// Where 16 columns begin.
+// Where 16 columns start.
 alias Right = u32;
 alias Block = mat2x4<f32>;
 
@@ -24,7 +24,7 @@ fn right_heads(at: u32) -> Right {
     return at;
 }
 
-// The kernel waits before it multiplies them, and writes over what they were taken from.
+// Copied: the kernel overwrites sh_w before it multiplies these.
 fn left_weights(block: u32, number: u32) -> Left {
     for (var i = unit_lane; i < 64u; i += 32u) {
         sh_aside[number * 64u + i] = sh_w[i / 4u * WEIGHT_STRIDE + block * 4u + i % 4u];
@@ -51,7 +51,7 @@ fn left_number(a: Left, row: u32, k: u32) -> f32 {
     return f32(x[at][k % 4u]);
 }
 
-// Number k of four columns.
+// Element k of four columns.
 fn numbers(at: u32, k: u32) -> vec4<f32> {
     let first = at + k / 4u;
     let i = k % 4u;
