@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, HeadParts, Met, Order},
+    gpu::{Dispatch, GpuCall, Met, Order, SplitKvPartials},
 };
 
 /// An operation: a definition, a reference on the CPU, kernels on the GPU, a gradient.
@@ -43,20 +43,20 @@ pub trait Op: Debug + 'static {
     }
 
     /// What its kernels can leave of result `i` where its only reader combines that itself.
-    fn leaves_parts(&self, call: &GpuCall<'_>, i: usize) -> Option<HeadParts> {
+    fn leaves_parts(&self, call: &GpuCall<'_>, i: usize) -> Option<SplitKvPartials> {
         let _ = (call, i);
         None
     }
 
     /// Whether its kernels can take the first input so.
-    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> bool {
         let _ = (call, parts);
         false
     }
 
     /// The factor that what leaves such parts shall meet them with: then the operation has a pair of its own that it adds to its result,
     /// instead of what reads that as a branch.
-    fn met(&self, call: &GpuCall<'_>, parts: HeadParts) -> Option<Met> {
+    fn met(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> Option<Met> {
         let _ = (call, parts);
         None
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts, Order},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Order, SplitKvPartials},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvStoreInputs, QkvRope, Slice,
@@ -206,11 +206,11 @@ impl Op for AttentionQkv {
         (self.tiling(call).splits > 1).then_some(order.of_floats())
     }
 
-    fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<HeadParts> {
+    fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<SplitKvPartials> {
         let (problem, tiling) = (self.problem(call), self.tiling(call));
         // The pass's own keys are a split of their own where this operation stores them.
         let apart = self.kv.is_some() && fuses(call.facts);
-        let parts = HeadParts {
+        let parts = SplitKvPartials {
             heads: problem.heads,
             quads: problem.vec4s(),
             splits: tiling.splits + usize::from(apart),

@@ -11,7 +11,7 @@ pub(crate) use gpu::TileProduct;
 
 use crate::{
     cpu::{CpuCall, Meeting, products},
-    gpu::{Dispatch, GpuCall, HeadParts, Order},
+    gpu::{Dispatch, GpuCall, Order, SplitKvPartials},
     graph::{Graph, NodeValues, Op, Type, Value},
     ops::product,
 };
@@ -52,7 +52,7 @@ impl Op for Linear {
         product::wanted_order(call, product::Taken::All, product::Low::None)
     }
 
-    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> bool {
         product::takes_parts(call, product::Low::None, parts)
     }
 

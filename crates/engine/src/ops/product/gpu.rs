@@ -11,7 +11,7 @@ use super::{
     several,
 };
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, HeadParts, Kernel, Order, Part, Place, Slabs},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Order, Part, Place, Slabs, SplitKvPartials},
     ops::{
         linear_experts::Sizes,
         parts::{self, ACTIVATION, UNIT, WEIGHTS, X_UNIT, quant},
@@ -74,7 +74,7 @@ pub(crate) fn vector(op: &Product, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> 
 pub(super) struct Orders {
     pub(super) x: Option<Order>,
     /// The input is to be combined first.
-    pub(super) parts: Option<HeadParts>,
+    pub(super) parts: Option<SplitKvPartials>,
     pub(super) y: Option<Order>,
 }
 
@@ -101,7 +101,7 @@ pub(super) fn made_here(op: &Product, call: &GpuCall<'_>) -> bool {
 }
 
 /// Whether a product with nothing before or after it can combine what it takes.
-pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: HeadParts) -> bool {
+pub(crate) fn takes_parts(call: &GpuCall<'_>, low: Low, parts: SplitKvPartials) -> bool {
     let known = matches!(low, Low::None | Low::Beside | Low::BesideBoth);
     let op = Product { begin: Begin::Plain, taken: Taken::All, end: End::Plain, low };
     let orders = Orders { parts: Some(parts), ..Orders::default() };
@@ -457,7 +457,7 @@ pub(super) fn bound(
     call: &GpuCall<'_>,
     dispatch: Dispatch,
 ) -> Dispatch {
-    let x = orders.parts.map_or(Place::Input(0), HeadParts::place);
+    let x = orders.parts.map_or(Place::Input(0), SplitKvPartials::place);
     let mut dispatch = dispatch.read(Place::Slab(op.weight_input(), slab)).read(x).write(y);
     if let Some(Some(extra)) = extra(op) {
         dispatch = dispatch.read(Place::Input(extra));

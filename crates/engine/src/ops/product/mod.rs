@@ -34,7 +34,7 @@ pub use taken::{Experts, Taken};
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, HeadParts, Met, Order},
+    gpu::{Dispatch, GpuCall, Met, Order, SplitKvPartials},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::{AddNorm, fused, linear_experts::Sizes},
 };
@@ -183,13 +183,13 @@ impl Op for Product {
         asks.then(|| gpu::wanted_order(call, self.taken, self.low)).flatten()
     }
 
-    fn takes_parts(&self, call: &GpuCall<'_>, parts: HeadParts) -> bool {
+    fn takes_parts(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> bool {
         let plain =
             self.begin == Begin::Plain && self.taken == Taken::All && self.end == End::Plain;
         plain && gpu::takes_parts(call, self.low, parts)
     }
 
-    fn met(&self, call: &GpuCall<'_>, parts: HeadParts) -> Option<Met> {
+    fn met(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> Option<Met> {
         own::met(self, call, parts)
     }
 

@@ -4,7 +4,7 @@
 use rullama_gguf::DType;
 
 use super::{Begin, End, Product, Taken, low::Low};
-use crate::gpu::{Dispatch, GpuCall, HeadParts, Met, Place};
+use crate::gpu::{Dispatch, GpuCall, Met, Place, SplitKvPartials};
 
 /// Buffers of an attention that writes its caches and meets a factor.
 const BUFFERS: u32 = 10;
@@ -16,13 +16,13 @@ pub(super) struct Own {
     stride: usize,
     /// Which input of what reads the result it is.
     input: usize,
-    parts: HeadParts,
+    parts: SplitKvPartials,
     pub(super) met: Met,
 }
 
 impl Own {
     /// `None` if what takes the result adds `B z`.
-    pub(super) fn new(call: &GpuCall<'_>, parts: Option<HeadParts>) -> Option<Self> {
+    pub(super) fn new(call: &GpuCall<'_>, parts: Option<SplitKvPartials>) -> Option<Self> {
         let (parts, (reader, input)) = (parts?, second_factor(call)?);
         let b = reader.slabs(input);
         let (dtype, stride, met) = (b.dtype, b.row_blocks / 4, parts.met?);
@@ -67,7 +67,7 @@ fn second_factor<'a>(call: &GpuCall<'a>) -> Option<(GpuCall<'a>, usize)> {
 }
 
 /// The first factor that attention shall meet where it leaves such parts to a product.
-pub(super) fn met(op: &Product, call: &GpuCall<'_>, parts: HeadParts) -> Option<Met> {
+pub(super) fn met(op: &Product, call: &GpuCall<'_>, parts: SplitKvPartials) -> Option<Met> {
     let plain = op.begin == Begin::Plain && op.taken == Taken::All && op.end == End::Plain;
     let beside = matches!(op.low, Low::Beside | Low::BesideBoth);
     if !plain || !beside || parts.tokens > 1 || call.facts.storage_buffers < BUFFERS {

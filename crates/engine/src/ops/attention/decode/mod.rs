@@ -7,7 +7,7 @@ pub(super) use tiling::{RowForm, SplitKvTiling};
 
 use super::problem::{Params, Problem, word};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, HeadParts, Kernel, Met, Order, Part, Place},
+    gpu::{DeviceFacts, Dispatch, Kernel, Met, Order, Part, Place, SplitKvPartials},
     graph::Element,
     ops::{
         parts::{kv_store, team},
@@ -49,7 +49,7 @@ pub(super) enum Output {
     /// Whole rows, in this order if not row by row.
     Rows(Option<Order>),
     /// Split-KV partials, for the operation that reads the heads to combine.
-    Partials(HeadParts),
+    Partials(SplitKvPartials),
 }
 
 /// How queries come, and which kernel stores the new keys and values: the inputs of the operation, by number.
@@ -193,8 +193,8 @@ impl SplitKv<'_> {
     }
 
     /// The partials that the second dispatch combines.
-    fn partials(&self, splits: usize) -> HeadParts {
-        HeadParts {
+    fn partials(&self, splits: usize) -> SplitKvPartials {
+        SplitKvPartials {
             heads: self.problem.heads,
             quads: self.problem.vec4s(),
             splits,
