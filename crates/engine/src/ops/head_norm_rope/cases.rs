@@ -1,3 +1,5 @@
+//! Cases of head norms, RoPE and KV cache writes.
+
 use rullama_gguf::DType;
 
 use super::{HeadNormRopeGrad, KvStoreInputs, rope_table};
@@ -98,15 +100,18 @@ fn sliced(rotated: bool) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(32))
 }
 
-/// How queries, keys and values come.
+/// How raw queries, keys and values are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Products {
-    Apart,
+enum Projections {
+    /// In a buffer each.
+    Separate,
+    /// The raw keys are the raw values too.
     KeysAreValues,
+    /// In one row.
     Stacked,
 }
 
-/// What tells a case with caches apart.
+/// The sizes of a case with KV caches.
 #[derive(Clone, Copy)]
 struct Shape {
     t: usize,
@@ -127,13 +132,14 @@ fn caches(element: Element) -> Vec<Case> {
     ];
     let mut cases = Vec::new();
     for (i, (shape, position, count)) in own.into_iter().enumerate() {
-        let products = [Products::Apart, Products::KeysAreValues, Products::Stacked][i % 3];
-        cases.push(cached(element, shape, (position, count), products));
+        let projections =
+            [Projections::Separate, Projections::KeysAreValues, Projections::Stacked][i % 3];
+        cases.push(cached(element, shape, (position, count), projections));
     }
-    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Products::Apart));
-    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Products::Stacked));
+    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Separate));
+    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Stacked));
     if element != Element::Q8 {
-        cases.push(cached(element, shape(3, 4, 2, 48, 5), (9, 2), Products::KeysAreValues));
+        cases.push(cached(element, shape(3, 4, 2, 48, 5), (9, 2), Projections::KeysAreValues));
     }
     cases
 }
@@ -142,20 +148,20 @@ fn cached(
     element: Element,
     shape: Shape,
     (position, count): (u32, u32),
-    products: Products,
+    projections: Projections,
 ) -> Case {
     let Shape { t, heads, kv_heads, width, slots } = shape;
     let build = move |g: &mut Graph| {
         let kv_width = kv_heads * width;
-        let [q, k, v] = if products == Products::Stacked {
+        let [q, k, v] = if projections == Projections::Stacked {
             let all = g.input("qkv", Type::f32([t, heads * width + 2 * kv_width]));
             let k = heads * width;
             [(0, k), (k, kv_width), (k + kv_width, kv_width)]
                 .map(|(first, width)| Slice::new(all, first, width))
         } else {
             let k = g.input("k", Type::f32([t, kv_width])).into();
-            let apart = products == Products::Apart;
-            let v = if apart { g.input("v", Type::f32([t, kv_width])).into() } else { k };
+            let separate = projections == Projections::Separate;
+            let v = if separate { g.input("v", Type::f32([t, kv_width])).into() } else { k };
             [g.input("q", Type::f32([t, heads * width])).into(), k, v]
         };
         let cache = Type::cache(element, [slots, kv_heads, width]);
@@ -176,7 +182,7 @@ fn cached(
         vec![g.qkv_rope(q, q_norm, kv, EPS), kv.k_cache, kv.v_cache]
     };
     let name = format!(
-        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count} {products:?}"
+        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count} {projections:?}"
     );
     let tolerance = match element {
         Element::F16 => Tolerance::ARITHMETIC.half(),

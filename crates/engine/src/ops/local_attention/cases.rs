@@ -4,7 +4,7 @@ use crate::{
     suite::{Case, Tolerance},
 };
 
-/// What towers squeeze their scores with.
+/// The softcap of audio encoders' scores.
 const CAP: f32 = 50.0;
 
 pub(crate) fn cases() -> Vec<Case> {

@@ -1,5 +1,5 @@
 // o[i, h] = sum over distances d of softmax(cap * tanh(q[i, h] . (k[i - d, h] + r[d, h]) / cap)) * v[i - d, h]
-// One workgroup per head and row: first a lane per distance, then a lane per number of the head.
+// One workgroup per head and row: a lane per distance scores, then a lane per column of the head sums values.
 //#use activation
 
 struct Params {

@@ -1,4 +1,4 @@
-//! Attention over the near past, with a score of its own for each distance:
+//! Local attention: causal over the last rows, with relative position embeddings and a softcap on scores:
 //! `o[i, h] = Σ_d softmax_d(cap · tanh((q[i, h] · k[i − d, h] + q[i, h] · r[d, h]) / cap)) · v[i − d, h]`, `0 ≤ d ≤ min(reach, i)`.
 
 pub(crate) mod cases;
@@ -15,15 +15,15 @@ use crate::{
 static FORWARD: Kernel =
     Kernel { name: "local_attention/forward", source: include_str!("forward.wgsl") };
 
-/// Distances the kernel has room for.
+/// The most distances: the kernel has a lane for each.
 const MOST_DISTANCES: usize = 64;
 
-/// Attention of rows over the rows before them.
+/// Local attention of rows over themselves and the rows before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalAttention {
     /// Heads of each row.
     pub heads: usize,
-    /// Scores are squeezed between plus and minus this.
+    /// Softcap: scores are limited to plus and minus this.
     pub cap: f32,
 }
 
@@ -37,7 +37,7 @@ struct Params {
 }
 
 impl Graph {
-    /// `q`, `k` and `v` `[n, h·e]`, and rows for distances 0, 1, … `[reach + 1, h·e]`: `[n, h·e]`.
+    /// `q`, `k` and `v` `[n, h·e]`, and relative position embeddings for distances 0, 1, … `[reach + 1, h·e]`: `[n, h·e]`.
     pub fn local_attention(
         &mut self,
         [q, k, v]: [Value; 3],

@@ -104,10 +104,10 @@ impl Setting {
 }
 
 fn case(element: Element, setting: Setting) -> Case {
-    list(element, setting).given("k", cache(setting, 17)).given("v", cache(setting, 40))
+    graph(element, setting).given("k", cache(setting, 17)).given("v", cache(setting, 40))
 }
 
-fn list(element: Element, setting: Setting) -> Case {
+fn graph(element: Element, setting: Setting) -> Case {
     let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
     let build = move |g: &mut Graph| {
         let q = g.input("q", Type::f32([t, heads, width]));
@@ -217,7 +217,7 @@ fn benches() -> Vec<Case> {
         global(512, 7680),
     ];
     // Random numbers will do, and are made only where they are timed.
-    settings.into_iter().map(|setting| list(Element::F16, setting).bench()).collect()
+    settings.into_iter().map(|setting| graph(Element::F16, setting).bench()).collect()
 }
 
 fn training() -> Vec<Case> {

@@ -12,25 +12,27 @@ use crate::{
 
 const EPS: f32 = 1e-6;
 
-/// What a layer brings.
+/// How the raw queries, keys and values of a layer are stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Products {
-    /// Queries alone: the caches are another layer's.
+enum Projections {
+    /// Queries only: the KV caches are another layer's.
     Shared,
-    Apart,
+    /// Queries, keys and values in a buffer each.
+    Separate,
+    /// The raw keys are the raw values too.
     KeysAreValues,
     /// Queries, keys and values in one row.
     Stacked,
-    /// Queries and keys in one row, values apart.
+    /// Queries and keys in one row, values in a buffer of their own.
     HalfStacked,
 }
 
-const ALL: [Products; 5] = [
-    Products::Apart,
-    Products::Shared,
-    Products::Stacked,
-    Products::KeysAreValues,
-    Products::HalfStacked,
+const ALL: [Projections; 5] = [
+    Projections::Separate,
+    Projections::Shared,
+    Projections::Stacked,
+    Projections::KeysAreValues,
+    Projections::HalfStacked,
 ];
 
 pub(super) fn cases() -> Vec<Case> {
@@ -49,37 +51,37 @@ pub(super) fn cases() -> Vec<Case> {
     ] {
         cases.push(case(
             element,
-            Products::Stacked,
+            Projections::Stacked,
             Setting::new(1, (8, 1), width).cache(90, None).at(70, 1),
         ));
         cases.push(case(
             element,
-            Products::Apart,
+            Projections::Separate,
             Setting::new(2, (8, 2), width).cache(30, None).at(5, 2),
         ));
     }
     for element in [Element::F32, Element::F16, Element::Q8] {
         cases.push(case(
             element,
-            Products::Apart,
+            Projections::Separate,
             Setting::new(4, (4, 1), 64).cache(300, None).at(200, 3),
         ));
     }
-    // More tokens than the operation takes: several operations instead.
+    // More tokens than the fused operation takes: several operations instead.
     cases.push(case(
         Element::F32,
-        Products::Stacked,
+        Projections::Stacked,
         Setting::new(9, (4, 2), 64).cache(90, None).at(70, 8),
     ));
     cases.push(case(
         Element::F32,
-        Products::Shared,
+        Projections::Shared,
         Setting::new(9, (4, 2), 64).cache(90, None).at(70, 9),
     ));
     for dtype in [DType::Q8_0, DType::Q4_K] {
         cases.push(with_product(dtype, Setting::new(1, (8, 2), 64).cache(300, None).at(290, 1)));
     }
-    // What combines KV splits meets some without a key, and rings.
+    // The reader combines KV splits, some of them without a key, and ring buffers.
     for position in [0, 5, 300, 999] {
         cases.push(with_product(
             DType::Q4_K,
@@ -100,7 +102,7 @@ pub(super) fn cases() -> Vec<Case> {
 fn first_token() -> Case {
     let v: Vec<f32> = (0..16).map(|i| if i % 3 == 0 { 3.0 } else { -3.0 }).collect();
     let want: Vec<f32> = v.iter().map(|v| v.signum()).collect();
-    case(Element::F32, Products::Apart, Setting::new(1, (1, 1), 16).cache(100, None).at(0, 1))
+    case(Element::F32, Projections::Separate, Setting::new(1, (1, 1), 16).cache(100, None).at(0, 1))
         .given("v", Data::F32(v))
         .gives(&want)
 }
@@ -111,14 +113,14 @@ fn settings() -> Vec<Setting> {
         Setting::new(t, heads, 64).cache(slots, window).at(position, count)
     };
     let mut settings = vec![few(1, (8, 1), 700, None, 699, 1)];
-    // So many keys that two rows are taken at a time, and one of an odd number twice.
+    // Enough keys for two rows in a workgroup; one row of an odd number is computed twice.
     settings.extend([
         few(1, (8, 1), 1500, None, 1400, 1),
         few(1, (8, 2), 1500, None, 3, 1),
         few(1, (9, 1), 1500, None, 1499, 1),
         Setting::new(1, (4, 2), 128).cache(1500, Some(1300)).at(5000, 1),
     ]);
-    // Nothing before the run, a little, and a full cache; for all kinds of products.
+    // An empty cache, a few keys, and a full cache; for all kinds of projections.
     for position in [0, 1, 65, 290] {
         for t in [1, 2, 4] {
             settings.push(few(t, (8, 2), 300, None, position, t as u32));
@@ -130,7 +132,7 @@ fn settings() -> Vec<Setting> {
         few(8, (2, 2), 40, None, 7, 5),
         few(1, (9, 1), 257, None, 256, 1),
     ]);
-    // Rings, before and after they wrap, with one workgroup per kv head and with several.
+    // Ring buffers, before and after they wrap, with one workgroup per kv head and with several.
     for position in [0, 6, 7, 8, 30, 1001, 262_143] {
         settings.push(few(1, (8, 2), 8, Some(8), position, 1));
         settings.push(few(4, (4, 1), 11, Some(8), position, 3));
@@ -140,23 +142,25 @@ fn settings() -> Vec<Setting> {
     settings
 }
 
-fn case(element: Element, products: Products, setting: Setting) -> Case {
-    let before =
-        Setting { count: if products == Products::Shared { setting.count } else { 0 }, ..setting };
+fn case(element: Element, projections: Projections, setting: Setting) -> Case {
+    let before = Setting {
+        count: if projections == Projections::Shared { setting.count } else { 0 },
+        ..setting
+    };
     let caches = [17, 40].map(|salt| match (element, cache(before, salt)) {
-        // Bytes know no infinity; numbers of another size are found out too.
+        // Q8 has no infinity; numbers of another size are noticed too.
         (Element::Q8, Data::F32(numbers)) => {
             Data::F32(numbers.iter().map(|x| if x.is_finite() { *x } else { 4.0 }).collect())
         }
         (_, numbers) => numbers,
     });
     let [k, v] = caches;
-    list(element, products, setting).given("k_cache", k).given("v_cache", v)
+    graph(element, projections, setting).given("k_cache", k).given("v_cache", v)
 }
 
-/// With the only one that reads what comes out, in the order it reads.
+/// With a matmul as the only reader, which may take another layout or combine KV splits.
 fn with_product(dtype: DType, setting: Setting) -> Case {
-    let mut case = case(Element::F32, Products::Apart, setting);
+    let mut case = case(Element::F32, Projections::Separate, setting);
     let width = setting.heads.0 * setting.width;
     let attention = case.build;
     case.name = format!("{}, then {}", case.name, dtype.name());
@@ -169,28 +173,28 @@ fn with_product(dtype: DType, setting: Setting) -> Case {
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
-/// Attention, the way back with a pair of its own, and gates after the branch that is: what is met on the way, and by whom, is the devices'
-/// choice. Heads as wide as teams of 8 and of 32 lanes keep them.
+/// Attention, an output projection with a LoRA pair, and the gates that follow: which dispatch multiplies with LoRA A is the device's choice. Heads
+/// have the widths that teams of 8 and of 32 lanes hold.
 fn with_pairs() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (width, rank, position, products, element) in [
-        (64, 16, 290, Products::Apart, Element::F32),
-        (64, 4, 0, Products::Stacked, Element::F16),
-        (128, 20, 999, Products::Shared, Element::F32),
-        (128, 64, 300, Products::Apart, Element::F32),
-        (128, 100, 999, Products::Stacked, Element::F32),
-        (128, 20, 300, Products::HalfStacked, Element::Q8),
-        (256, 16, 511, Products::Stacked, Element::F16),
-        (256, 20, 5, Products::Shared, Element::F16),
-        (256, 64, 999, Products::KeysAreValues, Element::F32),
-        (512, 4, 0, Products::Shared, Element::F32),
-        (512, 16, 640, Products::Stacked, Element::F16),
-        (512, 100, 700, Products::Apart, Element::F32),
+    for (width, rank, position, projections, element) in [
+        (64, 16, 290, Projections::Separate, Element::F32),
+        (64, 4, 0, Projections::Stacked, Element::F16),
+        (128, 20, 999, Projections::Shared, Element::F32),
+        (128, 64, 300, Projections::Separate, Element::F32),
+        (128, 100, 999, Projections::Stacked, Element::F32),
+        (128, 20, 300, Projections::HalfStacked, Element::Q8),
+        (256, 16, 511, Projections::Stacked, Element::F16),
+        (256, 20, 5, Projections::Shared, Element::F16),
+        (256, 64, 999, Projections::KeysAreValues, Element::F32),
+        (512, 4, 0, Projections::Shared, Element::F32),
+        (512, 16, 640, Projections::Stacked, Element::F16),
+        (512, 100, 700, Projections::Separate, Element::F32),
     ] {
         let setting = Setting::new(1, (8, 1), width).cache(1000, None).at(position, 1);
-        let attention = case(element, products, setting);
+        let attention = case(element, projections, setting);
         let tolerance = match element {
-            // As of attention alone, through two more products.
+            // The tolerance of attention, through two more matmuls.
             Element::F16 => Tolerance { steps: 32.0, ..Tolerance::EXPONENTIAL.half() },
             Element::Q8 => Tolerance { unit: 1.0 / 256.0, steps: 16.0, ..Tolerance::EXPONENTIAL },
             _ => Tolerance::EXPONENTIAL.terms(8 * width * setting.slots),
@@ -200,21 +204,21 @@ fn with_pairs() -> Vec<Case> {
     }
     for (heads, dtype, ahead) in [((4, 4), DType::F16, 0), ((6, 2), DType::F16, 4)] {
         let setting = Setting::new(1, heads, 64).cache(1000, Some(600)).at(1001, 1);
-        let attention = case(Element::F32, Products::Apart, setting);
+        let attention = case(Element::F32, Projections::Separate, setting);
         cases.push(with_pair(attention, setting, (16, dtype, ahead)));
     }
-    // No workgroup meets factors of several tokens, or of long caches.
+    // LoRA A is not fused into attention of several tokens or of long caches.
     for setting in [
         Setting::new(2, (8, 2), 64).cache(300, None).at(200, 2),
         Setting::new(1, (8, 1), 64).cache(1500, None).at(1400, 1),
     ] {
-        let attention = case(Element::F32, Products::Apart, setting);
+        let attention = case(Element::F32, Projections::Separate, setting);
         cases.push(with_pair(attention, setting, (16, DType::F32, 8)));
     }
     cases
 }
 
-/// A pair of such a rank, its first factor so stored, beside the way back from heads; so many rows are met ahead for the gates.
+/// An output projection with a LoRA pair of this rank, its A of this format; `ahead` rows of the gates' A are folded into it.
 fn with_pair(
     mut case: Case,
     setting: Setting,
@@ -251,10 +255,10 @@ fn with_pair(
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
-fn list(element: Element, products: Products, setting: Setting) -> Case {
+fn graph(element: Element, projections: Projections, setting: Setting) -> Case {
     let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
     let build = move |g: &mut Graph| {
-        let (q, kv) = raw(g, products, t, (heads * width, kv_heads * width));
+        let (q, kv) = raw(g, projections, t, (heads * width, kv_heads * width));
         let cache = Type::cache(element, [slots, kv_heads, width]);
         let norm = Type::weight(DType::F32, [width]);
         let queries = QueryInputs {
@@ -269,7 +273,7 @@ fn list(element: Element, products: Products, setting: Setting) -> Case {
     };
     let seen = window.map_or("all".into(), |window| format!("window {window}"));
     let name = format!(
-        "{element:?} {products:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}"
+        "{element:?} {projections:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}"
     );
     let tolerance = match element {
         // New keys and values next to a rounding border may go either way.
@@ -287,26 +291,26 @@ fn list(element: Element, products: Products, setting: Setting) -> Case {
 /// Raw queries, and keys and values where the layer has its own.
 fn raw(
     g: &mut Graph,
-    products: Products,
+    projections: Projections,
     t: usize,
     (q, kv): (usize, usize),
 ) -> (Slice, Option<(Slice, Slice)>) {
     let mut rows = |name: &str, width: usize| g.input(name, Type::f32([t, width]));
-    match products {
-        Products::Shared => (rows("q", q).into(), None),
-        Products::Apart => {
+    match projections {
+        Projections::Shared => (rows("q", q).into(), None),
+        Projections::Separate => {
             (rows("q", q).into(), Some((rows("k", kv).into(), rows("v", kv).into())))
         }
-        Products::KeysAreValues => {
+        Projections::KeysAreValues => {
             let k = rows("k", kv).into();
             (rows("q", q).into(), Some((k, k)))
         }
-        Products::Stacked => {
+        Projections::Stacked => {
             let all = rows("qkv", q + 2 * kv);
             let (k, v) = (Slice::new(all, q, kv), Slice::new(all, q + kv, kv));
             (Slice::new(all, 0, q), Some((k, v)))
         }
-        Products::HalfStacked => {
+        Projections::HalfStacked => {
             let all = rows("qk", q + kv);
             (Slice::new(all, 0, q), Some((Slice::new(all, q, kv), rows("v", kv).into())))
         }
@@ -320,16 +324,16 @@ fn benches() -> Vec<Case> {
     let global =
         |t, position| Setting::new(t, (8, 1), 512).cache(32_768, None).at(position, t as u32);
     let lists = [
-        (Products::Stacked, sliding(1, 8191)),
-        (Products::Shared, sliding(1, 8191)),
-        (Products::Stacked, sliding(4, 8191)),
-        (Products::Stacked, global(1, 0)),
-        (Products::Stacked, global(1, 511)),
-        (Products::Stacked, global(1, 8191)),
-        (Products::Shared, global(1, 8191)),
+        (Projections::Stacked, sliding(1, 8191)),
+        (Projections::Shared, sliding(1, 8191)),
+        (Projections::Stacked, sliding(4, 8191)),
+        (Projections::Stacked, global(1, 0)),
+        (Projections::Stacked, global(1, 511)),
+        (Projections::Stacked, global(1, 8191)),
+        (Projections::Shared, global(1, 8191)),
     ];
     lists
         .into_iter()
-        .map(|(products, setting)| list(Element::F16, products, setting).bench())
+        .map(|(projections, setting)| graph(Element::F16, projections, setting).bench())
         .collect()
 }
