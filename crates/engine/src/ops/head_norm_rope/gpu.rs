@@ -3,9 +3,9 @@
 
 use bytemuck::NoUninit;
 
-use super::{
+use super::types::{
     HeadNormRope, QkvRope,
-    qkv::input::{Q, Q_NORM, ROPE, STORED},
+    input::{Q, Q_NORM, ROPE, STORED},
 };
 use crate::{
     gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},

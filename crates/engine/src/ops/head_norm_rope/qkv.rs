@@ -4,29 +4,18 @@
 //! `k_cache[(position + t) % slots] = rotate(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
 //! `head_norm_rope` for all tokens.
 
-use super::{assert_table, gpu, norm_rope};
+use super::{
+    gpu,
+    reference::{assert_table, norm_rope, store_heads},
+    types::{QkvRope, input},
+};
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Element, Graph, Op, Type, Value},
-    ops::{Columns, Slice},
+    ops::Slice,
     precision::Q8_GROUP,
 };
-
-/// Head norms, rotation and cache write.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QkvRope {
-    /// Numbers in a head.
-    pub width: usize,
-    /// Added to the mean, inside the root.
-    pub eps: f32,
-    /// The columns of the keys' heads.
-    pub k: Columns,
-    /// The columns of the values' heads.
-    pub v: Columns,
-    /// The columns of the queries' heads, if there are any.
-    pub q: Option<Columns>,
-}
 
 /// What keys and values are read from and stored in.
 #[derive(Debug, Clone, Copy)]
@@ -54,20 +43,6 @@ impl KvStoreInputs {
     fn inputs(&self) -> Vec<Value> {
         vec![self.k.value, self.v.value, self.k_norm, self.rope, self.k_cache, self.v_cache]
     }
-}
-
-/// Input numbers, as [`KvStoreInputs::inputs`] orders them; the raw queries and the weight of their norm follow.
-pub(super) mod input {
-    pub(crate) const K: usize = 0;
-    pub(crate) const V: usize = 1;
-    pub(crate) const K_NORM: usize = 2;
-    pub(crate) const ROPE: usize = 3;
-    pub(crate) const K_CACHE: usize = 4;
-    pub(crate) const V_CACHE: usize = 5;
-    pub(crate) const Q: usize = 6;
-    pub(crate) const Q_NORM: usize = 7;
-    /// The inputs that keys and values are read from and stored in.
-    pub(crate) const STORED: [usize; 6] = [K, V, K_NORM, ROPE, K_CACHE, V_CACHE];
 }
 
 impl Graph {
@@ -138,26 +113,5 @@ impl Op for QkvRope {
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
         let columns = self.k.width + self.v.width + self.q.map_or(0, |q| q.width);
         8 * (columns * inputs[input::K].shape.rows()) as u64
-    }
-}
-
-/// Stores keys and values in their caches; `inputs` are the operation's inputs by number, in the order of [`KvStoreInputs`].
-pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) {
-    let [k, v, k_norm, rope, k_cache, v_cache] = inputs;
-    let (width, cache) = (op.width, &call.input(k_cache).shape);
-    let (slots, row) = (cache.dims()[0], cache.dims()[1] * width);
-    let (raw_k, raw_v) = (call.f32(k), call.f32(v));
-    let (k_norm, rope) = (call.numbers(k_norm), call.f32(rope));
-    let mut made = vec![0.0; width];
-    for token in 0..(call.step.count as usize).min(rope.len() / width) {
-        let slot = (call.step.position as usize + token) % slots;
-        let k = op.k.of(&raw_k, call.input(k), token).chunks_exact(width);
-        let v = op.v.of(&raw_v, call.input(v), token).chunks_exact(width);
-        for (at, (k, v)) in (0..row).step_by(width).zip(k.zip(v)) {
-            norm_rope(k, Some(&k_norm), Some(&rope[token * width..][..width]), op.eps, &mut made);
-            call.store(k_cache, slot * row + at, &made);
-            norm_rope(v, None, None, op.eps, &mut made);
-            call.store(v_cache, slot * row + at, &made);
-        }
     }
 }
