@@ -17,7 +17,7 @@ use crate::{
 /// `[t, e/2, 2]`; values have a norm without a weight and are not rotated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttentionRope2d {
-    /// Where queries, keys and values lie in their rows.
+    /// The columns of queries, keys and values.
     pub columns: [Columns; 3],
     /// Added to each mean, inside the root.
     pub eps: f32,
@@ -39,7 +39,7 @@ impl Graph {
 }
 
 impl AttentionRope2d {
-    /// The operations this one stands for.
+    /// The operations that this one fuses.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let slice = |i: usize| Slice::new(inputs[i], self.columns[i].first, self.columns[i].width);
         let width = graph.ty(inputs[3]).shape.len();

@@ -89,7 +89,7 @@ pub(super) fn packed_causal(dispatch: Dispatch, starts: Place, log_sums: Place) 
 /// The keys that each token of a pass sees, for the CPU reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Visible<'a> {
-    /// Of [`Mask::Causal`]; the first token stands at `position`.
+    /// Of [`Mask::Causal`]; `position` is that of the first token.
     Causal { window: Option<u32>, position: usize },
     /// Of [`Mask::Block`], with `count` live tokens.
     Block { window: u32, position: usize, count: usize, ends: &'a [u32] },
