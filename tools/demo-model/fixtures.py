@@ -38,11 +38,13 @@ def clips(rng, folder, path):
     """One digit from each of some held-out voices, the sampled speakers among them."""
     groups = voices.by_voice([clip for clip in voices.load(path) if clip["held_out"]])
     chosen = [group for group in groups if not group[0]["voice"].startswith("espeak")] + rng.sample(groups, 5)
-    for number, group in enumerate(chosen, 1):
+    for group in chosen:
         clip = rng.choice(group)
         silence = np.zeros(1600)
         samples = np.concatenate([silence, clip["samples"], silence])
-        name = f"digit-{number}.wav"
+        # "espeak en-029+Michael" is the voice Michael.
+        voice = clip["voice"].replace("+", " ").split()[-1]
+        name = f"digit-{clip['digit']}-{voice}.wav"
         with wave.open(str(folder / name), "wb") as writer:
             writer.setnchannels(1)
             writer.setsampwidth(2)

@@ -5,14 +5,14 @@ import { GOLDENS } from "../client/goldens.ts";
 import { barriers, DEMO, expect, say, start, test } from "./fixture.ts";
 
 const PICTURE = join(GOLDENS, "demo/picture-1.png");
-const SPEECH = join(GOLDENS, "demo/digit-1.wav");
+const SPEECH = join(GOLDENS, "demo/digit-1-rms.wav");
 test.use({ fake: { served: DEMO } });
 
 test("a picked picture and a sound are shown, sent, kept and exported", async ({ app }) => {
   await start(app);
   await app.getByLabel("Pictures, sounds and videos").setInputFiles([PICTURE, SPEECH]);
   await expect(app.getByRole("img", { name: "picture-1.png" })).toBeVisible();
-  await expect(app.getByLabel("digit-1.wav", { exact: true })).toBeVisible();
+  await expect(app.getByLabel("digit-1-rms.wav", { exact: true })).toBeVisible();
   expect(await barriers(app)).toEqual([]);
   await say(app, "What is this?");
   const article = app.getByRole("article").first();
