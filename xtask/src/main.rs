@@ -1,4 +1,4 @@
-//! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps behind them.
+//! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps they consist of.
 
 mod bench;
 mod beside;
@@ -8,6 +8,7 @@ mod drill;
 mod drivers;
 mod firefox;
 mod hardware;
+mod package;
 mod peft;
 mod platforms;
 mod run;
@@ -20,36 +21,103 @@ mod web;
 
 use anyhow::{Result, bail};
 
-const HELP: &str = "\
-cargo xtask <task>
+/// A task: its name, its options, and what it does.
+type Task = (&'static str, &'static str, &'static str);
 
-  test    set up what is missing, then run every check and test (what CI runs), kernels on lavapipe and in Chromium;
-          --every-driver runs them on SwiftShader outside of Chromium too, --hardware on this machine's own GPUs
-  run     build everything and serve the app with a small model
-  shaders compile every kernel variant with a browser's compiler
-  wasm    build what pages import, into web/client/src/wasm, and print its size
-  wasi    test what needs no GPU as 32-bit wasm under Node
-  web     build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium
-  web-check  build, check and test what of web/ needs no browser
-  ops     run the op suite in headless Chromium, on what `web` built
-  firefox run the whole op suite and the golden greedy answers in headless Firefox on lavapipe
-  tidy    check the invariants of ARCHITECTURE.md and the shape of the tree
-  setup   install what the tests need: compile targets, software GPUs, a browser, Node packages
-  demo-eval  how well the demo model does on held-out cases, by skill; --gpu, --model FILE, --skill NAME
-  deny    check licences, bans and sources of all dependencies with cargo-deny
-  platforms  check the program for macOS, Windows and Linux on ARM; test under QEMU and Wine what runs there
-  drill   kill, interrupt, fill the disk, misbehave: what survives; [NAME…] --runs N, --program FILE, --device cpu|gpu
-  hardware  everything that wants a real GPU: op suite, exit codes, golden models, agreement, bench; one report to paste into
-          an issue; --program FILE, --model MODEL, --runs N, --out FILE
-  peft    let PEFT itself load adapters that rullama trains and converts
-  peft-setup  bring PEFT and a PyTorch without CUDA
-  bench   tokenizer: race our tokenizer against the `tokenizers` crate
-  help    this text
-";
+const TASKS: [Task; 21] = [
+    (
+        "test",
+        "[--every-driver | --hardware]",
+        "set up what is missing, then run every check and test (what CI runs), kernels on lavapipe and in Chromium;\n\
+         --every-driver runs them on SwiftShader outside of Chromium too, --hardware on this machine's own GPUs",
+    ),
+    ("run", "", "build everything and serve the chat app with the demo model"),
+    ("shaders", "", "compile every kernel variant with a browser's compiler"),
+    ("wasm", "", "build what pages import, into web/client/src/wasm, and print its size"),
+    ("wasi", "", "test what needs no GPU as 32-bit wasm under Node"),
+    (
+        "web",
+        "",
+        "build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium",
+    ),
+    ("web-check", "", "build, check and test what of web/ needs no browser"),
+    ("ops", "", "run the op suite in headless Chromium, on what `web` built"),
+    (
+        "firefox",
+        "",
+        "run the whole op suite and the golden greedy continuations in headless Firefox on lavapipe",
+    ),
+    ("tidy", "", "check the invariants of ARCHITECTURE.md and the shape of the tree"),
+    ("package", "", "package every crate that is to be published and check its size"),
+    (
+        "setup",
+        "",
+        "install what the tests need: compile targets, software GPUs, a browser, Node packages",
+    ),
+    (
+        "demo-eval",
+        "[--gpu] [--model FILE] [--skill NAME]",
+        "measure how well the demo model does on held-out cases, by skill",
+    ),
+    ("deny", "", "check licences, bans and sources of all dependencies with cargo-deny"),
+    (
+        "platforms",
+        "",
+        "check the program for macOS, Windows and Linux on ARM; test under QEMU and Wine what runs there",
+    ),
+    (
+        "drill",
+        "[NAME…] [--runs N] [--program FILE] [--device cpu|gpu]",
+        "kill, interrupt, fill the disk, misbehave: what survives",
+    ),
+    (
+        "hardware",
+        "[--program FILE] [--model MODEL] [--runs N] [--out FILE]",
+        "everything that wants a real GPU: op suite, exit codes, golden models, agreement, bench; one report to paste into\n\
+         an issue",
+    ),
+    ("peft", "", "let PEFT itself load adapters that rullama trains and converts"),
+    ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
+    ("bench", "NAME", "run a benchmark of bench/; tokenizer: ours against the `tokenizers` crate"),
+    ("help", "[TASK]", "list all tasks, or describe one"),
+];
+
+/// The help of one task, or a list of all.
+fn help(task: Option<&str>) -> String {
+    match TASKS.iter().find(|(name, ..)| Some(*name) == task) {
+        Some((name, options, what)) => {
+            format!("{what}\n\nUsage: cargo xtask {}", format!("{name} {options}").trim_end())
+        }
+        None => {
+            let line = |(name, options, what): &Task| {
+                let what = what.replace('\n', "\n              ");
+                let options = if options.is_empty() { "" } else { &format!("; {options}") };
+                format!("  {name:<10}  {what}{options}\n")
+            };
+            let lines: String = TASKS.iter().map(line).collect();
+            format!("Usage: cargo xtask TASK [OPTIONS]\n\n{lines}")
+        }
+    }
+}
+
+/// The task that help is wanted for, where it is wanted: `--help` and `-h` anywhere, or the task `help`.
+fn help_wanted<'a>(words: &[&'a str]) -> Option<Option<&'a str>> {
+    let is_flag = |word: &&str| ["--help", "-h"].contains(word);
+    match words {
+        [] => Some(None),
+        _ if words.iter().any(is_flag) => Some(words.iter().copied().find(|word| !is_flag(word))),
+        ["help", rest @ ..] => Some(rest.first().copied()),
+        _ => None,
+    }
+}
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    if let Some(task) = help_wanted(&words) {
+        command::say(&help(task));
+        return Ok(());
+    }
     match words.as_slice() {
         ["test"] => test::test(Some(1)),
         ["test", "--every-driver"] => test::test(Some(2)),
@@ -63,6 +131,7 @@ fn main() -> Result<()> {
         ["ops"] => web::ops(),
         ["firefox"] => firefox::firefox(),
         ["tidy"] => tidy::tidy(),
+        ["package"] => package::package(),
         ["setup"] => setup::setup(),
         ["demo-eval", options @ ..] => bench::demo_eval(options),
         ["deny"] => deny::deny(),
@@ -75,10 +144,29 @@ fn main() -> Result<()> {
             Ok(())
         }
         ["bench", name] => bench::bench(name),
-        [] | ["help" | "--help" | "-h"] => {
-            command::say(HELP);
-            Ok(())
+        [task, ..] if TASKS.iter().any(|(name, ..)| name == task) => {
+            bail!("wrong options: `{}`\n\n{}", words.join(" "), help(Some(task)))
         }
-        _ => bail!("unknown task `{}`\n\n{HELP}", words.join(" ")),
+        _ => bail!("unknown task `{}`\n\n{}", words.join(" "), help(None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TASKS, help, help_wanted};
+
+    #[test]
+    fn help_is_shown_wherever_it_is_wanted() {
+        assert_eq!(help_wanted(&[]), Some(None));
+        assert_eq!(help_wanted(&["--help"]), Some(None));
+        assert_eq!(help_wanted(&["help", "run"]), Some(Some("run")));
+        for (task, ..) in TASKS {
+            for words in [&[task, "--help"][..], &[task, "-h"], &["--help", task]] {
+                assert_eq!(help_wanted(words), Some(Some(task)), "{words:?}");
+            }
+            assert_eq!(help_wanted(&[task, "x"]).is_some(), task == "help");
+            assert!(help(Some(task)).contains(&format!("Usage: cargo xtask {task}")), "{task}");
+            assert!(help(None).contains(&format!("\n  {task} ")), "{task}");
+        }
     }
 }
