@@ -5,6 +5,7 @@ mod kind;
 mod load;
 mod memory;
 mod parts;
+mod passes;
 mod rows;
 mod search;
 mod summary;
@@ -29,7 +30,6 @@ pub use summary::{Summary, hinted_options};
 pub use crate::loader::Progress;
 
 pub(crate) use experts::Routed;
-pub(crate) use memory::weight_bytes;
 
 use crate::{
     adapters::Adapters,

@@ -3,7 +3,7 @@
 use rullama_engine::{
     executor::Device,
     gpu::{self, LANDING_BYTES, work_bytes},
-    graph::{Graph, Type},
+    graph::Graph,
 };
 use rullama_models::gemma4::{TrainPass, train_graph};
 use rullama_runtime::Model;
@@ -17,6 +17,8 @@ use crate::{
 
 /// Most bytes of logits at a time.
 const LOGIT_BYTES: usize = 128 << 20;
+/// Sizes of buffers on a device are multiples of this.
+const BUFFER_ALIGNMENT: u64 = 16;
 
 /// Sizes of the sequences that are trained on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,7 +71,11 @@ pub(crate) fn need(
         + plan_bytes(&graph(&measuring(&learning)).graph, device)
         + plan_bytes(&update, device)
         + LANDING_BYTES;
-    let adapter = longest.parameters.iter().map(|it| 4 * state_bytes(&it.ty)).sum();
+    let adapter = longest
+        .parameters
+        .iter()
+        .map(|it| 4 * it.ty.bytes().next_multiple_of(BUFFER_ALIGNMENT))
+        .sum();
     let with = |again: usize| {
         let work = match again == all {
             true => least,
@@ -102,11 +108,6 @@ fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
         Device::Cpu => work_bytes(graph),
         Device::Gpu(gpu) => gpu::plan_bytes(graph, gpu.facts()),
     }
-}
-
-/// Bytes of a state on a device.
-fn state_bytes(ty: &Type) -> u64 {
-    (ty.shape.len() as u64 * 4).next_multiple_of(16)
 }
 
 /// The same graph where nothing is learned, only measured.

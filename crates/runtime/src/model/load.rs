@@ -13,7 +13,11 @@ use rullama_models::{
     gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_graph},
 };
 
-use super::{CacheType, Inner, memory::MemoryUse, warm::Graphs};
+use super::{
+    CacheType, Inner,
+    memory::MemoryUse,
+    passes::{Placement, UsualPasses},
+};
 use crate::{
     error::RuntimeError,
     loader::{Loader, OnProgress, Wanted, check_formats},
@@ -82,12 +86,13 @@ pub(super) async fn load(
         })
         .collect();
     check_formats(&device, &wants)?;
-    let graphs = Graphs::new((&config, &catalog), options, (wanted, host_experts));
-    graphs.warm(&device, &graphs.prompts());
+    let placement = Placement { table: wanted, host_experts };
+    let passes = UsualPasses::new(&config, &catalog, options, placement);
+    passes.warm(&device, &passes.prefill());
     // A third of a second of this thread, while others compile.
     let tokenizer = vocabulary::tokenizer(&gguf).ok();
     let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
-    graphs.warm(&device, &graphs.answers(suppressed));
+    passes.warm(&device, &passes.decode(suppressed));
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);

@@ -5,21 +5,19 @@ use std::collections::BTreeMap;
 use rullama_engine::{
     executor::{Device, state_bytes},
     gpu::work_bytes,
-    graph::{Element, Origin},
+    graph::{Origin, Type},
 };
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Feed, Pass, Segment, Want, crosses_cut, decoder},
+    gemma4::{Config, Segment, crosses_cut},
 };
 
 use super::{
     load::{LoadOptions, TABLE, TablePlace, expert_tensors},
+    passes::{Placement, UsualPasses},
     search,
 };
-use crate::{
-    error::RuntimeError,
-    session::{DEFAULT_CONTEXT, MOST_TOKENS, NEAR, ring_slots},
-};
+use crate::error::RuntimeError;
 
 /// Bytes a model and one session take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,28 +64,12 @@ impl MemoryUse {
         options: &LoadOptions,
         host_experts: usize,
     ) -> Self {
-        let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
-        let chunk = MOST_TOKENS.min(context);
-        let pass = |tokens, feed, want, near| Pass {
-            tokens,
-            feed,
-            table: false,
-            want,
-            context,
-            ring: ring_slots(config, context, chunk),
-            cache: options.cache.into(),
-            suppressed: 0,
-            traced: false,
-            host_experts,
-            blocks: false,
-            hidden: false,
-            near,
-        };
-        let fill = decoder(config, catalog, &pass(chunk, Feed::Ids, Want::Caches, None)).segments;
-        let step =
-            |near| decoder(config, catalog, &pass(1, Feed::Token, Want::Drawn, near)).segments;
-        let near = (context > NEAR).then(|| step(Some(NEAR)));
-        let step = step(None);
+        let placement = Placement { table: false, host_experts };
+        let passes = UsualPasses::new(config, catalog, options, placement);
+        let fill = passes.segments(&passes.longest_prefill());
+        let (step, near) = passes.sampled_decode();
+        let step = passes.segments(&step);
+        let near = near.map(|pass| passes.segments(&pass));
         let all_segments = || fill.iter().chain(&step).chain(near.iter().flatten());
         // By name: segments and graphs share them.
         let mut states = BTreeMap::new();
@@ -108,13 +90,13 @@ impl MemoryUse {
             graphs.into_iter().flatten().flat_map(|segments| segments.iter().skip(1).map(work_of));
         let work: u64 = first + later.sum::<u64>();
 
-        let bytes = |name: &str| catalog.get(name).map_or(0, weight_bytes);
+        let bytes = |name: &str| catalog.get(name).map_or(0, Type::bytes);
         let experts = |layer: usize| -> u64 {
             expert_tensors(config, catalog, layer).iter().map(|name| bytes(name)).sum()
         };
         let first_on_host = config.layers.len().saturating_sub(host_experts);
         let host_expert_bytes = (first_on_host..config.layers.len()).map(experts).sum();
-        let all: u64 = catalog.iter().map(|(_, ty)| weight_bytes(ty)).sum();
+        let all: u64 = catalog.iter().map(|(_, ty)| ty.bytes()).sum();
         Self {
             weights: all - bytes(TABLE) - host_expert_bytes,
             gpu_expert_bytes: (0..first_on_host).map(experts).sum(),
@@ -124,7 +106,7 @@ impl MemoryUse {
             caches: sum(caches),
             work: work + sum(cut),
             first_work: first,
-            context,
+            context: passes.context,
         }
     }
 
@@ -176,10 +158,4 @@ impl MemoryUse {
             budget: options.gpu_budget.unwrap_or(u64::MAX),
         }
     }
-}
-
-/// Bytes of a weight on a device.
-pub(crate) fn weight_bytes(ty: &rullama_engine::graph::Type) -> u64 {
-    let Element::Weight(dtype) = ty.element else { return 0 };
-    (ty.shape.len() / dtype.block_elements()) as u64 * dtype.block_bytes() as u64
 }

@@ -1,0 +1,143 @@
+//! The passes of a session with the usual options: memory is estimated for them, and their kernels are compiled early.
+
+use rullama_models::{
+    Catalog,
+    gemma4::{Config, Feed, Pass, Segment, Want, decoder},
+};
+
+use super::load::LoadOptions;
+use crate::session::{DEFAULT_CONTEXT, NEAR, SessionOptions, chunks, ring};
+
+/// Where the parts of a model go that may stay on the host.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placement {
+    /// Whether the table of per-layer inputs is on the device.
+    pub(super) table: bool,
+    /// How many of the last layers keep their experts on the host.
+    pub(super) host_experts: usize,
+}
+
+/// The passes of a session with the usual options; one with another context may need a few other kernels.
+pub(super) struct UsualPasses<'a> {
+    config: &'a Config,
+    catalog: &'a Catalog,
+    pub(super) context: usize,
+    session: SessionOptions,
+    placement: Placement,
+}
+
+impl<'a> UsualPasses<'a> {
+    /// Those of a model that is loaded with these options.
+    pub(super) fn new(
+        config: &'a Config,
+        catalog: &'a Catalog,
+        options: &LoadOptions,
+        placement: Placement,
+    ) -> Self {
+        let context = options.context.unwrap_or(DEFAULT_CONTEXT).min(config.context);
+        let session = SessionOptions { cache: options.cache, ..SessionOptions::default() };
+        Self { config, catalog, context, session, placement }
+    }
+
+    /// Prefill passes of all sizes: nobody knows how long the first prompt will be, but most are short.
+    pub(super) fn prefill(&self) -> Vec<Pass> {
+        chunks(self.session.chunk.min(self.context)).map(|tokens| self.prefill_of(tokens)).collect()
+    }
+
+    /// The largest prefill pass.
+    pub(super) fn longest_prefill(&self) -> Pass {
+        self.prefill_of(self.session.chunk.min(self.context))
+    }
+
+    /// Decode passes where so many tokens are never sampled: while the context is short, and after that.
+    pub(super) fn decode(&self, suppressed: usize) -> Vec<Pass> {
+        let near = self.near();
+        let passes = [(Want::Drawn, near), (Want::Greedy, near), (Want::Drawn, None)];
+        passes.map(|(want, near)| self.decode_of(want, suppressed, near)).into()
+    }
+
+    /// The decode passes of which a session keeps one each: for any context, and for a short one where that differs.
+    pub(super) fn sampled_decode(&self) -> (Pass, Option<Pass>) {
+        let of = |near| self.decode_of(Want::Drawn, 0, near);
+        (of(None), self.near().map(|near| of(Some(near))))
+    }
+
+    /// The graphs of a pass.
+    pub(super) fn segments(&self, pass: &Pass) -> Vec<Segment> {
+        decoder(self.config, self.catalog, pass).segments
+    }
+
+    /// The context up to which decode passes are those for a short one, where that is not all of it.
+    fn near(&self) -> Option<usize> {
+        (self.context > NEAR).then_some(NEAR)
+    }
+
+    fn prefill_of(&self, tokens: usize) -> Pass {
+        Pass {
+            tokens,
+            feed: Feed::Ids,
+            want: Want::Caches,
+            ..self.decode_of(Want::Caches, 0, None)
+        }
+    }
+
+    fn decode_of(&self, want: Want, suppressed: usize, near: Option<usize>) -> Pass {
+        Pass {
+            tokens: 1,
+            feed: Feed::Token,
+            table: self.placement.table,
+            want,
+            context: self.context,
+            ring: ring(self.config, self.context, &self.session),
+            cache: self.session.cache.into(),
+            suppressed,
+            traced: false,
+            host_experts: self.placement.host_experts,
+            blocks: false,
+            hidden: false,
+            near,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ops::ControlFlow, rc::Rc};
+
+    use pollster::block_on;
+    use rullama_engine::executor::Device;
+    use rullama_gguf::Gguf;
+    use rullama_source::MemorySource;
+    use rullama_testkit::golden;
+
+    use super::{LoadOptions, Placement, SessionOptions, UsualPasses};
+    use crate::Model;
+
+    #[test]
+    fn passes_compiled_early_are_those_of_sessions() {
+        for name in ["micro-e2b-Q8_0", "micro-dense-BF16", "micro-moe-Q8_0"] {
+            let bytes = golden(&format!("gguf/{name}.gguf"));
+            let file = block_on(Gguf::open(Rc::new(MemorySource::new(name, bytes)))).expect("open");
+            let options = LoadOptions::default();
+            let mut go_on = |_| ControlFlow::Continue(());
+            let load = Model::load(file, Device::Cpu, &options, &mut go_on);
+            let model = block_on(load).expect("it loads");
+            let inner = &model.0;
+            let placement =
+                Placement { table: inner.table_resident, host_experts: inner.host_experts };
+            let passes = UsualPasses::new(&inner.config, &inner.catalog, &options, placement);
+            let session = model.session(&SessionOptions::default()).expect("a session");
+            let suppressed = model.tokenizer().expect("a vocabulary").suppressed().len();
+            let all = [passes.prefill(), passes.decode(suppressed)].concat();
+            assert!(all.len() > 4, "{name}");
+            for early in all {
+                let mut asked = session.pass(early.want, early.tokens);
+                // A new session's answers are short.
+                if early.near.is_none() {
+                    asked.near = None;
+                }
+                assert_eq!(early, asked, "{name}");
+            }
+        }
+    }
+}
