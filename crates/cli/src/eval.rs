@@ -9,10 +9,10 @@ use anyhow::{Context, Result};
 use clap::Args as Group;
 use pollster::block_on;
 use rullama_runtime::{
-    RuntimeError, Senses, Session,
-    hearing::REACH,
+    MediaEncoders, RuntimeError, Session,
+    media::EncodedMedia,
+    media::REACH,
     model::CacheType,
-    senses::Perceived,
     session::{Pick, SessionOptions, Tap},
 };
 use serde_json::json;
@@ -69,18 +69,18 @@ pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let context = (ids.len() + args.greedy).max(1);
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
-    let perceived = perceive(args, args.media.senses(stores, &loader.place, &model)?)?;
-    let block = perceived.iter().map(Perceived::longest).max().unwrap_or(0);
+    let encoded = encode(args, args.media.encoders(stores, &loader.place, &model)?)?;
+    let block = encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
     let cache = loader.cache;
     let options =
         SessionOptions { context: Some(context), cache, block, ..SessionOptions::default() };
     let session = || adapters.session(&model, &options, &loader);
     let taps = if args.taps { trace(session()?, &ids)? } else { Vec::new() };
     let mut session = session()?;
-    let soft = soften(&mut session, &ids, &perceived)?;
+    let soft = soften(&mut session, &ids, &encoded)?;
     session.extend(&soft)?;
-    let greedy = write(&mut session, args, &perceived, &taps)?;
-    let soft_tokens: usize = perceived.iter().map(Perceived::tokens).sum();
+    let greedy = write(&mut session, args, &encoded, &taps)?;
+    let soft_tokens: usize = encoded.iter().map(EncodedMedia::tokens).sum();
     if args.json {
         return print_json(&json!({
             "device": model.device().name(),
@@ -110,26 +110,26 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
 }
 
 /// What the towers make of the files, in order.
-fn perceive(args: &EvalArgs, mut senses: Senses) -> Result<Vec<Perceived>> {
-    senses.reach = args.audio_reach;
+fn encode(args: &EvalArgs, mut encoders: MediaEncoders) -> Result<Vec<EncodedMedia>> {
+    encoders.reach = args.audio_reach;
     let files = args.media.files.iter();
     files
         .map(|file| {
             let medium = file.open(args.media.sight)?;
-            block_on(senses.perceive(&medium)).with_context(|| file.name())
+            block_on(encoders.encode(&medium)).with_context(|| file.name())
         })
         .collect()
 }
 
-/// The tokens with what was perceived in place of placeholders, of which none may be left over.
-fn soften(session: &mut Session, ids: &[u32], perceived: &[Perceived]) -> Result<Vec<u32>> {
-    if perceived.is_empty() {
+/// The tokens with what was encoded in place of placeholders, of which none may be left over.
+fn soften(session: &mut Session, ids: &[u32], encoded: &[EncodedMedia]) -> Result<Vec<u32>> {
+    if encoded.is_empty() {
         return Ok(ids.to_vec());
     }
     let model = session.model().clone();
     let mut media = Vec::new();
-    for perceived in perceived {
-        media.extend(perceived.media(perceived.kind.placeholder(model.tokenizer()?)?));
+    for encoded in encoded {
+        media.extend(encoded.media(encoded.kind.placeholder(model.tokenizer()?)?));
     }
     let soft = session.soften(ids, &media)?;
     for placeholder in media.iter().map(|media| media.placeholder) {
@@ -153,13 +153,13 @@ fn trace(mut session: Session, ids: &[u32]) -> Result<Vec<Tap>> {
 fn write(
     session: &mut Session,
     args: &EvalArgs,
-    perceived: &[Perceived],
+    encoded: &[EncodedMedia],
     taps: &[Tap],
 ) -> Result<Vec<u32>> {
     let (rows, width) = (session.tokens().len(), session.model().config().vocabulary);
     let mut declared = Vec::new();
-    if !perceived.is_empty() {
-        let soft = perceived.iter().map(Perceived::tokens).sum();
+    if !encoded.is_empty() {
+        let soft = encoded.iter().map(EncodedMedia::tokens).sum();
         let shape = [soft, session.model().config().width];
         declared.push(Declared::new("embeddings", Kind::F32, &shape));
     }
@@ -171,7 +171,7 @@ fn write(
         declared.push(Declared::new(&format!("mid.{}", tap.name), Kind::F32, &tap.shape));
     }
     let mut file = TensorFile::create(&args.out, &declared)?;
-    for piece in perceived.iter().flat_map(|perceived| &perceived.pieces) {
+    for piece in encoded.iter().flat_map(|encoded| &encoded.pieces) {
         file.numbers(&piece.rows.values)?;
     }
     let mut written = Ok(());

@@ -1,4 +1,4 @@
-//! Pictures, sounds and videos of the command line: flags, files, and the towers that perceive them.
+//! Pictures, sounds and videos of the command line: flags, files, and the towers that encode them.
 
 mod frames;
 
@@ -14,11 +14,11 @@ use clap::{
     Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, builder::PathBufValueParser,
 };
 use rullama_runtime::{
-    Model, RuntimeError, Senses,
+    MediaEncoders, Model, RuntimeError,
+    media::ImageSize,
+    media::{MediaKind, Medium},
     picture::{Budget, Picture},
-    senses::{Kind, Medium},
     sound::Sound,
-    vision::Sight,
 };
 use rullama_source::{ByteSource, FileSource};
 
@@ -40,7 +40,7 @@ pub(crate) type Projectors = Vec<Rc<dyn ByteSource>>;
 /// A file that was named, and what it is said to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MediaFile {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MediaKind,
     pub(crate) path: PathBuf,
 }
 
@@ -51,15 +51,15 @@ pub(crate) struct MediaArgs {
     /// Where the towers are, if not where the model says.
     pub(crate) mmproj: Option<String>,
     /// How large pictures are seen.
-    pub(crate) sight: Sight,
+    pub(crate) sight: ImageSize,
 }
 
 /// Flags of media and their help.
-const FLAGS: [(Kind, &str, &str); 3] = [
-    (Kind::Picture, "image", "Image file: PNG, JPEG, WebP or GIF; may be repeated"),
-    (Kind::Sound, "audio", "Audio file: WAV, MP3, FLAC or OGG Vorbis; may be repeated"),
+const FLAGS: [(MediaKind, &str, &str); 3] = [
+    (MediaKind::Picture, "image", "Image file: PNG, JPEG, WebP or GIF; may be repeated"),
+    (MediaKind::Sound, "audio", "Audio file: WAV, MP3, FLAC or OGG Vorbis; may be repeated"),
     (
-        Kind::Video,
+        MediaKind::Video,
         "video",
         "Video as a folder of images, one per second unless their names end in a time such as 12.5s",
     ),
@@ -109,12 +109,12 @@ impl Args for MediaArgs {
     }
 }
 
-fn sight(text: &str) -> Result<Sight, String> {
+fn sight(text: &str) -> Result<ImageSize, String> {
     if text == "native" {
-        return Ok(Sight::Native);
+        return Ok(ImageSize::Native);
     }
     let tokens: u32 = text.parse().map_err(|_| "give a number of tokens, or `native`")?;
-    Budget::try_from(tokens).map(Sight::Fill).map_err(|error| error.to_string())
+    Budget::try_from(tokens).map(ImageSize::Fill).map_err(|error| error.to_string())
 }
 
 impl MediaArgs {
@@ -130,21 +130,28 @@ impl MediaArgs {
         files.projectors.iter().map(open).collect()
     }
 
-    /// The senses of a model.
-    pub(crate) fn senses(&self, stores: &Stores, place: &Place, model: &Model) -> Result<Senses> {
-        Ok(Senses::new(model, self.projectors(stores, place)?))
+    /// The encoders of a model.
+    pub(crate) fn encoders(
+        &self,
+        stores: &Stores,
+        place: &Place,
+        model: &Model,
+    ) -> Result<MediaEncoders> {
+        Ok(MediaEncoders::new(model, self.projectors(stores, place)?))
     }
 }
 
 impl MediaFile {
     /// Reads and decodes it.
-    pub(crate) fn open(&self, sight: Sight) -> Result<Medium> {
+    pub(crate) fn open(&self, sight: ImageSize) -> Result<Medium> {
         let medium = match self.kind {
-            Kind::Picture => picture(&self.path).map(|picture| Medium::Picture(picture, sight)),
-            Kind::Sound => bytes(&self.path).and_then(|bytes| {
+            MediaKind::Picture => {
+                picture(&self.path).map(|picture| Medium::Picture(picture, sight))
+            }
+            MediaKind::Sound => bytes(&self.path).and_then(|bytes| {
                 Ok(Medium::Sound(Sound::decode(&bytes).map_err(RuntimeError::from)?))
             }),
-            Kind::Video => frames::frames(&self.path).map(Medium::Video),
+            MediaKind::Video => frames::frames(&self.path).map(Medium::Video),
         };
         medium.with_context(|| self.name())
     }
@@ -156,12 +163,12 @@ impl MediaFile {
 }
 
 /// What a file is by its name.
-pub(crate) fn kind_of(path: &Path) -> Option<Kind> {
+pub(crate) fn kind_of(path: &Path) -> Option<MediaKind> {
     let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
     let among = |known: &[&str]| known.contains(&suffix.as_str());
     match () {
-        () if among(&PICTURES) => Some(Kind::Picture),
-        () if among(&SOUNDS) => Some(Kind::Sound),
+        () if among(&PICTURES) => Some(MediaKind::Picture),
+        () if among(&SOUNDS) => Some(MediaKind::Sound),
         () => None,
     }
 }

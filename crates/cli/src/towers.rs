@@ -16,10 +16,10 @@ use rullama_gguf::Gguf;
 use rullama_models::gemma4::{audio::AudioConfig, vision::VisionConfig};
 use rullama_runtime::{
     RuntimeError,
-    hearing::{Hearing, REACH},
+    media::{AudioEncoder, REACH},
+    media::{ImageSize, VisionEncoder},
     picture::{Budget, Picture},
     sound::{RATE, Sound, features},
-    vision::{Sight, Vision},
 };
 use rullama_source::{ByteSource, FileSource, MemorySource};
 use serde_json::{Value, json};
@@ -103,16 +103,17 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     let mut measured = Vec::new();
     let mut gpu_bytes = 0;
     if let Some(config) = VisionConfig::of_file(&gguf)?
-        && let Some(eyes) = block_on(Vision::load(gguf.clone(), device.clone(), config.out))?
+        && let Some(vision) =
+            block_on(VisionEncoder::load(gguf.clone(), device.clone(), config.out))?
     {
-        measured.extend(see(args, &eyes)?);
-        gpu_bytes += eyes.gpu_bytes();
+        measured.extend(see(args, &vision)?);
+        gpu_bytes += vision.gpu_bytes();
     }
     if let Some(config) = AudioConfig::of_file(&gguf)?
-        && let Some(ears) = block_on(Hearing::load(gguf.clone(), device.clone(), config.out))?
+        && let Some(audio) = block_on(AudioEncoder::load(gguf.clone(), device.clone(), config.out))?
     {
-        measured.extend(hear(args, &ears)?);
-        gpu_bytes += ears.gpu_bytes();
+        measured.extend(hear(args, &audio)?);
+        gpu_bytes += audio.gpu_bytes();
     }
     if args.json {
         return print_json(&json!({
@@ -126,7 +127,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
 }
 
 /// A picture, first made small and cut, then looked at.
-fn see(args: &TowersArgs, eyes: &Vision) -> Result<[Measured; 2]> {
+fn see(args: &TowersArgs, vision: &VisionEncoder) -> Result<[Measured; 2]> {
     let budget = Budget::try_from(args.image_budget).map_err(RuntimeError::from)?;
     let (width, height) = PHOTO;
     let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
@@ -139,17 +140,17 @@ fn see(args: &TowersArgs, eyes: &Vision) -> Result<[Measured; 2]> {
     })?;
     let tokens = small.size().tokens();
     let mut seen = measure(args.repetitions, || {
-        block_on(eyes.see(&small, Sight::Native))?;
+        block_on(vision.encode(&small, ImageSize::Native))?;
         Ok(())
     })?;
-    let (cost, profile) = block_on(eyes.profile(&small, Sight::Native))?;
+    let (cost, profile) = block_on(vision.profile(&small, ImageSize::Native))?;
     (seen.cost, seen.profile) = (Some(cost), profile.filter(|_| args.profile));
     seen.what = format!("image of {tokens} tokens, encoder");
     Ok([Measured { what: "12-megapixel photo, preprocessing".into(), ..cut }, seen])
 }
 
 /// A sound, first its features, then what is heard.
-fn hear(args: &TowersArgs, ears: &Hearing) -> Result<[Measured; 2]> {
+fn hear(args: &TowersArgs, audio: &AudioEncoder) -> Result<[Measured; 2]> {
     let sample = |i: u32| ((u64::from(i) * u64::from(i) % 7919) as f64 / 7919.0 - 0.5) as f32;
     let samples: Vec<f32> = (0..args.seconds * RATE).map(sample).collect();
     let sound = Sound::new(&samples, 1, RATE).map_err(RuntimeError::from)?;
@@ -160,10 +161,10 @@ fn hear(args: &TowersArgs, ears: &Hearing) -> Result<[Measured; 2]> {
         Ok(())
     })?;
     let mut heard = measure(args.repetitions, || {
-        block_on(ears.hear(&sound, REACH))?;
+        block_on(audio.encode(&sound, REACH))?;
         Ok(())
     })?;
-    let (cost, profile) = block_on(ears.profile(&sound))?;
+    let (cost, profile) = block_on(audio.profile(&sound))?;
     (heard.cost, heard.profile) = (Some(cost), profile.filter(|_| args.profile));
     heard.what = format!("{} s of audio, features and encoder", args.seconds);
     Ok([Measured { what: format!("{} s of audio, features", args.seconds), ..made }, heard])

@@ -17,10 +17,10 @@ use rullama_media::{
 use rullama_runtime::{
     Model,
     generate::{ChatOptions, Event, Generation, prompt_with},
+    media::ImageSize,
+    media::{MediaEncoders, Medium},
     model::{LoadOptions, hinted_options},
-    senses::{Medium, Senses},
     session::{Session, SessionOptions},
-    vision::Sight,
 };
 use rullama_source::FileSource;
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_media, golden_path};
@@ -91,7 +91,7 @@ fn report(tally: &BTreeMap<String, (usize, usize)>) -> ExitCode {
 
 struct Demo {
     model: Model,
-    senses: Senses,
+    encoders: MediaEncoders,
     session: Session,
 }
 
@@ -104,7 +104,7 @@ impl Demo {
         let model = block_on(Model::load(gguf, device, &options, &mut go_on)).expect("it loads");
         let options = SessionOptions { context: Some(1024), ..SessionOptions::default() };
         let session = model.session(&options).expect("a session");
-        Self { senses: Senses::new(&model, Vec::new()), model, session }
+        Self { encoders: MediaEncoders::new(&model, Vec::new()), model, session }
     }
 
     fn answer(&mut self, case: &DemoCase) -> DemoAnswer {
@@ -115,11 +115,11 @@ impl Demo {
                 let medium = match kind {
                     FileKind::Image => Medium::Picture(
                         Picture::decode(bytes).expect("a picture"),
-                        Sight::Fill(Budget::Tiny),
+                        ImageSize::Fill(Budget::Tiny),
                     ),
                     FileKind::Audio => Medium::Sound(Sound::decode(bytes).expect("a clip")),
                 };
-                block_on(self.senses.perceive(&medium)).expect("a tower sees it")
+                block_on(self.encoders.encode(&medium)).expect("a tower sees it")
             })
             .collect();
         let prompt = prompt_with(&self.model, &case.conversation, &media, ChatOptions::default())

@@ -1,9 +1,12 @@
-//! Senses: the towers that go with a model, and what they make of the pictures and sounds of a conversation.
+//! Images, audio and video in a conversation, and the encoders that turn them into soft tokens.
 //!
-//! Nothing of a tower is read before something is to be seen or heard, and a tower can be forgotten to have its memory back.
-//! What was perceived is kept by the caller, who gives it to every prompt of the conversation.
+//! An encoder is loaded when it is first needed, and can be unloaded to free its memory. Encoded media are kept by the caller, who
+//! passes them with every prompt of the conversation.
 
+mod audio;
+mod encoder;
 mod prompt;
+mod vision;
 
 use std::rc::Rc;
 
@@ -14,21 +17,18 @@ use rullama_media::{
 };
 use rullama_source::ByteSource;
 
+pub use audio::{AudioEncoder, REACH};
+pub use encoder::SoftTokens;
 pub(crate) use prompt::spread;
+pub use vision::{ImageSize, VisionEncoder};
 
-use crate::{
-    error::RuntimeError,
-    hearing::{Hearing, REACH},
-    model::Model,
-    tower::SoftTokens,
-    vision::{Sight, Vision},
-};
+use crate::{error::RuntimeError, model::Model};
 
-/// Something in a message beside its text.
+/// A part of a message other than text.
 #[derive(Debug, Clone)]
 pub enum Medium {
-    /// A picture, and how large the tower is to see it.
-    Picture(Picture, Sight),
+    /// A picture, and how large it is encoded.
+    Picture(Picture, ImageSize),
     /// A sound.
     Sound(Sound),
     /// Pictures of a video, oldest first.
@@ -44,9 +44,9 @@ pub struct Frame {
     pub picture: Picture,
 }
 
-/// What kind of thing was perceived.
+/// What a medium is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum MediaKind {
     /// A picture.
     Picture,
     /// A sound.
@@ -55,11 +55,11 @@ pub enum Kind {
     Video,
 }
 
-/// What the towers made of a medium.
+/// A medium as soft tokens.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Perceived {
+pub struct EncodedMedia {
     /// What it was.
-    pub kind: Kind,
+    pub kind: MediaKind,
     /// One piece, or one for each picture of a video.
     pub pieces: Vec<Piece>,
 }
@@ -73,7 +73,7 @@ pub struct Piece {
     pub rows: Rc<SoftTokens>,
 }
 
-impl Perceived {
+impl EncodedMedia {
     /// The most soft tokens that stand together.
     pub fn longest(&self) -> usize {
         self.pieces.iter().map(|piece| piece.rows.count).max().unwrap_or(0)
@@ -85,111 +85,109 @@ impl Perceived {
     }
 }
 
-/// The towers of a model.
-pub struct Senses {
+/// The encoders of a model.
+pub struct MediaEncoders {
     model: Model,
     projectors: Vec<Rc<dyn ByteSource>>,
-    /// The files that may have towers, once they have been looked at.
+    /// The files that may contain encoders, once they have been opened.
     files: Option<Vec<Rc<Gguf>>>,
-    eyes: Option<Vision>,
-    ears: Option<Hearing>,
-    /// How many rows before it a row of a sound hears.
+    vision: Option<VisionEncoder>,
+    audio: Option<AudioEncoder>,
+    /// How many rows before it a row of audio attends to.
     pub reach: usize,
 }
 
-impl Senses {
-    /// The towers of these projector files, or else those inside the model's own file. Nothing is read yet.
+impl MediaEncoders {
+    /// The encoders of these projector files, or else those inside the model's own file. Nothing is read yet.
     pub fn new(model: &Model, projectors: Vec<Rc<dyn ByteSource>>) -> Self {
         let model = model.clone();
-        Self { model, projectors, files: None, eyes: None, ears: None, reach: REACH }
+        Self { model, projectors, files: None, vision: None, audio: None, reach: REACH }
     }
 
-    /// What the towers make of a medium.
+    /// Encodes a medium.
     ///
     /// # Errors
-    /// If there is no tower for it, the medium cannot be used, or the device fails.
-    pub async fn perceive(&mut self, medium: &Medium) -> Result<Perceived, RuntimeError> {
+    /// If there is no encoder for it, the medium cannot be used, or the device fails.
+    pub async fn encode(&mut self, medium: &Medium) -> Result<EncodedMedia, RuntimeError> {
         let (kind, pieces) = match medium {
-            Medium::Picture(picture, sight) => {
-                (Kind::Picture, vec![Piece::new(None, self.see(picture, *sight).await?)])
+            Medium::Picture(picture, size) => {
+                let rows = self.vision().await?.encode(picture, *size).await?;
+                (MediaKind::Picture, vec![Piece::new(None, rows)])
             }
-            Medium::Sound(sound) => (Kind::Sound, vec![Piece::new(None, self.hear(sound).await?)]),
+            Medium::Sound(sound) => {
+                let reach = self.reach;
+                let rows = self.audio().await?.encode(sound, reach).await?;
+                (MediaKind::Sound, vec![Piece::new(None, rows)])
+            }
             Medium::Video(frames) => {
                 let mut pieces = Vec::with_capacity(frames.len());
+                let vision = self.vision().await?;
                 for frame in frames {
-                    let rows = self.see(&frame.picture, Sight::Fill(Budget::Tiny)).await?;
+                    let size = ImageSize::Fill(Budget::Tiny);
+                    let rows = vision.encode(&frame.picture, size).await?;
                     // Whole seconds; a time that is no number is the start.
                     pieces.push(Piece::new(Some(frame.seconds.max(0.0) as u64), rows));
                 }
-                (Kind::Video, pieces)
+                (MediaKind::Video, pieces)
             }
         };
-        Ok(Perceived { kind, pieces })
+        Ok(EncodedMedia { kind, pieces })
     }
 
-    /// The eyes, loaded if they are not.
+    /// The vision encoder, loaded if it is not.
     ///
     /// # Errors
-    /// If there are none, or they cannot be loaded.
-    pub async fn eyes(&mut self) -> Result<&Vision, RuntimeError> {
-        if self.eyes.is_none() {
+    /// If there is none, or it cannot be loaded.
+    pub async fn vision(&mut self) -> Result<&VisionEncoder, RuntimeError> {
+        if self.vision.is_none() {
             let (device, width) = (self.model.device().clone(), self.model.config().width);
             for file in self.files().await? {
-                self.eyes = Vision::load(file, device.clone(), width).await?;
-                if self.eyes.is_some() {
+                self.vision = VisionEncoder::load(file, device.clone(), width).await?;
+                if self.vision.is_some() {
                     break;
                 }
             }
         }
-        self.eyes.as_ref().ok_or(RuntimeError::NoTower { verb: "read images" })
+        self.vision.as_ref().ok_or(RuntimeError::NoTower { verb: "read images" })
     }
 
-    /// The ears, loaded if they are not.
+    /// The audio encoder, loaded if it is not.
     ///
     /// # Errors
-    /// If there are none, or they cannot be loaded.
-    pub async fn ears(&mut self) -> Result<&Hearing, RuntimeError> {
-        if self.ears.is_none() {
+    /// If there is none, or it cannot be loaded.
+    pub async fn audio(&mut self) -> Result<&AudioEncoder, RuntimeError> {
+        if self.audio.is_none() {
             let (device, width) = (self.model.device().clone(), self.model.config().width);
             for file in self.files().await? {
-                self.ears = Hearing::load(file, device.clone(), width).await?;
-                if self.ears.is_some() {
+                self.audio = AudioEncoder::load(file, device.clone(), width).await?;
+                if self.audio.is_some() {
                     break;
                 }
             }
         }
-        self.ears.as_ref().ok_or(RuntimeError::NoTower { verb: "read audio" })
+        self.audio.as_ref().ok_or(RuntimeError::NoTower { verb: "read audio" })
     }
 
-    /// Bytes on a GPU that the towers in a file will take, as its header tells.
+    /// Bytes on a GPU that the encoders in a file will take, as its header tells.
     ///
     /// # Errors
-    /// If a tower is broken.
+    /// If an encoder is broken.
     pub fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
-        Ok(Vision::memory_of_file(gguf)? + Hearing::memory_of_file(gguf)?)
+        Ok(VisionEncoder::memory_of_file(gguf)? + AudioEncoder::memory_of_file(gguf)?)
     }
 
-    /// Frees the towers; they are loaded again when something is to be perceived.
-    pub fn forget(&mut self) {
-        (self.eyes, self.ears) = (None, None);
+    /// Frees the encoders; they are loaded again when they are needed.
+    pub fn unload(&mut self) {
+        (self.vision, self.audio) = (None, None);
     }
 
-    /// Bytes of the loaded towers on the GPU.
+    /// Bytes of the loaded encoders on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        let eyes = self.eyes.as_ref().map_or(0, Vision::gpu_bytes);
-        eyes + self.ears.as_ref().map_or(0, Hearing::gpu_bytes)
+        let vision = self.vision.as_ref().map_or(0, VisionEncoder::gpu_bytes);
+        vision + self.audio.as_ref().map_or(0, AudioEncoder::gpu_bytes)
     }
 
-    async fn see(&mut self, picture: &Picture, sight: Sight) -> Result<SoftTokens, RuntimeError> {
-        self.eyes().await?.see(picture, sight).await
-    }
-
-    async fn hear(&mut self, sound: &Sound) -> Result<SoftTokens, RuntimeError> {
-        let reach = self.reach;
-        self.ears().await?.hear(sound, reach).await
-    }
-
-    /// Where towers may be: projector files first, then the model's own file.
+    /// The files that may contain encoders: projector files first, then the model's own file.
     async fn files(&mut self) -> Result<Vec<Rc<Gguf>>, RuntimeError> {
         if self.files.is_none() {
             let mut files = Vec::new();

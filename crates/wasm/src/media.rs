@@ -1,4 +1,4 @@
-//! Pictures and sounds of conversations: perceived once, then named by number.
+//! Pictures and sounds of conversations: encoded once, then named by number.
 
 use std::{
     cell::{Cell, RefCell},
@@ -7,75 +7,75 @@ use std::{
 };
 
 use rullama_runtime::{
-    Model, RuntimeError, Senses,
-    senses::{Kind, Medium, Perceived, Piece},
+    MediaEncoders, Model, RuntimeError,
+    media::{EncodedMedia, MediaKind, Medium, Piece},
 };
 use rullama_source::ByteSource;
 
 use crate::error::Failure;
 
-/// What a model perceived.
+/// What a model encoded.
 #[derive(Clone)]
-pub(crate) struct Memory(Rc<Inner>);
+pub(crate) struct MediaCache(Rc<Inner>);
 
 struct Inner {
     /// Out while a call works with them: calls wait for each other on the script's side.
-    senses: RefCell<Option<Senses>>,
-    known: RefCell<HashMap<u32, Perceived>>,
+    encoders: RefCell<Option<MediaEncoders>>,
+    known: RefCell<HashMap<u32, EncodedMedia>>,
     next: Cell<u32>,
 }
 
-impl Memory {
-    /// A model's senses; nothing is loaded yet.
+impl MediaCache {
+    /// A model's encoders; nothing is loaded yet.
     pub(crate) fn new(model: &Model) -> Self {
-        let senses = RefCell::new(Some(Senses::new(model, Vec::new())));
-        Self(Rc::new(Inner { senses, known: RefCell::default(), next: Cell::new(1) }))
+        let encoders = RefCell::new(Some(MediaEncoders::new(model, Vec::new())));
+        Self(Rc::new(Inner { encoders, known: RefCell::default(), next: Cell::new(1) }))
     }
 
-    /// The same with the towers of a projector file; what was perceived stays.
+    /// The same with the towers of a projector file; what was encoded stays.
     pub(crate) fn attach(&self, model: &Model, projector: Rc<dyn ByteSource>) {
-        *self.0.senses.borrow_mut() = Some(Senses::new(model, vec![projector]));
+        *self.0.encoders.borrow_mut() = Some(MediaEncoders::new(model, vec![projector]));
     }
 
-    /// Frees the towers until something is to be perceived again.
+    /// Frees the towers until something is to be encoded again.
     pub(crate) fn free_towers(&self) {
-        if let Some(senses) = self.0.senses.borrow_mut().as_mut() {
-            senses.forget();
+        if let Some(encoders) = self.0.encoders.borrow_mut().as_mut() {
+            encoders.unload();
         }
     }
 
     /// Perceives something; the number stands for it from now on.
-    pub(crate) async fn perceive(
+    pub(crate) async fn encode(
         &self,
         medium: Result<Medium, RuntimeError>,
     ) -> Result<u32, Failure> {
         let medium = medium?;
-        let mut senses = self.0.senses.borrow_mut().take().ok_or(Failure::Busy)?;
-        let perceived = senses.perceive(&medium).await;
-        *self.0.senses.borrow_mut() = Some(senses);
-        Ok(self.keep(perceived?))
+        let mut encoders = self.0.encoders.borrow_mut().take().ok_or(Failure::Busy)?;
+        let encoded = encoders.encode(&medium).await;
+        *self.0.encoders.borrow_mut() = Some(encoders);
+        Ok(self.keep(encoded?))
     }
 
-    /// A video of pictures that were perceived, each shown from so many seconds on; the number stands for it from now on.
+    /// A video of pictures that were encoded, each shown from so many seconds on; the number stands for it from now on.
     pub(crate) fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
-        let shown = self.recall(pictures)?.into_iter().zip(seconds);
+        let shown = self.get(pictures)?.into_iter().zip(seconds);
         let pieces = shown.flat_map(|(picture, &seconds)| {
             // Whole seconds; a time that is no number is the start.
             let seconds = Some(seconds.max(0.0) as u64);
             picture.pieces.into_iter().map(move |piece| Piece { seconds, ..piece })
         });
-        Ok(self.keep(Perceived { kind: Kind::Video, pieces: pieces.collect() }))
+        Ok(self.keep(EncodedMedia { kind: MediaKind::Video, pieces: pieces.collect() }))
     }
 
-    fn keep(&self, perceived: Perceived) -> u32 {
+    fn keep(&self, encoded: EncodedMedia) -> u32 {
         let number = self.0.next.get();
         self.0.next.set(number.wrapping_add(1));
-        self.0.known.borrow_mut().insert(number, perceived);
+        self.0.known.borrow_mut().insert(number, encoded);
         number
     }
 
     /// What the numbers stand for.
-    pub(crate) fn recall(&self, numbers: &[u32]) -> Result<Vec<Perceived>, Failure> {
+    pub(crate) fn get(&self, numbers: &[u32]) -> Result<Vec<EncodedMedia>, Failure> {
         let known = self.0.known.borrow();
         let find = |number: &u32| known.get(number).cloned().ok_or(Failure::Forgotten(*number));
         numbers.iter().map(find).collect()
@@ -87,6 +87,6 @@ impl Memory {
 
     /// Bytes of the loaded towers on the GPU; nothing while they work.
     pub(crate) fn gpu_bytes(&self) -> u64 {
-        self.0.senses.borrow().as_ref().map_or(0, Senses::gpu_bytes)
+        self.0.encoders.borrow().as_ref().map_or(0, MediaEncoders::gpu_bytes)
     }
 }

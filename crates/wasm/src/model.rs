@@ -6,14 +6,14 @@ use js_sys::Function;
 use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
-    RuntimeError, Senses,
+    MediaEncoders, RuntimeError,
+    media::ImageSize,
+    media::{EncodedMedia, Medium},
     model::{CacheType, LoadOptions, MemoryUse, ModelKind, Summary},
     options::SamplingOptions,
     picture::{Budget, Picture},
-    senses::{Medium, Perceived},
     session::DraftOptions,
     sound::Sound,
-    vision::Sight,
 };
 use rullama_tokenizer::{Render, Special, Tokenizer};
 use serde_json::{Value, json};
@@ -24,8 +24,8 @@ use crate::{
     device::Device,
     error::Failure,
     header::{Header, Telling, open_model},
+    media::MediaCache,
     options::{Conversing, Load, parse},
-    senses::Memory,
     session::{Remembered, Session},
     source::{BytesOf, ScriptSource, Thrown},
 };
@@ -40,7 +40,7 @@ pub struct Model {
     context: usize,
     cache: CacheType,
     thrown: Thrown,
-    memory: Memory,
+    memory: MediaCache,
     pub(crate) adapters: Library,
 }
 
@@ -136,7 +136,7 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
         let facts = Facts::of(&gguf, &load, &load.options())?;
         let memory =
             json!({ "withTable": facts.memory(true), "withoutTable": facts.memory(false) });
-        let towers = Senses::memory_of_file(&gguf)?;
+        let towers = MediaEncoders::memory_of_file(&gguf)?;
         Ok(json!({ "info": facts.json(), "memory": memory, "towers": towers }).to_string())
     };
     Ok(look.await.map_err(|failure| thrown.or(failure))?)
@@ -150,7 +150,7 @@ pub async fn bytes_beside(file: BytesOf) -> Result<f64, JsValue> {
         let gguf = Gguf::open(source).await?;
         let bytes = match ModelKind::of(&gguf) {
             ModelKind::Drafter => MemoryUse::of_file(&gguf, &LoadOptions::default())?.gpu(false),
-            _ => Senses::memory_of_file(&gguf)?,
+            _ => MediaEncoders::memory_of_file(&gguf)?,
         };
         Ok(bytes as f64)
     };
@@ -179,7 +179,7 @@ impl Model {
             let mut each = |told| telling.tell(told);
             let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;
             let inner = loaded.map_err(|error| telling.failure(error))?;
-            let memory = Memory::new(&inner);
+            let memory = MediaCache::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
             let (adapters, drafts) = (Library::default(), RefCell::default());
             Ok(Self { inner, drafts, facts, context, cache, thrown, memory, adapters })
@@ -219,9 +219,11 @@ impl Model {
         tokens: u32,
     ) -> Result<u32, JsValue> {
         let medium = Budget::try_from(tokens)
-            .and_then(|budget| Ok((Picture::from_rgba(width, height, rgba)?, Sight::Fill(budget))))
+            .and_then(|budget| {
+                Ok((Picture::from_rgba(width, height, rgba)?, ImageSize::Fill(budget)))
+            })
             .map(|(picture, sight)| Medium::Picture(picture, sight));
-        self.perceive(medium.map_err(Into::into)).await
+        self.encode(medium.map_err(Into::into)).await
     }
 
     /// Listens to samples of so many channels, one after the other, as `see` looks.
@@ -233,7 +235,7 @@ impl Model {
     ) -> Result<u32, JsValue> {
         let medium = Sound::new(&samples, channels, rate).map(Medium::Sound);
         drop(samples);
-        self.perceive(medium.map_err(Into::into)).await
+        self.encode(medium.map_err(Into::into)).await
     }
 
     /// A video of pictures that were seen, each shown from so many seconds on: one number for all of them.
@@ -246,7 +248,7 @@ impl Model {
         self.memory.attach(&self.inner, ScriptSource::with(projector, self.thrown.clone()));
     }
 
-    /// Frees the towers; they are loaded again when something is to be perceived.
+    /// Frees the towers; they are loaded again when something is to be encoded.
     #[wasm_bindgen(js_name = freeTowers)]
     pub fn free_towers(&self) {
         self.memory.free_towers();
@@ -255,7 +257,7 @@ impl Model {
     /// Soft tokens of what a number stands for.
     #[wasm_bindgen(js_name = softTokens)]
     pub fn soft_tokens(&self, number: u32) -> Result<usize, JsValue> {
-        Ok(self.memory.recall(&[number])?.iter().map(Perceived::tokens).sum())
+        Ok(self.memory.get(&[number])?.iter().map(EncodedMedia::tokens).sum())
     }
 
     /// Forgets what a number stands for.
@@ -295,8 +297,8 @@ pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
 }
 
 impl Model {
-    async fn perceive(&self, medium: Result<Medium, RuntimeError>) -> Result<u32, JsValue> {
-        let perceived = self.memory.perceive(medium).await;
-        Ok(perceived.map_err(|failure| self.thrown.or(failure))?)
+    async fn encode(&self, medium: Result<Medium, RuntimeError>) -> Result<u32, JsValue> {
+        let encoded = self.memory.encode(medium).await;
+        Ok(encoded.map_err(|failure| self.thrown.or(failure))?)
     }
 }

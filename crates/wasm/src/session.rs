@@ -20,8 +20,8 @@ use crate::{
     draft::drafted,
     error::Failure,
     events::{self, Times},
+    media::MediaCache,
     options::parse,
-    senses::Memory,
     source::Thrown,
 };
 
@@ -40,7 +40,7 @@ pub struct Session {
     model: Model,
     defaults: SamplingOptions,
     thrown: Thrown,
-    memory: Memory,
+    memory: MediaCache,
     drafts: Option<DraftOptions>,
     adapters: Library,
 }
@@ -48,7 +48,7 @@ pub struct Session {
 /// What a conversation has from its model.
 pub(crate) struct Remembered {
     pub(crate) thrown: Thrown,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MediaCache,
     pub(crate) drafts: Option<DraftOptions>,
     pub(crate) adapters: Library,
 }
@@ -63,7 +63,7 @@ struct Request {
     think: bool,
     text: Option<String>,
     ids: Option<Vec<u32>>,
-    /// Numbers of what was perceived of the messages' pictures and sounds, in their order.
+    /// Numbers of what was encoded of the messages' pictures and sounds, in their order.
     #[serde(default)]
     media: Vec<u32>,
     /// Adapters to answer with.
@@ -88,7 +88,7 @@ impl Request {
             thinking: self.think,
             ..Conversation::default()
         };
-        let media = memory.recall(&self.media)?;
+        let media = memory.get(&self.media)?;
         Ok(prompt_with(model, &conversation, &media, ChatOptions::default())?)
     }
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use rullama_runtime::senses::{Frame, Kind};
+use rullama_runtime::media::{Frame, MediaKind};
 
 use super::{kind_of, picture};
 
@@ -16,7 +16,7 @@ pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>> {
     for entry in std::fs::read_dir(folder)? {
         paths.push(entry?.path());
     }
-    paths.retain(|path| kind_of(path) == Some(Kind::Picture));
+    paths.retain(|path| kind_of(path) == Some(MediaKind::Picture));
     ensure!(!paths.is_empty(), "no images in this folder (PNG, JPEG, WebP or GIF)");
     paths.sort();
     chosen(paths.len())

@@ -11,11 +11,11 @@ use anyhow::{Context, Error, Result};
 use pollster::block_on;
 use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
-    Model, RuntimeError, Senses, Session,
+    MediaEncoders, Model, RuntimeError, Session,
     generate::{ChatOptions, Finish, JsonFormat, Prompt, prompt_with},
+    media::{EncodedMedia, Medium},
     model::CacheType,
     options::SamplingOptions,
-    senses::{Medium, Perceived},
     session::{DraftOptions, DraftSource, MOST_TOKENS, SessionOptions},
 };
 use rullama_store::ModelFiles;
@@ -46,14 +46,14 @@ pub(super) struct Chat {
     adapters: Chosen,
     model: Model,
     session: Session,
-    senses: Senses,
+    encoders: MediaEncoders,
     /// Files that may have the towers.
     projectors: Projectors,
     media: MediaArgs,
     /// Files named on the command line, for the first message.
     waiting: Vec<MediaFile>,
-    /// What was perceived of the messages' media, in order.
-    perceived: Vec<Perceived>,
+    /// What was encoded of the messages' media, in order.
+    encoded: Vec<EncodedMedia>,
     /// Most soft tokens of a picture that the session has room for.
     block: usize,
     /// Time the towers took, until an answer has reported it.
@@ -94,11 +94,11 @@ impl Chat {
         let draft = args.draft.options(stores, &loader.place, &model)?;
         session.draft(draft.clone())?;
         Ok(Self {
-            senses: Senses::new(&model, projectors.clone()),
+            encoders: MediaEncoders::new(&model, projectors.clone()),
             projectors,
             waiting: args.media.files.clone(),
             media: args.media.clone(),
-            perceived: Vec::new(),
+            encoded: Vec::new(),
             block: 0,
             perceiving: Duration::ZERO,
             name: args.model.clone(),
@@ -130,11 +130,11 @@ impl Chat {
         all.extend_from_slice(files);
         let opened = |file: &MediaFile| Ok((file.name(), file.open(self.media.sight)?));
         let media: Vec<(String, Medium)> = all.iter().map(opened).collect::<Result<_>>()?;
-        let (messages, perceived) = (self.messages.len(), self.perceived.len());
+        let (messages, encoded) = (self.messages.len(), self.encoded.len());
         self.messages.push(message::of(text, &all));
         let answered = self.surely(screen, |chat| {
-            chat.perceived.truncate(perceived);
-            chat.perceive(&media)?;
+            chat.encoded.truncate(encoded);
+            chat.encode(&media)?;
             chat.prompt()
         });
         match &answered {
@@ -145,7 +145,7 @@ impl Chat {
             }
             Err(_) => {
                 self.messages.truncate(messages);
-                self.perceived.truncate(perceived);
+                self.encoded.truncate(encoded);
             }
         }
         answered
@@ -178,14 +178,14 @@ impl Chat {
     }
 
     /// Sees and hears what belongs to the newest message, and makes room for it.
-    fn perceive(&mut self, media: &[(String, Medium)]) -> Result<()> {
+    fn encode(&mut self, media: &[(String, Medium)]) -> Result<()> {
         let start = Instant::now();
         for (name, medium) in media {
-            let perceived = block_on(self.senses.perceive(medium));
-            self.perceived.push(perceived.with_context(|| name.clone())?);
+            let encoded = block_on(self.encoders.encode(medium));
+            self.encoded.push(encoded.with_context(|| name.clone())?);
         }
         self.perceiving = if media.is_empty() { Duration::ZERO } else { start.elapsed() };
-        let longest = self.perceived.iter().map(Perceived::longest).max().unwrap_or(0);
+        let longest = self.encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
         if longest > self.block.max(MOST_TOKENS) {
             self.block = longest;
             self.session = self.new_session(Some(self.session.context()))?;
@@ -217,7 +217,7 @@ impl Chat {
             ..Conversation::default()
         };
         let options = ChatOptions { hide_thinking: self.hide_thinking };
-        Ok(prompt_with(&self.model, &conversation, &self.perceived, options)?)
+        Ok(prompt_with(&self.model, &conversation, &self.encoded, options)?)
     }
 
     fn all_messages(&self) -> Vec<Message> {
@@ -229,7 +229,7 @@ impl Chat {
     fn reload(&mut self) -> Result<()> {
         let context = Some(self.session.context());
         (self.model, self.load) = self.loader.load()?;
-        self.senses = Senses::new(&self.model, self.projectors.clone());
+        self.encoders = MediaEncoders::new(&self.model, self.projectors.clone());
         // A drafter was lost with the device; answers are the same without it.
         self.draft = self.draft.take().filter(|draft| matches!(draft.source, DraftSource::Text));
         self.session = self.new_session(context)?;
@@ -256,14 +256,14 @@ impl Chat {
 
     /// Bytes of weights, towers, caches and activations on the GPU.
     pub(super) fn gpu_bytes(&self) -> u64 {
-        self.model.gpu_bytes() + self.senses.gpu_bytes() + self.session.gpu_bytes()
+        self.model.gpu_bytes() + self.encoders.gpu_bytes() + self.session.gpu_bytes()
     }
 
     /// Forgets what was said, and the towers until something is seen or heard again.
     pub(super) fn clear(&mut self) {
         self.messages.clear();
-        self.perceived.clear();
-        self.senses.forget();
+        self.encoded.clear();
+        self.encoders.unload();
     }
 
     /// The conversation with all the model has computed of it.
@@ -273,7 +273,7 @@ impl Chat {
             system: self.system.clone(),
             thinking: self.thinking,
             messages: self.messages.clone(),
-            perceived: self.perceived.clone(),
+            encoded: self.encoded.clone(),
             session: block_on(self.session.save())?,
         })
     }
@@ -281,8 +281,7 @@ impl Chat {
     /// Goes on with a saved conversation; if it cannot be, nothing changes.
     pub(super) fn load(&mut self, saved: Saved) -> Result<()> {
         let width = self.model.config().width;
-        for rows in saved.perceived.iter().flat_map(|perceived| &perceived.pieces).map(|p| &p.rows)
-        {
+        for rows in saved.encoded.iter().flat_map(|encoded| &encoded.pieces).map(|p| &p.rows) {
             if rows.count.checked_mul(width) != Some(rows.values.len()) {
                 let tower = rows.values.len() / rows.count.max(1);
                 return Err(RuntimeError::OtherTower { tower, model: width }.into());
@@ -293,7 +292,7 @@ impl Chat {
         self.session = restored.with_context(|| format!("it was saved with {}", saved.model))?;
         self.session.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
-        (self.messages, self.perceived) = (saved.messages, saved.perceived);
+        (self.messages, self.encoded) = (saved.messages, saved.encoded);
         // The session has the room it was saved with.
         self.block = 0;
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rullama_runtime::senses::Kind;
+use rullama_runtime::media::MediaKind;
 
 use crate::media::{MediaFile, kind_of};
 
@@ -76,7 +76,7 @@ fn word_end(text: &str) -> usize {
 }
 
 /// The file that a word names, what it is, and what stands after the name.
-fn file(word: &str) -> Option<(PathBuf, Kind, &str)> {
+fn file(word: &str) -> Option<(PathBuf, MediaKind, &str)> {
     let quoted = |quote| word.strip_prefix(quote)?.strip_suffix(quote);
     if let Some(inner) = quoted('"').or_else(|| quoted('\'')) {
         return existing(inner).map(|(path, kind)| (path, kind, ""));
@@ -88,7 +88,7 @@ fn file(word: &str) -> Option<(PathBuf, Kind, &str)> {
     })
 }
 
-fn existing(name: &str) -> Option<(PathBuf, Kind)> {
+fn existing(name: &str) -> Option<(PathBuf, MediaKind)> {
     let path = match name.strip_prefix("~/") {
         Some(rest) => std::env::home_dir()?.join(rest),
         None => name.into(),
@@ -119,8 +119,8 @@ mod tests {
             std::fs::write(at(name), "").expect("written");
         }
         let root = folder.path().to_str().expect("a path of ours");
-        let picture = |name: &str| MediaFile { kind: Kind::Picture, path: at(name) };
-        let sound = |name: &str| MediaFile { kind: Kind::Sound, path: at(name) };
+        let picture = |name: &str| MediaFile { kind: MediaKind::Picture, path: at(name) };
+        let sound = |name: &str| MediaFile { kind: MediaKind::Sound, path: at(name) };
         for (line, text, files) in [
             ("What is @/a.png?", "What is?", vec![picture("a.png")]),
             ("@/a.png", "", vec![picture("a.png")]),

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use rullama_chat::Message;
 use rullama_runtime::{
     SoftTokens,
-    senses::{Kind, Perceived, Piece},
+    media::{EncodedMedia, MediaKind, Piece},
 };
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +31,8 @@ pub(super) struct Saved {
     pub(super) system: Option<String>,
     pub(super) thinking: bool,
     pub(super) messages: Vec<Message>,
-    /// What was perceived of the messages' media, in order.
-    pub(super) perceived: Vec<Perceived>,
+    /// What was encoded of the messages' media, in order.
+    pub(super) encoded: Vec<EncodedMedia>,
     /// Tokens and caches.
     pub(super) session: Vec<u8>,
 }
@@ -65,18 +65,18 @@ struct KeptPiece {
 }
 
 impl KeptMedium {
-    fn of(perceived: &Perceived) -> Self {
+    fn of(encoded: &EncodedMedia) -> Self {
         let piece = |piece: &Piece| KeptPiece {
             seconds: piece.seconds,
             rows: piece.rows.count,
             width: piece.rows.values.len() / piece.rows.count.max(1),
         };
-        let pieces = perceived.pieces.iter().map(piece).collect();
-        Self { kind: perceived.kind.marker().into(), pieces }
+        let pieces = encoded.pieces.iter().map(piece).collect();
+        Self { kind: encoded.kind.marker().into(), pieces }
     }
 
-    fn read(self, file: &mut impl Read) -> Result<Perceived> {
-        let kinds = [Kind::Picture, Kind::Sound, Kind::Video];
+    fn read(self, file: &mut impl Read) -> Result<EncodedMedia> {
+        let kinds = [MediaKind::Picture, MediaKind::Sound, MediaKind::Video];
         let kind = kinds.into_iter().find(|kind| kind.marker() == self.kind);
         let kind = kind.with_context(|| format!("unknown media kind {}", self.kind))?;
         let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
@@ -90,7 +90,7 @@ impl KeptMedium {
             let rows = SoftTokens { count: rows, values: values.collect() };
             Ok(Piece { seconds, rows: Rc::new(rows) })
         });
-        Ok(Perceived { kind, pieces: pieces.collect::<Result<_>>()? })
+        Ok(EncodedMedia { kind, pieces: pieces.collect::<Result<_>>()? })
     }
 }
 
@@ -104,14 +104,14 @@ impl Saved {
             system: self.system.clone(),
             thinking: self.thinking,
             messages: self.messages.clone(),
-            media: self.perceived.iter().map(KeptMedium::of).collect(),
+            media: self.encoded.iter().map(KeptMedium::of).collect(),
             session_bytes: self.session.len() as u64,
         };
         let mut file = OutputFile::create(path)?;
         let mut write = || -> Result<()> {
             file.write_all((serde_json::to_string(&header)? + "\n").as_bytes())?;
             file.write_all(&self.session)?;
-            for piece in self.perceived.iter().flat_map(|perceived| &perceived.pieces) {
+            for piece in self.encoded.iter().flat_map(|encoded| &encoded.pieces) {
                 piece.rows.values.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
             }
             Ok(())
@@ -140,8 +140,8 @@ fn read(mut file: impl BufRead) -> Result<Saved> {
     file.by_ref().take(header.session_bytes).read_to_end(&mut session)?;
     ensure!(session.len() as u64 == header.session_bytes, CUT);
     let Header { model, system, thinking, messages, media, .. } = header;
-    let perceived = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_>>()?;
-    Ok(Saved { model, system, thinking, messages, perceived, session })
+    let encoded = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_>>()?;
+    Ok(Saved { model, system, thinking, messages, encoded, session })
 }
 
 #[cfg(test)]
@@ -150,11 +150,11 @@ mod tests {
 
     use super::*;
 
-    fn perceived(kind: Kind, times: &[Option<u64>]) -> Perceived {
+    fn encoded(kind: MediaKind, times: &[Option<u64>]) -> EncodedMedia {
         let rows = SoftTokens { count: 2, values: vec![0.5, -1.0, 3.0, 0.0] };
         let piece =
             |seconds: &Option<u64>| Piece { seconds: *seconds, rows: Rc::new(rows.clone()) };
-        Perceived { kind, pieces: times.iter().map(piece).collect() }
+        EncodedMedia { kind, pieces: times.iter().map(piece).collect() }
     }
 
     fn saved() -> Saved {
@@ -163,9 +163,9 @@ mod tests {
             system: Some("Be\nbrief.".into()),
             thinking: true,
             messages: vec![Message::new("user", "Hi\n"), Message::new("assistant", "Hello")],
-            perceived: vec![
-                perceived(Kind::Picture, &[None]),
-                perceived(Kind::Video, &[Some(0), Some(7)]),
+            encoded: vec![
+                encoded(MediaKind::Picture, &[None]),
+                encoded(MediaKind::Video, &[Some(0), Some(7)]),
             ],
             session: vec![0, 10, 255],
         }
@@ -245,7 +245,7 @@ mod tests {
     fn check_any(file: &[u8]) {
         match read(file) {
             Ok(saved) => {
-                for piece in saved.perceived.iter().flat_map(|perceived| &perceived.pieces) {
+                for piece in saved.encoded.iter().flat_map(|encoded| &encoded.pieces) {
                     let SoftTokens { count, values } = &*piece.rows;
                     assert!(*count > 0 && values.len() >= *count && values.len() % count == 0);
                     assert!(values.len() * 4 <= file.len());

@@ -3,7 +3,7 @@
 use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
 use rullama_runtime::{
-    Senses,
+    MediaEncoders,
     model::{LoadOptions, MemoryUse, ModelKind},
 };
 use rullama_store::Layer;
@@ -56,11 +56,12 @@ struct Beside {
 impl Beside {
     /// What cannot be read takes nothing: the model answers without it.
     fn of(place: &Place, gguf: &Gguf) -> Self {
-        let inside = Senses::memory_of_file(gguf).unwrap_or(0);
+        let inside = MediaEncoders::memory_of_file(gguf).unwrap_or(0);
         let Place::Store(files) = place else { return Self { towers: inside, drafter: 0 } };
         let open = |layer: &Layer| Place::Path(layer.path.clone()).open().ok();
         let projectors = files.projectors.iter().filter_map(open);
-        let projectors = projectors.filter_map(|file| Senses::memory_of_file(&file).ok()).sum();
+        let projectors =
+            projectors.filter_map(|file| MediaEncoders::memory_of_file(&file).ok()).sum();
         let drafter = files.draft.as_ref().and_then(open).and_then(|file| {
             Some(MemoryUse::of_file(&file, &LoadOptions::default()).ok()?.gpu(false))
         });

@@ -5,8 +5,8 @@ use rullama_tokenizer::{Span, Special, Tokenizer};
 
 use crate::{
     error::RuntimeError,
+    media::{EncodedMedia, spread},
     model::Model,
-    senses::{Perceived, spread},
     session::Media,
 };
 
@@ -63,14 +63,14 @@ pub fn prompt_of(
     prompt_with(model, conversation, &[], options)
 }
 
-/// A conversation as the model wants it, with what was perceived of its pictures, sounds and videos, in order.
+/// A conversation as the model wants it, with what was encoded of its pictures, sounds and videos, in order.
 ///
 /// # Errors
 /// If the conversation cannot be rendered, has other media than were given, or the model's template is not known.
 pub fn prompt_with(
     model: &Model,
     conversation: &Conversation,
-    media: &[Perceived],
+    media: &[EncodedMedia],
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
     rendered_prompt((model.tokenizer()?, model.family()?), conversation, media, options)
@@ -80,7 +80,7 @@ pub fn prompt_with(
 pub(crate) fn rendered_prompt(
     (tokenizer, family): (&Tokenizer, Family),
     conversation: &Conversation,
-    media: &[Perceived],
+    media: &[EncodedMedia],
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
     let rendered = render(conversation, RenderOptions::for_model(family))?;

@@ -1,13 +1,8 @@
-//! Ears: an audio tower on a device, or a model's way without one. Sounds in, rows in the decoder's space out.
+//! The audio encoder on a device: a conformer, or the single projection of models without one. Audio in, soft tokens out.
 
 use std::rc::Rc;
 
-use rullama_engine::{
-    cpu::Data,
-    executor::{Device, Weights},
-    gpu::profile::Table,
-    graph::Cost,
-};
+use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
@@ -16,39 +11,39 @@ use rullama_media::{
 use rullama_models::{
     Catalog, Expected,
     gemma4::{
-        Clamps,
-        audio::{AudioConfig, AudioInputs, AudioTower, DirectAudio, direct, distance_rows, tower},
+        Clamps, EncoderGraph,
+        audio::{AudioConfig, AudioInputs, DirectAudio, direct, distance_rows, tower},
     },
 };
 
-use crate::{
-    error::RuntimeError,
-    session::{Tap, keep_tapped, tap},
-    tower::{Inputs, Last, Ready, SoftTokens, bytes_with_weights, clamps, weights},
-};
+use super::encoder::{Architecture, Encoder, Input, Inputs, SoftTokens};
+use crate::{error::RuntimeError, session::Tap};
 
-/// How many rows before it a row hears, as the weights were trained; some programs stop one short.
+/// How many rows before it a row attends to, as the weights were trained; some programs stop one short.
 pub const REACH: usize = 12;
 
-/// How a model hears.
+/// What an audio encoder computes.
 #[derive(Debug)]
-enum Form {
+enum AudioArchitecture {
     Tower(Box<AudioConfig>, Clamps),
     Direct(DirectAudio),
 }
 
-/// What can hear, its weights on a device.
-#[derive(Debug)]
-pub struct Hearing {
-    device: Device,
-    form: Form,
-    catalog: Catalog,
-    weights: Weights,
-    last: Last<(usize, usize)>,
+/// A piece of audio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PieceSize {
+    /// Rows of features or samples.
+    rows: usize,
+    /// How many rows before it a row attends to.
+    reach: usize,
 }
 
-impl Hearing {
-    /// Loads what hears in a projector file, or in a model with its towers inside; `None` if there is nothing.
+/// An audio encoder whose weights are on a device.
+#[derive(Debug)]
+pub struct AudioEncoder(Encoder<AudioArchitecture>);
+
+impl AudioEncoder {
+    /// Loads the audio encoder of a projector file, or of a model file that contains it; `None` if there is none.
     ///
     /// # Errors
     /// If it is broken, makes rows of another width than the decoder reads, or does not fit the device.
@@ -57,94 +52,107 @@ impl Hearing {
         device: Device,
         width: usize,
     ) -> Result<Option<Self>, RuntimeError> {
-        let Some(mut form) = Form::of_file(&gguf)? else { return Ok(None) };
-        if let Form::Tower(config, limits) = &mut form {
-            *limits = clamps(&gguf, &config.products(), None).await?;
-        }
-        if form.out() != width {
-            return Err(RuntimeError::OtherTower { tower: form.out(), model: width });
-        }
-        let catalog = Catalog::of_file(&gguf, &form.expected())?;
-        let weights = weights(&gguf, &device, form.graph(&catalog, 1, REACH).graph).await?;
-        Ok(Some(Self { device, form, catalog, weights, last: Last::default() }))
+        Ok(Encoder::load(gguf, device, width).await?.map(Self))
     }
 
-    /// Bytes on a GPU that what hears in a file will take for the longest piece, as its header tells; nothing where nothing hears.
+    /// Bytes on a GPU that the audio encoder of a file will take for the longest piece, as its header tells; 0 if there is none.
     ///
     /// # Errors
     /// If it is broken.
     pub fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
-        let Some(form) = Form::of_file(gguf)? else { return Ok(0) };
-        let catalog = Catalog::of_file(gguf, &form.expected())?;
-        let rows = match &form {
-            Form::Tower(..) => frames_of_samples(PIECE),
-            Form::Direct(config) => PIECE / config.frame,
-        };
-        Ok(bytes_with_weights(&form.graph(&catalog, rows, REACH).graph))
+        Encoder::<AudioArchitecture>::memory_of_file(gguf)
     }
 
     /// Bytes on the GPU.
     pub fn gpu_bytes(&self) -> u64 {
-        self.weights.gpu_bytes() + self.last.gpu_bytes()
+        self.0.gpu_bytes()
     }
 
-    /// The soft tokens of a sound, those of all its pieces in a row.
+    /// The soft tokens of an audio clip, those of all its pieces in a row.
     ///
     /// # Errors
-    /// If the sound is too short, or the device fails.
-    pub async fn hear(&self, sound: &Sound, reach: usize) -> Result<SoftTokens, RuntimeError> {
+    /// If the clip is too short, or the device fails.
+    pub async fn encode(&self, sound: &Sound, reach: usize) -> Result<SoftTokens, RuntimeError> {
+        let architecture = &self.0.architecture;
         let mut values = Vec::new();
-        for piece in self.form.pieces(sound)? {
-            let (rows, inputs) = self.form.inputs(piece, reach);
-            values.extend(self.ready(rows, reach).await?.run(inputs, rows).await?);
+        for piece in architecture.pieces(sound)? {
+            let (rows, inputs) = architecture.inputs(piece);
+            values.extend(self.0.encode(PieceSize { rows, reach }, inputs).await?);
         }
-        Ok(SoftTokens { count: values.len() / self.form.out(), values })
+        Ok(SoftTokens { count: values.len() / architecture.out(), values })
     }
 
-    /// Every named value on the way to the soft tokens of a sound's first piece.
+    /// Every named value on the way to the soft tokens of the clip's first piece.
     ///
     /// # Errors
-    /// As [`Self::hear`].
+    /// As [`Self::encode`].
     pub async fn trace(&self, sound: &Sound, reach: usize) -> Result<Vec<Tap>, RuntimeError> {
-        let (rows, inputs) = self.form.inputs(self.form.pieces(sound)?[0], reach);
-        let AudioTower { mut graph, result } = self.form.graph(&self.catalog, rows, reach);
-        let values = keep_tapped(&mut graph);
-        let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
-        let ready = Ready::new(graph, result, &self.weights, &self.device).await?;
-        let data = ready.run_reading(inputs, rows, &values).await?;
-        Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
+        let architecture = &self.0.architecture;
+        let (rows, inputs) = architecture.inputs(architecture.pieces(sound)?[0]);
+        self.0.trace(PieceSize { rows, reach }, inputs).await
     }
 
-    /// What the first piece of a sound costs, and how long its dispatches take where the device has clocks.
+    /// What the clip's first piece costs, and how long its dispatches take where the device has clocks.
     ///
     /// # Errors
-    /// As [`Self::hear`].
+    /// As [`Self::encode`].
     pub async fn profile(&self, sound: &Sound) -> Result<(Cost, Option<Table>), RuntimeError> {
-        let (rows, _) = self.form.inputs(self.form.pieces(sound)?[0], REACH);
-        let ready = self.ready(rows, REACH).await?;
-        Ok((ready.cost(rows), ready.profile(rows).await?))
-    }
-
-    /// The graph for so many rows, made ready if it is not.
-    async fn ready(&self, rows: usize, reach: usize) -> Result<Rc<Ready>, RuntimeError> {
-        if let Some(ready) = self.last.get(&(rows, reach)) {
-            return Ok(ready);
-        }
-        let AudioTower { graph, result } = self.form.graph(&self.catalog, rows, reach);
-        let ready = Rc::new(Ready::new(graph, result, &self.weights, &self.device).await?);
-        self.last.put((rows, reach), ready.clone());
-        Ok(ready)
+        let architecture = &self.0.architecture;
+        let (rows, _) = architecture.inputs(architecture.pieces(sound)?[0]);
+        self.0.profile(PieceSize { rows, reach: REACH }).await
     }
 }
 
-impl Form {
-    /// How the model of a file hears, without limits, which have to be read.
+impl AudioArchitecture {
+    /// What goes through the encoder at once. Without a conformer, frames are independent: a clip may have any length.
+    fn pieces<'a>(&self, sound: &'a Sound) -> Result<Vec<&'a [f32]>, MediaError> {
+        match self {
+            Self::Tower(..) => sound.pieces(),
+            Self::Direct(_) if sound.samples().is_empty() => {
+                Err(MediaError::TooShort { samples: 0 })
+            }
+            Self::Direct(config) => {
+                let whole = (PIECE / config.frame).max(1) * config.frame;
+                Ok(sound.samples().chunks(whole).collect())
+            }
+        }
+    }
+
+    /// Rows of a piece, and its input.
+    fn inputs(&self, piece: &[f32]) -> (usize, Inputs) {
+        let (rows, values) = match self {
+            Self::Tower(..) => {
+                let features = features(piece);
+                (features.frames, features.values)
+            }
+            Self::Direct(config) => {
+                let rows = piece.len().div_ceil(config.frame);
+                let mut samples = piece.to_vec();
+                samples.resize(rows * config.frame, 0.0);
+                (rows, samples)
+            }
+        };
+        (rows, vec![(AudioInputs::FEATURES, Input::F32(values))])
+    }
+}
+
+impl Architecture for AudioArchitecture {
+    type Size = PieceSize;
+    const PACKED_CLAMPS: Option<&'static str> = None;
+
     fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError> {
         if let Some(direct) = DirectAudio::of_file(gguf)? {
             return Ok(Some(Self::Direct(direct)));
         }
         let tower = AudioConfig::of_file(gguf)?;
         Ok(tower.map(|config| Self::Tower(Box::new(config), Clamps::default())))
+    }
+
+    fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)> {
+        match self {
+            Self::Tower(config, clamps) => Some((config.products(), clamps)),
+            Self::Direct(_) => None,
+        }
     }
 
     fn out(&self) -> usize {
@@ -161,46 +169,36 @@ impl Form {
         }
     }
 
-    /// The graph for so many rows of features or samples.
-    fn graph(&self, catalog: &Catalog, rows: usize, reach: usize) -> AudioTower {
+    fn smallest(&self) -> PieceSize {
+        PieceSize { rows: 1, reach: REACH }
+    }
+
+    fn usual(&self) -> PieceSize {
+        let rows = match self {
+            Self::Tower(..) => frames_of_samples(PIECE),
+            Self::Direct(config) => PIECE / config.frame,
+        };
+        PieceSize { rows, reach: REACH }
+    }
+
+    fn graph(&self, catalog: &Catalog, size: PieceSize, _: u64) -> EncoderGraph {
         match self {
-            Self::Tower(config, clamps) => tower(config, catalog, clamps, rows, reach),
-            Self::Direct(config) => direct(config, catalog, rows),
+            Self::Tower(config, clamps) => tower(config, catalog, clamps, size.rows, size.reach),
+            Self::Direct(config) => direct(config, catalog, size.rows),
         }
     }
 
-    /// What is heard at once. Frames without a tower know nothing of each other: any sound has some.
-    fn pieces<'a>(&self, sound: &'a Sound) -> Result<Vec<&'a [f32]>, MediaError> {
-        match self {
-            Self::Tower(..) => sound.pieces(),
-            Self::Direct(_) if sound.samples().is_empty() => {
-                Err(MediaError::TooShort { samples: 0 })
-            }
-            Self::Direct(config) => {
-                let whole = (PIECE / config.frame).max(1) * config.frame;
-                Ok(sound.samples().chunks(whole).collect())
-            }
-        }
+    fn rows(size: PieceSize) -> usize {
+        size.rows
     }
 
-    /// Rows of a piece, and what the host writes.
-    fn inputs(&self, piece: &[f32], reach: usize) -> (usize, Inputs) {
-        match self {
+    async fn constants(&self, _: &Gguf, size: PieceSize) -> Result<Inputs, RuntimeError> {
+        Ok(match self {
             Self::Tower(config, _) => {
-                let features = features(piece);
-                let distances = distance_rows(reach, config.width);
-                let inputs = vec![
-                    (AudioInputs::FEATURES, Data::F32(features.values)),
-                    (AudioInputs::DISTANCES, Data::F32(distances)),
-                ];
-                (features.frames, inputs)
+                let distances = distance_rows(size.reach, config.width);
+                vec![(AudioInputs::DISTANCES, Input::F32(distances))]
             }
-            Self::Direct(config) => {
-                let rows = piece.len().div_ceil(config.frame);
-                let mut samples = piece.to_vec();
-                samples.resize(rows * config.frame, 0.0);
-                (rows, vec![(AudioInputs::FEATURES, Data::F32(samples))])
-            }
-        }
+            Self::Direct(_) => Vec::new(),
+        })
     }
 }

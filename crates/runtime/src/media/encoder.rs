@@ -1,4 +1,4 @@
-//! What all towers share: their weights, their limits, and a run.
+//! What the vision and the audio encoder share: loading, clamps, and passes over an image or a piece of audio.
 
 use std::{cell::RefCell, collections::HashMap, ops::ControlFlow, rc::Rc, task::Poll};
 
@@ -9,11 +9,18 @@ use rullama_engine::{
     graph::{Cost, Graph, Origin, Step, Value},
 };
 use rullama_gguf::Gguf;
-use rullama_models::{ModelError, gemma4::Clamps};
+use rullama_models::{
+    Catalog, Expected, ModelError,
+    gemma4::{Clamps, EncoderGraph},
+};
 
-use crate::{error::RuntimeError, loader::all_weights, model::weight_bytes};
+use crate::{
+    error::RuntimeError,
+    loader::all_weights,
+    session::{Tap, keep_tapped, tap},
+};
 
-/// Rows that stand in a prompt where a picture or a sound is.
+/// Embeddings that stand in a prompt where an image or audio clip is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoftTokens {
     /// How many.
@@ -22,20 +29,164 @@ pub struct SoftTokens {
     pub values: Vec<f32>,
 }
 
-/// What the host writes before a run.
-pub(crate) type Inputs = Vec<(&'static str, Data)>;
+/// What the host writes before a pass.
+pub(super) type Inputs = Vec<(&'static str, Input)>;
 
-/// The limits of these products, from the small tensors that hold them.
-pub(crate) async fn clamps(
+/// An input of a graph.
+pub(super) enum Input {
+    /// Numbers.
+    F32(Vec<f32>),
+    /// Words, as bytes.
+    Words(Vec<u8>),
+}
+
+/// What an encoder computes, as a file describes it.
+pub(super) trait Architecture: Sized {
+    /// What a graph is made for: the size of an image, or the length of a piece of audio.
+    type Size: Copy + PartialEq;
+    /// A tensor that holds all clamps, in some files.
+    const PACKED_CLAMPS: Option<&'static str>;
+
+    /// That of a file, without its clamps; `None` if the file has none.
+    fn of_file(gguf: &Gguf) -> Result<Option<Self>, RuntimeError>;
+    /// The matmuls that have clamps, and where the clamps go.
+    fn clamped(&mut self) -> Option<(Vec<String>, &mut Clamps)>;
+    /// Width of a soft token.
+    fn out(&self) -> usize;
+    /// The tensors it needs.
+    fn expected(&self) -> Vec<Expected>;
+    /// The smallest size: its graph names every weight.
+    fn smallest(&self) -> Self::Size;
+    /// The size that memory is estimated for.
+    fn usual(&self) -> Self::Size;
+    /// The graph for a size, on a device whose kernels can address so many bytes of a value.
+    fn graph(&self, catalog: &Catalog, size: Self::Size, most_bytes: u64) -> EncoderGraph;
+    /// Rows of a pass.
+    fn rows(size: Self::Size) -> usize;
+    /// Inputs that depend on the size alone.
+    async fn constants(&self, gguf: &Gguf, size: Self::Size) -> Result<Inputs, RuntimeError>;
+}
+
+/// An encoder whose weights are on a device.
+#[derive(Debug)]
+pub(super) struct Encoder<A: Architecture> {
+    gguf: Rc<Gguf>,
+    device: Device,
+    pub(super) architecture: A,
+    catalog: Catalog,
+    weights: Weights,
+    last: Last<A::Size>,
+}
+
+impl<A: Architecture> Encoder<A> {
+    /// Loads the encoder of a projector file, or of a model file that contains it; `None` if there is none.
+    pub(super) async fn load(
+        gguf: Rc<Gguf>,
+        device: Device,
+        width: usize,
+    ) -> Result<Option<Self>, RuntimeError> {
+        let Some(mut architecture) = A::of_file(&gguf)? else { return Ok(None) };
+        if let Some((matmuls, found)) = architecture.clamped() {
+            *found = clamps(&gguf, &matmuls, A::PACKED_CLAMPS).await?;
+        }
+        if architecture.out() != width {
+            return Err(RuntimeError::OtherTower { tower: architecture.out(), model: width });
+        }
+        let catalog = Catalog::of_file(&gguf, &architecture.expected())?;
+        let graph =
+            architecture.graph(&catalog, architecture.smallest(), device.most_bytes()).graph;
+        let mut go_on = |_| ControlFlow::Continue(());
+        let weights = all_weights(&gguf, &device, &[graph], &mut go_on).await?;
+        Ok(Some(Self { gguf, device, architecture, catalog, weights, last: Last::default() }))
+    }
+
+    /// Bytes on a GPU that the encoder of a file will take for an input of the usual size, as its header tells; 0 if there is none.
+    pub(super) fn memory_of_file(gguf: &Gguf) -> Result<u64, RuntimeError> {
+        let Some(architecture) = A::of_file(gguf)? else { return Ok(0) };
+        let catalog = Catalog::of_file(gguf, &architecture.expected())?;
+        let graph = architecture.graph(&catalog, architecture.usual(), u64::MAX).graph;
+        let weights = graph.values().filter_map(|(_, info)| match info.origin {
+            Origin::Weight(_) | Origin::Stack(_) => Some(info.ty.bytes()),
+            _ => None,
+        });
+        Ok(weights.sum::<u64>() + work_bytes(&graph))
+    }
+
+    /// Bytes on the GPU.
+    pub(super) fn gpu_bytes(&self) -> u64 {
+        self.weights.gpu_bytes() + self.last.gpu_bytes()
+    }
+
+    /// The numbers of the soft tokens of one input.
+    pub(super) async fn encode(
+        &self,
+        size: A::Size,
+        inputs: Inputs,
+    ) -> Result<Vec<f32>, RuntimeError> {
+        self.prepared(size).await?.run(inputs, A::rows(size)).await
+    }
+
+    /// Every named value on the way to the soft tokens.
+    pub(super) async fn trace(
+        &self,
+        size: A::Size,
+        inputs: Inputs,
+    ) -> Result<Vec<Tap>, RuntimeError> {
+        let EncoderGraph { mut graph, result } = self.graph(size);
+        let values = keep_tapped(&mut graph);
+        let names: Vec<_> = values.iter().map(|value| graph.info(*value).clone()).collect();
+        let prepared = self.prepare(EncoderGraph { graph, result }, size).await?;
+        let data = prepared.run_reading(inputs, A::rows(size), &values).await?;
+        Ok(names.iter().zip(data).map(|(info, data)| tap(info, data)).collect())
+    }
+
+    /// What an input of this size costs, and how long its dispatches take where the device has clocks.
+    pub(super) async fn profile(
+        &self,
+        size: A::Size,
+    ) -> Result<(Cost, Option<Table>), RuntimeError> {
+        let prepared = self.prepared(size).await?;
+        let step = step(A::rows(size));
+        Ok((prepared.plan.cost(&step), prepared.plan.profile(&step).await?))
+    }
+
+    /// The graph for this size, prepared if the last one was for another.
+    async fn prepared(&self, size: A::Size) -> Result<Rc<PreparedGraph>, RuntimeError> {
+        if let Some(prepared) = self.last.get(&size) {
+            return Ok(prepared);
+        }
+        let prepared = Rc::new(self.prepare(self.graph(size), size).await?);
+        self.last.put(size, prepared.clone());
+        Ok(prepared)
+    }
+
+    async fn prepare(
+        &self,
+        EncoderGraph { graph, result }: EncoderGraph,
+        size: A::Size,
+    ) -> Result<PreparedGraph, RuntimeError> {
+        let plan = Plan::new(graph, &self.weights, &mut Memory::new(&self.device)).await?;
+        let prepared = PreparedGraph { plan, result };
+        prepared.write(self.architecture.constants(&self.gguf, size).await?);
+        Ok(prepared)
+    }
+
+    fn graph(&self, size: A::Size) -> EncoderGraph {
+        self.architecture.graph(&self.catalog, size, self.device.most_bytes())
+    }
+}
+
+/// The clamps of these matmuls, from the small tensors that hold them.
+async fn clamps(
     gguf: &Gguf,
-    products: &[String],
+    matmuls: &[String],
     packed: Option<&str>,
 ) -> Result<Clamps, RuntimeError> {
     let tensors: Vec<_> =
-        Clamps::tensors(products).iter().filter_map(|name| gguf.tensor(name)).collect();
+        Clamps::tensors(matmuls).iter().filter_map(|name| gguf.tensor(name)).collect();
     if let Some(tensor) = tensors.iter().find(|tensor| tensor.elements() != 1) {
         let (name, found) = (tensor.name().to_owned(), format!("{} numbers", tensor.elements()));
-        let (wanted, keys) = ("one number".to_owned(), "limits of products");
+        let (wanted, keys) = ("one number".to_owned(), "clamps of matmuls");
         return Err(ModelError::WrongShape { name, found, wanted, keys }.into());
     }
     let numbers = gguf.scattered_f32(&tensors).await?;
@@ -45,63 +196,29 @@ pub(crate) async fn clamps(
         Some(tensor) => gguf.rows_f32(tensor, 0..tensor.rows()).await?,
         None => Vec::new(),
     };
-    Ok(Clamps::new(products, &numbers, &packed))
+    Ok(Clamps::new(matmuls, &numbers, &packed))
 }
 
-/// Bytes on a GPU that a graph takes with its weights.
-pub(crate) fn bytes_with_weights(graph: &Graph) -> u64 {
-    let weights = graph.values().filter_map(|(_, info)| match info.origin {
-        Origin::Weight(_) | Origin::Stack(_) => Some(weight_bytes(&info.ty)),
-        _ => None,
-    });
-    weights.sum::<u64>() + work_bytes(graph)
-}
-
-/// All weights that a tower uses, on the device.
-pub(crate) async fn weights(
-    gguf: &Gguf,
-    device: &Device,
-    graph: Graph,
-) -> Result<Weights, RuntimeError> {
-    all_weights(gguf, device, &[graph], &mut |_| ControlFlow::Continue(())).await
-}
-
-/// A graph made ready, and the value it is run for.
+/// A graph with its plan, and the value it is run for.
 #[derive(Debug)]
-pub(crate) struct Ready {
+struct PreparedGraph {
     plan: Plan,
     result: Value,
 }
 
-impl Ready {
-    pub(crate) async fn new(
-        graph: Graph,
-        result: Value,
-        weights: &Weights,
-        device: &Device,
-    ) -> Result<Self, RuntimeError> {
-        let plan = Plan::new(graph, weights, &mut Memory::new(device)).await?;
-        Ok(Self { plan, result })
-    }
-
+impl PreparedGraph {
     /// Writes inputs; they stay until others are written.
-    pub(crate) fn write(&self, inputs: Inputs) {
-        for (name, data) in inputs {
-            match data {
-                Data::F32(numbers) => self.plan.write_numbers(name, numbers),
-                Data::U32(words) => self.plan.write_ids(name, words),
-                other => unreachable!("{name} is a weight: {other:?}"),
+    fn write(&self, inputs: Inputs) {
+        for (name, input) in inputs {
+            match input {
+                Input::F32(numbers) => self.plan.write_numbers(name, numbers),
+                Input::Words(bytes) => self.plan.write_words(name, &bytes),
             }
         }
     }
 
-    /// Writes an input of words, from bytes.
-    pub(crate) fn write_words(&self, name: &str, bytes: &[u8]) {
-        self.plan.write_words(name, bytes);
-    }
-
-    /// One run over so many rows, and its result.
-    pub(crate) async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
+    /// One pass over so many rows, and its result.
+    async fn run(&self, inputs: Inputs, rows: usize) -> Result<Vec<f32>, RuntimeError> {
         let mut data = self.run_reading(inputs, rows, &[self.result]).await?;
         Ok(match data.pop() {
             Some(Data::F32(values)) => values,
@@ -109,8 +226,8 @@ impl Ready {
         })
     }
 
-    /// One run over so many rows, and some of its values.
-    pub(crate) async fn run_reading(
+    /// One pass over so many rows, and some of its values.
+    async fn run_reading(
         &self,
         inputs: Inputs,
         rows: usize,
@@ -118,30 +235,16 @@ impl Ready {
     ) -> Result<Vec<Data>, RuntimeError> {
         self.write(inputs);
         let arriving = self.plan.run_reading(&step(rows), values).await?;
-        hand_over().await;
-        // Frames and pieces come one after the other: the next one's commands are made while the device is busy with this one.
+        yield_once().await;
+        // Frames and pieces come one after the other: the next one's commands are recorded while the device computes this one.
         self.plan.prepare();
         Ok(arriving.wait().await?)
     }
-
-    /// What a run over so many rows costs.
-    pub(crate) fn cost(&self, rows: usize) -> Cost {
-        self.plan.cost(&step(rows))
-    }
-
-    /// A clock around every dispatch of a run over so many rows; nothing on the CPU.
-    pub(crate) async fn profile(&self, rows: usize) -> Result<Option<Table>, RuntimeError> {
-        Ok(self.plan.profile(&step(rows)).await?)
-    }
-
-    pub(crate) fn gpu_bytes(&self) -> u64 {
-        self.plan.gpu_bytes()
-    }
 }
 
-/// The graph that was run last, and what it was made for: pictures often come in one size, and so do long sounds' pieces.
+/// The graph that was run last, and the size it was made for: images often come in one size, and so do the pieces of long audio.
 #[derive(Debug)]
-pub(crate) struct Last<K>(RefCell<Option<(K, Rc<Ready>)>>);
+struct Last<K>(RefCell<Option<(K, Rc<PreparedGraph>)>>);
 
 impl<K> Default for Last<K> {
     fn default() -> Self {
@@ -150,25 +253,25 @@ impl<K> Default for Last<K> {
 }
 
 impl<K: PartialEq> Last<K> {
-    /// The graph if it is for this; one for something else makes room.
-    pub(crate) fn get(&self, key: &K) -> Option<Rc<Ready>> {
+    /// The graph if it is for this size; one for another size is dropped to free its memory.
+    fn get(&self, key: &K) -> Option<Rc<PreparedGraph>> {
         let mut last = self.0.borrow_mut();
         last.take_if(|(known, _)| known != key);
-        last.as_ref().map(|(_, ready)| ready.clone())
+        last.as_ref().map(|(_, prepared)| prepared.clone())
     }
 
-    pub(crate) fn put(&self, key: K, ready: Rc<Ready>) {
-        *self.0.borrow_mut() = Some((key, ready));
+    fn put(&self, key: K, prepared: Rc<PreparedGraph>) {
+        *self.0.borrow_mut() = Some((key, prepared));
     }
 
-    pub(crate) fn gpu_bytes(&self) -> u64 {
-        self.0.borrow().as_ref().map_or(0, |(_, ready)| ready.gpu_bytes())
+    fn gpu_bytes(&self) -> u64 {
+        self.0.borrow().as_ref().map_or(0, |(_, prepared)| prepared.plan.gpu_bytes())
     }
 }
 
-/// Lets others go on. Browsers hand what was queued to the device when nobody runs, so what is made ahead must wait a moment: the
-/// device would wait for it.
-async fn hand_over() {
+/// Yields to the event loop once: browsers submit queued commands when no script runs, so recording the next pass must not delay
+/// that.
+async fn yield_once() {
     let mut waited = false;
     std::future::poll_fn(|context| {
         if std::mem::replace(&mut waited, true) {
@@ -194,7 +297,7 @@ mod tests {
 
     use super::{RuntimeError, clamps};
 
-    /// The limit `q.input_max`, as so many numbers.
+    /// The clamp `q.input_max`, as so many numbers.
     fn file(numbers: &[f32]) -> Gguf {
         let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
         let writer =
@@ -204,13 +307,13 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_single_numbers() {
-        let products = ["q".to_owned(), "k".to_owned()];
-        let found = pollster::block_on(clamps(&file(&[2.5]), &products, None)).expect("a limit");
+    fn clamps_are_single_numbers() {
+        let matmuls = ["q".to_owned(), "k".to_owned()];
+        let found = pollster::block_on(clamps(&file(&[2.5]), &matmuls, None)).expect("a limit");
         let unlimited = f32::INFINITY;
         assert_eq!(found.get("q"), Some([-unlimited, 2.5, -unlimited, unlimited]));
         assert_eq!(found.get("k"), None);
-        let refused = pollster::block_on(clamps(&file(&[2.5, 3.0]), &products, None));
+        let refused = pollster::block_on(clamps(&file(&[2.5, 3.0]), &matmuls, None));
         let wrong = matches!(
             &refused,
             Err(RuntimeError::Model(ModelError::WrongShape { name, .. })) if name == "q.input_max"

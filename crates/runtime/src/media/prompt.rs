@@ -1,14 +1,14 @@
-//! Places of pictures and sounds in a rendered conversation, spread out to as many placeholders as they have soft tokens.
+//! Images and audio in a rendered conversation: the template's markers, repeated once for each soft token.
 
 use rullama_chat::{Prompt, Span};
 use rullama_tokenizer::Tokenizer;
 
-use super::{Kind, Perceived, Piece};
+use super::{EncodedMedia, MediaKind, Piece};
 use crate::{error::RuntimeError, session::Media};
 
-const KINDS: [Kind; 3] = [Kind::Picture, Kind::Sound, Kind::Video];
+const KINDS: [MediaKind; 3] = [MediaKind::Picture, MediaKind::Sound, MediaKind::Video];
 
-impl Kind {
+impl MediaKind {
     /// The token that stands in a prompt, once for each soft token; templates write one for the whole.
     pub fn marker(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Kind {
     }
 }
 
-impl Perceived {
+impl EncodedMedia {
     /// What stands in the prompt.
     fn text(&self) -> String {
         let (opening, closing) = self.kind.ends();
@@ -69,14 +69,14 @@ impl Perceived {
     }
 }
 
-/// The spans of a prompt with room for what was perceived, and what goes there; both in the prompt's order. Media of a kind are
-/// given in the order of their places.
+/// The spans of a prompt with a placeholder for each soft token, and the media that replace the placeholders; both in the prompt's
+/// order. Media of a kind are given in the order of their places.
 pub(crate) fn spread(
     prompt: &Prompt,
-    perceived: &[Perceived],
+    encoded: &[EncodedMedia],
     tokenizer: &Tokenizer,
 ) -> Result<(Vec<Span>, Vec<Media>), RuntimeError> {
-    let mut waiting = KINDS.map(|kind| perceived.iter().filter(move |other| other.kind == kind));
+    let mut waiting = KINDS.map(|kind| encoded.iter().filter(move |other| other.kind == kind));
     let mut places = [0; KINDS.len()];
     let (mut spans, mut media) = (Vec::new(), Vec::new());
     for span in prompt.spans() {
@@ -86,9 +86,9 @@ pub(crate) fn spread(
         while let Some((at, kind)) = next_place(rest).filter(|_| span.trusted) {
             places[kind] += 1;
             text.push_str(&rest[..at]);
-            if let Some(perceived) = waiting[kind].next() {
-                text.push_str(&perceived.text());
-                media.extend(perceived.media(KINDS[kind].placeholder(tokenizer)?));
+            if let Some(encoded) = waiting[kind].next() {
+                text.push_str(&encoded.text());
+                media.extend(encoded.media(KINDS[kind].placeholder(tokenizer)?));
             }
             rest = &rest[at + KINDS[kind].marker().len()..];
         }
@@ -96,7 +96,7 @@ pub(crate) fn spread(
         spans.push(Span { text, trusted: span.trusted });
     }
     for (kind, places) in KINDS.into_iter().zip(places) {
-        let given = perceived.iter().filter(|other| other.kind == kind).count();
+        let given = encoded.iter().filter(|other| other.kind == kind).count();
         if places != given {
             return Err(RuntimeError::NotGiven { what: kind.plural(), places, given });
         }

@@ -17,8 +17,8 @@ use super::{MOST_AHEAD, Media, Session, SessionOptions};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
+    media::SoftTokens,
     model::{CacheType, Model},
-    tower::SoftTokens,
 };
 
 const MAGIC: &[u8; 8] = b"rullama\x02";

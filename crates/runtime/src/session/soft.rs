@@ -10,7 +10,7 @@ use rullama_models::gemma4::{Inputs, Want};
 use sha2::{Digest, Sha256};
 
 use super::{Session, sees_blocks};
-use crate::{adapters::Adapters, error::RuntimeError, model::Inner, tower::SoftTokens};
+use crate::{adapters::Adapters, error::RuntimeError, media::SoftTokens, model::Inner};
 
 /// Ids with this bit are no tokens.
 const SOFT: u32 = 1 << 31;

@@ -6,7 +6,7 @@ use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_media::sound::Sound;
-use rullama_runtime::hearing::{Hearing, REACH};
+use rullama_runtime::media::{AudioEncoder, REACH};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
@@ -18,11 +18,13 @@ const GOLDEN_REACH: usize = 11;
 /// The tower runs in f32, as the reference did; values reach a few units.
 const CLOSE: f32 = 1e-4;
 
-fn ears(device: &Device) -> Hearing {
+fn audio(device: &Device) -> AudioEncoder {
     let name = "gguf/micro-e2b-mmproj-F16.gguf";
     let source = Rc::new(MemorySource::new(name, golden(name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
-    block_on(Hearing::load(gguf, device.clone(), 64)).expect("it loads").expect("there is a tower")
+    block_on(AudioEncoder::load(gguf, device.clone(), 64))
+        .expect("it loads")
+        .expect("there is a tower")
 }
 
 fn sound() -> Sound {
@@ -34,7 +36,7 @@ fn every_golden_value() {
     let bytes = golden("media/micro-e2b-audio.safetensors");
     let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     for device in devices() {
-        let taps = block_on(ears(&device).trace(&sound(), GOLDEN_REACH)).expect("it runs");
+        let taps = block_on(audio(&device).trace(&sound(), GOLDEN_REACH)).expect("it runs");
         let mut compared = 0;
         for tap in taps {
             let name = format!("audio.{}", tap.name);
@@ -51,20 +53,20 @@ fn every_golden_value() {
 
 #[test]
 fn how_far_a_row_hears_matters() {
-    let ears = ears(&Device::Cpu);
-    let [near, far] =
-        [GOLDEN_REACH, REACH].map(|reach| block_on(ears.hear(&sound(), reach)).expect("it runs"));
+    let audio = audio(&Device::Cpu);
+    let [near, far] = [GOLDEN_REACH, REACH]
+        .map(|reach| block_on(audio.encode(&sound(), reach)).expect("it runs"));
     assert_eq!((near.count, far.count), (75, 75));
     assert_ne!(near.values, far.values);
 }
 
 #[test]
 fn silence_and_short_sounds() {
-    let ears = ears(&Device::Cpu);
+    let audio = audio(&Device::Cpu);
     let silence = Sound::new(&[0.0; 161], 1, 16_000).expect("a sound");
-    let heard = block_on(ears.hear(&silence, REACH)).expect("it runs");
+    let heard = block_on(audio.encode(&silence, REACH)).expect("it runs");
     assert_eq!(heard.count, 1);
     assert!(heard.values.iter().all(|value| value.is_finite()));
     let click = Sound::new(&[0.5], 1, 16_000).expect("a sound");
-    assert!(block_on(ears.hear(&click, REACH)).is_err());
+    assert!(block_on(audio.encode(&click, REACH)).is_err());
 }

@@ -6,14 +6,14 @@ use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::{Gguf, Value, Writer};
 use rullama_runtime::{
-    Model, Senses,
+    MediaEncoders, Model,
     generate::{ChatOptions, Event, Generation, prompt_with},
+    media::ImageSize,
+    media::{EncodedMedia, Medium},
     model::{LoadOptions, hinted_options},
     picture::{Budget, Picture},
-    senses::{Medium, Perceived},
     session::SessionOptions,
     sound::Sound,
-    vision::Sight,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_fixtures, golden};
@@ -92,18 +92,19 @@ fn split(one: &Gguf) -> [Vec<u8>; 2] {
     [text, towers].map(|file| file.finish().expect("a file"))
 }
 
-fn perceive(senses: &mut Senses, case: &DemoCase) -> Perceived {
+fn encode(encoders: &mut MediaEncoders, case: &DemoCase) -> EncodedMedia {
     let (kind, bytes) = case.file.as_ref().expect("a file");
     let medium = match kind {
-        FileKind::Image => {
-            Medium::Picture(Picture::decode(bytes).expect("a picture"), Sight::Fill(Budget::Tiny))
-        }
+        FileKind::Image => Medium::Picture(
+            Picture::decode(bytes).expect("a picture"),
+            ImageSize::Fill(Budget::Tiny),
+        ),
         FileKind::Audio => Medium::Sound(Sound::decode(bytes).expect("a clip")),
     };
-    block_on(senses.perceive(&medium)).expect("a tower perceives it")
+    block_on(encoders.encode(&medium)).expect("a tower perceives it")
 }
 
-fn answer(model: &Model, case: &DemoCase, seen: &Perceived) -> DemoAnswer {
+fn answer(model: &Model, case: &DemoCase, seen: &EncodedMedia) -> DemoAnswer {
     let media = std::slice::from_ref(seen);
     let prompt = prompt_with(model, &case.conversation, media, ChatOptions::default());
     let options = SessionOptions { context: Some(512), ..SessionOptions::default() };
@@ -128,14 +129,14 @@ fn two_files_answer_as_the_one_does() {
     let (towers, _) = open("projector", towers);
     let (_, text) = open("text", text);
     let (one, two) = (load(one), load(text));
-    let mut inside = Senses::new(&one, Vec::new());
-    let mut beside = Senses::new(&two, vec![towers]);
+    let mut inside = MediaEncoders::new(&one, Vec::new());
+    let mut beside = MediaEncoders::new(&two, vec![towers]);
     let fixtures = demo_fixtures();
     for kind in [FileKind::Image, FileKind::Audio] {
         let of_kind = |case: &&DemoCase| case.file.as_ref().is_some_and(|(is, _)| *is == kind);
         let case = fixtures.iter().find(of_kind).expect("there is one of each");
-        let seen = perceive(&mut beside, case);
-        assert!(seen == perceive(&mut inside, case), "{kind:?}: the same soft tokens");
+        let seen = encode(&mut beside, case);
+        assert!(seen == encode(&mut inside, case), "{kind:?}: the same soft tokens");
         let said = answer(&two, case, &seen);
         assert!(case.right(&said), "{kind:?}: {said:?}");
     }

@@ -7,10 +7,10 @@ use pollster::block_on;
 use rullama_gguf::{DType, Gguf, Writer, quant::quantize};
 use rullama_runtime::{
     RuntimeError, SoftTokens,
-    hearing::{Hearing, REACH},
+    media::{AudioEncoder, REACH},
+    media::{ImageSize, VisionEncoder},
     picture::Picture,
     sound::Sound,
-    vision::{Sight, Vision},
 };
 use rullama_source::MemorySource;
 
@@ -184,12 +184,13 @@ fn pictures_without_a_tower() {
     let picture = Picture::from_rgb(width, height, pixels).expect("a picture");
     let wanted = seen(&weights, &picture);
     for device in devices() {
-        let eyes = block_on(Vision::load(weights.open(), device.clone(), OUT)).expect("it loads");
-        let eyes = eyes.expect("there is a way to see");
-        let made = block_on(eyes.see(&picture, Sight::Native)).expect("it runs");
+        let vision =
+            block_on(VisionEncoder::load(weights.open(), device.clone(), OUT)).expect("it loads");
+        let vision = vision.expect("there is a way to see");
+        let made = block_on(vision.encode(&picture, ImageSize::Native)).expect("it runs");
         check(&made, &wanted, device.name());
         let wide = Picture::from_rgb(13 * CELL as u32, 48, vec![9; 13 * CELL * 48 * 3]);
-        let wide = block_on(eyes.see(&wide.expect("a picture"), Sight::Native));
+        let wide = block_on(vision.encode(&wide.expect("a picture"), ImageSize::Native));
         assert!(matches!(wide, Err(RuntimeError::PictureTooLong { patches: 13, most: 12 })));
     }
 }
@@ -198,16 +199,17 @@ fn pictures_without_a_tower() {
 fn sounds_without_a_tower() {
     let weights = Weights::new();
     for device in devices() {
-        let ears = block_on(Hearing::load(weights.open(), device.clone(), OUT)).expect("it loads");
-        let ears = ears.expect("there is a way to hear");
+        let audio =
+            block_on(AudioEncoder::load(weights.open(), device.clone(), OUT)).expect("it loads");
+        let audio = audio.expect("there is a way to hear");
         for length in [1, 640, 641, 3000] {
             let samples = random(5, length, 0.5);
             let sound = Sound::new(&samples, 1, 16_000).expect("a sound");
-            let made = block_on(ears.hear(&sound, REACH)).expect("it runs");
+            let made = block_on(audio.encode(&sound, REACH)).expect("it runs");
             check(&made, &heard(&weights, &samples), &format!("{length} on {}", device.name()));
         }
         let nothing = Sound::new(&[], 1, 16_000).expect("a sound");
-        assert!(block_on(ears.hear(&nothing, REACH)).is_err());
+        assert!(block_on(audio.encode(&nothing, REACH)).is_err());
     }
 }
 
@@ -218,6 +220,6 @@ fn shapes_that_contradict_each_other_are_refused() {
     let (_, dims, values) = norm.expect("it is there");
     (dims[0], *values) = (7, vec![0.0; 7]);
     let refused =
-        block_on(Vision::load(weights.open(), rullama_engine::executor::Device::Cpu, OUT));
+        block_on(VisionEncoder::load(weights.open(), rullama_engine::executor::Device::Cpu, OUT));
     assert!(matches!(refused, Err(RuntimeError::Model(_))), "{refused:?}");
 }

@@ -1,4 +1,4 @@
-//! Senses: towers that load when they are needed, places in prompts, conversations that keep what was seen.
+//! MediaEncoders: towers that load when they are needed, places in prompts, conversations that keep what was seen.
 
 use std::rc::Rc;
 
@@ -7,14 +7,14 @@ use rullama_chat::{Content, Conversation, Message, Part};
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
-    Model, RuntimeError, Senses, SoftTokens,
+    MediaEncoders, Model, RuntimeError, SoftTokens,
     generate::{ChatOptions, Event, Generation, Prompt, prompt_of, prompt_with},
+    media::ImageSize,
+    media::{EncodedMedia, Frame, MediaKind, Medium, Piece},
     options::SamplingOptions,
     picture::{Budget, Picture},
-    senses::{Frame, Kind, Medium, Perceived, Piece},
     session::SessionOptions,
     sound::Sound,
-    vision::Sight,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
@@ -27,7 +27,7 @@ fn towers(model: &str) -> Rc<Counted> {
 
 fn picture(model: &str) -> Medium {
     let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
-    Medium::Picture(picture, Sight::Native)
+    Medium::Picture(picture, ImageSize::Native)
 }
 
 fn sound() -> Medium {
@@ -38,24 +38,24 @@ fn sound() -> Medium {
 fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
     for device in devices() {
         let (model, source) = (model("micro-e2b-BF16", &device), towers("micro-e2b"));
-        let mut senses = Senses::new(&model, vec![source.clone()]);
+        let mut encoders = MediaEncoders::new(&model, vec![source.clone()]);
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 435]).expect("they fit");
         block_on(session.logits()).expect("it runs");
-        assert_eq!((source.read.get(), senses.gpu_bytes()), (0, 0), "text needs no tower");
-        let first = block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees");
-        let eyes = source.read.get();
-        assert!(eyes > 0 && eyes < source.len(), "ears are not read: {eyes}");
+        assert_eq!((source.read.get(), encoders.gpu_bytes()), (0, 0), "text needs no tower");
+        let first = block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees");
+        let vision = source.read.get();
+        assert!(vision > 0 && vision < source.len(), "audio are not read: {vision}");
         let on_gpu = matches!(device, Device::Gpu(_));
-        assert_eq!(senses.gpu_bytes() > 0, on_gpu);
-        block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees");
-        assert!(source.read.get() < eyes + eyes / 2, "weights are read once");
-        senses.forget();
-        assert_eq!(senses.gpu_bytes(), 0);
-        let again = block_on(senses.perceive(&picture("micro-e2b"))).expect("it sees again");
+        assert_eq!(encoders.gpu_bytes() > 0, on_gpu);
+        block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees");
+        assert!(source.read.get() < vision + vision / 2, "weights are read once");
+        encoders.unload();
+        assert_eq!(encoders.gpu_bytes(), 0);
+        let again = block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees again");
         assert_eq!(again, first);
-        let heard = block_on(senses.perceive(&sound())).expect("it hears");
-        assert_eq!((heard.kind, heard.tokens()), (Kind::Sound, 75));
+        let heard = block_on(encoders.encode(&sound())).expect("it hears");
+        assert_eq!((heard.kind, heard.tokens()), (MediaKind::Sound, 75));
     }
 }
 
@@ -63,16 +63,17 @@ fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
 fn towers_take_what_their_header_says() {
     let source = towers("micro-e2b");
     let gguf = block_on(Gguf::open(source.clone())).expect("a file");
-    let told = Senses::memory_of_file(&gguf).expect("towers") as f64;
+    let told = MediaEncoders::memory_of_file(&gguf).expect("towers") as f64;
     assert!(source.read.get() < source.len() / 2, "only the header is read");
     for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
-        let mut senses = Senses::new(&model("micro-e2b-BF16", &device), vec![towers("micro-e2b")]);
+        let mut encoders =
+            MediaEncoders::new(&model("micro-e2b-BF16", &device), vec![towers("micro-e2b")]);
         let usual = Picture::from_rgb(960, 672, vec![99; 960 * 672 * 3]).expect("a picture");
-        let usual = Medium::Picture(usual, Sight::default());
-        assert_eq!(block_on(senses.perceive(&usual)).expect("it sees").tokens(), 280);
+        let usual = Medium::Picture(usual, ImageSize::default());
+        assert_eq!(block_on(encoders.encode(&usual)).expect("it sees").tokens(), 280);
         let half_a_minute = Sound::new(&vec![0.1; 480_000], 1, 16_000).expect("a sound");
-        block_on(senses.perceive(&Medium::Sound(half_a_minute))).expect("it hears");
-        let takes = senses.gpu_bytes() as f64;
+        block_on(encoders.encode(&Medium::Sound(half_a_minute))).expect("it hears");
+        let takes = encoders.gpu_bytes() as f64;
         assert!((takes / told - 1.0).abs() < 0.05, "{told} were told, {takes} are taken");
     }
 }
@@ -80,15 +81,15 @@ fn towers_take_what_their_header_says() {
 #[test]
 fn what_has_no_tower_is_said() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let mut blind = Senses::new(&model, Vec::new());
-    let error = block_on(blind.perceive(&picture("micro-moe"))).expect_err("no tower");
+    let mut blind = MediaEncoders::new(&model, Vec::new());
+    let error = block_on(blind.encode(&picture("micro-moe"))).expect_err("no tower");
     assert!(matches!(error, RuntimeError::NoTower { verb: "read images" }), "{error}");
-    let mut deaf = Senses::new(&model, vec![towers("micro-moe")]);
-    let error = block_on(deaf.perceive(&sound())).expect_err("no tower");
+    let mut deaf = MediaEncoders::new(&model, vec![towers("micro-moe")]);
+    let error = block_on(deaf.encode(&sound())).expect_err("no tower");
     assert_eq!(error.code(), "no_tower");
     let mut broken =
-        Senses::new(&model, vec![Rc::new(MemorySource::new("x", b"not a file".to_vec()))]);
-    assert!(matches!(block_on(broken.perceive(&picture("micro-moe"))), Err(RuntimeError::File(_))));
+        MediaEncoders::new(&model, vec![Rc::new(MemorySource::new("x", b"not a file".to_vec()))]);
+    assert!(matches!(block_on(broken.encode(&picture("micro-moe"))), Err(RuntimeError::File(_))));
 }
 
 fn part(kind: &str, text: Option<&str>) -> Part {
@@ -105,10 +106,10 @@ fn rows(count: usize) -> Rc<SoftTokens> {
     Rc::new(SoftTokens { count, values: vec![0.25; count * 64] })
 }
 
-fn seen(kind: Kind, pieces: &[(Option<u64>, usize)]) -> Perceived {
+fn seen(kind: MediaKind, pieces: &[(Option<u64>, usize)]) -> EncodedMedia {
     let piece =
         |(seconds, count): &(Option<u64>, usize)| Piece { seconds: *seconds, rows: rows(*count) };
-    Perceived { kind, pieces: pieces.iter().map(piece).collect() }
+    EncodedMedia { kind, pieces: pieces.iter().map(piece).collect() }
 }
 
 /// The prompt as text with its markers.
@@ -128,9 +129,9 @@ fn places_are_spread_as_the_templates_say() {
         part("text", Some("now")),
     ]);
     let media = [
-        seen(Kind::Picture, &[(None, 2)]),
-        seen(Kind::Picture, &[(None, 1)]),
-        seen(Kind::Sound, &[(None, 3)]),
+        seen(MediaKind::Picture, &[(None, 2)]),
+        seen(MediaKind::Picture, &[(None, 1)]),
+        seen(MediaKind::Sound, &[(None, 3)]),
     ];
     let prompt =
         prompt_with(&model, &conversation, &media, ChatOptions::default()).expect("it fits");
@@ -148,7 +149,7 @@ fn places_are_spread_as_the_templates_say() {
 #[test]
 fn frames_of_videos_have_times() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
-    let media = [seen(Kind::Video, &[(Some(0), 1), (Some(75), 2)])];
+    let media = [seen(MediaKind::Video, &[(Some(0), 1), (Some(75), 2)])];
     let prompt =
         prompt_with(&model, &said(vec![part("video", None)]), &media, ChatOptions::default());
     let prompt = prompt.expect("it fits");
@@ -160,9 +161,9 @@ fn frames_of_videos_have_times() {
         let picture = Picture::from_rgb(60, 20, vec![90; 3600]).expect("a picture");
         Frame { seconds, picture }
     };
-    let mut senses = Senses::new(&model, vec![towers("micro-e2b")]);
+    let mut encoders = MediaEncoders::new(&model, vec![towers("micro-e2b")]);
     let video = Medium::Video(vec![frame(0.0), frame(1.9), frame(f64::NAN)]);
-    let seen = block_on(senses.perceive(&video)).expect("it sees");
+    let seen = block_on(encoders.encode(&video)).expect("it sees");
     assert_eq!(
         seen.pieces.iter().map(|piece| piece.seconds).collect::<Vec<_>>(),
         [Some(0), Some(1), Some(0)]
@@ -174,7 +175,7 @@ fn frames_of_videos_have_times() {
 fn what_was_not_given_is_said() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
     let two = said(vec![part("image", None), part("image", None)]);
-    let one = [seen(Kind::Picture, &[(None, 2)])];
+    let one = [seen(MediaKind::Picture, &[(None, 2)])];
     let options = ChatOptions::default();
     for wrong in [
         prompt_with(&model, &two, &one, options),
@@ -209,8 +210,8 @@ fn answer(
 fn a_conversation_keeps_what_was_seen() {
     for device in devices() {
         let model = model("micro-moe-BF16", &device);
-        let mut senses = Senses::new(&model, vec![towers("micro-moe")]);
-        let media = [block_on(senses.perceive(&picture("micro-moe"))).expect("it sees")];
+        let mut encoders = MediaEncoders::new(&model, vec![towers("micro-moe")]);
+        let media = [block_on(encoders.encode(&picture("micro-moe"))).expect("it sees")];
         let mut conversation = said(vec![part("image", None), part("text", Some("What?"))]);
         let mut session = model.session(&exact()).expect("a session");
         let make = |conversation: &Conversation| {
@@ -241,7 +242,7 @@ fn a_conversation_keeps_what_was_seen() {
 #[test]
 fn long_pictures_are_read_at_once_where_there_is_room() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let media = [seen(Kind::Picture, &[(None, 40)])];
+    let media = [seen(MediaKind::Picture, &[(None, 40)])];
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
     let prompt = prompt.expect("it fits");
@@ -261,7 +262,7 @@ fn long_pictures_are_read_at_once_where_there_is_room() {
 #[test]
 fn soft_tokens_out_of_order_are_refused() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let media = [seen(Kind::Picture, &[(None, 4)])];
+    let media = [seen(MediaKind::Picture, &[(None, 4)])];
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
     let prompt = prompt.expect("it fits");
@@ -313,7 +314,7 @@ fn soft_tokens_out_of_order_are_refused() {
 #[test]
 fn rows_of_another_width_are_refused() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let mut media = seen(Kind::Picture, &[(None, 4)]);
+    let mut media = seen(MediaKind::Picture, &[(None, 4)]);
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     for values in [vec![], vec![0.0; 4], vec![0.0; 4 * 65]] {
         media.pieces[0].rows = Rc::new(SoftTokens { count: 4, values });

@@ -6,12 +6,12 @@ use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::{DType, Gguf, Writer, quant::quantize};
 use rullama_runtime::{
-    Model, Senses,
+    MediaEncoders, Model,
+    media::ImageSize,
+    media::{EncodedMedia, Medium},
     model::LoadOptions,
     picture::Picture,
-    senses::{Medium, Perceived},
     sound::Sound,
-    vision::Sight,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
@@ -99,19 +99,22 @@ fn load(gguf: Gguf) -> Model {
     loaded.expect("the model loads")
 }
 
-fn perceived(mut senses: Senses) -> [Perceived; 2] {
+fn encoded(mut encoders: MediaEncoders) -> [EncodedMedia; 2] {
     let picture = Picture::decode(&golden("media/micro-e2b-image.png")).expect("a PNG file");
     let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
-    [Medium::Picture(picture, Sight::Native), Medium::Sound(sound)]
-        .map(|medium| block_on(senses.perceive(&medium)).expect("it is perceived"))
+    [Medium::Picture(picture, ImageSize::Native), Medium::Sound(sound)]
+        .map(|medium| block_on(encoders.encode(&medium)).expect("it is encoded"))
 }
 
 #[test]
 fn towers_inside_perceive_as_those_beside() {
     let beside = load(open(source("micro-e2b-BF16")));
-    let beside = perceived(Senses::new(&beside, vec![source("micro-e2b-mmproj-F16")]));
+    let beside = encoded(MediaEncoders::new(&beside, vec![source("micro-e2b-mmproj-F16")]));
     for packed in [false, true] {
         let inside = load(single_file(packed));
-        assert!(perceived(Senses::new(&inside, Vec::new())) == beside, "packed limits: {packed}");
+        assert!(
+            encoded(MediaEncoders::new(&inside, Vec::new())) == beside,
+            "packed limits: {packed}"
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod answers;
+mod audio;
 mod changed;
 mod chunks;
 mod counts;
@@ -10,18 +11,17 @@ mod denoise;
 mod direct;
 mod drafts;
 mod embeddings;
+mod encoders;
 mod expert_adapters;
 mod experts;
 mod files;
 mod golden;
-mod hearing;
 mod hostile;
 mod inside;
 #[cfg(feature = "json")]
 mod json;
 mod media;
 mod parity;
-mod senses;
 mod sessions;
 mod taps;
 mod vision;

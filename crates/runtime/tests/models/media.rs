@@ -11,9 +11,9 @@ use rullama_media::{
 };
 use rullama_runtime::{
     RuntimeError, Session, SoftTokens,
-    hearing::Hearing,
+    media::AudioEncoder,
+    media::{ImageSize, VisionEncoder},
     session::{Media, Pick, SessionOptions},
-    vision::{Sight, Vision},
 };
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -40,10 +40,11 @@ fn towers(model: &str) -> Rc<Gguf> {
     Rc::new(block_on(Gguf::open(source)).expect("the file opens"))
 }
 
-fn seen(model: &str, device: &Device, sight: Sight) -> SoftTokens {
-    let eyes = block_on(Vision::load(towers(model), device.clone(), 64)).expect("it loads");
+fn seen(model: &str, device: &Device, sight: ImageSize) -> SoftTokens {
+    let vision =
+        block_on(VisionEncoder::load(towers(model), device.clone(), 64)).expect("it loads");
     let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
-    block_on(eyes.expect("there is a tower").see(&picture, sight)).expect("it runs")
+    block_on(vision.expect("there is a tower").encode(&picture, sight)).expect("it runs")
 }
 
 /// The placeholder: the id that stands there most often.
@@ -86,7 +87,7 @@ fn pictures() {
     for device in devices() {
         for model in ["micro-e2b", "micro-moe"] {
             for (form, sight) in
-                [("native", Sight::Native), ("resized70", Sight::Fill(Budget::Tiny))]
+                [("native", ImageSize::Native), ("resized70", ImageSize::Fill(Budget::Tiny))]
             {
                 let (name, file) = (format!("{model}-BF16"), format!("{model}-vision"));
                 let soft = seen(model, &device, sight);
@@ -99,10 +100,10 @@ fn pictures() {
 #[test]
 fn sounds() {
     for device in devices() {
-        let ears = block_on(Hearing::load(towers("micro-e2b"), device.clone(), 64));
+        let audio = block_on(AudioEncoder::load(towers("micro-e2b"), device.clone(), 64));
         let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
-        let ears = ears.expect("it loads").expect("there is a tower");
-        let soft = block_on(ears.hear(&sound, 11)).expect("it runs");
+        let audio = audio.expect("it loads").expect("there is a tower");
+        let soft = block_on(audio.encode(&sound, 11)).expect("it runs");
         check("micro-e2b-BF16", "micro-e2b-audio", "audio", soft, &device);
     }
 }
@@ -112,7 +113,7 @@ fn a_common_beginning_is_common_only_with_the_same_picture() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut session = model.session(&exact()).expect("a session");
     let prompt = ids("micro-moe-vision", "image.native.ids");
-    let rows = seen("micro-moe", &Device::Cpu, Sight::Native);
+    let rows = seen("micro-moe", &Device::Cpu, ImageSize::Native);
     let mut other = rows.clone();
     other.values[7] += 1.0;
     let placeholder = placeholder(&prompt);
@@ -144,7 +145,7 @@ fn with_picture(context: usize) -> (Session, Vec<u32>) {
     let options = SessionOptions { context: Some(context), ..exact() };
     let mut session = model.session(&options).expect("a session");
     let prompt = ids("micro-moe-vision", "image.native.ids");
-    let rows = Rc::new(seen("micro-moe", &Device::Cpu, Sight::Native));
+    let rows = Rc::new(seen("micro-moe", &Device::Cpu, ImageSize::Native));
     let media = Media { placeholder: placeholder(&prompt), rows, whole: true };
     let tokens = session.soften(&prompt, &[media]).expect("as many placeholders as rows");
     session.set_tokens(&tokens).expect("it fits");

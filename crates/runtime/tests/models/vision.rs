@@ -8,7 +8,7 @@ use rullama_gguf::Gguf;
 use rullama_media::picture::{Budget, Picture};
 use rullama_runtime::{
     RuntimeError,
-    vision::{Sight, Vision},
+    media::{ImageSize, VisionEncoder},
 };
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -16,11 +16,13 @@ use safetensors::SafeTensors;
 
 use super::golden::devices;
 
-fn eyes(model: &str, device: &Device) -> Vision {
+fn vision(model: &str, device: &Device) -> VisionEncoder {
     let name = format!("gguf/{model}-mmproj-F16.gguf");
     let source = Rc::new(MemorySource::new(&name, golden(&name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
-    block_on(Vision::load(gguf, device.clone(), 64)).expect("it loads").expect("there is a tower")
+    block_on(VisionEncoder::load(gguf, device.clone(), 64))
+        .expect("it loads")
+        .expect("there is a tower")
 }
 
 fn picture(model: &str) -> Picture {
@@ -36,11 +38,11 @@ fn every_golden_value() {
         for model in ["micro-e2b", "micro-moe"] {
             let bytes = golden(&format!("media/{model}-vision.safetensors"));
             let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-            let (eyes, picture) = (eyes(model, &device), picture(model));
+            let (vision, picture) = (vision(model, &device), picture(model));
             for (form, sight) in
-                [("native", Sight::Native), ("resized70", Sight::Fill(Budget::Tiny))]
+                [("native", ImageSize::Native), ("resized70", ImageSize::Fill(Budget::Tiny))]
             {
-                let taps = block_on(eyes.trace(&picture, sight)).expect("it runs");
+                let taps = block_on(vision.trace(&picture, sight)).expect("it runs");
                 let mut compared = 0;
                 for tap in taps {
                     let name = format!("image.{form}.{}", tap.name);
@@ -60,8 +62,8 @@ fn every_golden_value() {
 
 #[test]
 fn soft_tokens_are_the_last_value() {
-    let (eyes, picture) = (eyes("micro-moe", &Device::Cpu), picture("micro-moe"));
-    let soft = block_on(eyes.see(&picture, Sight::Native)).expect("it runs");
+    let (vision, picture) = (vision("micro-moe", &Device::Cpu), picture("micro-moe"));
+    let soft = block_on(vision.encode(&picture, ImageSize::Native)).expect("it runs");
     assert_eq!((soft.count, soft.values.len()), (20, 20 * 64));
 }
 
@@ -70,12 +72,15 @@ fn what_does_not_fit_is_refused() {
     let name = "gguf/micro-moe-mmproj-F16.gguf";
     let source = Rc::new(MemorySource::new(name, golden(name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
-    let other = block_on(Vision::load(gguf, Device::Cpu, 128));
+    let other = block_on(VisionEncoder::load(gguf, Device::Cpu, 128));
     assert!(matches!(other, Err(RuntimeError::OtherTower { tower: 64, model: 128 })));
-    let eyes = eyes("micro-moe", &Device::Cpu);
+    let vision = vision("micro-moe", &Device::Cpu);
     let odd = Picture::from_rgb(50, 48, vec![0; 50 * 48 * 3]).expect("a picture");
-    assert!(matches!(block_on(eyes.see(&odd, Sight::Native)), Err(RuntimeError::Media(_))));
+    assert!(matches!(
+        block_on(vision.encode(&odd, ImageSize::Native)),
+        Err(RuntimeError::Media(_))
+    ));
     let long = Picture::from_rgb(20_000, 1, vec![0; 60_000]).expect("a picture");
-    let too_long = block_on(eyes.see(&long, Sight::Fill(Budget::Huge)));
+    let too_long = block_on(vision.encode(&long, ImageSize::Fill(Budget::Huge)));
     assert!(matches!(too_long, Err(RuntimeError::PictureTooLong { .. })), "{too_long:?}");
 }

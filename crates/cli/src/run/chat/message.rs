@@ -1,7 +1,7 @@
 //! Messages of people.
 
 use rullama_chat::{Content, Message, Part};
-use rullama_runtime::senses::Kind;
+use rullama_runtime::media::MediaKind;
 use serde_json::{Map, Value};
 
 use crate::media::MediaFile;
@@ -19,9 +19,9 @@ pub(super) fn of(text: &str, files: &[MediaFile]) -> Message {
 
 fn part(file: &MediaFile) -> Part {
     let kind = match file.kind {
-        Kind::Picture => "image",
-        Kind::Sound => "audio",
-        Kind::Video => "video",
+        MediaKind::Picture => "image",
+        MediaKind::Sound => "audio",
+        MediaKind::Video => "video",
     };
     let path = Value::from(file.path.to_string_lossy());
     Part { kind: kind.into(), text: None, rest: Map::from_iter([("path".to_owned(), path)]) }

@@ -4,8 +4,11 @@ use rullama_engine::graph::Type;
 use rullama_gguf::{Gguf, Optional};
 
 use super::{
-    super::expected::{List, size},
-    AudioInputs, AudioTower,
+    super::{
+        EncoderGraph,
+        expected::{List, size},
+    },
+    AudioInputs,
 };
 use crate::{
     build::Build,
@@ -54,12 +57,12 @@ impl DirectAudio {
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
-pub fn direct(config: &DirectAudio, catalog: &Catalog, frames: usize) -> AudioTower {
+pub fn direct(config: &DirectAudio, catalog: &Catalog, frames: usize) -> EncoderGraph {
     let mut b = Build::new(catalog, EPS, false);
     let x = b.input(AudioInputs::FEATURES, Type::f32([frames, config.frame]));
     let x = b.graph.rms_norm(x, None, EPS);
     let result = b.linear(x, PROJECTOR);
     b.tap(result, "embeddings");
     b.graph.keep(result);
-    AudioTower { graph: b.graph, result }
+    EncoderGraph { graph: b.graph, result }
 }

@@ -6,4 +6,4 @@ mod tower;
 
 pub use config::{AudioConfig, Names};
 pub use direct::{DirectAudio, direct};
-pub use tower::{AudioInputs, AudioTower, distance_rows, tower};
+pub use tower::{AudioInputs, distance_rows, tower};

@@ -1,12 +1,15 @@
 //! The tower as a graph.
 
 use rullama_engine::{
-    graph::{Graph, Type, Value},
+    graph::{Type, Value},
     ops::{Branch, ClippedStart},
 };
 
 use super::{
-    super::clamps::{Clamps, Clipped},
+    super::{
+        EncoderGraph,
+        clamps::{Clamps, Clipped},
+    },
     AudioConfig,
 };
 use crate::{build::Build, tensors::Catalog};
@@ -29,15 +32,6 @@ impl AudioInputs {
     pub const DISTANCES: &'static str = "distances";
 }
 
-/// A graph for so many frames, and what comes out: soft tokens `[n, d]`.
-#[derive(Debug)]
-pub struct AudioTower {
-    /// The graph.
-    pub graph: Graph,
-    /// The soft tokens.
-    pub result: Value,
-}
-
 /// Writes the graph for sounds of so many frames; a row sees itself and `reach` rows before it.
 ///
 /// # Panics
@@ -48,7 +42,7 @@ pub fn tower(
     clamps: &Clamps,
     frames: usize,
     reach: usize,
-) -> AudioTower {
+) -> EncoderGraph {
     // Nothing is stacked here.
     let b = Build::new(catalog, config.eps, false);
     let mut b = Clipped { b, clamps, most_rows: usize::MAX };
@@ -75,7 +69,7 @@ pub fn tower(
     let result = b.linear(y, "mm.a.input_projection");
     b.tap(result, "embeddings");
     b.graph.keep(result);
-    AudioTower { graph: b.graph, result }
+    EncoderGraph { graph: b.graph, result }
 }
 
 /// Two convolutions that take every second frame and band, and a product of what is left of each moment.

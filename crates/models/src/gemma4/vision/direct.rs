@@ -5,10 +5,11 @@ use rullama_gguf::{Gguf, Optional};
 
 use super::{
     super::{
+        EncoderGraph,
         config::Keys,
         expected::{List, size},
     },
-    Grid, Tower, VisionInputs,
+    Grid, VisionInputs,
     config::{CHANNELS, PROJECTOR},
     tower::patches,
 };
@@ -98,7 +99,7 @@ impl DirectVision {
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.
-pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> Tower {
+pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> EncoderGraph {
     let n = grid.patches();
     let mut b = Build::new(catalog, RMS_EPS, false);
     // Their numbers stay from 0 to 1.
@@ -116,7 +117,7 @@ pub fn direct(config: &DirectVision, catalog: &Catalog, grid: Grid) -> Tower {
     let result = b.linear(x, "mm.input_projection");
     b.tap(result, "embeddings");
     b.graph.keep(result);
-    Tower { graph: b.graph, result }
+    EncoderGraph { graph: b.graph, result }
 }
 
 fn norm(b: &mut Build<'_>, x: Value, number: usize) -> Value {

@@ -6,4 +6,4 @@ mod tower;
 
 pub use config::VisionConfig;
 pub use direct::{DirectVision, direct};
-pub use tower::{Grid, Tower, VisionInputs, rope, tower};
+pub use tower::{Grid, VisionInputs, rope, tower};

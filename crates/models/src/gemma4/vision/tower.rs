@@ -1,12 +1,15 @@
 //! The tower as a graph.
 
 use rullama_engine::{
-    graph::{Graph, Type, Value},
+    graph::{Type, Value},
     ops::{Branch, ClippedStart, Patches, rope_table},
 };
 
 use super::{
-    super::clamps::{Clamps, Clipped},
+    super::{
+        EncoderGraph,
+        clamps::{Clamps, Clipped},
+    },
     VisionConfig,
 };
 use crate::{build::Build, tensors::Catalog};
@@ -45,15 +48,6 @@ impl VisionInputs {
     pub const ROPE: &'static str = "rope";
 }
 
-/// A graph for one grid, and what comes out: soft tokens `[n, d]`.
-#[derive(Debug)]
-pub struct Tower {
-    /// The graph.
-    pub graph: Graph,
-    /// The soft tokens.
-    pub result: Value,
-}
-
 /// Writes the graph for pictures of one grid, on a device whose kernels can reach so many bytes of a value.
 ///
 /// # Panics
@@ -64,7 +58,7 @@ pub fn tower(
     clamps: &Clamps,
     grid: Grid,
     most_bytes: u64,
-) -> Tower {
+) -> EncoderGraph {
     let n = grid.patches();
     // Pictures of all sizes take the same weights, so the largest one decides.
     let row_bytes = (MOST_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
@@ -100,7 +94,7 @@ pub fn tower(
     let result = b.linear(t, "mm.input_projection");
     b.tap(result, "embeddings");
     b.graph.keep(result);
-    Tower { graph: b.graph, result }
+    EncoderGraph { graph: b.graph, result }
 }
 
 /// A picture cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.

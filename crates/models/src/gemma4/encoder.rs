@@ -1,0 +1,12 @@
+//! What the graphs of the vision and the audio encoder have in common.
+
+use rullama_engine::graph::{Graph, Value};
+
+/// The graph of an encoder for inputs of one size.
+#[derive(Debug)]
+pub struct EncoderGraph {
+    /// The graph.
+    pub graph: Graph,
+    /// Its result, the soft tokens `[n, d]`.
+    pub result: Value,
+}
