@@ -77,7 +77,7 @@ pub struct Part {
     /// The text of a text part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Everything else the part carries, such as where the picture is.
+    /// Everything else the part carries, such as where the image is.
     #[serde(flatten)]
     pub rest: Map<String, Value>,
 }

@@ -1,4 +1,4 @@
-//! Pictures, sounds and videos of the command line: flags, files, and the towers that encode them.
+//! Images, audio and videos of the command line: flags, files, and the towers that encode them.
 
 mod frames;
 
@@ -15,10 +15,10 @@ use clap::{
 };
 use rullama_runtime::{
     MediaEncoders, Model, RuntimeError,
+    audio::Audio,
+    image::{Budget, Image},
     media::ImageSize,
     media::{MediaKind, Medium},
-    picture::{Budget, Picture},
-    sound::Sound,
 };
 use rullama_source::{ByteSource, FileSource};
 
@@ -27,11 +27,11 @@ use crate::{
     output_file::protect,
 };
 
-/// No picture or sound that decodes within our limits is a larger file.
+/// No image or audio clip that decodes within our limits is a larger file.
 const MOST_BYTES: u64 = 1 << 30;
-/// How names of pictures and sounds end.
-const PICTURES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
-const SOUNDS: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
+/// How names of images and audio end.
+const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
+const AUDIO: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
 const HEADING: &str = "Images and audio";
 
 /// Files that may have towers.
@@ -50,14 +50,14 @@ pub(crate) struct MediaArgs {
     pub(crate) files: Vec<MediaFile>,
     /// Where the towers are, if not where the model says.
     pub(crate) mmproj: Option<String>,
-    /// How large pictures are seen.
+    /// How large images are seen.
     pub(crate) sight: ImageSize,
 }
 
 /// Flags of media and their help.
 const FLAGS: [(MediaKind, &str, &str); 3] = [
-    (MediaKind::Picture, "image", "Image file: PNG, JPEG, WebP or GIF; may be repeated"),
-    (MediaKind::Sound, "audio", "Audio file: WAV, MP3, FLAC or OGG Vorbis; may be repeated"),
+    (MediaKind::Image, "image", "Image file: PNG, JPEG, WebP or GIF; may be repeated"),
+    (MediaKind::Audio, "audio", "Audio file: WAV, MP3, FLAC or OGG Vorbis; may be repeated"),
     (
         MediaKind::Video,
         "video",
@@ -145,11 +145,9 @@ impl MediaFile {
     /// Reads and decodes it.
     pub(crate) fn open(&self, sight: ImageSize) -> Result<Medium> {
         let medium = match self.kind {
-            MediaKind::Picture => {
-                picture(&self.path).map(|picture| Medium::Picture(picture, sight))
-            }
-            MediaKind::Sound => bytes(&self.path).and_then(|bytes| {
-                Ok(Medium::Sound(Sound::decode(&bytes).map_err(RuntimeError::from)?))
+            MediaKind::Image => image(&self.path).map(|image| Medium::Image(image, sight)),
+            MediaKind::Audio => bytes(&self.path).and_then(|bytes| {
+                Ok(Medium::Audio(Audio::decode(&bytes).map_err(RuntimeError::from)?))
             }),
             MediaKind::Video => frames::frames(&self.path).map(Medium::Video),
         };
@@ -167,14 +165,14 @@ pub(crate) fn kind_of(path: &Path) -> Option<MediaKind> {
     let suffix = path.extension()?.to_str()?.to_ascii_lowercase();
     let among = |known: &[&str]| known.contains(&suffix.as_str());
     match () {
-        () if among(&PICTURES) => Some(MediaKind::Picture),
-        () if among(&SOUNDS) => Some(MediaKind::Sound),
+        () if among(&IMAGES) => Some(MediaKind::Image),
+        () if among(&AUDIO) => Some(MediaKind::Audio),
         () => None,
     }
 }
 
-fn picture(path: &Path) -> Result<Picture> {
-    Ok(Picture::decode(&bytes(path)?).map_err(RuntimeError::from)?)
+fn image(path: &Path) -> Result<Image> {
+    Ok(Image::decode(&bytes(path)?).map_err(RuntimeError::from)?)
 }
 
 fn bytes(path: &Path) -> Result<Vec<u8>> {

@@ -1,4 +1,4 @@
-//! `rullama bench-towers`: how fast pictures and sounds are made into soft tokens on this machine.
+//! `rullama bench-towers`: how fast images and audio are made into soft tokens on this machine.
 
 mod synthetic;
 
@@ -16,10 +16,10 @@ use rullama_gguf::Gguf;
 use rullama_models::gemma4::{audio::AudioConfig, vision::VisionConfig};
 use rullama_runtime::{
     RuntimeError,
+    audio::{Audio, RATE, features},
+    image::{Budget, Image},
     media::{AudioEncoder, REACH},
     media::{ImageSize, VisionEncoder},
-    picture::{Budget, Picture},
-    sound::{RATE, Sound, features},
 };
 use rullama_source::{ByteSource, FileSource, MemorySource};
 use serde_json::{Value, json};
@@ -103,17 +103,18 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     let mut measured = Vec::new();
     let mut gpu_bytes = 0;
     if let Some(config) = VisionConfig::of_file(&gguf)?
-        && let Some(vision) =
+        && let Some(encoder) =
             block_on(VisionEncoder::load(gguf.clone(), device.clone(), config.out))?
     {
-        measured.extend(see(args, &vision)?);
-        gpu_bytes += vision.gpu_bytes();
+        measured.extend(bench_vision(args, &encoder)?);
+        gpu_bytes += encoder.gpu_bytes();
     }
     if let Some(config) = AudioConfig::of_file(&gguf)?
-        && let Some(audio) = block_on(AudioEncoder::load(gguf.clone(), device.clone(), config.out))?
+        && let Some(encoder) =
+            block_on(AudioEncoder::load(gguf.clone(), device.clone(), config.out))?
     {
-        measured.extend(hear(args, &audio)?);
-        gpu_bytes += audio.gpu_bytes();
+        measured.extend(bench_audio(args, &encoder)?);
+        gpu_bytes += encoder.gpu_bytes();
     }
     if args.json {
         return print_json(&json!({
@@ -126,12 +127,12 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     print(&text(device.name(), gpu_bytes, &measured))
 }
 
-/// A picture, first made small and cut, then looked at.
-fn see(args: &TowersArgs, vision: &VisionEncoder) -> Result<[Measured; 2]> {
+/// An image, first made small and cut, then looked at.
+fn bench_vision(args: &TowersArgs, encoder: &VisionEncoder) -> Result<[Measured; 2]> {
     let budget = Budget::try_from(args.image_budget).map_err(RuntimeError::from)?;
     let (width, height) = PHOTO;
     let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
-    let photo = Picture::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?;
+    let photo = Image::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?;
     let small = photo.fill(budget);
     let cut = measure(args.repetitions, || {
         let patches = photo.fill(budget).patches(PATCH).map_err(RuntimeError::from)?;
@@ -140,31 +141,31 @@ fn see(args: &TowersArgs, vision: &VisionEncoder) -> Result<[Measured; 2]> {
     })?;
     let tokens = small.size().tokens();
     let mut seen = measure(args.repetitions, || {
-        block_on(vision.encode(&small, ImageSize::Native))?;
+        block_on(encoder.encode(&small, ImageSize::Native))?;
         Ok(())
     })?;
-    let (cost, profile) = block_on(vision.profile(&small, ImageSize::Native))?;
+    let (cost, profile) = block_on(encoder.profile(&small, ImageSize::Native))?;
     (seen.cost, seen.profile) = (Some(cost), profile.filter(|_| args.profile));
     seen.what = format!("image of {tokens} tokens, encoder");
     Ok([Measured { what: "12-megapixel photo, preprocessing".into(), ..cut }, seen])
 }
 
-/// A sound, first its features, then what is heard.
-fn hear(args: &TowersArgs, audio: &AudioEncoder) -> Result<[Measured; 2]> {
+/// An audio clip, first its features, then what is heard.
+fn bench_audio(args: &TowersArgs, encoder: &AudioEncoder) -> Result<[Measured; 2]> {
     let sample = |i: u32| ((u64::from(i) * u64::from(i) % 7919) as f64 / 7919.0 - 0.5) as f32;
     let samples: Vec<f32> = (0..args.seconds * RATE).map(sample).collect();
-    let sound = Sound::new(&samples, 1, RATE).map_err(RuntimeError::from)?;
+    let audio = Audio::new(&samples, 1, RATE).map_err(RuntimeError::from)?;
     let made = measure(args.repetitions, || {
-        for piece in sound.pieces().map_err(RuntimeError::from)? {
+        for piece in audio.pieces().map_err(RuntimeError::from)? {
             std::hint::black_box(features(piece));
         }
         Ok(())
     })?;
     let mut heard = measure(args.repetitions, || {
-        block_on(audio.encode(&sound, REACH))?;
+        block_on(encoder.encode(&audio, REACH))?;
         Ok(())
     })?;
-    let (cost, profile) = block_on(audio.profile(&sound))?;
+    let (cost, profile) = block_on(encoder.profile(&audio))?;
     (heard.cost, heard.profile) = (Some(cost), profile.filter(|_| args.profile));
     heard.what = format!("{} s of audio, features and encoder", args.seconds);
     Ok([Measured { what: format!("{} s of audio, features", args.seconds), ..made }, heard])

@@ -1,12 +1,12 @@
-//! What can be wrong with a picture or a sound.
+//! What can be wrong with an image or audio clip.
 
-/// Why a picture or a sound cannot be used.
+/// Why an image or audio clip cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MediaError {
-    /// A picture without pixels.
+    /// An image without pixels.
     #[error("the image is {width} × {height} pixels: it is empty")]
-    EmptyPicture {
+    EmptyImage {
         /// Its width.
         width: u32,
         /// Its height.
@@ -14,7 +14,7 @@ pub enum MediaError {
     },
     /// More pixels than we are ready to hold.
     #[error("the image has {width} × {height} pixels, more than {limit}: make it smaller")]
-    PictureTooLarge {
+    ImageTooLarge {
         /// Its width.
         width: u32,
         /// Its height.
@@ -49,13 +49,13 @@ pub enum MediaError {
     BadBudget(u32),
     /// The file cannot be decoded.
     #[error("cannot decode the image ({reason}): it must be a PNG, JPEG, WebP or GIF file")]
-    BadPicture {
+    BadImage {
         /// What the decoder says.
         reason: String,
     },
     /// The file cannot be decoded.
     #[error("cannot decode the audio ({reason}): it must be a WAV, MP3, FLAC or OGG Vorbis file")]
-    BadSound {
+    BadAudio {
         /// What the decoder says.
         reason: String,
     },
@@ -71,7 +71,7 @@ pub enum MediaError {
         /// The limit.
         limit: u32,
     },
-    /// A rate no sound has.
+    /// A rate no audio has.
     #[error("a sample rate of {rate} Hz is not supported: resample the audio")]
     BadRate {
         /// The rate.

@@ -5,12 +5,12 @@ use std::{io::Cursor, path::Path};
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use peak_alloc::PeakAlloc;
-use rullama_media::{MediaError, picture::Picture, sound::Sound};
+use rullama_media::{MediaError, audio::Audio, image::Image};
 
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What decoders take whatever they read: tables, and for sound the block in hand, 8 channels of 65,535 samples, decoded
+/// What decoders take whatever they read: tables, and for audio the block in hand, 8 channels of 65,535 samples, decoded
 /// and interleaved.
 const DECODER: usize = 6 << 20;
 /// What a header may cost that is refused.
@@ -34,17 +34,17 @@ fn line(what: &str, file: usize, peak: usize, bound: usize) -> String {
     format!("{what:<24} {file:>9} bytes  peak {peak:>11}  bound {bound:>11}  {each:>9.1} per byte")
 }
 
-fn sound(what: &str, file: &[u8]) -> String {
-    let (sound, peak) = peak(|| Sound::decode(file).expect("it is read"));
+fn audio(what: &str, file: &[u8]) -> String {
+    let (audio, peak) = peak(|| Audio::decode(file).expect("it is read"));
     // The decoder has the file to itself.
-    let bound = DECODER + 2 * file.len() + SAMPLE * sound.samples().len();
+    let bound = DECODER + 2 * file.len() + SAMPLE * audio.samples().len();
     assert!(peak <= bound, "{what}: {peak} bytes, more than {bound}");
     line(what, file.len(), peak, bound)
 }
 
-fn picture(what: &str, file: &[u8]) -> String {
-    let (picture, peak) = peak(|| Picture::decode(file).expect("it is read"));
-    let pixels = picture.size().width as usize * picture.size().height as usize;
+fn image(what: &str, file: &[u8]) -> String {
+    let (image, peak) = peak(|| Image::decode(file).expect("it is read"));
+    let pixels = image.size().width as usize * image.size().height as usize;
     let bound = DECODER + file.len() + PIXEL * pixels;
     assert!(peak <= bound, "{what}: {peak} bytes, more than {bound}");
     line(what, file.len(), peak, bound)
@@ -52,9 +52,9 @@ fn picture(what: &str, file: &[u8]) -> String {
 
 /// A header that promises more pixels than there may be.
 fn refused(what: &str, file: &[u8]) -> String {
-    let (result, peak) = peak(|| Picture::decode(file).map(drop));
+    let (result, peak) = peak(|| Image::decode(file).map(drop));
     let known =
-        matches!(result, Err(MediaError::PictureTooLarge { .. } | MediaError::BadPicture { .. }));
+        matches!(result, Err(MediaError::ImageTooLarge { .. } | MediaError::BadImage { .. }));
     assert!(known, "{what}: {result:?}");
     assert!(peak <= HEADER, "{what}: {peak} bytes");
     line(what, file.len(), peak, HEADER)
@@ -62,13 +62,13 @@ fn refused(what: &str, file: &[u8]) -> String {
 
 fn encoded(format: ImageFormat, side: u32) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
-    let picture = RgbImage::from_fn(side, side, |x, y| Rgb([x as u8, y as u8, (x ^ y) as u8]));
-    DynamicImage::from(picture).write_to(&mut file, format).expect("it is written");
+    let image = RgbImage::from_fn(side, side, |x, y| Rgb([x as u8, y as u8, (x ^ y) as u8]));
+    DynamicImage::from(image).write_to(&mut file, format).expect("it is written");
     file.into_inner()
 }
 
 fn corpus(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/sound");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/audio");
     std::fs::read(folder.join(name)).expect("a seed")
 }
 
@@ -149,13 +149,13 @@ fn empty_gif(side: u16) -> Vec<u8> {
 #[test]
 fn peak_memory_is_bounded_by_what_is_decoded() {
     for name in ["tone.flac", "stereo.flac", "tone.ogg", "tone.mp3", "tone.wav"] {
-        println!("{}", sound(name, &corpus(name)));
+        println!("{}", audio(name, &corpus(name)));
     }
     let silence = silent_flac(250);
     assert!(silence.len() < 8_000);
-    println!("{}", sound("flac, 8 channels silent", &silence));
+    println!("{}", audio("flac, 8 channels silent", &silence));
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
-        println!("{}", picture(&format!("{format:?} of 1 Mpixel"), &encoded(format, 1024)));
+        println!("{}", image(&format!("{format:?} of 1 Mpixel"), &encoded(format, 1024)));
     }
     println!("{}", refused("PNG of 2^62 pixels", &empty_png(i32::MAX as u32, i32::MAX as u32)));
     println!("{}", refused("PNG of 10^9 pixels", &empty_png(1 << 15, 1 << 15)));

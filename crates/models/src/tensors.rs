@@ -91,7 +91,7 @@ impl Catalog {
     }
 }
 
-/// Norms and scales are short: they are kept as f32, whatever the file has. The first product of pictures is kept as the matrix it
+/// Norms and scales are short: they are kept as f32, whatever the file has. The first product of images is kept as the matrix it
 /// is.
 fn stored(dtype: DType, wanted: &Expected) -> Type {
     match wanted.dims.as_slice() {

@@ -13,7 +13,7 @@ use rullama_models::{
 };
 
 /// As in E2B.
-const PICTURES: VisionConfig = VisionConfig {
+const IMAGES: VisionConfig = VisionConfig {
     layers: 16,
     width: 768,
     heads: 12,
@@ -27,14 +27,14 @@ const PICTURES: VisionConfig = VisionConfig {
 
 /// Limits of all products; the most that a product takes or gives is `most` of its number.
 fn limits(most: impl Fn(usize) -> f32) -> Clamps {
-    let products = PICTURES.products();
+    let products = IMAGES.products();
     let packed: Vec<f32> =
         (0..products.len()).flat_map(|i| [-most(i), most(i), -most(i), most(i)]).collect();
     Clamps::new(&products, &HashMap::new(), &packed)
 }
 
 #[test]
-fn dispatches_of_a_picture() {
+fn dispatches_of_a_image() {
     let units = DeviceFacts {
         f16: true,
         subgroups: Some((32, 32)),
@@ -47,8 +47,8 @@ fn dispatches_of_a_picture() {
     let plain = DeviceFacts { matrix: None, ..units.clone() };
     let (alike, different) = (limits(|_| 9.0), limits(|i| 9.0 + i as f32));
     let catalog =
-        Catalog::imagined(&PICTURES.expected(), |tensor| (!tensor.optional).then_some(DType::F16));
-    // Gate and up of the largest pictures are too much for it at once.
+        Catalog::imagined(&IMAGES.expected(), |tensor| (!tensor.optional).then_some(DType::F16));
+    // Gate and up of the largest images are too much for it at once.
     let least = DeviceFacts { subgroups: Some((32, 32)), ..DeviceFacts::floor() };
     let grid = Grid { columns: 57, rows: 42 };
     // Per layer, and around them.
@@ -59,7 +59,7 @@ fn dispatches_of_a_picture() {
         ("others", &different, &plain, 10, 7),
         ("others on a small device", &different, &least, 12, 7),
     ] {
-        let graph = tower(&PICTURES, &catalog, clamps, grid, facts.binding_bytes).graph;
-        assert_eq!(dispatch_count(&graph, facts), each * PICTURES.layers + around, "{name}");
+        let graph = tower(&IMAGES, &catalog, clamps, grid, facts.binding_bytes).graph;
+        assert_eq!(dispatch_count(&graph, facts), each * IMAGES.layers + around, "{name}");
     }
 }

@@ -11,8 +11,8 @@ use pollster::block_on;
 use rullama_engine::{executor::Device, gpu::Gpu};
 use rullama_gguf::Gguf;
 use rullama_media::{
-    picture::{Budget, Picture},
-    sound::Sound,
+    audio::Audio,
+    image::{Budget, Image},
 };
 use rullama_runtime::{
     Model,
@@ -113,11 +113,11 @@ impl Demo {
             .iter()
             .map(|(kind, bytes)| {
                 let medium = match kind {
-                    FileKind::Image => Medium::Picture(
-                        Picture::decode(bytes).expect("a picture"),
+                    FileKind::Image => Medium::Image(
+                        Image::decode(bytes).expect("an image"),
                         ImageSize::Fill(Budget::Tiny),
                     ),
-                    FileKind::Audio => Medium::Sound(Sound::decode(bytes).expect("a clip")),
+                    FileKind::Audio => Medium::Audio(Audio::decode(bytes).expect("a clip")),
                 };
                 block_on(self.encoders.encode(&medium)).expect("a tower sees it")
             })

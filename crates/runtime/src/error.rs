@@ -38,7 +38,7 @@ pub enum RuntimeError {
     /// The sampling options make no sense, or leave no token.
     #[error(transparent)]
     Sampling(#[from] SamplingError),
-    /// A picture or a sound cannot be used.
+    /// An image or audio clip cannot be used.
     #[error(transparent)]
     Media(#[from] MediaError),
     /// An adapter cannot be used.
@@ -65,23 +65,23 @@ pub enum RuntimeError {
         /// What it cannot.
         verb: &'static str,
     },
-    /// A conversation with more or fewer pictures or sounds than were given with it.
+    /// A conversation with more or fewer images or audio than were given with it.
     #[error("the conversation has {places} {what}, but {given} were given")]
     NotGiven {
-        /// Pictures, sounds or videos.
+        /// Images, audio or videos.
         what: &'static str,
         /// How many the messages have.
         places: usize,
         /// How many came with them.
         given: usize,
     },
-    /// A vocabulary without the token that stands for pictures or sounds.
+    /// A vocabulary without the token that stands for images or audio.
     #[error("the model's vocabulary has no token {marker}: it does not support this input")]
     NoMarker {
         /// The token.
         marker: &'static str,
     },
-    /// A prompt whose placeholders are not those of its pictures and sounds.
+    /// A prompt whose placeholders are not those of its images and audio.
     #[error(
         "the prompt has {found} placeholders in a row where an image or audio clip needs {wanted}"
     )]
@@ -91,7 +91,7 @@ pub enum RuntimeError {
         /// How many there must be.
         wanted: usize,
     },
-    /// Soft tokens that do not follow each other as their picture or sound has them.
+    /// Soft tokens that do not follow each other as their image or audio clip has them.
     #[error(
         "the soft tokens at {position} are not one whole image or audio clip: rewind to before it"
     )]
@@ -99,13 +99,13 @@ pub enum RuntimeError {
         /// Where in the tokens.
         position: usize,
     },
-    /// Something that cannot be done where there are pictures or sounds.
+    /// Something that cannot be done where there are images or audio.
     #[error("a prompt with images or audio cannot {what}")]
     NotWithMedia {
         /// What it cannot.
         what: &'static str,
     },
-    /// A picture whose parts must be computed together and are too many for that.
+    /// An image whose parts must be computed together and are too many for that.
     #[error(
         "an image of {tokens} tokens must fit in one pass, but a pass holds {most}: use a smaller image budget"
     )]
@@ -115,11 +115,11 @@ pub enum RuntimeError {
         /// What fits.
         most: usize,
     },
-    /// A picture with more patches in a row than the tower has positions for.
+    /// An image with more patches in a row than the tower has positions for.
     #[error(
         "the image has {patches} patches on one side, more than the encoder's {most}: make it smaller"
     )]
-    PictureTooLong {
+    ImageTooLong {
         /// How many it has.
         patches: usize,
         /// How many there may be.
@@ -213,7 +213,7 @@ impl RuntimeError {
             Self::Engine(error) => engine_code(error),
             Self::Chat(_) => "bad_conversation",
             Self::Sampling(_) => "bad_options",
-            Self::Media(_) | Self::PictureTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
+            Self::Media(_) | Self::ImageTooLong { .. } | Self::BlockTooLong { .. } => "bad_media",
             Self::Placeholders { .. }
             | Self::SoftTokenOrder { .. }
             | Self::NotWithMedia { .. }

@@ -20,6 +20,6 @@ pub use embedder::Embedder;
 pub use error::RuntimeError;
 pub use media::{EncodedMedia, MediaEncoders, SoftTokens};
 pub use model::Model;
-pub use rullama_media::{picture, sound};
+pub use rullama_media::{audio, image};
 pub use rullama_sampling::{options, sampling, stop};
 pub use session::Session;

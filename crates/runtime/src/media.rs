@@ -12,8 +12,8 @@ use std::rc::Rc;
 
 use rullama_gguf::Gguf;
 use rullama_media::{
-    picture::{Budget, Picture},
-    sound::Sound,
+    audio::Audio,
+    image::{Budget, Image},
 };
 use rullama_source::ByteSource;
 
@@ -27,30 +27,30 @@ use crate::{error::RuntimeError, model::Model};
 /// A part of a message other than text.
 #[derive(Debug, Clone)]
 pub enum Medium {
-    /// A picture, and how large it is encoded.
-    Picture(Picture, ImageSize),
-    /// A sound.
-    Sound(Sound),
-    /// Pictures of a video, oldest first.
+    /// An image, and how large it is encoded.
+    Image(Image, ImageSize),
+    /// An audio clip.
+    Audio(Audio),
+    /// Images of a video, oldest first.
     Video(Vec<Frame>),
 }
 
-/// A picture of a video.
+/// An image of a video.
 #[derive(Debug, Clone)]
 pub struct Frame {
     /// When it is shown, in seconds from the start.
     pub seconds: f64,
-    /// The picture.
-    pub picture: Picture,
+    /// The image.
+    pub image: Image,
 }
 
 /// What a medium is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MediaKind {
-    /// A picture.
-    Picture,
-    /// A sound.
-    Sound,
+    /// An image.
+    Image,
+    /// An audio clip.
+    Audio,
     /// A video.
     Video,
 }
@@ -60,7 +60,7 @@ pub enum MediaKind {
 pub struct EncodedMedia {
     /// What it was.
     pub kind: MediaKind,
-    /// One piece, or one for each picture of a video.
+    /// One piece, or one for each image of a video.
     pub pieces: Vec<Piece>,
 }
 
@@ -110,21 +110,21 @@ impl MediaEncoders {
     /// If there is no encoder for it, the medium cannot be used, or the device fails.
     pub async fn encode(&mut self, medium: &Medium) -> Result<EncodedMedia, RuntimeError> {
         let (kind, pieces) = match medium {
-            Medium::Picture(picture, size) => {
-                let rows = self.vision().await?.encode(picture, *size).await?;
-                (MediaKind::Picture, vec![Piece::new(None, rows)])
+            Medium::Image(image, size) => {
+                let rows = self.vision().await?.encode(image, *size).await?;
+                (MediaKind::Image, vec![Piece::new(None, rows)])
             }
-            Medium::Sound(sound) => {
+            Medium::Audio(audio) => {
                 let reach = self.reach;
-                let rows = self.audio().await?.encode(sound, reach).await?;
-                (MediaKind::Sound, vec![Piece::new(None, rows)])
+                let rows = self.audio().await?.encode(audio, reach).await?;
+                (MediaKind::Audio, vec![Piece::new(None, rows)])
             }
             Medium::Video(frames) => {
                 let mut pieces = Vec::with_capacity(frames.len());
                 let vision = self.vision().await?;
                 for frame in frames {
                     let size = ImageSize::Fill(Budget::Tiny);
-                    let rows = vision.encode(&frame.picture, size).await?;
+                    let rows = vision.encode(&frame.image, size).await?;
                     // Whole seconds; a time that is no number is the start.
                     pieces.push(Piece::new(Some(frame.seconds.max(0.0) as u64), rows));
                 }

@@ -52,7 +52,7 @@ pub struct SessionOptions {
     pub cache: CacheType,
     /// Most tokens of a run.
     pub chunk: usize,
-    /// Most soft tokens of a picture, where a model must read them at once; more than [`Self::chunk`] take more memory.
+    /// Most soft tokens of an image, where a model must read them at once; more than [`Self::chunk`] take more memory.
     pub block: usize,
     /// Tokens that are never chosen, beside those the file names.
     pub suppress: Vec<u32>,
@@ -103,7 +103,7 @@ pub struct Session {
     ahead: VecDeque<Results>,
     /// The way of choosing that the steps under way use.
     ahead_pick: Option<Pick>,
-    /// Pictures and sounds among the tokens.
+    /// Images and audio among the tokens.
     soft: Known,
     /// What changes the model's answers.
     adapters: Option<Adapters>,
@@ -125,7 +125,7 @@ pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) ->
     ring_slots(config, context, chunk.max(ahead).max(block).max(MOST_DRAFTS + 1))
 }
 
-/// Whether the soft tokens of a picture see each other in this model: where there are no per-layer inputs.
+/// Whether the soft tokens of an image see each other in this model: where there are no per-layer inputs.
 fn sees_blocks(config: &Config) -> bool {
     config.per_layer.is_none()
 }

@@ -9,7 +9,7 @@ use rullama_gguf::{DType, StringArray, Writer};
 fn main() -> std::io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/gguf");
     std::fs::create_dir_all(&folder)?;
-    for (name, file) in sound().into_iter().chain(lies()) {
+    for (name, file) in audio().into_iter().chain(lies()) {
         std::fs::write(folder.join(name), file)?;
     }
     Ok(())
@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
 
-fn sound() -> Seeds {
+fn audio() -> Seeds {
     let strings: StringArray = ["one", "two", "drei", ""].into_iter().collect();
     let metadata = Writer::new()
         .kv("general.architecture", "gemma4")

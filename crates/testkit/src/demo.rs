@@ -12,7 +12,7 @@ pub struct DemoCase {
     pub skill: String,
     /// What is sent.
     pub conversation: Conversation,
-    /// The picture or the clip that the last message begins with: what it is, and the file's bytes.
+    /// The image or audio clip that the last message begins with: what it is, and the file's bytes.
     pub file: Option<(FileKind, Vec<u8>)>,
     question: String,
     check: Value,
@@ -23,7 +23,7 @@ pub struct DemoCase {
 /// What a case's file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
-    /// A picture.
+    /// An image.
     Image,
     /// A clip.
     Audio,
@@ -48,7 +48,7 @@ pub fn demo_cases() -> Vec<DemoCase> {
     lines("demo/cases.jsonl").map(|line| text_case(&line)).collect()
 }
 
-/// Pictures and clips: many small ones, for the evaluation.
+/// Images and clips: many small ones, for the evaluation.
 ///
 /// # Panics
 /// If a file in `goldens/` is broken.
@@ -62,7 +62,7 @@ pub fn demo_media() -> Vec<DemoCase> {
     lines("demo/eval.jsonl").map(|line| media_case(&line, file(&line))).collect()
 }
 
-/// Pictures and clips: a handful, each a file of its own, for the end-to-end tests.
+/// Images and clips: a handful, each a file of its own, for the end-to-end tests.
 ///
 /// # Panics
 /// If a file in `goldens/` is broken.
@@ -257,8 +257,8 @@ mod tests {
     fn every_file_lies_where_its_line_says() {
         for case in demo_media().iter().chain(&demo_fixtures()) {
             let (kind, bytes) = case.file.as_ref().expect("a file");
-            let picture = bytes.starts_with(b"\x89PNG");
-            assert_eq!(picture, *kind == FileKind::Image, "{case:?}");
+            let image = bytes.starts_with(b"\x89PNG");
+            assert_eq!(image, *kind == FileKind::Image, "{case:?}");
         }
     }
 }

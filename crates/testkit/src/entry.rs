@@ -22,7 +22,7 @@ pub use gguf::gguf;
 #[cfg(feature = "http")]
 pub use http::http;
 #[cfg(feature = "media")]
-pub use media::{picture, sound};
+pub use media::{audio, image};
 #[cfg(feature = "models")]
 pub use models::{adapter, checkpoint, dataset, schema, session, session_seed, vocabulary};
 #[cfg(feature = "server")]
@@ -40,9 +40,9 @@ pub const ALL: &[Entry] = &[
     ("tokenizer", tokenizer),
     ("chat", chat),
     #[cfg(feature = "media")]
-    ("picture", picture),
+    ("image", image),
     #[cfg(feature = "media")]
-    ("sound", sound),
+    ("audio", audio),
     #[cfg(feature = "http")]
     ("http", http),
     #[cfg(feature = "http")]

@@ -98,12 +98,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..ProptestConfig::default() })]
 
     #[test]
-    fn picture(data in input("picture")) {
-        entry::picture(&data);
+    fn image(data in input("image")) {
+        entry::image(&data);
     }
 
     #[test]
-    fn sound(data in input("sound")) {
-        entry::sound(&data);
+    fn audio(data in input("audio")) {
+        entry::audio(&data);
     }
 }

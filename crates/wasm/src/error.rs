@@ -22,7 +22,7 @@ pub(crate) enum Failure {
     Projector,
     /// The session is answering.
     Busy,
-    /// A picture or sound of that number is not known (any more).
+    /// An image or audio clip of that number is not known (any more).
     Forgotten(u32),
     /// There is no prompt of this name in front of texts.
     Purpose(String),

@@ -1,4 +1,4 @@
-//! Pictures and sounds of conversations: encoded once, then named by number.
+//! Images and audio of conversations: encoded once, then named by number.
 
 use std::{
     cell::{Cell, RefCell},
@@ -56,13 +56,13 @@ impl MediaCache {
         Ok(self.keep(encoded?))
     }
 
-    /// A video of pictures that were encoded, each shown from so many seconds on; the number stands for it from now on.
-    pub(crate) fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
-        let shown = self.get(pictures)?.into_iter().zip(seconds);
-        let pieces = shown.flat_map(|(picture, &seconds)| {
+    /// A video of images that were encoded, each shown from so many seconds on; the number stands for it from now on.
+    pub(crate) fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
+        let shown = self.get(images)?.into_iter().zip(seconds);
+        let pieces = shown.flat_map(|(image, &seconds)| {
             // Whole seconds; a time that is no number is the start.
             let seconds = Some(seconds.max(0.0) as u64);
-            picture.pieces.into_iter().map(move |piece| Piece { seconds, ..piece })
+            image.pieces.into_iter().map(move |piece| Piece { seconds, ..piece })
         });
         Ok(self.keep(EncodedMedia { kind: MediaKind::Video, pieces: pieces.collect() }))
     }

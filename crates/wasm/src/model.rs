@@ -7,13 +7,13 @@ use rullama_engine::executor;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     MediaEncoders, RuntimeError,
+    audio::Audio,
+    image::{Budget, Image},
     media::ImageSize,
     media::{EncodedMedia, Medium},
     model::{CacheType, LoadOptions, MemoryUse, ModelKind, Summary},
     options::SamplingOptions,
-    picture::{Budget, Picture},
     session::DraftOptions,
-    sound::Sound,
 };
 use rullama_tokenizer::{Render, Special, Tokenizer};
 use serde_json::{Value, json};
@@ -209,7 +209,7 @@ impl Model {
         Ok(Session::new(session, self.facts.defaults.clone(), remembered))
     }
 
-    /// Looks at a picture of straight RGBA pixels with at most `tokens` soft tokens (70, 140, 280, 560 or 1120). The number that
+    /// Looks at an image of straight RGBA pixels with at most `tokens` soft tokens (70, 140, 280, 560 or 1120). The number that
     /// comes back stands for it in requests.
     pub async fn see(
         &self,
@@ -220,9 +220,9 @@ impl Model {
     ) -> Result<u32, JsValue> {
         let medium = Budget::try_from(tokens)
             .and_then(|budget| {
-                Ok((Picture::from_rgba(width, height, rgba)?, ImageSize::Fill(budget)))
+                Ok((Image::from_rgba(width, height, rgba)?, ImageSize::Fill(budget)))
             })
-            .map(|(picture, sight)| Medium::Picture(picture, sight));
+            .map(|(image, sight)| Medium::Image(image, sight));
         self.encode(medium.map_err(Into::into)).await
     }
 
@@ -233,14 +233,14 @@ impl Model {
         channels: usize,
         rate: u32,
     ) -> Result<u32, JsValue> {
-        let medium = Sound::new(&samples, channels, rate).map(Medium::Sound);
+        let medium = Audio::new(&samples, channels, rate).map(Medium::Audio);
         drop(samples);
         self.encode(medium.map_err(Into::into)).await
     }
 
-    /// A video of pictures that were seen, each shown from so many seconds on: one number for all of them.
-    pub fn film(&self, pictures: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
-        Ok(self.memory.film(pictures, seconds)?)
+    /// A video of images that were seen, each shown from so many seconds on: one number for all of them.
+    pub fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
+        Ok(self.memory.film(images, seconds)?)
     }
 
     /// Takes the towers of a projector file, which come before those of the model's own.

@@ -63,7 +63,7 @@ struct Request {
     think: bool,
     text: Option<String>,
     ids: Option<Vec<u32>>,
-    /// Numbers of what was encoded of the messages' pictures and sounds, in their order.
+    /// Numbers of what was encoded of the messages' images and audio, in their order.
     #[serde(default)]
     media: Vec<u32>,
     /// Adapters to answer with.

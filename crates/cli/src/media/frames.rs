@@ -1,34 +1,34 @@
-//! A video as a folder of its pictures.
+//! A video as a folder of its images.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use rullama_runtime::media::{Frame, MediaKind};
 
-use super::{kind_of, picture};
+use super::{image, kind_of};
 
-/// The most pictures of a video that a model sees.
+/// The most images of a video that a model sees.
 const MOST_FRAMES: usize = 32;
 
-/// The pictures of a folder by their names, of many an even choice.
+/// The images of a folder by their names, of many an even choice.
 pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         paths.push(entry?.path());
     }
-    paths.retain(|path| kind_of(path) == Some(MediaKind::Picture));
+    paths.retain(|path| kind_of(path) == Some(MediaKind::Image));
     ensure!(!paths.is_empty(), "no images in this folder (PNG, JPEG, WebP or GIF)");
     paths.sort();
     chosen(paths.len())
         .map(|index| {
             let path = &paths[index];
-            let picture = picture(path).with_context(|| path.display().to_string())?;
-            Ok(Frame { seconds: time(path).unwrap_or(index as f64), picture })
+            let image = image(path).with_context(|| path.display().to_string())?;
+            Ok(Frame { seconds: time(path).unwrap_or(index as f64), image })
         })
         .collect()
 }
 
-/// Which of so many pictures are seen.
+/// Which of so many images are seen.
 fn chosen(total: usize) -> impl Iterator<Item = usize> {
     let count = total.min(MOST_FRAMES);
     (0..count).map(move |index| index * total / count)
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_pictures_an_even_choice() {
+    fn of_many_images_an_even_choice() {
         assert_eq!(chosen(3).collect::<Vec<_>>(), [0, 1, 2]);
         let some: Vec<usize> = chosen(64).collect();
         assert_eq!((some.len(), some[0], some[1], some[31]), (32, 0, 2, 62));

@@ -54,7 +54,7 @@ pub(super) struct Chat {
     waiting: Vec<MediaFile>,
     /// What was encoded of the messages' media, in order.
     encoded: Vec<EncodedMedia>,
-    /// Most soft tokens of a picture that the session has room for.
+    /// Most soft tokens of an image that the session has room for.
     block: usize,
     /// Time the towers took, until an answer has reported it.
     perceiving: Duration,
@@ -119,7 +119,7 @@ impl Chat {
         })
     }
 
-    /// Says something, with pictures and sounds before it, and shows the answer. After an error the conversation is as before.
+    /// Says something, with images and audio before it, and shows the answer. After an error the conversation is as before.
     pub(super) fn say(
         &mut self,
         text: &str,

@@ -14,13 +14,13 @@ const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '?', '!'];
 pub(super) struct Dropped {
     /// The line without the paths.
     pub(super) text: String,
-    /// The pictures and sounds there are.
+    /// The images and audio there are.
     pub(super) files: Vec<MediaFile>,
     /// Words that look like such paths and lead nowhere.
     pub(super) missing: Vec<String>,
 }
 
-/// Takes the paths of pictures and sounds out of a line.
+/// Takes the paths of images and audio out of a line.
 pub(super) fn dropped(line: &str) -> Dropped {
     let mut found = Dropped::default();
     let mut rest = line;
@@ -53,7 +53,7 @@ pub(super) fn dropped(line: &str) -> Dropped {
     found
 }
 
-/// Whether a line begins with a picture or a sound: such a path may look like a command.
+/// Whether a line begins with an image or audio clip: such a path may look like a command.
 pub(super) fn begins_with_file(line: &str) -> bool {
     let line = line.trim_start();
     file(&line[..word_end(line)]).is_some()
@@ -119,19 +119,15 @@ mod tests {
             std::fs::write(at(name), "").expect("written");
         }
         let root = folder.path().to_str().expect("a path of ours");
-        let picture = |name: &str| MediaFile { kind: MediaKind::Picture, path: at(name) };
-        let sound = |name: &str| MediaFile { kind: MediaKind::Sound, path: at(name) };
+        let image = |name: &str| MediaFile { kind: MediaKind::Image, path: at(name) };
+        let audio = |name: &str| MediaFile { kind: MediaKind::Audio, path: at(name) };
         for (line, text, files) in [
-            ("What is @/a.png?", "What is?", vec![picture("a.png")]),
-            ("@/a.png", "", vec![picture("a.png")]),
-            ("'@/b c.WAV' who is this", "who is this", vec![sound("b c.WAV")]),
-            (
-                "\"@/b c.WAV\" and @/a.png  too",
-                "and  too",
-                vec![sound("b c.WAV"), picture("a.png")],
-            ),
-            ("Listen: @/b\\ c.WAV please", "Listen: please", vec![sound("b c.WAV")]),
-            ("@/it\\'s.jpg", "", vec![picture("it's.jpg")]),
+            ("What is @/a.png?", "What is?", vec![image("a.png")]),
+            ("@/a.png", "", vec![image("a.png")]),
+            ("'@/b c.WAV' who is this", "who is this", vec![audio("b c.WAV")]),
+            ("\"@/b c.WAV\" and @/a.png  too", "and  too", vec![audio("b c.WAV"), image("a.png")]),
+            ("Listen: @/b\\ c.WAV please", "Listen: please", vec![audio("b c.WAV")]),
+            ("@/it\\'s.jpg", "", vec![image("it's.jpg")]),
             ("read @/notes.txt", "read @/notes.txt", vec![]),
             ("say \"hello there\" twice ", "say \"hello there\" twice ", vec![]),
             ("it's 5 o'clock", "it's 5 o'clock", vec![]),

@@ -1,4 +1,4 @@
-//! Kept conversations: a line of JSON with the messages, then the session's own bytes, then the rows of pictures and sounds.
+//! Kept conversations: a line of JSON with the messages, then the session's own bytes, then the rows of images and audio.
 
 use std::{
     fs::File,
@@ -76,7 +76,7 @@ impl KeptMedium {
     }
 
     fn read(self, file: &mut impl Read) -> Result<EncodedMedia> {
-        let kinds = [MediaKind::Picture, MediaKind::Sound, MediaKind::Video];
+        let kinds = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
         let kind = kinds.into_iter().find(|kind| kind.marker() == self.kind);
         let kind = kind.with_context(|| format!("unknown media kind {}", self.kind))?;
         let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
@@ -164,7 +164,7 @@ mod tests {
             thinking: true,
             messages: vec![Message::new("user", "Hi\n"), Message::new("assistant", "Hello")],
             encoded: vec![
-                encoded(MediaKind::Picture, &[None]),
+                encoded(MediaKind::Image, &[None]),
                 encoded(MediaKind::Video, &[Some(0), Some(7)]),
             ],
             session: vec![0, 10, 255],
@@ -226,7 +226,7 @@ mod tests {
             check_any(&file);
         }
 
-        /// The same where the first line is sound and only its numbers are not.
+        /// The same where the first line is valid and only its numbers are not.
         #[test]
         fn any_numbers_are_survived(
             key in prop::sample::select(vec!["rows", "width", "seconds", "session_bytes", "version"]),

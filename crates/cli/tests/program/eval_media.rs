@@ -1,4 +1,4 @@
-//! `eval` with pictures and sounds against the references: soft tokens and logits.
+//! `eval` with images and audio against the references: soft tokens and logits.
 
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
@@ -19,15 +19,15 @@ struct Case {
 }
 
 impl Case {
-    fn picture(model: &'static str, prefix: &'static str, budget: &str) -> Self {
-        let picture = golden_arg(&format!("media/{model}-image.png"));
-        let flags = ["--image", &picture, "--image-budget", budget].map(String::from);
+    fn image(model: &'static str, prefix: &'static str, budget: &str) -> Self {
+        let image = golden_arg(&format!("media/{model}-image.png"));
+        let flags = ["--image", &image, "--image-budget", budget].map(String::from);
         Self { model, prefix, flags: flags.to_vec() }
     }
 
-    fn sound() -> Self {
-        let sound = golden_arg("media/micro-e2b-audio.wav");
-        let flags = ["--audio", &sound, "--audio-reach", "11"].map(String::from);
+    fn audio() -> Self {
+        let audio = golden_arg("media/micro-e2b-audio.wav");
+        let flags = ["--audio", &audio, "--audio-reach", "11"].map(String::from);
         Self { model: "micro-e2b", prefix: "audio", flags: flags.to_vec() }
     }
 
@@ -77,21 +77,21 @@ impl Case {
 }
 
 #[test]
-fn pictures_equal_the_references() {
-    Case::picture("micro-e2b", "image.native", "native").check("cpu");
-    Case::picture("micro-moe", "image.native", "native").check("cpu");
-    Case::picture("micro-e2b", "image.resized70", "70").check("cpu");
-    Case::picture("micro-moe", "image.resized70", "70").check("gpu");
+fn images_equal_the_references() {
+    Case::image("micro-e2b", "image.native", "native").check("cpu");
+    Case::image("micro-moe", "image.native", "native").check("cpu");
+    Case::image("micro-e2b", "image.resized70", "70").check("cpu");
+    Case::image("micro-moe", "image.resized70", "70").check("gpu");
 }
 
 #[test]
-fn sounds_equal_the_references() {
-    Case::sound().check("cpu");
+fn audio_equal_the_references() {
+    Case::audio().check("cpu");
 }
 
 #[test]
 fn placeholders_must_be_as_many_as_soft_tokens() {
-    let case = Case::sound();
+    let case = Case::audio();
     let reference = case.reference();
     let prompt = ids(&SafeTensors::deserialize(&reference).unwrap(), "audio.ids");
     let place = prompt.iter().position(|id| *id == prompt[prompt.len() / 2]).unwrap();

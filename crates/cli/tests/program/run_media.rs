@@ -1,4 +1,4 @@
-//! Answers about pictures and sounds: flags, the store's projector, dropped paths, files that are none.
+//! Answers about images and audio: flags, the store's projector, dropped paths, files that are none.
 
 use std::path::Path;
 
@@ -21,11 +21,11 @@ fn run(flags: &[&str]) -> Program {
     rullama(["run", &golden_arg(MODEL), "--mmproj", &mmproj]).and(FIXED).and(flags)
 }
 
-fn picture() -> String {
+fn image() -> String {
     golden_arg("media/micro-e2b-image.png")
 }
 
-fn sound() -> String {
+fn audio() -> String {
     golden_arg("media/micro-e2b-audio.wav")
 }
 
@@ -36,22 +36,22 @@ fn prompt_tokens(flags: &[&str]) -> u64 {
 
 #[test]
 fn media_stand_in_the_prompt() {
-    let (picture, sound) = (picture(), sound());
+    let (image, audio) = (image(), audio());
     let bare = prompt_tokens(&["What?"]);
     // 30 and 75 soft tokens, each between two markers.
-    let seen = prompt_tokens(&["--image", &picture, "--image-budget", "native", "What?"]);
-    let both = ["--image", &picture, "--image-budget", "native", "--audio", &sound, "What?"];
+    let seen = prompt_tokens(&["--image", &image, "--image-budget", "native", "What?"]);
+    let both = ["--image", &image, "--image-budget", "native", "--audio", &audio, "What?"];
     assert_eq!((seen - bare, prompt_tokens(&both) - seen), (soft_tokens() + 2, 77));
-    let twice = ["--audio", &sound, "--audio", &sound, "What?"];
+    let twice = ["--audio", &audio, "--audio", &audio, "What?"];
     assert_eq!(prompt_tokens(&twice) - bare, 2 * 77);
     assert_ne!(run(&["What?"]).stdout(), run(&both).stdout());
-    let other_order = ["--audio", &sound, "--image", &picture, "--image-budget", "native", "What?"];
+    let other_order = ["--audio", &audio, "--image", &image, "--image-budget", "native", "What?"];
     assert_ne!(run(&both).stdout(), run(&other_order).stdout(), "the order counts");
-    run(&["--image", &picture, "--image-budget", "70"]).stdout();
-    has(&run(&["--verbose", "--audio", &sound, "What?"]).run().stderr, &["media duration"]);
+    run(&["--image", &image, "--image-budget", "70"]).stdout();
+    has(&run(&["--verbose", "--audio", &audio, "What?"]).run().stderr, &["media duration"]);
 }
 
-/// Soft tokens of the golden picture.
+/// Soft tokens of the golden image.
 fn soft_tokens() -> u64 {
     let bytes = golden("media/micro-e2b-vision.safetensors");
     let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
@@ -65,7 +65,7 @@ fn the_stores_projector_and_none() {
     let config = store.blob("config", r#"{"model_format":"gguf"}"#);
     store.manifest("seeing", &json!({ "config": config, "layers": layers }));
     store.manifest("blind", &json!({ "config": config, "layers": [layers[0]] }));
-    let flags = ["--audio", &sound(), "What?"];
+    let flags = ["--audio", &audio(), "What?"];
     let said = store.rullama(&["run", "seeing"]).and(FIXED).and(flags).stdout();
     assert_eq!(said, run(&flags).stdout());
     let error = store.rullama(&["run", "blind"]).and(FIXED).and(flags).fails(1);
@@ -114,7 +114,7 @@ fn files_that_are_none_leave_the_conversation_as_it_was() {
     let png = golden("media/micro-e2b-image.png");
     write("empty.png", b"");
     write("cut.png", &png[..png.len() / 2]);
-    write("text.jpg", b"no picture");
+    write("text.jpg", b"no image");
     write("short.wav", &golden("media/micro-e2b-audio.wav")[..46]);
     // A header that claims 60,000 × 60,000 pixels.
     let mut huge = png.clone();
@@ -140,9 +140,9 @@ fn files_that_are_none_leave_the_conversation_as_it_was() {
 }
 
 #[test]
-fn a_conversation_with_pictures_is_kept() {
+fn a_conversation_with_images_is_kept() {
     let folder = TempDir::new().unwrap();
-    std::fs::copy(picture(), folder.path().join("a.png")).unwrap();
+    std::fs::copy(image(), folder.path().join("a.png")).unwrap();
     let cold = ["/set parameter temperature 0", "./a.png What?", "And?"];
     let (whole, _) = chat(folder.path(), &cold);
     let (first, _) = chat(folder.path(), &[cold[0], cold[1], "/save talk"]);
@@ -153,10 +153,10 @@ fn a_conversation_with_pictures_is_kept() {
 }
 
 #[test]
-fn a_folder_of_pictures_is_a_video() {
+fn a_folder_of_images_is_a_video() {
     let folder = TempDir::new().unwrap();
     for name in ["frame-0s.png", "frame-65.5s.png", "notes.txt"] {
-        std::fs::copy(picture(), folder.path().join(name)).unwrap();
+        std::fs::copy(image(), folder.path().join(name)).unwrap();
     }
     let path = folder.path().to_str().unwrap();
     let bare = prompt_tokens(&["What?"]);

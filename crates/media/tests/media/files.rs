@@ -4,13 +4,13 @@ use std::{io::Cursor, path::Path};
 
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use proptest::prelude::*;
-use rullama_media::{MediaError, picture::Picture, sound::Sound};
+use rullama_media::{MediaError, audio::Audio, image::Image};
 use rullama_testkit::golden;
 
-fn picture_file(format: ImageFormat) -> Vec<u8> {
+fn image_file(format: ImageFormat) -> Vec<u8> {
     let mut file = Cursor::new(Vec::new());
-    let picture = RgbImage::from_pixel(7, 5, Rgb([200, 40, 40]));
-    DynamicImage::from(picture).write_to(&mut file, format).expect("it is written");
+    let image = RgbImage::from_pixel(7, 5, Rgb([200, 40, 40]));
+    DynamicImage::from(image).write_to(&mut file, format).expect("it is written");
     file.into_inner()
 }
 
@@ -31,11 +31,11 @@ fn wav(format: u16, channels: u16, bits: u16, data: &[u8], claimed: u32) -> Vec<
 }
 
 #[test]
-fn pictures_of_every_kind() {
+fn images_of_every_kind() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
-        let picture = Picture::decode(&picture_file(format)).expect("it is read");
-        assert_eq!((picture.size().width, picture.size().height), (7, 5), "{format:?}");
-        for (got, wanted) in picture.rgb().iter().zip([200_u8, 40, 40].iter().cycle()) {
+        let image = Image::decode(&image_file(format)).expect("it is read");
+        assert_eq!((image.size().width, image.size().height), (7, 5), "{format:?}");
+        for (got, wanted) in image.rgb().iter().zip([200_u8, 40, 40].iter().cycle()) {
             assert!(got.abs_diff(*wanted) <= 4, "{format:?}");
         }
     }
@@ -43,7 +43,7 @@ fn pictures_of_every_kind() {
 
 /// The same tone, written by other programs.
 #[test]
-fn sounds_of_every_kind() {
+fn audio_of_every_kind() {
     for (name, seconds) in [
         ("tone.wav", 0.05),
         ("float.wav", 0.02),
@@ -52,13 +52,13 @@ fn sounds_of_every_kind() {
         ("tone.ogg", 0.25),
         ("tone.mp3", 0.25),
     ] {
-        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/sound");
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/audio");
         let file = std::fs::read(corpus.join(name)).expect("a seed");
-        let sound = Sound::decode(&file).expect(name);
+        let audio = Audio::decode(&file).expect(name);
         // Lossy formats add silence at the ends.
         let spare = if name.ends_with("mp3") { 0.12 } else { 0.01 };
-        assert!((sound.seconds() - seconds).abs() < spare, "{name}: {} s", sound.seconds());
-        let middle = &sound.samples()[sound.samples().len() / 4..sound.samples().len() * 3 / 4];
+        assert!((audio.seconds() - seconds).abs() < spare, "{name}: {} s", audio.seconds());
+        let middle = &audio.samples()[audio.samples().len() / 4..audio.samples().len() * 3 / 4];
         let power = middle.iter().map(|x| x * x).sum::<f32>() / middle.len() as f32;
         assert!((power - 0.125).abs() < 0.03, "{name}: {power}");
     }
@@ -67,15 +67,15 @@ fn sounds_of_every_kind() {
 #[test]
 fn photographs_are_turned_as_they_say() {
     // A JPEG with an EXIF note: turned by a quarter.
-    let jpeg = picture_file(ImageFormat::Jpeg);
+    let jpeg = image_file(ImageFormat::Jpeg);
     let mut exif =
         b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
             .to_vec();
     let mut turned = jpeg[..2].to_vec();
     turned.append(&mut exif);
     turned.extend(&jpeg[2..]);
-    let picture = Picture::decode(&turned).expect("it is read");
-    assert_eq!((picture.size().width, picture.size().height), (5, 7));
+    let image = Image::decode(&turned).expect("it is read");
+    assert_eq!((image.size().width, image.size().height), (5, 7));
 }
 
 #[test]
@@ -90,9 +90,9 @@ fn samples_of_every_width() {
     for (format, bits, data) in
         [(1, 8, eight), (1, 16, bytes(2)), (1, 24, bytes(3)), (1, 32, bytes(4)), (3, 32, float)]
     {
-        let sound =
-            Sound::decode(&wav(format, 1, bits, &data, data.len() as u32)).expect("it is read");
-        assert_eq!(sound.samples(), half, "{bits} bits");
+        let audio =
+            Audio::decode(&wav(format, 1, bits, &data, data.len() as u32)).expect("it is read");
+        assert_eq!(audio.samples(), half, "{bits} bits");
     }
 }
 
@@ -102,38 +102,38 @@ fn streamed_and_cut_files_end_where_they_end() {
     for (claimed, given, samples) in
         [(800, 800, 400), (u32::MAX, 800, 400), (0, 800, 400), (100_000, 800, 400), (800, 601, 300)]
     {
-        let sound = Sound::decode(&wav(1, 1, 16, &data[..given], claimed)).expect("it is read");
-        assert_eq!(sound.samples().len(), samples, "{claimed} claimed, {given} there");
+        let audio = Audio::decode(&wav(1, 1, 16, &data[..given], claimed)).expect("it is read");
+        assert_eq!(audio.samples().len(), samples, "{claimed} claimed, {given} there");
     }
 }
 
 #[test]
 fn what_is_no_file_of_ours() {
     for bytes in [&b""[..], b"hello", b"RIFF", b"\x89PNG\r\n\x1a\n", b"<html></html>"] {
-        assert!(matches!(Picture::decode(bytes), Err(MediaError::BadPicture { .. })));
-        assert!(matches!(Sound::decode(bytes), Err(MediaError::BadSound { .. })));
+        assert!(matches!(Image::decode(bytes), Err(MediaError::BadImage { .. })));
+        assert!(matches!(Audio::decode(bytes), Err(MediaError::BadAudio { .. })));
     }
     // A header that promises 65,000 × 65,000 pixels.
-    let mut huge = picture_file(ImageFormat::Gif);
+    let mut huge = image_file(ImageFormat::Gif);
     huge[6..10].copy_from_slice(&[0xe8, 0xfd, 0xe8, 0xfd]);
-    assert!(Picture::decode(&huge).is_err());
+    assert!(Image::decode(&huge).is_err());
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Damage anywhere gives a picture, a sound or an error, never a panic.
+    /// Damage anywhere gives an image, an audio clip or an error, never a panic.
     #[test]
     fn damage_is_survived(kind in 0..5_usize, at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<prop::sample::Index>()) {
         let formats = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif];
         let mut file = match formats.get(kind) {
-            Some(format) => picture_file(*format),
+            Some(format) => image_file(*format),
             None => golden("media/micro-e2b-audio.wav")[..4000].to_vec(),
         };
         let place = at.index(file.len());
         file[place] ^= flip;
         file.truncate(cut.index(file.len()) + 1);
-        let _ = Picture::decode(&file);
-        let _ = Sound::decode(&file);
+        let _ = Image::decode(&file);
+        let _ = Audio::decode(&file);
     }
 }

@@ -1,9 +1,9 @@
-//! Pictures and sounds against the reference's numbers, and what is wrong with files.
+//! Images and audio against the reference's numbers, and what is wrong with files.
 #![cfg(feature = "decode")]
 
+mod audio;
 mod files;
-mod pictures;
-mod sounds;
+mod images;
 
 use rullama_testkit::golden;
 use safetensors::SafeTensors;

@@ -38,7 +38,7 @@ pub struct Pass {
     pub traced: bool,
     /// How many of the last layers have their experts on the host: the graph is cut there.
     pub host_experts: usize,
-    /// Whether tokens of a block (those of a picture) see all of it on sliding layers; where blocks end is an input then.
+    /// Whether tokens of a block (those of an image) see all of it on sliding layers; where blocks end is an input then.
     pub blocks: bool,
     /// Whether the rows that enter the head are kept for a drafter, in the state [`Inputs::HIDDEN`].
     pub hidden: bool,
@@ -56,7 +56,7 @@ pub enum Feed {
     /// The last token and drafts of what follows, in the state [`Inputs::DRAFTS`].
     Drafts,
     /// The host writes ids, for the table of per-layer inputs, and the rows that stand for the tokens: some are no tokens but
-    /// parts of pictures and sounds.
+    /// parts of images and audio.
     Rows,
 }
 

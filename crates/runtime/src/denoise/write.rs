@@ -41,7 +41,7 @@ impl Denoiser {
     /// A conversation of text as the model wants it.
     ///
     /// # Errors
-    /// If the conversation cannot be rendered or has pictures or sounds, or the model's vocabulary or template cannot be used.
+    /// If the conversation cannot be rendered or has images or audio, or the model's vocabulary or template cannot be used.
     pub fn prompt(
         &self,
         conversation: &Conversation,

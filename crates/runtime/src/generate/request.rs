@@ -13,7 +13,7 @@ use crate::{
 /// Tokens to continue, and how to read what comes.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// The tokens; pictures and sounds have placeholders among them.
+    /// The tokens; images and audio have placeholders among them.
     pub tokens: Vec<u32>,
     /// What stands in place of the placeholders, in order.
     pub media: Vec<Media>,
@@ -54,7 +54,7 @@ impl Prompt {
 /// A conversation of text as the model wants it.
 ///
 /// # Errors
-/// If the conversation cannot be rendered or has pictures or sounds, or the model's template is not known.
+/// If the conversation cannot be rendered or has images or audio, or the model's template is not known.
 pub fn prompt_of(
     model: &Model,
     conversation: &Conversation,
@@ -63,7 +63,7 @@ pub fn prompt_of(
     prompt_with(model, conversation, &[], options)
 }
 
-/// A conversation as the model wants it, with what was encoded of its pictures, sounds and videos, in order.
+/// A conversation as the model wants it, with what was encoded of its images, audio and videos, in order.
 ///
 /// # Errors
 /// If the conversation cannot be rendered, has other media than were given, or the model's template is not known.

@@ -6,7 +6,7 @@ use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
-    sound::{PIECE, Sound, features, frames_of_samples},
+    audio::{Audio, PIECE, features, frames_of_samples},
 };
 use rullama_models::{
     Catalog, Expected,
@@ -72,10 +72,10 @@ impl AudioEncoder {
     ///
     /// # Errors
     /// If the clip is too short, or the device fails.
-    pub async fn encode(&self, sound: &Sound, reach: usize) -> Result<SoftTokens, RuntimeError> {
+    pub async fn encode(&self, audio: &Audio, reach: usize) -> Result<SoftTokens, RuntimeError> {
         let architecture = &self.0.architecture;
         let mut values = Vec::new();
-        for piece in architecture.pieces(sound)? {
+        for piece in architecture.pieces(audio)? {
             let (rows, inputs) = architecture.inputs(piece);
             values.extend(self.0.encode(PieceSize { rows, reach }, inputs).await?);
         }
@@ -86,9 +86,9 @@ impl AudioEncoder {
     ///
     /// # Errors
     /// As [`Self::encode`].
-    pub async fn trace(&self, sound: &Sound, reach: usize) -> Result<Vec<Tap>, RuntimeError> {
+    pub async fn trace(&self, audio: &Audio, reach: usize) -> Result<Vec<Tap>, RuntimeError> {
         let architecture = &self.0.architecture;
-        let (rows, inputs) = architecture.inputs(architecture.pieces(sound)?[0]);
+        let (rows, inputs) = architecture.inputs(architecture.pieces(audio)?[0]);
         self.0.trace(PieceSize { rows, reach }, inputs).await
     }
 
@@ -96,24 +96,24 @@ impl AudioEncoder {
     ///
     /// # Errors
     /// As [`Self::encode`].
-    pub async fn profile(&self, sound: &Sound) -> Result<(Cost, Option<Table>), RuntimeError> {
+    pub async fn profile(&self, audio: &Audio) -> Result<(Cost, Option<Table>), RuntimeError> {
         let architecture = &self.0.architecture;
-        let (rows, _) = architecture.inputs(architecture.pieces(sound)?[0]);
+        let (rows, _) = architecture.inputs(architecture.pieces(audio)?[0]);
         self.0.profile(PieceSize { rows, reach: REACH }).await
     }
 }
 
 impl AudioArchitecture {
     /// What goes through the encoder at once. Without a conformer, frames are independent: a clip may have any length.
-    fn pieces<'a>(&self, sound: &'a Sound) -> Result<Vec<&'a [f32]>, MediaError> {
+    fn pieces<'a>(&self, audio: &'a Audio) -> Result<Vec<&'a [f32]>, MediaError> {
         match self {
-            Self::Tower(..) => sound.pieces(),
-            Self::Direct(_) if sound.samples().is_empty() => {
+            Self::Tower(..) => audio.pieces(),
+            Self::Direct(_) if audio.samples().is_empty() => {
                 Err(MediaError::TooShort { samples: 0 })
             }
             Self::Direct(config) => {
                 let whole = (PIECE / config.frame).max(1) * config.frame;
-                Ok(sound.samples().chunks(whole).collect())
+                Ok(audio.samples().chunks(whole).collect())
             }
         }
     }

@@ -6,14 +6,14 @@ use rullama_tokenizer::Tokenizer;
 use super::{EncodedMedia, MediaKind, Piece};
 use crate::{error::RuntimeError, session::Media};
 
-const KINDS: [MediaKind; 3] = [MediaKind::Picture, MediaKind::Sound, MediaKind::Video];
+const KINDS: [MediaKind; 3] = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
 
 impl MediaKind {
     /// The token that stands in a prompt, once for each soft token; templates write one for the whole.
     pub fn marker(self) -> &'static str {
         match self {
-            Self::Picture => "<|image|>",
-            Self::Sound => "<|audio|>",
+            Self::Image => "<|image|>",
+            Self::Audio => "<|audio|>",
             Self::Video => "<|video|>",
         }
     }
@@ -30,20 +30,20 @@ impl MediaKind {
     /// What stands before and after the soft tokens.
     fn ends(self) -> (&'static str, &'static str) {
         match self {
-            Self::Picture | Self::Video => ("<|image>", "<image|>"),
-            Self::Sound => ("<|audio>", "<audio|>"),
+            Self::Image | Self::Video => ("<|image>", "<image|>"),
+            Self::Audio => ("<|audio>", "<audio|>"),
         }
     }
 
-    /// Whether soft tokens see each other: those of a picture lie beside each other, those of a sound follow each other.
+    /// Whether soft tokens see each other: those of an image lie beside each other, those of an audio clip follow each other.
     pub fn is_whole(self) -> bool {
-        self != Self::Sound
+        self != Self::Audio
     }
 
     fn plural(self) -> &'static str {
         match self {
-            Self::Picture => "images",
-            Self::Sound => "audio clips",
+            Self::Image => "images",
+            Self::Audio => "audio clips",
             Self::Video => "videos",
         }
     }

@@ -7,7 +7,7 @@ use rullama_engine::{executor::Device, gpu::profile::Table, graph::Cost};
 use rullama_gguf::Gguf;
 use rullama_media::{
     MediaError,
-    picture::{Budget, Picture},
+    image::{Budget, Image},
 };
 use rullama_models::{
     Catalog, Expected, ModelError,
@@ -83,12 +83,8 @@ impl VisionEncoder {
     ///
     /// # Errors
     /// If the image has too many patches for the encoder, or the device fails.
-    pub async fn encode(
-        &self,
-        picture: &Picture,
-        size: ImageSize,
-    ) -> Result<SoftTokens, RuntimeError> {
-        let (grid, inputs) = self.0.architecture.prepare(picture, size)?;
+    pub async fn encode(&self, image: &Image, size: ImageSize) -> Result<SoftTokens, RuntimeError> {
+        let (grid, inputs) = self.0.architecture.prepare(image, size)?;
         let values = self.0.encode(grid, inputs).await?;
         Ok(SoftTokens { count: values.len() / self.0.architecture.out(), values })
     }
@@ -97,12 +93,8 @@ impl VisionEncoder {
     ///
     /// # Errors
     /// As [`Self::encode`].
-    pub async fn trace(
-        &self,
-        picture: &Picture,
-        size: ImageSize,
-    ) -> Result<Vec<Tap>, RuntimeError> {
-        let (grid, inputs) = self.0.architecture.prepare(picture, size)?;
+    pub async fn trace(&self, image: &Image, size: ImageSize) -> Result<Vec<Tap>, RuntimeError> {
+        let (grid, inputs) = self.0.architecture.prepare(image, size)?;
         self.0.trace(grid, inputs).await
     }
 
@@ -112,10 +104,10 @@ impl VisionEncoder {
     /// As [`Self::encode`].
     pub async fn profile(
         &self,
-        picture: &Picture,
+        image: &Image,
         size: ImageSize,
     ) -> Result<(Cost, Option<Table>), RuntimeError> {
-        let (grid, _) = self.0.architecture.prepare(picture, size)?;
+        let (grid, _) = self.0.architecture.prepare(image, size)?;
         self.0.profile(grid).await
     }
 }
@@ -146,17 +138,17 @@ impl VisionArchitecture {
     }
 
     /// The grid of patches of an image, and its pixels.
-    fn prepare(&self, picture: &Picture, size: ImageSize) -> Result<(Grid, Inputs), RuntimeError> {
-        let picture = match size {
+    fn prepare(&self, image: &Image, size: ImageSize) -> Result<(Grid, Inputs), RuntimeError> {
+        let image = match size {
             // An image that fills its tokens already is not copied.
-            ImageSize::Fill(budget) if picture.size().target(budget) != picture.size() => {
-                Cow::Owned(picture.fill(budget))
+            ImageSize::Fill(budget) if image.size().target(budget) != image.size() => {
+                Cow::Owned(image.fill(budget))
             }
-            ImageSize::Fill(_) | ImageSize::Native => Cow::Borrowed(picture),
+            ImageSize::Fill(_) | ImageSize::Native => Cow::Borrowed(image),
         };
         let Shape { side, pool, positions, .. } = self.shape();
         let cell = (side * pool) as u32;
-        let size = picture.size();
+        let size = image.size();
         if !size.width.is_multiple_of(cell) || !size.height.is_multiple_of(cell) {
             let (width, height) = (size.width, size.height);
             return Err(MediaError::NotWhole { width, height, side: cell }.into());
@@ -164,9 +156,9 @@ impl VisionArchitecture {
         let grid = Grid { columns: size.width as usize / side, rows: size.height as usize / side };
         let longest = grid.columns.max(grid.rows);
         if longest > positions {
-            return Err(RuntimeError::PictureTooLong { patches: longest, most: positions });
+            return Err(RuntimeError::ImageTooLong { patches: longest, most: positions });
         }
-        let pixels = Input::Words(picture.rgba().into_owned());
+        let pixels = Input::Words(image.rgba().into_owned());
         Ok((grid, vec![(VisionInputs::PIXELS, pixels)]))
     }
 

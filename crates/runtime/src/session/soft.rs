@@ -1,7 +1,7 @@
-//! Parts of pictures and sounds among a session's tokens.
+//! Parts of images and audio among a session's tokens.
 //!
-//! Each soft token gets an id of its own beyond the vocabulary, made from its picture's content: so a common beginning is common
-//! only if its pictures are, and nothing else about a session changes. The rows are kept until the session ends, since caches may
+//! Each soft token gets an id of its own beyond the vocabulary, made from its image's content: so a common beginning is common
+//! only if its images are, and nothing else about a session changes. The rows are kept until the session ends, since caches may
 //! have to be filled again.
 
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
@@ -15,14 +15,14 @@ use crate::{adapters::Adapters, error::RuntimeError, media::SoftTokens, model::I
 /// Ids with this bit are no tokens.
 const SOFT: u32 = 1 << 31;
 
-/// A picture or a sound in a prompt.
+/// An image or audio clip in a prompt.
 #[derive(Debug, Clone)]
 pub struct Media {
     /// The token that stands in the prompt, once for each soft token.
     pub placeholder: u32,
     /// The rows.
     pub rows: Rc<SoftTokens>,
-    /// Whether its soft tokens see each other, as far as the model lets them: those of pictures do, those of sounds do not.
+    /// Whether its soft tokens see each other, as far as the model lets them: those of images do, those of audio clips do not.
     pub whole: bool,
 }
 
@@ -40,7 +40,7 @@ impl Known {
                 first = SOFT;
                 continue;
             };
-            // Another picture may have claimed ids nearby.
+            // Another image may have claimed ids nearby.
             match self.overlapping(first..end) {
                 None => break end,
                 Some((other, known)) if other == first && known.rows == media.rows => break end,
@@ -117,7 +117,7 @@ pub(super) fn is_soft(id: u32) -> bool {
 }
 
 impl Session {
-    /// The tokens of a prompt with pictures and sounds in place of their placeholders, in order, ready for
+    /// The tokens of a prompt with images and audio in place of their placeholders, in order, ready for
     /// [`Session::set_tokens`].
     ///
     /// # Errors
@@ -160,12 +160,12 @@ impl Session {
         let id = *self.tokens.get(position)?;
         let (media, _, row) = self.soft.find(id)?;
         let first = position.checked_sub(row)?;
-        // A session may have gone back to the middle of a picture.
+        // A session may have gone back to the middle of an image.
         let end = (first + media.rows.count).min(self.tokens.len());
         (media.whole && sees_blocks(self.model.config())).then_some(first..end)
     }
 
-    /// Refuses tokens that would begin in the middle of a picture or sound, or leave one before its end.
+    /// Refuses tokens that would begin in the middle of an image or audio clip, or leave one before its end.
     pub(super) fn check_order(&self, tokens: &[u32]) -> Result<(), RuntimeError> {
         let mut before = self.tokens.last().copied();
         for (position, id) in (self.tokens.len()..).zip(tokens) {

@@ -75,7 +75,7 @@ impl Session {
         // The last token's own logits are wanted, even if it is in the caches.
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
-        // A picture that is read at once takes the last token with it.
+        // An image that is read at once takes the last token with it.
         if self.filled == self.tokens.len() {
             return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }
@@ -162,7 +162,7 @@ impl Session {
             Pick::Drawn { seed, .. } => seed,
         };
         let want = want(pick);
-        // The device feeds the loop with tokens; the last one of a picture is none.
+        // The device feeds the loop with tokens; the last one of an image is none.
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
             return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }

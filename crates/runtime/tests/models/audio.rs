@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
-use rullama_media::sound::Sound;
+use rullama_media::audio::Audio;
 use rullama_runtime::media::{AudioEncoder, REACH};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -18,7 +18,7 @@ const GOLDEN_REACH: usize = 11;
 /// The tower runs in f32, as the reference did; values reach a few units.
 const CLOSE: f32 = 1e-4;
 
-fn audio(device: &Device) -> AudioEncoder {
+fn encoder(device: &Device) -> AudioEncoder {
     let name = "gguf/micro-e2b-mmproj-F16.gguf";
     let source = Rc::new(MemorySource::new(name, golden(name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
@@ -27,8 +27,8 @@ fn audio(device: &Device) -> AudioEncoder {
         .expect("there is a tower")
 }
 
-fn sound() -> Sound {
-    Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file")
+fn audio() -> Audio {
+    Audio::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file")
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn every_golden_value() {
     let bytes = golden("media/micro-e2b-audio.safetensors");
     let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
     for device in devices() {
-        let taps = block_on(audio(&device).trace(&sound(), GOLDEN_REACH)).expect("it runs");
+        let taps = block_on(encoder(&device).trace(&audio(), GOLDEN_REACH)).expect("it runs");
         let mut compared = 0;
         for tap in taps {
             let name = format!("audio.{}", tap.name);
@@ -53,20 +53,20 @@ fn every_golden_value() {
 
 #[test]
 fn how_far_a_row_hears_matters() {
-    let audio = audio(&Device::Cpu);
+    let encoder = encoder(&Device::Cpu);
     let [near, far] = [GOLDEN_REACH, REACH]
-        .map(|reach| block_on(audio.encode(&sound(), reach)).expect("it runs"));
+        .map(|reach| block_on(encoder.encode(&audio(), reach)).expect("it runs"));
     assert_eq!((near.count, far.count), (75, 75));
     assert_ne!(near.values, far.values);
 }
 
 #[test]
-fn silence_and_short_sounds() {
-    let audio = audio(&Device::Cpu);
-    let silence = Sound::new(&[0.0; 161], 1, 16_000).expect("a sound");
-    let heard = block_on(audio.encode(&silence, REACH)).expect("it runs");
+fn silence_and_short_audio() {
+    let encoder = encoder(&Device::Cpu);
+    let silence = Audio::new(&[0.0; 161], 1, 16_000).expect("an audio clip");
+    let heard = block_on(encoder.encode(&silence, REACH)).expect("it runs");
     assert_eq!(heard.count, 1);
     assert!(heard.values.iter().all(|value| value.is_finite()));
-    let click = Sound::new(&[0.5], 1, 16_000).expect("a sound");
-    assert!(block_on(audio.encode(&click, REACH)).is_err());
+    let click = Audio::new(&[0.5], 1, 16_000).expect("an audio clip");
+    assert!(block_on(encoder.encode(&click, REACH)).is_err());
 }

@@ -7,13 +7,13 @@ use rullama_engine::executor::Device;
 use rullama_gguf::{Gguf, Value, Writer};
 use rullama_runtime::{
     MediaEncoders, Model,
+    audio::Audio,
     generate::{ChatOptions, Event, Generation, prompt_with},
+    image::{Budget, Image},
     media::ImageSize,
     media::{EncodedMedia, Medium},
     model::{LoadOptions, hinted_options},
-    picture::{Budget, Picture},
     session::SessionOptions,
-    sound::Sound,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_fixtures, golden};
@@ -95,11 +95,10 @@ fn split(one: &Gguf) -> [Vec<u8>; 2] {
 fn encode(encoders: &mut MediaEncoders, case: &DemoCase) -> EncodedMedia {
     let (kind, bytes) = case.file.as_ref().expect("a file");
     let medium = match kind {
-        FileKind::Image => Medium::Picture(
-            Picture::decode(bytes).expect("a picture"),
-            ImageSize::Fill(Budget::Tiny),
-        ),
-        FileKind::Audio => Medium::Sound(Sound::decode(bytes).expect("a clip")),
+        FileKind::Image => {
+            Medium::Image(Image::decode(bytes).expect("an image"), ImageSize::Fill(Budget::Tiny))
+        }
+        FileKind::Audio => Medium::Audio(Audio::decode(bytes).expect("a clip")),
     };
     block_on(encoders.encode(&medium)).expect("a tower perceives it")
 }

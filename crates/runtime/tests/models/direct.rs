@@ -7,10 +7,10 @@ use pollster::block_on;
 use rullama_gguf::{DType, Gguf, Writer, quant::quantize};
 use rullama_runtime::{
     RuntimeError, SoftTokens,
+    audio::Audio,
+    image::Image,
     media::{AudioEncoder, REACH},
     media::{ImageSize, VisionEncoder},
-    picture::Picture,
-    sound::Sound,
 };
 use rullama_source::MemorySource;
 
@@ -115,34 +115,33 @@ fn product(weight: &[f64], x: &[f64]) -> Vec<f64> {
     weight.chunks_exact(x.len()).map(dot).collect()
 }
 
-/// One square of a picture: channels outermost, as the file has them.
-fn square(picture: &Picture, column: usize, row: usize) -> Vec<f64> {
-    let line = picture.size().width as usize * 3;
+/// One square of an image: channels outermost, as the file has them.
+fn square(image: &Image, column: usize, row: usize) -> Vec<f64> {
+    let line = image.size().width as usize * 3;
     let mut values = Vec::new();
     for channel in 0..3 {
         for y in 0..CELL {
             for x in 0..CELL {
                 let at = (row * CELL + y) * line + (column * CELL + x) * 3 + channel;
-                values.push(f64::from(picture.rgb()[at]) / 255.0);
+                values.push(f64::from(image.rgb()[at]) / 255.0);
             }
         }
     }
     values
 }
 
-fn seen(weights: &Weights, picture: &Picture) -> Vec<f64> {
+fn seen(weights: &Weights, image: &Image) -> Vec<f64> {
     let get = |name: &str| weights.get(name);
     let norm = |x: &[f64], number: usize| {
         let part = |end: &str| get(&format!("v.patch_norm.{number}.{end}"));
         layer_norm(x, &part("weight"), &part("bias"))
     };
     let positions = get("v.position_embd.weight");
-    let (columns, rows) =
-        (picture.size().width as usize / CELL, picture.size().height as usize / CELL);
+    let (columns, rows) = (image.size().width as usize / CELL, image.size().height as usize / CELL);
     let mut all = Vec::new();
     for row in 0..rows {
         for column in 0..columns {
-            let x = product(&get("v.patch_embd.weight"), &norm(&square(picture, column, row), 1));
+            let x = product(&get("v.patch_embd.weight"), &norm(&square(image, column, row), 1));
             let bias = get("v.patch_embd.bias");
             let x: Vec<f64> = x.iter().zip(bias).map(|(x, bias)| x + bias).collect();
             let x: Vec<f64> = norm(&x, 2)
@@ -176,40 +175,40 @@ fn check(made: &SoftTokens, wanted: &[f64], what: &str) {
 }
 
 #[test]
-fn pictures_without_a_tower() {
+fn images_without_a_tower() {
     let weights = Weights::new();
     let (width, height) = (3 * CELL as u32, 2 * CELL as u32);
     let pixels = random(3, (width * height * 3) as usize, 127.5);
     let pixels = pixels.iter().map(|x| (x + 127.5) as u8).collect();
-    let picture = Picture::from_rgb(width, height, pixels).expect("a picture");
-    let wanted = seen(&weights, &picture);
+    let image = Image::from_rgb(width, height, pixels).expect("an image");
+    let wanted = seen(&weights, &image);
     for device in devices() {
-        let vision =
+        let encoder =
             block_on(VisionEncoder::load(weights.open(), device.clone(), OUT)).expect("it loads");
-        let vision = vision.expect("there is a way to see");
-        let made = block_on(vision.encode(&picture, ImageSize::Native)).expect("it runs");
+        let encoder = encoder.expect("a vision encoder");
+        let made = block_on(encoder.encode(&image, ImageSize::Native)).expect("it runs");
         check(&made, &wanted, device.name());
-        let wide = Picture::from_rgb(13 * CELL as u32, 48, vec![9; 13 * CELL * 48 * 3]);
-        let wide = block_on(vision.encode(&wide.expect("a picture"), ImageSize::Native));
-        assert!(matches!(wide, Err(RuntimeError::PictureTooLong { patches: 13, most: 12 })));
+        let wide = Image::from_rgb(13 * CELL as u32, 48, vec![9; 13 * CELL * 48 * 3]);
+        let wide = block_on(encoder.encode(&wide.expect("an image"), ImageSize::Native));
+        assert!(matches!(wide, Err(RuntimeError::ImageTooLong { patches: 13, most: 12 })));
     }
 }
 
 #[test]
-fn sounds_without_a_tower() {
+fn audio_without_a_tower() {
     let weights = Weights::new();
     for device in devices() {
-        let audio =
+        let encoder =
             block_on(AudioEncoder::load(weights.open(), device.clone(), OUT)).expect("it loads");
-        let audio = audio.expect("there is a way to hear");
+        let encoder = encoder.expect("an audio encoder");
         for length in [1, 640, 641, 3000] {
             let samples = random(5, length, 0.5);
-            let sound = Sound::new(&samples, 1, 16_000).expect("a sound");
-            let made = block_on(audio.encode(&sound, REACH)).expect("it runs");
+            let audio = Audio::new(&samples, 1, 16_000).expect("an audio clip");
+            let made = block_on(encoder.encode(&audio, REACH)).expect("it runs");
             check(&made, &heard(&weights, &samples), &format!("{length} on {}", device.name()));
         }
-        let nothing = Sound::new(&[], 1, 16_000).expect("a sound");
-        assert!(block_on(audio.encode(&nothing, REACH)).is_err());
+        let nothing = Audio::new(&[], 1, 16_000).expect("an audio clip");
+        assert!(block_on(encoder.encode(&nothing, REACH)).is_err());
     }
 }
 

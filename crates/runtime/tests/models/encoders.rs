@@ -1,4 +1,4 @@
-//! MediaEncoders: towers that load when they are needed, places in prompts, conversations that keep what was seen.
+//! Media encoders: towers that load when they are needed, places in prompts, conversations that keep what was seen.
 
 use std::rc::Rc;
 
@@ -8,13 +8,13 @@ use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_runtime::{
     MediaEncoders, Model, RuntimeError, SoftTokens,
+    audio::Audio,
     generate::{ChatOptions, Event, Generation, Prompt, prompt_of, prompt_with},
+    image::{Budget, Image},
     media::ImageSize,
     media::{EncodedMedia, Frame, MediaKind, Medium, Piece},
     options::SamplingOptions,
-    picture::{Budget, Picture},
     session::SessionOptions,
-    sound::Sound,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
@@ -25,13 +25,13 @@ fn towers(model: &str) -> Rc<Counted> {
     file(&format!("{model}-mmproj-F16"))
 }
 
-fn picture(model: &str) -> Medium {
-    let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
-    Medium::Picture(picture, ImageSize::Native)
+fn image(model: &str) -> Medium {
+    let image = Image::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
+    Medium::Image(image, ImageSize::Native)
 }
 
-fn sound() -> Medium {
-    Medium::Sound(Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file"))
+fn audio() -> Medium {
+    Medium::Audio(Audio::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file"))
 }
 
 #[test]
@@ -43,19 +43,19 @@ fn towers_are_read_when_they_are_needed_and_can_be_forgotten() {
         session.extend(&[2, 435]).expect("they fit");
         block_on(session.logits()).expect("it runs");
         assert_eq!((source.read.get(), encoders.gpu_bytes()), (0, 0), "text needs no tower");
-        let first = block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees");
+        let first = block_on(encoders.encode(&image("micro-e2b"))).expect("it sees");
         let vision = source.read.get();
-        assert!(vision > 0 && vision < source.len(), "audio are not read: {vision}");
+        assert!(vision > 0 && vision < source.len(), "the audio encoder is not read: {vision}");
         let on_gpu = matches!(device, Device::Gpu(_));
         assert_eq!(encoders.gpu_bytes() > 0, on_gpu);
-        block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees");
+        block_on(encoders.encode(&image("micro-e2b"))).expect("it sees");
         assert!(source.read.get() < vision + vision / 2, "weights are read once");
         encoders.unload();
         assert_eq!(encoders.gpu_bytes(), 0);
-        let again = block_on(encoders.encode(&picture("micro-e2b"))).expect("it sees again");
+        let again = block_on(encoders.encode(&image("micro-e2b"))).expect("it sees again");
         assert_eq!(again, first);
-        let heard = block_on(encoders.encode(&sound())).expect("it hears");
-        assert_eq!((heard.kind, heard.tokens()), (MediaKind::Sound, 75));
+        let heard = block_on(encoders.encode(&audio())).expect("it hears");
+        assert_eq!((heard.kind, heard.tokens()), (MediaKind::Audio, 75));
     }
 }
 
@@ -68,11 +68,11 @@ fn towers_take_what_their_header_says() {
     for device in devices().into_iter().filter(|device| matches!(device, Device::Gpu(_))) {
         let mut encoders =
             MediaEncoders::new(&model("micro-e2b-BF16", &device), vec![towers("micro-e2b")]);
-        let usual = Picture::from_rgb(960, 672, vec![99; 960 * 672 * 3]).expect("a picture");
-        let usual = Medium::Picture(usual, ImageSize::default());
+        let usual = Image::from_rgb(960, 672, vec![99; 960 * 672 * 3]).expect("an image");
+        let usual = Medium::Image(usual, ImageSize::default());
         assert_eq!(block_on(encoders.encode(&usual)).expect("it sees").tokens(), 280);
-        let half_a_minute = Sound::new(&vec![0.1; 480_000], 1, 16_000).expect("a sound");
-        block_on(encoders.encode(&Medium::Sound(half_a_minute))).expect("it hears");
+        let half_a_minute = Audio::new(&vec![0.1; 480_000], 1, 16_000).expect("an audio clip");
+        block_on(encoders.encode(&Medium::Audio(half_a_minute))).expect("it hears");
         let takes = encoders.gpu_bytes() as f64;
         assert!((takes / told - 1.0).abs() < 0.05, "{told} were told, {takes} are taken");
     }
@@ -82,14 +82,14 @@ fn towers_take_what_their_header_says() {
 fn what_has_no_tower_is_said() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut blind = MediaEncoders::new(&model, Vec::new());
-    let error = block_on(blind.encode(&picture("micro-moe"))).expect_err("no tower");
+    let error = block_on(blind.encode(&image("micro-moe"))).expect_err("no tower");
     assert!(matches!(error, RuntimeError::NoTower { verb: "read images" }), "{error}");
     let mut deaf = MediaEncoders::new(&model, vec![towers("micro-moe")]);
-    let error = block_on(deaf.encode(&sound())).expect_err("no tower");
+    let error = block_on(deaf.encode(&audio())).expect_err("no tower");
     assert_eq!(error.code(), "no_tower");
     let mut broken =
         MediaEncoders::new(&model, vec![Rc::new(MemorySource::new("x", b"not a file".to_vec()))]);
-    assert!(matches!(block_on(broken.encode(&picture("micro-moe"))), Err(RuntimeError::File(_))));
+    assert!(matches!(block_on(broken.encode(&image("micro-moe"))), Err(RuntimeError::File(_))));
 }
 
 fn part(kind: &str, text: Option<&str>) -> Part {
@@ -129,9 +129,9 @@ fn places_are_spread_as_the_templates_say() {
         part("text", Some("now")),
     ]);
     let media = [
-        seen(MediaKind::Picture, &[(None, 2)]),
-        seen(MediaKind::Picture, &[(None, 1)]),
-        seen(MediaKind::Sound, &[(None, 3)]),
+        seen(MediaKind::Image, &[(None, 2)]),
+        seen(MediaKind::Image, &[(None, 1)]),
+        seen(MediaKind::Audio, &[(None, 3)]),
     ];
     let prompt =
         prompt_with(&model, &conversation, &media, ChatOptions::default()).expect("it fits");
@@ -158,8 +158,8 @@ fn frames_of_videos_have_times() {
         "<bos><|turn>user\n00:00 <|image><|video|><image|> 01:15 <|image><|video|><|video|><image|><turn|>\n<|turn>model\n"
     );
     let frame = |seconds| {
-        let picture = Picture::from_rgb(60, 20, vec![90; 3600]).expect("a picture");
-        Frame { seconds, picture }
+        let image = Image::from_rgb(60, 20, vec![90; 3600]).expect("an image");
+        Frame { seconds, image }
     };
     let mut encoders = MediaEncoders::new(&model, vec![towers("micro-e2b")]);
     let video = Medium::Video(vec![frame(0.0), frame(1.9), frame(f64::NAN)]);
@@ -175,7 +175,7 @@ fn frames_of_videos_have_times() {
 fn what_was_not_given_is_said() {
     let model = model("micro-e2b-BF16", &Device::Cpu);
     let two = said(vec![part("image", None), part("image", None)]);
-    let one = [seen(MediaKind::Picture, &[(None, 2)])];
+    let one = [seen(MediaKind::Image, &[(None, 2)])];
     let options = ChatOptions::default();
     for wrong in [
         prompt_with(&model, &two, &one, options),
@@ -211,7 +211,7 @@ fn a_conversation_keeps_what_was_seen() {
     for device in devices() {
         let model = model("micro-moe-BF16", &device);
         let mut encoders = MediaEncoders::new(&model, vec![towers("micro-moe")]);
-        let media = [block_on(encoders.encode(&picture("micro-moe"))).expect("it sees")];
+        let media = [block_on(encoders.encode(&image("micro-moe"))).expect("it sees")];
         let mut conversation = said(vec![part("image", None), part("text", Some("What?"))]);
         let mut session = model.session(&exact()).expect("a session");
         let make = |conversation: &Conversation| {
@@ -230,7 +230,7 @@ fn a_conversation_keeps_what_was_seen() {
         assert_eq!(here, there);
         // After the question, the second prompt goes on in another way.
         let last = first.tokens.iter().rposition(|id| *id == first.media[0].placeholder);
-        assert!(here.1 > last.expect("a picture"), "{} of {}", here.1, first.tokens.len());
+        assert!(here.1 > last.expect("an image"), "{} of {}", here.1, first.tokens.len());
         let mut cold = model.session(&exact()).expect("a session");
         assert_eq!(answer(&model, &mut cold, &second).0, here.0);
         for length in [saved.len() / 2, 200, 60, 9] {
@@ -240,9 +240,9 @@ fn a_conversation_keeps_what_was_seen() {
 }
 
 #[test]
-fn long_pictures_are_read_at_once_where_there_is_room() {
+fn long_images_are_read_at_once_where_there_is_room() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let media = [seen(MediaKind::Picture, &[(None, 40)])];
+    let media = [seen(MediaKind::Image, &[(None, 40)])];
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
     let prompt = prompt.expect("it fits");
@@ -262,13 +262,13 @@ fn long_pictures_are_read_at_once_where_there_is_room() {
 #[test]
 fn soft_tokens_out_of_order_are_refused() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let media = [seen(MediaKind::Picture, &[(None, 4)])];
+    let media = [seen(MediaKind::Image, &[(None, 4)])];
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     let prompt = prompt_with(&model, &conversation, &media, ChatOptions::default());
     let prompt = prompt.expect("it fits");
     let mut session = model.session(&exact()).expect("a session");
     let tokens = session.soften(&prompt.tokens, &prompt.media).expect("places");
-    let first = tokens.iter().position(|id| id >> 31 == 1).expect("a picture");
+    let first = tokens.iter().position(|id| id >> 31 == 1).expect("an image");
     let soft = &tokens[first..first + 4];
     let text = tokens[0];
     for (order, at) in [
@@ -283,7 +283,7 @@ fn soft_tokens_out_of_order_are_refused() {
             matches!(refused, Err(RuntimeError::SoftTokenOrder { position }) if position == at);
         assert!(found, "{order:?}: {refused:?}");
     }
-    // A session may go back to the middle of a picture, but only on along it.
+    // A session may go back to the middle of an image, but only on along it.
     session.set_tokens(&tokens).expect("in order");
     let wanted = block_on(session.logits()).expect("it runs");
     session.rewind(first + 2);
@@ -292,14 +292,14 @@ fn soft_tokens_out_of_order_are_refused() {
     session.extend(&tokens[first + 2..]).expect("the rest of it");
     assert_eq!(block_on(session.logits()).expect("it runs").len(), wanted.len());
 
-    // Read from the start, the end of such a picture cannot be told from its middle.
+    // Read from the start, the end of such an image cannot be told from its middle.
     let mut cold = model.session(&exact()).expect("a session");
     cold.soften(&prompt.tokens, &prompt.media).expect("places");
     cold.set_tokens(&tokens[..first + 2]).expect("in order");
     let ended = block_on(cold.logits());
     assert!(matches!(ended, Err(RuntimeError::NotWithMedia { .. })), "{:?}", ended.err());
 
-    // Saved tokens are checked alike: here the first two of a picture change places.
+    // Saved tokens are checked alike: here the first two of an image change places.
     session.set_tokens(&tokens).expect("in order");
     let saved = block_on(session.save()).expect("bytes");
     assert!(block_on(model.restore(&saved)).is_ok());
@@ -314,7 +314,7 @@ fn soft_tokens_out_of_order_are_refused() {
 #[test]
 fn rows_of_another_width_are_refused() {
     let model = model("micro-moe-BF16", &Device::Cpu);
-    let mut media = seen(MediaKind::Picture, &[(None, 4)]);
+    let mut media = seen(MediaKind::Image, &[(None, 4)]);
     let conversation = said(vec![part("image", None), part("text", Some("What?"))]);
     for values in [vec![], vec![0.0; 4], vec![0.0; 4 * 65]] {
         media.pieces[0].rows = Rc::new(SoftTokens { count: 4, values });

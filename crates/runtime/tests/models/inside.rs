@@ -7,11 +7,11 @@ use rullama_engine::executor::Device;
 use rullama_gguf::{DType, Gguf, Writer, quant::quantize};
 use rullama_runtime::{
     MediaEncoders, Model,
+    audio::Audio,
+    image::Image,
     media::ImageSize,
     media::{EncodedMedia, Medium},
     model::LoadOptions,
-    picture::Picture,
-    sound::Sound,
 };
 use rullama_source::{ByteSource, MemorySource};
 use rullama_testkit::golden;
@@ -100,9 +100,9 @@ fn load(gguf: Gguf) -> Model {
 }
 
 fn encoded(mut encoders: MediaEncoders) -> [EncodedMedia; 2] {
-    let picture = Picture::decode(&golden("media/micro-e2b-image.png")).expect("a PNG file");
-    let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
-    [Medium::Picture(picture, ImageSize::Native), Medium::Sound(sound)]
+    let image = Image::decode(&golden("media/micro-e2b-image.png")).expect("a PNG file");
+    let audio = Audio::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
+    [Medium::Image(image, ImageSize::Native), Medium::Audio(audio)]
         .map(|medium| block_on(encoders.encode(&medium)).expect("it is encoded"))
 }
 

@@ -1,4 +1,4 @@
-//! Pictures and sounds in prompts: logits and greedy answers against golden values.
+//! Images and audio in prompts: logits and greedy answers against golden values.
 
 use std::rc::Rc;
 
@@ -6,8 +6,8 @@ use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
 use rullama_media::{
-    picture::{Budget, Picture},
-    sound::Sound,
+    audio::Audio,
+    image::{Budget, Image},
 };
 use rullama_runtime::{
     RuntimeError, Session, SoftTokens,
@@ -41,10 +41,10 @@ fn towers(model: &str) -> Rc<Gguf> {
 }
 
 fn seen(model: &str, device: &Device, sight: ImageSize) -> SoftTokens {
-    let vision =
+    let encoder =
         block_on(VisionEncoder::load(towers(model), device.clone(), 64)).expect("it loads");
-    let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
-    block_on(vision.expect("there is a tower").encode(&picture, sight)).expect("it runs")
+    let image = Image::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
+    block_on(encoder.expect("there is a tower").encode(&image, sight)).expect("it runs")
 }
 
 /// The placeholder: the id that stands there most often.
@@ -56,7 +56,7 @@ fn check(model_name: &str, file: &str, prefix: &str, media: SoftTokens, device: 
     let model = model(model_name, device);
     let mut session = model.session(&exact()).expect("a session");
     let prompt = ids(file, &format!("{prefix}.ids"));
-    // Sounds are always read in order.
+    // Audio clips are always read in order.
     let whole = file.ends_with("vision");
     let media = Media { placeholder: placeholder(&prompt), rows: Rc::new(media), whole };
     let tokens = session.soften(&prompt, &[media]).expect("as many placeholders as rows");
@@ -83,7 +83,7 @@ fn greedy(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
 }
 
 #[test]
-fn pictures() {
+fn images() {
     for device in devices() {
         for model in ["micro-e2b", "micro-moe"] {
             for (form, sight) in
@@ -98,18 +98,18 @@ fn pictures() {
 }
 
 #[test]
-fn sounds() {
+fn audio() {
     for device in devices() {
-        let audio = block_on(AudioEncoder::load(towers("micro-e2b"), device.clone(), 64));
-        let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
-        let audio = audio.expect("it loads").expect("there is a tower");
-        let soft = block_on(audio.encode(&sound, 11)).expect("it runs");
+        let encoder = block_on(AudioEncoder::load(towers("micro-e2b"), device.clone(), 64));
+        let audio = Audio::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
+        let encoder = encoder.expect("it loads").expect("there is a tower");
+        let soft = block_on(encoder.encode(&audio, 11)).expect("it runs");
         check("micro-e2b-BF16", "micro-e2b-audio", "audio", soft, &device);
     }
 }
 
 #[test]
-fn a_common_beginning_is_common_only_with_the_same_picture() {
+fn a_common_beginning_is_common_only_with_the_same_image() {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let mut session = model.session(&exact()).expect("a session");
     let prompt = ids("micro-moe-vision", "image.native.ids");
@@ -139,8 +139,8 @@ fn a_common_beginning_is_common_only_with_the_same_picture() {
     );
 }
 
-/// A session whose tokens are the golden prompt with its picture.
-fn with_picture(context: usize) -> (Session, Vec<u32>) {
+/// A session whose tokens are the golden prompt with its image.
+fn with_image(context: usize) -> (Session, Vec<u32>) {
     let model = model("micro-moe-BF16", &Device::Cpu);
     let options = SessionOptions { context: Some(context), ..exact() };
     let mut session = model.session(&options).expect("a session");
@@ -155,16 +155,16 @@ fn with_picture(context: usize) -> (Session, Vec<u32>) {
 #[test]
 fn a_short_context_is_no_obstacle() {
     // Too short for a ring of the window and a run: the caches hold all of it instead.
-    let [short, long] = [48, 512].map(|context| block_on(with_picture(context).0.logits()));
+    let [short, long] = [48, 512].map(|context| block_on(with_image(context).0.logits()));
     assert_eq!(short.expect("it runs"), long.expect("it runs"));
 }
 
 #[test]
-fn what_cannot_be_done_with_pictures_is_said() {
-    let (mut session, tokens) = with_picture(512);
+fn what_cannot_be_done_with_images_is_said() {
+    let (mut session, tokens) = with_image(512);
     let refused = |error: RuntimeError| assert_eq!(error.code(), "bad_prompt", "{error}");
     refused(block_on(session.trace()).expect_err("a trace takes tokens"));
-    let last = tokens.iter().rposition(|id| *id >= 640).expect("there is a picture");
+    let last = tokens.iter().rposition(|id| *id >= 640).expect("there is an image");
     session.rewind(last + 1);
     refused(block_on(session.next(Pick::Greedy)).expect_err("text must follow"));
 }

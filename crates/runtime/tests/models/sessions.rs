@@ -204,7 +204,7 @@ fn sizes_of_saved_sessions_are_bounded() {
             let refused = block_on(model.restore(&with_size(&saved, index, value)));
             assert!(refused.is_err(), "size {index} of {value}");
         }
-        // Room for a picture is no more than the context.
+        // Room for an image is no more than the context.
         let mut restored = block_on(model.restore(&with_size(&saved, 2, value))).expect("restored");
         assert_eq!(greedy(&mut restored, 2), wanted);
         let options = SessionOptions { block: value as usize, ahead: value as usize, ..exact() };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_gguf::Gguf;
-use rullama_media::picture::{Budget, Picture};
+use rullama_media::image::{Budget, Image};
 use rullama_runtime::{
     RuntimeError,
     media::{ImageSize, VisionEncoder},
@@ -16,7 +16,7 @@ use safetensors::SafeTensors;
 
 use super::golden::devices;
 
-fn vision(model: &str, device: &Device) -> VisionEncoder {
+fn encoder(model: &str, device: &Device) -> VisionEncoder {
     let name = format!("gguf/{model}-mmproj-F16.gguf");
     let source = Rc::new(MemorySource::new(&name, golden(&name)));
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
@@ -25,8 +25,8 @@ fn vision(model: &str, device: &Device) -> VisionEncoder {
         .expect("there is a tower")
 }
 
-fn picture(model: &str) -> Picture {
-    Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG file")
+fn image(model: &str) -> Image {
+    Image::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG file")
 }
 
 /// Towers run in f32: the reference's own f32 is within 5e-6, values reach 35.
@@ -38,11 +38,11 @@ fn every_golden_value() {
         for model in ["micro-e2b", "micro-moe"] {
             let bytes = golden(&format!("media/{model}-vision.safetensors"));
             let stored = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-            let (vision, picture) = (vision(model, &device), picture(model));
+            let (encoder, image) = (encoder(model, &device), image(model));
             for (form, sight) in
                 [("native", ImageSize::Native), ("resized70", ImageSize::Fill(Budget::Tiny))]
             {
-                let taps = block_on(vision.trace(&picture, sight)).expect("it runs");
+                let taps = block_on(encoder.trace(&image, sight)).expect("it runs");
                 let mut compared = 0;
                 for tap in taps {
                     let name = format!("image.{form}.{}", tap.name);
@@ -62,8 +62,8 @@ fn every_golden_value() {
 
 #[test]
 fn soft_tokens_are_the_last_value() {
-    let (vision, picture) = (vision("micro-moe", &Device::Cpu), picture("micro-moe"));
-    let soft = block_on(vision.encode(&picture, ImageSize::Native)).expect("it runs");
+    let (encoder, image) = (encoder("micro-moe", &Device::Cpu), image("micro-moe"));
+    let soft = block_on(encoder.encode(&image, ImageSize::Native)).expect("it runs");
     assert_eq!((soft.count, soft.values.len()), (20, 20 * 64));
 }
 
@@ -74,13 +74,13 @@ fn what_does_not_fit_is_refused() {
     let gguf = Rc::new(block_on(Gguf::open(source)).expect("the file opens"));
     let other = block_on(VisionEncoder::load(gguf, Device::Cpu, 128));
     assert!(matches!(other, Err(RuntimeError::OtherTower { tower: 64, model: 128 })));
-    let vision = vision("micro-moe", &Device::Cpu);
-    let odd = Picture::from_rgb(50, 48, vec![0; 50 * 48 * 3]).expect("a picture");
+    let encoder = encoder("micro-moe", &Device::Cpu);
+    let odd = Image::from_rgb(50, 48, vec![0; 50 * 48 * 3]).expect("an image");
     assert!(matches!(
-        block_on(vision.encode(&odd, ImageSize::Native)),
+        block_on(encoder.encode(&odd, ImageSize::Native)),
         Err(RuntimeError::Media(_))
     ));
-    let long = Picture::from_rgb(20_000, 1, vec![0; 60_000]).expect("a picture");
-    let too_long = block_on(vision.encode(&long, ImageSize::Fill(Budget::Huge)));
-    assert!(matches!(too_long, Err(RuntimeError::PictureTooLong { .. })), "{too_long:?}");
+    let long = Image::from_rgb(20_000, 1, vec![0; 60_000]).expect("an image");
+    let too_long = block_on(encoder.encode(&long, ImageSize::Fill(Budget::Huge)));
+    assert!(matches!(too_long, Err(RuntimeError::ImageTooLong { .. })), "{too_long:?}");
 }

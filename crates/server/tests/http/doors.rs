@@ -100,7 +100,7 @@ fn sites_the_user_allowed() {
             server.ask(method, &blob, &[("Origin", origin)]).refused(403, "forbidden_origin");
         }
     }
-    // A picture or script of the allowed site's page has no origin; it is not let in.
+    // An image or script of the allowed site's page has no origin; it is not let in.
     let embedded = server.ask("GET", &blob, &[("Sec-Fetch-Site", "cross-site")]);
     embedded.refused(403, "forbidden_origin");
 }

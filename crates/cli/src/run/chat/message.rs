@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::media::MediaFile;
 
-/// A message of text after its pictures and sounds: models were trained on that order.
+/// A message of text after its images and audio: models were trained on that order.
 pub(super) fn of(text: &str, files: &[MediaFile]) -> Message {
     if files.is_empty() {
         return Message::new("user", text);
@@ -19,8 +19,8 @@ pub(super) fn of(text: &str, files: &[MediaFile]) -> Message {
 
 fn part(file: &MediaFile) -> Part {
     let kind = match file.kind {
-        MediaKind::Picture => "image",
-        MediaKind::Sound => "audio",
+        MediaKind::Image => "image",
+        MediaKind::Audio => "audio",
         MediaKind::Video => "video",
     };
     let path = Value::from(file.path.to_string_lossy());

@@ -1,4 +1,4 @@
-//! Audio: a sound becomes soft tokens in the decoder's space, through a tower or directly.
+//! Audio: an audio clip becomes soft tokens in the decoder's space, through a tower or directly.
 
 mod config;
 mod direct;

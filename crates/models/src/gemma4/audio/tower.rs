@@ -32,7 +32,7 @@ impl AudioInputs {
     pub const DISTANCES: &'static str = "distances";
 }
 
-/// Writes the graph for sounds of so many frames; a row sees itself and `reach` rows before it.
+/// Writes the graph for audio clips of so many frames; a row sees itself and `reach` rows before it.
 ///
 /// # Panics
 /// If there are no frames, or the catalogue is not of this configuration.

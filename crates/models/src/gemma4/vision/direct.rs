@@ -95,7 +95,7 @@ impl DirectVision {
     }
 }
 
-/// Writes the graph for pictures of one grid of squares.
+/// Writes the graph for images of one grid of squares.
 ///
 /// # Panics
 /// If the catalogue is not of this configuration.

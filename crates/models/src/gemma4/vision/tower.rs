@@ -16,10 +16,10 @@ use crate::{build::Build, tensors::Catalog};
 
 /// Base of the rotation.
 const ROPE_BASE: f64 = 100.0;
-/// Soft tokens that a picture is stretched to at most.
+/// Soft tokens that an image is stretched to at most.
 const MOST_TOKENS: usize = 1120;
 
-/// A picture cut into patches.
+/// An image cut into patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Patches from left to right.
@@ -40,7 +40,7 @@ impl Grid {
 pub struct VisionInputs;
 
 impl VisionInputs {
-    /// The picture's pixels, a word each: red in the lowest bits, then green, blue and alpha.
+    /// The image's pixels, a word each: red in the lowest bits, then green, blue and alpha.
     pub const PIXELS: &'static str = "pixels";
     /// The learned numbers of each patch's column and row, added up `[n, e]`.
     pub const POSITIONS: &'static str = "positions";
@@ -48,7 +48,7 @@ impl VisionInputs {
     pub const ROPE: &'static str = "rope";
 }
 
-/// Writes the graph for pictures of one grid, on a device whose kernels can reach so many bytes of a value.
+/// Writes the graph for images of one grid, on a device whose kernels can reach so many bytes of a value.
 ///
 /// # Panics
 /// If the grid cannot be pooled, or the catalogue is not of this configuration.
@@ -60,7 +60,7 @@ pub fn tower(
     most_bytes: u64,
 ) -> EncoderGraph {
     let n = grid.patches();
-    // Pictures of all sizes take the same weights, so the largest one decides.
+    // Images of all sizes take the same weights, so the largest one decides.
     let row_bytes = (MOST_TOKENS * config.pool * config.pool * size_of::<f32>()) as u64;
     let most_rows = usize::try_from(most_bytes / row_bytes).unwrap_or(usize::MAX);
     let mut b = Clipped { b: Build::new(catalog, config.eps, false), clamps, most_rows };
@@ -97,7 +97,7 @@ pub fn tower(
     EncoderGraph { graph: b.graph, result }
 }
 
-/// A picture cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.
+/// An image cut into patches of this side, each in the order channel, row, column; numbers from 0 to 1 become those of a range.
 pub(super) fn patches(b: &mut Build<'_>, grid: Grid, side: usize, range: (f32, f32)) -> Value {
     let cut = Patches { columns: grid.columns, rows: grid.rows, side, range };
     let pixels = b.input(VisionInputs::PIXELS, Type::u32([cut.pixels()]));

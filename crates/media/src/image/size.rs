@@ -1,18 +1,18 @@
-//! The size a picture gets: as many soft tokens as its budget allows, each a cell of 48 × 48 pixels.
+//! The size an image gets: as many soft tokens as its budget allows, each a cell of 48 × 48 pixels.
 
 use crate::MediaError;
 
 /// Pixels of a soft token's side.
 pub const CELL: u32 = 48;
 
-/// The most soft tokens of a picture.
+/// The most soft tokens of an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Budget {
     /// 70: frames of a video.
     Tiny,
     /// 140.
     Small,
-    /// 280: what a picture gets unless told otherwise.
+    /// 280: what an image gets unless told otherwise.
     #[default]
     Medium,
     /// 560.
@@ -73,7 +73,7 @@ impl Size {
         Self { width: wide * CELL, height: high * CELL }
     }
 
-    /// Soft tokens of a picture of this size.
+    /// Soft tokens of an image of this size.
     pub fn tokens(self) -> u32 {
         (self.width / CELL) * (self.height / CELL)
     }

@@ -12,7 +12,7 @@ use rubato::{
 use super::{MOST_SECONDS, RATE};
 use crate::MediaError;
 
-/// Rates that sounds have.
+/// Rates that audio clips have.
 const RATES: RangeInclusive<u32> = 1_000..=768_000;
 /// Samples that are taken together.
 const CHUNK: usize = 1024;
@@ -42,10 +42,10 @@ struct Filter {
 }
 
 impl Mixer {
-    /// A mixer of sound with so many channels at this rate.
+    /// A mixer of audio with so many channels at this rate.
     ///
     /// # Errors
-    /// If no sound has such a rate.
+    /// If no audio has such a rate.
     pub(super) fn new(channels: usize, rate: u32) -> Result<Self, MediaError> {
         if !RATES.contains(&rate) {
             return Err(MediaError::BadRate { rate });
@@ -58,7 +58,7 @@ impl Mixer {
     /// Takes whole frames of interleaved samples.
     ///
     /// # Errors
-    /// If the sound becomes too long, or samples are no numbers.
+    /// If the audio becomes too long, or samples are no numbers.
     pub(super) fn push(&mut self, samples: &[f32]) -> Result<(), MediaError> {
         if samples.iter().any(|sample| !sample.is_finite()) {
             return Err(MediaError::NotFinite);

@@ -1,4 +1,4 @@
-//! A sound on its way to the tower: decoded, made mono at 16 kHz, cut into pieces, and its log-mel features.
+//! An audio clip on its way to the tower: decoded, made mono at 16 kHz, cut into pieces, and its log-mel features.
 
 #[cfg(feature = "decode")]
 mod decode;
@@ -22,17 +22,17 @@ pub const PIECE: usize = 480_000;
 pub const RAW_FRAME: usize = 640;
 /// The fewest samples that make a frame of features.
 pub const SHORTEST: usize = 161;
-/// The longest sound we take, in seconds: two hours of it are already more than any context holds.
+/// The longest audio we take, in seconds: two hours of it are already more than any context holds.
 pub const MOST_SECONDS: u32 = 7_200;
 
 /// One channel at [`RATE`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sound {
+pub struct Audio {
     samples: Vec<f32>,
 }
 
-impl Sound {
-    /// A sound of interleaved samples at any rate: channels are averaged, the rate is changed where it must be.
+impl Audio {
+    /// An audio clip of interleaved samples at any rate: channels are averaged, the rate is changed where it must be.
     ///
     /// # Errors
     /// If there are no channels, the rate is absurd, samples are no numbers, or it is too long.
@@ -57,7 +57,7 @@ impl Sound {
         #[cfg(feature = "decode")]
         return decode::decode(file);
         #[cfg(not(feature = "decode"))]
-        Err(MediaError::BadSound { reason: "only WAV files are decoded here".into() })
+        Err(MediaError::BadAudio { reason: "only WAV files are decoded here".into() })
     }
 
     /// Its samples.

@@ -1,6 +1,6 @@
 //! WAV files. Ours, because files that were streamed or cut carry lengths that are wrong, which is no reason to refuse them.
 
-use super::{Sound, resample::Mixer};
+use super::{Audio, resample::Mixer};
 use crate::MediaError;
 
 const PCM: u16 = 1;
@@ -24,7 +24,7 @@ pub(super) fn is_wav(file: &[u8]) -> bool {
     file.starts_with(b"RIFF") && file.get(8..12) == Some(b"WAVE")
 }
 
-pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
+pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
     let mut rest = file.get(12..).unwrap_or_default();
     let mut format = None;
     while let Some((head, payload)) = rest.split_first_chunk::<8>() {
@@ -36,7 +36,7 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
                 let format = format.ok_or_else(|| bad("no format chunk"))?;
                 // A length of zero is that of a stream whose end nobody knew.
                 let length = if claimed == 0 { payload.len() } else { length };
-                return sound(&payload[..length], format);
+                return audio(&payload[..length], format);
             }
             _ => {}
         }
@@ -64,7 +64,7 @@ fn read_format(chunk: &[u8]) -> Result<Format, MediaError> {
     }
 }
 
-fn sound(data: &[u8], format: Format) -> Result<Sound, MediaError> {
+fn audio(data: &[u8], format: Format) -> Result<Audio, MediaError> {
     let width = usize::from(format.bits / 8);
     let whole = data.len() - data.len() % (width * format.channels);
     let mut mixer = Mixer::new(format.channels, format.rate)?;
@@ -74,7 +74,7 @@ fn sound(data: &[u8], format: Format) -> Result<Sound, MediaError> {
         samples.extend(block.chunks_exact(width).map(|bytes| sample(bytes, format.kind)));
         mixer.push(&samples)?;
     }
-    Sound::mixed(mixer)
+    Audio::mixed(mixer)
 }
 
 fn sample(bytes: &[u8], kind: u16) -> f32 {
@@ -91,5 +91,5 @@ fn sample(bytes: &[u8], kind: u16) -> f32 {
 }
 
 fn bad(reason: &str) -> MediaError {
-    MediaError::BadSound { reason: reason.into() }
+    MediaError::BadAudio { reason: reason.into() }
 }

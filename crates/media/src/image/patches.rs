@@ -1,12 +1,12 @@
-//! Squares of a picture, as the towers read them.
+//! Squares of an image, as the towers read them.
 
-use super::{Picture, on_white};
+use super::{Image, on_white};
 use crate::MediaError;
 
 /// Bytes to numbers from 0 to 1; a product, as the reference has it, not a quotient, whose last bit may differ.
 const SCALE: f32 = 1.0 / 255.0;
 
-/// A picture as rows of squares, each of `side · side · 3` numbers from 0 to 1 in the order row, column, channel.
+/// An image as rows of squares, each of `side · side · 3` numbers from 0 to 1 in the order row, column, channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patches {
     /// Squares from left to right.
@@ -24,13 +24,13 @@ impl Patches {
     }
 }
 
-pub(super) fn patches(picture: &Picture, side: u32) -> Result<Patches, MediaError> {
-    let size = picture.size();
+pub(super) fn patches(image: &Image, side: u32) -> Result<Patches, MediaError> {
+    let size = image.size();
     if side == 0 || !size.width.is_multiple_of(side) || !size.height.is_multiple_of(side) {
         return Err(MediaError::NotWhole { width: size.width, height: size.height, side });
     }
     let (columns, rows) = (size.width / side, size.height / side);
-    let (rgba, width, side) = (picture.rgba(), size.width as usize, side as usize);
+    let (rgba, width, side) = (image.rgba(), size.width as usize, side as usize);
     let pixels = rgba.as_chunks::<4>().0;
     let mut values = Vec::with_capacity(pixels.len() * 3);
     for row in 0..rows as usize {

@@ -21,7 +21,7 @@ const ENTRY_BYTES: u64 = 24;
 pub(super) fn check(headers: &[u8]) -> Result<(), MediaError> {
     if unpacked(headers) > MOST_BYTES {
         let reason = "its codebooks are too large".into();
-        return Err(MediaError::BadSound { reason });
+        return Err(MediaError::BadAudio { reason });
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ mod tests {
     fn codebooks_that_unpack_to_gigabytes_are_refused() {
         let bomb = headers(256, 1 << 17, 32);
         assert!(bomb.len() < 10_000, "{}", bomb.len());
-        assert!(matches!(check(&bomb), Err(MediaError::BadSound { .. })));
+        assert!(matches!(check(&bomb), Err(MediaError::BadAudio { .. })));
         assert_eq!(check(&headers(44, 1 << 10, 8)), Ok(()));
         assert_eq!(check(&bomb[..40]), Ok(()), "what is cut is for the decoder to say");
         assert_eq!(check(b""), Ok(()));
@@ -169,9 +169,9 @@ mod tests {
 
     #[test]
     fn the_headers_of_a_real_file_are_read_to_the_end() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/sound/tone.ogg");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/audio/tone.ogg");
         let file = std::fs::read(path).expect("a seed");
-        let headers = crate::sound::decode::headers(&file).expect("OGG Vorbis");
+        let headers = crate::audio::decode::headers(&file).expect("OGG Vorbis");
         let mut bits = Bits { bytes: &headers[IDENTIFICATION + SETUP.len()..], at: 0 };
         let count = bits.read(8).expect("a count") + 1;
         let books = (0..count).map_while(|_| codebook(&mut bits)).count();

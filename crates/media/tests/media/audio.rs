@@ -2,7 +2,7 @@
 
 use rullama_media::{
     MediaError,
-    sound::{BINS, PIECE, Sound, features},
+    audio::{Audio, BINS, PIECE, features},
 };
 use rullama_testkit::golden;
 
@@ -15,13 +15,13 @@ fn tone(hertz: f64, rate: u32, samples: usize) -> Vec<f32> {
 
 #[test]
 fn features_equal_the_goldens() {
-    let sound = Sound::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
-    let pieces = sound.pieces().expect("long enough");
+    let audio = Audio::decode(&golden("media/micro-e2b-audio.wav")).expect("a WAV file");
+    let pieces = audio.pieces().expect("long enough");
     assert_eq!(pieces.len(), 1);
     let features = features(pieces[0]);
     let wanted = floats("media/micro-e2b-audio.safetensors", "audio.log_mel");
     assert_eq!(features.frames * BINS, wanted.len());
-    // The reference transforms in f32: within 1e-5 of f64 on such a sound.
+    // The reference transforms in f32: within 1e-5 of f64 on such an audio clip.
     for (got, wanted) in features.values.iter().zip(wanted) {
         assert!((got - wanted).abs() < 2e-5, "{got} is not {wanted}");
     }
@@ -30,14 +30,14 @@ fn features_equal_the_goldens() {
 #[test]
 fn other_rates_keep_a_tone_and_its_length() {
     for rate in [8_000, 11_025, 22_050, 44_100, 48_000, 96_000] {
-        let sound = Sound::new(&tone(440.0, rate, rate as usize), 1, rate).expect("a sound");
-        assert_eq!(sound.samples().len(), 16_000, "{rate}");
+        let audio = Audio::new(&tone(440.0, rate, rate as usize), 1, rate).expect("an audio clip");
+        assert_eq!(audio.samples().len(), 16_000, "{rate}");
         // Away from the ends, where the filter sees silence. The filter's delay is taken off in whole samples, so the tone may
         // be late by less than one: so much of its steepest slope.
         let late = 0.5 * std::f32::consts::TAU * 440.0 / 16_000.0;
         let wanted = tone(440.0, 16_000, 16_000);
         for (at, (got, wanted)) in
-            sound.samples().iter().zip(&wanted).enumerate().skip(1000).take(14_000)
+            audio.samples().iter().zip(&wanted).enumerate().skip(1000).take(14_000)
         {
             assert!(
                 (got - wanted).abs() < late + 5e-3,
@@ -49,21 +49,21 @@ fn other_rates_keep_a_tone_and_its_length() {
 
 #[test]
 fn what_lies_above_the_new_rate_is_gone() {
-    let sound = Sound::new(&tone(15_000.0, 48_000, 48_000), 1, 48_000).expect("a sound");
-    assert!(sound.samples()[1000..15_000].iter().all(|sample| sample.abs() < 1e-2));
+    let audio = Audio::new(&tone(15_000.0, 48_000, 48_000), 1, 48_000).expect("an audio clip");
+    assert!(audio.samples()[1000..15_000].iter().all(|sample| sample.abs() < 1e-2));
 }
 
 #[test]
 fn channels_are_averaged() {
-    let sound = Sound::new(&[0.5, -0.5, 1.0, 0.0, 0.25], 2, 16_000).expect("a sound");
-    assert_eq!(sound.samples(), [0.0, 0.5]);
+    let audio = Audio::new(&[0.5, -0.5, 1.0, 0.0, 0.25], 2, 16_000).expect("an audio clip");
+    assert_eq!(audio.samples(), [0.0, 0.5]);
 }
 
 #[test]
-fn long_sounds_come_in_pieces_and_short_ones_not_at_all() {
+fn long_audio_come_in_pieces_and_short_ones_not_at_all() {
     let pieces = |samples: usize| {
-        let sound = Sound::new(&vec![0.1; samples], 1, 16_000).expect("a sound");
-        sound.pieces().map(|pieces| pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>())
+        let audio = Audio::new(&vec![0.1; samples], 1, 16_000).expect("an audio clip");
+        audio.pieces().map(|pieces| pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>())
     };
     assert_eq!(pieces(161), Ok(vec![161]));
     assert_eq!(pieces(160), Err(MediaError::TooShort { samples: 160 }));
@@ -73,7 +73,7 @@ fn long_sounds_come_in_pieces_and_short_ones_not_at_all() {
 }
 
 #[test]
-fn what_is_no_sound() {
-    assert_eq!(Sound::new(&[0.0], 1, 3), Err(MediaError::BadRate { rate: 3 }));
-    assert_eq!(Sound::new(&[f32::NAN], 1, 16_000), Err(MediaError::NotFinite));
+fn what_is_no_audio() {
+    assert_eq!(Audio::new(&[0.0], 1, 3), Err(MediaError::BadRate { rate: 3 }));
+    assert_eq!(Audio::new(&[f32::NAN], 1, 16_000), Err(MediaError::NotFinite));
 }

@@ -1,4 +1,4 @@
-//! A picture on its way to the tower: decoded, resized to fill a number of soft tokens, cut into patches.
+//! An image on its way to the tower: decoded, resized to fill a number of soft tokens, cut into patches.
 
 #[cfg(feature = "decode")]
 mod decode;
@@ -13,17 +13,17 @@ use std::borrow::Cow;
 
 use crate::MediaError;
 
-/// The most pixels of a picture we take: 300 megabytes of them, 400 with an alpha channel.
+/// The most pixels of an image we take: 300 megabytes of them, 400 with an alpha channel.
 pub const MOST_PIXELS: u64 = 100_000_000;
 
 /// Pixels of eight bits a channel, row by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Picture {
+pub struct Image {
     size: Size,
     pixels: Pixels,
 }
 
-/// Bytes as they came: towers take either, and most pictures are stretched before anybody looks at every byte.
+/// Bytes as they came: towers take either, and most images are stretched before anybody looks at every byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pixels {
     /// Red, green and blue.
@@ -32,8 +32,8 @@ enum Pixels {
     Rgba(Vec<u8>),
 }
 
-impl Picture {
-    /// A picture of red, green and blue bytes.
+impl Image {
+    /// An image of red, green and blue bytes.
     ///
     /// # Errors
     /// If it is empty, too large, or the bytes are not so many pixels.
@@ -42,7 +42,7 @@ impl Picture {
         Ok(Self { size: Size { width, height }, pixels: Pixels::Rgb(rgb) })
     }
 
-    /// A picture with an alpha channel (not premultiplied), laid on white.
+    /// An image with an alpha channel (not premultiplied), laid on white.
     ///
     /// # Errors
     /// If it is empty, too large, or the bytes are not so many pixels.
@@ -54,7 +54,7 @@ impl Picture {
     /// Decodes the bytes of a PNG, JPEG, WebP or GIF file (its first frame), turned as its EXIF data says.
     ///
     /// # Errors
-    /// If the file is damaged, of another kind, or its picture empty or too large.
+    /// If the file is damaged, of another kind, or its image empty or too large.
     #[cfg(feature = "decode")]
     pub fn decode(file: &[u8]) -> Result<Self, MediaError> {
         decode::decode(file)
@@ -149,11 +149,11 @@ fn on_white([colours @ .., alpha]: [u8; 4]) -> [u8; 3] {
 
 fn check(width: u32, height: u32, bytes: usize, channels: u32) -> Result<(), MediaError> {
     if width == 0 || height == 0 {
-        return Err(MediaError::EmptyPicture { width, height });
+        return Err(MediaError::EmptyImage { width, height });
     }
     let pixels = u64::from(width) * u64::from(height);
     if pixels > MOST_PIXELS {
-        return Err(MediaError::PictureTooLarge { width, height, limit: MOST_PIXELS });
+        return Err(MediaError::ImageTooLarge { width, height, limit: MOST_PIXELS });
     }
     if bytes as u64 != pixels * u64::from(channels) {
         return Err(MediaError::WrongLength { bytes, width, height, channels });

@@ -1,16 +1,16 @@
-//! Files of pictures, by the `image` crate.
+//! Files of images, by the `image` crate.
 
 use std::io::Cursor;
 
 use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 
-use super::{MOST_PIXELS, Picture};
+use super::{Image, MOST_PIXELS};
 use crate::MediaError;
 
 /// The most memory a decoder may take: what [`MOST_PIXELS`] of four bytes need, and as much again for its own work.
 const MOST_BYTES: u64 = MOST_PIXELS * 8;
 
-pub(super) fn decode(file: &[u8]) -> Result<Picture, MediaError> {
+pub(super) fn decode(file: &[u8]) -> Result<Image, MediaError> {
     let mut reader =
         ImageReader::new(Cursor::new(file)).with_guessed_format().map_err(|error| bad(&error))?;
     let mut limits = Limits::default();
@@ -19,22 +19,22 @@ pub(super) fn decode(file: &[u8]) -> Result<Picture, MediaError> {
     let mut decoder = reader.into_decoder().map_err(|error| bad(&error))?;
     let (width, height) = decoder.dimensions();
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
-        return Err(MediaError::PictureTooLarge { width, height, limit: MOST_PIXELS });
+        return Err(MediaError::ImageTooLarge { width, height, limit: MOST_PIXELS });
     }
     // Photographs are stored as the sensor saw them, with a note how to turn them.
     let turned = decoder.orientation().ok();
-    let mut picture = DynamicImage::from_decoder(decoder).map_err(|error| bad(&error))?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(|error| bad(&error))?;
     if let Some(turned) = turned {
-        picture.apply_orientation(turned);
+        image.apply_orientation(turned);
     }
-    let (width, height) = (picture.width(), picture.height());
-    if picture.color().has_alpha() {
-        Picture::from_rgba(width, height, picture.into_rgba8().into_raw())
+    let (width, height) = (image.width(), image.height());
+    if image.color().has_alpha() {
+        Image::from_rgba(width, height, image.into_rgba8().into_raw())
     } else {
-        Picture::from_rgb(width, height, picture.into_rgb8().into_raw())
+        Image::from_rgb(width, height, image.into_rgb8().into_raw())
     }
 }
 
 fn bad(error: &dyn std::error::Error) -> MediaError {
-    MediaError::BadPicture { reason: error.to_string() }
+    MediaError::BadImage { reason: error.to_string() }
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rullama_media::{
     MediaError,
-    picture::{Budget, CELL, Picture, Size},
+    image::{Budget, CELL, Image, Size},
 };
 use rullama_testkit::golden;
 
@@ -40,13 +40,10 @@ fn sizes_are_the_references() {
 fn pixels_equal_the_goldens_to_the_last_bit() {
     for model in ["micro-e2b", "micro-moe"] {
         let file = format!("media/{model}-vision.safetensors");
-        let picture = Picture::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
-        for (form, picture) in
-            [("native", picture.clone()), ("resized70", picture.fill(Budget::Tiny))]
-        {
-            let patches = picture.patches(16).expect("whole patches");
-            let grid =
-                [patches.columns, patches.rows, picture.size().tokens()].map(u32::cast_signed);
+        let image = Image::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
+        for (form, image) in [("native", image.clone()), ("resized70", image.fill(Budget::Tiny))] {
+            let patches = image.patches(16).expect("whole patches");
+            let grid = [patches.columns, patches.rows, image.size().tokens()].map(u32::cast_signed);
             assert_eq!(ids(&file, &format!("image.{form}.grid")), grid);
             let wanted = floats(&file, &format!("image.{form}.patches"));
             for (at, wanted) in
@@ -66,20 +63,20 @@ fn pixels_equal_the_goldens_to_the_last_bit() {
 #[test]
 fn patches_are_rows_of_rows_columns_channels() {
     let pixels = (0..32_u8).flat_map(|y| (0..48_u8).flat_map(move |x| [x, y, 0]));
-    let picture = Picture::from_rgb(48, 32, pixels.collect()).expect("so many bytes");
-    let patches = picture.patches(16).expect("whole patches");
+    let image = Image::from_rgb(48, 32, pixels.collect()).expect("so many bytes");
+    let patches = image.patches(16).expect("whole patches");
     assert_eq!((patches.columns, patches.rows, patches.count()), (3, 2, 6));
     // Patch 4 is the middle one of the second row; its row 2, column 5.
     let at = 4 * 768 + (2 * 16 + 5) * 3;
     assert_eq!(patches.values[at..at + 2], [21.0, 18.0].map(|value| value * (1.0 / 255.0)));
-    assert_eq!(picture.patches(20), Err(MediaError::NotWhole { width: 48, height: 32, side: 20 }));
+    assert_eq!(image.patches(20), Err(MediaError::NotWhole { width: 48, height: 32, side: 20 }));
 }
 
 #[test]
 fn transparent_pixels_lie_on_white() {
     let rgba = vec![10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 200, 128];
-    let picture = Picture::from_rgba(3, 1, rgba).expect("so many bytes");
-    assert_eq!(&*picture.rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
+    let image = Image::from_rgba(3, 1, rgba).expect("so many bytes");
+    assert_eq!(&*image.rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
 }
 
 /// Four pixels are taken at a time, and one by one where something shines through one of them.
@@ -87,31 +84,31 @@ fn transparent_pixels_lie_on_white() {
 fn opaque_pixels_are_kept_wherever_they_are() {
     let rgba: Vec<u8> = (0..4 * 11).map(|i| if i % 4 == 3 { 255 } else { i * 5 }).collect();
     let opaque: Vec<u8> = rgba.chunks(4).flat_map(|pixel| pixel[..3].to_vec()).collect();
-    let picture = Picture::from_rgba(11, 1, rgba.clone()).expect("eleven pixels");
-    assert_eq!(&*picture.rgb(), opaque);
-    assert_eq!(&*picture.rgba(), rgba);
-    let picture = Picture::from_rgb(11, 1, opaque.clone()).expect("eleven pixels");
-    assert_eq!(&*picture.rgba(), rgba);
+    let image = Image::from_rgba(11, 1, rgba.clone()).expect("eleven pixels");
+    assert_eq!(&*image.rgb(), opaque);
+    assert_eq!(&*image.rgba(), rgba);
+    let image = Image::from_rgb(11, 1, opaque.clone()).expect("eleven pixels");
+    assert_eq!(&*image.rgba(), rgba);
     for clear in 0..11 {
         let (mut rgba, mut wanted) = (rgba.clone(), opaque.clone());
         rgba[4 * clear + 3] = 0;
         wanted[3 * clear..3 * clear + 3].fill(255);
-        let picture = Picture::from_rgba(11, 1, rgba).expect("eleven pixels");
-        assert_eq!(&*picture.rgb(), wanted, "pixel {clear}");
+        let image = Image::from_rgba(11, 1, rgba).expect("eleven pixels");
+        assert_eq!(&*image.rgb(), wanted, "pixel {clear}");
     }
 }
 
 #[test]
-fn what_is_no_picture() {
+fn what_is_no_image() {
     assert_eq!(
-        Picture::from_rgb(0, 5, Vec::new()),
-        Err(MediaError::EmptyPicture { width: 0, height: 5 })
+        Image::from_rgb(0, 5, Vec::new()),
+        Err(MediaError::EmptyImage { width: 0, height: 5 })
     );
     let wrong = MediaError::WrongLength { bytes: 5, width: 2, height: 1, channels: 3 };
-    assert_eq!(Picture::from_rgb(2, 1, vec![0; 5]), Err(wrong));
+    assert_eq!(Image::from_rgb(2, 1, vec![0; 5]), Err(wrong));
     assert!(matches!(
-        Picture::from_rgb(u32::MAX, u32::MAX, Vec::new()),
-        Err(MediaError::PictureTooLarge { .. })
+        Image::from_rgb(u32::MAX, u32::MAX, Vec::new()),
+        Err(MediaError::ImageTooLarge { .. })
     ));
     assert_eq!(Budget::try_from(71), Err(MediaError::BadBudget(71)));
 }
@@ -132,8 +129,8 @@ proptest! {
         width in 1..40_u32, height in 1..40_u32, wide in 1..60_u32, high in 1..60_u32, colour in any::<[u8; 3]>()
     ) {
         let pixels = colour.repeat((width * height) as usize);
-        let picture = Picture::from_rgb(width, height, pixels).expect("so many bytes");
-        let stretched = picture.stretch(size(wide, high));
+        let image = Image::from_rgb(width, height, pixels).expect("so many bytes");
+        let stretched = image.stretch(size(wide, high));
         prop_assert_eq!(stretched.size(), size(wide, high));
         prop_assert!(stretched.rgba().chunks(4).all(|pixel| pixel[3] == 255));
         // Weights are rounded to fifteen bits, so their sum may miss one by a little.

@@ -1,4 +1,4 @@
-//! Files of sounds, by `symphonia`.
+//! Files of audio clips, by `symphonia`.
 
 use std::io::Cursor;
 
@@ -13,10 +13,10 @@ use symphonia::{
     default::{get_codecs, get_probe},
 };
 
-use super::{Sound, resample::Mixer, vorbis};
+use super::{Audio, resample::Mixer, vorbis};
 use crate::MediaError;
 
-pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
+pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
     let source = MediaSourceStream::new(Box::new(Cursor::new(file.to_vec())), Default::default());
     let mut format = get_probe()
         .probe(&Hint::new(), source, FormatOptions::default(), MetadataOptions::default())
@@ -63,15 +63,15 @@ pub(super) fn decode(file: &[u8]) -> Result<Sound, MediaError> {
         }
     }
     let (_, mixer) = mixer.ok_or(MediaError::TooShort { samples: 0 })?;
-    Sound::mixed(mixer)
+    Audio::mixed(mixer)
 }
 
 fn bad(error: &Error) -> MediaError {
-    MediaError::BadSound { reason: error.to_string() }
+    MediaError::BadAudio { reason: error.to_string() }
 }
 
 fn no(reason: &str) -> MediaError {
-    MediaError::BadSound { reason: reason.into() }
+    MediaError::BadAudio { reason: reason.into() }
 }
 
 /// What the decoder of a file's track is made from.
