@@ -22,8 +22,8 @@ use rullama_runtime::{
     model::{LoadOptions, hinted_options},
     session::{Session, SessionOptions},
 };
-use rullama_source::FileSource;
-use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_media, golden_path};
+use rullama_source::{ByteSource, FileSource, MemorySource};
+use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_media, demo_model};
 
 /// Longer than any right answer.
 const MOST_TOKENS: i32 = 120;
@@ -53,9 +53,11 @@ fn main() -> ExitCode {
     } else {
         Device::Cpu
     };
-    let bundled = golden_path("../demo/demo.gguf");
-    let path = value("--model").map_or(bundled, Into::into);
-    let mut demo = Demo::load(&path, device);
+    let source: Rc<dyn ByteSource> = match value("--model") {
+        Some(path) => Rc::new(FileSource::open(path).expect("the model's file")),
+        None => Rc::new(MemorySource::new("demo", demo_model())),
+    };
+    let mut demo = Demo::load(source, device);
     let mut tally = BTreeMap::new();
     let mut pending: Vec<DemoCase> = demo_cases().into_iter().chain(demo_media()).collect();
     pending.retain(|case| value("--skill").is_none_or(|skill| case.skill.starts_with(skill)));
@@ -96,8 +98,7 @@ struct Demo {
 }
 
 impl Demo {
-    fn load(path: &std::path::Path, device: Device) -> Self {
-        let source = Rc::new(FileSource::open(path).expect("the model's file"));
+    fn load(source: Rc<dyn ByteSource>, device: Device) -> Self {
         let gguf = block_on(Gguf::open(source)).expect("a GGUF file");
         let mut go_on = |_| ControlFlow::Continue(());
         let options = LoadOptions::default();

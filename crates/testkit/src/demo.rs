@@ -48,6 +48,11 @@ pub fn demo_cases() -> Vec<DemoCase> {
     lines("demo/cases.jsonl").map(|line| text_case(&line)).collect()
 }
 
+/// The demo model, as the bytes of its file.
+pub fn demo_model() -> Vec<u8> {
+    rullama_demo::gguf()
+}
+
 /// Images and clips: many small ones, for the evaluation.
 ///
 /// # Panics

@@ -8,6 +8,6 @@ pub mod entry;
 mod golden;
 mod store;
 
-pub use demo::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_fixtures, demo_media};
+pub use demo::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_fixtures, demo_media, demo_model};
 pub use golden::{golden, golden_path, real_vocabulary};
 pub use store::StoreFolder;

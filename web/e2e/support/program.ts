@@ -11,6 +11,6 @@ export function program(): string {
   const target = process.env["CARGO_TARGET_DIR"] ?? join(ROOT, "target");
   const places = [process.env["RULLAMA"] ?? "", join(target, "debug/rullama"), join(target, "release/rullama")];
   const found = places.find((path) => path !== "" && existsSync(path));
-  if (!found) throw new Error("no `rullama` program: `cargo build --package rullama` makes one");
+  if (!found) throw new Error("no `rullama` program: `cargo build --package rullama-cli` makes one");
   return found;
 }

@@ -6,7 +6,7 @@ use rullama_engine::{
     cpu::Data,
     executor::{Device, Memory, Plan, Weights},
     gpu::{profile::Table, work_bytes},
-    graph::{Cost, Graph, Origin, Step, Value},
+    graph::{Cost, Origin, Step, Value},
 };
 use rullama_gguf::Gguf;
 use rullama_models::{

@@ -16,7 +16,7 @@ use rullama_runtime::{
     session::SessionOptions,
 };
 use rullama_source::{ByteSource, MemorySource};
-use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_fixtures, golden};
+use rullama_testkit::{DemoAnswer, DemoCase, FileKind, demo_fixtures, demo_model};
 
 /// Names of tensors in the one file and in a projector, where they differ; the first that is found counts.
 const NAMES: [(&str, &str); 6] = [
@@ -123,7 +123,7 @@ fn answer(model: &Model, case: &DemoCase, seen: &EncodedMedia) -> DemoAnswer {
 
 #[test]
 fn two_files_answer_as_the_one_does() {
-    let (_, one) = open("demo", golden("../demo/demo.gguf"));
+    let (_, one) = open("demo", demo_model());
     let [text, towers] = split(&one);
     let (towers, _) = open("projector", towers);
     let (_, text) = open("text", text);

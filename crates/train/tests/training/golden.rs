@@ -8,7 +8,7 @@ use rullama_engine::{executor::Device, gpu::Gpu};
 use rullama_gguf::Gguf;
 use rullama_runtime::{Model, model::LoadOptions};
 use rullama_source::MemorySource;
-use rullama_testkit::golden;
+use rullama_testkit::{demo_model, golden};
 use rullama_train::Example;
 use safetensors::{Dtype, SafeTensors};
 
@@ -26,7 +26,7 @@ pub(crate) fn model(name: &str, device: &Device) -> Model {
 
 /// The model that comes with the program.
 pub(crate) fn demo(device: &Device) -> Model {
-    open("demo", golden("../demo/demo.gguf"), device)
+    open("demo", demo_model(), device)
 }
 
 fn open(name: &str, bytes: Vec<u8>, device: &Device) -> Model {
