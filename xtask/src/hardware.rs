@@ -63,7 +63,7 @@ fn options(arguments: &[&str]) -> Result<Options> {
     let path = match program {
         Some(path) => path,
         None => {
-            sh("cargo", &["build", "--release", "--package", "rullama"])?;
+            sh("cargo", &["build", "--release", "--package", "rullama-cli"])?;
             target().join("release").join(format!("rullama{}", std::env::consts::EXE_SUFFIX))
         }
     };

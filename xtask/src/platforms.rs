@@ -26,7 +26,7 @@ pub(crate) fn check() -> Result<()> {
     let compilers = compilers()?;
     for (target, _) in ZIG_TARGETS {
         bring_target(target)?;
-        sh_with(&root(), &compilers, "cargo", &["check", "-p", "rullama", "--target", target])?;
+        sh_with(&root(), &compilers, "cargo", &["check", "-p", "rullama-cli", "--target", target])?;
     }
     Ok(())
 }
@@ -66,7 +66,7 @@ fn windows() -> Result<()> {
         return Ok(());
     }
     bring_target(WINDOWS)?;
-    sh("cargo", &["build", "-p", "rullama", "--target", WINDOWS])?;
+    sh("cargo", &["build", "-p", "rullama-cli", "--target", WINDOWS])?;
     let program = target().join(WINDOWS).join("debug/rullama.exe").display().to_string();
     let wine = wine().context("Wine was installed but is not found")?;
     let prefix = TempDir::new()?;

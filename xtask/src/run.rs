@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<()> {
     setup::for_building()?;
     web::build()?;
     // Not the release build: models run in the browser, and this one is there in half the time.
-    sh("cargo", &["build", "--package", "rullama"])?;
+    sh("cargo", &["build", "--package", "rullama-cli"])?;
     let program = target().join("debug/rullama").display().to_string();
     say(HELLO);
     sh(&program, &["serve"])

@@ -1,20 +1,13 @@
 //! `--adapter PATH[:WEIGHT]`, and the adapters a store model comes with.
 
-use std::{
-    path::{Path, PathBuf},
-    rc::Rc,
-};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args as Group;
-use pollster::block_on;
-use rullama_adapter::{Adapter, PeftFiles};
-use rullama_runtime::{
-    Model, Session, adapters::FactorType, model::CacheType, session::SessionOptions,
-};
-use rullama_source::FileSource;
+use rullama::{Adapter, AdapterFiles, AdapterSet, CacheType, Location, read_adapter};
+use rullama_runtime::{Model, Session, session::SessionOptions};
 
-use crate::{load::Loader, locate::Place, output::note, output_file::protect};
+use crate::{load::Loader, output::note, output_file::protect};
 
 #[derive(Debug, Clone, Default, Group)]
 pub(crate) struct AdapterArgs {
@@ -23,9 +16,18 @@ pub(crate) struct AdapterArgs {
     adapters: Vec<(PathBuf, f32)>,
 }
 
-/// Adapters that were read, and how much each counts.
-#[derive(Default)]
-pub(crate) struct Chosen(Vec<(Adapter, f32)>);
+impl AdapterArgs {
+    /// The adapters with their weights; no output of the command may replace them.
+    pub(crate) fn protected(&self) -> Vec<(PathBuf, f32)> {
+        self.adapters.iter().for_each(|(path, _)| protect_files(path));
+        self.adapters.clone()
+    }
+
+    /// Those the model comes with, and those the user named.
+    pub(crate) fn read(&self, location: &Location) -> Result<AdapterSet> {
+        Ok(AdapterSet::read(location, &self.protected())?)
+    }
+}
 
 fn chosen(text: &str) -> Result<(PathBuf, f32), String> {
     let whole = || Ok((PathBuf::from(text), 1.0));
@@ -41,82 +43,39 @@ fn chosen(text: &str) -> Result<(PathBuf, f32), String> {
     }
 }
 
+fn protect_files(path: &Path) {
+    let AdapterFiles { weights, config } = AdapterFiles::of(path);
+    protect(&weights);
+    protect(&config);
+}
+
 /// Reads an adapter that no output of the command may replace.
 pub(crate) fn read(path: &Path) -> Result<Adapter> {
-    let (file, config) = files(path);
-    protect(&file);
-    protect(&config);
-    read_for_update(path)
+    protect_files(path);
+    Ok(read_adapter(path)?)
 }
 
-/// The weights of an adapter and its configuration, which may not be there.
-fn files(path: &Path) -> (PathBuf, PathBuf) {
-    let file = if path.is_dir() { path.join(PeftFiles::WEIGHTS) } else { path.to_owned() };
-    let config = file.with_file_name(PeftFiles::CONFIG);
-    (file, config)
+/// A session with adapters. With f32 caches or exact kernels, their factors are exact too.
+pub(crate) fn session(
+    adapters: &AdapterSet,
+    model: &Model,
+    options: &SessionOptions,
+    loader: &Loader,
+) -> Result<Session> {
+    let exact = loader.options.exact || loader.options.cache == CacheType::F32;
+    let session = adapters.session(model, options, exact)?;
+    note_without_effect(&session);
+    Ok(session)
 }
 
-/// Reads an adapter that training may replace: a folder, a file with its configuration beside it, or a file alone.
-pub(crate) fn read_for_update(path: &Path) -> Result<Adapter> {
-    let (file, config) = files(path);
-    let config = match std::fs::read_to_string(&config) {
-        Ok(text) => Some(text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).context(config.display().to_string()),
-    };
-    let source = Rc::new(FileSource::open(&file)?);
-    Ok(block_on(Adapter::read(source, config.as_deref()))?)
-}
-
-impl Chosen {
-    /// Those the model comes with, and those the user named.
-    pub(crate) fn new(place: &Place, args: &AdapterArgs) -> Result<Self> {
-        let mut all = Vec::new();
-        if let Place::Store(files) = place {
-            for layer in &files.adapters {
-                let adapter = read(&layer.path).context("the adapter this model comes with")?;
-                all.push((adapter, 1.0));
-            }
-        }
-        for (path, weight) in &args.adapters {
-            all.push((read(path)?, *weight));
-        }
-        Ok(Self(all))
-    }
-
-    /// One more.
-    pub(crate) fn and(mut self, adapter: Option<Adapter>) -> Self {
-        self.0.extend(adapter.map(|adapter| (adapter, 1.0)));
-        self
-    }
-
-    pub(crate) fn all(&self) -> &[(Adapter, f32)] {
-        &self.0
-    }
-
-    /// A session of the model that answers with them. Who compares numbers has their factors exact, as the caches are.
-    pub(crate) fn session(
-        &self,
-        model: &Model,
-        options: &SessionOptions,
-        loader: &Loader,
-    ) -> Result<Session> {
-        let mut session = model.session(options)?;
-        if self.0.is_empty() {
-            return Ok(session);
-        }
-        let exact = loader.exact || loader.cache == CacheType::F32;
-        let factors = if exact { FactorType::F32 } else { FactorType::F16 };
-        let all: Vec<(&Adapter, f32)> = self.0.iter().map(|(adapter, w)| (adapter, *w)).collect();
-        let ready = block_on(model.attach(&all, factors))?;
-        if let [first, ..] = ready.without_effect() {
-            let count = ready.without_effect().len();
-            note(&format!(
-                "{count} adapter tensors have no effect in this model, such as {first}: their layers reuse the keys and values of other layers"
-            ));
-        }
-        session.set_adapters(Some(&ready))?;
-        Ok(session)
+/// Says which tensors of adapters change nothing.
+pub(crate) fn note_without_effect(session: &Session) {
+    let without_effect = session.adapters().map_or(&[][..], |adapters| adapters.without_effect());
+    if let [first, ..] = without_effect {
+        let count = without_effect.len();
+        note(&format!(
+            "{count} adapter tensors have no effect in this model, such as {first}: their layers reuse the keys and values of other layers"
+        ));
     }
 }
 
@@ -125,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weights_stand_behind_the_last_colon() {
+    fn weights_follow_the_last_colon() {
         for (text, path, weight) in [
             ("a/b", "a/b", 1.0),
             ("a/b:0.5", "a/b", 0.5),

@@ -20,7 +20,7 @@ use rullama_runtime::{
 use rullama_train::defaults;
 
 use crate::{
-    adapters::{AdapterArgs, Chosen},
+    adapters::{self, AdapterArgs},
     draft::DraftArgs,
     load::{DeviceArgs, Loader, size},
     locate::Stores,
@@ -114,21 +114,24 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         None => 1,
     };
     let context = tests.iter().map(Test::context).max().unwrap_or(1).max(grown);
-    let adapters = Chosen::new(&place, &args.adapters)?;
+    let mut adapters = args.adapters.read(&place)?;
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
     let (model, load) = loader.load()?;
-    let adapters = adapters.and(args.lora_rank.map(|rank| random::adapter(&model, rank)));
-    let options =
-        SessionOptions { context: Some(context), cache: loader.cache, ..SessionOptions::default() };
-    if args.accept.is_some() && !args.draft.asked() {
+    adapters.0.extend(args.lora_rank.map(|rank| (random::adapter(&model, rank), 1.0)));
+    let options = SessionOptions {
+        context: Some(context),
+        cache: loader.options.cache,
+        ..SessionOptions::default()
+    };
+    if args.accept.is_some() && !args.draft.wanted() {
         bail!("--accept needs --draft FILE or --draft ngram");
     }
-    let draft = match args.draft.asked() {
-        true => args.draft.options(stores, &loader.place, &model)?,
+    let draft = match args.draft.wanted() {
+        true => args.draft.options(stores, &loader.location, &model)?,
         false => None,
     };
     let draft = draft.map(|draft| DraftOptions { pretend: args.accept, ..draft });
-    let mut bench = Bench::new(adapters.session(&model, &options, &loader)?, context);
+    let mut bench = Bench::new(adapters::session(&adapters, &model, &options, &loader)?, context);
     let first = bench.first_tokens(args.prompt.first().copied().unwrap_or(1).max(1))?;
     let mut measured = Vec::new();
     for test in tests {
@@ -155,7 +158,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let facts = report::Facts {
         model: &args.model,
         adapter: model.device().name().to_owned(),
-        cache: loader.cache,
+        cache: loader.options.cache,
         context,
         load,
         first,

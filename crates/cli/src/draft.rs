@@ -1,20 +1,16 @@
-//! Drafts: `--draft`, and the drafter a model of the store comes with.
+//! Speculative decoding: `--draft`, and the drafter a model of the store comes with.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args as Group;
-use pollster::block_on;
-use rullama_gguf::Gguf;
+use rullama::{Draft, Drafting, Location};
 use rullama_runtime::{
-    Drafter, Model, Session,
-    session::{DraftOptions, DraftSource, MOST_DRAFTS, USUAL_DRAFTS},
+    Model, Session,
+    session::{DraftOptions, MOST_DRAFTS, USUAL_DRAFTS},
 };
 
-use crate::{
-    locate::{Place, Stores},
-    output::note,
-};
+use crate::{locate::Stores, output::note};
 
-/// How answers are drafted.
+/// How replies are drafted.
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Speculative decoding")]
 pub(crate) struct DraftArgs {
@@ -24,7 +20,7 @@ pub(crate) struct DraftArgs {
     draft: Option<String>,
     /// Maximum tokens to draft at a time; fewer are drafted where that is faster
     #[arg(long, value_name = "N", default_value_t = USUAL_DRAFTS, value_parser = tokens)]
-    draft_tokens: usize,
+    pub(crate) draft_tokens: usize,
 }
 
 fn tokens(text: &str) -> Result<usize, String> {
@@ -33,48 +29,38 @@ fn tokens(text: &str) -> Result<usize, String> {
 }
 
 impl DraftArgs {
+    /// Where drafts come from.
+    pub(crate) fn source(&self) -> Draft {
+        match self.draft.as_deref() {
+            None => Draft::Auto,
+            Some("off") => Draft::Off,
+            Some("ngram") => Draft::Ngram,
+            Some(file) => Draft::Model(file.into()),
+        }
+    }
+
     /// How to draft for a model; `None` if nothing is to be drafted.
     pub(crate) fn options(
         &self,
         stores: &Stores,
-        place: &Place,
+        location: &Location,
         model: &Model,
     ) -> Result<Option<DraftOptions>> {
-        let source = match self.draft.as_deref() {
-            Some("off") => None,
-            Some("ngram") => Some(DraftSource::Text),
-            Some(file) => {
-                let (_, gguf) = stores.open(file)?;
-                Some(drafter(&gguf, model).with_context(|| file.to_owned())?)
-            }
-            None => own(place, model),
-        };
-        Ok(source
-            .map(|source| DraftOptions { most: self.draft_tokens, ..DraftOptions::new(source) }))
+        let most = Some(self.draft_tokens);
+        let Drafting { options, unused } = self.source().load(&stores.0, location, model, most)?;
+        unused.iter().for_each(note_unused);
+        Ok(options)
     }
 
     /// Whether drafts were asked for.
-    pub(crate) fn asked(&self) -> bool {
-        self.draft.as_deref().is_some_and(|draft| draft != "off")
+    pub(crate) fn wanted(&self) -> bool {
+        !matches!(self.source(), Draft::Auto | Draft::Off)
     }
 }
 
-fn drafter(gguf: &Gguf, model: &Model) -> Result<DraftSource> {
-    Ok(DraftSource::Drafter(block_on(Drafter::load(gguf, model))?))
-}
-
-/// The drafter that a model of the store comes with. One that cannot be used is no reason not to answer.
-fn own(place: &Place, model: &Model) -> Option<DraftSource> {
-    let Place::Store(files) = place else { return None };
-    let layer = files.draft.as_ref()?;
-    let loaded = Place::Path(layer.path.clone()).open().and_then(|gguf| drafter(&gguf, model));
-    match loaded {
-        Ok(source) => Some(source),
-        Err(error) => {
-            note(&format!("the model's drafter is not used: {error:#}"));
-            None
-        }
-    }
+/// Says why the drafter that a model comes with is not used.
+pub(crate) fn note_unused(error: &rullama::Error) {
+    note(&format!("the model's drafter is not used: {error}"));
 }
 
 /// What became of drafts, in a line; `None` where nothing was drafted.

@@ -18,7 +18,7 @@ use rullama_runtime::{
 use serde_json::json;
 
 use crate::{
-    adapters::{AdapterArgs, Chosen},
+    adapters::{self, AdapterArgs},
     load::{DeviceArgs, Loader},
     locate::Stores,
     media::MediaArgs,
@@ -57,7 +57,7 @@ pub(crate) struct EvalArgs {
     device: DeviceArgs,
 }
 
-/// More rows than any tower has heard.
+/// More rows than any encoder was trained with.
 fn reach(text: &str) -> Result<usize, &'static str> {
     text.parse().ok().filter(|reach| *reach <= 64).ok_or("give a number from 0 to 64")
 }
@@ -65,16 +65,16 @@ fn reach(text: &str) -> Result<usize, &'static str> {
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let ids = ids(args)?;
     let place = stores.find(&args.model)?;
-    let adapters = Chosen::new(&place, &args.adapters)?;
+    let adapters = args.adapters.read(&place)?;
     let context = (ids.len() + args.greedy).max(1);
     let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
-    let encoded = encode(args, args.media.encoders(stores, &loader.place, &model)?)?;
+    let encoded = encode(args, args.media.encoders(stores, &loader.location, &model)?)?;
     let block = encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
-    let cache = loader.cache;
+    let cache = loader.options.cache;
     let options =
         SessionOptions { context: Some(context), cache, block, ..SessionOptions::default() };
-    let session = || adapters.session(&model, &options, &loader);
+    let session = || adapters::session(&adapters, &model, &options, &loader);
     let taps = if args.taps { trace(session()?, &ids)? } else { Vec::new() };
     let mut session = session()?;
     let soft = soften(&mut session, &ids, &encoded)?;
@@ -109,13 +109,13 @@ fn ids(args: &EvalArgs) -> Result<Vec<u32>> {
         .with_context(|| format!("{} is not a JSON list of token ids", name()))
 }
 
-/// What the towers make of the files, in order.
+/// The files, encoded, in order.
 fn encode(args: &EvalArgs, mut encoders: MediaEncoders) -> Result<Vec<EncodedMedia>> {
     encoders.reach = args.audio_reach;
     let files = args.media.files.iter();
     files
         .map(|file| {
-            let medium = file.open(args.media.sight)?;
+            let medium = args.media.read(file)?;
             block_on(encoders.encode(&medium)).with_context(|| file.name())
         })
         .collect()

@@ -15,7 +15,7 @@ use crate::{
 pub(crate) fn list(stores: &Stores, args: &ListArgs) -> Result<()> {
     let mut entries = Vec::new();
     let mut problems = Vec::new();
-    for root in &stores.0 {
+    for root in &stores.0.0 {
         match Store::open(root) {
             Ok(store) => {
                 let listing = store.list();
@@ -56,7 +56,7 @@ fn as_table(stores: &Stores, entries: &[Entry], problems: &[StoreError]) -> Stri
     let mut text = String::new();
     if entries.is_empty() {
         text.push_str("No models found. Searched:\n");
-        for root in &stores.0 {
+        for root in &stores.0.0 {
             text.push_str(&format!("  {}\n", safe(&root.display().to_string())));
         }
         text.push_str("Pull one with `ollama pull gemma4:e2b`, point --store at a folder, or use the path or URL of a GGUF file.\n");

@@ -8,15 +8,13 @@ use std::{
 use anyhow::Result;
 use clap::{Args as Group, ValueEnum};
 use pollster::block_on;
-use rullama_engine::{EngineError, executor::Device, gpu::Gpu};
-use rullama_runtime::{
-    Model, RuntimeError,
-    model::{CacheType, LoadOptions, Progress, TablePlace},
+use rullama::{
+    CacheType, Device, DeviceChoice, Location, OnProgress, OpenOptions, Progress, TablePlace,
 };
+use rullama_runtime::Model;
 
 use crate::{
-    interrupt,
-    locate::Place,
+    interrupt, locate,
     output::{note, progress},
     quiet::quietly,
 };
@@ -68,58 +66,81 @@ enum TableArg {
     Gpu,
 }
 
+impl DeviceArgs {
+    /// How to open a model under these flags; `cache` is for those who did not choose one.
+    pub(crate) fn options(&self, context: Option<usize>, cache: CacheType) -> OpenOptions {
+        OpenOptions {
+            device: self.device.into(),
+            context,
+            cache: match self.cache {
+                None => cache,
+                Some(CacheArg::F32) => CacheType::F32,
+                Some(CacheArg::F16) => CacheType::F16,
+                Some(CacheArg::Q8) => CacheType::Q8,
+            },
+            table: match self.table {
+                TableArg::Auto => TablePlace::Auto,
+                TableArg::Host => TablePlace::Host,
+                TableArg::Gpu => TablePlace::Gpu,
+            },
+            gpu_memory: self.gpu_memory,
+            host_experts: self.host_experts,
+            ..OpenOptions::default()
+        }
+    }
+}
+
+impl From<DeviceArg> for DeviceChoice {
+    fn from(arg: DeviceArg) -> Self {
+        match arg {
+            DeviceArg::Auto => Self::Auto,
+            DeviceArg::Gpu => Self::Gpu,
+            DeviceArg::Cpu => Self::Cpu,
+        }
+    }
+}
+
 /// A model that can be loaded, and loaded again after its device was lost.
 pub(crate) struct Loader {
-    pub(crate) place: Place,
-    args: DeviceArgs,
-    /// The context memory is planned for.
-    pub(crate) context: Option<usize>,
-    /// How the caches keep numbers.
-    pub(crate) cache: CacheType,
-    /// Only kernels that round no more than f32 sums do.
-    pub(crate) exact: bool,
+    pub(crate) location: Location,
+    pub(crate) options: OpenOptions,
 }
 
 impl Loader {
     /// A loader of this model; `cache` is for those who did not choose one.
     pub(crate) fn new(
-        place: Place,
+        location: Location,
         args: &DeviceArgs,
         context: Option<usize>,
         cache: CacheType,
     ) -> Self {
-        let cache = match args.cache {
-            None => cache,
-            Some(CacheArg::F32) => CacheType::F32,
-            Some(CacheArg::F16) => CacheType::F16,
-            Some(CacheArg::Q8) => CacheType::Q8,
-        };
-        Self { place, args: args.clone(), context, cache, exact: false }
+        Self { location, options: args.options(context, cache) }
     }
 
     /// The same loader for those who compare numbers.
-    pub(crate) fn exact(self) -> Self {
-        Self { exact: true, ..self }
+    pub(crate) fn exact(mut self) -> Self {
+        self.options.exact = true;
+        self
     }
 
     /// Opens the device and loads the model; says how long that took.
     pub(crate) fn load(&self) -> Result<(Model, Duration)> {
         let start = Instant::now();
-        let gguf = self.place.open()?;
-        let device = open_device(self.args.device, self.exact)?;
-        let options = LoadOptions {
-            table: match self.args.table {
-                TableArg::Auto => TablePlace::Auto,
-                TableArg::Host => TablePlace::Host,
-                TableArg::Gpu => TablePlace::Gpu,
-            },
-            gpu_budget: self.args.gpu_memory,
-            context: self.context,
-            cache: self.cache,
-            host_experts: self.args.host_experts,
-        };
-        let loaded = showing(|each| block_on(Model::load(gguf, device, &options, each)));
+        let gguf = locate::open(&self.location)?;
+        let device = open_device(self.options.device, self.options.exact)?;
+        let context = self.options.context;
+        let loaded = showing(|each| block_on(self.options.load(gguf, device, context, each)));
         Ok((loaded?, start.elapsed()))
+    }
+
+    /// The same with what the store says about the model.
+    pub(crate) fn open(&self, name: &str) -> Result<rullama::Model> {
+        let device = open_device(self.options.device, self.options.exact)?;
+        let open = |each: OnProgress<'_>| {
+            let location = self.location.clone();
+            block_on(rullama::Model::open_at(name, location, device, &self.options, each))
+        };
+        Ok(showing(open)?)
     }
 }
 
@@ -139,23 +160,13 @@ pub(crate) fn showing<T>(load: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFl
     loaded
 }
 
-/// Opens where to compute; `exact` leaves out kernels that round more than f32 sums do.
-pub(crate) fn open_device(wanted: DeviceArg, exact: bool) -> Result<Device> {
-    if wanted == DeviceArg::Cpu {
-        return Ok(Device::Cpu);
+/// Opens a device; `exact` leaves out kernels that round more than f32 sums do.
+pub(crate) fn open_device(wanted: impl Into<DeviceChoice>, exact: bool) -> Result<Device> {
+    let opened = quietly(|| wanted.into().open(exact))?;
+    if opened.no_gpu {
+        note("no GPU found, using the CPU (slow)");
     }
-    match quietly(|| block_on(Gpu::open())) {
-        // It would have to compile every kernel first, and the CPU's own way is as fast.
-        Ok(gpu) if wanted == DeviceArg::Auto && gpu.is_software() => Ok(Device::Cpu),
-        Ok(gpu) => Ok(Device::Gpu(if exact { gpu.exact() } else { gpu })),
-        Err(EngineError::NoAdapter { .. } | EngineError::NoDevice { .. })
-            if wanted == DeviceArg::Auto =>
-        {
-            note("no GPU found, using the CPU (slow)");
-            Ok(Device::Cpu)
-        }
-        Err(error) => Err(RuntimeError::from(error).into()),
-    }
+    Ok(opened.device)
 }
 
 /// A number of bytes as people write it: 1.5G, 800M, 2GiB, 123456.

@@ -18,7 +18,7 @@ use rullama_tokenizer::{Special, Tokenizer};
 use serde_json::json;
 
 use crate::{
-    adapters::{AdapterArgs, Chosen},
+    adapters::{self, AdapterArgs},
     load::{DeviceArgs, Loader},
     locate::Stores,
     output::{print, print_json, progress, table},
@@ -66,7 +66,7 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
     }
     let text = text(args)?;
     let place = stores.find(&args.model)?;
-    let adapters = Chosen::new(&place, &args.adapters)?;
+    let adapters = args.adapters.read(&place)?;
     let loader = Loader::new(place, &args.device, Some(args.ctx), CacheType::F16).exact();
     let (model, _) = loader.load()?;
     let tokens = tokens(model.tokenizer()?, &text);
@@ -83,10 +83,10 @@ pub(crate) fn perplexity(stores: &Stores, args: &PerplexityArgs) -> Result<()> {
     }
     let options = SessionOptions {
         context: Some(args.ctx),
-        cache: loader.cache,
+        cache: loader.options.cache,
         ..SessionOptions::default()
     };
-    let mut session = adapters.session(&model, &options, &loader)?;
+    let mut session = adapters::session(&adapters, &model, &options, &loader)?;
     let bar = progress(tokens.len() as u64, "scoring");
     let (start, mut losses) = (Instant::now(), Losses::default());
     for window in &windows {

@@ -8,7 +8,6 @@ mod dropped;
 mod format;
 mod input;
 mod sampling;
-mod saved;
 mod screen;
 mod talk;
 mod timing;
@@ -17,8 +16,9 @@ use std::io::{IsTerminal, Read};
 
 use anyhow::{Context, Error, Result, bail};
 use clap::Args as Group;
+use rullama::{Finish, Format};
 use rullama_models::gemma4::diffusion::DiffusionConfig;
-use rullama_runtime::{RuntimeError, generate::Finish};
+use rullama_runtime::RuntimeError;
 use rullama_store::StoreError;
 use serde_json::json;
 
@@ -33,7 +33,6 @@ use crate::{
 };
 use chat::Chat;
 use diffuse::CanvasArgs;
-use format::Format;
 use sampling::SamplingArgs;
 use screen::Screen;
 
@@ -60,7 +59,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with_all = ["system", "think", "image", "audio", "video"])]
     raw: bool,
     /// Constrain the reply to JSON: `json` for any object, a JSON schema, or a file with one. Thinking is not constrained
-    #[arg(long, value_name = "json|SCHEMA", value_parser = Format::parse)]
+    #[arg(long, value_name = "json|SCHEMA", value_parser = format::parse)]
     format: Option<Format>,
     /// Context length in tokens; 4096 unless the model sets another
     #[arg(long, value_name = "TOKENS")]
@@ -112,8 +111,9 @@ pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
 
 /// A prompt alone is taken for the model's name: says how to say both.
 fn perhaps_a_prompt(error: Error, args: &RunArgs) -> Error {
+    let found = error.chain().find_map(|cause| cause.downcast_ref());
     let unknown = matches!(
-        error.downcast_ref(),
+        found,
         Some(StoreError::NotFound { .. } | StoreError::NoStore { .. } | StoreError::BadName { .. })
     );
     if !unknown || !args.prompt.is_empty() {

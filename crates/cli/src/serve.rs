@@ -73,7 +73,7 @@ async fn serve_until_signal(stores: Stores, mut args: ServeArgs) -> Result<()> {
     let signals = Signals::watch().context("cannot handle Ctrl-C")?;
     let server = Server::bind(Options {
         address: SocketAddr::new(args.host, args.port),
-        stores: stores.0,
+        stores: stores.0.0,
         files: args.models,
         origins: args.origins,
         allowed_hosts: args.allowed_hosts,

@@ -7,13 +7,14 @@ mod metadata;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
+use rullama::Location;
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value, json};
 
 use crate::{
     args::ShowArgs,
-    locate::{Place, Stores},
+    locate::Stores,
     output::{bytes, print, print_json, safe, table},
 };
 use facts::Facts;
@@ -30,7 +31,7 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     if let Some(rows) = memory::rows(&place, &gguf, args) {
         text.push_str(&section("Estimated memory", &rows));
     }
-    if let Place::Store(files) = &place {
+    if let Location::Store(files) = &place {
         text.push_str(&store_sections(files));
     }
     if args.metadata || args.full {
@@ -55,16 +56,16 @@ fn section(title: &str, rows: &[Vec<String>]) -> String {
     format!("  {title}\n{body}\n")
 }
 
-fn file_rows(place: &Place, gguf: &Gguf) -> Vec<Vec<String>> {
+fn file_rows(place: &Location, gguf: &Gguf) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let whole: u64 = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
     let mut rows = vec![
         match place {
-            Place::Store(files) => row("blob", safe(&files.model.path.display().to_string())),
-            Place::Path(path) => row("path", safe(&path.display().to_string())),
+            Location::Store(files) => row("blob", safe(&files.model.path.display().to_string())),
+            Location::Path(path) => row("path", safe(&path.display().to_string())),
             // The source's own name leaves out a password.
-            Place::Url(_) => row("url", safe(gguf.name())),
-            Place::Demo => row("path", "inside this program".into()),
+            Location::Url(_) => row("url", safe(gguf.name())),
+            Location::Demo => row("path", "inside this program".into()),
         },
         row("format", format!("GGUF version {}", gguf.version())),
         row("tensors", format!("{} ({})", gguf.tensors().len(), bytes(whole))),
@@ -127,7 +128,7 @@ fn store_sections(files: &ModelFiles) -> String {
     text
 }
 
-fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value {
+fn as_json(place: &Location, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value {
     let mut value = json!({
         "model": args.model,
         "gguf": { "version": gguf.version(), "alignment": gguf.alignment(), "tensor_count": gguf.tensors().len() },
@@ -152,15 +153,15 @@ fn as_json(place: &Place, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value 
         value["memory"] = memory;
     }
     match place {
-        Place::Store(files) => {
+        Location::Store(files) => {
             value["source"] = json!({ "kind": "store", "path": files.model.path.display().to_string(), "size": files.model.size });
             value["store"] = store_json(files);
         }
-        Place::Path(path) => {
+        Location::Path(path) => {
             value["source"] = json!({ "kind": "file", "path": path.display().to_string(), "size": path.metadata().ok().map(|data| data.len()) });
         }
-        Place::Demo => value["source"] = json!({ "kind": "built in" }),
-        Place::Url(_) => {
+        Location::Demo => value["source"] = json!({ "kind": "built in" }),
+        Location::Url(_) => {
             value["model"] = json!(gguf.name());
             value["source"] = json!({ "kind": "url", "url": gguf.name() });
         }

@@ -4,13 +4,14 @@ use std::{ops::ControlFlow, path::Path};
 
 use anyhow::{Result, bail};
 use indicatif::ProgressBar;
+use rullama::Location;
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_store::{Digest, ModelFiles, StoreError};
 use serde_json::{Value, json};
 
 use crate::{
     args::VerifyArgs,
-    locate::{Place, Stores},
+    locate::{self, Stores},
     output::{bytes, print, print_json, progress, table},
 };
 
@@ -26,7 +27,7 @@ struct Check {
 
 pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
     let checks = match stores.find(&args.model)? {
-        Place::Store(files) => {
+        Location::Store(files) => {
             if args.sha256.is_some() {
                 bail!(
                     "the checksums of {} are in the store; --sha256 is only for files",
@@ -35,13 +36,13 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
             }
             store(&files)?
         }
-        Place::Path(path) => file(&path, args.sha256.as_ref())?,
-        place @ Place::Demo => vec![header(&place.open()?)],
-        place @ Place::Url(_) => {
+        Location::Path(path) => file(&path, args.sha256.as_ref())?,
+        place @ Location::Demo => vec![header(&locate::open(&place)?)],
+        place @ Location::Url(_) => {
             if args.sha256.is_some() {
                 bail!("cannot check the checksum of a URL: download the file and verify that");
             }
-            vec![header(&place.open()?)]
+            vec![header(&locate::open(&place)?)]
         }
     };
     if args.json {
@@ -67,13 +68,13 @@ fn store(files: &ModelFiles) -> Result<Vec<Check>> {
             bytes: blob.size,
         });
     }
-    checks.push(header(&Place::Path(files.model.path.clone()).open()?));
+    checks.push(header(&locate::open(&Location::Path(files.model.path.clone()))?));
     Ok(checks)
 }
 
 /// Structure and numbers, and the checksum where one is known: given, or in the name as in a store.
 fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
-    let gguf = Place::Path(path.into()).open()?;
+    let gguf = locate::open(&Location::Path(path.into()))?;
     let mut checks = vec![header(&gguf), numbers(&gguf)?];
     let named = path.file_name().and_then(|name| Digest::parse(name.to_str()?));
     if let Some(expected) = sha256.or(named.as_ref()) {

@@ -95,6 +95,11 @@ impl Gguf {
         self.sources.len()
     }
 
+    /// What these files are called in messages, in order.
+    pub fn file_names(&self) -> impl Iterator<Item = &str> {
+        self.sources.iter().map(|source| source.name())
+    }
+
     /// Every tensor starts at a multiple of this many bytes from the start of the data.
     pub fn alignment(&self) -> u32 {
         self.alignment

@@ -1,146 +1,156 @@
-//! From what the user typed to an open source of bytes.
+//! From the name of a model to its bytes.
 
 use std::{
-    io::Write,
     path::{Path, PathBuf},
     rc::Rc,
 };
 
-use anyhow::{Context, Result};
+use pollster::block_on;
 use rullama_gguf::{Gguf, GgufError, Part};
-use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource, MemorySource};
+use rullama_source::{ByteSource, FileSource, HttpOptions, HttpSource};
 use rullama_store::{
     Environment, ModelFiles, ModelName, Platform, StoreError, candidates, resolve,
 };
-use tempfile::NamedTempFile;
 
-use crate::output_file::{protect, protect_store};
+use crate::error::Error;
 
-/// The model that comes with the program, and its name.
-const DEMO: &[u8] = include_bytes!("../../../demo/demo.gguf");
-pub(crate) const DEMO_NAME: &str = "demo";
+/// The name of the demo model.
+pub const DEMO: &str = "demo";
 
-/// The demo model as a file, for those who need a path; it is gone with the value.
-pub(crate) fn demo_file() -> Result<NamedTempFile> {
-    let mut file = tempfile::Builder::new()
-        .prefix("rullama-demo-")
-        .suffix(".gguf")
-        .tempfile()
-        .context("cannot create a temporary file")?;
-    file.write_all(DEMO).context("cannot write the temporary file")?;
-    Ok(file)
+/// Folders that may contain an Ollama store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stores(pub Vec<PathBuf>);
+
+impl Default for Stores {
+    /// The folder that the environment variable `OLLAMA_MODELS` names, and Ollama's usual places.
+    fn default() -> Self {
+        Self(candidates(&Environment {
+            ollama_models: std::env::var_os("OLLAMA_MODELS"),
+            home: std::env::home_dir(),
+            platform: Platform::CURRENT,
+        }))
+    }
 }
 
-/// Folders that may hold a store.
-pub(crate) struct Stores(pub(crate) Vec<PathBuf>);
-
-/// What MODEL turned out to be.
-pub(crate) enum Place {
-    /// A model of the store.
+/// Where a model is.
+#[derive(Debug, Clone)]
+pub enum Location {
+    /// A model of Ollama's store.
     Store(Box<ModelFiles>),
-    /// A file.
+    /// A GGUF file.
     Path(PathBuf),
-    /// A URL.
+    /// The URL of a GGUF file.
     Url(String),
-    /// The model that comes with the program.
+    /// The demo model, which is part of this crate.
     Demo,
 }
 
-/// The folders to search: the one the user named, or Ollama's usual places.
-pub(crate) fn stores(chosen: Option<PathBuf>) -> Stores {
-    let folders = chosen.map_or_else(
-        || {
-            candidates(&Environment {
-                ollama_models: std::env::var_os("OLLAMA_MODELS"),
-                home: std::env::home_dir(),
-                platform: Platform::CURRENT,
-            })
-        },
-        |folder| vec![folder],
-    );
-    folders.iter().for_each(|folder| protect_store(folder));
-    Stores(folders)
-}
-
 impl Stores {
-    /// Finds MODEL: a URL by its scheme, a path by its looks, then a name, then any file there is.
-    pub(crate) fn find(&self, model: &str) -> Result<Place> {
+    /// Finds a model: a URL by its scheme, a path by its looks, then a name, then any file there is.
+    ///
+    /// ```
+    /// use rullama::{Location, Stores};
+    ///
+    /// let stores = Stores::default();
+    /// assert!(matches!(stores.find("./model.gguf")?, Location::Path(_)));
+    /// assert!(matches!(stores.find("https://example.com/model.gguf")?, Location::Url(_)));
+    /// assert!(matches!(stores.find("demo")?, Location::Demo));
+    /// # Ok::<(), rullama::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there is no such model, or its manifest is damaged.
+    pub fn find(&self, model: &str) -> Result<Location, Error> {
         if is_url(model) {
-            return Ok(Place::Url(model.into()));
+            return Ok(Location::Url(model.into()));
         }
         if looks_like_path(model) {
-            return Ok(Place::Path(model.into()));
+            return Ok(Location::Path(model.into()));
         }
         match model.parse::<ModelName>().and_then(|name| resolve(&self.0, &name)) {
-            Ok(files) => Ok(Place::Store(Box::new(files))),
-            Err(StoreError::NotFound { .. }) if model == DEMO_NAME => Ok(Place::Demo),
+            Ok(files) => Ok(Location::Store(Box::new(files))),
+            Err(StoreError::NotFound { .. }) if model == DEMO => Ok(Location::Demo),
             Err(StoreError::NotFound { .. } | StoreError::BadName { .. })
                 if Path::new(model).is_file() =>
             {
-                Ok(Place::Path(model.into()))
+                Ok(Location::Path(model.into()))
             }
             Err(error) => Err(error.into()),
         }
     }
-
-    /// Finds MODEL and reads its header.
-    pub(crate) fn open(&self, model: &str) -> Result<(Place, Gguf)> {
-        let place = self.find(model)?;
-        let gguf = place.open()?;
-        Ok((place, gguf))
-    }
 }
 
-impl Place {
+impl Location {
     /// The bytes of the model itself; of a split one, those of its first part.
-    pub(crate) fn source(&self) -> Result<Rc<dyn ByteSource>> {
-        if let Self::Path(path) = self {
-            protect(path);
-        }
+    ///
+    /// # Errors
+    /// If the file or URL cannot be read.
+    pub fn source(&self) -> Result<Rc<dyn ByteSource>, Error> {
         Ok(match self {
             Self::Store(files) => Rc::new(FileSource::open(&files.model.path)?),
             Self::Path(path) => Rc::new(FileSource::open(path)?),
             Self::Url(url) => Rc::new(HttpSource::open(url, HttpOptions::default())?),
-            Self::Demo => Rc::new(MemorySource::new(DEMO_NAME, DEMO)),
+            Self::Demo => demo_source()?,
         })
     }
 
-    /// The header of the model itself, of all parts where it is split.
-    pub(crate) fn open(&self) -> Result<Gguf> {
+    /// The header of the model, of all parts where it is split.
+    ///
+    /// # Errors
+    /// If a file cannot be read or is no GGUF file.
+    pub fn open(&self) -> Result<Gguf, Error> {
         let first = header(self.source()?)?;
         let name = first.name().to_owned();
-        let Some(part) = first.part().with_context(|| name.clone())? else { return Ok(first) };
+        let wrong = |source| Error::Gguf { name: name.clone(), source };
+        let Some(part) = first.part().map_err(wrong)? else { return Ok(first) };
         if part.number != 1 {
-            return Err(GgufError::NotFirstPart { part: Some(part) }).context(name);
+            return Err(wrong(GgufError::NotFirstPart { part: Some(part) }));
         }
         let others = self.others(part)?;
         let others = others.into_iter().map(|place| header(place.source()?));
-        let others = others.collect::<Result<Vec<_>>>().with_context(|| {
-            format!("the model has {} parts, which must be in the same folder", part.count)
-        })?;
-        first.join(others).context(name)
+        let others = others
+            .collect::<Result<Vec<_>, Error>>()
+            .map_err(|error| Error::Part { count: part.count, source: Box::new(error) })?;
+        first.join(others).map_err(wrong)
     }
 
     /// Where the other parts of a split model are.
-    fn others(&self, first: Part) -> Result<Vec<Self>> {
+    fn others(&self, first: Part) -> Result<Vec<Self>, Error> {
         let (path, make): (&Path, fn(String) -> Self) = match self {
             Self::Url(url) => (Path::new(url), Self::Url),
             Self::Path(path) => (path, |name| Self::Path(name.into())),
             Self::Store(files) => (&files.model.path, |name| Self::Path(name.into())),
             Self::Demo => return Ok(Vec::new()),
         };
-        let names = first.names(&path.to_string_lossy())?;
+        let name = path.to_string_lossy();
+        let names =
+            first.names(&name).map_err(|source| Error::Gguf { name: name.to_string(), source })?;
         Ok(names.into_iter().skip(1).map(make).collect())
     }
 }
 
-fn header(source: Rc<dyn ByteSource>) -> Result<Gguf> {
+fn header(source: Rc<dyn ByteSource>) -> Result<Gguf, Error> {
     let name = source.name().to_owned();
-    match pollster::block_on(Gguf::open(source)) {
+    block_on(Gguf::open(source)).map_err(|error| match error {
         // Sources name themselves in their errors.
-        Err(error @ GgufError::Source(_)) => Err(error.into()),
-        result => result.context(name),
-    }
+        GgufError::Source(error) => error.into(),
+        source => Error::Gguf { name, source },
+    })
+}
+
+/// The demo model as the bytes of a GGUF file.
+///
+/// # Errors
+/// In a build without the feature `demo`.
+pub fn demo_gguf() -> Result<Vec<u8>, Error> {
+    #[cfg(feature = "demo")]
+    return Ok(rullama_demo::gguf());
+    #[cfg(not(feature = "demo"))]
+    return Err(Error::NoDemo);
+}
+
+fn demo_source() -> Result<Rc<dyn ByteSource>, Error> {
+    Ok(Rc::new(rullama_source::MemorySource::new(DEMO, demo_gguf()?)))
 }
 
 fn is_url(model: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Kept conversations: a line of JSON with the messages, then the session's own bytes, then the rows of images and audio.
+//! Saved conversations: a line of JSON with the messages, then the session's own bytes, then the soft tokens of images and audio.
 
 use std::{
     fs::File,
@@ -7,7 +7,6 @@ use std::{
     rc::Rc,
 };
 
-use anyhow::{Context, Result, bail, ensure};
 use rullama_chat::Message;
 use rullama_runtime::{
     SoftTokens,
@@ -15,26 +14,28 @@ use rullama_runtime::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::output_file::OutputFile;
+use crate::error::{Error, SavedProblem};
 
 const FORMAT: &str = "rullama conversation";
 const VERSION: u32 = 2;
 /// No conversation that fits a context comes near this.
 const LONGEST_HEADER: u64 = 64 << 20;
-const CUT: &str = "the file is truncated";
 
-/// A conversation that can be kept in a file.
-#[derive(Debug, PartialEq)]
-pub(super) struct Saved {
-    /// Name of the model, for people; the session's bytes know which one it was.
-    pub(super) model: String,
-    pub(super) system: Option<String>,
-    pub(super) thinking: bool,
-    pub(super) messages: Vec<Message>,
-    /// What was encoded of the messages' media, in order.
-    pub(super) encoded: Vec<EncodedMedia>,
+/// A conversation that can be kept in a file, with what the model has computed of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SavedSession {
+    /// Name of the model, for people; the session's bytes tell which one it was.
+    pub model: String,
+    /// The system message.
+    pub system: Option<String>,
+    /// Whether the model thinks before it replies.
+    pub thinking: bool,
+    /// The messages.
+    pub messages: Vec<Message>,
+    /// The messages' media, encoded, in order.
+    pub encoded: Vec<EncodedMedia>,
     /// Tokens and caches.
-    pub(super) session: Vec<u8>,
+    pub session: Vec<u8>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -45,28 +46,28 @@ struct Header {
     system: Option<String>,
     thinking: bool,
     messages: Vec<Message>,
-    media: Vec<KeptMedium>,
+    media: Vec<SavedMedium>,
     session_bytes: u64,
 }
 
-/// A medium whose rows follow those of the session.
+/// A medium whose soft tokens follow the session's bytes.
 #[derive(Serialize, Deserialize)]
-struct KeptMedium {
+struct SavedMedium {
     /// The marker of its kind.
     kind: String,
-    pieces: Vec<KeptPiece>,
+    pieces: Vec<SavedPiece>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct KeptPiece {
+struct SavedPiece {
     seconds: Option<u64>,
     rows: usize,
     width: usize,
 }
 
-impl KeptMedium {
+impl SavedMedium {
     fn of(encoded: &EncodedMedia) -> Self {
-        let piece = |piece: &Piece| KeptPiece {
+        let piece = |piece: &Piece| SavedPiece {
             seconds: piece.seconds,
             rows: piece.rows.count,
             width: piece.rows.values.len() / piece.rows.count.max(1),
@@ -75,28 +76,35 @@ impl KeptMedium {
         Self { kind: encoded.kind.marker().into(), pieces }
     }
 
-    fn read(self, file: &mut impl Read) -> Result<EncodedMedia> {
+    fn read(self, file: &mut impl Read) -> Result<EncodedMedia, SavedProblem> {
         let kinds = [MediaKind::Image, MediaKind::Audio, MediaKind::Video];
         let kind = kinds.into_iter().find(|kind| kind.marker() == self.kind);
-        let kind = kind.with_context(|| format!("unknown media kind {}", self.kind))?;
-        let pieces = self.pieces.into_iter().map(|KeptPiece { seconds, rows, width }| {
-            ensure!(rows > 0 && width > 0, "an image or audio clip has no soft tokens");
+        let kind = kind.ok_or(SavedProblem::Kind(self.kind))?;
+        let pieces = self.pieces.into_iter().map(|SavedPiece { seconds, rows, width }| {
+            if rows == 0 || width == 0 {
+                return Err(SavedProblem::Empty);
+            }
             let length = rows.checked_mul(width).and_then(|count| count.checked_mul(4));
-            let length = length.context(CUT)?;
+            let length = length.ok_or(SavedProblem::Truncated)?;
             let mut bytes = Vec::new();
             file.take(length as u64).read_to_end(&mut bytes)?;
-            ensure!(bytes.len() == length, CUT);
+            if bytes.len() != length {
+                return Err(SavedProblem::Truncated);
+            }
             let values = bytes.as_chunks().0.iter().map(|four| f32::from_le_bytes(*four));
             let rows = SoftTokens { count: rows, values: values.collect() };
             Ok(Piece { seconds, rows: Rc::new(rows) })
         });
-        Ok(EncodedMedia { kind, pieces: pieces.collect::<Result<_>>()? })
+        Ok(EncodedMedia { kind, pieces: pieces.collect::<Result<_, _>>()? })
     }
 }
 
-impl Saved {
-    /// Writes the file; a failure does not cost an earlier one.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+impl SavedSession {
+    /// Writes it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), Error> {
         let header = Header {
             format: FORMAT.into(),
             version: VERSION,
@@ -104,44 +112,57 @@ impl Saved {
             system: self.system.clone(),
             thinking: self.thinking,
             messages: self.messages.clone(),
-            media: self.encoded.iter().map(KeptMedium::of).collect(),
+            media: self.encoded.iter().map(SavedMedium::of).collect(),
             session_bytes: self.session.len() as u64,
         };
-        let mut file = OutputFile::create(path)?;
-        let mut write = || -> Result<()> {
-            file.write_all((serde_json::to_string(&header)? + "\n").as_bytes())?;
-            file.write_all(&self.session)?;
+        let mut write = || -> Result<(), SavedProblem> {
+            out.write_all((serde_json::to_string(&header)? + "\n").as_bytes())?;
+            out.write_all(&self.session)?;
             for piece in self.encoded.iter().flat_map(|encoded| &encoded.pieces) {
-                piece.rows.values.iter().try_for_each(|x| file.write_all(&x.to_le_bytes()))?;
+                piece.rows.values.iter().try_for_each(|x| out.write_all(&x.to_le_bytes()))?;
             }
             Ok(())
         };
-        write().with_context(|| path.display().to_string())?;
-        file.finish()
+        Ok(write()?)
     }
 
-    /// Reads a file; whether it fits the model is for the model to say.
-    pub(super) fn read(path: &Path) -> Result<Self> {
-        let read = || read(BufReader::new(File::open(path)?));
-        read().with_context(|| path.display().to_string())
+    /// Reads it; whether it fits a model is for [`crate::Session::load`] to say.
+    ///
+    /// # Errors
+    /// If it is damaged, or no saved conversation.
+    pub fn read(file: impl BufRead) -> Result<Self, Error> {
+        Ok(read(file)?)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// If it cannot be read, is damaged, or is no saved conversation.
+    pub fn read_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let file = BufReader::new(File::open(path).map_err(Error::file(path))?);
+        read(file).map_err(|source| Error::SavedFile { path: path.into(), source })
     }
 }
 
-fn read(mut file: impl BufRead) -> Result<Saved> {
-    const NONE_OF_OURS: &str = "not a conversation saved by rullama";
+fn read(mut file: impl BufRead) -> Result<SavedSession, SavedProblem> {
     let mut line = Vec::new();
     file.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
-    let header: Header = serde_json::from_slice(&line).context(NONE_OF_OURS)?;
-    ensure!(header.format == FORMAT, NONE_OF_OURS);
+    let header: Header = serde_json::from_slice(&line)?;
+    if header.format != FORMAT {
+        return Err(SavedProblem::NotOurs);
+    }
     if header.version != VERSION {
-        bail!("unknown version {}; use the rullama version that saved it", header.version);
+        return Err(SavedProblem::Version(header.version));
     }
     let mut session = Vec::new();
     file.by_ref().take(header.session_bytes).read_to_end(&mut session)?;
-    ensure!(session.len() as u64 == header.session_bytes, CUT);
+    if session.len() as u64 != header.session_bytes {
+        return Err(SavedProblem::Truncated);
+    }
     let Header { model, system, thinking, messages, media, .. } = header;
-    let encoded = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_>>()?;
-    Ok(Saved { model, system, thinking, messages, encoded, session })
+    let encoded = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_, _>>()?;
+    Ok(SavedSession { model, system, thinking, messages, encoded, session })
 }
 
 #[cfg(test)]
@@ -157,8 +178,8 @@ mod tests {
         EncodedMedia { kind, pieces: times.iter().map(piece).collect() }
     }
 
-    fn saved() -> Saved {
-        Saved {
+    fn saved() -> SavedSession {
+        SavedSession {
             model: "gemma4".into(),
             system: Some("Be\nbrief.".into()),
             thinking: true,
@@ -171,24 +192,26 @@ mod tests {
         }
     }
 
+    fn bytes() -> Vec<u8> {
+        let mut bytes = Vec::new();
+        saved().write(&mut bytes).expect("written");
+        bytes
+    }
+
     #[test]
     fn what_was_written_is_read() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chat");
-        saved().write(&path).expect("written");
-        assert_eq!(Saved::read(&path).expect("read"), saved());
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        std::fs::write(&path, bytes()).expect("written");
+        assert_eq!(SavedSession::read_file(&path).expect("read"), saved());
+        assert_eq!(SavedSession::read(&bytes()[..]).expect("read"), saved());
     }
 
     #[test]
     fn other_and_broken_files_are_refused() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("chat");
-        saved().write(&path).expect("written");
-        let whole = std::fs::read(&path).expect("there");
+        let whole = bytes();
         let check = |bytes: &[u8], part: &str| {
-            std::fs::write(&path, bytes).expect("written");
-            let error = format!("{:#}", Saved::read(&path).expect_err("refused"));
+            let error = SavedSession::read(bytes).expect_err("refused").to_string();
             assert!(error.contains(part), "{error}");
         };
         check(&whole[..whole.len() - 1], "truncated");
@@ -205,10 +228,7 @@ mod tests {
 
     /// The bytes of a file, and where its first line ends.
     fn written() -> (Vec<u8>, usize) {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("chat");
-        saved().write(&path).expect("written");
-        let bytes = std::fs::read(&path).expect("there");
+        let bytes = bytes();
         let end = bytes.iter().position(|byte| *byte == b'\n').expect("a line");
         (bytes, end)
     }

@@ -75,7 +75,7 @@ struct Request {
 }
 
 impl Request {
-    fn prompt(&mut self, model: &Model, memory: &Memory) -> Result<Prompt, Failure> {
+    fn prompt(&mut self, model: &Model, memory: &MediaCache) -> Result<Prompt, Failure> {
         if let Some(text) = &self.text {
             return Ok(Prompt::text(model, text)?);
         }

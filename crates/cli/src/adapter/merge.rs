@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::MergeArgs;
 use crate::{
-    adapters::Chosen,
     interrupt,
     locate::Stores,
     output::{note, print, print_json, progress},
@@ -36,12 +35,12 @@ pub(super) fn dtype(text: &str) -> Result<DType, &'static str> {
 
 pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
     let (place, gguf) = stores.open(&args.model)?;
-    let chosen = Chosen::new(&place, &args.adapters)?;
-    if chosen.all().is_empty() {
+    let chosen = args.adapters.read(&place)?;
+    if chosen.0.is_empty() {
         bail!("nothing to merge: give an adapter with --adapter");
     }
     let mut pairs = Vec::new();
-    for (adapter, weight) in chosen.all() {
+    for (adapter, weight) in &chosen.0 {
         let fit = fit_to(&gguf, adapter)?;
         pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
     }

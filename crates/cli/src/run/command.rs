@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{format::Format, sampling};
+use rullama::Format;
+
+use super::{format, sampling};
 
 /// What `/help` says.
 pub(super) const HELP: &str = "\
@@ -86,7 +88,7 @@ fn setting(text: &str) -> Result<Setting, String> {
         ("system", _) => Ok(Setting::System(unquoted(rest).into())),
         ("think", true) => Ok(Setting::Think(true)),
         ("nothink", true) => Ok(Setting::Think(false)),
-        ("format", false) => Format::parse(rest).map(|format| Setting::Format(Some(format))),
+        ("format", false) => format::parse(rest).map(|format| Setting::Format(Some(format))),
         ("noformat", true) => Ok(Setting::Format(None)),
         ("verbose", true) => Ok(Setting::Verbose(true)),
         ("quiet", true) => Ok(Setting::Verbose(false)),

@@ -11,13 +11,13 @@ use rullama_runtime::{
     Denoiser,
     denoise::{Denoised, USUAL_BLOCKS, WriteOptions, Writing, Written},
     generate::{ChatOptions, Event, Finish, Prompt},
-    model::CacheType,
+    model::{CacheType, hinted_options},
     options::{SamplingOptions, resolve_seed},
 };
 use rullama_tokenizer::{Render, Tokenizer};
 use serde_json::json;
 
-use super::{RunArgs, answer::entropy, sampling::layered};
+use super::{RunArgs, sampling::layered};
 use crate::{
     interrupt::{self, Interrupted},
     load::{open_device, showing},
@@ -44,7 +44,8 @@ pub(crate) struct CanvasArgs {
 
 /// Answers one prompt.
 pub(super) fn once(gguf: Gguf, prompt: &str, args: &RunArgs) -> Result<()> {
-    let sampling = layered(&gguf, None, &args.sampling)?;
+    let (sampling, warnings) = hinted_options(&gguf);
+    let sampling = layered(sampling, &warnings, &args.sampling)?;
     let device = open_device(args.device.device, false)?;
     let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;
     let prompt = read(&model, prompt, args)?;
@@ -101,6 +102,12 @@ fn read(model: &Denoiser, prompt: &str, args: &RunArgs) -> Result<Prompt> {
     let conversation = Conversation { messages, thinking, ..Conversation::default() };
     let options = ChatOptions { hide_thinking: args.hide_thinking };
     Ok(model.prompt(&conversation, options)?)
+}
+
+/// A number that differs from call to call.
+fn entropy() -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    (RandomState::new().hash_one(0) & u64::from(u32::MAX)) as u32
 }
 
 /// What the file says, under the arguments.

@@ -1,10 +1,8 @@
 //! Files dropped into a line of a chat: terminals write their paths there, quoted or with escapes.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use rullama_runtime::media::MediaKind;
-
-use crate::media::{MediaFile, kind_of};
+use rullama::{MediaFile, MediaKind};
 
 /// What may stand after a path without being part of it.
 const PUNCTUATION: [char; 6] = ['.', ',', ';', ':', '?', '!'];
@@ -38,7 +36,7 @@ pub(super) fn dropped(line: &str) -> Dropped {
             }
             None => {
                 let name = unescaped(word.trim_end_matches(PUNCTUATION));
-                if name.contains('/') && kind_of(Path::new(&name)).is_some() {
+                if name.contains('/') && MediaFile::guess(&name).is_some() {
                     found.missing.push(name);
                 }
                 found.text.push_str(word);
@@ -93,7 +91,7 @@ fn existing(name: &str) -> Option<(PathBuf, MediaKind)> {
         Some(rest) => std::env::home_dir()?.join(rest),
         None => name.into(),
     };
-    let kind = kind_of(&path)?;
+    let kind = MediaFile::guess(&path)?.kind;
     path.is_file().then_some((path, kind))
 }
 

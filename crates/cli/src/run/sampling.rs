@@ -1,12 +1,8 @@
 //! Sampling flags, and the layers they go over: the file's hints and the store's parameters.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args as Group;
-use rullama_gguf::Gguf;
-use rullama_runtime::{
-    model::hinted_options,
-    options::{OptionWarning, SamplingOptions},
-};
+use rullama_runtime::options::{OptionWarning, SamplingOptions};
 use serde_json::{Map, Value, json};
 
 use crate::output::note;
@@ -78,17 +74,12 @@ impl SamplingArgs {
     }
 }
 
-/// The options of a model under these flags.
+/// A model's options under these flags; says which of the model's own were ignored.
 pub(super) fn layered(
-    gguf: &Gguf,
-    params: Option<&Map<String, Value>>,
+    mut options: SamplingOptions,
+    warnings: &[OptionWarning],
     flags: &SamplingArgs,
 ) -> Result<SamplingOptions> {
-    let (mut options, mut warnings) = hinted_options(gguf);
-    if let Some(params) = params {
-        let layer = Value::Object(params.clone());
-        warnings.extend(options.apply(&layer).context("the model's parameters")?);
-    }
     warnings.iter().for_each(|warning| note(&warning.to_string()));
     set(&mut options, &flags.layer())?;
     Ok(options)

@@ -3,19 +3,19 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::Result;
-use rullama_runtime::generate::Finish;
+use rullama::{Finish, SavedSession};
 
 use super::{
     chat::Chat,
     command::{self, Command, HELP},
     dropped::{Dropped, begins_with_file, dropped},
     input::{self, Input, Lines},
-    saved::Saved,
     screen::Screen,
 };
 use crate::{
     exit, interrupt,
     output::{OutputClosed, note, print},
+    output_file::OutputFile,
 };
 
 /// Talks until somebody leaves.
@@ -91,11 +91,13 @@ fn obey(chat: &mut Chat, command: Command) -> Result<()> {
         Command::Set(setting) => print(&chat.set(setting)?),
         Command::Show(topic) => print(&chat.show(topic)?),
         Command::Save(file) => {
-            chat.save()?.write(&file)?;
+            let mut out = OutputFile::create(&file)?;
+            chat.save()?.write(&mut out)?;
+            out.finish()?;
             print(&format!("Saved to {}.\n", file.display()))
         }
         Command::Load(file) => {
-            let saved = Saved::read(&file)?;
+            let saved = SavedSession::read_file(&file)?;
             let count = saved.messages.len();
             chat.load(saved)?;
             print(&format!("Loaded {count} messages from {}.\n", file.display()))

@@ -11,7 +11,7 @@ use crate::{memory, output::bytes};
 pub(super) struct Times {
     /// Loading the model; nothing but in the first answer.
     pub(super) load: Duration,
-    /// Seeing and hearing.
+    /// Encoding images and audio.
     pub(super) media: Duration,
     /// To the first token.
     pub(super) prompt: Duration,

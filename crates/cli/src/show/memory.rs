@@ -1,5 +1,6 @@
 //! What a model would take on a GPU and on the host, for models that can run here.
 
+use rullama::Location;
 use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
 use rullama_runtime::{
@@ -9,7 +10,7 @@ use rullama_runtime::{
 use rullama_store::Layer;
 use serde_json::{Value, json};
 
-use crate::{args::ShowArgs, locate::Place, output::bytes};
+use crate::{args::ShowArgs, output::bytes};
 
 /// The estimate for a context, with f16 caches; nothing for files that are no whole Gemma 4.
 fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
@@ -55,10 +56,10 @@ struct Beside {
 
 impl Beside {
     /// What cannot be read takes nothing: the model answers without it.
-    fn of(place: &Place, gguf: &Gguf) -> Self {
+    fn of(place: &Location, gguf: &Gguf) -> Self {
         let inside = MediaEncoders::memory_of_file(gguf).unwrap_or(0);
-        let Place::Store(files) = place else { return Self { towers: inside, drafter: 0 } };
-        let open = |layer: &Layer| Place::Path(layer.path.clone()).open().ok();
+        let Location::Store(files) = place else { return Self { towers: inside, drafter: 0 } };
+        let open = |layer: &Layer| Location::Path(layer.path.clone()).open().ok();
         let projectors = files.projectors.iter().filter_map(open);
         let projectors =
             projectors.filter_map(|file| MediaEncoders::memory_of_file(&file).ok()).sum();
@@ -76,7 +77,7 @@ impl Beside {
     }
 }
 
-pub(super) fn rows(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     if let Some(rows) = relative_rows(gguf, args) {
         return Some(rows);
     }
@@ -109,7 +110,7 @@ pub(super) fn rows(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Ve
     Some(rows)
 }
 
-pub(super) fn json(place: &Place, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
+pub(super) fn json(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
     if let Some((weights, caches, work)) = relative(gguf, args) {
         let gpu = weights + caches.unwrap_or(0) + work;
         return Some(json!({ "weights": weights, "caches": caches, "work": work, "gpu": gpu }));

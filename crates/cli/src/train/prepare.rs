@@ -1,17 +1,12 @@
 //! From arguments to a run.
 
 use anyhow::Result;
-use pollster::block_on;
+use rullama::{TrainOptions, read_adapter};
 use rullama_runtime::{Model, model::CacheType};
-use rullama_train::{
-    AdapterOptions, Dataset, Run, RunOptions, Schedule, Settings,
-    dataset::{DataOptions, preview as spans},
-    defaults, fresh,
-};
+use rullama_train::{Dataset, Run, dataset::preview as spans, defaults};
 
 use super::TrainArgs;
 use crate::{
-    adapters,
     load::Loader,
     locate::Stores,
     output::{note, print, safe_lines},
@@ -24,9 +19,8 @@ pub(super) fn model(stores: &Stores, args: &TrainArgs) -> Result<Model> {
     Ok(loader.load()?.0)
 }
 
-fn dataset(model: &Model, args: &TrainArgs, text: &str) -> Result<Dataset> {
-    let options = DataOptions { raw: args.data_options.raw, longest: Some(args.data_options.seq) };
-    let data = Dataset::of_lines(model, text, options)?;
+fn dataset(model: &Model, args: &TrainArgs, options: &TrainOptions, text: &str) -> Result<Dataset> {
+    let data = options.dataset(model, text)?;
     if data.cut > 0 {
         let (cut, seq) = (data.cut, args.data_options.seq);
         note(&format!(
@@ -40,56 +34,43 @@ fn dataset(model: &Model, args: &TrainArgs, text: &str) -> Result<Dataset> {
 }
 
 pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
-    let learning = &args.learning;
-    let data = dataset(model, args, text)?;
-    let (train, aside) = data.split(args.watching.eval_split, learning.seed)?;
-    let adapter = match &args.adapter.init {
-        Some(path) => adapters::read_for_update(path)?,
-        None => {
-            let rank = args.adapter.rank;
-            let options = AdapterOptions {
-                rank,
-                alpha: args.adapter.alpha.unwrap_or_else(|| defaults::alpha(rank)),
-                targets: args.adapter.targets.clone(),
-                seed: learning.seed,
-            };
-            fresh(model, &options)?
-        }
-    };
-    let batch = learning.batch.unwrap_or_else(|| defaults::batch(train.len()));
-    let batch = batch * learning.accumulate;
-    let options = RunOptions {
-        schedule: schedule_of(args, train.len(), batch),
-        settings: Settings {
-            dropout: learning.dropout,
-            clip: (!learning.no_clip).then_some(learning.clip),
-            decay: learning.weight_decay,
-            memory: Some(learning.memory.unwrap_or(defaults::MEMORY)),
-            ..Settings::default()
-        },
-        batch,
-        pack: args.data_options.pack.then_some(args.data_options.seq),
-        tokens: None,
-        seed: learning.seed,
-        evaluate: args.watching.eval_every,
-        patience: args.watching.early_stop,
-    };
-    Ok(block_on(Run::new(model, &adapter, (train, aside), options))?)
+    let options = options(args)?;
+    let data = dataset(model, args, &options, text)?;
+    Ok(options.start(model, data)?)
 }
 
-fn schedule_of(args: &TrainArgs, examples: usize, batch: usize) -> Schedule {
-    let learning = &args.learning;
-    Schedule {
+fn options(args: &TrainArgs) -> Result<TrainOptions> {
+    let TrainArgs { adapter, learning, data_options, watching, .. } = args;
+    Ok(TrainOptions {
+        // Training may go on with an adapter and replace it.
+        init: adapter.init.as_ref().map(read_adapter).transpose()?,
+        rank: adapter.rank,
+        alpha: adapter.alpha,
+        targets: adapter.targets.clone(),
+        steps: learning.steps,
+        epochs: learning.epochs,
         rate: learning.lr,
+        schedule: learning.schedule.into(),
         warmup: learning.warmup,
-        shape: learning.schedule.into(),
-        steps: learning.steps.unwrap_or_else(|| defaults::steps(examples, learning.epochs, batch)),
-    }
+        weight_decay: learning.weight_decay,
+        clip: (!learning.no_clip).then_some(learning.clip),
+        batch: learning.batch,
+        accumulate: learning.accumulate,
+        dropout: learning.dropout,
+        seed: learning.seed,
+        memory: learning.memory.unwrap_or(defaults::MEMORY),
+        sequence: data_options.seq,
+        pack: data_options.pack,
+        raw: data_options.raw,
+        eval_split: watching.eval_split,
+        eval_every: watching.eval_every,
+        patience: watching.early_stop,
+    })
 }
 
 /// What is trained on, as text: given spans as they are, learned ones between marks.
 pub(super) fn preview(model: &Model, args: &TrainArgs, text: &str, count: usize) -> Result<()> {
-    let data = dataset(model, args, text)?;
+    let data = dataset(model, args, &options(args)?, text)?;
     let mut shown = String::new();
     for (number, example) in data.examples.iter().enumerate().take(count) {
         let (tokens, targets) = (example.ids.len(), example.targets());

@@ -87,7 +87,7 @@ fn chat(folder: &Path, lines: &[&str]) -> (String, String) {
 #[test]
 fn paths_dropped_into_a_chat() {
     let folder = TempDir::new().unwrap();
-    for (name, from) in [("a picture.png", picture()), ("sound.wav", sound())] {
+    for (name, from) in [("a picture.png", image()), ("sound.wav", audio())] {
         std::fs::copy(from, folder.path().join(name)).unwrap();
     }
     let used = |lines: &[&str]| {

@@ -1,34 +1,36 @@
-//! A video as a folder of its images.
+//! A video as a folder of its frames.
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
 use rullama_runtime::media::{Frame, MediaKind};
 
-use super::{image, kind_of};
+use super::{kind_of, read_image};
+use crate::error::Error;
 
-/// The most images of a video that a model sees.
+/// The most frames of a video that a model is shown.
 const MOST_FRAMES: usize = 32;
 
-/// The images of a folder by their names, of many an even choice.
-pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>> {
+/// The frames of a folder in the order of their names; of many, an even choice.
+pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>, Error> {
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder)? {
-        paths.push(entry?.path());
+    for entry in std::fs::read_dir(folder).map_err(Error::file(folder))? {
+        paths.push(entry.map_err(Error::file(folder))?.path());
     }
     paths.retain(|path| kind_of(path) == Some(MediaKind::Image));
-    ensure!(!paths.is_empty(), "no images in this folder (PNG, JPEG, WebP or GIF)");
+    if paths.is_empty() {
+        return Err(Error::NoFrames { path: folder.into() });
+    }
     paths.sort();
     chosen(paths.len())
         .map(|index| {
             let path = &paths[index];
-            let image = image(path).with_context(|| path.display().to_string())?;
-            Ok(Frame { seconds: time(path).unwrap_or(index as f64), image })
+            let seconds = time(path).unwrap_or(index as f64);
+            Ok(Frame { seconds, image: read_image(path)? })
         })
         .collect()
 }
 
-/// Which of so many images are seen.
+/// Which of so many frames are shown.
 fn chosen(total: usize) -> impl Iterator<Item = usize> {
     let count = total.min(MOST_FRAMES);
     (0..count).map(move |index| index * total / count)
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_images_an_even_choice() {
+    fn of_many_frames_an_even_choice() {
         assert_eq!(chosen(3).collect::<Vec<_>>(), [0, 1, 2]);
         let some: Vec<usize> = chosen(64).collect();
         assert_eq!((some.len(), some[0], some[1], some[31]), (32, 0, 2, 62));

@@ -1,11 +1,12 @@
 //! What `/set` changes and `/show` shows.
 
 use anyhow::{Context, Result};
+use rullama::Model;
 use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
 use serde_json::{Map, Value, json};
 
-use super::{Chat, ready, sampling};
+use super::{Chat, sampling};
 use crate::{
     output::{bytes, safe, safe_lines, table},
     run::command::{Setting, Topic},
@@ -16,19 +17,19 @@ impl Chat {
     pub(in crate::run) fn set(&mut self, setting: Setting) -> Result<String> {
         Ok(match setting {
             Setting::System(text) => {
-                self.system = Some(text).filter(|text| !text.is_empty());
+                self.session.system = Some(text).filter(|text| !text.is_empty());
                 "Set the system message.\n".into()
             }
             Setting::Think(on) => {
-                self.thinking = on;
+                self.session.thinking = on;
                 format!("Thinking is {}.\n", if on { "on" } else { "off" })
             }
             Setting::Format(None) => {
-                self.format = None;
+                self.session.set_format(None)?;
                 "Replies are not constrained.\n".into()
             }
             Setting::Format(Some(format)) => {
-                self.format = Some(ready(&format, &self.model)?);
+                self.session.set_format(Some(format))?;
                 "Replies are constrained to JSON.\n".into()
             }
             Setting::Verbose(on) => {
@@ -38,13 +39,13 @@ impl Chat {
             Setting::Parameter(name, value) if name == "num_ctx" => {
                 let context = value.as_u64().and_then(|n| usize::try_from(n).ok());
                 let context = context.context("num_ctx must be a number of tokens")?;
-                self.session = self.new_session(Some(context))?;
-                self.loader.context = Some(context);
+                self.session.set_context(context)?;
+                self.loader.options.context = Some(context);
                 format!("Set the context to {context} tokens.\n")
             }
             Setting::Parameter(name, value) => {
                 let text = format!("Set {name} to {value}.\n");
-                sampling::set(&mut self.options, &json!({ name: value }))?;
+                sampling::set(&mut self.session.sampling, &json!({ name: value }))?;
                 text
             }
         })
@@ -52,7 +53,7 @@ impl Chat {
 
     /// What a chat begins with.
     pub(in crate::run) fn greeting(&self) -> String {
-        let (name, device) = (safe(&self.name), safe(self.model.device().name()));
+        let (name, device) = (safe(self.model().name()), safe(self.model().device().name()));
         format!("{name} on {device}. Type /help for commands, /bye to exit.\n")
     }
 
@@ -60,13 +61,13 @@ impl Chat {
     pub(in crate::run) fn show(&self, topic: Topic) -> Result<String> {
         Ok(match topic {
             Topic::Info => self.info(),
-            Topic::Parameters => parameters(&self.options)?,
-            Topic::System => match &self.system {
+            Topic::Parameters => parameters(&self.session.sampling)?,
+            Topic::System => match &self.session.system {
                 Some(text) => safe_lines(text) + "\n",
                 None => "No system message.\n".into(),
             },
             Topic::Template => {
-                let family = match self.model.family()? {
+                let family = match self.model().runtime().family()? {
                     Family::Small => "small family (E2B, E4B)",
                     Family::Large => "large family (12B, 26B-A4B, 31B)",
                 };
@@ -77,19 +78,23 @@ impl Chat {
         })
     }
 
+    fn model(&self) -> &Model {
+        self.session.model()
+    }
+
     fn info(&self) -> String {
         let row = |name: &str, value: String| vec![name.to_owned(), value];
-        let name = self.model.gguf().str("general.name").unwrap_or("unnamed");
-        let (used, context) = (self.session.tokens().len(), self.session.context());
+        let name = self.model().runtime().gguf().str("general.name").unwrap_or("unnamed");
+        let (used, context) = (self.session.kv().tokens().len(), self.session.context());
         table(&[
-            row("model", safe(&self.name)),
+            row("model", safe(self.model().name())),
             row("name", safe(name)),
-            row("layers", self.model.config().layers.len().to_string()),
-            row("device", safe(self.model.device().name())),
+            row("layers", self.model().runtime().config().layers.len().to_string()),
+            row("device", safe(self.model().device().name())),
             row("GPU memory", bytes(self.gpu_bytes())),
             row("context", format!("{context} tokens, {used} used")),
-            row("trained for", format!("{} tokens", self.model.config().context)),
-            row("messages", self.messages.len().to_string()),
+            row("trained for", format!("{} tokens", self.model().runtime().config().context)),
+            row("messages", self.session.messages().len().to_string()),
         ])
     }
 }

@@ -1,8 +1,9 @@
 //! Conversations with a tiny model.
 
 use clap::Parser;
-use rullama_engine::executor::Device;
+use rullama::Device;
 use rullama_testkit::golden_path;
+use serde_json::Value;
 
 use super::*;
 use crate::{
@@ -35,11 +36,11 @@ fn say(chat: &mut Chat, text: &str) -> String {
 fn what_was_said_is_read_once() {
     let mut chat = chat(&["--device", "cpu", "--system", "Be brief."]);
     say(&mut chat, "one");
-    assert_eq!(chat.all_messages().len(), 3, "system, user, assistant");
+    assert_eq!(chat.session.all_messages().len(), 3, "system, user, assistant");
     let answer = chat.say("two", &[], &mut Screen::silent()).expect("an answer");
     assert!(answer.done.cached_tokens > 5, "{:?}", answer.done);
     chat.clear();
-    assert_eq!(chat.all_messages().len(), 1);
+    assert_eq!(chat.session.all_messages().len(), 1);
 }
 
 #[test]
@@ -49,7 +50,7 @@ fn a_kept_conversation_goes_on_as_if_never_left() {
     let saved = one.save().expect("saved");
     let mut two = chat(&["--device", "cpu"]);
     two.load(saved).expect("loaded");
-    assert_eq!(two.all_messages(), one.all_messages());
+    assert_eq!(two.session.all_messages(), one.session.all_messages());
     let (first, second) = (say(&mut one, "two"), two.say("two", &[], &mut Screen::silent()));
     let second = second.expect("an answer");
     assert_eq!(second.text, first);
@@ -65,7 +66,7 @@ fn another_models_conversation_is_refused() {
     say(&mut two, "mine");
     let error = format!("{:#}", two.load(saved).expect_err("another model's"));
     assert!(error.contains("another model") && error.contains("micro-dense"), "{error}");
-    assert_eq!(two.all_messages().len(), 2, "nothing has changed");
+    assert_eq!(two.session.all_messages().len(), 2, "nothing has changed");
 }
 
 #[test]
@@ -73,10 +74,10 @@ fn a_lost_device_costs_no_conversation() {
     let mut chat = chat(&["--device", "gpu", "--system", "Be brief."]);
     let first = say(&mut chat, "one");
     chat.clear();
-    let Device::Gpu(gpu) = chat.model.device() else { panic!("a GPU was asked for") };
+    let Device::Gpu(gpu) = chat.session.model().device() else { panic!("a GPU was asked for") };
     gpu.destroy();
     assert_eq!(say(&mut chat, "one"), first, "the new device answers as the old one did");
-    assert_eq!(chat.all_messages().len(), 3);
+    assert_eq!(chat.session.all_messages().len(), 3);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn a_message_that_does_not_fit_is_not_kept() {
     say(&mut chat, "one");
     let error = chat.say(&"word ".repeat(300), &[], &mut Screen::silent()).expect_err("too long");
     assert!(error.to_string().contains("the context holds 256"), "{error}");
-    assert_eq!(chat.all_messages().len(), 2);
+    assert_eq!(chat.session.all_messages().len(), 2);
     say(&mut chat, "two");
 }
 
@@ -95,7 +96,7 @@ fn settings() {
     let parameter = |name: &str, value: Value| Setting::Parameter(name.into(), value);
     chat.set(parameter("temperature", 0.25.into())).expect("set");
     chat.set(parameter("num_ctx", 128.into())).expect("set");
-    assert_eq!((chat.options.temperature, chat.session.context()), (0.25, 128));
+    assert_eq!((chat.session.sampling.temperature, chat.session.context()), (0.25, 128));
     assert!(chat.set(parameter("tempo", 1.into())).is_err());
     assert!(chat.set(parameter("num_ctx", 1_000_000_000.into())).is_err());
     assert!(chat.show(Topic::Parameters).expect("shown").contains("temperature"));

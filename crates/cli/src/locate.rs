@@ -1,0 +1,62 @@
+//! Models that the user names. No output of a command may replace the files they are read from.
+
+use std::{io::Write, path::Path};
+
+use anyhow::{Context, Result};
+use rullama::{DEMO, Location, demo_gguf};
+use rullama_gguf::Gguf;
+use tempfile::NamedTempFile;
+
+use crate::output_file::{protect, protect_store};
+
+/// The name of the demo model.
+pub(crate) const DEMO_NAME: &str = DEMO;
+
+/// The demo model as a file, for those who need a path; it is gone with the value.
+pub(crate) fn demo_file() -> Result<NamedTempFile> {
+    let mut file = tempfile::Builder::new()
+        .prefix("rullama-demo-")
+        .suffix(".gguf")
+        .tempfile()
+        .context("cannot create a temporary file")?;
+    file.write_all(&demo_gguf()?).context("cannot write the temporary file")?;
+    Ok(file)
+}
+
+/// Folders that may hold a store.
+pub(crate) struct Stores(pub(crate) rullama::Stores);
+
+/// The folders to search: the one the user named, or Ollama's usual places.
+pub(crate) fn stores(chosen: Option<std::path::PathBuf>) -> Stores {
+    let stores =
+        chosen.map_or_else(rullama::Stores::default, |folder| rullama::Stores(vec![folder]));
+    stores.0.iter().for_each(|folder| protect_store(folder));
+    Stores(stores)
+}
+
+impl Stores {
+    /// Finds MODEL.
+    pub(crate) fn find(&self, model: &str) -> Result<Location> {
+        let location = self.0.find(model)?;
+        if let Location::Path(path) = &location {
+            protect(path);
+        }
+        Ok(location)
+    }
+
+    /// Finds MODEL and reads its header.
+    pub(crate) fn open(&self, model: &str) -> Result<(Location, Gguf)> {
+        let location = self.find(model)?;
+        let gguf = open(&location)?;
+        Ok((location, gguf))
+    }
+}
+
+/// Reads the header of a model.
+pub(crate) fn open(location: &Location) -> Result<Gguf> {
+    let gguf = location.open()?;
+    if matches!(location, Location::Path(_)) {
+        gguf.file_names().for_each(|name| protect(Path::new(name)));
+    }
+    Ok(gguf)
+}

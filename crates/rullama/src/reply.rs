@@ -1,0 +1,282 @@
+//! A reply, whole or as it is generated.
+
+use std::time::{Duration, Instant};
+
+use pollster::block_on;
+use rullama_chat::{Message, ToolCall};
+use rullama_runtime::{
+    generate::{Done, Event, Generation},
+    media::EncodedMedia,
+};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// A complete reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Its text.
+    pub text: String,
+    /// What the model thought before it; empty if it did not.
+    pub thinking: String,
+    /// Tools it wants to be called.
+    pub tool_calls: Vec<ToolCall>,
+    /// Why it ended, and how many tokens it took.
+    pub done: Done,
+    /// How long it took.
+    pub timings: Timings,
+}
+
+/// Where the time of a reply went.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// Encoding images and audio.
+    pub media: Duration,
+    /// Until the first token.
+    pub prompt: Duration,
+    /// The other tokens.
+    pub generation: Duration,
+}
+
+/// A reply as it is generated: an iterator over events. The last one is [`Event::Done`]; the reply is part of the conversation then.
+///
+/// Dropping it before that ends the reply: the conversation keeps what was generated; if that is nothing, the message is forgotten
+/// too. After an error the conversation is as it was before the message.
+///
+/// ```
+/// use rullama::{Event, Model};
+///
+/// let mut session = Model::open("demo")?.session()?;
+/// let mut text = String::new();
+/// for event in session.stream("What is 23 + 45?")? {
+///     if let Event::Text(piece) = event? {
+///         text.push_str(&piece);
+///     }
+/// }
+/// assert!(text.contains("68"));
+/// # Ok::<(), rullama::Error>(())
+/// ```
+pub struct ReplyStream<'s> {
+    generation: Generation<'s, 's>,
+    conversation: Option<Turn<'s>>,
+    text: String,
+    thinking: String,
+    tool_calls: Vec<ToolCall>,
+    done: Option<Done>,
+    failed: bool,
+    start: Instant,
+    first: Option<Duration>,
+    media: Duration,
+    total: Duration,
+}
+
+/// The conversation a reply belongs to, and how long it was before the message.
+pub(crate) struct Turn<'s> {
+    pub(crate) messages: &'s mut Vec<Message>,
+    pub(crate) encoded: &'s mut Vec<EncodedMedia>,
+    pub(crate) before: Length,
+}
+
+/// The length of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Length {
+    pub(crate) messages: usize,
+    pub(crate) encoded: usize,
+}
+
+impl<'s> ReplyStream<'s> {
+    pub(crate) fn new(
+        generation: Generation<'s, 's>,
+        conversation: Option<Turn<'s>>,
+        media: Duration,
+    ) -> Self {
+        Self {
+            generation,
+            conversation,
+            text: String::new(),
+            thinking: String::new(),
+            tool_calls: Vec::new(),
+            done: None,
+            failed: false,
+            start: Instant::now(),
+            first: None,
+            media,
+            total: Duration::ZERO,
+        }
+    }
+
+    /// Reads the prompt, as far as that is not done. `each` is told how many tokens are done and may end the reply by returning
+    /// false. The iterator does it too; this is for programs that show or time it.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn prefill(&mut self, each: &mut dyn FnMut(usize) -> bool) -> Result<(), Error> {
+        let done = block_on(self.generation.prefill(each));
+        self.checked(done)
+    }
+
+    /// Generates one token, whose events [`Self::ready`] has; false after the end. For programs that want to stop between tokens.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn step(&mut self) -> Result<bool, Error> {
+        block_on(self.step_async())
+    }
+
+    /// The same where waiting for the GPU blocks no thread.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub async fn step_async(&mut self) -> Result<bool, Error> {
+        let stepped = self.generation.step().await;
+        self.first.get_or_insert_with(|| self.start.elapsed());
+        self.checked(stepped)
+    }
+
+    /// An event that needs no more tokens.
+    pub fn ready(&mut self) -> Option<Event> {
+        let event = self.generation.ready()?;
+        match &event {
+            Event::Text(piece) => self.text.push_str(piece),
+            Event::Thinking(piece) => self.thinking.push_str(piece),
+            Event::ToolCall { name, arguments, .. } => self.tool_calls.push(ToolCall {
+                id: None,
+                name: name.clone(),
+                arguments: Value::Object(arguments.clone()),
+            }),
+            Event::Done(done) => {
+                self.done = Some(*done);
+                self.total = self.start.elapsed();
+                self.keep();
+            }
+            Event::BadCall { .. } | Event::Logprobs(_) => {}
+        }
+        Some(event)
+    }
+
+    /// The next event where waiting for the GPU blocks no thread; `None` after [`Event::Done`].
+    ///
+    /// ```
+    /// use rullama::{Event, Model};
+    ///
+    /// # fn main() -> Result<(), rullama::Error> {
+    /// # pollster_lite(async {
+    /// let mut session = Model::open("demo")?.session()?;
+    /// let mut stream = session.stream("Hello")?;
+    /// while let Some(event) = stream.next_async().await? {
+    ///     if let Event::Text(piece) = event {
+    ///         print!("{piece}");
+    ///     }
+    /// }
+    /// # Ok(()) })
+    /// # }
+    /// # fn pollster_lite<T>(work: impl Future<Output = T>) -> T {
+    /// #     let mut work = std::pin::pin!(work);
+    /// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    /// #     loop {
+    /// #         if let std::task::Poll::Ready(done) = work.as_mut().poll(&mut context) { return done; }
+    /// #     }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub async fn next_async(&mut self) -> Result<Option<Event>, Error> {
+        loop {
+            if let Some(event) = self.ready() {
+                return Ok(Some(event));
+            }
+            if !self.step_async().await? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Ends the reply here; text that was held back and the end are still reported.
+    pub fn cancel(&mut self) {
+        self.generation.cancel();
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// If the device fails.
+    pub fn finish(mut self) -> Result<Reply, Error> {
+        while let Some(event) = self.next() {
+            event?;
+        }
+        Ok(self.reply())
+    }
+
+    /// The reply so far; whole after [`Event::Done`].
+    pub fn reply(&self) -> Reply {
+        let prompt = self.first.unwrap_or(self.total);
+        let ended = Done {
+            finish: rullama_runtime::generate::Finish::Cancelled,
+            prompt_tokens: 0,
+            cached_tokens: 0,
+            answer_tokens: 0,
+        };
+        Reply {
+            text: self.text.clone(),
+            thinking: self.thinking.clone(),
+            tool_calls: self.tool_calls.clone(),
+            done: self.done.unwrap_or(ended),
+            timings: Timings {
+                media: self.media,
+                prompt,
+                generation: self.total.saturating_sub(prompt),
+            },
+        }
+    }
+
+    /// Makes the reply part of the conversation.
+    fn keep(&mut self) {
+        if let Some(turn) = self.conversation.take() {
+            let mut message = Message::new("assistant", self.text.clone());
+            message.reasoning = Some(self.thinking.clone()).filter(|text| !text.is_empty());
+            message.tool_calls = self.tool_calls.clone();
+            turn.messages.push(message);
+        }
+    }
+
+    /// After an error the conversation is as before.
+    fn checked<T, E: Into<Error>>(&mut self, result: Result<T, E>) -> Result<T, Error> {
+        result.map_err(|error| {
+            self.failed = true;
+            if let Some(turn) = self.conversation.take() {
+                turn.undo();
+            }
+            error.into()
+        })
+    }
+}
+
+impl Turn<'_> {
+    /// Forgets the message that the reply was for.
+    pub(crate) fn undo(self) {
+        self.messages.truncate(self.before.messages);
+        self.encoded.truncate(self.before.encoded);
+    }
+}
+
+impl Iterator for ReplyStream<'_> {
+    type Item = Result<Event, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed { None } else { block_on(self.next_async()).transpose() }
+    }
+}
+
+impl Drop for ReplyStream<'_> {
+    fn drop(&mut self) {
+        let empty = self.text.is_empty() && self.thinking.is_empty() && self.tool_calls.is_empty();
+        match self.conversation.take() {
+            Some(turn) if empty => turn.undo(),
+            turn => {
+                self.conversation = turn;
+                self.keep();
+            }
+        }
+    }
+}
