@@ -137,7 +137,7 @@ impl<'a> Build<'a> {
         let width = self.graph.ty(x).shape.width();
         let rows = self.rows_of(name);
         let factors = self.factors_of(&[(tensor.into(), rows)], (None, width), false);
-        if self.has(&format!("{name}.scale")) || !self.apart_or_one(x) {
+        if self.has(&format!("{name}.scale")) || !self.single_or_batch_invariant(x) {
             let y = self.linear_with(x, name, factors);
             return self.graph.softcap(y, cap);
         }
@@ -146,7 +146,7 @@ impl<'a> Build<'a> {
     }
 
     /// Whether there is one token, or each is computed as if it were.
-    fn apart_or_one(&self, rows: Value) -> bool {
+    fn single_or_batch_invariant(&self, rows: Value) -> bool {
         self.graph.ty(rows).shape.rows() == 1 || self.graph.tokens_apart()
     }
 
@@ -347,7 +347,7 @@ impl<'a> Build<'a> {
             Start::Norm { h, weight, eps } => (h, weight, eps, 0),
             Start::Branch { .. } | Start::Rows(_) => return None,
         };
-        let one = self.apart_or_one(h);
+        let one = self.single_or_batch_invariant(h);
         let (last, others) = names.split_last().filter(|_| one)?;
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;

@@ -7,7 +7,9 @@ use rullama_engine::{
 use rullama_gguf::DType;
 use rullama_models::{
     Adapted, Catalog, Expected,
-    gemma4::{Config, Experts, Feed, Kind, Layer, Pass, PerLayer, Rope, Want, adapted_decoder},
+    gemma4::{
+        Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, Rope, adapted_decoder,
+    },
 };
 
 struct Variant {
@@ -170,9 +172,9 @@ impl Variant {
         let catalog = Catalog::imagined(&config.expected(), mix);
         let pass = Pass {
             tokens: 1,
-            feed: Feed::Token,
+            input: PassInput::Token,
             table: true,
-            want: Want::Greedy,
+            output: PassOutput::Greedy,
             context: 4096,
             ring: self.window + 512,
             cache: Element::F16,

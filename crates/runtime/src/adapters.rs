@@ -14,7 +14,9 @@ use rullama_engine::{
 use rullama_gguf::{DType, Gguf};
 use rullama_models::{
     Adapted, Catalog, FactorGroup,
-    gemma4::{Config, Feed, MATRICES, Pass, ROUTED, Want, adapted_decoder, expert_graph},
+    gemma4::{
+        Config, MATRICES, Pass, PassInput, PassOutput, ROUTED, adapted_decoder, expert_graph,
+    },
 };
 use sha2::{Digest, Sha256};
 
@@ -110,9 +112,9 @@ impl Model {
     async fn upload(&self, adapted: &Adapted, pairs: &[Pair]) -> Result<Weights, RuntimeError> {
         let pass = Pass {
             tokens: 1,
-            feed: Feed::Ids,
+            input: PassInput::Ids,
             table: false,
-            want: Want::Logits,
+            output: PassOutput::Logits,
             context: 1,
             ring: 1,
             cache: Element::F32,

@@ -131,7 +131,7 @@ fn likeliest(model: &Model, text: &[u32], cache: CacheType, apart: bool) -> Resu
         }));
     };
     if apart {
-        block_on(session.logits_apart(&mut rows))?;
+        block_on(session.logits_batch_invariant(&mut rows))?;
     } else {
         block_on(session.all_logits(&mut rows))?;
     }

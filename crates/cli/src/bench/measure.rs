@@ -169,7 +169,9 @@ impl Bench {
         self.session.rewind(0);
         self.session.extend(&self.ids[..tokens])?;
         let mut together = Vec::new();
-        block_on(self.session.logits_apart(&mut |rows| together.extend_from_slice(rows)))?;
+        block_on(
+            self.session.logits_batch_invariant(&mut |rows| together.extend_from_slice(rows)),
+        )?;
         let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let rows = alone.chunks(vocabulary).zip(together.chunks(vocabulary));
         Ok((rows.filter(|(alone, together)| bits(alone) == bits(together)).count(), tokens))

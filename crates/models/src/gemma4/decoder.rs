@@ -21,11 +21,11 @@ pub struct Pass {
     /// Tokens in a run, at most.
     pub tokens: usize,
     /// Where the tokens come from.
-    pub feed: Feed,
+    pub input: PassInput,
     /// Whether the table of per-layer inputs is a weight of the graph; else its rows are an input.
     pub table: bool,
-    /// What comes out.
-    pub want: Want,
+    /// What the pass computes.
+    pub output: PassOutput,
     /// Tokens the caches of global layers hold.
     pub context: usize,
     /// Tokens the rings of sliding layers hold: the window and the longest run, less one, or the whole context.
@@ -46,9 +46,9 @@ pub struct Pass {
     pub near: Option<usize>,
 }
 
-/// Where tokens come from.
+/// Where the tokens of a pass come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Feed {
+pub enum PassInput {
     /// The host writes ids.
     Ids,
     /// The token that the last run chose: it stays on the device.
@@ -60,10 +60,10 @@ pub enum Feed {
     Rows,
 }
 
-/// What a run makes.
+/// What a pass computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Want {
-    /// Only keys and values: a part of a prompt whose answers nobody asks for.
+pub enum PassOutput {
+    /// Only keys and values: prefill of a chunk of the prompt.
     Caches,
     /// Logits of all tokens.
     Logits,
@@ -71,17 +71,17 @@ pub enum Want {
     Greedy,
     /// A drawn next token, of one token.
     Drawn,
-    /// The most likely next token of each of a few tokens, which are computed apart.
+    /// The most likely next token of each of a few tokens, computed batch-invariantly.
     GreedyEach,
-    /// A drawn next token of each of a few tokens, which are computed apart.
+    /// A drawn next token of each of a few tokens, computed batch-invariantly.
     DrawnEach,
-    /// Logits of a few tokens, which are computed apart.
+    /// Logits of a few tokens, computed batch-invariantly.
     LogitsEach,
 }
 
-impl Want {
-    /// Whether tokens are computed apart, as in runs of one.
-    pub fn apart(self) -> bool {
+impl PassOutput {
+    /// Whether each token is computed to the last bit as in a pass of its own.
+    pub fn batch_invariant(self) -> bool {
         matches!(self, Self::GreedyEach | Self::DrawnEach | Self::LogitsEach)
     }
 }
@@ -157,14 +157,14 @@ pub fn adapted_decoder(
     adapted: Option<&Adapted>,
 ) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced).with_adapter(adapted);
-    if pass.want.apart() {
+    if pass.output.batch_invariant() {
         b.graph = Graph::of_tokens_apart();
     }
     let (mut around, mut stream) = begin(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
         let last_writer = layer.index + 1 == config.owners();
-        if pass.want == Want::Caches && last_writer {
+        if pass.output == PassOutput::Caches && last_writer {
             attention::keys_and_values(&mut b, stream, layer, &around);
             return around.end(b, None);
         }
@@ -193,14 +193,14 @@ pub(super) fn layers(
 
 /// The stream on its way into the first layer.
 fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'a>, Stream) {
-    let ids = match pass.feed {
-        Feed::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
-        Feed::Ids | Feed::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
-        Feed::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
+    let ids = match pass.input {
+        PassInput::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
+        PassInput::Ids | PassInput::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
+        PassInput::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
-    let h = match pass.feed {
-        Feed::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
-        Feed::Ids | Feed::Token | Feed::Drafts => {
+    let h = match pass.input {
+        PassInput::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
+        PassInput::Ids | PassInput::Token | PassInput::Drafts => {
             b.lookup(ids, "token_embd", (config.width as f64).sqrt() as f32)
         }
     };
@@ -360,26 +360,26 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
     }
     // Graphs that choose nothing have it too: a saved session is the same whichever graph made it.
     let token = b.graph.state(Inputs::TOKEN, Type::u32([1]));
-    match pass.want {
-        Want::Caches | Want::Logits | Want::LogitsEach => {
+    match pass.output {
+        PassOutput::Caches | PassOutput::Logits | PassOutput::LogitsEach => {
             b.graph.keep(logits);
             logits
         }
-        Want::Greedy => {
+        PassOutput::Greedy => {
             b.graph.argmax_into(token, logits);
             token
         }
-        Want::Drawn => {
+        PassOutput::Drawn => {
             let (ids, largest, draw) = drawing(b, logits, config);
             b.graph.sample_into(token, ids, largest, draw);
             token
         }
-        Want::GreedyEach => {
+        PassOutput::GreedyEach => {
             let tokens = b.graph.argmax(logits);
             b.graph.keep(tokens);
             tokens
         }
-        Want::DrawnEach => {
+        PassOutput::DrawnEach => {
             let (ids, largest, draw) = drawing(b, logits, config);
             let tokens = b.graph.sample(ids, largest, draw);
             b.graph.keep(tokens);

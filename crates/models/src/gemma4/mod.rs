@@ -17,7 +17,7 @@ pub mod vision;
 
 pub use clamps::Clamps;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
-pub use decoder::{Decoder, Feed, Inputs, Pass, Want, adapted_decoder, decoder};
+pub use decoder::{Decoder, Inputs, Pass, PassInput, PassOutput, adapted_decoder, decoder};
 pub use encoder::EncoderGraph;
 pub use expected::{MATRICES, ROUTED};
 pub use segment::{ExpertGraph, HostExperts, Segment, crosses_cut, expert_graph};

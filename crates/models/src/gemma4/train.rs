@@ -10,7 +10,7 @@ use rullama_engine::{
     ops::MASKED,
 };
 
-use super::{Config, Feed, MATRICES, Pass, Want, decoder};
+use super::{Config, MATRICES, Pass, PassInput, PassOutput, decoder};
 use crate::{
     build::Build,
     tensors::Catalog,
@@ -80,9 +80,9 @@ impl TrainPass {
     fn pass(&self) -> Pass {
         Pass {
             tokens: self.tokens,
-            feed: Feed::Ids,
+            input: PassInput::Ids,
             table: self.table,
-            want: Want::Logits,
+            output: PassOutput::Logits,
             context: self.tokens,
             ring: self.tokens,
             cache: Element::F32,

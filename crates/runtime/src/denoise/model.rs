@@ -12,7 +12,7 @@ use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog,
     gemma4::{
-        Feed, Pass, Want, decoder,
+        Pass, PassInput, PassOutput, decoder,
         diffusion::{CanvasPass, DiffusionConfig, canvas},
     },
 };
@@ -176,9 +176,9 @@ impl Shape {
 pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape) -> Graph {
     let pass = Pass {
         tokens: config.canvas,
-        feed: Feed::Ids,
+        input: PassInput::Ids,
         table: false,
-        want: Want::Caches,
+        output: PassOutput::Caches,
         context: shape.context,
         ring: shape.ring,
         cache: shape.cache,

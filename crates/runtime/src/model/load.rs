@@ -10,7 +10,7 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{Config, Feed, Kind, Pass, Want, decoder, expert_graph},
+    gemma4::{Config, Kind, Pass, PassInput, PassOutput, decoder, expert_graph},
 };
 
 use super::{
@@ -135,9 +135,9 @@ pub(super) async fn load(
 fn full_graph(config: &Config, catalog: &Catalog, table: bool) -> Graph {
     let pass = Pass {
         tokens: 1,
-        feed: Feed::Token,
+        input: PassInput::Token,
         table,
-        want: Want::Greedy,
+        output: PassOutput::Greedy,
         context: 1,
         ring: 1,
         cache: Element::F32,

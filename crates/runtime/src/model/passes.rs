@@ -2,7 +2,7 @@
 
 use rullama_models::{
     Catalog,
-    gemma4::{Config, Feed, Pass, Segment, Want, decoder},
+    gemma4::{Config, Pass, PassInput, PassOutput, Segment, decoder},
 };
 
 use super::load::LoadOptions;
@@ -52,13 +52,14 @@ impl<'a> UsualPasses<'a> {
     /// Decode passes where so many tokens are never sampled: while the context is short, and after that.
     pub(super) fn decode(&self, suppressed: usize) -> Vec<Pass> {
         let near = self.near();
-        let passes = [(Want::Drawn, near), (Want::Greedy, near), (Want::Drawn, None)];
-        passes.map(|(want, near)| self.decode_of(want, suppressed, near)).into()
+        let passes =
+            [(PassOutput::Drawn, near), (PassOutput::Greedy, near), (PassOutput::Drawn, None)];
+        passes.map(|(output, near)| self.decode_of(output, suppressed, near)).into()
     }
 
     /// The decode passes of which a session keeps one each: for any context, and for a short one where that differs.
     pub(super) fn sampled_decode(&self) -> (Pass, Option<Pass>) {
-        let of = |near| self.decode_of(Want::Drawn, 0, near);
+        let of = |near| self.decode_of(PassOutput::Drawn, 0, near);
         (of(None), self.near().map(|near| of(Some(near))))
     }
 
@@ -75,18 +76,18 @@ impl<'a> UsualPasses<'a> {
     fn prefill_of(&self, tokens: usize) -> Pass {
         Pass {
             tokens,
-            feed: Feed::Ids,
-            want: Want::Caches,
-            ..self.decode_of(Want::Caches, 0, None)
+            input: PassInput::Ids,
+            output: PassOutput::Caches,
+            ..self.decode_of(PassOutput::Caches, 0, None)
         }
     }
 
-    fn decode_of(&self, want: Want, suppressed: usize, near: Option<usize>) -> Pass {
+    fn decode_of(&self, output: PassOutput, suppressed: usize, near: Option<usize>) -> Pass {
         Pass {
             tokens: 1,
-            feed: Feed::Token,
+            input: PassInput::Token,
             table: self.placement.table,
-            want,
+            output,
             context: self.context,
             ring: ring(self.config, self.context, &self.session),
             cache: self.session.cache.into(),
@@ -131,7 +132,7 @@ mod tests {
             let all = [passes.prefill(), passes.decode(suppressed)].concat();
             assert!(all.len() > 4, "{name}");
             for early in all {
-                let mut asked = session.pass(early.want, early.tokens);
+                let mut asked = session.pass(early.output, early.tokens);
                 // A new session's answers are short.
                 if early.near.is_none() {
                     asked.near = None;

@@ -14,7 +14,7 @@ use rullama_engine::{
     graph::{Graph, Origin, Step, Type, Value, ValueInfo},
 };
 use rullama_models::gemma4::{
-    Inputs, Want,
+    Inputs, PassOutput,
     assistant::{DraftInputs, DraftPass, draft},
 };
 
@@ -246,32 +246,32 @@ impl Session {
         let last = self.tokens.last().copied().unwrap_or(0);
         let mut known = vec![last];
         let mut count = 1;
-        let want = want_each(pick);
+        let output = output_each(pick);
         let model = self.model.clone();
-        self.ready(want, rows).await?;
+        self.ready(output, rows).await?;
         match (&drafting.options.source, drafting.hidden) {
             (DraftSource::Text, _) => {
                 known.extend(look_up(&self.tokens, length));
                 count = known.len();
-                self.write_drafts(want, rows, &known).await?;
+                self.write_drafts(output, rows, &known).await?;
             }
             (DraftSource::Drafter(drafter), Some((filled, row)))
                 if filled == self.filled && length > 0 =>
             {
                 let drafter = drafter.clone();
-                self.write_drafts(want, rows, &known).await?;
+                self.write_drafts(output, rows, &known).await?;
                 self.guess(drafting, &drafter, (length, row)).await?;
                 count += length;
             }
-            (DraftSource::Drafter(_), _) => self.write_drafts(want, rows, &known).await?,
+            (DraftSource::Drafter(_), _) => self.write_drafts(output, rows, &known).await?,
         }
         let range = self.filled..self.filled + count;
-        self.write_each(want, rows, &range).await?;
+        self.write_each(output, rows, &range).await?;
         let seed = match pick {
             Pick::Greedy => 0,
             Pick::Drawn { seed, .. } => seed,
         };
-        let ready = self.ready(want, rows).await?;
+        let ready = self.ready(output, rows).await?;
         if let Pick::Drawn { draw, .. } = pick {
             ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
@@ -302,24 +302,24 @@ impl Session {
     /// The last token and what is drafted after it.
     async fn write_drafts(
         &mut self,
-        want: Want,
+        output: PassOutput,
         rows: usize,
         known: &[u32],
     ) -> Result<(), RuntimeError> {
         let mut ids = known.to_vec();
         ids.resize(rows, 0);
-        self.ready(want, rows).await?.write_ids(Inputs::DRAFTS, &ids);
+        self.ready(output, rows).await?.write_ids(Inputs::DRAFTS, &ids);
         Ok(())
     }
 
     /// Positions of the tokens, and rows of the table where that is not on the device: then the drafts must be known here.
     async fn write_each(
         &mut self,
-        want: Want,
+        output: PassOutput,
         rows: usize,
         range: &std::ops::Range<usize>,
     ) -> Result<(), RuntimeError> {
-        self.write_positions(want, rows, range.clone()).await?;
+        self.write_positions(output, rows, range.clone()).await?;
         if self.model.0.table_resident || self.model.config().per_layer.is_none() {
             return Ok(());
         }
@@ -328,7 +328,7 @@ impl Session {
         let width = self.model.config().table_width();
         if let Some(mut numbers) = self.model.0.table_rows(&ids).await? {
             numbers.resize(rows * width, 0.0);
-            self.ready(want, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
+            self.ready(output, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
         }
         Ok(())
     }
@@ -441,7 +441,7 @@ impl Session {
             return Ok(None);
         };
         let range = self.filled..self.filled + rows;
-        let ready = self.ready(Want::GreedyEach, rows).await?;
+        let ready = self.ready(PassOutput::GreedyEach, rows).await?;
         let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::new();
@@ -460,9 +460,9 @@ impl Session {
     }
 }
 
-fn want_each(pick: Pick) -> Want {
+fn output_each(pick: Pick) -> PassOutput {
     match pick {
-        Pick::Greedy => Want::GreedyEach,
-        Pick::Drawn { .. } => Want::DrawnEach,
+        Pick::Greedy => PassOutput::GreedyEach,
+        Pick::Drawn { .. } => PassOutput::DrawnEach,
     }
 }

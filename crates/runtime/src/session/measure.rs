@@ -1,11 +1,11 @@
 //! What benchmarks ask of a session beside its tokens.
 
 use rullama_engine::{gpu::profile::Table, graph::Cost};
-use rullama_models::gemma4::Want;
+use rullama_models::gemma4::PassOutput;
 
 use super::{
     Pick, Session,
-    steps::{step, want},
+    steps::{output_of, step},
 };
 use crate::error::RuntimeError;
 
@@ -49,7 +49,7 @@ impl Session {
     /// If the device has no room for the graph.
     pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(want(pick), 1).await?;
+        let ready = self.ready(output_of(pick), 1).await?;
         Ok(ready.cost(&step(&range, 0)))
     }
 
@@ -68,7 +68,7 @@ impl Session {
         self.enqueue_step(pick).await?;
         self.drop_ahead();
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(want(pick), 1).await?;
+        let ready = self.ready(output_of(pick), 1).await?;
         let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::with_capacity(PROFILED_RUNS);
@@ -89,9 +89,9 @@ impl Session {
         if range.is_empty() || range.end > self.tokens.len() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        self.write_tokens(Want::Caches, tokens, range.clone()).await?;
+        self.write_tokens(PassOutput::Caches, tokens, range.clone()).await?;
         self.written = self.written.max(range.end);
-        let ready = self.ready(Want::Caches, tokens).await?;
+        let ready = self.ready(PassOutput::Caches, tokens).await?;
         let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         // The first run makes the clocks warm.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use rullama_engine::executor::Device;
-use rullama_models::gemma4::{Feed, Inputs, Pass, Want};
+use rullama_models::gemma4::{Inputs, Pass, PassInput, PassOutput};
 
 use super::{Session, ready::Ready, sees_blocks};
 use crate::error::RuntimeError;
@@ -16,15 +16,15 @@ pub(crate) const NEAR: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct Plans(HashMap<Key, Ready>);
 
-type Key = (Want, usize, bool, Option<usize>);
+type Key = (PassOutput, usize, bool, Option<usize>);
 
 impl Plans {
-    pub(super) fn put(&mut self, want: Want, tokens: usize, ready: Ready) {
-        self.0.insert((want, tokens, false, None), ready);
+    pub(super) fn put(&mut self, output: PassOutput, tokens: usize, ready: Ready) {
+        self.0.insert((output, tokens, false, None), ready);
     }
 
-    pub(super) fn remove(&mut self, want: Want, tokens: usize) {
-        self.0.remove(&(want, tokens, false, None));
+    pub(super) fn remove(&mut self, output: PassOutput, tokens: usize) {
+        self.0.remove(&(output, tokens, false, None));
     }
 
     pub(super) fn clear(&mut self) {
@@ -33,7 +33,7 @@ impl Plans {
 
     /// Graphs that check drafts are made anew: others are checked from here on.
     pub(super) fn forget_drafts(&mut self) {
-        self.0.retain(|(want, ..), _| !want.apart());
+        self.0.retain(|(output, ..), _| !output.batch_invariant());
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
@@ -43,34 +43,36 @@ impl Plans {
 
 impl Session {
     /// What a graph of this kind looks like in this session.
-    pub(crate) fn pass(&self, want: Want, tokens: usize) -> Pass {
-        let feed = match want {
-            Want::Caches | Want::Logits | Want::LogitsEach => Feed::Ids,
-            Want::Greedy | Want::Drawn => Feed::Token,
-            Want::GreedyEach | Want::DrawnEach => Feed::Drafts,
+    pub(crate) fn pass(&self, output: PassOutput, tokens: usize) -> Pass {
+        let input = match output {
+            PassOutput::Caches | PassOutput::Logits | PassOutput::LogitsEach => PassInput::Ids,
+            PassOutput::Greedy | PassOutput::Drawn => PassInput::Token,
+            PassOutput::GreedyEach | PassOutput::DrawnEach => PassInput::Drafts,
         };
         Pass {
             tokens,
-            feed,
+            input,
             table: self.model.0.table_resident,
-            want,
+            output,
             context: self.context,
             ring: self.ring,
             cache: self.options.cache.into(),
-            suppressed: if want == Want::Caches { 0 } else { self.options.suppress.len() },
+            suppressed: if output == PassOutput::Caches { 0 } else { self.options.suppress.len() },
             traced: false,
             host_experts: self.model.0.host_experts,
             blocks: false,
-            hidden: feed == Feed::Drafts && self.keeps_hidden,
-            near: self.near(want),
+            hidden: input == PassInput::Drafts && self.keeps_hidden,
+            near: self.near(output),
         }
     }
 
     /// Where runs of graphs that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
     /// alone or with drafts after it.
-    fn near(&self, want: Want) -> Option<usize> {
-        let chooses =
-            matches!(want, Want::Greedy | Want::Drawn | Want::GreedyEach | Want::DrawnEach);
+    fn near(&self, output: PassOutput) -> Option<usize> {
+        let chooses = matches!(
+            output,
+            PassOutput::Greedy | PassOutput::Drawn | PassOutput::GreedyEach | PassOutput::DrawnEach
+        );
         (chooses && self.wall() < self.context).then_some(NEAR)
     }
 
@@ -83,24 +85,28 @@ impl Session {
     /// The graph of this kind, made ready if it is not.
     pub(super) async fn ready(
         &mut self,
-        want: Want,
+        output: PassOutput,
         tokens: usize,
     ) -> Result<&Ready, RuntimeError> {
-        self.ready_for(want, tokens, false).await
+        self.ready_for(output, tokens, false).await
     }
 
     /// The same, where some tokens may be soft.
     pub(super) async fn ready_for(
         &mut self,
-        want: Want,
+        output: PassOutput,
         tokens: usize,
         soft: bool,
     ) -> Result<&Ready, RuntimeError> {
-        let key = (want, tokens, soft, self.near(want));
+        let key = (output, tokens, soft, self.near(output));
         if !self.plans.0.contains_key(&key) {
-            let mut pass = self.pass(want, tokens);
+            let mut pass = self.pass(output, tokens);
             if soft {
-                pass = Pass { feed: Feed::Rows, blocks: sees_blocks(self.model.config()), ..pass };
+                pass = Pass {
+                    input: PassInput::Rows,
+                    blocks: sees_blocks(self.model.config()),
+                    ..pass
+                };
             }
             let ready = prepare(self, &pass).await?;
             self.plans.0.insert(key, ready);

@@ -9,7 +9,7 @@ use rullama_engine::{
     executor::state_bytes,
     graph::{Origin, Type},
 };
-use rullama_models::gemma4::{Want, crosses_cut, decoder};
+use rullama_models::gemma4::{PassOutput, crosses_cut, decoder};
 
 use sha2::{Digest, Sha256};
 
@@ -107,7 +107,7 @@ impl Session {
         }
         if caches.iter().all(|(_, _, bytes)| !bytes.is_empty()) {
             // A graph makes the states that the bytes go into.
-            session.ready(Want::Logits, 1).await?;
+            session.ready(PassOutput::Logits, 1).await?;
             caches.iter().for_each(|(name, ty, bytes)| session.memory.write(name, ty, bytes));
             (session.filled, session.written) = (filled, written);
         }
@@ -117,7 +117,7 @@ impl Session {
     /// Names and types of all caches.
     fn cache_types(&self) -> Vec<(String, Type)> {
         let decoder =
-            decoder(&self.model.0.config, &self.model.0.catalog, &self.pass(Want::Logits, 1));
+            decoder(&self.model.0.config, &self.model.0.catalog, &self.pass(PassOutput::Logits, 1));
         let state = |origin: &Origin| match origin {
             Origin::State(name) => Some(name.clone()),
             _ => None,

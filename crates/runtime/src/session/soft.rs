@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
-use rullama_models::gemma4::{Inputs, Want};
+use rullama_models::gemma4::{Inputs, PassOutput};
 use sha2::{Digest, Sha256};
 
 use super::{Session, sees_blocks};
@@ -202,7 +202,7 @@ impl Session {
     /// Writes the rows that stand for these tokens, and where their blocks end.
     pub(super) async fn write_rows(
         &mut self,
-        want: Want,
+        output: PassOutput,
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
@@ -222,7 +222,7 @@ impl Session {
         let end = |position: usize| self.block(position).map_or(0, |block| block.end as u32);
         let mut blocks: Vec<u32> = range.map(end).collect();
         blocks.resize(size, 0);
-        let ready = self.ready_for(want, size, true).await?;
+        let ready = self.ready_for(output, size, true).await?;
         ready.write_numbers(Inputs::ROWS, &rows);
         ready.write_ids(Inputs::BLOCKS, &blocks);
         Ok(())

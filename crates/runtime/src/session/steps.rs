@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
-use rullama_models::gemma4::{Inputs, Want};
+use rullama_models::gemma4::{Inputs, PassOutput};
 
 use super::{MOST_DRAFTS, Session, ready::Ready, soft::is_soft};
 use crate::error::RuntimeError;
@@ -44,10 +44,10 @@ impl Session {
             let count = self.uncut(self.filled, left.min(size))?;
             let size = size.max(count);
             let range = self.filled..self.filled + count;
-            self.write_tokens(Want::Caches, size, range.clone()).await?;
+            self.write_tokens(PassOutput::Caches, size, range.clone()).await?;
             let model = self.model.clone();
             let soft = self.has_soft(range.clone());
-            let ready = self.ready_for(Want::Caches, size, soft).await?;
+            let ready = self.ready_for(PassOutput::Caches, size, soft).await?;
             ready.run(&model.0, &step(&range, 0)).await?;
             self.advance(count);
             if left > count {
@@ -100,11 +100,14 @@ impl Session {
     ///
     /// # Errors
     /// If the device fails.
-    pub async fn logits_apart(&mut self, rows: &mut dyn FnMut(&[f32])) -> Result<(), RuntimeError> {
+    pub async fn logits_batch_invariant(
+        &mut self,
+        rows: &mut dyn FnMut(&[f32]),
+    ) -> Result<(), RuntimeError> {
         self.drop_ahead();
         while self.filled < self.tokens.len() {
             let count = (self.tokens.len() - self.filled).min(MOST_DRAFTS + 1);
-            let logits = self.logits_with(Want::LogitsEach, count, MOST_DRAFTS + 1).await?;
+            let logits = self.logits_with(PassOutput::LogitsEach, count, MOST_DRAFTS + 1).await?;
             rows(&logits);
         }
         Ok(())
@@ -161,19 +164,19 @@ impl Session {
             Pick::Greedy => 0,
             Pick::Drawn { seed, .. } => seed,
         };
-        let want = want(pick);
+        let output = output_of(pick);
         // The device feeds the loop with tokens; the last one of an image is none.
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
             return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }
         let position = self.filled + self.ahead.len();
         let range = position..position + 1;
-        self.write_positions(want, 1, range.clone()).await?;
+        self.write_positions(output, 1, range.clone()).await?;
         let first = self.ahead.is_empty();
         let last = self.tokens.last().copied().unwrap_or(0);
         let rows = if first { self.model.0.table_rows(&[last]).await? } else { None };
         let model = self.model.clone();
-        let ready = self.ready(want, 1).await?;
+        let ready = self.ready(output, 1).await?;
         if first {
             ready.write_ids(Inputs::TOKEN, &[last]);
         }
@@ -193,21 +196,21 @@ impl Session {
     /// Logits of the next `count` tokens.
     async fn logits_of(&mut self, count: usize) -> Result<Vec<f32>, RuntimeError> {
         let size = if count == 1 { 1 } else { count.max(self.options.chunk.min(LOGIT_ROWS)) };
-        self.logits_with(Want::Logits, count, size).await
+        self.logits_with(PassOutput::Logits, count, size).await
     }
 
     /// The same, by a graph for `size` tokens.
     async fn logits_with(
         &mut self,
-        want: Want,
+        output: PassOutput,
         count: usize,
         size: usize,
     ) -> Result<Vec<f32>, RuntimeError> {
         let range = self.filled..self.filled + count;
-        self.write_tokens(want, size, range.clone()).await?;
+        self.write_tokens(output, size, range.clone()).await?;
         let model = self.model.clone();
         let soft = self.has_soft(range.clone());
-        let ready = self.ready_for(want, size, soft).await?;
+        let ready = self.ready_for(output, size, soft).await?;
         let logits = ready.result.expect("a graph of logits has a result");
         let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
@@ -227,15 +230,15 @@ impl Session {
     /// Writes everything a run over these tokens reads; ids beyond them are zero.
     pub(super) async fn write_tokens(
         &mut self,
-        want: Want,
+        output: PassOutput,
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
         let soft = self.has_soft(range.clone());
         let model = self.model.clone();
-        write_rope(self.ready_for(want, size, soft).await?, &model.0, size, range.start);
+        write_rope(self.ready_for(output, size, soft).await?, &model.0, size, range.start);
         if soft {
-            self.write_rows(want, size, range.clone()).await?;
+            self.write_rows(output, size, range.clone()).await?;
         }
         // Soft tokens have the per-layer inputs of the first token, which is padding.
         let id = |id: &u32| if is_soft(*id) { 0 } else { *id };
@@ -243,7 +246,7 @@ impl Session {
         let rows = self.model.0.table_rows(&ids).await?;
         ids.resize(size, 0);
         let width = self.model.config().table_width();
-        let ready = self.ready_for(want, size, soft).await?;
+        let ready = self.ready_for(output, size, soft).await?;
         if let Some(mut rows) = rows {
             rows.resize(size * width, 0.0);
             ready.write_numbers(Inputs::PER_LAYER, &rows);
@@ -254,21 +257,21 @@ impl Session {
 
     pub(super) async fn write_positions(
         &mut self,
-        want: Want,
+        output: PassOutput,
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
         let model = self.model.clone();
-        let ready = self.ready(want, size).await?;
+        let ready = self.ready(output, size).await?;
         write_rope(ready, &model.0, size, range.start);
         Ok(())
     }
 }
 
-pub(super) fn want(pick: Pick) -> Want {
+pub(super) fn output_of(pick: Pick) -> PassOutput {
     match pick {
-        Pick::Greedy => Want::Greedy,
-        Pick::Drawn { .. } => Want::Drawn,
+        Pick::Greedy => PassOutput::Greedy,
+        Pick::Drawn { .. } => PassOutput::Drawn,
     }
 }
 

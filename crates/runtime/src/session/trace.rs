@@ -4,7 +4,7 @@ use rullama_engine::{
     cpu::Data,
     graph::{Element, Graph, Origin, Value, ValueInfo},
 };
-use rullama_models::gemma4::{Inputs, Pass, Want};
+use rullama_models::gemma4::{Inputs, Pass, PassOutput};
 
 use super::{Session, ready::Ready, steps::step};
 use crate::error::RuntimeError;
@@ -37,7 +37,7 @@ impl Session {
             return Err(RuntimeError::NotWithMedia { what: "be traced" });
         }
         let model = self.model.clone();
-        let pass = Pass { traced: true, ..self.pass(Want::Logits, count) };
+        let pass = Pass { traced: true, ..self.pass(PassOutput::Logits, count) };
         let mut decoder = self.graph(&pass);
         let tapped = decoder.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
         let values: Vec<Vec<Value>> = tapped.collect();
@@ -51,9 +51,9 @@ impl Session {
                 ready.write_numbers(&name, &numbers);
             }
         }
-        self.plans.put(Want::Logits, count, ready);
-        self.write_tokens(Want::Logits, count, 0..count).await?;
-        let ready = self.ready(Want::Logits, count).await?;
+        self.plans.put(PassOutput::Logits, count, ready);
+        self.write_tokens(PassOutput::Logits, count, 0..count).await?;
+        let ready = self.ready(PassOutput::Logits, count).await?;
         let step = step(&(0..count), 0);
         let data = ready.run_reading_all(&model.0, &step, &values).await?;
         let segments = ready.graphs().zip(values.iter().zip(data));
@@ -63,7 +63,7 @@ impl Session {
         let mut traced: Vec<Tap> = traced.collect();
         let probabilities: Vec<Tap> = traced.iter().filter_map(|tap| self.router(tap)).collect();
         traced.extend(probabilities);
-        self.plans.remove(Want::Logits, count);
+        self.plans.remove(PassOutput::Logits, count);
         self.filled = 0;
         self.written = 0;
         Ok(traced)

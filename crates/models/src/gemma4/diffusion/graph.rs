@@ -5,7 +5,7 @@ use rullama_engine::graph::{Element, Graph, Type, Value};
 use super::{
     super::{
         Kind,
-        decoder::{Around, Feed, Pass, Want, one_layer},
+        decoder::{Around, Pass, PassInput, PassOutput, one_layer},
     },
     DiffusionConfig,
 };
@@ -80,9 +80,9 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
     let h = enter(&mut b, ids, chances, (config, pass));
     let layers = Pass {
         tokens: c,
-        feed: Feed::Ids,
+        input: PassInput::Ids,
         table: false,
-        want: Want::Logits,
+        output: PassOutput::Logits,
         context: pass.context,
         ring: pass.ring,
         cache: pass.cache,

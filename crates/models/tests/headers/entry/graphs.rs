@@ -12,7 +12,7 @@ use rullama_models::{
     Catalog, ModelError,
     embedding::{EmbeddingConfig, embedding},
     gemma4::{
-        Clamps, Config, Feed, Pass, Want,
+        Clamps, Config, Pass, PassInput, PassOutput,
         assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
         audio::{AudioConfig, DirectAudio, direct as direct_audio, tower as audio_tower},
         decoder,
@@ -187,9 +187,9 @@ const MODEL: &str = "gguf/micro-e2b-BF16.gguf";
 fn fill(context: usize, ring: usize) -> Pass {
     Pass {
         tokens: 1,
-        feed: Feed::Ids,
+        input: PassInput::Ids,
         table: false,
-        want: Want::Caches,
+        output: PassOutput::Caches,
         context,
         ring,
         cache: Element::F16,
@@ -207,18 +207,23 @@ fn passes(config: &Config) -> Vec<Pass> {
     let context = config.context.min(4096);
     let chunk = context.min(512);
     let fill = fill(context, context.min(config.window + chunk));
-    let one =
-        Pass { feed: Feed::Token, table: true, want: Want::Greedy, suppressed: 2, ..fill.clone() };
-    let drafts = Pass { tokens: 4, feed: Feed::Drafts, hidden: true, ..fill.clone() };
+    let one = Pass {
+        input: PassInput::Token,
+        table: true,
+        output: PassOutput::Greedy,
+        suppressed: 2,
+        ..fill.clone()
+    };
+    let drafts = Pass { tokens: 4, input: PassInput::Drafts, hidden: true, ..fill.clone() };
     let blocks = config.per_layer.is_none();
     vec![
         Pass { tokens: chunk, ..fill.clone() },
-        Pass { tokens: chunk.min(16), feed: Feed::Rows, blocks, ..fill.clone() },
-        Pass { tokens: chunk.min(5), want: Want::Logits, traced: true, ..fill.clone() },
-        Pass { want: Want::Drawn, near: Some(1024), ..one.clone() },
+        Pass { tokens: chunk.min(16), input: PassInput::Rows, blocks, ..fill.clone() },
+        Pass { tokens: chunk.min(5), output: PassOutput::Logits, traced: true, ..fill.clone() },
+        Pass { output: PassOutput::Drawn, near: Some(1024), ..one.clone() },
         Pass { host_experts: 1, ..one.clone() },
         one,
-        Pass { want: Want::GreedyEach, ..drafts.clone() },
-        Pass { want: Want::DrawnEach, table: true, ..drafts },
+        Pass { output: PassOutput::GreedyEach, ..drafts.clone() },
+        Pass { output: PassOutput::DrawnEach, table: true, ..drafts },
     ]
 }
