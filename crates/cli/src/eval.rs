@@ -13,7 +13,7 @@ use rullama_runtime::{
     media::EncodedMedia,
     media::REACH,
     model::CacheType,
-    session::{Pick, SessionOptions, Tap},
+    session::{DeviceSampling, SessionOptions, Tap},
 };
 use serde_json::json;
 
@@ -183,7 +183,7 @@ fn write(
     written?;
     let mut greedy = Vec::new();
     for _ in 0..args.greedy {
-        greedy.extend(block_on(session.next(Pick::Greedy))?);
+        greedy.extend(block_on(session.next(DeviceSampling::Greedy))?);
     }
     file.ids(&greedy)?;
     for tap in taps {

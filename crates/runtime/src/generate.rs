@@ -1,9 +1,9 @@
 //! From a prompt to events: text, thinking, tool calls, and how it ended.
 
 mod constraint;
+mod device_sampling;
 #[cfg(feature = "json")]
 mod json;
-mod pick;
 mod request;
 mod speech;
 
@@ -27,7 +27,7 @@ use crate::{
         Sampler, SequenceBreakers,
         logprobs::{Logprobs, logprobs},
     },
-    session::{Pick, Session},
+    session::{DeviceSampling, Session},
 };
 
 /// Something that happened while an answer was made.
@@ -97,7 +97,7 @@ impl Finish {
 /// How tokens are chosen.
 enum Chooser {
     /// On the device.
-    Device(Pick),
+    Device(DeviceSampling),
     /// On the host, from all logits: filters that need them, or the token's history.
     Host(Box<Sampler>),
 }
@@ -158,10 +158,10 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Err(RuntimeError::EmptyPrompt);
         }
         let tokenizer = model.tokenizer()?;
-        let chooser = match pick::on_device(options, seed) {
-            Some(pick) if constraint.is_none() => {
+        let chooser = match device_sampling::on_device(options, seed) {
+            Some(sampling) if constraint.is_none() => {
                 options.validate()?;
-                Chooser::Device(pick)
+                Chooser::Device(sampling)
             }
             _ => {
                 let mut sampler = Sampler::new(options, seed)?;
@@ -292,7 +292,7 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     async fn choose(&mut self) -> Result<Option<u32>, RuntimeError> {
         let sampler = match &mut self.chooser {
-            Chooser::Device(pick) => return self.session.next(*pick).await,
+            Chooser::Device(sampling) => return self.session.next(*sampling).await,
             Chooser::Host(sampler) => sampler,
         };
         if self.session.tokens().len() >= self.session.context() {

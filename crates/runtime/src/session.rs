@@ -24,7 +24,7 @@ use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub(crate) use plans::NEAR;
 pub use soft::Media;
-pub use steps::Pick;
+pub use steps::DeviceSampling;
 pub(crate) use steps::chunks;
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
@@ -102,7 +102,7 @@ pub struct Session {
     /// Steps under way, oldest first.
     ahead: VecDeque<Results>,
     /// The way of choosing that the steps under way use.
-    ahead_pick: Option<Pick>,
+    in_flight_sampling: Option<DeviceSampling>,
     /// Images and audio among the tokens.
     soft: Known,
     /// What changes the model's answers.
@@ -156,7 +156,7 @@ impl Session {
             filled: 0,
             written: 0,
             ahead: VecDeque::new(),
-            ahead_pick: None,
+            in_flight_sampling: None,
             soft: Known::default(),
             adapters: None,
             drafting: None,
@@ -282,7 +282,7 @@ impl Session {
             filled: self.filled,
             written: self.written,
             ahead: VecDeque::new(),
-            ahead_pick: None,
+            in_flight_sampling: None,
             soft: self.soft.clone(),
             adapters: self.adapters.clone(),
             drafting: self.drafting.as_ref().map(Drafting::again),
@@ -309,7 +309,7 @@ impl Session {
     /// Steps that were queued ahead count for nothing.
     fn drop_ahead(&mut self) {
         self.ahead.clear();
-        self.ahead_pick = None;
+        self.in_flight_sampling = None;
         if let Some(drafting) = &mut self.drafting {
             drafting.forget();
         }

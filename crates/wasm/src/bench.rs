@@ -1,7 +1,7 @@
 //! How fast a session reads and writes.
 
 use js_sys::Function;
-use rullama_runtime::session::Pick;
+use rullama_runtime::session::DeviceSampling;
 use serde::Deserialize;
 use serde_json::json;
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -58,11 +58,11 @@ async fn measure(
         if !go_on || stopped() {
             return Err(rullama_runtime::RuntimeError::Cancelled.into());
         }
-        session.next(Pick::Greedy).await?;
+        session.next(DeviceSampling::Greedy).await?;
         first.get_or_insert_with(|| now() - start);
     }
     let wrote = now() - start;
-    let dispatches = session.step_cost(Pick::Greedy).await?.dispatches;
+    let dispatches = session.step_cost(DeviceSampling::Greedy).await?.dispatches;
     let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 * 1000.0 / ms } else { 0.0 };
     Ok(json!({
         "promptTokens": prompt,

@@ -13,7 +13,7 @@ use rullama_engine::{
 use rullama_runtime::{
     Model,
     model::{CacheType, LoadOptions},
-    session::{Pick, SessionOptions},
+    session::{DeviceSampling, SessionOptions},
 };
 use rullama_tokenizer::Special;
 
@@ -107,7 +107,7 @@ fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
         let mut session = model.session(&options(CacheType::F32))?;
         session.extend(&ids)?;
         while session.tokens().len() < LENGTH {
-            let Some(next) = block_on(session.next(Pick::Greedy))? else { break };
+            let Some(next) = block_on(session.next(DeviceSampling::Greedy))? else { break };
             ids.push(next);
             if tokenizer.is_end(next) {
                 break;

@@ -7,7 +7,7 @@ use pollster::block_on;
 use rullama_engine::graph::Cost;
 use rullama_runtime::{
     Session,
-    session::{DraftCounts, DraftOptions, MOST_DRAFTS, Pick},
+    session::{DeviceSampling, DraftCounts, DraftOptions, MOST_DRAFTS},
 };
 
 /// Steps that are queued to see how long that takes.
@@ -86,7 +86,7 @@ impl Bench {
             self.session.rewind(0);
             let start = Instant::now();
             self.session.extend(&self.ids[..prompt])?;
-            block_on(self.session.next(Pick::Greedy))?;
+            block_on(self.session.next(DeviceSampling::Greedy))?;
             *time = start.elapsed();
         }
         Ok((times[0], times[1]))
@@ -104,7 +104,7 @@ impl Bench {
         for _ in 0..=QUEUED {
             block_on(self.session.settle())?;
             let start = Instant::now();
-            if !block_on(self.session.queue_step(Pick::Greedy))? {
+            if !block_on(self.session.queue_step(DeviceSampling::Greedy))? {
                 break;
             }
             times.push(start.elapsed());
@@ -127,15 +127,18 @@ impl Bench {
                 block_on(self.session.settle())?;
             } else {
                 for _ in 0..test.tokens {
-                    block_on(self.session.next(Pick::Greedy))?;
+                    block_on(self.session.next(DeviceSampling::Greedy))?;
                 }
             }
             times.push(start.elapsed());
         }
         // The first one makes graphs and kernels ready.
         times.remove(0);
-        let cost =
-            if test.reads { None } else { Some(block_on(self.session.step_cost(Pick::Greedy))?) };
+        let cost = if test.reads {
+            None
+        } else {
+            Some(block_on(self.session.step_cost(DeviceSampling::Greedy))?)
+        };
         Ok(Measured { test, times, cost, drafts: None })
     }
 

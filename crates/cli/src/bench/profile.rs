@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use pollster::block_on;
 use rullama_engine::{executor::Device, gpu::profile::Table, suite::read_bandwidth};
-use rullama_runtime::session::{DraftOptions, Pick};
+use rullama_runtime::session::{DeviceSampling, DraftOptions};
 
 use super::measure::{Bench, CHUNK};
 
@@ -32,7 +32,7 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
         );
     };
     bench.fill(1)?;
-    let table = block_on(bench.session.profile(Pick::Greedy))?;
+    let table = block_on(bench.session.profile(DeviceSampling::Greedy))?;
     add("decode, one token".into(), table);
     let tokens = bench.most().min(CHUNK);
     bench.session.rewind(0);
@@ -43,7 +43,7 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
         bench.fill(1)?;
         bench.session.draft(Some(draft))?;
         for _ in 0..DRAFTED {
-            block_on(bench.session.next(Pick::Greedy))?;
+            block_on(bench.session.next(DeviceSampling::Greedy))?;
         }
         let tables = block_on(bench.session.profile_drafts())?;
         bench.session.draft(None)?;

@@ -19,7 +19,7 @@ use rullama_models::gemma4::{
 };
 
 use super::{
-    Pick, Session, Tap,
+    DeviceSampling, Session, Tap,
     gain::{Gain, RoundCost},
     keep_tapped,
     lookup::look_up,
@@ -91,7 +91,7 @@ pub(super) struct Drafting {
     counts: DraftCounts,
     /// Tokens that are chosen and not asked for yet.
     chosen: VecDeque<u32>,
-    chosen_by: Option<Pick>,
+    chosen_by: Option<DeviceSampling>,
     /// How many tokens are in the caches when the hidden state of the last of them is at hand, and its row.
     hidden: Option<(usize, usize)>,
     /// Graphs of the drafter, by the number of drafts.
@@ -208,14 +208,17 @@ impl Session {
     }
 
     /// The next token, from a round with drafts if none is left of the last one; `None` at the end of the context.
-    pub(super) async fn next_drafted(&mut self, pick: Pick) -> Result<Option<u32>, RuntimeError> {
-        if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen_by != Some(pick)) {
+    pub(super) async fn next_drafted(
+        &mut self,
+        sampling: DeviceSampling,
+    ) -> Result<Option<u32>, RuntimeError> {
+        if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen_by != Some(sampling)) {
             self.drop_ahead();
         }
         if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen.is_empty()) {
             self.ahead.clear();
-            self.ahead_pick = None;
-            self.round(pick).await?;
+            self.in_flight_sampling = None;
+            self.round(sampling).await?;
         }
         let drafting = self.drafting.as_mut().expect("only those who draft come here");
         let token = drafting.chosen.pop_front().expect("a round chooses a token");
@@ -225,12 +228,12 @@ impl Session {
     }
 
     /// Guesses, checks, and keeps what was chosen.
-    async fn round(&mut self, pick: Pick) -> Result<(), RuntimeError> {
+    async fn round(&mut self, sampling: DeviceSampling) -> Result<(), RuntimeError> {
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
         let room = self.wall() - 1 - self.filled;
         let mut drafting = self.drafting.take().expect("only those who draft come here");
-        let result = self.checked(&mut drafting, pick, room).await;
+        let result = self.checked(&mut drafting, sampling, room).await;
         self.drafting = Some(drafting);
         result
     }
@@ -238,7 +241,7 @@ impl Session {
     async fn checked(
         &mut self,
         drafting: &mut Drafting,
-        pick: Pick,
+        sampling: DeviceSampling,
         room: usize,
     ) -> Result<(), RuntimeError> {
         let rows = drafting.options.most + 1;
@@ -246,7 +249,7 @@ impl Session {
         let last = self.tokens.last().copied().unwrap_or(0);
         let mut known = vec![last];
         let mut count = 1;
-        let output = output_each(pick);
+        let output = output_each(sampling);
         let model = self.model.clone();
         self.ready(output, rows).await?;
         match (&drafting.options.source, drafting.hidden) {
@@ -267,12 +270,12 @@ impl Session {
         }
         let range = self.filled..self.filled + count;
         self.write_each(output, rows, &range).await?;
-        let seed = match pick {
-            Pick::Greedy => 0,
-            Pick::Drawn { seed, .. } => seed,
+        let seed = match sampling {
+            DeviceSampling::Greedy => 0,
+            DeviceSampling::Drawn { seed, .. } => seed,
         };
         let ready = self.ready(output, rows).await?;
-        if let Pick::Drawn { draw, .. } = pick {
+        if let DeviceSampling::Drawn { draw, .. } = sampling {
             ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
         let chosen = ready.result.expect("a graph that chooses has a result");
@@ -294,7 +297,7 @@ impl Session {
         drafting.counts.drafted += drafts.len();
         drafting.counts.accepted += accepted;
         drafting.chosen.extend(drafts.iter().take(accepted).copied().chain([chosen[accepted]]));
-        drafting.chosen_by = Some(pick);
+        drafting.chosen_by = Some(sampling);
         drafting.hidden = Some((self.filled + accepted + 1, accepted));
         Ok(())
     }
@@ -460,9 +463,9 @@ impl Session {
     }
 }
 
-fn output_each(pick: Pick) -> PassOutput {
-    match pick {
-        Pick::Greedy => PassOutput::GreedyEach,
-        Pick::Drawn { .. } => PassOutput::DrawnEach,
+fn output_each(sampling: DeviceSampling) -> PassOutput {
+    match sampling {
+        DeviceSampling::Greedy => PassOutput::GreedyEach,
+        DeviceSampling::Drawn { .. } => PassOutput::DrawnEach,
     }
 }

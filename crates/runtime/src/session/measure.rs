@@ -4,7 +4,7 @@ use rullama_engine::{gpu::profile::Table, graph::Cost};
 use rullama_models::gemma4::PassOutput;
 
 use super::{
-    Pick, Session,
+    DeviceSampling, Session,
     steps::{output_of, step},
 };
 use crate::error::RuntimeError;
@@ -26,19 +26,19 @@ impl Session {
     ///
     /// # Errors
     /// If there is no token, or the device fails.
-    pub async fn queue_step(&mut self, pick: Pick) -> Result<bool, RuntimeError> {
+    pub async fn queue_step(&mut self, sampling: DeviceSampling) -> Result<bool, RuntimeError> {
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        // Steps of the token loop itself have a pick that they were queued for.
-        if self.ahead_pick.is_some() || self.ahead.is_empty() {
+        // Steps of the token loop itself have a sampling that they were queued for.
+        if self.in_flight_sampling.is_some() || self.ahead.is_empty() {
             self.drop_ahead();
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
         }
         let has_room = self.filled + self.ahead.len() < self.context;
         if has_room {
-            self.enqueue_step(pick).await?;
+            self.enqueue_step(sampling).await?;
         }
         Ok(has_room)
     }
@@ -47,9 +47,9 @@ impl Session {
     ///
     /// # Errors
     /// If the device has no room for the graph.
-    pub async fn step_cost(&mut self, pick: Pick) -> Result<Cost, RuntimeError> {
+    pub async fn step_cost(&mut self, sampling: DeviceSampling) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(output_of(pick), 1).await?;
+        let ready = self.ready(output_of(sampling), 1).await?;
         Ok(ready.cost(&step(&range, 0)))
     }
 
@@ -58,17 +58,20 @@ impl Session {
     ///
     /// # Errors
     /// If there is no token, or the device fails.
-    pub async fn profile(&mut self, pick: Pick) -> Result<Option<Table>, RuntimeError> {
+    pub async fn profile(
+        &mut self,
+        sampling: DeviceSampling,
+    ) -> Result<Option<Table>, RuntimeError> {
         self.drop_ahead();
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
         self.prefill(&mut |_| true).await?;
         // The queued step leaves its inputs in place, so that the profiled run reads the same.
-        self.enqueue_step(pick).await?;
+        self.enqueue_step(sampling).await?;
         self.drop_ahead();
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(output_of(pick), 1).await?;
+        let ready = self.ready(output_of(sampling), 1).await?;
         let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::with_capacity(PROFILED_RUNS);

@@ -14,7 +14,7 @@ const CHUNKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
 /// How the device chooses the next token.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pick {
+pub enum DeviceSampling {
     /// The most likely one.
     Greedy,
     /// A drawn one.
@@ -117,7 +117,7 @@ impl Session {
     ///
     /// # Errors
     /// If there is no token, or the device fails.
-    pub async fn next(&mut self, pick: Pick) -> Result<Option<u32>, RuntimeError> {
+    pub async fn next(&mut self, sampling: DeviceSampling) -> Result<Option<u32>, RuntimeError> {
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
@@ -125,20 +125,20 @@ impl Session {
             return Ok(None);
         }
         if self.drafts_now() && !is_soft(self.tokens[self.tokens.len() - 1]) {
-            return self.next_drafted(pick).await;
+            return self.next_drafted(sampling).await;
         }
-        if self.ahead_pick != Some(pick) {
+        if self.in_flight_sampling != Some(sampling) {
             self.drop_ahead();
         }
         self.undrafted();
         if self.ahead.is_empty() {
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
-            self.ahead_pick = Some(pick);
+            self.in_flight_sampling = Some(sampling);
         }
         while self.ahead.len() < self.steps_ahead() && self.filled + self.ahead.len() < self.context
         {
-            self.enqueue_step(pick).await?;
+            self.enqueue_step(sampling).await?;
         }
         let results = self.ahead.pop_front().expect("one was queued just now");
         let token = match results.wait().await?.first() {
@@ -159,12 +159,15 @@ impl Session {
     }
 
     /// Queues one step after those under way.
-    pub(super) async fn enqueue_step(&mut self, pick: Pick) -> Result<(), RuntimeError> {
-        let seed = match pick {
-            Pick::Greedy => 0,
-            Pick::Drawn { seed, .. } => seed,
+    pub(super) async fn enqueue_step(
+        &mut self,
+        sampling: DeviceSampling,
+    ) -> Result<(), RuntimeError> {
+        let seed = match sampling {
+            DeviceSampling::Greedy => 0,
+            DeviceSampling::Drawn { seed, .. } => seed,
         };
-        let output = output_of(pick);
+        let output = output_of(sampling);
         // The device feeds the loop with tokens; the last one of an image is none.
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
             return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
@@ -183,7 +186,7 @@ impl Session {
         if let Some(rows) = rows {
             ready.write_numbers(Inputs::PER_LAYER, &rows);
         }
-        if let Pick::Drawn { draw, .. } = pick {
+        if let DeviceSampling::Drawn { draw, .. } = sampling {
             ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
         let token = ready.result.expect("a graph that chooses has a result");
@@ -268,10 +271,10 @@ impl Session {
     }
 }
 
-pub(super) fn output_of(pick: Pick) -> PassOutput {
-    match pick {
-        Pick::Greedy => PassOutput::Greedy,
-        Pick::Drawn { .. } => PassOutput::Drawn,
+pub(super) fn output_of(sampling: DeviceSampling) -> PassOutput {
+    match sampling {
+        DeviceSampling::Greedy => PassOutput::Greedy,
+        DeviceSampling::Drawn { .. } => PassOutput::Drawn,
     }
 }
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use pollster::block_on;
 use rullama_adapter::Adapter;
 use rullama_engine::executor::Device;
-use rullama_runtime::{Model, RuntimeError, adapters::FactorType, session::Pick};
+use rullama_runtime::{Model, RuntimeError, adapters::FactorType, session::DeviceSampling};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 
@@ -134,8 +134,8 @@ fn adapters_are_switched_without_loading_again() {
         let bytes = block_on(session.save()).expect("bytes");
         assert!(block_on(model.restore(&bytes)).is_err(), "caches of an adapter");
         let mut restored = block_on(model.restore_with(Some(&ready), &bytes)).expect("a session");
-        let next = block_on(restored.next(Pick::Greedy)).expect("a token");
-        assert_eq!(next, block_on(session.next(Pick::Greedy)).expect("a token"));
+        let next = block_on(restored.next(DeviceSampling::Greedy)).expect("a token");
+        assert_eq!(next, block_on(session.next(DeviceSampling::Greedy)).expect("a token"));
         session.set_tokens(&ids).expect("it fits");
         session.set_adapters(None).expect("none");
         assert_eq!(block_on(session.logits()).expect("logits"), plain);
@@ -150,7 +150,8 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
         let (model, adapter) = (model(name, &device), adapter(file));
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&[2, 5, 6]).expect("it fits");
-        let plain = block_on(session.step_cost(Pick::Greedy)).expect("a graph").dispatches;
+        let plain =
+            block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         let layers = model.config().layers.len() as u64;
         // Every workgroup makes the thin product for itself; or they are made beside other products, except in front of the first. Where
         // kernels may not bind enough buffers there is one in front of queries and one in front of gates; where they may bind ten, two
@@ -163,7 +164,8 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
             let adapters = vec![(&adapter, 1.0); count];
             let ready = block_on(model.attach(&adapters, each)).expect("they fit");
             session.set_adapters(Some(&ready)).expect("the same model");
-            let adapted = block_on(session.step_cost(Pick::Greedy)).expect("a graph").dispatches;
+            let adapted =
+                block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
             assert!(adapted <= plain + more, "{plain} and {adapted} for {layers} layers");
         }
     }

@@ -6,7 +6,7 @@ use rullama_gguf::Gguf;
 use rullama_runtime::{
     Model,
     model::TablePlace,
-    session::{Pick, SessionOptions},
+    session::{DeviceSampling, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, file, model, model_of, model_with};
@@ -62,7 +62,7 @@ fn token_by_token_in_a_wrapped_ring() {
         let wanted = &all[all.len() - model.config().vocabulary..];
         assert_close(&block_on(session.logits()).expect("logits"), wanted, device.name());
         for wanted in golden.ids("long.greedy") {
-            let token = block_on(session.next(Pick::Greedy)).expect("a token");
+            let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
             assert_eq!(token, Some(wanted), "on {}", device.name());
         }
     }
@@ -83,7 +83,7 @@ fn the_table_may_be_anywhere() {
             let mut session = model.session(&exact()).expect("a session");
             session.extend(&ids).expect("the prompt fits");
             for wanted in golden.ids("medium.greedy").into_iter().take(8) {
-                let token = block_on(session.next(Pick::Greedy)).expect("a token");
+                let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
                 assert_eq!(token, Some(wanted), "{table:?} on {}", device.name());
             }
         }
@@ -117,11 +117,11 @@ fn steps_that_are_only_queued_count_for_nothing() {
         session.extend(&ids).expect("the prompt fits");
         for (done, wanted) in greedy.iter().enumerate() {
             let mut queued = 0;
-            while block_on(session.queue_step(Pick::Greedy)).expect("queued") {
+            while block_on(session.queue_step(DeviceSampling::Greedy)).expect("queued") {
                 queued += 1;
             }
             assert_eq!(queued, greedy.len() - done + 1, "on {}", device.name());
-            let token = block_on(session.next(Pick::Greedy)).expect("a token");
+            let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
             assert_eq!(token, Some(*wanted), "on {}", device.name());
         }
     }

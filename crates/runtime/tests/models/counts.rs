@@ -1,7 +1,7 @@
 //! What a token costs on any machine: dispatches, submits, bytes.
 
 use pollster::block_on;
-use rullama_runtime::session::Pick;
+use rullama_runtime::session::DeviceSampling;
 
 use crate::golden::{devices, exact, model};
 use rullama_engine::executor::Device;
@@ -14,7 +14,7 @@ fn a_token_takes_few_dispatches_and_brings_back_its_id() {
             let model = model(name, &device);
             let mut session = model.session(&exact()).expect("a session");
             session.extend(&[2, 5, 6]).expect("it fits");
-            let cost = block_on(session.step_cost(Pick::Greedy)).expect("a graph");
+            let cost = block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph");
             let layers = model.config().layers.len() as u64;
             // Around the layers: the embedding, per-layer inputs, the last norm, the head, softcap and the choice.
             assert!(
@@ -23,9 +23,9 @@ fn a_token_takes_few_dispatches_and_brings_back_its_id() {
                 device.name(),
                 cost.dispatches
             );
-            block_on(session.next(Pick::Greedy)).expect("a token");
+            block_on(session.next(DeviceSampling::Greedy)).expect("a token");
             let before = gpu.traffic();
-            block_on(session.next(Pick::Greedy)).expect("a token");
+            block_on(session.next(DeviceSampling::Greedy)).expect("a token");
             let after = gpu.traffic();
             assert_eq!(after.submits - before.submits, 1, "{name} on {}", device.name());
             let read = after.bytes_read_back - before.bytes_read_back;

@@ -8,7 +8,7 @@ use rullama_gguf::{DType, Gguf, Writer};
 use rullama_runtime::{
     Drafter, Model, Session,
     model::TablePlace,
-    session::{DraftCounts, DraftOptions, DraftSource, Pick, SessionOptions},
+    session::{DeviceSampling, DraftCounts, DraftOptions, DraftSource, SessionOptions},
 };
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -57,30 +57,35 @@ fn drafter(gguf: &Gguf, model: &Model) -> DraftSource {
 fn written(
     session: &mut Session,
     prompt: &[u32],
-    (count, pick): (usize, Pick),
+    (count, sampling): (usize, DeviceSampling),
 ) -> (Vec<u32>, Option<DraftCounts>) {
     session.set_tokens(prompt).expect("the prompt fits");
-    let next = |_| block_on(session.next(pick)).expect("a token").expect("room for it");
+    let next = |_| block_on(session.next(sampling)).expect("a token").expect("room for it");
     ((0..count).map(next).collect(), session.draft_counts())
 }
 
 /// The same tokens with drafts as without.
-fn check_same(model: &Model, draft: DraftOptions, prompt: &[u32], pick: Pick) -> DraftCounts {
+fn check_same(
+    model: &Model,
+    draft: DraftOptions,
+    prompt: &[u32],
+    sampling: DeviceSampling,
+) -> DraftCounts {
     let options =
         SessionOptions { context: Some(prompt.len() + TOKENS), ..SessionOptions::default() };
     let mut session = model.session(&options).expect("a session");
-    let (alone, _) = written(&mut session, prompt, (TOKENS, pick));
+    let (alone, _) = written(&mut session, prompt, (TOKENS, sampling));
     let mut session = model.session(&options).expect("a session");
     session.draft(Some(draft)).expect("it fits");
-    let (drafted, counts) = written(&mut session, prompt, (TOKENS, pick));
-    assert_eq!(drafted, alone, "{pick:?} on {}", model.device().name());
-    assert!(block_on(session.next(pick)).expect("no failure").is_none(), "the context is full");
+    let (drafted, counts) = written(&mut session, prompt, (TOKENS, sampling));
+    assert_eq!(drafted, alone, "{sampling:?} on {}", model.device().name());
+    assert!(block_on(session.next(sampling)).expect("no failure").is_none(), "the context is full");
     counts.expect("something was drafted")
 }
 
-fn drawn(seed: u32) -> Pick {
+fn drawn(seed: u32) -> DeviceSampling {
     let draw = Draw { temperature: 0.4, top_p: 0.95, min_p: 0.0, top_k: 64.0 };
-    Pick::Drawn { draw, seed }
+    DeviceSampling::Drawn { draw, seed }
 }
 
 /// Always as many as can be, so that refused ones are tried too.
@@ -133,7 +138,7 @@ fn a_drafter_guesses_as_the_reference_does() {
                 let mut session = model.session(&exact()).expect("a session");
                 session.draft(Some(stubborn(drafter(&file, &model), 4))).expect("it fits");
                 session.extend(&golden.ids(&format!("{prompt}.ids"))).expect("they fit");
-                let next = block_on(session.next(Pick::Greedy)).expect("a token");
+                let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
                 assert_eq!(next, Some(golden.ids(&format!("{prompt}.target_next"))[0]));
                 let trace = block_on(session.trace_drafts(4)).expect("drafts").expect("a drafter");
                 let place = format!("{prompt} on {}", device.name());
@@ -168,8 +173,10 @@ fn answers_are_the_same_with_a_drafter() {
     let prompt = Golden::of(TARGET).ids("medium.ids");
     for device in devices() {
         let model = model(TARGET, &device);
-        for (file, pick) in [(plain_file(), Pick::Greedy), (clustered_file(), drawn(7))] {
-            let counts = check_same(&model, stubborn(drafter(&file, &model), 3), &prompt, pick);
+        for (file, sampling) in
+            [(plain_file(), DeviceSampling::Greedy), (clustered_file(), drawn(7))]
+        {
+            let counts = check_same(&model, stubborn(drafter(&file, &model), 3), &prompt, sampling);
             assert!(counts.drafted > 0, "{counts:?}");
         }
     }
@@ -183,9 +190,9 @@ fn answers_are_the_same_with_drafts_from_the_text() {
             let model = model(name, &device);
             // These answers repeat themselves.
             let prompt = Golden::of(name).ids("medium.ids");
-            for pick in [Pick::Greedy, drawn(3)] {
+            for sampling in [DeviceSampling::Greedy, drawn(3)] {
                 accepted +=
-                    check_same(&model, stubborn(DraftSource::Text, 4), &prompt, pick).accepted;
+                    check_same(&model, stubborn(DraftSource::Text, 4), &prompt, sampling).accepted;
             }
         }
         assert!(accepted > 0, "no draft was ever right");
@@ -198,7 +205,7 @@ fn the_table_may_stay_in_the_file() {
         let model = model_with(TARGET, &device, TablePlace::Host);
         let prompt = Golden::of(TARGET).ids("short.ids");
         let source = drafter(&plain_file(), &model);
-        check_same(&model, stubborn(source, 3), &prompt, Pick::Greedy);
+        check_same(&model, stubborn(source, 3), &prompt, DeviceSampling::Greedy);
     }
 }
 
@@ -212,7 +219,7 @@ fn drawn_tokens_follow_the_models_chances() {
     let draw = Draw { temperature: 2.0, top_p: 1.0, min_p: 0.0, top_k: 8.0 };
     let first = {
         session.set_tokens(&prompt).expect("it fits");
-        block_on(session.next(Pick::Greedy)).expect("a token").expect("room")
+        block_on(session.next(DeviceSampling::Greedy)).expect("a token").expect("room")
     };
     let behind = [&prompt[..], &[first]].concat();
     session.set_tokens(&behind).expect("it fits");
@@ -226,7 +233,7 @@ fn drawn_tokens_follow_the_models_chances() {
     let mut shares = [0.0; 8];
     for seed in 0..DRAWS {
         session.set_tokens(&behind).expect("it fits");
-        let token = block_on(session.next(Pick::Drawn { draw, seed })).expect("a token");
+        let token = block_on(session.next(DeviceSampling::Drawn { draw, seed })).expect("a token");
         let place = best[..8].iter().position(|(_, id)| Some(*id) == token).expect("of the best");
         shares[place] += 1.0 / f64::from(DRAWS);
     }

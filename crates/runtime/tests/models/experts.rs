@@ -9,7 +9,7 @@ use rullama_models::{Catalog, gemma4::Config};
 use rullama_runtime::{
     Model, RuntimeError,
     model::{LoadOptions, MemoryUse},
-    session::{Pick, SessionOptions, Tap},
+    session::{DeviceSampling, SessionOptions, Tap},
 };
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -107,11 +107,11 @@ fn drawn_tokens_are_the_same() {
     let name = "micro-moe-Q8_0";
     let ids = Golden::of(name).ids("short.ids");
     let draw = Draw { temperature: 0.8, top_p: 1.0, min_p: 0.0, top_k: 40.0 };
-    let pick = Pick::Drawn { draw, seed: 7 };
+    let sampling = DeviceSampling::Drawn { draw, seed: 7 };
     let drawn = |model: Model| -> Vec<Option<u32>> {
         let mut session = model.session(&exact()).expect("a session");
         session.extend(&ids).expect("the prompt fits");
-        (0..8).map(|_| block_on(session.next(pick)).expect("a token")).collect()
+        (0..8).map(|_| block_on(session.next(sampling)).expect("a token")).collect()
     };
     for device in gpus() {
         assert_eq!(drawn(on_host(name, &device, 2)), drawn(on_host(name, &device, 0)));
@@ -156,13 +156,16 @@ fn sessions_move_between_models_with_and_without() {
             let mut session = models[from].session(&exact()).expect("a session");
             session.extend(&golden.ids("short.ids")).expect("the prompt fits");
             for wanted in &golden.ids("short.greedy")[..3] {
-                assert_eq!(block_on(session.next(Pick::Greedy)).expect("a token"), Some(*wanted));
+                assert_eq!(
+                    block_on(session.next(DeviceSampling::Greedy)).expect("a token"),
+                    Some(*wanted)
+                );
             }
             let saved = block_on(session.save()).expect("bytes");
             let mut session = block_on(models[to].restore(&saved)).expect("the same model");
             assert!(session.cached() > 0);
             for wanted in &golden.ids("short.greedy")[3..6] {
-                let token = block_on(session.next(Pick::Greedy)).expect("a token");
+                let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
                 assert_eq!(token, Some(*wanted), "{from} to {to} on {}", device.name());
             }
         }

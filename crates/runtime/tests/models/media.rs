@@ -13,7 +13,7 @@ use rullama_runtime::{
     RuntimeError, Session, SoftTokens,
     media::AudioEncoder,
     media::{ImageSize, VisionEncoder},
-    session::{Media, Pick, SessionOptions},
+    session::{DeviceSampling, Media, SessionOptions},
 };
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
@@ -78,7 +78,9 @@ fn check(model_name: &str, file: &str, prefix: &str, media: SoftTokens, device: 
 
 fn greedy(session: &mut Session, prompt: &[u32]) -> Vec<u32> {
     session.set_tokens(prompt).expect("it fits");
-    let step = |_| block_on(session.next(Pick::Greedy)).expect("it runs").expect("there is room");
+    let step = |_| {
+        block_on(session.next(DeviceSampling::Greedy)).expect("it runs").expect("there is room")
+    };
     (0..16).map(step).collect()
 }
 
@@ -166,5 +168,5 @@ fn what_cannot_be_done_with_images_is_said() {
     refused(block_on(session.trace()).expect_err("a trace takes tokens"));
     let last = tokens.iter().rposition(|id| *id >= 640).expect("there is an image");
     session.rewind(last + 1);
-    refused(block_on(session.next(Pick::Greedy)).expect_err("text must follow"));
+    refused(block_on(session.next(DeviceSampling::Greedy)).expect_err("text must follow"));
 }

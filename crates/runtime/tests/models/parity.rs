@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
-use rullama_runtime::{Model, session::Pick};
+use rullama_runtime::{Model, session::DeviceSampling};
 
 use crate::golden::{Golden, MODELS, PROMPTS, all_devices, devices, exact, model};
 
@@ -94,7 +94,7 @@ pub(crate) fn check_greedy(model: &Model, golden: &Golden, prompt: &str, what: &
         if margins[i] < TOLERANCE {
             break;
         }
-        let token = block_on(session.next(Pick::Greedy)).expect("a token");
+        let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
         assert_eq!(token, Some(wanted), "{what}: token {i}");
     }
 }

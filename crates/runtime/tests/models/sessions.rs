@@ -5,7 +5,7 @@ use rullama_engine::executor::Device;
 use rullama_runtime::{
     RuntimeError, Session,
     model::CacheType,
-    session::{DraftOptions, DraftSource, MOST_AHEAD, Pick, SessionOptions},
+    session::{DeviceSampling, DraftOptions, DraftSource, MOST_AHEAD, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, model};
@@ -13,7 +13,7 @@ use crate::golden::{Golden, devices, exact, model};
 const NAME: &str = "micro-e2b-Q8_0";
 
 fn greedy(session: &mut Session, count: usize) -> Vec<u32> {
-    let mut token = || block_on(session.next(Pick::Greedy)).expect("a token");
+    let mut token = || block_on(session.next(DeviceSampling::Greedy)).expect("a token");
     (0..count).map_while(|_| token()).collect()
 }
 
@@ -73,9 +73,9 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
             session
         };
         let (mut alone, mut drafted, mut slow) = (session(), session(), session());
-        let near = block_on(alone.step_cost(Pick::Greedy)).expect("a graph").dispatches;
+        let near = block_on(alone.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         let chosen = greedy(&mut alone, 12);
-        let far = block_on(alone.step_cost(Pick::Greedy)).expect("a graph").dispatches;
+        let far = block_on(alone.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         assert!(near <= far, "{near} dispatches, then {far}");
         let most = DraftOptions { most: 5, adapt: false, ..DraftOptions::new(DraftSource::Text) };
         drafted.draft(Some(most)).expect("it fits");
@@ -230,7 +230,7 @@ fn the_end_of_the_context_is_a_wall() {
         assert!(session.tokens().is_empty(), "nothing was appended");
         session.extend(&long[..17]).expect("it fits");
         assert_eq!(greedy(&mut session, 10).len(), 3, "20 tokens in all, on {}", device.name());
-        assert_eq!(block_on(session.next(Pick::Greedy)).expect("no failure"), None);
+        assert_eq!(block_on(session.next(DeviceSampling::Greedy)).expect("no failure"), None);
     }
     let model = model(NAME, &Device::Cpu);
     for context in [0, 4097] {
@@ -242,7 +242,10 @@ fn the_end_of_the_context_is_a_wall() {
         session.extend(&[640]),
         Err(RuntimeError::NoSuchToken { id: 640, count: 640 })
     ));
-    assert!(matches!(block_on(session.next(Pick::Greedy)), Err(RuntimeError::EmptyPrompt)));
+    assert!(matches!(
+        block_on(session.next(DeviceSampling::Greedy)),
+        Err(RuntimeError::EmptyPrompt)
+    ));
 }
 
 #[test]

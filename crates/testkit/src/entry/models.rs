@@ -11,7 +11,7 @@ use rullama_runtime::{
     Model,
     generate::JsonFormat,
     model::LoadOptions,
-    session::{Pick, SessionOptions},
+    session::{DeviceSampling, SessionOptions},
     vocabulary,
 };
 use rullama_source::MemorySource;
@@ -84,7 +84,7 @@ pub fn session(data: &[u8]) {
                 let (length, last) = (session.tokens().len(), session.tokens().last().copied());
                 // Long sessions take longer than an invocation should.
                 if session.context() <= 4 * CONTEXT {
-                    match block_on(session.next(Pick::Greedy)) {
+                    match block_on(session.next(DeviceSampling::Greedy)) {
                         Ok(Some(_)) => assert_eq!(session.tokens().len(), length + 1),
                         Ok(None) => assert_eq!(length, session.context()),
                         Err(error) => {
@@ -110,7 +110,7 @@ fn saved_session(model: &Model, tokens: &[u32]) -> Vec<u8> {
     let mut session = model.session(&options).expect("the context is possible");
     session.extend(tokens).expect("they are tokens");
     if !tokens.is_empty() {
-        block_on(session.next(Pick::Greedy)).expect("it runs");
+        block_on(session.next(DeviceSampling::Greedy)).expect("it runs");
     }
     block_on(session.save()).expect("it can be saved")
 }

@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
-use rullama_runtime::{Model, session::Pick};
+use rullama_runtime::{Model, session::DeviceSampling};
 use rullama_train::{
     AdapterOptions, Dataset, Example, Settings, Shape, Trainer,
     dataset::{DataOptions, largest},
@@ -38,7 +38,7 @@ fn answered(model: &Model, question: &str) -> Example {
     session.extend(prompt).expect("they fit");
     let mut ids = prompt.to_vec();
     for _ in 0..24 {
-        let next = block_on(session.next(Pick::Greedy)).expect("a token").expect("room");
+        let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token").expect("room");
         ids.push(next);
         if model.tokenizer().expect("a vocabulary").is_end(next) {
             break;

@@ -2,10 +2,10 @@
 
 use rullama_engine::ops::{Draw, TopK};
 
-use crate::{options::SamplingOptions, session::Pick};
+use crate::{options::SamplingOptions, session::DeviceSampling};
 
 /// How the device chooses tokens under these options; `None` where they need all logits or the history on the host.
-pub(super) fn on_device(options: &SamplingOptions, seed: u32) -> Option<Pick> {
+pub(super) fn on_device(options: &SamplingOptions, seed: u32) -> Option<DeviceSampling> {
     let defaults = SamplingOptions::default();
     let penalised = options.repeat_last_n != 0
         && (options.repeat_penalty != 1.0
@@ -25,7 +25,7 @@ pub(super) fn on_device(options: &SamplingOptions, seed: u32) -> Option<Pick> {
         return None;
     }
     if options.temperature <= 0.0 {
-        return Some(Pick::Greedy);
+        return Some(DeviceSampling::Greedy);
     }
     let top_k = usize::try_from(options.top_k).ok().filter(|k| (1..=TopK::MOST).contains(k))?;
     let draw = Draw {
@@ -34,13 +34,13 @@ pub(super) fn on_device(options: &SamplingOptions, seed: u32) -> Option<Pick> {
         min_p: options.min_p,
         top_k: top_k as f32,
     };
-    Some(Pick::Drawn { draw, seed })
+    Some(DeviceSampling::Drawn { draw, seed })
 }
 
 #[cfg(test)]
 mod tests {
     use super::on_device;
-    use crate::{options::SamplingOptions, session::Pick};
+    use crate::{options::SamplingOptions, session::DeviceSampling};
 
     #[test]
     fn what_the_device_can_do() {
@@ -49,8 +49,8 @@ mod tests {
             change(&mut options);
             on_device(&options, 1)
         };
-        assert!(matches!(with(|_| {}), Some(Pick::Drawn { seed: 1, .. })));
-        assert_eq!(with(|o| o.temperature = 0.0), Some(Pick::Greedy));
+        assert!(matches!(with(|_| {}), Some(DeviceSampling::Drawn { seed: 1, .. })));
+        assert_eq!(with(|o| o.temperature = 0.0), Some(DeviceSampling::Greedy));
         assert!(with(|o| o.top_k = 128).is_some());
         for change in [
             (|o| o.top_k = 0) as fn(&mut SamplingOptions),
