@@ -40,8 +40,8 @@ use crate::{
 pub const DEFAULT_CONTEXT: usize = 4096;
 /// Most tokens of a run.
 pub const MOST_TOKENS: usize = 512;
-/// Most steps of the token loop that may be queued; more would only delay a cancellation.
-pub const MOST_AHEAD: usize = 64;
+/// Most decode steps in flight; more would only delay a cancellation.
+pub const MOST_IN_FLIGHT: usize = 64;
 
 /// How a session is set up.
 #[derive(Debug, Clone)]
@@ -56,8 +56,8 @@ pub struct SessionOptions {
     pub block: usize,
     /// Tokens that are never chosen, beside those the file names.
     pub suppress: Vec<u32>,
-    /// Steps of the token loop that may be queued ahead on a GPU, at most [`MOST_AHEAD`].
-    pub ahead: usize,
+    /// Decode steps in flight on a GPU, at most [`MOST_IN_FLIGHT`].
+    pub in_flight: usize,
 }
 
 impl Default for SessionOptions {
@@ -68,7 +68,7 @@ impl Default for SessionOptions {
             chunk: MOST_TOKENS,
             block: 0,
             suppress: Vec::new(),
-            ahead: 3,
+            in_flight: 3,
         }
     }
 }
@@ -79,7 +79,7 @@ impl SessionOptions {
         Self {
             chunk: self.chunk.clamp(1, context),
             block: self.block.min(context),
-            ahead: self.ahead.clamp(1, MOST_AHEAD),
+            in_flight: self.in_flight.clamp(1, MOST_IN_FLIGHT),
             ..self.clone()
         }
     }
@@ -99,9 +99,9 @@ pub struct Session {
     filled: usize,
     /// How many positions were ever written since the caches were last right from the start: what a ring has forgotten.
     written: usize,
-    /// Steps under way, oldest first.
-    ahead: VecDeque<Results>,
-    /// The way of choosing that the steps under way use.
+    /// Decode steps in flight, oldest first.
+    in_flight: VecDeque<Results>,
+    /// How the steps in flight sample.
     in_flight_sampling: Option<DeviceSampling>,
     /// Images and audio among the tokens.
     soft: Known,
@@ -120,9 +120,9 @@ pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize
 
 /// The same for a session with these options: the longest of all runs it may make.
 pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) -> usize {
-    let SessionOptions { chunk, block, ahead, .. } = options.bounded(context);
+    let SessionOptions { chunk, block, in_flight, .. } = options.bounded(context);
     let block = if sees_blocks(config) { block } else { 0 };
-    ring_slots(config, context, chunk.max(ahead).max(block).max(MOST_DRAFTS + 1))
+    ring_slots(config, context, chunk.max(in_flight).max(block).max(MOST_DRAFTS + 1))
 }
 
 /// Whether the soft tokens of an image see each other in this model: where there are no per-layer inputs.
@@ -155,7 +155,7 @@ impl Session {
             tokens: Vec::new(),
             filled: 0,
             written: 0,
-            ahead: VecDeque::new(),
+            in_flight: VecDeque::new(),
             in_flight_sampling: None,
             soft: Known::default(),
             adapters: None,
@@ -204,7 +204,7 @@ impl Session {
         if let Some(adapters) = adapters {
             adapters.check(&self.model)?;
         }
-        self.drop_ahead();
+        self.drop_in_flight();
         self.plans.clear();
         self.adapters = adapters.cloned();
         (self.filled, self.written) = (0, 0);
@@ -233,7 +233,7 @@ impl Session {
             return Err(RuntimeError::ContextFull { tokens: all, context: self.context, trained });
         }
         if !tokens.is_empty() {
-            self.drop_ahead();
+            self.drop_in_flight();
             self.tokens.extend(tokens);
         }
         Ok(())
@@ -251,7 +251,7 @@ impl Session {
             self.tokens.extend(old);
             return Err(error);
         }
-        self.drop_ahead();
+        self.drop_in_flight();
         // The last token must go through a pass of its own, for its logits.
         self.keep(common.min(tokens.len().saturating_sub(1)));
         Ok(self.filled)
@@ -260,7 +260,7 @@ impl Session {
     /// Goes back to the first `length` tokens.
     pub fn rewind(&mut self, length: usize) {
         if length < self.tokens.len() {
-            self.drop_ahead();
+            self.drop_in_flight();
             self.tokens.truncate(length);
             self.keep(length.saturating_sub(1));
         }
@@ -281,7 +281,7 @@ impl Session {
             tokens: self.tokens.clone(),
             filled: self.filled,
             written: self.written,
-            ahead: VecDeque::new(),
+            in_flight: VecDeque::new(),
             in_flight_sampling: None,
             soft: self.soft.clone(),
             adapters: self.adapters.clone(),
@@ -306,9 +306,9 @@ impl Session {
         }
     }
 
-    /// Steps that were queued ahead count for nothing.
-    fn drop_ahead(&mut self) {
-        self.ahead.clear();
+    /// Discards the steps in flight.
+    fn drop_in_flight(&mut self) {
+        self.in_flight.clear();
         self.in_flight_sampling = None;
         if let Some(drafting) = &mut self.drafting {
             drafting.forget();

@@ -95,8 +95,8 @@ impl Bench {
     /// How long the host takes to queue a token's step on a GPU that has nothing else to do, the mean of some, and how many may be under way:
     /// the GPU computes meanwhile. `None` where steps are not queued ahead.
     pub(super) fn queueing(&mut self) -> Result<Option<(Duration, usize)>> {
-        let ahead = self.session.steps_ahead();
-        if ahead == 1 {
+        let in_flight = self.session.steps_in_flight();
+        if in_flight == 1 {
             return Ok(None);
         }
         self.fill(1)?;
@@ -112,7 +112,7 @@ impl Bench {
         // The first one makes graphs and kernels ready.
         let counted = times.get(1..).filter(|times| !times.is_empty());
         let mean = |times: &[Duration]| times.iter().sum::<Duration>() / times.len() as u32;
-        Ok(counted.map(|times| (mean(times), ahead)))
+        Ok(counted.map(|times| (mean(times), in_flight)))
     }
 
     /// Measures a test.

@@ -44,7 +44,7 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "first_token_cold_seconds": facts.first.0.as_secs_f64(),
         "first_token_warm_seconds": facts.first.1.as_secs_f64(),
         "queue_seconds": facts.queueing.map(|(time, _)| time.as_secs_f64()),
-        "steps_ahead": facts.queueing.map(|(_, ahead)| ahead),
+        "steps_ahead": facts.queueing.map(|(_, in_flight)| in_flight),
         "gpu_bytes": facts.gpu_bytes,
         "host_bytes": memory::own(),
         "mapped_bytes": memory::mapped(),
@@ -121,9 +121,9 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
             format!("{}, and {} of the mapped file", host(memory::own()), host(memory::mapped())),
         ),
     ];
-    rows.extend(facts.queueing.map(|(time, ahead)| {
+    rows.extend(facts.queueing.map(|(time, in_flight)| {
         let time = time.as_micros();
-        row("host time", format!("{time} µs to queue a token, {ahead} in flight"))
+        row("host time", format!("{time} µs to queue a token, {in_flight} in flight"))
     }));
     let mut text = table(&rows);
     text.push('\n');

@@ -155,7 +155,7 @@ impl Session {
     /// # Errors
     /// If the drafter is for another model.
     pub fn draft(&mut self, options: Option<DraftOptions>) -> Result<(), RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         self.plans.forget_drafts();
         let Some(mut options) = options else {
             self.drafting = None;
@@ -213,10 +213,10 @@ impl Session {
         sampling: DeviceSampling,
     ) -> Result<Option<u32>, RuntimeError> {
         if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen_by != Some(sampling)) {
-            self.drop_ahead();
+            self.drop_in_flight();
         }
         if self.drafting.as_ref().is_some_and(|drafting| drafting.chosen.is_empty()) {
-            self.ahead.clear();
+            self.in_flight.clear();
             self.in_flight_sampling = None;
             self.round(sampling).await?;
         }

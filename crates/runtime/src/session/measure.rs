@@ -31,12 +31,12 @@ impl Session {
             return Err(RuntimeError::EmptyPrompt);
         }
         // Steps of the token loop itself have a sampling that they were queued for.
-        if self.in_flight_sampling.is_some() || self.ahead.is_empty() {
-            self.drop_ahead();
+        if self.in_flight_sampling.is_some() || self.in_flight.is_empty() {
+            self.drop_in_flight();
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
         }
-        let has_room = self.filled + self.ahead.len() < self.context;
+        let has_room = self.filled + self.in_flight.len() < self.context;
         if has_room {
             self.enqueue_step(sampling).await?;
         }
@@ -62,14 +62,14 @@ impl Session {
         &mut self,
         sampling: DeviceSampling,
     ) -> Result<Option<Table>, RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
         self.prefill(&mut |_| true).await?;
         // The queued step leaves its inputs in place, so that the profiled run reads the same.
         self.enqueue_step(sampling).await?;
-        self.drop_ahead();
+        self.drop_in_flight();
         let range = self.filled..self.filled + 1;
         let ready = self.ready(output_of(sampling), 1).await?;
         let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
@@ -87,7 +87,7 @@ impl Session {
     /// # Errors
     /// If there are no such tokens, or the device fails.
     pub async fn profile_prompt(&mut self, tokens: usize) -> Result<Option<Table>, RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         let range = self.filled..self.filled + tokens;
         if range.is_empty() || range.end > self.tokens.len() {
             return Err(RuntimeError::EmptyPrompt);

@@ -78,7 +78,7 @@ impl Session {
 
     /// The position that runs of those graphs end before.
     pub(super) fn wall(&self) -> usize {
-        let position = self.filled + self.ahead.len();
+        let position = self.filled + self.in_flight.len();
         if position < NEAR { self.context.min(NEAR) } else { self.context }
     }
 

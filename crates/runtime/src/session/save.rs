@@ -13,7 +13,7 @@ use rullama_models::gemma4::{PassOutput, crosses_cut, decoder};
 
 use sha2::{Digest, Sha256};
 
-use super::{MOST_AHEAD, Media, Session, SessionOptions};
+use super::{MOST_IN_FLIGHT, Media, Session, SessionOptions};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
@@ -30,12 +30,12 @@ impl Session {
     /// # Errors
     /// If the device fails.
     pub async fn save(&mut self) -> Result<Vec<u8>, RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         let mut out = MAGIC.to_vec();
         out.extend(fingerprint(&self.model, self.adapters.as_ref()));
         out.push(cache_byte(self.options.cache));
-        let SessionOptions { chunk, block, ahead, .. } = self.options;
-        for number in [self.context, chunk, block, ahead, self.filled, self.written] {
+        let SessionOptions { chunk, block, in_flight, .. } = self.options;
+        for number in [self.context, chunk, block, in_flight, self.filled, self.written] {
             put_number(&mut out, number);
         }
         put_ids(&mut out, &self.tokens);
@@ -69,18 +69,18 @@ impl Session {
             return Err(RuntimeError::Saved { why: "belongs to another model or adapter" });
         }
         let cache = cache_of(reader.take(1)?[0])?;
-        let [context, chunk, block, ahead, filled, written] = [(); 6].map(|()| reader.number());
+        let [context, chunk, block, in_flight, filled, written] = [(); 6].map(|()| reader.number());
         let (filled, written) = (filled?, written?);
         let tokens = reader.ids()?;
         let suppress = reader.ids()?;
-        let (context, chunk, block, ahead) = (context?, chunk?, block?, ahead?);
+        let (context, chunk, block, in_flight) = (context?, chunk?, block?, in_flight?);
         let known = |id: &u32| (*id as usize) < model.config().vocabulary;
-        let possible = (1..=context).contains(&chunk) && ahead <= MOST_AHEAD;
+        let possible = (1..=context).contains(&chunk) && in_flight <= MOST_IN_FLIGHT;
         if !possible || tokens.len() > context || !suppress.iter().all(known) {
             return Err(DAMAGED);
         }
         let options =
-            SessionOptions { context: Some(context), cache, chunk, block, suppress, ahead };
+            SessionOptions { context: Some(context), cache, chunk, block, suppress, in_flight };
         let mut session = Self::new(model, &options)?;
         session.set_adapters(adapters)?;
         // Every medium stands among the tokens, each of its rows for one.

@@ -68,7 +68,7 @@ impl Session {
     /// # Errors
     /// If there is no token, or the device fails.
     pub async fn logits(&mut self) -> Result<Vec<f32>, RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         if self.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
@@ -87,7 +87,7 @@ impl Session {
     /// # Errors
     /// If the device fails.
     pub async fn all_logits(&mut self, rows: &mut dyn FnMut(&[f32])) -> Result<(), RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         let most = self.options.chunk.min(LOGIT_ROWS);
         while self.filled < self.tokens.len() {
             let count = self.uncut(self.filled, most)?;
@@ -104,7 +104,7 @@ impl Session {
         &mut self,
         rows: &mut dyn FnMut(&[f32]),
     ) -> Result<(), RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         while self.filled < self.tokens.len() {
             let count = (self.tokens.len() - self.filled).min(MOST_DRAFTS + 1);
             let logits = self.logits_with(PassOutput::LogitsEach, count, MOST_DRAFTS + 1).await?;
@@ -128,19 +128,20 @@ impl Session {
             return self.next_drafted(sampling).await;
         }
         if self.in_flight_sampling != Some(sampling) {
-            self.drop_ahead();
+            self.drop_in_flight();
         }
         self.undrafted();
-        if self.ahead.is_empty() {
+        if self.in_flight.is_empty() {
             self.keep(self.tokens.len() - 1);
             self.prefill(&mut |_| true).await?;
             self.in_flight_sampling = Some(sampling);
         }
-        while self.ahead.len() < self.steps_ahead() && self.filled + self.ahead.len() < self.context
+        while self.in_flight.len() < self.steps_in_flight()
+            && self.filled + self.in_flight.len() < self.context
         {
             self.enqueue_step(sampling).await?;
         }
-        let results = self.ahead.pop_front().expect("one was queued just now");
+        let results = self.in_flight.pop_front().expect("one was queued just now");
         let token = match results.wait().await?.first() {
             Some(Data::U32(ids)) => ids[0],
             other => panic!("a chosen token is an id, not {other:?}"),
@@ -150,15 +151,15 @@ impl Session {
         Ok(Some(token))
     }
 
-    /// How many steps may be under way: a step that needs the host cannot be queued before its token is known.
-    pub fn steps_ahead(&self) -> usize {
+    /// How many steps may be in flight: a step that needs the host cannot be queued before its token is known.
+    pub fn steps_in_flight(&self) -> usize {
         let on_gpu = matches!(self.model.device(), Device::Gpu(_));
         let table = self.model.0.table_resident || self.model.config().per_layer.is_none();
         let self_feeding = table && self.model.host_experts() == 0;
-        if on_gpu && self_feeding { self.options.ahead.max(1) } else { 1 }
+        if on_gpu && self_feeding { self.options.in_flight.max(1) } else { 1 }
     }
 
-    /// Queues one step after those under way.
+    /// Queues one step after those in flight.
     pub(super) async fn enqueue_step(
         &mut self,
         sampling: DeviceSampling,
@@ -172,10 +173,10 @@ impl Session {
         if self.tokens.last().is_some_and(|id| is_soft(*id)) {
             return Err(RuntimeError::NotWithMedia { what: "end in one: add text after it" });
         }
-        let position = self.filled + self.ahead.len();
+        let position = self.filled + self.in_flight.len();
         let range = position..position + 1;
         self.write_positions(output, 1, range.clone()).await?;
-        let first = self.ahead.is_empty();
+        let first = self.in_flight.is_empty();
         let last = self.tokens.last().copied().unwrap_or(0);
         let rows = if first { self.model.0.table_rows(&[last]).await? } else { None };
         let model = self.model.clone();
@@ -191,7 +192,7 @@ impl Session {
         }
         let token = ready.result.expect("a graph that chooses has a result");
         let results = ready.run_reading(&model.0, &step(&range, seed), &[token]).await?;
-        self.ahead.push_back(results);
+        self.in_flight.push_back(results);
         self.written = self.written.max(range.end);
         Ok(())
     }

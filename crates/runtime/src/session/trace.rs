@@ -27,7 +27,7 @@ impl Session {
     /// # Errors
     /// If there are no tokens, or the device fails.
     pub async fn trace(&mut self) -> Result<Vec<Tap>, RuntimeError> {
-        self.drop_ahead();
+        self.drop_in_flight();
         self.keep(0);
         let count = self.tokens.len();
         if count == 0 {

@@ -5,7 +5,7 @@ use rullama_engine::executor::Device;
 use rullama_runtime::{
     RuntimeError, Session,
     model::CacheType,
-    session::{DeviceSampling, DraftOptions, DraftSource, MOST_AHEAD, SessionOptions},
+    session::{DeviceSampling, DraftOptions, DraftSource, MOST_IN_FLIGHT, SessionOptions},
 };
 
 use crate::golden::{Golden, devices, exact, model};
@@ -207,9 +207,10 @@ fn sizes_of_saved_sessions_are_bounded() {
         // Room for an image is no more than the context.
         let mut restored = block_on(model.restore(&with_size(&saved, 2, value))).expect("restored");
         assert_eq!(greedy(&mut restored, 2), wanted);
-        let options = SessionOptions { block: value as usize, ahead: value as usize, ..exact() };
+        let options =
+            SessionOptions { block: value as usize, in_flight: value as usize, ..exact() };
         let mut session = model.session(&options).expect("a session");
-        assert!(session.steps_ahead() <= MOST_AHEAD);
+        assert!(session.steps_in_flight() <= MOST_IN_FLIGHT);
         session.extend(&[2, 5, 6]).expect("it fits");
         assert_eq!(greedy(&mut session, 2), wanted);
     }
