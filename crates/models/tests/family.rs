@@ -183,7 +183,7 @@ impl Variant {
             host_experts: 0,
             blocks: false,
             hidden: false,
-            near,
+            short_context: near,
         };
         let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
         assert_eq!(segments.len(), 1);

@@ -123,7 +123,7 @@ impl Model {
             host_experts: self.host_experts(),
             blocks: false,
             hidden: false,
-            near: None,
+            short_context: None,
         };
         let decoder = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
         let mut own = Weights::new(self.device());

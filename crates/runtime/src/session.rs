@@ -3,7 +3,7 @@
 //! All tokens but the last are put into the caches by passes that make nothing else; the last one goes through a pass of one
 //! token, which makes logits or chooses the next token.
 //!
-//! The end of the context is a wall: a prompt that does not fit is refused, an answer that reaches it ends.
+//! The context is a hard limit: a prompt that does not fit is refused, a reply that reaches it ends.
 
 mod draft;
 mod gain;
@@ -22,7 +22,7 @@ use rullama_engine::executor::{Memory, Results};
 use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
 pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
-pub(crate) use plans::NEAR;
+pub(crate) use plans::SHORT_CONTEXT;
 pub use soft::Media;
 pub use steps::DeviceSampling;
 pub(crate) use steps::chunks;

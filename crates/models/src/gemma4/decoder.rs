@@ -42,8 +42,8 @@ pub struct Pass {
     pub blocks: bool,
     /// Whether the rows that enter the head are kept for a drafter, in the state [`Inputs::HIDDEN`].
     pub hidden: bool,
-    /// Runs end before this position, where that is known: global layers then look no further, whatever their caches have room for.
-    pub near: Option<usize>,
+    /// Passes end before this position, where that is known: attention of global layers then reads no more of their caches.
+    pub short_context: Option<usize>,
 }
 
 /// Where the tokens of a pass come from.
@@ -263,7 +263,7 @@ impl<'a> Around<'a> {
     pub(super) fn window(&self, layer: &Layer) -> Option<u32> {
         match layer.kind {
             Kind::Sliding => u32::try_from(self.config.window).ok(),
-            Kind::Global => self.pass.near.and_then(|near| u32::try_from(near).ok()),
+            Kind::Global => self.pass.short_context.and_then(|end| u32::try_from(end).ok()),
         }
     }
 

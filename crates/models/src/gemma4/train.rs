@@ -91,7 +91,7 @@ impl TrainPass {
             host_experts: 0,
             blocks: false,
             hidden: false,
-            near: None,
+            short_context: None,
         }
     }
 }

@@ -187,7 +187,7 @@ pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape
         host_experts: 0,
         blocks: false,
         hidden: false,
-        near: None,
+        short_context: None,
     };
     let mut segments = decoder(&config.encoder, catalog, &pass).segments;
     segments.pop().expect("a graph has a segment").graph

@@ -146,7 +146,7 @@ fn full_graph(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         host_experts: 0,
         blocks: false,
         hidden: false,
-        near: None,
+        short_context: None,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a graph has a segment").graph

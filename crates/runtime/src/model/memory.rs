@@ -67,10 +67,10 @@ impl MemoryUse {
         let placement = Placement { table: false, host_experts };
         let passes = UsualPasses::new(config, catalog, options, placement);
         let fill = passes.segments(&passes.longest_prefill());
-        let (step, near) = passes.sampled_decode();
+        let (step, short) = passes.sampled_decode();
         let step = passes.segments(&step);
-        let near = near.map(|pass| passes.segments(&pass));
-        let all_segments = || fill.iter().chain(&step).chain(near.iter().flatten());
+        let short = short.map(|pass| passes.segments(&pass));
+        let all_segments = || fill.iter().chain(&step).chain(short.iter().flatten());
         // By name: segments and graphs share them.
         let mut states = BTreeMap::new();
         for (_, info) in all_segments().flat_map(|segment| segment.graph.values()) {
@@ -82,7 +82,7 @@ impl MemoryUse {
             states.into_iter().partition(|(name, _)| crosses_cut(name));
         let sum = |states: Vec<(_, u64)>| states.into_iter().map(|(_, bytes)| bytes).sum::<u64>();
         // What layers on the device share is in the first segment of a graph.
-        let graphs = [Some(&fill), Some(&step), near.as_ref()];
+        let graphs = [Some(&fill), Some(&step), short.as_ref()];
         let work_of = |segment: &Segment| work_bytes(&segment.graph);
         let first =
             graphs.into_iter().flatten().filter_map(|segments| segments.first().map(work_of)).sum();

@@ -6,7 +6,7 @@ use rullama_models::{
 };
 
 use super::load::LoadOptions;
-use crate::session::{DEFAULT_CONTEXT, NEAR, SessionOptions, chunks, ring};
+use crate::session::{DEFAULT_CONTEXT, SHORT_CONTEXT, SessionOptions, chunks, ring};
 
 /// Where the parts of a model go that may stay on the host.
 #[derive(Debug, Clone, Copy)]
@@ -51,16 +51,16 @@ impl<'a> UsualPasses<'a> {
 
     /// Decode passes where so many tokens are never sampled: while the context is short, and after that.
     pub(super) fn decode(&self, suppressed: usize) -> Vec<Pass> {
-        let near = self.near();
+        let short = self.short_context();
         let passes =
-            [(PassOutput::Drawn, near), (PassOutput::Greedy, near), (PassOutput::Drawn, None)];
-        passes.map(|(output, near)| self.decode_of(output, suppressed, near)).into()
+            [(PassOutput::Drawn, short), (PassOutput::Greedy, short), (PassOutput::Drawn, None)];
+        passes.map(|(output, short)| self.decode_of(output, suppressed, short)).into()
     }
 
     /// The decode passes of which a session keeps one each: for any context, and for a short one where that differs.
     pub(super) fn sampled_decode(&self) -> (Pass, Option<Pass>) {
-        let of = |near| self.decode_of(PassOutput::Drawn, 0, near);
-        (of(None), self.near().map(|near| of(Some(near))))
+        let of = |short| self.decode_of(PassOutput::Drawn, 0, short);
+        (of(None), self.short_context().map(|short| of(Some(short))))
     }
 
     /// The graphs of a pass.
@@ -69,8 +69,8 @@ impl<'a> UsualPasses<'a> {
     }
 
     /// The context up to which decode passes are those for a short one, where that is not all of it.
-    fn near(&self) -> Option<usize> {
-        (self.context > NEAR).then_some(NEAR)
+    fn short_context(&self) -> Option<usize> {
+        (self.context > SHORT_CONTEXT).then_some(SHORT_CONTEXT)
     }
 
     fn prefill_of(&self, tokens: usize) -> Pass {
@@ -82,7 +82,7 @@ impl<'a> UsualPasses<'a> {
         }
     }
 
-    fn decode_of(&self, output: PassOutput, suppressed: usize, near: Option<usize>) -> Pass {
+    fn decode_of(&self, output: PassOutput, suppressed: usize, short: Option<usize>) -> Pass {
         Pass {
             tokens: 1,
             input: PassInput::Token,
@@ -96,7 +96,7 @@ impl<'a> UsualPasses<'a> {
             host_experts: self.placement.host_experts,
             blocks: false,
             hidden: false,
-            near,
+            short_context: short,
         }
     }
 }
@@ -133,9 +133,9 @@ mod tests {
             assert!(all.len() > 4, "{name}");
             for early in all {
                 let mut asked = session.pass(early.output, early.tokens);
-                // A new session's answers are short.
-                if early.near.is_none() {
-                    asked.near = None;
+                // A new session's context is short.
+                if early.short_context.is_none() {
+                    asked.short_context = None;
                 }
                 assert_eq!(early, asked, "{name}");
             }

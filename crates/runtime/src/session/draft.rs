@@ -231,7 +231,7 @@ impl Session {
     async fn round(&mut self, sampling: DeviceSampling) -> Result<(), RuntimeError> {
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
-        let room = self.wall() - 1 - self.filled;
+        let room = self.decode_limit() - 1 - self.filled;
         let mut drafting = self.drafting.take().expect("only those who draft come here");
         let result = self.checked(&mut drafting, sampling, room).await;
         self.drafting = Some(drafting);

@@ -8,11 +8,11 @@ use rullama_models::gemma4::{Inputs, Pass, PassInput, PassOutput};
 use super::{Session, ready::Ready, sees_blocks};
 use crate::error::RuntimeError;
 
-/// Positions before which caches with room for more are read as if they had none: reading few keys takes other kernels than many, and
-/// most conversations are shorter than what there is room for.
-pub(crate) const NEAR: usize = 1024;
+/// Up to this position, decode passes read caches as if they were no longer: few keys take other kernels than many, and most
+/// conversations are shorter than their context.
+pub(crate) const SHORT_CONTEXT: usize = 1024;
 
-/// The graphs that are ready, by what they are for, the tokens of a run, whether some of those are soft, and where their runs end before.
+/// Prepared passes by what they compute, their tokens, whether some of those are soft, and the position they end before.
 #[derive(Debug, Default)]
 pub(super) struct Plans(HashMap<Key, Ready>);
 
@@ -62,24 +62,24 @@ impl Session {
             host_experts: self.model.0.host_experts,
             blocks: false,
             hidden: input == PassInput::Drafts && self.keeps_hidden,
-            near: self.near(output),
+            short_context: self.short_context(output),
         }
     }
 
-    /// Where runs of graphs that choose tokens end before, if not at the end of the context. A token is computed alike by all of them,
-    /// alone or with drafts after it.
-    fn near(&self, output: PassOutput) -> Option<usize> {
-        let chooses = matches!(
+    /// The position that decode passes end before, if not the end of the context. A token is computed alike by all of them, alone or
+    /// with drafts after it.
+    fn short_context(&self, output: PassOutput) -> Option<usize> {
+        let decodes = matches!(
             output,
             PassOutput::Greedy | PassOutput::Drawn | PassOutput::GreedyEach | PassOutput::DrawnEach
         );
-        (chooses && self.wall() < self.context).then_some(NEAR)
+        (decodes && self.decode_limit() < self.context).then_some(SHORT_CONTEXT)
     }
 
-    /// The position that runs of those graphs end before.
-    pub(super) fn wall(&self) -> usize {
+    /// The position that decode passes end before.
+    pub(super) fn decode_limit(&self) -> usize {
         let position = self.filled + self.in_flight.len();
-        if position < NEAR { self.context.min(NEAR) } else { self.context }
+        if position < SHORT_CONTEXT { self.context.min(SHORT_CONTEXT) } else { self.context }
     }
 
     /// The graph of this kind, made ready if it is not.
@@ -98,7 +98,7 @@ impl Session {
         tokens: usize,
         soft: bool,
     ) -> Result<&Ready, RuntimeError> {
-        let key = (output, tokens, soft, self.near(output));
+        let key = (output, tokens, soft, self.short_context(output));
         if !self.plans.0.contains_key(&key) {
             let mut pass = self.pass(output, tokens);
             if soft {
@@ -123,19 +123,19 @@ async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeErr
     if pass.suppressed > 0 {
         ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }
-    if pass.near.is_some() {
-        warm_far(session, pass);
+    if pass.short_context.is_some() {
+        warm_long_context(session, pass);
     }
     Ok(ready)
 }
 
-/// Conversations grow: what takes over when one gets long is compiled while it is short, as far as it was not when the model was loaded.
-fn warm_far(session: &Session, near: &Pass) {
+/// Compiles the kernels of long conversations while one is short, as far as that was not done when the model was loaded.
+fn warm_long_context(session: &Session, short: &Pass) {
     let Device::Gpu(gpu) = session.model.device() else { return };
     if gpu.is_software() {
         return;
     }
-    let far = session.graph(&Pass { near: None, ..near.clone() });
+    let long = session.graph(&Pass { short_context: None, ..short.clone() });
     // Errors come again when a plan asks for the kernel.
-    far.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
+    long.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
 }

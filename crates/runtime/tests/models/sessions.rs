@@ -218,7 +218,7 @@ fn sizes_of_saved_sessions_are_bounded() {
 }
 
 #[test]
-fn the_end_of_the_context_is_a_wall() {
+fn the_context_is_a_hard_limit() {
     for device in devices() {
         let model = model(NAME, &device);
         let mut session =

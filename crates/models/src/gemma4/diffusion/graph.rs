@@ -91,7 +91,7 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
         host_experts: 0,
         blocks: false,
         hidden: false,
-        near: None,
+        short_context: None,
     };
     let mut around = Around::of_canvas(decoder, &layers);
     b.enter("blk.0");

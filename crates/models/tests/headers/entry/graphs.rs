@@ -198,7 +198,7 @@ fn fill(context: usize, ring: usize) -> Pass {
         host_experts: 0,
         blocks: false,
         hidden: false,
-        near: None,
+        short_context: None,
     }
 }
 
@@ -220,7 +220,7 @@ fn passes(config: &Config) -> Vec<Pass> {
         Pass { tokens: chunk, ..fill.clone() },
         Pass { tokens: chunk.min(16), input: PassInput::Rows, blocks, ..fill.clone() },
         Pass { tokens: chunk.min(5), output: PassOutput::Logits, traced: true, ..fill.clone() },
-        Pass { output: PassOutput::Drawn, near: Some(1024), ..one.clone() },
+        Pass { output: PassOutput::Drawn, short_context: Some(1024), ..one.clone() },
         Pass { host_experts: 1, ..one.clone() },
         one,
         Pass { output: PassOutput::GreedyEach, ..drafts.clone() },
