@@ -8,7 +8,7 @@ use rullama_engine::{
 };
 use rullama_gguf::DType;
 
-use crate::{ahead::Follower, build::Build};
+use crate::{ahead::NextMatmul, build::Build};
 
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
@@ -36,7 +36,7 @@ pub(crate) type Tensors = (Vec<(String, usize)>, (Option<usize>, usize));
 
 /// What lies after a branch that has not joined the stream yet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Open {
+pub(crate) struct PendingLora {
     /// The second factor of its own pair, turned.
     pub(crate) low: Option<Value>,
     /// How many numbers are for the product that follows.
@@ -140,7 +140,7 @@ impl Build<'_> {
         &mut self,
         (x, h): (Value, Value),
         name: &str,
-        follower: &Follower,
+        next: &NextMatmul,
     ) -> Value {
         let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.tokens_apart();
         let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
@@ -153,9 +153,9 @@ impl Build<'_> {
         let large = factors.is_none_or(|own| bytes(own.a) > OWN_BYTES as u64);
         let (by_few, by_many) = (most(READ_BY_FEW), most(READ_BY_MANY));
         let ahead = (large && by_many)
-            .then(|| self.ahead((x, h), (name, factors.as_ref()), follower))
+            .then(|| self.ahead((x, h), (name, factors.as_ref()), next))
             .flatten();
-        let beside = large && if self.is_few(follower) { by_few } else { by_many };
+        let beside = large && if self.is_few(next) { by_few } else { by_many };
         let y = match (&ahead, factors) {
             (Some(ahead), _) => self.graph.product_ahead(x, weight, ahead),
             (None, Some(own)) if beside => self.graph.product_beside(x, weight, own.a),
@@ -163,15 +163,15 @@ impl Build<'_> {
         };
         let low = factors.map(|_| self.turned(name));
         let ahead = ahead.map_or(0, |ahead| 2 * self.graph.ty(ahead.p).shape.rows());
-        self.open.insert(y, Open { low, ahead });
+        self.pending_lora.insert(y, PendingLora { low, ahead });
         y
     }
 
-    /// Whether few workgroups make what enters the products of a follower.
-    fn is_few(&mut self, follower: &Follower) -> bool {
-        let here = self.enter(&follower.scope);
-        let few = follower.names == ["inp_gate"]
-            || follower.names.first().is_some_and(|name| self.is_adapted(name));
+    /// Whether few workgroups compute the input of the next matmuls.
+    fn is_few(&mut self, next: &NextMatmul) -> bool {
+        let here = self.enter(&next.scope);
+        let few = next.names == ["inp_gate"]
+            || next.names.first().is_some_and(|name| self.is_adapted(name));
         self.enter(&here);
         few
     }

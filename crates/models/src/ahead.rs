@@ -11,16 +11,16 @@ use crate::{adapted::FactorGroup, build::Build, tensors::Catalog};
 /// Bytes of both products that are made beside a branch, at most.
 const AHEAD_BYTES: usize = 2 << 20;
 
-/// Where a branch goes: after a norm of its own it joins the stream, and after another norm that enters products.
+/// The matmuls that read the residual stream after a branch: the branch is normed and added, and the sum may be normed again.
 #[derive(Debug, Clone)]
-pub(crate) struct Follower {
+pub(crate) struct NextMatmul {
     /// The norm after the branch.
-    pub(crate) behind: &'static str,
-    /// The scope of the norm and products that follow.
+    pub(crate) post_norm: &'static str,
+    /// The scope of the norm and matmuls that follow.
     pub(crate) scope: String,
-    /// The norm in front of those products, where there is one.
+    /// The norm before those matmuls, where there is one.
     pub(crate) norm: Option<&'static str>,
-    /// The products.
+    /// The matmuls' weights.
     pub(crate) names: &'static [&'static str],
 }
 
@@ -48,18 +48,15 @@ impl Build<'_> {
         &mut self,
         (x, h): (Value, Value),
         (name, own): (&str, Option<&Factors>),
-        follower: &Follower,
+        next: &NextMatmul,
     ) -> Option<Ahead> {
         let adapted = self.adapted.filter(|adapted| adapted.ahead)?;
-        let (weight, behind) = (self.full(&format!("{name}.weight")), follower.behind);
-        let behind = self.full(&format!("{behind}.weight"));
-        let here = self.enter(&follower.scope);
-        let norm = follower.norm.map(|norm| self.full(&format!("{norm}.weight")));
-        let groups: Vec<FactorGroup> = self
-            .entered(follower.names)
-            .into_iter()
-            .filter_map(|names| self.group(names))
-            .collect();
+        let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm);
+        let post_norm = self.full(&format!("{post_norm}.weight"));
+        let here = self.enter(&next.scope);
+        let norm = next.norm.map(|norm| self.full(&format!("{norm}.weight")));
+        let groups: Vec<FactorGroup> =
+            self.entered(next.names).into_iter().filter_map(|names| self.group(names)).collect();
         self.enter(&here);
         let (rank, norm) = (groups.iter().map(|group| group.rank).sum::<usize>(), norm?);
         let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
@@ -76,7 +73,7 @@ impl Build<'_> {
             a,
             own: own.and_then(|_| self.factors.last()).map(|own| own.a.clone()),
             weight,
-            norms: [behind, norm],
+            norms: [post_norm, norm],
         };
         let q = self.graph.weight(names.q.clone(), Type::weight(DType::F32, q));
         let p = self.graph.weight(names.p.clone(), Type::weight(DType::F32, p));
@@ -134,9 +131,9 @@ pub fn ahead_graph(
         };
         let next = of(a);
         let a = graph.input(a.clone(), Type::f32([next.rank, next.columns]));
-        let [behind, norm] = [0, 1].map(|i| tensor(&mut graph, &group.norms[i]));
+        let [post_norm, norm] = [0, 1].map(|i| tensor(&mut graph, &group.norms[i]));
         let p = graph.scale_row(a, norm, 1.0);
-        let met = graph.scale_row(p, behind, 1.0);
+        let met = graph.scale_row(p, post_norm, 1.0);
         let weight = tensor(&mut graph, &group.weight);
         let mut q = graph.linear_t(met, weight);
         if let Some(own) = group.own.as_deref().map(of) {

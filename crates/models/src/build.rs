@@ -8,7 +8,7 @@ use rullama_engine::{
 };
 
 use crate::{
-    adapted::{Adapted, FactorGroup, Open},
+    adapted::{Adapted, FactorGroup, PendingLora},
     ahead::AheadGroup,
     gemma4::Inputs,
     tensors::Catalog,
@@ -31,8 +31,8 @@ pub(crate) struct Build<'a> {
     pub(crate) factors: Vec<FactorGroup>,
     /// Its first factors that are met ahead.
     pub(crate) ahead: Vec<AheadGroup>,
-    /// What lies after branches that have not joined the stream yet.
-    pub(crate) open: HashMap<Value, Open>,
+    /// LoRA terms of branches that are not added to the residual stream yet.
+    pub(crate) pending_lora: HashMap<Value, PendingLora>,
 }
 
 /// The residual stream on its way into products.
@@ -70,7 +70,7 @@ impl<'a> Build<'a> {
             adapted: None,
             factors: Vec::new(),
             ahead: Vec::new(),
-            open: HashMap::new(),
+            pending_lora: HashMap::new(),
             training: None,
         }
     }
@@ -196,18 +196,19 @@ impl<'a> Build<'a> {
     }
 
     /// The stream `h` after a norm, about to enter products.
-    pub(crate) fn behind_norm(&mut self, h: Value, name: &str) -> Stream {
+    pub(crate) fn after_norm(&mut self, h: Value, name: &str) -> Stream {
         let start = Start::Norm { h, weight: self.weight(name), eps: self.eps };
         Stream { h: None, start }
     }
 
     /// The stream after a branch that made `a` and has the norm `name` after it; `scale` multiplies the sum, and the norm
     /// `next` follows.
-    pub(crate) fn joined(&mut self, join: &Join<'_>, next: Option<Value>) -> Stream {
-        let weight = self.weight(join.name);
-        let Open { low, ahead } = self.open.remove(&join.a).unwrap_or(Open { low: None, ahead: 0 });
-        let (residual, scale) = (join.h, join.scale);
-        let branch = Branch { residual, branch: join.a, weight, scale, low, ahead };
+    pub(crate) fn residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
+        let weight = self.weight(add.name);
+        let PendingLora { low, ahead } =
+            self.pending_lora.remove(&add.a).unwrap_or(PendingLora { low: None, ahead: 0 });
+        let (residual, scale) = (add.h, add.scale);
+        let branch = Branch { residual, branch: add.a, weight, scale, low, ahead };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);
@@ -303,7 +304,7 @@ impl<'a> Build<'a> {
 
     /// Products one by one, but neighbours that are stored alike together.
     fn apart(&mut self, stream: Stream, names: &[&str]) -> (Value, Vec<Slice>) {
-        if let Some(made) = self.apart_each_behind_norm(stream, names) {
+        if let Some(made) = self.separate_after_norm(stream, names) {
             return made;
         }
         let (h, x) = self.rows(stream);
@@ -335,7 +336,7 @@ impl<'a> Build<'a> {
 
     /// The same for one token after a branch or a norm, where making the norm again in a product costs less than a dispatch of its own: the
     /// last product is apart, the others are stored alike.
-    fn apart_each_behind_norm(
+    fn separate_after_norm(
         &mut self,
         stream: Stream,
         names: &[&str],
@@ -427,8 +428,8 @@ impl<'a> Build<'a> {
     }
 }
 
-/// A branch that joins the residual stream at the end of a layer or inside it.
-pub(crate) struct Join<'a> {
+/// A branch that is added to the residual stream at the end of a layer or inside it.
+pub(crate) struct ResidualAdd<'a> {
     /// The stream.
     pub(crate) h: Value,
     /// What the branch made.

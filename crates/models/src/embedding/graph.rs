@@ -115,7 +115,7 @@ fn feed_forward(
     (config, extra, index): (&EmbeddingConfig, Option<Value>, usize),
     tokens: usize,
 ) -> Value {
-    let stream = b.behind_norm(h, "ffn_norm");
+    let stream = b.after_norm(h, "ffn_norm");
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
     let m = b.linear(both, "ffn_down");
     let (Some(extra), Some(each)) = (extra, config.per_layer) else {

@@ -5,9 +5,11 @@ use rullama_engine::{
     ops::{KvStoreInputs, NewKv, QueryInputs, Slice},
 };
 
-use super::{Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::Around, diffusion::spans_name};
+use super::{
+    Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::LayerContext, diffusion::spans_name,
+};
 use crate::{
-    ahead::Follower,
+    ahead::NextMatmul,
     build::{Build, Stream},
 };
 
@@ -16,59 +18,59 @@ pub(super) fn attention(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
-    around: &mut Around<'_>,
+    context: &mut LayerContext<'_>,
 ) -> (Value, Value) {
     let (h, raw) = products(b, stream, layer);
-    around.project(b);
+    context.project(b);
     if b.trains() {
-        let heads = over_itself(b, &raw, layer, around);
+        let heads = over_itself(b, &raw, layer, context);
         return (h, b.linear(heads, "attn_output"));
     }
-    let (k_cache, v_cache) = caches(b, layer, around.pass);
+    let (k_cache, v_cache) = caches(b, layer, context.pass);
     let queries = QueryInputs {
         q: raw[0],
         q_norm: b.weight("attn_q_norm"),
-        rope: around.positions(b, layer),
+        rope: context.positions(b, layer),
         k_cache,
         v_cache,
     };
     let new_kv = layer.owns_cache().then(|| new_kv(b, &raw));
     if b.traced() {
-        heads_before_rope(b, &queries, new_kv.as_ref(), layer, around.pass.tokens);
+        heads_before_rope(b, &queries, new_kv.as_ref(), layer, context.pass.tokens);
     }
-    let window = around.window(layer);
+    let window = context.window(layer);
     let eps = b.eps();
-    let heads = match window.filter(|_| around.pass.blocks) {
-        _ if around.canvas => on_canvas(b, &queries, new_kv, (layer.kind, around.pass.tokens)),
-        Some(window) => in_blocks(b, &queries, new_kv, window, around.pass.tokens),
+    let heads = match window.filter(|_| context.pass.blocks) {
+        _ if context.canvas => on_canvas(b, &queries, new_kv, (layer.kind, context.pass.tokens)),
+        Some(window) => in_blocks(b, &queries, new_kv, window, context.pass.tokens),
         None => b.graph.attention_qkv(queries, new_kv, window, eps),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     // Experts have other products beside the dense ones.
-    let dense = around.config.experts.is_none();
-    let follower = Follower {
-        behind: "post_attention_norm",
+    let dense = context.config.experts.is_none();
+    let next = NextMatmul {
+        post_norm: "post_attention_norm",
         scope: scope(layer),
         norm: dense.then_some("ffn_norm"),
         names: &["ffn_gate", "ffn_up"],
     };
-    (h, b.branch((heads, h), "attn_output", &follower))
+    (h, b.branch((heads, h), "attn_output", &next))
 }
 
-/// The products of the layer after this one, if there is any, after the branch that ends with the norm `behind`.
-pub(super) fn following(
+/// The first matmuls of the layer after this one, if there is any, after the branch that ends with the norm `post_norm`.
+pub(super) fn next_matmul(
     b: &mut Build<'_>,
     layer: &Layer,
     config: &Config,
-    behind: &'static str,
-) -> Follower {
+    post_norm: &'static str,
+) -> NextMatmul {
     let Some(next) = config.layers.get(layer.index + 1) else {
-        return Follower { behind, scope: String::new(), norm: None, names: &[] };
+        return NextMatmul { post_norm, scope: String::new(), norm: None, names: &[] };
     };
     let here = b.enter(&scope(next));
     let names = projections(b, next);
     b.enter(&here);
-    Follower { behind, scope: scope(next), norm: Some("attn_norm"), names }
+    NextMatmul { post_norm, scope: scope(next), norm: Some("attn_norm"), names }
 }
 
 fn scope(layer: &Layer) -> String {
@@ -76,8 +78,13 @@ fn scope(layer: &Layer) -> String {
 }
 
 /// Attention of a whole sequence over itself, where gradients are wanted: without caches.
-fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<'_>) -> Value {
-    let (eps, rope, q_norm) = (b.eps(), around.positions(b, layer), b.weight("attn_q_norm"));
+fn over_itself(
+    b: &mut Build<'_>,
+    raw: &[Slice],
+    layer: &Layer,
+    context: &LayerContext<'_>,
+) -> Value {
+    let (eps, rope, q_norm) = (b.eps(), context.positions(b, layer), b.weight("attn_q_norm"));
     let q = b.graph.head_norm_rope(raw[0], q_norm, rope, eps);
     if layer.owns_cache() {
         let NewKv { k, v, k_norm } = new_kv(b, raw);
@@ -87,8 +94,8 @@ fn over_itself(b: &mut Build<'_>, raw: &[Slice], layer: &Layer, around: &Around<
     }
     let known = b.training.as_ref().and_then(|training| training.keys.get(&layer.donor));
     let (k, v) = *known.expect("a donor comes before the layers that share its keys");
-    let starts = b.input(TrainPass::STARTS, Type::u32([around.pass.tokens]));
-    b.graph.attention_train(q, (k, v), starts, around.window(layer))
+    let starts = b.input(TrainPass::STARTS, Type::u32([context.pass.tokens]));
+    b.graph.attention_train(q, (k, v), starts, context.window(layer))
 }
 
 /// Attention where tokens of a block see all of it: the keys and values of the whole block come first.
@@ -150,13 +157,13 @@ pub(super) fn keys_and_values(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
-    around: &Around<'_>,
+    context: &LayerContext<'_>,
 ) {
     // The queries come with the keys and values where they are stored as one weight.
     let (_, raw) = products(b, stream, layer);
-    let (k_cache, v_cache) = caches(b, layer, around.pass);
+    let (k_cache, v_cache) = caches(b, layer, context.pass);
     let NewKv { k, v, k_norm } = new_kv(b, &raw);
-    let rope = around.positions(b, layer);
+    let rope = context.positions(b, layer);
     let eps = b.eps();
     b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
 }

@@ -72,7 +72,7 @@ impl Clipped<'_> {
     }
 
     /// The stream after a norm, about to enter products.
-    pub(super) fn behind_norm(&mut self, h: Value, name: &str, eps: f32) -> ClippedStart {
+    pub(super) fn after_norm(&mut self, h: Value, name: &str, eps: f32) -> ClippedStart {
         ClippedStart::Norm { h, weight: self.b.weight(name), eps }
     }
 

@@ -11,7 +11,7 @@ use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
     adapted::{Adapted, FactorGroup, HEAD},
     ahead::AheadGroup,
-    build::{Build, Join, Stream},
+    build::{Build, ResidualAdd, Stream},
     tensors::Catalog,
 };
 
@@ -160,18 +160,18 @@ pub fn adapted_decoder(
     if pass.output.batch_invariant() {
         b.graph = Graph::of_tokens_apart();
     }
-    let (mut around, mut stream) = begin(&mut b, config, pass);
+    let (mut context, mut stream) = begin(&mut b, config, pass);
     for layer in &config.layers {
         b.enter(&format!("blk.{}", layer.index));
         let last_writer = layer.index + 1 == config.owners();
         if pass.output == PassOutput::Caches && last_writer {
-            attention::keys_and_values(&mut b, stream, layer, &around);
-            return around.end(b, None);
+            attention::keys_and_values(&mut b, stream, layer, &context);
+            return context.end(b, None);
         }
-        stream = one_layer(&mut b, stream, layer, &mut around);
+        stream = one_layer(&mut b, stream, layer, &mut context);
     }
     let result = choose(&mut b, stream, config, pass);
-    around.end(b, Some(result))
+    context.end(b, Some(result))
 }
 
 /// The stream after the last layer, before the last norm, and the operations of each layer.
@@ -180,19 +180,19 @@ pub(super) fn layers(
     config: &Config,
     pass: &Pass,
 ) -> (Value, Vec<Range<usize>>) {
-    let (mut around, mut stream) = begin(b, config, pass);
+    let (mut context, mut stream) = begin(b, config, pass);
     let mut ranges = Vec::new();
     for layer in &config.layers {
         let first = b.graph.nodes().len();
         b.enter(&format!("blk.{}", layer.index));
-        stream = one_layer(b, stream, layer, &mut around);
+        stream = one_layer(b, stream, layer, &mut context);
         ranges.push(first..b.graph.nodes().len());
     }
     (stream.or(None), ranges)
 }
 
 /// The stream on its way into the first layer.
-fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'a>, Stream) {
+fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerContext<'a>, Stream) {
     let ids = match pass.input {
         PassInput::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
         PassInput::Ids | PassInput::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
@@ -206,18 +206,18 @@ fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (Around<'
     };
     b.tap(h, "embed_scaled");
     let pending = per_layer::inputs(b, config, pass, ids, h);
-    let mut around =
-        Around { config, pass, pending, extra: None, segments: Vec::new(), canvas: false };
+    let mut context =
+        LayerContext { config, pass, pending, extra: None, segments: Vec::new(), canvas: false };
     if b.trains() {
         // Layers are made again one by one: nothing that all of them need is made inside one.
-        around.make_extra(b);
+        context.make_extra(b);
     }
     b.enter("blk.0");
-    (around, b.behind_norm(h, "attn_norm"))
+    (context, b.after_norm(h, "attn_norm"))
 }
 
-/// What all layers share.
-pub(super) struct Around<'a> {
+/// What all layers of a graph share.
+pub(super) struct LayerContext<'a> {
     pub(super) config: &'a Config,
     pub(super) pass: &'a Pass,
     /// Per-layer inputs that are not made yet.
@@ -230,8 +230,8 @@ pub(super) struct Around<'a> {
     pub(super) canvas: bool,
 }
 
-impl<'a> Around<'a> {
-    /// Around the layers of a canvas.
+impl<'a> LayerContext<'a> {
+    /// That of the layers of a canvas.
     pub(super) fn of_canvas(config: &'a Config, pass: &'a Pass) -> Self {
         Self { config, pass, pending: None, extra: None, segments: Vec::new(), canvas: true }
     }
@@ -283,32 +283,34 @@ pub(super) fn one_layer(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &Layer,
-    around: &mut Around<'_>,
+    context: &mut LayerContext<'_>,
 ) -> Stream {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let stream = seen(b, stream, &name("attn_in"), layer.index.checked_sub(1));
-    let (h, a) = attention::attention(b, stream, layer, around);
-    around.make_extra(b);
+    let (h, a) = attention::attention(b, stream, layer, context);
+    context.make_extra(b);
     b.tap(a, name("attn_out"));
     let next = Some(b.weight("ffn_norm"));
-    let stream = b.joined(&Join { h, a, name: "post_attention_norm", scale: None }, next);
+    let stream =
+        b.residual_add(&ResidualAdd { h, a, name: "post_attention_norm", scale: None }, next);
 
-    let (h, m) = match around.config.experts {
-        None => feed_forward::dense(b, stream, layer, around.config),
-        Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts, around),
+    let (h, m) = match context.config.experts {
+        None => feed_forward::dense(b, stream, layer, context.config),
+        Some(experts) => feed_forward::dense_and_experts(b, stream, layer, experts, context),
     };
-    let (h, a, norm) = match around.extra {
+    let (h, a, norm) = match context.extra {
         None => (h, m, "post_ffw_norm"),
         Some(extra) => {
-            let stream = b.joined(&Join { h, a: m, name: "post_ffw_norm", scale: None }, None);
-            let (h, a) = per_layer::branch(b, stream, extra, layer, around.config);
+            let stream =
+                b.residual_add(&ResidualAdd { h, a: m, name: "post_ffw_norm", scale: None }, None);
+            let (h, a) = per_layer::branch(b, stream, extra, layer, context.config);
             (h, a, "post_norm")
         }
     };
-    let scale = around.config.layer_scale;
+    let scale = context.config.layer_scale;
     let scale = b.has(&format!("{scale}.weight")).then(|| b.weight(scale));
-    let next = following_norm(b, layer, around.config);
-    b.joined(&Join { h, a, name: norm, scale }, Some(next))
+    let next = following_norm(b, layer, context.config);
+    b.residual_add(&ResidualAdd { h, a, name: norm, scale }, Some(next))
 }
 
 /// Where every value is to be seen: the stream, which is the result of the layer before, and its norm.

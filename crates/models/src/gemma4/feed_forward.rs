@@ -5,9 +5,9 @@ use rullama_engine::{
     ops::{Finish, Mixture, Start},
 };
 
-use super::{Config, Experts, HostExperts, Layer, attention, decoder::Around, segment::cut};
+use super::{Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::cut};
 use crate::{
-    ahead::Follower,
+    ahead::NextMatmul,
     build::{Build, Stream},
 };
 
@@ -19,12 +19,12 @@ pub(super) fn dense(
     config: &Config,
 ) -> (Value, Value) {
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
-    let mut follower = attention::following(b, layer, config, "post_ffw_norm");
+    let mut next = attention::next_matmul(b, layer, config, "post_ffw_norm");
     if b.has("inp_gate.weight") {
         let scope = format!("blk.{}", layer.index);
-        follower = Follower { scope, norm: None, names: &["inp_gate"], ..follower };
+        next = NextMatmul { scope, norm: None, names: &["inp_gate"], ..next };
     }
-    let m = b.branch((both, h), "ffn_down", &follower);
+    let m = b.branch((both, h), "ffn_down", &next);
     b.tap(m, format!("layer.{}.mlp_out", layer.index));
     (h, m)
 }
@@ -35,7 +35,7 @@ pub(super) fn dense_and_experts(
     stream: Stream,
     layer: &Layer,
     experts: Experts,
-    around: &mut Around<'_>,
+    context: &mut LayerContext<'_>,
 ) -> (Value, Value) {
     let name = |what: &str| format!("layer.{}.{what}", layer.index);
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
@@ -46,11 +46,11 @@ pub(super) fn dense_and_experts(
     b.tap(weights, name("topk_weights"));
 
     let norm = b.spelled(&["pre_ffw_norm_2", "ffn_pre_norm_2"]);
-    let [h, m, y] = if around.experts_on_host(layer) {
+    let [h, m, y] = if context.experts_on_host(layer) {
         let (layer, x) = (layer.index, b.norm(h, norm));
-        cut(b, around, HostExperts { layer, x, ids, weights }, [h, m])
+        cut(b, context, HostExperts { layer, x, ids, weights }, [h, m])
     } else {
-        let stream = b.behind_norm(h, norm);
+        let stream = b.after_norm(h, norm);
         [h, m, mixture(b, stream, ids, weights, experts)]
     };
     b.tap(y, name("experts_out"));

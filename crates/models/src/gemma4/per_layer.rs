@@ -70,8 +70,8 @@ pub(super) fn branch(
     config: &Config,
 ) -> (Value, Value) {
     let (h, gated) = b.gated_slice(stream, "inp_gate", extra, layer.index);
-    let follower = attention::following(b, layer, config, "post_norm");
-    let out = b.branch((gated, h), "proj", &follower);
+    let next = attention::next_matmul(b, layer, config, "post_norm");
+    let out = b.branch((gated, h), "proj", &next);
     b.tap(out, format!("layer.{}.ple_out", layer.index));
     (h, out)
 }

@@ -2,7 +2,7 @@
 
 use rullama_engine::graph::{Graph, Origin, Type, Value};
 
-use super::{Config, Inputs, decoder::Around, feed_forward};
+use super::{Config, Inputs, decoder::LayerContext, feed_forward};
 use crate::{
     adapted::{Adapted, FactorGroup},
     build::{Build, Stream},
@@ -75,22 +75,22 @@ pub fn expert_graph(
 /// gives them again, with the experts' sum.
 pub(super) fn cut(
     b: &mut Build<'_>,
-    around: &mut Around<'_>,
+    context: &mut LayerContext<'_>,
     experts: HostExperts,
     [h, m]: [Value; 2],
 ) -> [Value; 3] {
-    let tokens = around.pass.tokens;
+    let tokens = context.pass.tokens;
     let mut carried = vec![carry(b, "h", h, tokens), carry(b, "m", m, tokens)];
-    carried.extend(around.extra.map(|extra| carry(b, "extra", extra, tokens)));
+    carried.extend(context.extra.map(|extra| carry(b, "extra", extra, tokens)));
     [experts.x, experts.ids, experts.weights].into_iter().for_each(|value| b.graph.keep(value));
     let next = if b.graph.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
     let graph = std::mem::replace(&mut b.graph, next);
-    around.segments.push(Segment { graph, experts: Some(experts) });
+    context.segments.push(Segment { graph, experts: Some(experts) });
 
     let mut again = carried.into_iter().map(|(name, ty)| b.graph.state(name, ty));
     let (h, m) = (again.next(), again.next());
-    around.extra = again.next();
-    let y = b.input(Inputs::EXPERTS, Type::f32([tokens, around.config.width]));
+    context.extra = again.next();
+    let y = b.input(Inputs::EXPERTS, Type::f32([tokens, context.config.width]));
     let [Some(h), Some(m)] = [h, m] else { unreachable!("both were carried") };
     [h, m, y]
 }

@@ -11,7 +11,7 @@ use super::{
     config::donor,
 };
 use crate::{
-    build::{Build, Join, Stream},
+    build::{Build, ResidualAdd, Stream},
     tensors::Catalog,
 };
 
@@ -92,12 +92,13 @@ fn one(
     b.enter("draft");
     let h = b.linear(pair, "nextn.pre_projection");
     b.enter("draft.blk.0");
-    let mut stream = b.behind_norm(h, "attn_norm");
+    let mut stream = b.after_norm(h, "attn_norm");
     for (index, layer) in config.layers.iter().enumerate() {
         b.enter(&format!("draft.blk.{index}"));
         let (h, a) = attention(b, stream, layer, (config, model, pass));
         let next = Some(b.weight("ffn_norm"));
-        let stream_in = b.joined(&Join { h, a, name: "post_attention_norm", scale: None }, next);
+        let stream_in =
+            b.residual_add(&ResidualAdd { h, a, name: "post_attention_norm", scale: None }, next);
         let (h, both) = b.gated(stream_in, "ffn_gate", "ffn_up");
         let m = b.linear(both, "ffn_down");
         let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
@@ -112,7 +113,7 @@ fn one(
             }
         };
         b.enter(&format!("draft.blk.{index}"));
-        stream = b.joined(&Join { h, a: m, name: "post_ffw_norm", scale }, Some(next));
+        stream = b.residual_add(&ResidualAdd { h, a: m, name: "post_ffw_norm", scale }, Some(next));
     }
     b.rows(stream).1
 }

@@ -89,7 +89,7 @@ fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
 
 /// Half a step of a feed-forward part; `which` ends its names.
 fn half_step(b: &mut Clipped<'_>, h: Value, which: &str, eps: f32) -> Value {
-    let start = b.behind_norm(h, &format!("ffn_norm{which}"), eps);
+    let start = b.after_norm(h, &format!("ffn_norm{which}"), eps);
     let (_, x) = b.product(&start, &format!("ffn_up{which}"));
     let (_, x) = b.product(&ClippedStart::Silu(x), &format!("ffn_down{which}"));
     let x = b.b.norm(x, &format!("ffn_post_norm{which}"));
@@ -98,7 +98,7 @@ fn half_step(b: &mut Clipped<'_>, h: Value, which: &str, eps: f32) -> Value {
 }
 
 fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Value) -> Value {
-    let start = b.behind_norm(h, config.names.attention_before, config.eps);
+    let start = b.after_norm(h, config.names.attention_before, config.eps);
     let [q, k, v] = ["attn_q", "attn_k", "attn_v"].map(|name| b.product(&start, name).1);
     let ln_2 = std::f64::consts::LN_2;
     // The file's scales have been through softplus already.
@@ -119,7 +119,7 @@ fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Val
 }
 
 fn light_convolution(b: &mut Clipped<'_>, h: Value, eps: f32) -> Value {
-    let start = b.behind_norm(h, "conv_norm", eps);
+    let start = b.after_norm(h, "conv_norm", eps);
     let (_, x) = b.product(&start, "conv_pw1");
     let x = b.b.graph.glu_halves(x);
     let weight = b.b.weight("conv_dw");

@@ -5,7 +5,7 @@ use rullama_engine::graph::{Element, Graph, Type, Value};
 use super::{
     super::{
         Kind,
-        decoder::{Around, Pass, PassInput, PassOutput, one_layer},
+        decoder::{LayerContext, Pass, PassInput, PassOutput, one_layer},
     },
     DiffusionConfig,
 };
@@ -93,12 +93,12 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
         hidden: false,
         short_context: None,
     };
-    let mut around = Around::of_canvas(decoder, &layers);
+    let mut context = LayerContext::of_canvas(decoder, &layers);
     b.enter("blk.0");
-    let mut stream = b.behind_norm(h, "attn_norm");
+    let mut stream = b.after_norm(h, "attn_norm");
     for layer in &decoder.layers {
         b.enter(&format!("blk.{}", layer.index));
-        stream = one_layer(&mut b, stream, layer, &mut around);
+        stream = one_layer(&mut b, stream, layer, &mut context);
     }
     b.enter("");
     let (_, x) = b.rows(stream);

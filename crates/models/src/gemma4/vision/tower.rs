@@ -120,7 +120,7 @@ fn block(
 ) -> Stream {
     let (eps, head) = (config.eps, config.head());
     let start = match stream {
-        Stream::Made(h) => b.behind_norm(h, "ln1", eps),
+        Stream::Made(h) => b.after_norm(h, "ln1", eps),
         Stream::Open(branch) => ClippedStart::Branch { branch, next: b.b.weight("ln1"), eps },
     };
     let (h, heads) = b.products(&start, &["attn_q", "attn_k", "attn_v"]);
