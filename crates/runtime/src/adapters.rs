@@ -32,12 +32,12 @@ pub enum FactorType {
     F16,
 }
 
-/// Adapters ready to be used by sessions of one model; cloning is cheap and shares the factors.
+/// Adapters attached to a model, for its sessions; cloning is cheap and shares the factors.
 #[derive(Debug, Clone)]
-pub struct Adapters(Rc<Ready>);
+pub struct Adapters(Rc<Attached>);
 
 #[derive(Debug)]
-struct Ready {
+struct Attached {
     model: Model,
     /// The model's weights and the factors.
     weights: Weights,
@@ -70,7 +70,7 @@ impl Model {
         Ok(adapter.fit(architecture, |tensor| target(&self.0.config, &self.0.catalog, tensor))?)
     }
 
-    /// Makes adapters ready for sessions of this model, each multiplied with its number.
+    /// Attaches adapters to this model for its sessions, each multiplied by its number.
     ///
     /// # Errors
     /// If one does not fit the model, or there is no memory.
@@ -97,7 +97,7 @@ impl Model {
             hash.update(&pair.tensor);
             pair.a.iter().chain(&pair.b).for_each(|number| hash.update(number.to_le_bytes()));
         }
-        Ok(Adapters(Rc::new(Ready {
+        Ok(Adapters(Rc::new(Attached {
             model: self.clone(),
             weights: self.0.weights.with(&own),
             host: self.0.host.with(&host),
@@ -213,7 +213,7 @@ fn target(config: &Config, catalog: &Catalog, tensor: &str) -> Target {
     }
 }
 
-/// The same ones made ready, not merely such that are equal.
+/// The same attached adapters, not merely equal ones.
 impl PartialEq for Adapters {
     fn eq(&self, other: &Self) -> bool {
         Rc::ptr_eq(&self.0, &other.0)

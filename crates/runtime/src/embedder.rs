@@ -129,11 +129,11 @@ pub struct Embedder {
     /// Whether texts begin and end with tokens of their own.
     ends: (bool, bool),
     /// Graphs by tokens and texts.
-    ready: RefCell<HashMap<(usize, usize), Ready>>,
+    prepared: RefCell<HashMap<(usize, usize), PreparedGraph>>,
 }
 
-/// A graph made ready, and its vectors.
-type Ready = Rc<(Plan, Value)>;
+/// A graph with its plan, and its result.
+type PreparedGraph = Rc<(Plan, Value)>;
 
 impl Embedder {
     /// Loads the encoder of a file; `progress` may cancel.
@@ -154,8 +154,8 @@ impl Embedder {
         };
         let ends = (flag("add_bos_token")?, flag("add_eos_token")?);
         let tokenizer = vocabulary::tokenizer(gguf).ok();
-        let ready = RefCell::default();
-        Ok(Self { device, config, catalog, weights, tokenizer, ends, ready })
+        let prepared = RefCell::default();
+        Ok(Self { device, config, catalog, weights, tokenizer, ends, prepared })
     }
 
     /// What the file's keys say.
@@ -274,8 +274,8 @@ impl Embedder {
         let count: usize = texts.iter().map(Vec::len).sum();
         let tokens = count.next_power_of_two().max(LEAST_TOKENS);
         let room = texts.len().next_power_of_two();
-        let ready = self.ready(tokens, room).await?;
-        let (plan, result) = &*ready;
+        let prepared = self.prepared(tokens, room).await?;
+        let (plan, result) = &*prepared;
         self.write(plan, texts, (tokens, room));
         let step = Step { position: 0, count: count as u32, ..Step::default() };
         match plan.run_reading(&step, &[*result]).await?.wait().await?.pop() {
@@ -284,16 +284,16 @@ impl Embedder {
         }
     }
 
-    async fn ready(&self, tokens: usize, texts: usize) -> Result<Ready, RuntimeError> {
-        if let Some(ready) = self.ready.borrow().get(&(tokens, texts)) {
-            return Ok(ready.clone());
+    async fn prepared(&self, tokens: usize, texts: usize) -> Result<PreparedGraph, RuntimeError> {
+        if let Some(prepared) = self.prepared.borrow().get(&(tokens, texts)) {
+            return Ok(prepared.clone());
         }
         let encoder = embedding(&self.config, &self.catalog, (tokens, texts));
         let mut memory = Memory::new(&self.device);
         let plan = Plan::new(encoder.graph, &self.weights, &mut memory).await?;
-        let ready = Rc::new((plan, encoder.result));
-        self.ready.borrow_mut().insert((tokens, texts), ready.clone());
-        Ok(ready)
+        let prepared = Rc::new((plan, encoder.result));
+        self.prepared.borrow_mut().insert((tokens, texts), prepared.clone());
+        Ok(prepared)
     }
 
     /// Writes all a run reads. Tokens after the last text see themselves and count nothing.

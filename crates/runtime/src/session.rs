@@ -10,7 +10,7 @@ mod gain;
 mod lookup;
 mod measure;
 mod plans;
-mod ready;
+mod prepared;
 mod save;
 mod soft;
 mod steps;

@@ -251,7 +251,7 @@ impl Session {
         let mut count = 1;
         let output = output_each(sampling);
         let model = self.model.clone();
-        self.ready(output, rows).await?;
+        self.prepared(output, rows).await?;
         match (&drafting.options.source, drafting.hidden) {
             (DraftSource::Text, _) => {
                 known.extend(look_up(&self.tokens, length));
@@ -274,15 +274,15 @@ impl Session {
             DeviceSampling::Greedy => 0,
             DeviceSampling::Drawn { seed, .. } => seed,
         };
-        let ready = self.ready(output, rows).await?;
+        let prepared = self.prepared(output, rows).await?;
         if let DeviceSampling::Drawn { draw, .. } = sampling {
-            ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
+            prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let chosen = ready.result.expect("a graph that chooses has a result");
-        let wanted: Vec<Value> = [chosen].into_iter().chain(ready.drafts()).collect();
-        let results = ready.run_reading(&model.0, &step(&range, seed), &wanted).await?;
+        let chosen = prepared.result.expect("a graph that chooses has a result");
+        let wanted: Vec<Value> = [chosen].into_iter().chain(prepared.drafts()).collect();
+        let results = prepared.run_reading(&model.0, &step(&range, seed), &wanted).await?;
         // The next round is likely to be as long.
-        ready.prepare();
+        prepared.prepare();
         drafting.plans.get(&length).into_iter().for_each(Plan::prepare);
         self.written = self.written.max(range.end);
         let (chosen, drafts) = match results.wait().await?.as_slice() {
@@ -311,7 +311,7 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         let mut ids = known.to_vec();
         ids.resize(rows, 0);
-        self.ready(output, rows).await?.write_ids(Inputs::DRAFTS, &ids);
+        self.prepared(output, rows).await?.write_ids(Inputs::DRAFTS, &ids);
         Ok(())
     }
 
@@ -331,7 +331,7 @@ impl Session {
         let width = self.model.config().table_width();
         if let Some(mut numbers) = self.model.0.table_rows(&ids).await? {
             numbers.resize(rows * width, 0.0);
-            self.ready(output, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
+            self.prepared(output, rows).await?.write_numbers(Inputs::PER_LAYER, &numbers);
         }
         Ok(())
     }
@@ -444,8 +444,8 @@ impl Session {
             return Ok(None);
         };
         let range = self.filled..self.filled + rows;
-        let ready = self.ready(PassOutput::GreedyEach, rows).await?;
-        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
+        let prepared = self.prepared(PassOutput::GreedyEach, rows).await?;
+        let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::new();
         for _ in 0..5 {

@@ -49,8 +49,8 @@ impl Session {
     /// If the device has no room for the graph.
     pub async fn step_cost(&mut self, sampling: DeviceSampling) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(output_of(sampling), 1).await?;
-        Ok(ready.cost(&step(&range, 0)))
+        let prepared = self.prepared(output_of(sampling), 1).await?;
+        Ok(prepared.cost(&step(&range, 0)))
     }
 
     /// Runs one step of the token loop with a clock around every dispatch. The step counts for nothing. There is no profile on the
@@ -71,8 +71,8 @@ impl Session {
         self.enqueue_step(sampling).await?;
         self.drop_in_flight();
         let range = self.filled..self.filled + 1;
-        let ready = self.ready(output_of(sampling), 1).await?;
-        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
+        let prepared = self.prepared(output_of(sampling), 1).await?;
+        let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         let mut runs = Vec::with_capacity(PROFILED_RUNS);
         for _ in 0..PROFILED_RUNS {
@@ -94,8 +94,8 @@ impl Session {
         }
         self.write_tokens(PassOutput::Caches, tokens, range.clone()).await?;
         self.written = self.written.max(range.end);
-        let ready = self.ready(PassOutput::Caches, tokens).await?;
-        let Some(plan) = ready.whole_on_gpu() else { return Ok(None) };
+        let prepared = self.prepared(PassOutput::Caches, tokens).await?;
+        let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
         // The first run makes the clocks warm.
         plan.profile(&step).await?;

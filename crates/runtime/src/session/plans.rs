@@ -1,11 +1,11 @@
-//! The graphs of a session made ready, each when it is first needed.
+//! The passes of a session, each prepared when it is first needed.
 
 use std::collections::HashMap;
 
 use rullama_engine::executor::Device;
 use rullama_models::gemma4::{Inputs, Pass, PassInput, PassOutput};
 
-use super::{Session, ready::Ready, sees_blocks};
+use super::{Session, prepared::PreparedPass, sees_blocks};
 use crate::error::RuntimeError;
 
 /// Up to this position, decode passes read caches as if they were no longer: few keys take other kernels than many, and most
@@ -14,13 +14,13 @@ pub(crate) const SHORT_CONTEXT: usize = 1024;
 
 /// Prepared passes by what they compute, their tokens, whether some of those are soft, and the position they end before.
 #[derive(Debug, Default)]
-pub(super) struct Plans(HashMap<Key, Ready>);
+pub(super) struct Plans(HashMap<Key, PreparedPass>);
 
 type Key = (PassOutput, usize, bool, Option<usize>);
 
 impl Plans {
-    pub(super) fn put(&mut self, output: PassOutput, tokens: usize, ready: Ready) {
-        self.0.insert((output, tokens, false, None), ready);
+    pub(super) fn put(&mut self, output: PassOutput, tokens: usize, prepared: PreparedPass) {
+        self.0.insert((output, tokens, false, None), prepared);
     }
 
     pub(super) fn remove(&mut self, output: PassOutput, tokens: usize) {
@@ -37,7 +37,7 @@ impl Plans {
     }
 
     pub(super) fn gpu_bytes(&self) -> u64 {
-        self.0.values().map(|ready| ready.gpu_bytes()).sum()
+        self.0.values().map(|prepared| prepared.gpu_bytes()).sum()
     }
 }
 
@@ -82,22 +82,22 @@ impl Session {
         if position < SHORT_CONTEXT { self.context.min(SHORT_CONTEXT) } else { self.context }
     }
 
-    /// The graph of this kind, made ready if it is not.
-    pub(super) async fn ready(
+    /// The pass of this kind, prepared if it is not.
+    pub(super) async fn prepared(
         &mut self,
         output: PassOutput,
         tokens: usize,
-    ) -> Result<&Ready, RuntimeError> {
-        self.ready_for(output, tokens, false).await
+    ) -> Result<&PreparedPass, RuntimeError> {
+        self.prepared_for(output, tokens, false).await
     }
 
     /// The same, where some tokens may be soft.
-    pub(super) async fn ready_for(
+    pub(super) async fn prepared_for(
         &mut self,
         output: PassOutput,
         tokens: usize,
         soft: bool,
-    ) -> Result<&Ready, RuntimeError> {
+    ) -> Result<&PreparedPass, RuntimeError> {
         let key = (output, tokens, soft, self.short_context(output));
         if !self.plans.0.contains_key(&key) {
             let mut pass = self.pass(output, tokens);
@@ -108,25 +108,25 @@ impl Session {
                     ..pass
                 };
             }
-            let ready = prepare(self, &pass).await?;
-            self.plans.0.insert(key, ready);
+            let prepared = prepare(self, &pass).await?;
+            self.plans.0.insert(key, prepared);
         }
         Ok(&self.plans.0[&key])
     }
 }
 
-async fn prepare(session: &mut Session, pass: &Pass) -> Result<Ready, RuntimeError> {
+async fn prepare(session: &mut Session, pass: &Pass) -> Result<PreparedPass, RuntimeError> {
     let model = session.model.clone();
     let decoder = session.graph(pass);
     let adapters = session.adapters.as_ref();
-    let ready = Ready::new(decoder, &model.0, adapters, &mut session.memory).await?;
+    let prepared = PreparedPass::new(decoder, &model.0, adapters, &mut session.memory).await?;
     if pass.suppressed > 0 {
-        ready.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
+        prepared.write_ids(Inputs::SUPPRESSED, &session.options.suppress);
     }
     if pass.short_context.is_some() {
         warm_long_context(session, pass);
     }
-    Ok(ready)
+    Ok(prepared)
 }
 
 /// Compiles the kernels of long conversations while one is short, as far as that was not done when the model was loaded.

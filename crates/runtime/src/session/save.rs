@@ -107,7 +107,7 @@ impl Session {
         }
         if caches.iter().all(|(_, _, bytes)| !bytes.is_empty()) {
             // A graph makes the states that the bytes go into.
-            session.ready(PassOutput::Logits, 1).await?;
+            session.prepared(PassOutput::Logits, 1).await?;
             caches.iter().for_each(|(name, ty, bytes)| session.memory.write(name, ty, bytes));
             (session.filled, session.written) = (filled, written);
         }

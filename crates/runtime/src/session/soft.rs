@@ -222,9 +222,9 @@ impl Session {
         let end = |position: usize| self.block(position).map_or(0, |block| block.end as u32);
         let mut blocks: Vec<u32> = range.map(end).collect();
         blocks.resize(size, 0);
-        let ready = self.ready_for(output, size, true).await?;
-        ready.write_numbers(Inputs::ROWS, &rows);
-        ready.write_ids(Inputs::BLOCKS, &blocks);
+        let prepared = self.prepared_for(output, size, true).await?;
+        prepared.write_numbers(Inputs::ROWS, &rows);
+        prepared.write_ids(Inputs::BLOCKS, &blocks);
         Ok(())
     }
 }

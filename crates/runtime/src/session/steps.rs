@@ -5,7 +5,7 @@ use std::ops::Range;
 use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::Draw};
 use rullama_models::gemma4::{Inputs, PassOutput};
 
-use super::{MOST_DRAFTS, Session, ready::Ready, soft::is_soft};
+use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
 use crate::error::RuntimeError;
 
 /// Tokens a run of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a run takes little longer than one
@@ -47,8 +47,8 @@ impl Session {
             self.write_tokens(PassOutput::Caches, size, range.clone()).await?;
             let model = self.model.clone();
             let soft = self.has_soft(range.clone());
-            let ready = self.ready_for(PassOutput::Caches, size, soft).await?;
-            ready.run(&model.0, &step(&range, 0)).await?;
+            let prepared = self.prepared_for(PassOutput::Caches, size, soft).await?;
+            prepared.run(&model.0, &step(&range, 0)).await?;
             self.advance(count);
             if left > count {
                 let queued = model.0.weights.fence()?;
@@ -180,18 +180,18 @@ impl Session {
         let last = self.tokens.last().copied().unwrap_or(0);
         let rows = if first { self.model.0.table_rows(&[last]).await? } else { None };
         let model = self.model.clone();
-        let ready = self.ready(output, 1).await?;
+        let prepared = self.prepared(output, 1).await?;
         if first {
-            ready.write_ids(Inputs::TOKEN, &[last]);
+            prepared.write_ids(Inputs::TOKEN, &[last]);
         }
         if let Some(rows) = rows {
-            ready.write_numbers(Inputs::PER_LAYER, &rows);
+            prepared.write_numbers(Inputs::PER_LAYER, &rows);
         }
         if let DeviceSampling::Drawn { draw, .. } = sampling {
-            ready.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
+            prepared.write_numbers(Inputs::DRAW, &<[f32; 4]>::from(draw));
         }
-        let token = ready.result.expect("a graph that chooses has a result");
-        let results = ready.run_reading(&model.0, &step(&range, seed), &[token]).await?;
+        let token = prepared.result.expect("a graph that chooses has a result");
+        let results = prepared.run_reading(&model.0, &step(&range, seed), &[token]).await?;
         self.in_flight.push_back(results);
         self.written = self.written.max(range.end);
         Ok(())
@@ -214,9 +214,9 @@ impl Session {
         self.write_tokens(output, size, range.clone()).await?;
         let model = self.model.clone();
         let soft = self.has_soft(range.clone());
-        let ready = self.ready_for(output, size, soft).await?;
-        let logits = ready.result.expect("a graph of logits has a result");
-        let results = ready.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
+        let prepared = self.prepared_for(output, size, soft).await?;
+        let logits = prepared.result.expect("a graph of logits has a result");
+        let results = prepared.run_reading(&model.0, &step(&range, 0), &[logits]).await?;
         let mut rows = match results.wait().await?.pop() {
             Some(Data::F32(rows)) => rows,
             other => panic!("logits are numbers, not {other:?}"),
@@ -240,7 +240,7 @@ impl Session {
     ) -> Result<(), RuntimeError> {
         let soft = self.has_soft(range.clone());
         let model = self.model.clone();
-        write_rope(self.ready_for(output, size, soft).await?, &model.0, size, range.start);
+        write_rope(self.prepared_for(output, size, soft).await?, &model.0, size, range.start);
         if soft {
             self.write_rows(output, size, range.clone()).await?;
         }
@@ -250,12 +250,12 @@ impl Session {
         let rows = self.model.0.table_rows(&ids).await?;
         ids.resize(size, 0);
         let width = self.model.config().table_width();
-        let ready = self.ready_for(output, size, soft).await?;
+        let prepared = self.prepared_for(output, size, soft).await?;
         if let Some(mut rows) = rows {
             rows.resize(size * width, 0.0);
-            ready.write_numbers(Inputs::PER_LAYER, &rows);
+            prepared.write_numbers(Inputs::PER_LAYER, &rows);
         }
-        ready.write_ids(Inputs::IDS, &ids);
+        prepared.write_ids(Inputs::IDS, &ids);
         Ok(())
     }
 
@@ -266,8 +266,8 @@ impl Session {
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
         let model = self.model.clone();
-        let ready = self.ready(output, size).await?;
-        write_rope(ready, &model.0, size, range.start);
+        let prepared = self.prepared(output, size).await?;
+        write_rope(prepared, &model.0, size, range.start);
         Ok(())
     }
 }
@@ -282,10 +282,10 @@ pub(super) fn output_of(sampling: DeviceSampling) -> PassOutput {
 /// Most rows of logits made at once: a row of the real vocabulary is a megabyte.
 const LOGIT_ROWS: usize = 32;
 
-fn write_rope(ready: &Ready, model: &crate::model::Inner, size: usize, first: usize) {
+fn write_rope(prepared: &PreparedPass, model: &crate::model::Inner, size: usize, first: usize) {
     // Positions fit: a context has fewer than 2^24 tokens.
     for (input, table) in model.rope_tables(first as u32..(first + size) as u32) {
-        ready.write_numbers(input, &table);
+        prepared.write_numbers(input, &table);
     }
 }
 

@@ -6,7 +6,7 @@ use rullama_engine::{
 };
 use rullama_models::gemma4::{Inputs, Pass, PassOutput};
 
-use super::{Session, ready::Ready, steps::step};
+use super::{Session, prepared::PreparedPass, steps::step};
 use crate::error::RuntimeError;
 
 /// A named intermediate value of some tokens.
@@ -42,21 +42,21 @@ impl Session {
         let tapped = decoder.segments.iter_mut().map(|segment| keep_tapped(&mut segment.graph));
         let values: Vec<Vec<Value>> = tapped.collect();
         let adapters = self.adapters.as_ref();
-        let ready = Ready::new(decoder, &model.0, adapters, &mut self.memory).await?;
+        let prepared = PreparedPass::new(decoder, &model.0, adapters, &mut self.memory).await?;
         if pass.suppressed > 0 {
-            ready.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
+            prepared.write_ids(Inputs::SUPPRESSED, &self.options.suppress);
         }
-        for graph in ready.graphs() {
+        for graph in prepared.graphs() {
             for (name, numbers) in unturned(graph) {
-                ready.write_numbers(&name, &numbers);
+                prepared.write_numbers(&name, &numbers);
             }
         }
-        self.plans.put(PassOutput::Logits, count, ready);
+        self.plans.put(PassOutput::Logits, count, prepared);
         self.write_tokens(PassOutput::Logits, count, 0..count).await?;
-        let ready = self.ready(PassOutput::Logits, count).await?;
+        let prepared = self.prepared(PassOutput::Logits, count).await?;
         let step = step(&(0..count), 0);
-        let data = ready.run_reading_all(&model.0, &step, &values).await?;
-        let segments = ready.graphs().zip(values.iter().zip(data));
+        let data = prepared.run_reading_all(&model.0, &step, &values).await?;
+        let segments = prepared.graphs().zip(values.iter().zip(data));
         let traced = segments.flat_map(|(graph, (values, data))| {
             values.iter().zip(data).map(|(value, data)| tap(graph.info(*value), data))
         });

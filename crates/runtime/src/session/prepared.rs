@@ -1,4 +1,4 @@
-//! A graph made ready: one plan, or several with the host's experts between them.
+//! The plans of a pass: one, or several with the host's experts between them.
 
 use rullama_engine::{
     cpu::Data,
@@ -14,9 +14,9 @@ use crate::{
     model::{Inner, Routed},
 };
 
-/// A graph ready to run and what comes out of it.
+/// The plans of a pass and what comes out of it.
 #[derive(Debug)]
-pub(super) struct Ready {
+pub(super) struct PreparedPass {
     /// All segments but the last, each with what the host does after it.
     front: Vec<(Plan, HostExperts)>,
     last: Plan,
@@ -26,7 +26,7 @@ pub(super) struct Ready {
     pub(super) result: Option<Value>,
 }
 
-impl Ready {
+impl PreparedPass {
     /// With these adapters, or none: the graph was written for them.
     pub(super) async fn new(
         decoder: Decoder,
@@ -43,7 +43,7 @@ impl Ready {
                 None => last = Some(plan),
             }
         }
-        let last = last.expect("no experts are behind the last segment");
+        let last = last.expect("no experts follow the last segment");
         Ok(Self { front, last, adapters: adapters.cloned(), result: decoder.result })
     }
 
