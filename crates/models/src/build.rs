@@ -112,7 +112,7 @@ impl<'a> Build<'a> {
         self.tensor(&format!("{name}.weight"))
     }
 
-    /// A value the host writes before each run; asking twice for a name gives the same value.
+    /// A value the host writes before each pass; asking twice for a name gives the same value.
     pub(crate) fn input(&mut self, name: &str, ty: Type) -> Value {
         let named = |origin: &Origin| matches!(origin, Origin::Input(known) if known == name);
         let known = self.graph.values().find(|(_, info)| named(&info.origin));

@@ -28,9 +28,9 @@ use crate::{
     vocabulary,
 };
 
-/// Tokens of a run, at most, unless a single text is longer.
+/// Tokens of a pass, at most, unless a single text is longer.
 pub const BATCH_TOKENS: usize = 4096;
-/// Texts of a run, at most.
+/// Texts of a pass, at most.
 const BATCH_TEXTS: usize = 64;
 /// Fewest tokens that a graph is made for.
 const LEAST_TOKENS: usize = 32;
@@ -173,7 +173,7 @@ impl Embedder {
         self.weights.gpu_bytes()
     }
 
-    /// Bytes of weights, and of what a run of a full batch takes, before anything is loaded.
+    /// Bytes of weights, and of what a pass of a full batch takes, before anything is loaded.
     ///
     /// # Errors
     /// If the file is no encoder we can run.
@@ -269,7 +269,7 @@ impl Embedder {
         }
     }
 
-    /// One run over some texts.
+    /// One pass over some texts.
     async fn run(&self, texts: &[Vec<u32>]) -> Result<Vec<f32>, RuntimeError> {
         let count: usize = texts.iter().map(Vec::len).sum();
         let tokens = count.next_power_of_two().max(LEAST_TOKENS);
@@ -296,7 +296,7 @@ impl Embedder {
         Ok(prepared)
     }
 
-    /// Writes all a run reads. Tokens after the last text see themselves and count nothing.
+    /// Writes all a pass reads. Tokens after the last text see themselves and count nothing.
     fn write(&self, plan: &Plan, texts: &[Vec<u32>], (tokens, room): (usize, usize)) {
         let config = &self.config;
         let mut ids = texts.concat();

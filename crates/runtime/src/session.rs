@@ -38,7 +38,7 @@ use crate::{
 
 /// Context of a session that does not ask for another.
 pub const DEFAULT_CONTEXT: usize = 4096;
-/// Most tokens of a run.
+/// Most tokens of a pass.
 pub const MOST_TOKENS: usize = 512;
 /// Most decode steps in flight; more would only delay a cancellation.
 pub const MOST_IN_FLIGHT: usize = 64;
@@ -50,7 +50,7 @@ pub struct SessionOptions {
     pub context: Option<usize>,
     /// How caches keep numbers.
     pub cache: CacheType,
-    /// Most tokens of a run.
+    /// Most tokens of a pass.
     pub chunk: usize,
     /// Most soft tokens of an image, where a model must read them at once; more than [`Self::chunk`] take more memory.
     pub block: usize,
@@ -113,7 +113,7 @@ pub struct Session {
     keeps_hidden: bool,
 }
 
-/// Slots of the sliding layers' rings: the window, and room for a run.
+/// Slots of the sliding layers' rings: the window, and room for a pass.
 pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize {
     context.min(config.window.saturating_add(chunk))
 }

@@ -115,7 +115,7 @@ fn in_blocks(
     b.graph.attention_block(q, (k_cache, v_cache), window, blocks)
 }
 
-/// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a run.
+/// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a pass.
 fn on_canvas(
     b: &mut Build<'_>,
     queries: &QueryInputs,

@@ -18,7 +18,7 @@ use crate::{
 /// What one graph is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pass {
-    /// Tokens in a run, at most.
+    /// Tokens of a pass, at most.
     pub tokens: usize,
     /// Where the tokens come from.
     pub input: PassInput,
@@ -28,7 +28,7 @@ pub struct Pass {
     pub output: PassOutput,
     /// Tokens the caches of global layers hold.
     pub context: usize,
-    /// Tokens the rings of sliding layers hold: the window and the longest run, less one, or the whole context.
+    /// Tokens the rings of sliding layers hold: the window and the longest pass, less one, or the whole context.
     pub ring: usize,
     /// How caches keep numbers.
     pub cache: Element,
@@ -51,7 +51,7 @@ pub struct Pass {
 pub enum PassInput {
     /// The host writes ids.
     Ids,
-    /// The token that the last run chose: it stays on the device.
+    /// The token that the last pass chose: it stays on the device.
     Token,
     /// The last token and drafts of what follows, in the state [`Inputs::DRAFTS`].
     Drafts,

@@ -42,7 +42,7 @@ pub struct ExpertGraph {
     pub factors: Vec<FactorGroup>,
 }
 
-/// Whether a state only carries values over a cut: it means nothing after a run.
+/// Whether a state only carries values over a cut: it means nothing after a pass.
 pub fn crosses_cut(state: &str) -> bool {
     state.starts_with(CUT)
 }
@@ -95,7 +95,7 @@ pub(super) fn cut(
     [h, m, y]
 }
 
-/// Stores a value for the segments that follow. Runs of different sizes keep theirs apart.
+/// Stores a value for the segments that follow. Passes of different sizes keep theirs apart.
 fn carry(b: &mut Build<'_>, what: &str, value: Value, tokens: usize) -> (String, Type) {
     let (name, ty) = (format!("{CUT}{what}.{tokens}"), b.graph.ty(value).clone());
     // What has crossed a cut before and has not changed is there already.

@@ -45,14 +45,14 @@ pub struct TrainGraph {
     pub graph: Graph,
     /// What learns, in the order of the graph.
     pub parameters: Vec<Parameter>,
-    /// Sum of the losses of supervised rows, of all runs since it was last cleared: a state.
+    /// Sum of the losses of supervised rows, of all passes since it was last cleared: a state.
     pub loss: Value,
 }
 
 impl TrainPass {
     /// The summed loss, a state `[1]`.
     pub const LOSS: &'static str = "loss";
-    /// The gradient of the summed loss, an input `[1]`: one over the number of targets of all runs of a step.
+    /// The gradient of the summed loss, an input `[1]`: one over the number of targets of all passes of a step.
     pub const SEED: &'static str = "seed";
 
     /// For each token the first one it sees, an input, ids `[t]`: where its own sequence begins, if several are packed together.

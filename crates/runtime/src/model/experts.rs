@@ -24,7 +24,7 @@ pub(crate) struct Routed {
 impl Inner {
     /// The weighted sum of the experts of each token `[t, d]`, with what adapters change in them.
     ///
-    /// The graph is made for each run: that is little beside the products, and memory is needed for one layer at a time.
+    /// The graph is made for each pass: that is little beside the products, and memory is needed for one layer at a time.
     pub(crate) async fn host_experts(
         &self,
         layer: usize,

@@ -1,6 +1,6 @@
 //! Drafts: tokens that something quick has guessed are checked by the model all at once.
 //!
-//! A round computes the last token and the drafts after it in one run, in which each token is computed to the last bit as in a run of
+//! A round computes the last token and the drafts after it in one pass, in which each token is computed to the last bit as in a pass of
 //! its own. Every one of them chooses what follows it, by the same random number as without drafts; a draft is accepted where it is
 //! what was chosen. So the answer is the same as without drafts, greedy or drawn, and a drawn one follows the standard rule for
 //! drafts that are certain of themselves: accepted with the chance the model gives it, and else one of the others is drawn.
@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{drafter::Drafter, error::RuntimeError};
 
-/// Drafts of a round, at most: a run of few tokens has no more than eight.
+/// Drafts of a round, at most: a pass of few tokens has no more than eight.
 pub const MOST_DRAFTS: usize = 7;
 /// Drafts of a round that are allowed unless somebody says otherwise.
 pub const USUAL_DRAFTS: usize = 6;
@@ -66,7 +66,7 @@ impl DraftOptions {
 /// What has become of drafts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DraftCounts {
-    /// Runs that checked drafts.
+    /// Passes that checked drafts.
     pub rounds: usize,
     /// Tokens that were drafted.
     pub drafted: usize,
@@ -428,7 +428,7 @@ impl Session {
         Ok(Some(DraftTrace { ids, taps }))
     }
 
-    /// Runs a round's guessing and checking with a clock around every dispatch, after rounds that were written before. The runs count
+    /// Runs a round's guessing and checking with a clock around every dispatch, after rounds that were written before. The passes count
     /// for nothing. Nothing is returned on the CPU, or where nothing was drafted.
     ///
     /// # Errors

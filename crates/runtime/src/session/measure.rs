@@ -9,8 +9,8 @@ use super::{
 };
 use crate::error::RuntimeError;
 
-/// Runs that a profile of a step is the mean of.
-const PROFILED_RUNS: usize = 5;
+/// Passes that a profile of a step is the mean of.
+const PROFILED_PASSES: usize = 5;
 
 impl Session {
     /// Waits until the device has done all that was queued.
@@ -67,21 +67,21 @@ impl Session {
             return Err(RuntimeError::EmptyPrompt);
         }
         self.prefill(&mut |_| true).await?;
-        // The queued step leaves its inputs in place, so that the profiled run reads the same.
+        // The queued step leaves its inputs in place, so that the profiled pass reads the same.
         self.enqueue_step(sampling).await?;
         self.drop_in_flight();
         let range = self.filled..self.filled + 1;
         let prepared = self.prepared(output_of(sampling), 1).await?;
         let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
-        let mut runs = Vec::with_capacity(PROFILED_RUNS);
-        for _ in 0..PROFILED_RUNS {
+        let mut runs = Vec::with_capacity(PROFILED_PASSES);
+        for _ in 0..PROFILED_PASSES {
             runs.push(plan.profile(&step).await?);
         }
         Ok(Some(plan.profile_table(&runs, &step, None)))
     }
 
-    /// Runs the next `tokens` tokens of a prompt as one run with a clock around every dispatch. The run counts for nothing. Nothing
+    /// Runs the next `tokens` tokens of a prompt as one pass with a clock around every dispatch. The pass counts for nothing. Nothing
     /// is returned on the CPU.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ impl Session {
         let prepared = self.prepared(PassOutput::Caches, tokens).await?;
         let Some(plan) = prepared.whole_on_gpu() else { return Ok(None) };
         let step = step(&range, 0);
-        // The first run makes the clocks warm.
+        // The first pass makes the clocks warm.
         plan.profile(&step).await?;
         let run = plan.profile(&step).await?;
         Ok(Some(plan.profile_table(&[run], &step, None)))

@@ -85,7 +85,7 @@ impl PreparedPass {
         Ok(self.last.run_reading(step, values).await?)
     }
 
-    /// Does what can be done ahead of the next run, while the device is busy.
+    /// Does what can be done ahead of the next pass, while the device is busy.
     pub(super) fn prepare(&self) {
         self.plans().for_each(Plan::prepare);
     }
@@ -149,7 +149,7 @@ impl PreparedPass {
         }
     }
 
-    /// What the device does in a run.
+    /// What the device does in a pass.
     pub(super) fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
         self.plans().for_each(|plan| cost += plan.cost(step));

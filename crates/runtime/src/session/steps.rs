@@ -1,4 +1,4 @@
-//! Runs: filling caches, logits, and the token loop with steps queued ahead.
+//! Passes: filling caches, logits, and the token loop with steps queued ahead.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use rullama_models::gemma4::{Inputs, PassOutput};
 use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
 use crate::error::RuntimeError;
 
-/// Tokens a run of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a run takes little longer than one
+/// Tokens a pass of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a pass takes little longer than one
 /// of half as many tokens, so whatever is left goes through one.
 const CHUNKS: [usize; 7] = [8, 16, 32, 64, 128, 256, 512];
 
@@ -27,7 +27,7 @@ pub enum DeviceSampling {
 }
 
 impl Session {
-    /// Puts all tokens but the last into the caches. `each` is told how many are done after every run and may stop the work
+    /// Puts all tokens but the last into the caches. `each` is told how many are done after every pass and may stop the work
     /// by returning false; what is done stays done.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl Session {
         &mut self,
         each: &mut dyn FnMut(usize) -> bool,
     ) -> Result<bool, RuntimeError> {
-        // One run is queued after the one under way: the device never waits for us, and a cancellation not for a long queue.
+        // One pass is queued after the one under way: the device never waits for us, and a cancellation not for a long queue.
         let mut under_way: Option<Fence> = None;
         while self.filled + 1 < self.tokens.len() {
             let left = self.tokens.len() - 1 - self.filled;
@@ -96,7 +96,7 @@ impl Session {
         Ok(())
     }
 
-    /// As [`Self::all_logits`], but each token is computed to the last bit as in a run of its own, as drafts are checked.
+    /// As [`Self::all_logits`], but each token is computed to the last bit as in a pass of its own, as drafts are checked.
     ///
     /// # Errors
     /// If the device fails.
@@ -231,7 +231,7 @@ impl Session {
         self.written = self.written.max(self.filled);
     }
 
-    /// Writes everything a run over these tokens reads; ids beyond them are zero.
+    /// Writes everything a pass over these tokens reads; ids beyond them are zero.
     pub(super) async fn write_tokens(
         &mut self,
         output: PassOutput,
@@ -298,7 +298,7 @@ pub(crate) fn chunks(most: usize) -> impl DoubleEndedIterator<Item = usize> + Cl
     CHUNKS.into_iter().filter(move |size| *size < most).chain([most])
 }
 
-/// Tokens of the run for `left` tokens: the smallest that is more than half full, else the largest that is full.
+/// Tokens of the pass for `left` tokens: the smallest that is more than half full, else the largest that is full.
 fn chunk(left: usize, most: usize) -> usize {
     let mut sizes = chunks(most);
     let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);

@@ -18,7 +18,7 @@ pub struct CanvasPass {
     pub conditioned: bool,
     /// Tokens the caches of global layers hold, canvas included.
     pub context: usize,
-    /// Tokens the rings of sliding layers hold: the window and a canvas, or a run of the prompt.
+    /// Tokens the rings of sliding layers hold: the window and a canvas, or a pass of the prompt.
     pub ring: usize,
     /// How caches keep numbers.
     pub cache: Element,
