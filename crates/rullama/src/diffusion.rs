@@ -128,7 +128,7 @@ impl DiffusionModel {
             model.prompt(&conversation, ChatOptions::default())?
         };
         let mut denoise = model.options(resolve_seed(options.seed, entropy()).into());
-        denoise.settle.steps = options.steps.unwrap_or(denoise.settle.steps).max(1);
+        denoise.schedule.steps = options.steps.unwrap_or(denoise.schedule.steps).max(1);
         let (blocks, tokens) = (options.blocks, options.tokens);
         let write = WriteOptions { denoise, blocks, tokens, stops: Vec::new() };
         let mut session = model.session(self.options.context, self.options.cache)?;

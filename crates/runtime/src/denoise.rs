@@ -1,7 +1,7 @@
-//! Text that settles: DiffusionGemma writes blocks of tokens all at once, step by step out of noise.
+//! Block diffusion: DiffusionGemma denoises blocks of tokens step by step.
 //!
-//! A step stays on the device: what comes back is how sure the model is and whether it still changes its mind. The likeliest tokens are
-//! read when a block is done, or when somebody watches.
+//! A step stays on the device: what comes back is the entropy and how many tokens changed. The likeliest tokens are
+//! read when a block is done, or when they are shown.
 
 mod model;
 mod random;
@@ -14,11 +14,11 @@ pub use model::Denoiser;
 pub use session::Denoising;
 pub use write::{USUAL_BLOCKS, WriteOptions, Writing, Written};
 
-/// How a canvas settles.
+/// How a canvas is denoised.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DenoiseOptions {
     /// Steps, bounds and temperatures.
-    pub settle: DiffusionDefaults,
+    pub schedule: DiffusionDefaults,
     /// Start of the random numbers.
     pub seed: u64,
     /// Whether each step's likeliest tokens are told, which takes more reading.
@@ -39,10 +39,10 @@ pub struct Denoised {
     /// The likeliest tokens, for those who watch.
     pub tokens: Vec<u32>,
     /// Which places keep them: the others get noise for the next step. For those who watch.
-    pub settled: Vec<bool>,
+    pub kept: Vec<bool>,
 }
 
-/// A block that has settled.
+/// A block that was denoised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     /// All its tokens.

@@ -137,7 +137,7 @@ impl<'a> Loader<'a> {
             ahead -= piece.bytes();
             let place = &mut *places[piece.want.place];
             self.write(place, &piece, bytes)?;
-            self.settle(place, piece.bytes()).await?;
+            self.wait_for_queue(place, piece.bytes()).await?;
             self.report(piece.bytes())?;
         }
     }
@@ -196,7 +196,7 @@ impl<'a> Loader<'a> {
     }
 
     /// Waits now and then, so that what was queued does not pile up.
-    async fn settle(&mut self, place: &Weights, bytes: u64) -> Result<(), RuntimeError> {
+    async fn wait_for_queue(&mut self, place: &Weights, bytes: u64) -> Result<(), RuntimeError> {
         self.queued += bytes;
         if self.queued < QUEUED {
             return Ok(());

@@ -47,11 +47,11 @@ async fn measure(
     session.extend(&ids[..base])?;
     let mut each = |_| !stopped();
     let mut go_on = session.prefill(&mut each).await?;
-    session.settle().await?;
+    session.synchronize().await?;
     let start = now();
     session.extend(&ids[base..])?;
     go_on = go_on && session.prefill(&mut each).await?;
-    session.settle().await?;
+    session.synchronize().await?;
     let read = now() - start;
     let (start, mut first) = (now(), None);
     for _ in 0..answer {

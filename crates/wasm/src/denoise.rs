@@ -1,4 +1,4 @@
-//! Models that let blocks of text settle.
+//! Diffusion models.
 
 use std::{cell::RefCell, ops::ControlFlow};
 
@@ -131,7 +131,7 @@ struct Request {
     settle: Settle,
 }
 
-/// How blocks settle; the file's own values where a field is missing.
+/// How blocks are denoised; the file's own values where a field is missing.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 struct Settle {
@@ -164,9 +164,9 @@ impl Request {
     ) -> WriteOptions {
         let mut denoise = model.options(seed.into());
         denoise.watch = self.settle.canvas;
-        denoise.settle.steps = self.settle.steps.unwrap_or(denoise.settle.steps).max(1);
+        denoise.schedule.steps = self.settle.steps.unwrap_or(denoise.schedule.steps).max(1);
         let bound = self.settle.entropy_bound;
-        denoise.settle.entropy_bound = bound.unwrap_or(denoise.settle.entropy_bound);
+        denoise.schedule.entropy_bound = bound.unwrap_or(denoise.schedule.entropy_bound);
         let tokens = usize::try_from(sampling.num_predict).ok();
         let blocks = self.settle.blocks.unwrap_or(USUAL_BLOCKS);
         WriteOptions { denoise, blocks, tokens, stops: sampling.stop }
@@ -202,7 +202,7 @@ impl Denoising {
         let (sampling, seed) = seeded(&self.defaults, &request.options)?;
         let prompt = request.prompt(&self.model)?;
         let options = request.options(&self.model, (sampling, seed));
-        let (steps, total) = (options.denoise.settle.steps, prompt.tokens.len());
+        let (steps, total) = (options.denoise.schedule.steps, prompt.tokens.len());
         let context = session.context();
         let tokenizer = self.model.tokenizer()?;
         let mut script = Script::new(each);
@@ -250,10 +250,10 @@ fn progress(step: &Denoised, (block, steps): (usize, usize), tokenizer: &Tokeniz
     });
     if !step.tokens.is_empty() {
         let mut stream = tokenizer.stream(Render::Plain);
-        let places = step.tokens.iter().zip(&step.settled);
+        let places = step.tokens.iter().zip(&step.kept);
         let tokens = places
             .take_while(|(id, _)| !tokenizer.is_end(**id))
-            .map(|(id, settled)| json!({ "text": stream.push(*id), "settled": settled }));
+            .map(|(id, kept)| json!({ "text": stream.push(*id), "settled": kept }));
         event["type"] = json!("canvas");
         event["tokens"] = tokens.collect();
     }

@@ -102,7 +102,7 @@ impl Bench {
         self.fill(1)?;
         let mut times = Vec::new();
         for _ in 0..=QUEUED {
-            block_on(self.session.settle())?;
+            block_on(self.session.synchronize())?;
             let start = Instant::now();
             if !block_on(self.session.queue_step(DeviceSampling::Greedy))? {
                 break;
@@ -124,7 +124,7 @@ impl Bench {
             if test.reads {
                 self.session.extend(&self.ids[test.base()..test.context()])?;
                 block_on(self.session.prefill(&mut |_| true))?;
-                block_on(self.session.settle())?;
+                block_on(self.session.synchronize())?;
             } else {
                 for _ in 0..test.tokens {
                     block_on(self.session.next(DeviceSampling::Greedy))?;
@@ -184,7 +184,7 @@ impl Bench {
     pub(super) fn fill(&mut self, count: usize) -> Result<()> {
         self.session.set_tokens(&self.ids[..count])?;
         block_on(self.session.prefill(&mut |_| true))?;
-        Ok(block_on(self.session.settle())?)
+        Ok(block_on(self.session.synchronize())?)
     }
 
     /// More of the tokens it is filled with, not computed yet.

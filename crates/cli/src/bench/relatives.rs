@@ -1,4 +1,4 @@
-//! Measurements of the decoder's relatives: texts to vectors, and blocks that settle.
+//! Measurements of the decoder's relatives: texts to vectors, and diffusion models.
 
 use std::{ops::ControlFlow, time::Instant};
 
@@ -52,7 +52,7 @@ pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
     let (canvas, vocabulary) = (model.config().canvas, model.config().decoder.vocabulary);
     let mut options = model.options(1);
     // No block of random weights is ever sure of itself.
-    (options.settle.steps, options.settle.confidence) = (STEPS, 0.0);
+    (options.schedule.steps, options.schedule.confidence) = (STEPS, 0.0);
     let mut lines: Vec<Line> = Vec::new();
     for tokens in args.prompt.iter().map(|tokens| (*tokens).max(1)) {
         let context = (tokens + 2 * canvas).min(model.config().decoder.context);

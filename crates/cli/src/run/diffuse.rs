@@ -1,4 +1,4 @@
-//! Answers of models that write blocks all at once: each settles out of noise, and can be watched.
+//! Replies of diffusion models, whose denoising can be watched.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -24,7 +24,7 @@ use crate::{
     output::{note, print, print_json},
 };
 
-/// How blocks settle.
+/// How blocks are denoised.
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "DiffusionGemma")]
 pub(crate) struct CanvasArgs {
@@ -115,9 +115,9 @@ fn write_options(model: &Denoiser, args: &RunArgs, sampling: SamplingOptions) ->
     let seed = resolve_seed(sampling.seed, entropy());
     let mut denoise = model.options(seed.into());
     denoise.watch = args.canvas.show_canvas;
-    denoise.settle.steps = args.canvas.steps.unwrap_or(denoise.settle.steps).max(1);
+    denoise.schedule.steps = args.canvas.steps.unwrap_or(denoise.schedule.steps).max(1);
     let bound = args.canvas.entropy_bound;
-    denoise.settle.entropy_bound = bound.unwrap_or(denoise.settle.entropy_bound);
+    denoise.schedule.entropy_bound = bound.unwrap_or(denoise.schedule.entropy_bound);
     let tokens = usize::try_from(sampling.num_predict).ok();
     WriteOptions { denoise, blocks: args.canvas.blocks, tokens, stops: sampling.stop }
 }

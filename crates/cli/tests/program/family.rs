@@ -111,7 +111,7 @@ fn texts_become_vectors() {
 }
 
 #[test]
-fn a_canvas_settles() {
+fn a_canvas_is_denoised() {
     let model = golden_arg(DIFFUSION);
     let run = |seed: &str| {
         rullama(["run", &model, "Hello", "--device", "cpu", "--seed", seed, "--steps", "3"])

@@ -129,7 +129,7 @@ impl Denoiser {
 
     /// The file's way of settling, from this seed.
     pub fn options(&self, seed: u64) -> DenoiseOptions {
-        DenoiseOptions { settle: self.0.config.defaults, seed, watch: false }
+        DenoiseOptions { schedule: self.0.config.defaults, seed, watch: false }
     }
 
     /// A new text.

@@ -105,7 +105,7 @@ impl Denoising {
         Ok(())
     }
 
-    /// Lets a block settle after what was read. `each` is told of every step and may end the work, in which case there is no block.
+    /// Denoises a block after what was read. `each` is told of every step and may end the work, in which case there is no block.
     /// The block is not read yet.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Denoising {
     ) -> Result<Option<Block>, RuntimeError> {
         let (c, vocabulary) = (self.model.0.config.canvas, self.model.0.config.decoder.vocabulary);
         let DiffusionDefaults { steps, temperature, entropy_bound, confidence, stability } =
-            options.settle;
+            options.schedule;
         // Blocks of one text draw different numbers.
         let mut random = Random::new(options.seed ^ (self.filled as u64) << 32);
         self.begin(&random.ids(c, vocabulary)).await?;
@@ -134,8 +134,8 @@ impl Denoising {
                 self.step(step > 1, &inputs, options.watch).await?;
             let (changed, accepted) = (changed as usize, accepted as usize);
             same = if step > 1 && changed == 0 { same + 1 } else { 0 };
-            let settled = tokens.iter().zip(&kept).map(|(best, kept)| best == kept).collect();
-            let told = Denoised { step, entropy, changed, accepted, tokens, settled };
+            let unchanged = tokens.iter().zip(&kept).map(|(best, kept)| best == kept).collect();
+            let told = Denoised { step, entropy, changed, accepted, tokens, kept: unchanged };
             if each(&told).is_break() {
                 return Ok(None);
             }

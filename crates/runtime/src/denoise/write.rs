@@ -16,7 +16,7 @@ pub const USUAL_BLOCKS: usize = 4;
 /// How an answer is written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WriteOptions {
-    /// How each block settles.
+    /// How each block is denoised.
     pub denoise: DenoiseOptions,
     /// Blocks, at most.
     pub blocks: usize,
@@ -29,7 +29,7 @@ pub struct WriteOptions {
 /// What an answer took so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Blocks that have settled.
+    /// Blocks that were denoised.
     pub blocks: usize,
     /// Steps of all of them.
     pub steps: usize,
@@ -111,8 +111,8 @@ impl<'s, 'm> Writing<'s, 'm> {
         self.speech.next()
     }
 
-    /// Lets one more block settle, whose events [`Self::ready`] has; false after the end. `each` is told of every step and may end
-    /// the answer: a block that has not settled says nothing.
+    /// Denoises one more block, whose events [`Self::ready`] has; false after the end. `each` is told of every step and may end the
+    /// reply: a block that is not finished says nothing.
     ///
     /// # Errors
     /// If the device fails.

@@ -17,7 +17,7 @@ pub enum ModelKind {
     Decoder,
     /// Turns texts into vectors: [`crate::Embedder`].
     Embedding,
-    /// Lets blocks of text settle: [`crate::Denoiser`].
+    /// Denoises blocks of text: [`crate::Denoiser`].
     Diffusion,
     /// Guesses for a decoder, beside which it is loaded: [`crate::Drafter`].
     Drafter,

@@ -17,7 +17,7 @@ impl Session {
     ///
     /// # Errors
     /// If the device fails.
-    pub async fn settle(&self) -> Result<(), RuntimeError> {
+    pub async fn synchronize(&self) -> Result<(), RuntimeError> {
         Ok(self.model.0.weights.settle().await?)
     }
 

@@ -107,7 +107,7 @@ fn seeds_give_the_same_text_and_others_another() {
     let model = model(&Device::Cpu);
     let options = |seed| {
         let mut options = model.options(seed);
-        options.settle.steps = 4;
+        options.schedule.steps = 4;
         DenoiseOptions { watch: true, ..options }
     };
     let (one, steps) = written(&model, &options(1), 2);
@@ -120,19 +120,19 @@ fn seeds_give_the_same_text_and_others_another() {
 }
 
 #[test]
-fn places_that_settle_are_told() {
+fn places_that_keep_their_token_are_told() {
     let model = model(&Device::Cpu);
     let mut options = DenoiseOptions { watch: true, ..model.options(1) };
-    options.settle.steps = 3;
+    options.schedule.steps = 3;
     // So much doubt is allowed that every place keeps what was drawn.
-    options.settle.entropy_bound = 1e6;
+    options.schedule.entropy_bound = 1e6;
     for step in written(&model, &options, 1).1 {
-        assert_eq!((step.accepted, step.settled.len()), (24, 24));
-        assert!(step.settled.contains(&true), "some draws are the likeliest tokens: {step:?}");
+        assert_eq!((step.accepted, step.kept.len()), (24, 24));
+        assert!(step.kept.contains(&true), "some draws are the likeliest tokens: {step:?}");
     }
     options.watch = false;
     let unwatched = written(&model, &options, 1).1;
-    assert!(unwatched.iter().all(|step| step.settled.is_empty() && step.tokens.is_empty()));
+    assert!(unwatched.iter().all(|step| step.kept.is_empty() && step.tokens.is_empty()));
 }
 
 /// An answer to the golden prompt: its text, how it ended, what it took.
@@ -162,7 +162,7 @@ fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
 fn answers_end_where_they_shall() {
     let model = model(&Device::Cpu);
     let mut denoise = model.options(1);
-    denoise.settle.steps = 2;
+    denoise.schedule.steps = 2;
     let limits = WriteOptions { denoise, blocks: 2, tokens: None, stops: Vec::new() };
     let (whole, finish, took) = answer(&model, limits.clone());
     assert_eq!((finish, took), (Finish::Length, Written { blocks: 2, steps: 4, tokens: 48 }));
@@ -181,9 +181,9 @@ fn a_sure_and_stable_canvas_ends() {
     let model = model(&Device::Cpu);
     let mut options = model.options(1);
     // So sure that stability alone decides.
-    (options.settle.confidence, options.settle.stability) = (f32::MAX, 0);
+    (options.schedule.confidence, options.schedule.stability) = (f32::MAX, 0);
     assert_eq!(written(&model, &options, 1).0[0].steps, 1);
-    options.settle.stability = 1;
+    options.schedule.stability = 1;
     assert!(written(&model, &options, 1).0[0].steps > 1);
 }
 

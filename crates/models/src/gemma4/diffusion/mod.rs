@@ -1,4 +1,4 @@
-//! DiffusionGemma: a block of text is a canvas of noise that settles step by step, after a prompt that the same weights have read.
+//! DiffusionGemma: a block of text is a canvas of noise that is denoised step by step, after a prompt that the same weights have read.
 
 mod config;
 mod graph;
