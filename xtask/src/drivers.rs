@@ -25,7 +25,7 @@ pub(crate) fn browser() -> bool {
         .any(|path| Path::new(path).is_file())
 }
 
-/// Environment under which Vulkan shows the first of these drivers and no others, or as many as are asked for; empty where there are none
+/// Environment under which Vulkan shows the first of these drivers and no others, or as many as are requested; empty where there are none
 /// (Metal, DirectX).
 pub(crate) fn environment(most: usize) -> Vec<(&'static str, String)> {
     let paths = software().into_iter().take(most);

@@ -38,7 +38,7 @@ fn glue(built: &Path, package: &Path) -> Result<()> {
         .map_err(|error| anyhow!("wasm-bindgen: {error:?}"))
 }
 
-/// Blanks the comments of kernels, which nobody reads there: spaces take no room where servers compress. Texts that are not there as
+/// Blanks the comments of kernels, which nobody reads there: spaces cost nothing where servers compress. Texts that are not there as
 /// they are stay.
 fn blank_comments(wasm: &Path) -> Result<()> {
     let mut bytes = fs::read(wasm)?;

@@ -10,7 +10,7 @@ use safetensors::{
 
 use crate::error::AdapterError;
 
-/// Bytes of the number in front, which is the header's length.
+/// Bytes of the first number, which is the header's length.
 const LENGTH: usize = 8;
 /// No header is longer.
 const LONGEST: u64 = 100_000_000;
@@ -80,7 +80,7 @@ impl Container {
 /// The beginning of a file of f32 tensors, whose bytes follow it in this order.
 ///
 /// # Errors
-/// If there is no room for so many numbers.
+/// If there is no space for so many numbers.
 pub fn beginning(
     said: HashMap<String, String>,
     tensors: impl IntoIterator<Item = (String, Vec<usize>)>,

@@ -118,7 +118,7 @@ impl Adapter {
     /// Reads an adapter of any kind. `config` is the text of the `adapter_config.json` beside a PEFT file, where there is one.
     ///
     /// # Errors
-    /// If the file is broken, is no adapter, or asks for something that would not be done.
+    /// If the file is broken, is no adapter, or requests something that would not be done.
     pub async fn read(
         source: Rc<dyn ByteSource>,
         config: Option<&str>,

@@ -47,7 +47,7 @@ pub(crate) fn tensor(module: &str) -> Option<String> {
     })
 }
 
-/// What stands in front of the last parts of a name.
+/// What stands before the last parts of a name.
 fn ends_with<'a>(module: &'a str, end: &str) -> Option<&'a str> {
     let front = module.strip_suffix(end)?;
     if front.is_empty() { Some("") } else { front.strip_suffix('.') }

@@ -50,7 +50,7 @@ pub(crate) async fn read(file: &Container) -> Result<Adapter, AdapterError> {
             continue;
         }
         let matrix = matrix(file, &name, info).await?;
-        // A lookup of rows: what the others have in front comes after.
+        // A lookup of rows: what the others have first comes last.
         match (tensor == EMBEDDING, half) {
             (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
             (true, Half::B) => halves.add(&tensor, Half::A, matrix.transposed())?,

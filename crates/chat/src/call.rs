@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
 
     /// A value; `key` names it where it belongs to an object.
     fn value(&mut self, key: Option<&str>) -> Result<Value, ChatError> {
-        let behind_colon = self.at;
+        let after_colon = self.at;
         self.skip_space();
         let rest = self.rest();
         if self.eat(QUOTE) {
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
             Some('-' | '0'..='9') => self.number(),
             _ => match self.literal() {
                 Some(value) => Ok(value),
-                None => self.bare_string(behind_colon, key).map(Value::String),
+                None => self.bare_string(after_colon, key).map(Value::String),
             },
         }
     }
@@ -227,10 +227,10 @@ impl<'a> Reader<'a> {
         self.at = start;
         let rest = self.rest();
         let declares = |(comma, _): &(usize, &str)| {
-            let behind = rest[comma + 1..].trim_start();
+            let after = rest[comma + 1..].trim_start();
             let mut names = properties.keys().filter(|&name| Some(name.as_str()) != key);
             names.any(|name| {
-                behind.strip_prefix(name.as_str()).is_some_and(|b| b.trim_start().starts_with(':'))
+                after.strip_prefix(name.as_str()).is_some_and(|b| b.trim_start().starts_with(':'))
             })
         };
         let next = rest.match_indices(',').find(declares).map(|(comma, _)| comma);

@@ -52,7 +52,7 @@ pub(crate) fn quoted(out: &mut Prompt, text: &str) {
     out.trusted(QUOTE);
 }
 
-/// Writes the comma in front of all elements but the first.
+/// Writes the comma before all elements but the first.
 pub(crate) fn comma(out: &mut Prompt, index: usize) {
     if index > 0 {
         out.trusted(",");

@@ -35,7 +35,7 @@ pub struct Message {
     pub role: String,
     /// What was said.
     pub content: Content,
-    /// The thought behind it (`reasoning`, `reasoning_content` or `thinking`, the first that is not empty).
+    /// The thought before it (`reasoning`, `reasoning_content` or `thinking`, the first that is not empty).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
     /// Calls the model made.

@@ -18,13 +18,13 @@ pub struct RenderOptions {
     /// Which of the two templates.
     pub family: Family,
     /// Whether to mend two places where the canonical template leaves the model with a broken prompt: a generation
-    /// prompt is added when one was asked for and the text ends with a closed turn, and quote markers are dropped
+    /// prompt is added when one was requested and the text ends with a closed turn, and quote markers are dropped
     /// from tool descriptions. Off, the text equals the canonical template's to the byte.
     pub repair: bool,
 }
 
 impl RenderOptions {
-    /// What to use in front of a model: with repairs.
+    /// What to use for a model: with repairs.
     pub fn for_model(family: Family) -> Self {
         Self { family, repair: true }
     }

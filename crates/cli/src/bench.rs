@@ -5,7 +5,7 @@ mod growth;
 mod measure;
 mod profile;
 mod random;
-mod relatives;
+mod related;
 mod report;
 
 use std::path::PathBuf;
@@ -97,10 +97,10 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     }
     let (place, gguf) = stores.open(&args.model)?;
     if EmbeddingConfig::is_embedding(&gguf) {
-        return relatives::embeddings(&gguf, args);
+        return related::embeddings(&gguf, args);
     }
     if DiffusionConfig::is_diffusion(&gguf) {
-        return relatives::diffusion(gguf, args);
+        return related::diffusion(gguf, args);
     }
     let tests = tests(args);
     if (tests.is_empty() && args.growth.is_none()) || args.repetitions == 0 {

@@ -52,7 +52,7 @@ impl DraftArgs {
         Ok(options)
     }
 
-    /// Whether drafts were asked for.
+    /// Whether drafts were requested.
     pub(crate) fn wanted(&self) -> bool {
         !matches!(self.source(), Draft::Auto | Draft::Off)
     }

@@ -29,7 +29,7 @@ enum Failure {
     Checksum,
     /// The device: none, lost, or too small. The word says which.
     Gpu(&'static str),
-    /// Somebody pressed Ctrl-C.
+    /// Ctrl-C was pressed.
     Interrupted,
 }
 

@@ -13,7 +13,7 @@ use crate::output_file::remove_parts;
 /// What shells say of a program that was interrupted.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Somebody pressed Ctrl-C, and that ended it.
+/// Ctrl-C was pressed, and that ended it.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 

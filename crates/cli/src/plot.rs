@@ -1,6 +1,6 @@
 //! Curves as SVG images, for pages that the program writes.
 
-/// Size of an image, and the room for labels.
+/// Size of an image, and the space for labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 320.0;
 const MARGIN: f64 = 48.0;

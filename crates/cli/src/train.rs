@@ -203,7 +203,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     screen::report(&run, (step, loss, early), &folder, args.json)
 }
 
-/// Steps until the end: how many updates, the last loss, and whether it ended early. Nothing where somebody pressed Ctrl-C.
+/// Steps until the end: how many updates, the last loss, and whether it ended early. Nothing where Ctrl-C was pressed.
 fn steps(
     args: &TrainArgs,
     run: &mut Run,

@@ -15,7 +15,7 @@ pub enum GgufError {
     /// The source could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The source broke its promise to answer with all bytes asked for.
+    /// The source broke its promise to answer with all bytes requested.
     #[error("requested {asked} bytes at byte {at} but got {got}: try again")]
     ShortRead { at: u64, asked: u64, got: u64 },
     /// The file ends inside its header.
@@ -39,12 +39,12 @@ pub enum GgufError {
     /// A version with another layout.
     #[error("GGUF version {found} is not supported (only 2 and 3): convert the file again")]
     UnsupportedVersion { found: u32 },
-    /// More metadata than the file has room for, or than any sensible file has.
+    /// More metadata than the file has space for, or than any sensible file has.
     #[error(
         "the file claims {count} metadata entries, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
     KeyCount { count: u64, limit: u64 },
-    /// More tensors than the file has room for, or than any sensible file has.
+    /// More tensors than the file has space for, or than any sensible file has.
     #[error(
         "the file claims {count} tensors, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
@@ -98,7 +98,7 @@ pub enum GgufError {
     /// The alignment is not a power of two.
     #[error("general.alignment is {alignment}, not a power of two: convert the file again")]
     AlignmentNotPowerOfTwo { alignment: u32 },
-    /// The alignment would waste more space than any device asks for.
+    /// The alignment would waste more space than any device requests.
     #[error("general.alignment is {alignment}, more than the {limit} allowed: the file is damaged")]
     AlignmentTooLarge { alignment: u32, limit: u32 },
 

@@ -8,7 +8,7 @@ use crate::{
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
 /// The alignment of files that do not say.
 const DEFAULT_ALIGNMENT: u32 = 32;
-/// Huge pages have this size; nothing asks for more.
+/// Huge pages have this size; nothing requests more.
 const LARGEST_ALIGNMENT: u32 = 2 << 20;
 
 /// The alignment of the tensors' data.

@@ -37,7 +37,7 @@ pub use tensor::TensorInfo;
 pub use value::{Kind, Value, ValueType};
 pub use write::Writer;
 
-/// Bytes of a file that its source was asked for.
+/// Bytes of a file that were requested from its source.
 struct Asked<'a> {
     at: u64,
     length: u64,
@@ -128,7 +128,7 @@ impl Gguf {
         async move { asked?.bytes().await }
     }
 
-    /// Asks for bytes of the file that a tensor lies in.
+    /// Requests bytes of the file that a tensor lies in.
     fn ask(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Asked<'_>, GgufError> {
         let (at, length) = (range.start, range.end - range.start);
         tensor.addressable(length)?;

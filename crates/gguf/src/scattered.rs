@@ -38,7 +38,7 @@ impl Gguf {
         Ok(numbers)
     }
 
-    /// Asks for what lies from the first to the last of some tensors, which are in the file's order.
+    /// Requests what lies from the first to the last of some tensors, which are in the file's order.
     fn begin<'a>(
         &'a self,
         run: &'a [usize],

@@ -27,8 +27,8 @@ impl Part {
         let Some(at) = name.rfind(&own) else {
             return Err(GgufError::PartName { name: name.into(), part: self, wanted: own });
         };
-        let (before, behind) = (&name[..at], &name[at + own.len()..]);
-        Ok((1..=self.count).map(|number| format!("{before}{}{behind}", called(number))).collect())
+        let (before, after) = (&name[..at], &name[at + own.len()..]);
+        Ok((1..=self.count).map(|number| format!("{before}{}{after}", called(number))).collect())
     }
 }
 

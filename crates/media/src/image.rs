@@ -23,7 +23,7 @@ pub struct Image {
     pixels: Pixels,
 }
 
-/// Bytes as they came: towers take either, and most images are stretched before anybody looks at every byte.
+/// Bytes as they came: towers take either, and most images are resized before anybody looks at every byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pixels {
     /// Red, green and blue.
@@ -81,13 +81,13 @@ impl Image {
         }
     }
 
-    /// Stretched so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
+    /// Resized so that it nearly fills a number of soft tokens, with sides that are multiples of [`CELL`].
     pub fn fill(&self, budget: Budget) -> Self {
-        self.stretch(self.size.target(budget))
+        self.resize(self.size.target(budget))
     }
 
-    /// Stretched to a size: bicubic, with antialiasing.
-    pub fn stretch(&self, size: Size) -> Self {
+    /// Resized to a size: bicubic, with antialiasing.
+    pub fn resize(&self, size: Size) -> Self {
         Self { pixels: Pixels::Rgba(resize::resize(&self.rgb(), self.size, size)), size }
     }
 

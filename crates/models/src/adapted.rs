@@ -13,7 +13,7 @@ use crate::{ahead::NextMatmul, build::Build};
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
 /// Bytes of a second factor that is added where a branch joins the stream, at most: every workgroup that makes the sum reads it. Those
-/// are few in front of a product that has factors of its own or few rows.
+/// are few before a product that has factors of its own or few rows.
 const READ_BY_FEW: u64 = 256 << 10;
 const READ_BY_MANY: u64 = 64 << 10;
 /// Inner sizes are multiples of this, with zeros after what there is.
@@ -50,11 +50,11 @@ pub struct FactorGroup {
     pub a: String,
     /// Name of the weight `B` `[rows, rank]`: a tensor's rows have numbers only in its own columns.
     pub b: String,
-    /// Name of the same turned, `[rank, rows]`, where the graph asks for that too.
+    /// Name of the same turned, `[rank, rows]`, where the graph uses that too.
     pub turned: Option<String>,
     /// The tensors, with their rows and the inner sizes of their factors, which may be none.
     pub tensors: Vec<(String, usize, usize)>,
-    /// How many matrices a tensor is; those of experts have them as a dimension in front, and so have both weights.
+    /// How many matrices a tensor is; those of experts have them as a first dimension, and so have both weights.
     pub experts: usize,
     /// Inner size of all, and what was added to it.
     pub rank: usize,
@@ -134,7 +134,7 @@ impl Build<'_> {
     }
 
     /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
-    /// an adapter goes beside the weight, and the second is added where the branch joins the stream, in front of the products that
+    /// an adapter goes beside the weight, and the second is added where the branch joins the stream, before the products that
     /// follow: that takes no dispatches of its own. The first factor of those is met here too.
     pub(crate) fn branch(
         &mut self,
@@ -176,7 +176,7 @@ impl Build<'_> {
         few
     }
 
-    /// The second factor of this product, which was asked for last, turned.
+    /// The second factor of this product, which was requested last, turned.
     fn turned(&mut self, name: &str) -> Value {
         let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has factors"));
         let group = self.factors.last_mut().expect("factors were asked for");

@@ -1,4 +1,4 @@
-//! First factors of adapters that are met before the product they stand beside: by the dispatch that ends the branch in front of it.
+//! First factors of adapters that are met before the product they stand beside: by the dispatch that ends the branch before it.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -37,7 +37,7 @@ pub struct AheadGroup {
     pub weight: String,
     /// See there.
     pub own: Option<String>,
-    /// The norms after the branch and in front of the product.
+    /// The norms after the branch and before the product.
     pub norms: [String; 2],
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct Build<'a> {
     pub(crate) training: Option<Training>,
     /// What an adapter changes.
     pub(crate) adapted: Option<&'a Adapted>,
-    /// Its factors that the graph asks for.
+    /// Its factors that the graph uses.
     pub(crate) factors: Vec<FactorGroup>,
     /// Its first factors that are met ahead.
     pub(crate) ahead: Vec<AheadGroup>,
@@ -355,7 +355,7 @@ impl<'a> Build<'a> {
         let (h, mut slices) = self.products(stream, others);
         let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
-            // What was met ahead knows the norms in front of the branch, not those of the stream after it.
+            // What was met ahead knows the norms before the branch, not those of the stream after it.
             Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
             // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
             None => (stream.start, None),

@@ -7,7 +7,7 @@ use rullama_gguf::{DType, Gguf, TensorInfo};
 
 use crate::error::ModelError;
 
-/// A tensor the configuration asks for.
+/// A tensor the configuration requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expected {
     /// Name in the file.
@@ -69,7 +69,7 @@ impl Catalog {
         Self(known.collect())
     }
 
-    /// The same tensors under names with `prefix` in front, for graphs that take weights of two files.
+    /// The same tensors under names with `prefix` before them, for graphs that take weights of two files.
     #[must_use]
     pub fn prefixed(self, prefix: &str) -> Self {
         Self(self.0.into_iter().map(|(name, ty)| (format!("{prefix}{name}"), ty)).collect())

@@ -260,7 +260,7 @@ fn an_adapter_of_rank_16_takes_few_dispatches_more() {
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         // One for each input of products: too much for every workgroup to make for itself.
         assert!(with <= plain + 4 * E2B.layers, "{plain} dispatches, {with} with an adapter");
-        // Met ahead, only those of the first layer: nothing is in front of it.
+        // Met ahead, only those of the first layer: nothing is before it.
         adapted.ahead = true;
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         assert!(with <= plain + 2, "{plain} dispatches, {with} with an adapter that is met ahead");

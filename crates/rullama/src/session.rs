@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    /// Sends a message; the reply is generated as its events are asked for.
+    /// Sends a message; the reply is generated as its events are requested.
     ///
     /// # Errors
     /// As [`Self::send`].

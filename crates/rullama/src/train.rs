@@ -141,7 +141,7 @@ impl TrainOptions {
     }
 }
 
-/// An adapter in training: an iterator over its steps. It pauses while none is asked for.
+/// An adapter in training: an iterator over its steps. It pauses while none is requested.
 ///
 /// ```
 /// use rullama::{Model, TrainOptions, Training};

@@ -108,7 +108,7 @@ impl Model {
         })))
     }
 
-    /// Brings factors to the device as a graph of one token asks for them.
+    /// Brings factors to the device as a graph of one token uses them.
     async fn upload(&self, adapted: &Adapted, pairs: &[Pair]) -> Result<Weights, RuntimeError> {
         let pass = Pass {
             tokens: 1,
@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// Writes the factors that graphs ask for.
+/// Writes the factors that graphs use.
 async fn write<'a>(
     own: &mut Weights,
     graphs: impl Iterator<Item = &'a Graph> + Clone,
@@ -171,7 +171,7 @@ async fn write<'a>(
     Ok(())
 }
 
-/// Writes a weight that graphs ask for beside those of the model.
+/// Writes a weight that graphs use beside those of the model.
 async fn write_one<'a>(
     own: &mut Weights,
     graphs: impl Iterator<Item = &'a Graph>,

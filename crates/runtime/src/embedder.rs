@@ -35,10 +35,10 @@ const BATCH_TEXTS: usize = 64;
 /// Fewest tokens that a graph is made for.
 const LEAST_TOKENS: usize = 32;
 
-/// What a text is for: the model was trained with these words in front of it.
+/// What a text is for: the model was trained with these words before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EmbeddingPrompt {
-    /// Nothing in front.
+    /// No prefix.
     #[default]
     None,
     /// A question that documents answer.
@@ -101,7 +101,7 @@ impl EmbeddingPrompt {
 /// How texts become vectors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// What stands in front of each text.
+    /// What stands before each text.
     pub prompt: EmbeddingPrompt,
     /// Keeps so many numbers of each vector; all of them without it.
     pub dimensions: Option<usize>,
@@ -205,7 +205,7 @@ impl Embedder {
     /// Vectors of texts.
     ///
     /// # Errors
-    /// If there is no vocabulary, the vectors have fewer numbers than are asked for, or the device fails.
+    /// If there is no vocabulary, the vectors have fewer numbers than requested, or the device fails.
     pub async fn embed(
         &self,
         texts: &[&str],
@@ -225,7 +225,7 @@ impl Embedder {
     /// Vectors of texts that are tokens already, each of length one.
     ///
     /// # Errors
-    /// If a text is empty or too long, a token does not exist, the vectors have fewer numbers than are asked for, or the device fails.
+    /// If a text is empty or too long, a token does not exist, the vectors have fewer numbers than requested, or the device fails.
     pub async fn embed_tokens(
         &self,
         texts: &[Vec<u32>],
@@ -273,10 +273,10 @@ impl Embedder {
     async fn run(&self, texts: &[Vec<u32>]) -> Result<Vec<f32>, RuntimeError> {
         let count: usize = texts.iter().map(Vec::len).sum();
         let tokens = count.next_power_of_two().max(LEAST_TOKENS);
-        let room = texts.len().next_power_of_two();
-        let prepared = self.prepared(tokens, room).await?;
+        let slots = texts.len().next_power_of_two();
+        let prepared = self.prepared(tokens, slots).await?;
         let (plan, result) = &*prepared;
-        self.write(plan, texts, (tokens, room));
+        self.write(plan, texts, (tokens, slots));
         let step = Step { position: 0, count: count as u32, ..Step::default() };
         match plan.run_reading(&step, &[*result]).await?.wait().await?.pop() {
             Some(Data::F32(rows)) => Ok(rows),
@@ -297,7 +297,7 @@ impl Embedder {
     }
 
     /// Writes all a pass reads. Tokens after the last text see themselves and count nothing.
-    fn write(&self, plan: &Plan, texts: &[Vec<u32>], (tokens, room): (usize, usize)) {
+    fn write(&self, plan: &Plan, texts: &[Vec<u32>], (tokens, slots): (usize, usize)) {
         let config = &self.config;
         let mut ids = texts.concat();
         ids.resize(tokens, 0);
@@ -332,7 +332,7 @@ impl Embedder {
         if let Some(each) = config.per_layer {
             plan.write_numbers(EmbeddingInputs::UNTURNED, [1.0, 0.0].repeat(tokens * each / 2));
         }
-        let mut pool = vec![0.0; room * tokens];
+        let mut pool = vec![0.0; slots * tokens];
         for (range, row) in ranges.iter().zip(pool.chunks_exact_mut(tokens)) {
             match config.pooling {
                 Pooling::Mean => row[range.clone()].fill((range.len() as f64).recip() as f32),

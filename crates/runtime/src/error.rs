@@ -175,7 +175,7 @@ pub enum RuntimeError {
     /// A context that cannot be.
     #[error("a context of {asked} tokens is not possible: choose 1 to {trained}")]
     BadContext {
-        /// What was asked for.
+        /// What was requested.
         asked: usize,
         /// Tokens the model was trained for.
         trained: usize,
@@ -186,7 +186,7 @@ pub enum RuntimeError {
     /// A vector cannot have so many numbers.
     #[error("{asked} dimensions are not possible: choose 1 to {most}")]
     Dimensions {
-        /// What was asked for.
+        /// What was requested.
         asked: usize,
         /// What the model makes.
         most: usize,

@@ -51,7 +51,7 @@ pub enum Event {
         /// The text.
         raw: String,
     },
-    /// The log-probabilities of a token, where they were asked for; they come before its text.
+    /// The log-probabilities of a token, where they were requested; they come before its text.
     Logprobs(Logprobs),
     /// The answer has ended; nothing follows.
     Done(Done),
@@ -75,11 +75,11 @@ pub struct Done {
 pub enum Finish {
     /// The model ended it, or a stop text came.
     Stop,
-    /// As many tokens as were asked for.
+    /// As many tokens as requested.
     Length,
     /// The context is full.
     Context,
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
 }
 

@@ -85,7 +85,7 @@ impl<'a> Piece<'a> {
 /// Brings tensors of a file to devices.
 pub(crate) struct Loader<'a> {
     gguf: &'a Gguf,
-    /// What the names of weights have in front of the file's.
+    /// What the names of weights have before the file's.
     prefix: &'a str,
     progress: OnProgress<'a>,
     done: u64,
@@ -103,7 +103,7 @@ impl<'a> Loader<'a> {
         Self { gguf, prefix: "", progress, done, total, heads: Vec::new(), queued, mark: None }
     }
 
-    /// For weights whose names have this in front of the file's.
+    /// For weights whose names have this before the file's.
     pub(crate) fn prefixed(self, prefix: &'a str) -> Self {
         Self { prefix, ..self }
     }
@@ -115,7 +115,7 @@ impl<'a> Loader<'a> {
         hash.finalize().into()
     }
 
-    /// Brings weights to places that have room for them, in the file's order, so that a slow source is read from front to back.
+    /// Brings weights to places that have space for them, in the file's order, so that a slow source is read from front to back.
     pub(crate) async fn load(
         &mut self,
         wants: &[Wanted<'_>],
@@ -224,7 +224,7 @@ pub(crate) fn check_formats(device: &Device, wants: &[Wanted<'_>]) -> Result<(),
     Ok(on_device.try_for_each(|want| device.check_format(want.origin, want.ty))?)
 }
 
-/// All weights that some graphs use, on a device: room first, so that what does not fit is refused before gigabytes are read.
+/// All weights that some graphs use, on a device: space first, so that what does not fit is refused before gigabytes are read.
 pub(crate) async fn all_weights(
     gguf: &Gguf,
     device: &Device,

@@ -113,7 +113,7 @@ pub struct Session {
     keeps_hidden: bool,
 }
 
-/// Slots of the sliding layers' rings: the window, and room for a pass.
+/// Slots of the sliding layers' rings: the window, and space for a pass.
 pub(crate) fn ring_slots(config: &Config, context: usize, chunk: usize) -> usize {
     context.min(config.window.saturating_add(chunk))
 }

@@ -125,7 +125,7 @@ impl SamplingOptions {
     }
 }
 
-/// The seed of a request: its option, or `entropy` where the option asks for a random one.
+/// The seed of a request: its option, or `entropy` where the option requests a random one.
 ///
 /// Generators take 32 bits, so only the low half of a larger seed counts.
 pub fn resolve_seed(option: i64, entropy: u32) -> u32 {

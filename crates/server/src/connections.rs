@@ -16,7 +16,7 @@ use tokio::{
 use tokio_io_timeout::TimeoutStream;
 use tower_service::Service;
 
-/// How long answers may take to finish once an end was asked for.
+/// How long answers may take to finish once an end was requested.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 /// A pause where the system has no descriptors left; connections wait in its queue meanwhile.
 const EXHAUSTED: Duration = Duration::from_millis(500);

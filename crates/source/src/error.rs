@@ -11,9 +11,9 @@ pub enum SourceError {
     OutOfRange {
         /// The source.
         name: String,
-        /// First byte asked for.
+        /// First byte requested.
         start: u64,
-        /// One past the last byte asked for.
+        /// One past the last byte requested.
         end: u64,
         /// Length of the source.
         len: u64,
@@ -106,7 +106,7 @@ pub enum SourceError {
         status: u16,
     },
 
-    /// The server says that it sent other bytes than those asked for.
+    /// The server says that it sent other bytes than those requested.
     #[error(
         "{name}: requested bytes {start}..{end}, but the server's Content-Range is {}; download the file and open it from disk",
         .content_range.as_deref().unwrap_or("missing")
@@ -114,15 +114,15 @@ pub enum SourceError {
     WrongRange {
         /// The address.
         name: String,
-        /// First byte asked for.
+        /// First byte requested.
         start: u64,
-        /// One past the last byte asked for.
+        /// One past the last byte requested.
         end: u64,
         /// The header, where there was one.
         content_range: Option<String>,
     },
 
-    /// More bytes came than were asked for.
+    /// More bytes came than requested.
     #[error(
         "{name}: the server sent more than the {expected} bytes it announced; download the file and open it from disk"
     )]
@@ -133,7 +133,7 @@ pub enum SourceError {
         expected: u64,
     },
 
-    /// The bytes are compressed although we asked for them as they are.
+    /// The bytes are compressed although we requested them as they are.
     #[error(
         "{name}: the server compressed the response ({encoding}) without being asked; download the file and open it from disk"
     )]
@@ -173,7 +173,7 @@ pub enum SourceError {
         name: String,
         /// Bytes that did arrive.
         received: u64,
-        /// Bytes asked for.
+        /// Bytes requested.
         expected: u64,
         /// Attempts made.
         attempts: u32,

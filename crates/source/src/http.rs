@@ -1,4 +1,4 @@
-//! A file behind an address, read by HTTP range requests: nothing but the ranges asked for travels.
+//! A file at an address, read by HTTP range requests: nothing but the ranges requested travels.
 
 mod answer;
 mod client;
@@ -19,7 +19,7 @@ use self::{
 };
 use crate::{ByteSource, Local, SourceError};
 
-/// What opening a source asks for: enough for a small header, cheap where it is not.
+/// What opening a source requests: enough for a small header, cheap where it is not.
 const HEAD: u64 = 64 * 1024;
 
 /// How patient an [`HttpSource`] is.
@@ -61,7 +61,7 @@ pub struct HttpSource {
 }
 
 impl HttpSource {
-    /// Asks for the first bytes of `url`, and thereby for its length and version.
+    /// Requests the first bytes of `url`, and thereby its length and version.
     pub fn open(url: &str, options: HttpOptions) -> Result<Self, SourceError> {
         let name = redirect::without_login(url);
         let Some(origin) = redirect::web_address(url) else {
@@ -79,7 +79,7 @@ impl HttpSource {
         let version = Version::of(&response, part.total);
         let mut head = Vec::new();
         match client.receive(response, part.len(), &mut head) {
-            // A head cut short is just a shorter head: the next read asks for the rest.
+            // A head cut short is just a shorter head: the next read requests the rest.
             Ok(()) | Err(Failure::Cut | Failure::Stalled) => {}
             Err(failure) => return Err(failure.into_error(&client, 1, 0, part.len() as u64)),
         }

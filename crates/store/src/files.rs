@@ -18,7 +18,7 @@ const MAX_TEXT: u64 = 8 << 20;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelFiles {
-    /// The name under which it is stored; its case may differ from the name asked for.
+    /// The name under which it is stored; its case may differ from the name requested.
     pub name: ModelName,
     /// The manifest.
     pub manifest: PathBuf,

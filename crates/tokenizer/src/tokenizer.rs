@@ -79,7 +79,7 @@ impl Tokenizer {
         self.encode_between(&text, &markers)
     }
 
-    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), and a beginning-of-sequence token in front unless the
+    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), and a beginning-of-sequence token first unless the
     /// spans begin with one.
     pub fn encode_prompt(&self, spans: &[Span<'_>]) -> Vec<u32> {
         let mut ids = self.encode_spans(spans);
@@ -111,7 +111,7 @@ impl Tokenizer {
     }
 }
 
-/// Sixteen times the longest known list. Ids and ranks fit 32 bits with room for a value that means none.
+/// Sixteen times the longest known list. Ids and ranks fit 32 bits with space for a value that means none.
 pub(crate) const LIMIT: usize = 1 << 23;
 
 fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {

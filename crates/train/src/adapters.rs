@@ -172,7 +172,7 @@ pub(crate) fn adapted(slots: &[Slot]) -> Vec<Learned> {
 }
 
 /// What a pair's gradients are called in files: `layers.0.self_attn.q_proj.lora_A` and `.lora_B`, by the module's name in checkpoints
-/// without what stands in front of the layers.
+/// without what stands before the layers.
 pub fn gradient_name(tensor: &str) -> [String; 2] {
     let module = module(tensor).unwrap_or_else(|| tensor.to_owned());
     let short = module.strip_prefix("model.language_model.").unwrap_or(&module);

@@ -1,4 +1,4 @@
-//! What is done where nobody says otherwise, the same in the program and in browsers. How adapters are updated is in
+//! What is done by default, the same in the program and in browsers. How adapters are updated is in
 //! [`Settings::default`](crate::Settings), how rates go on in [`Shaped::default`](crate::Shaped).
 
 /// The inner size of an adapter's pairs.

@@ -26,7 +26,7 @@ pub enum TrainError {
         "an evaluation split of {split} of {examples} examples leaves one side empty; give more data or another split"
     )]
     Split {
-        /// What was asked for.
+        /// What was requested.
         split: f64,
         /// Examples there are.
         examples: usize,
@@ -34,7 +34,7 @@ pub enum TrainError {
     /// A weight that cannot be adapted.
     #[error("this model has no weight {target:?} to adapt; choose from {known}")]
     NoSuchTarget {
-        /// What was asked for.
+        /// What was requested.
         target: String,
         /// What there is.
         known: String,

@@ -1,7 +1,7 @@
 //! How an adapter learns: from lines of text to tokens with targets, from those to gradients, and step by step to an adapter.
 //!
 //! Base weights are never written. Adapters, gradients and moments stay on the device; of a step only its loss comes back. Nothing
-//! here reads a clock, a file or the environment: the caller asks for one step after the other, and stops asking to pause.
+//! here reads a clock, a file or the environment: the caller requests one step after the other, and stops asking to pause.
 
 mod adapters;
 mod checkpoint;

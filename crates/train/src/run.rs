@@ -77,7 +77,7 @@ pub enum Event {
     },
 }
 
-/// A run: ask for one event after the other. It pauses while none is asked for.
+/// A run: ask for one event after the other. It pauses while none is requested.
 #[derive(Debug)]
 pub struct Run {
     trainer: Trainer,

@@ -37,7 +37,7 @@ pub struct Settings {
     pub beta2: f32,
     /// Keeps the division finite.
     pub eps: f32,
-    /// GPU memory that may be used, the model's included; as many layers are computed twice as that asks for.
+    /// GPU memory that may be used, the model's included; as many layers are computed twice as that requires.
     pub memory: Option<u64>,
 }
 

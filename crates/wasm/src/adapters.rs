@@ -64,7 +64,7 @@ impl Library {
         self.0.ready.borrow_mut().retain(|(choices, _)| other(choices));
     }
 
-    /// The combination a request asks for; nothing where none of it would change anything.
+    /// The combination a request names; nothing where none of it would change anything.
     pub(crate) async fn ready(
         &self,
         model: &rullama_runtime::Model,

@@ -77,8 +77,8 @@ impl Denoiser {
 
     /// A text in the making: `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Denoising, JsValue> {
-        let wishes: Conversing = parse(options)?;
-        let options = wishes.options(self.context, self.cache);
+        let request: Conversing = parse(options)?;
+        let options = request.options(self.context, self.cache);
         let session = self.inner.session(options.context, options.cache).map_err(Failure::from)?;
         Ok(Denoising {
             inner: RefCell::new(Some(session)),
@@ -175,7 +175,7 @@ impl Request {
 
 #[wasm_bindgen]
 impl Denoising {
-    /// Makes an answer, as `Session.generate` does; there are `canvas` events where they are asked for.
+    /// Makes an answer, as `Session.generate` does; there are `canvas` events where they are requested.
     pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
         let mut session = self.inner.borrow_mut().take().ok_or(Failure::Busy)?;
         let outcome = self.answer(&mut session, &request, &each).await;

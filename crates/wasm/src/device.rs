@@ -25,9 +25,9 @@ struct Request {
     low_power: bool,
     name: String,
     software: bool,
-    /// Widths, where the page asked for them.
+    /// Widths, where the page requested them.
     subgroups: Option<(u32, u32)>,
-    /// Whether the page asked for matrix units, and got them.
+    /// Whether the page requested matrix units, and got them.
     matrix: bool,
     /// The same for matrix units of bytes.
     matrix_bytes: bool,
@@ -49,9 +49,9 @@ impl Device {
         let matrix = matrix.then_some(MatrixUnits::Chromium16);
         let matrix_bytes = matrix_bytes.then_some(MatrixBytes::Chromium);
         let name = Some(name);
-        let wishes =
+        let request =
             OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_bytes, name, software };
-        let gpu = Gpu::open_with(wishes).await.map_err(Failure::from)?;
+        let gpu = Gpu::open_with(request).await.map_err(Failure::from)?;
         gpu.compile_ahead(Ahead::new(move |source| {
             let begun = compile.call1(&JsValue::NULL, &kernel(source).into());
             let done = begun.map(|promise| JsFuture::from(Promise::resolve(&promise)));

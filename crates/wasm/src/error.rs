@@ -10,7 +10,7 @@ use rullama_train::TrainError;
 use serde_json::{Value, json};
 use wasm_bindgen::JsValue;
 
-/// A failure of the runtime, or of the script that was asked for bytes.
+/// A failure of the runtime, or of the script that reads bytes.
 #[derive(Debug)]
 pub(crate) enum Failure {
     Runtime(RuntimeError),
@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     Busy,
     /// An image or audio clip of that number is not known (any more).
     Forgotten(u32),
-    /// There is no prompt of this name in front of texts.
+    /// There is no prompt of this name before texts.
     Purpose(String),
     /// An adapter of that id is not known (any more).
     NoAdapter(String),

@@ -1,4 +1,4 @@
-//! Models: looked at, loaded, asked for text and tokens.
+//! Models: inspecting and loading them, text and tokens.
 
 use std::cell::RefCell;
 
@@ -195,8 +195,8 @@ impl Model {
 
     /// A new conversation: `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Session, JsValue> {
-        let wishes: Conversing = parse(options)?;
-        let options = wishes.options(self.context, self.cache);
+        let request: Conversing = parse(options)?;
+        let options = request.options(self.context, self.cache);
         let mut session = self.inner.session(&options).map_err(Failure::from)?;
         let drafts = self.drafts.borrow().clone();
         session.draft(drafts.clone()).map_err(Failure::from)?;
@@ -265,7 +265,7 @@ impl Model {
         self.memory.forget(number);
     }
 
-    /// Text as tokens; `special` recognises written markers, `bos` puts the beginning in front.
+    /// Text as tokens; `special` recognises written markers, `bos` prepends the beginning-of-sequence token.
     pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
         Ok(encoded(self.inner.tokenizer().map_err(Failure::from)?, text, special, bos))
     }

@@ -55,7 +55,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// Tokens of conversations: as asked for, as the model's name brings, or the usual number.
+    /// Tokens of conversations: as requested, as the model's name brings, or the usual number.
     pub(crate) fn context_of(&self, gguf: &Gguf) -> Result<usize, RuntimeError> {
         let trained = Summary::of(gguf)?.trained_context;
         let named = self.parameters.get("num_ctx").and_then(Value::as_u64);

@@ -30,7 +30,7 @@ const TOLD: usize = 100;
 /// How to train, in the client's words.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-struct Wishes {
+struct TrainRequest {
     /// An adapter to begin with.
     init: Option<String>,
     rank: usize,
@@ -63,7 +63,7 @@ enum Form {
     Constant,
 }
 
-impl Default for Wishes {
+impl Default for TrainRequest {
     fn default() -> Self {
         let settings = Settings::default();
         Self {
@@ -92,7 +92,7 @@ impl Default for Wishes {
     }
 }
 
-impl Wishes {
+impl TrainRequest {
     fn data(&self) -> DataOptions {
         DataOptions { raw: self.raw, longest: Some(self.sequence_length) }
     }
@@ -155,14 +155,14 @@ impl Model {
     /// What would be trained on and what that takes, as JSON: examples, bad lines, a preview, steps and bytes.
     #[wasm_bindgen(js_name = inspectTraining)]
     pub fn inspect_training(&self, text: &str, options: &str) -> Result<String, JsValue> {
-        let wishes: Wishes = parse(options)?;
-        let (data, bad) = Dataset::usable_lines(&self.inner, text, wishes.data());
+        let request: TrainRequest = parse(options)?;
+        let (data, bad) = Dataset::usable_lines(&self.inner, text, request.data());
         let mut report = self.described(&data, &bad)?;
         if data.examples.is_empty() {
             return Ok(report.to_string());
         }
         // What was read is worth a look also where it cannot be trained on like this.
-        if let Err(failure) = self.planned(&wishes, data, &mut report) {
+        if let Err(failure) = self.planned(&request, data, &mut report) {
             match failure {
                 Failure::Training(error) => report["problem"] = json!(error.to_string()),
                 failure => return Err(failure.into()),
@@ -178,12 +178,12 @@ impl Model {
         options: String,
         checkpoint: Option<BytesOf>,
     ) -> Result<Training, JsValue> {
-        let wishes: Wishes = parse(&options)?;
-        let data = Dataset::of_lines(&self.inner, &text, wishes.data());
-        let sides = data.and_then(|data| data.split(wishes.eval_split, wishes.seed.into()));
+        let request: TrainRequest = parse(&options)?;
+        let data = Dataset::of_lines(&self.inner, &text, request.data());
+        let sides = data.and_then(|data| data.split(request.eval_split, request.seed.into()));
         let (train, aside) = sides.map_err(Failure::Training)?;
-        let options = wishes.run(train.len());
-        let adapter = wishes.adapter(self)?;
+        let options = request.run(train.len());
+        let adapter = request.adapter(self)?;
         let run = Run::new(&self.inner, &adapter, (train, aside), options).await;
         // Its numbers are on the device now.
         drop(adapter);
@@ -200,14 +200,19 @@ impl Model {
 
 impl Model {
     /// Adds how long a run would be, and what it would take.
-    fn planned(&self, wishes: &Wishes, data: Dataset, report: &mut Value) -> Result<(), Failure> {
-        let sides = data.split(wishes.eval_split, wishes.seed.into());
+    fn planned(
+        &self,
+        request: &TrainRequest,
+        data: Dataset,
+        report: &mut Value,
+    ) -> Result<(), Failure> {
+        let sides = data.split(request.eval_split, request.seed.into());
         let (train, aside) = sides.map_err(Failure::Training)?;
-        let run = wishes.run(train.len());
+        let run = request.run(train.len());
         report["steps"] = json!(run.schedule.steps);
         report["batch"] = json!(run.batch);
         report["evaluated"] = json!(aside.len());
-        let adapter = wishes.adapter(self)?;
+        let adapter = request.adapter(self)?;
         let need = Run::need(&self.inner, &adapter, (train, aside), &run);
         let need = need.map_err(Failure::Training)?;
         report["memory"] = json!({

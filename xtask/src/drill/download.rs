@@ -1,4 +1,4 @@
-//! Downloads into a browser's storage: the browser is killed, its pages crash or close, and the room runs out.
+//! Downloads into a browser's storage: the browser is killed, its pages crash or close, and the space runs out.
 
 use std::{collections::BTreeMap, process::Command};
 

@@ -1,4 +1,4 @@
-//! `adapter_config.json`: alpha and ranks, and what it asks for beyond them.
+//! `adapter_config.json`: alpha and ranks, and what else it requires.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
@@ -107,7 +107,7 @@ impl Config {
     }
 }
 
-/// Whether a field asks for something: it is not null, false, or empty.
+/// Whether a field requests something: it is not null, false, or empty.
 fn asks(field: &Value) -> bool {
     match field {
         Value::Null | Value::Bool(false) => false,

@@ -62,7 +62,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// What stands in front of a part and after it.
+/// What stands before a part and after it.
 fn split_at_part<'a>(path: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
     let (front, rest) = path.split_once(&format!(".{part}"))?;
     if rest.is_empty() { Some((front, rest)) } else { Some((front, rest.strip_prefix('.')?)) }

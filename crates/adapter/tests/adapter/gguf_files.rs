@@ -64,7 +64,7 @@ fn the_table_of_tokens_is_stored_by_rows() {
 }
 
 #[test]
-fn experts_have_factors_behind_each_other() {
+fn experts_have_factors_one_after_the_other() {
     let name = "blk.0.ffn_up_exps.weight";
     let file = |b: &[u64]| {
         let writer = counted(adapter(), &format!("{name}.lora_a"), &[4, 2, 3], DType::F32);

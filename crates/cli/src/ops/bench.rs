@@ -26,7 +26,7 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
     let mut rows = Vec::new();
     for gpu in args.ops.gpus()? {
         let read = read_bandwidth(&gpu, &clock).await?;
-        // A device is timed as itself, unless another role is asked for.
+        // A device is timed as itself, unless another role is requested.
         let roles = args.ops.roles(&gpu)?.into_iter().take(1);
         for (play, player) in roles {
             // A software device would take minutes for the largest ones.
@@ -62,6 +62,8 @@ fn as_json(row: &Row) -> Value {
         "case": case,
         "op": measured.op,
         "kernels": measured.kernels,
+        "dispatches": measured.dispatches,
+        // The old name, for programs that read it.
         "launches": measured.dispatches,
         "nanoseconds": measured.nanoseconds,
         "bytes_per_second": measured.bandwidth(),

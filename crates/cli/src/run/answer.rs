@@ -1,4 +1,4 @@
-//! One reply: tokens until it ends or somebody presses Ctrl-C.
+//! One reply: tokens until it ends or Ctrl-C is pressed.
 
 use anyhow::Result;
 use rullama::{Done, Event, Reply, ReplyStream};

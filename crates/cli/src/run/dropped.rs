@@ -27,12 +27,12 @@ pub(super) fn dropped(line: &str) -> Dropped {
         rest = &rest[start..];
         let word = &rest[..word_end(rest)];
         match file(word) {
-            Some((path, kind, behind)) => {
+            Some((path, kind, rest)) => {
                 found.files.push(MediaFile { kind, path });
                 // No gap where the path was.
                 let gap = found.text.trim_end().len();
                 found.text.truncate(gap);
-                found.text.push_str(behind);
+                found.text.push_str(rest);
             }
             None => {
                 let name = unescaped(word.trim_end_matches(PUNCTUATION));

@@ -18,7 +18,7 @@ use crate::{
     output_file::OutputFile,
 };
 
-/// Talks until somebody leaves.
+/// Talks until the user leaves.
 pub(super) fn talk(chat: &mut Chat, lines: &mut dyn Lines, screen: &mut Screen) -> Result<()> {
     if io::stdout().is_terminal() {
         print(&chat.greeting())?;

@@ -25,8 +25,8 @@ fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
     Some(MemoryUse::estimate(&config, &catalog, &options))
 }
 
-/// Bytes of the decoder's relatives: weights, caches with their context, and to work with.
-fn relative(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
+/// Bytes of related models: weights, caches with their context, and to work with.
+fn related(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
     let kind = ModelKind::of(gguf);
     if kind == ModelKind::Decoder {
         return None;
@@ -37,8 +37,8 @@ fn relative(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
     Some((weights, kind.chats().then_some(caches), work))
 }
 
-fn relative_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
-    let (weights, caches, work) = relative(gguf, args)?;
+fn related_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+    let (weights, caches, work) = related(gguf, args)?;
     let row = |name: &str, value: u64| vec![name.to_owned(), bytes(value)];
     let mut rows = vec![row("weights", weights)];
     rows.extend(caches.map(|caches| row("caches", caches)));
@@ -78,7 +78,7 @@ impl Beside {
 }
 
 pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
-    if let Some(rows) = relative_rows(gguf, args) {
+    if let Some(rows) = related_rows(gguf, args) {
         return Some(rows);
     }
     let (memory, beside) = (estimate(gguf, args)?, Beside::of(place, gguf));
@@ -111,7 +111,7 @@ pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec
 }
 
 pub(super) fn json(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
-    if let Some((weights, caches, work)) = relative(gguf, args) {
+    if let Some((weights, caches, work)) = related(gguf, args) {
         let gpu = weights + caches.unwrap_or(0) + work;
         return Some(json!({ "weights": weights, "caches": caches, "work": work, "gpu": gpu }));
     }

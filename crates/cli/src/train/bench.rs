@@ -43,7 +43,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     )?;
     let vocabulary = model.config().vocabulary as u64;
     let ids = (0..test.tokens as u64).map(|i| ((i * 7919 + 13) % vocabulary) as u32).collect();
-    let example = Example::behind(ids, 1);
+    let example = Example::after_prompt(ids, 1);
     let shape = Shape { tokens: test.tokens, targets: example.targets() };
     let settings = Settings { memory: Some(test.memory), ..Settings::default() };
     let start = Instant::now();

@@ -101,7 +101,7 @@ fn parts_that_do_not_make_a_model() {
 }
 
 #[test]
-fn a_split_model_behind_a_url() {
+fn a_split_model_at_a_url() {
     let parts = Parts::new();
     let files = (1..=3).map(|number| {
         (format!("/m-{number:05}-of-00003.gguf"), std::fs::read(parts.path(number)).unwrap())

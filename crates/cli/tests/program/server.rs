@@ -16,9 +16,9 @@ const ONLY: &str = "/folder/model.gguf";
 /// How a server treats requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Sends the range asked for.
+    /// Sends the range requested.
     Ranges,
-    /// Sends the whole file, whatever is asked for.
+    /// Sends the whole file, whatever is requested.
     Whole,
     /// Sends a page for people.
     Page,
@@ -117,7 +117,7 @@ impl Shared {
     }
 }
 
-/// Path, first and last byte the next request asks for; nothing when the client hangs up.
+/// Path, first and last byte the next request is for; nothing when the client hangs up.
 fn requested_range(reader: &mut impl BufRead) -> Option<(String, (usize, usize))> {
     let mut lines = reader.lines().map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();

@@ -32,7 +32,7 @@ fn golden_cases_of_the_small_vocabulary() {
         let want = |key: &str| case[key].as_array().unwrap().clone();
         let args = ["tokenize", &model, "--special", "--json", "--stdin"];
         let output = rullama(args).stdin(text).json();
-        // The reference puts its beginning-of-sequence token in front, whatever stands there.
+        // The reference puts its beginning-of-sequence token first, whatever stands there.
         assert_eq!(output["ids"], json!(want("ids")[1..]), "{text:?}");
         assert_eq!(output["pieces"], json!(want("tokens")[1..]), "{text:?}");
         let with_bos = rullama(args).stdin(text).and(["--bos"]).json();

@@ -1,4 +1,4 @@
-//! Models behind a URL.
+//! Models at a URL.
 
 use rullama_gguf::DType;
 use rullama_testkit::golden;

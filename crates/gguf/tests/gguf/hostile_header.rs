@@ -53,7 +53,7 @@ fn tensor_count_of_2_to_the_63() {
     refuses!(Raw::header(1 << 63, 0).0, GgufError::TensorCount { count, .. } if *count == 1 << 63);
     refuses!(Raw::header(u64::MAX, 0).0, GgufError::TensorCount { .. });
     refuses!(Raw::header(1, 0).bytes(&[0; 31]).0, GgufError::TensorCount { count: 1, .. });
-    // Room for either, not for both.
+    // Space for either, not for both.
     refuses!(Raw::header(1, 1).bytes(&[0; 44]).0, GgufError::TensorCount { count: 1, .. });
 }
 

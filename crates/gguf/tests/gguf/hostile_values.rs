@@ -60,7 +60,7 @@ fn arrays_past_the_end_of_every_type() {
         (11, 8),
         (12, 8),
     ] {
-        // One element more than there is room for, and counts whose product with the size overflows.
+        // One element more than there is space for, and counts whose product with the size overflows.
         for count in [16 / bytes + 1, 1 << 61, 1 << 62, 1 << 63, u64::MAX] {
             refuses!(array(element, count).bytes(&[0; 16]).0, GgufError::ArrayPastEnd { .. });
         }

@@ -16,7 +16,7 @@ const WINDOW: usize = 320;
 /// A window as the reference counts it; its last sample is not used.
 const SPAN: usize = WINDOW + 1;
 const FFT: usize = spectrum::LENGTH;
-/// Silence in front, half a window of it.
+/// Silence at the start, half a window of it.
 const LEAD: usize = 160;
 /// Steps of work of a frame, about.
 const STEPS: usize = 1 << 13;

@@ -25,7 +25,7 @@ struct Axis {
     bits: u32,
 }
 
-/// `rgb` of size `from`, stretched to size `to`, with alpha.
+/// `rgb` of size `from`, resized to size `to`, with alpha.
 pub(super) fn resize(rgb: &[u8], from: Size, to: Size) -> Vec<u8> {
     let wide = match from.width == to.width {
         true => rgb.into(),
@@ -115,7 +115,7 @@ fn axis(from: u32, to: u32) -> Axis {
 fn exact_taps(index: u32, from: u32, to: u32) -> (usize, Vec<f64>) {
     let ratio = f64::from(from) / f64::from(to);
     let centre = (f64::from(index) + 0.5) * ratio;
-    // Where there is less room than before, the kernel is widened so that every input counts.
+    // Where there is less space than before, the kernel is widened so that every input counts.
     let widening = ratio.max(1.0);
     let support = 2.0 * widening;
     let first = (centre - support + 0.5).floor().max(0.0) as u32;

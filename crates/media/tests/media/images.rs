@@ -130,11 +130,11 @@ proptest! {
     ) {
         let pixels = colour.repeat((width * height) as usize);
         let image = Image::from_rgb(width, height, pixels).expect("so many bytes");
-        let stretched = image.stretch(size(wide, high));
-        prop_assert_eq!(stretched.size(), size(wide, high));
-        prop_assert!(stretched.rgba().chunks(4).all(|pixel| pixel[3] == 255));
+        let resized = image.resize(size(wide, high));
+        prop_assert_eq!(resized.size(), size(wide, high));
+        prop_assert!(resized.rgba().chunks(4).all(|pixel| pixel[3] == 255));
         // Weights are rounded to fifteen bits, so their sum may miss one by a little.
-        for (at, value) in stretched.rgb().iter().enumerate() {
+        for (at, value) in resized.rgb().iter().enumerate() {
             prop_assert!(value.abs_diff(colour[at % 3]) <= 1);
         }
     }

@@ -115,7 +115,7 @@ impl Config {
         Self::of_keys(&Keys { gguf, prefix: "gemma4" })
     }
 
-    /// The same for relatives, whose keys have another prefix.
+    /// The same for related models, whose keys have another prefix.
     pub(super) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
         let gguf = keys.gguf;
         let count = keys.positive("block_count")?;

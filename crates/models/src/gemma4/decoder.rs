@@ -132,7 +132,7 @@ pub struct Decoder {
     pub segments: Vec<Segment>,
     /// Of the last segment: logits `[t, v]`, or the chosen token `u32[1]`; nothing where only caches are filled.
     pub result: Option<Value>,
-    /// The factors of an adapter that the graph asks for, as weights.
+    /// The factors of an adapter that the graph uses, as weights.
     pub factors: Vec<FactorGroup>,
     /// The same of first factors that are met ahead.
     pub ahead: Vec<AheadGroup>,

@@ -1,4 +1,4 @@
-//! The tensors a configuration asks for.
+//! The tensors a configuration requires.
 
 use rullama_gguf::{Gguf, TensorInfo};
 

@@ -38,7 +38,7 @@ pub struct ExpertGraph {
     pub graph: Graph,
     /// The weighted sum of each token's experts `[t, d]`.
     pub result: Value,
-    /// Factors of adapters it asks for.
+    /// Factors of adapters it uses.
     pub factors: Vec<FactorGroup>,
 }
 

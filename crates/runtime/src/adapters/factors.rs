@@ -1,4 +1,4 @@
-//! Factors of several tensors as the two weights a graph asks for.
+//! Factors of several tensors as the two weights a graph uses.
 
 use std::collections::BTreeMap;
 

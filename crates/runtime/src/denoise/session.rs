@@ -76,7 +76,7 @@ impl Denoising {
     /// Reads tokens: a prompt, or a block that is done.
     ///
     /// # Errors
-    /// If they leave no room for a canvas, one does not exist, or the device fails.
+    /// If they leave no space for a canvas, one does not exist, or the device fails.
     pub async fn read(&mut self, tokens: &[u32]) -> Result<(), RuntimeError> {
         let config = &self.model.0.config;
         let (c, count) = (config.canvas, config.decoder.vocabulary);
@@ -248,7 +248,7 @@ impl Denoising {
         write_positions(plan, config, first);
         let spans = |from: usize| [from as u32, (first + c) as u32].repeat(c);
         for (name, from) in [
-            // As many of the prompt as a place in front of the canvas would see, whichever place it is.
+            // As many of the prompt as a place before the canvas would see, whichever place it is.
             (CanvasInputs::SPANS_SLIDING, first.saturating_sub(window - 1)),
             (CanvasInputs::SPANS_GLOBAL, 0),
         ] {

@@ -10,7 +10,7 @@ use crate::{
     generate::{ChatOptions, Done, Event, Finish, Prompt, Speech, rendered_prompt},
 };
 
-/// Blocks of an answer, at most, unless somebody says otherwise.
+/// Blocks of an answer, at most, by default.
 pub const USUAL_BLOCKS: usize = 4;
 
 /// How an answer is written.
@@ -76,7 +76,7 @@ impl<'s, 'm> Writing<'s, 'm> {
     /// Reads a prompt, in place of what the session has read before.
     ///
     /// # Errors
-    /// If the prompt is empty, leaves no room for a canvas or has unknown tokens, or the device fails.
+    /// If the prompt is empty, leaves no space for a canvas or has unknown tokens, or the device fails.
     pub async fn begin(
         session: &'s mut Denoising,
         model: &'m Denoiser,

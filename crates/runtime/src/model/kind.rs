@@ -1,4 +1,4 @@
-//! What sort of model a file holds: the decoder that chats, or one of its relatives.
+//! What sort of model a file holds: the decoder that chats, or a related one.
 
 use rullama_gguf::Gguf;
 use rullama_models::{
@@ -78,7 +78,7 @@ impl ModelKind {
         })
     }
 
-    /// What a relative takes on a GPU; nothing for decoders, about which more can be told.
+    /// What a related model takes on a GPU; nothing for decoders, about which more can be told.
     pub(super) fn relative_memory(
         self,
         gguf: &Gguf,

@@ -96,9 +96,9 @@ pub(super) async fn load(
 
     let mut weights = Weights::new(&device);
     let mut host = Weights::new(&Device::Cpu);
-    // The table comes last: it is what there may be no room for.
+    // The table comes last: it is what there may be no space for.
     wants.sort_by_key(|wanted| (is_table(wanted.origin), begin(&gguf, wanted)));
-    // Room first: a model that does not fit is refused before gigabytes are read.
+    // Space first: a model that does not fit is refused before gigabytes are read.
     let mut table_resident = wanted;
     let places = &mut [&mut weights, &mut host];
     for Wanted { origin, ty, place, .. } in &wants {

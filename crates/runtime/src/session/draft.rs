@@ -30,7 +30,7 @@ use crate::{drafter::Drafter, error::RuntimeError};
 
 /// Drafts of a round, at most: a pass of few tokens has no more than eight.
 pub const MOST_DRAFTS: usize = 7;
-/// Drafts of a round that are allowed unless somebody says otherwise.
+/// Drafts of a round that are allowed by default.
 pub const USUAL_DRAFTS: usize = 6;
 
 /// Where drafts come from.
@@ -89,7 +89,7 @@ pub(super) struct Drafting {
     options: DraftOptions,
     gain: Gain,
     counts: DraftCounts,
-    /// Tokens that are chosen and not asked for yet.
+    /// Tokens that are chosen and not requested yet.
     chosen: VecDeque<u32>,
     chosen_by: Option<DeviceSampling>,
     /// How many tokens are in the caches when the hidden state of the last of them is at hand, and its row.
@@ -231,9 +231,9 @@ impl Session {
     async fn round(&mut self, sampling: DeviceSampling) -> Result<(), RuntimeError> {
         self.keep(self.tokens.len() - 1);
         self.prefill(&mut |_| true).await?;
-        let room = self.decode_limit() - 1 - self.filled;
+        let most = self.decode_limit() - 1 - self.filled;
         let mut drafting = self.drafting.take().expect("only those who draft come here");
-        let result = self.checked(&mut drafting, sampling, room).await;
+        let result = self.checked(&mut drafting, sampling, most).await;
         self.drafting = Some(drafting);
         result
     }
@@ -242,10 +242,10 @@ impl Session {
         &mut self,
         drafting: &mut Drafting,
         sampling: DeviceSampling,
-        room: usize,
+        most: usize,
     ) -> Result<(), RuntimeError> {
         let rows = drafting.options.most + 1;
-        let length = drafting.gain.length().min(room);
+        let length = drafting.gain.length().min(most);
         let last = self.tokens.last().copied().unwrap_or(0);
         let mut known = vec![last];
         let mut count = 1;

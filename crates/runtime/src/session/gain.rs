@@ -1,6 +1,6 @@
 //! How many tokens to draft, from how many were accepted: as many as pay, and none where none do.
 //!
-//! No clock is read: what a draft costs is estimated from what has to be computed, so that a pass can be repeated.
+//! No clock is read: what a draft costs is estimated from what has to be computed, so that results are repeatable.
 
 /// Tokens written without drafts before they are tried again.
 const REST: usize = 64;

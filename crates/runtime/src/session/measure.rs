@@ -22,7 +22,7 @@ impl Session {
     }
 
     /// Queues a step of the token loop after those under way and does not wait for it: what the host does for each token. Steps queued so
-    /// count for nothing. False if there is no room for another.
+    /// count for nothing. False if there is no space for another.
     ///
     /// # Errors
     /// If there is no token, or the device fails.
@@ -46,7 +46,7 @@ impl Session {
     /// What one step of the token loop costs on any device at the session's position.
     ///
     /// # Errors
-    /// If the device has no room for the graph.
+    /// If the device has no space for the graph.
     pub async fn step_cost(&mut self, sampling: DeviceSampling) -> Result<Cost, RuntimeError> {
         let range = self.filled..self.filled + 1;
         let prepared = self.prepared(output_of(sampling), 1).await?;

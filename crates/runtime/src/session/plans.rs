@@ -136,6 +136,6 @@ fn warm_long_context(session: &Session, short: &Pass) {
         return;
     }
     let long = session.graph(&Pass { short_context: None, ..short.clone() });
-    // Errors come again when a plan asks for the kernel.
+    // Errors come again when a plan needs the kernel.
     long.segments.iter().for_each(|segment| drop(gpu.warm(&segment.graph)));
 }

@@ -191,10 +191,10 @@ impl Session {
         if block.start > first {
             return Ok(block.start - first);
         }
-        let (tokens, room) =
+        let (tokens, most) =
             (block.len(), self.ring + 1 - self.model.config().window.min(self.ring));
-        if tokens > room && self.ring < self.context {
-            return Err(RuntimeError::BlockTooLong { tokens, most: room });
+        if tokens > most && self.ring < self.context {
+            return Err(RuntimeError::BlockTooLong { tokens, most });
         }
         Ok(tokens)
     }

@@ -153,9 +153,9 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
         let plain =
             block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         let layers = model.config().layers.len() as u64;
-        // Every workgroup makes the thin product for itself; or they are made beside other products, except in front of the first. Where
-        // kernels may not bind enough buffers there is one in front of queries and one in front of gates; where they may bind ten, two
-        // that would make the thin product for themselves have one in front.
+        // Every workgroup makes the thin product for itself; or they are made beside other products, except before the first. Where
+        // kernels may not bind enough buffers there is one before queries and one before gates; where they may bind ten, two
+        // that would make the thin product for themselves have one before them.
         let buffers = gpu.facts().storage_buffers;
         let of_one = if buffers > 10 { 0 } else { 2 };
         let of_many = if buffers >= 10 { 3 } else { 2 * layers };

@@ -148,7 +148,7 @@ fn answer(model: &Denoiser, limits: WriteOptions) -> (String, Finish, Written) {
             match event {
                 Event::Text(said) => text.push_str(&said),
                 Event::Done(done) => {
-                    assert!(!more, "nothing comes behind the end");
+                    assert!(!more, "nothing comes after the end");
                     assert_eq!(done.answer_tokens, writing.written().tokens);
                     return (text, done.finish, writing.written());
                 }

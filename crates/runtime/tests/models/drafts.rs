@@ -221,8 +221,8 @@ fn drawn_tokens_follow_the_models_chances() {
         session.set_tokens(&prompt).expect("it fits");
         block_on(session.next(DeviceSampling::Greedy)).expect("a token").expect("room")
     };
-    let behind = [&prompt[..], &[first]].concat();
-    session.set_tokens(&behind).expect("it fits");
+    let extended = [&prompt[..], &[first]].concat();
+    session.set_tokens(&extended).expect("it fits");
     let logits = block_on(session.logits()).expect("logits");
     let mut best: Vec<(f32, u32)> = logits.iter().copied().zip(0..).collect();
     best.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -232,7 +232,7 @@ fn drawn_tokens_follow_the_models_chances() {
     const DRAWS: u32 = 600;
     let mut shares = [0.0; 8];
     for seed in 0..DRAWS {
-        session.set_tokens(&behind).expect("it fits");
+        session.set_tokens(&extended).expect("it fits");
         let token = block_on(session.next(DeviceSampling::Drawn { draw, seed })).expect("a token");
         let place = best[..8].iter().position(|(_, id)| Some(*id) == token).expect("of the best");
         shares[place] += 1.0 / f64::from(DRAWS);

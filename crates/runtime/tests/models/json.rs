@@ -135,7 +135,7 @@ fn a_thought_is_free_and_the_answer_is_not() {
     prompt.thinks = false;
     let answer = answer(&model, &prompt, &format, 5, 60);
     assert_eq!((answer.finish, answer.thought.as_str()), (Finish::Stop, ""));
-    // Markers that the form asks for are text.
+    // Markers that the form requests are text.
     assert!(["\"<|channel>\"", "\"<tool_call|>\""].contains(&&*answer.text), "{}", answer.text);
 }
 

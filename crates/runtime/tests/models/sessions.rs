@@ -83,7 +83,7 @@ fn answers_go_on_where_caches_are_read_by_other_kernels() {
         for token in chosen {
             let logits = block_on(slow.logits()).expect("logits");
             let best = (0u32..).zip(&logits).max_by(|a, b| a.1.total_cmp(b.1)).expect("logits").0;
-            assert_eq!(best, token, "behind {} tokens on {}", slow.tokens().len(), device.name());
+            assert_eq!(best, token, "after {} tokens on {}", slow.tokens().len(), device.name());
             slow.extend(&[token]).expect("it fits");
         }
     }
@@ -204,7 +204,7 @@ fn sizes_of_saved_sessions_are_bounded() {
             let refused = block_on(model.restore(&with_size(&saved, index, value)));
             assert!(refused.is_err(), "size {index} of {value}");
         }
-        // Room for an image is no more than the context.
+        // Space for an image is no more than the context.
         let mut restored = block_on(model.restore(&with_size(&saved, 2, value))).expect("restored");
         assert_eq!(greedy(&mut restored, 2), wanted);
         let options =

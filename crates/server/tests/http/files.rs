@@ -105,7 +105,7 @@ fn a_large_file_has_no_digest() {
     let path = folder.path().join("large.gguf");
     let bytes = weights("gemma4", "large");
     fs::write(&path, &bytes).unwrap();
-    // A hole: it takes no room on disk.
+    // A hole: it takes no space on disk.
     let len = (256 << 20) + 1;
     fs::File::options().write(true).open(&path).unwrap().set_len(len).unwrap();
     let server = serve(&[("large", &path)]);

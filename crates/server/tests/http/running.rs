@@ -70,7 +70,7 @@ impl Running {
         self.store.manifest(name, &json!({ "config": config, "layers": layers }));
     }
 
-    /// Asks for an end without waiting for it.
+    /// Requests an end without waiting for it.
     pub(crate) fn stop(&mut self) {
         self.stop.take().unwrap().send(()).unwrap();
     }

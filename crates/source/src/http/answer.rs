@@ -40,7 +40,7 @@ impl Part {
         }
     }
 
-    /// How many bytes the answer should bring: at most as many as were asked for.
+    /// How many bytes the answer should bring: at most as many as requested.
     pub(super) fn len(&self) -> usize {
         self.len
     }

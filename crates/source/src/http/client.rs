@@ -41,7 +41,7 @@ impl Client {
         Self { name, options, requests: Cell::new(0), bytes_fetched: Cell::new(0), agent }
     }
 
-    /// Asks for `range`, only if the file still has this `tag`. Gives the first answer that is no redirect, and the
+    /// Requests `range`, only if the file still has this `tag`. Gives the first answer that is no redirect, and the
     /// address it came from.
     pub(super) fn ask(
         &self,
@@ -97,7 +97,7 @@ impl Client {
         while bytes.len() < end {
             let old = bytes.len();
             let step = STEP.min(end - old);
-            // Doubling, but never beyond what was asked for.
+            // Doubling, but never beyond what was requested.
             let room = old.max(step).min(end - old);
             if bytes.capacity() - old < step && bytes.try_reserve_exact(room).is_err() {
                 let (name, len) = (self.name.clone(), end as u64);

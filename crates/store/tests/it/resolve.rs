@@ -138,7 +138,7 @@ fn digests_written_with_a_dash_or_in_capitals() {
 
 #[cfg(unix)]
 #[test]
-fn stores_and_blobs_behind_links() {
+fn stores_and_blobs_through_links() {
     let store = Builder::new();
     let layer = store.blob("model", "w");
     store.model("m", std::slice::from_ref(&layer));

@@ -56,7 +56,7 @@ fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
     let given = ids.len();
     ids.extend(tokenizer.encode(learned, Special::None));
     ids.extend(tokenizer.eos());
-    Example::behind(ids, given)
+    Example::after_prompt(ids, given)
 }
 
 /// `{"ids": [...], "n_prompt": k}`: tokens after the first `k` are learned.
@@ -78,7 +78,7 @@ fn tokens(fields: &Map<String, Value>, vocabulary: usize) -> Result<Example, Lin
     if given >= ids.len() {
         return Err(LineError::Empty { tokens: ids.len(), prompt: given });
     }
-    Ok(Example::behind(ids, given))
+    Ok(Example::after_prompt(ids, given))
 }
 
 /// A conversation in the model's own template: the assistant's turns are learned, with the token that ends each.
@@ -117,8 +117,8 @@ fn only_up_to_ends(learned: &mut [bool], ids: &[u32], tokenizer: &Tokenizer) {
     let mut end = learned.len();
     while end > 0 {
         let first = learned[..end].iter().rposition(|learned| !learned).map_or(0, |i| i + 1);
-        let behind = ids[first..end].iter().rposition(|id| tokenizer.is_end(*id));
-        if let Some(last) = behind {
+        let end_token = ids[first..end].iter().rposition(|id| tokenizer.is_end(*id));
+        if let Some(last) = end_token {
             learned[first + last + 1..end].fill(false);
         }
         end = learned[..first].iter().rposition(|learned| *learned).map_or(0, |i| i + 1);

@@ -48,7 +48,7 @@ pub struct Dataset {
 
 impl Example {
     /// All tokens after the first `given` are learned.
-    pub fn behind(ids: Vec<u32>, given: usize) -> Self {
+    pub fn after_prompt(ids: Vec<u32>, given: usize) -> Self {
         let learned = (0..ids.len()).map(|i| i > 0 && i >= given).collect();
         Self::new(ids, learned)
     }

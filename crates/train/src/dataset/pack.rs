@@ -7,7 +7,7 @@ use super::Example;
 pub fn packed(examples: &[Example], longest: usize) -> Vec<Example> {
     let mut sequences: Vec<Example> = Vec::new();
     for example in examples {
-        // The first sequence with room for it, so that little is left empty.
+        // The first sequence with space for it, so that little is left empty.
         let fits = |sequence: &&mut Example| sequence.ids.len() + example.ids.len() <= longest;
         match sequences.iter_mut().find(fits) {
             None => sequences.push(example.clone()),
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn examples_share_sequences_and_keep_their_starts() {
-        let example = |length: u32| Example::behind((0..length).collect(), 1);
+        let example = |length: u32| Example::after_prompt((0..length).collect(), 1);
         let sequences = packed(&[example(5), example(4), example(3), example(12)], 8);
         let lengths: Vec<usize> = sequences.iter().map(|sequence| sequence.ids.len()).collect();
         assert_eq!(lengths, [8, 4, 12]);

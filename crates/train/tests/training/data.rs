@@ -46,7 +46,7 @@ fn every_kind_of_line_marks_what_is_learned() {
     let data = Dataset::of_lines(&model, r#"{"prompt":"Hi","completion":" you"}"#, raw);
     assert_eq!(marked(&model, &data.expect("data").examples[0]), "<bos>Hi[ you<turn|>]");
     let data = read(&model, r#"{"ids":[2,5,6,7],"n_prompt":2}"#).expect("data");
-    assert_eq!(data.examples[0], Example::behind(vec![2, 5, 6, 7], 2));
+    assert_eq!(data.examples[0], Example::after_prompt(vec![2, 5, 6, 7], 2));
     assert_eq!(data.examples[0].learned, [false, false, true, true]);
 }
 
@@ -94,7 +94,7 @@ fn long_examples_are_cut_and_counted() {
 
 #[test]
 fn a_split_sets_some_aside_by_its_seed() {
-    let examples: Vec<Example> = (0..10).map(|i| Example::behind(vec![i, 1], 1)).collect();
+    let examples: Vec<Example> = (0..10).map(|i| Example::after_prompt(vec![i, 1], 1)).collect();
     let data = Dataset { examples, ..Dataset::default() };
     let (train, aside) = data.clone().split(0.2, 7).expect("a split");
     assert_eq!((train.len(), aside.len()), (8, 2));

@@ -81,7 +81,7 @@ impl Golden {
     /// The one sequence that was trained on.
     pub(crate) fn example(&self) -> Example {
         let ids = self.numbers("train.ids").into_iter().map(|id| id as u32).collect();
-        Example::behind(ids, self.numbers("train.n_prompt")[0] as usize)
+        Example::after_prompt(ids, self.numbers("train.n_prompt")[0] as usize)
     }
 }
 

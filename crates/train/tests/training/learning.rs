@@ -44,7 +44,7 @@ fn answered(model: &Model, question: &str) -> Example {
             break;
         }
     }
-    Example::behind(ids, given)
+    Example::after_prompt(ids, given)
 }
 
 #[test]

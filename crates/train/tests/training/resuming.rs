@@ -29,7 +29,7 @@ fn options(steps: u32) -> RunOptions {
 fn examples() -> Vec<Example> {
     let ids = Golden::of("micro-e2b-Q8_0").example().ids;
     [(0, 12), (3, 20), (10, 17)]
-        .map(|(first, end)| Example::behind(ids[first..end].to_vec(), 2))
+        .map(|(first, end)| Example::after_prompt(ids[first..end].to_vec(), 2))
         .into()
 }
 

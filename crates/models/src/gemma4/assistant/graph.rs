@@ -15,7 +15,7 @@ use crate::{
     tensors::Catalog,
 };
 
-/// Stands in front of the names of a drafter's tensors in graphs, where its model's are too.
+/// Stands before the names of a drafter's tensors in graphs, where its model's are too.
 pub const PREFIX: &str = "draft.";
 
 /// What one graph of drafts is for.

@@ -16,7 +16,7 @@ use crate::{build::Build, tensors::Catalog};
 
 /// Base of the rotation.
 const ROPE_BASE: f64 = 100.0;
-/// Soft tokens that an image is stretched to at most.
+/// Soft tokens that an image is resized to at most.
 const MOST_TOKENS: usize = 1120;
 
 /// An image cut into patches.

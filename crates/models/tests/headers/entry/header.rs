@@ -270,7 +270,7 @@ fn of_other_type(number: u32, which: usize) -> Value {
     }
 }
 
-/// The tensors that any configuration of a file asks for.
+/// The tensors that any configuration of a file requires.
 fn expected(gguf: &Gguf) -> Vec<Expected> {
     let mut all = Vec::new();
     all.extend(Config::of_file(gguf).map(|config| config.expected()).unwrap_or_default());
@@ -305,7 +305,7 @@ impl ByteSource for Source {
     }
 
     fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
-        // More than a reader of headers asks for.
+        // More than a reader of headers requests.
         const MOST: u64 = 64 << 20;
         let length = range.end.saturating_sub(range.start);
         let answer = if range.end > self.length || length > MOST {

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// What a client asked for.
+/// What a client requested.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     /// How many requests came before this one.
@@ -23,7 +23,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// First and last byte asked for.
+    /// First and last byte requested.
     pub(super) fn range(&self) -> (u64, u64) {
         let value = self.headers.get("range").expect("a Range header");
         let (first, last) = value.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
@@ -53,7 +53,7 @@ impl Reply {
         Self { status, headers, body, stop: None }
     }
 
-    /// The range asked for of `file`, as a good server sends it.
+    /// The range requested of `file`, as a good server sends it.
     pub(super) fn part(file: &[u8], request: &Request) -> Self {
         let (first, last) = request.range();
         let last = last.min(file.len() as u64 - 1);

@@ -1,4 +1,4 @@
-//! Measurements of the decoder's relatives: texts to vectors, and diffusion models.
+//! Measurements of related models: texts to vectors, and diffusion models.
 
 use std::{ops::ControlFlow, time::Instant};
 
