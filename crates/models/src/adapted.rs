@@ -8,7 +8,7 @@ use rullama_engine::{
 };
 use rullama_gguf::DType;
 
-use crate::{ahead::NextMatmul, build::Build};
+use crate::{build::Build, folded_lora::NextMatmul};
 
 /// The tensor whose factors change logits; also where the model has one table for both.
 pub(crate) const HEAD: &str = "output.weight";
@@ -27,8 +27,8 @@ pub struct Adapted {
     pub ranks: BTreeMap<String, usize>,
     /// How factors are stored: F16 or F32.
     pub dtype: DType,
-    /// Whether first factors are met ahead where that saves a dispatch: weights of their own are made for it.
-    pub ahead: bool,
+    /// Whether down-projections are folded where that saves a dispatch: they get weights of their own.
+    pub fold: bool,
 }
 
 /// Tensors with their rows; how many experts they are for, where they are for any, and their columns.
@@ -153,7 +153,7 @@ impl Build<'_> {
         let large = factors.is_none_or(|own| bytes(own.a) > OWN_BYTES as u64);
         let (by_few, by_many) = (most(READ_BY_FEW), most(READ_BY_MANY));
         let ahead = (large && by_many)
-            .then(|| self.ahead((x, h), (name, factors.as_ref()), next))
+            .then(|| self.fold_lora((x, h), (name, factors.as_ref()), next))
             .flatten();
         let beside = large && if self.is_few(next) { by_few } else { by_many };
         let y = match (&ahead, factors) {

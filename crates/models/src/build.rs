@@ -9,7 +9,7 @@ use rullama_engine::{
 
 use crate::{
     adapted::{Adapted, FactorGroup, PendingLora},
-    ahead::AheadGroup,
+    folded_lora::FoldedLora,
     gemma4::Inputs,
     tensors::Catalog,
     training::Training,
@@ -29,8 +29,8 @@ pub(crate) struct Build<'a> {
     pub(crate) adapted: Option<&'a Adapted>,
     /// Its factors that the graph uses.
     pub(crate) factors: Vec<FactorGroup>,
-    /// Its first factors that are met ahead.
-    pub(crate) ahead: Vec<AheadGroup>,
+    /// Its folded down-projections.
+    pub(crate) folded: Vec<FoldedLora>,
     /// LoRA terms of branches that are not added to the residual stream yet.
     pub(crate) pending_lora: HashMap<Value, PendingLora>,
 }
@@ -69,7 +69,7 @@ impl<'a> Build<'a> {
             traced,
             adapted: None,
             factors: Vec::new(),
-            ahead: Vec::new(),
+            folded: Vec::new(),
             pending_lora: HashMap::new(),
             training: None,
         }
@@ -355,7 +355,7 @@ impl<'a> Build<'a> {
         let (h, mut slices) = self.products(stream, others);
         let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
-            // What was met ahead knows the norms before the branch, not those of the stream after it.
+            // Folded factors include the norms before the branch, not those of the stream after it.
             Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
             // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
             None => (stream.start, None),

@@ -4,16 +4,16 @@
 //! knows a device, a token loop or a file's bytes.
 
 mod adapted;
-mod ahead;
 mod build;
 pub mod embedding;
 mod error;
+mod folded_lora;
 pub mod gemma4;
 mod tensors;
 mod training;
 
 pub use adapted::{Adapted, FactorGroup};
-pub use ahead::{AheadGraph, AheadGroup, ahead_graph};
 pub use error::ModelError;
+pub use folded_lora::{FoldedLora, FoldedLoraGraph, folded_lora_graph};
 pub use tensors::{Catalog, Expected};
 pub use training::{Learned, Parameter};

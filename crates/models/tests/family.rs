@@ -252,18 +252,18 @@ fn an_adapter_of_rank_16_takes_few_dispatches_more() {
     let tensors = (0..E2B.layers)
         .flat_map(|layer| projections.map(|name| format!("blk.{layer}.{name}.weight")));
     let ranks = tensors.map(|name| (name, 16)).collect();
-    let mut adapted = Adapted { ranks, dtype: DType::F16, ahead: false };
+    let mut adapted = Adapted { ranks, dtype: DType::F16, fold: false };
     // Queries, keys and values in one product; values in one of their own.
     for variant in [E2B, Variant { values: DType::Q6_K, ..E2B }] {
-        adapted.ahead = false;
+        adapted.fold = false;
         let plain = dispatch_count(&variant.step(), &large());
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
         // One for each input of products: too much for every workgroup to make for itself.
         assert!(with <= plain + 4 * E2B.layers, "{plain} dispatches, {with} with an adapter");
-        // Met ahead, only those of the first layer: nothing is before it.
-        adapted.ahead = true;
+        // All are folded but those of the first layer: nothing is before it.
+        adapted.fold = true;
         let with = dispatch_count(&variant.adapted_step(&adapted), &large());
-        assert!(with <= plain + 2, "{plain} dispatches, {with} with an adapter that is met ahead");
+        assert!(with <= plain + 2, "{plain} dispatches, {with} with a folded adapter");
     }
 }
 

@@ -1,8 +1,8 @@
 //! Adapters beside a model's weights: several at once, each with a weight of its own, changed between two answers without loading the
 //! model again.
 
-mod ahead;
 mod factors;
+mod folded;
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -89,7 +89,7 @@ impl Model {
         let on_gpu = matches!(self.device(), Device::Gpu(_));
         let dtype = if on_gpu && factors == FactorType::F16 { DType::F16 } else { DType::F32 };
         let ranks = pairs.iter().map(|pair| (pair.tensor.clone(), pair.rank)).collect();
-        let adapted = Adapted { ranks, dtype, ahead: ahead::pays(self.device()) };
+        let adapted = Adapted { ranks, dtype, fold: folded::pays(self.device()) };
         let own = self.upload(&adapted, &pairs).await?;
         let host = self.keep_on_host(&adapted, &pairs).await?;
         let mut hash = Sha256::new();
@@ -129,7 +129,7 @@ impl Model {
         let mut own = Weights::new(self.device());
         let graphs = decoder.segments.iter().map(|segment| &segment.graph);
         write(&mut own, graphs.clone(), &decoder.factors, pairs).await?;
-        self.write_ahead(&mut own, &decoder, (adapted.dtype, pairs)).await?;
+        self.write_folded(&mut own, &decoder, (adapted.dtype, pairs)).await?;
         own.settle().await?;
         Ok(own)
     }

@@ -9,8 +9,8 @@ use super::{
     Config, Inputs, Kind, Layer, Pass, TrainPass, decoder::LayerContext, diffusion::spans_name,
 };
 use crate::{
-    ahead::NextMatmul,
     build::{Build, Stream},
+    folded_lora::NextMatmul,
 };
 
 /// The stream, and the output projection of queries over the layer's cache, or its donor's.

@@ -10,8 +10,8 @@ use rullama_engine::{
 use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
 use crate::{
     adapted::{Adapted, FactorGroup, HEAD},
-    ahead::AheadGroup,
     build::{Build, ResidualAdd, Stream},
+    folded_lora::FoldedLora,
     tensors::Catalog,
 };
 
@@ -134,8 +134,8 @@ pub struct Decoder {
     pub result: Option<Value>,
     /// The factors of an adapter that the graph uses, as weights.
     pub factors: Vec<FactorGroup>,
-    /// The same of first factors that are met ahead.
-    pub ahead: Vec<AheadGroup>,
+    /// The same of folded down-projections.
+    pub folded: Vec<FoldedLora>,
 }
 
 /// Writes the graph of one pass.
@@ -274,7 +274,7 @@ impl<'a> LayerContext<'a> {
 
     fn end(mut self, b: Build<'_>, result: Option<Value>) -> Decoder {
         self.segments.push(Segment { graph: b.graph, experts: None });
-        Decoder { segments: self.segments, result, factors: b.factors, ahead: b.ahead }
+        Decoder { segments: self.segments, result, factors: b.factors, folded: b.folded }
     }
 }
 

@@ -7,8 +7,8 @@ use rullama_engine::{
 
 use super::{Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::cut};
 use crate::{
-    ahead::NextMatmul,
     build::{Build, Stream},
+    folded_lora::NextMatmul,
 };
 
 /// The stream, and `down · (gelu(gate · x) ⊙ (up · x))` as a branch.

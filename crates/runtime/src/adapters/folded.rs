@@ -1,4 +1,4 @@
-//! First factors that are met ahead of their products, as weights of their own: made once, on the device, of the model's weights.
+//! Folded LoRA down-projections as weights of their own: computed once, on the device, from the model's weights.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +9,12 @@ use rullama_engine::{
     graph::Step,
 };
 use rullama_gguf::DType;
-use rullama_models::{ahead_graph, gemma4::Decoder};
+use rullama_models::{folded_lora_graph, gemma4::Decoder};
 
 use super::{factors, write_one};
 use crate::{error::RuntimeError, model::Model};
 
-/// Buffers of a dispatch that takes such factors.
+/// Buffers of a dispatch that uses folded factors.
 const BUFFERS: u32 = 10;
 
 /// Whether kernels of this device take them.
@@ -23,14 +23,14 @@ pub(super) fn pays(device: &Device) -> bool {
 }
 
 impl Model {
-    /// Writes what a graph wants of first factors; all other factors are written already.
-    pub(super) async fn write_ahead(
+    /// Writes the folded factors of a graph; all other factors are written already.
+    pub(super) async fn write_folded(
         &self,
         own: &mut Weights,
         decoder: &Decoder,
         (dtype, pairs): (DType, &[Pair]),
     ) -> Result<(), RuntimeError> {
-        if decoder.ahead.is_empty() {
+        if decoder.folded.is_empty() {
             return Ok(());
         }
         let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
@@ -39,17 +39,17 @@ impl Model {
             factors::of_group(group.expect("a group of the graph"), &pairs).a
         };
         own.settle().await?;
-        let apart = ahead_graph(&self.0.catalog, (&decoder.ahead, &decoder.factors), dtype);
+        let apart = folded_lora_graph(&self.0.catalog, (&decoder.folded, &decoder.factors), dtype);
         let plan =
             Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))
                 .await?;
-        for a in decoder.ahead.iter().flat_map(|group| &group.a) {
+        for a in decoder.folded.iter().flat_map(|group| &group.a) {
             plan.write_numbers(a, first(a));
         }
         let values: Vec<_> = apart.made.concat();
         let made = plan.run_reading(&Step::default(), &values).await?.wait().await?;
         let mut made = made.chunks_exact(2);
-        for group in &decoder.ahead {
+        for group in &decoder.folded {
             let (mut p, mut q) = (Vec::new(), group.own.as_deref().map(first).unwrap_or_default());
             for more in made.by_ref().take(group.a.len()) {
                 let [Data::F32(p_more), Data::F32(q_more)] = more else {

@@ -1,4 +1,4 @@
-//! First factors of adapters that are met before the product they stand beside: by the dispatch that ends the branch before it.
+//! Folded LoRA: the down-projection `A` of a matmul, applied by the dispatch that ends the branch before that matmul.
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
@@ -8,8 +8,8 @@ use rullama_gguf::DType;
 
 use crate::{adapted::FactorGroup, build::Build, tensors::Catalog};
 
-/// Bytes of both products that are made beside a branch, at most.
-const AHEAD_BYTES: usize = 2 << 20;
+/// Bytes of both folded weights, at most.
+const FOLDED_BYTES: usize = 2 << 20;
 
 /// The matmuls that read the residual stream after a branch: the branch is normed and added, and the sum may be normed again.
 #[derive(Debug, Clone)]
@@ -24,9 +24,9 @@ pub(crate) struct NextMatmul {
     pub(crate) names: &'static [&'static str],
 }
 
-/// A first factor `A` that a graph wants taken apart, in two weights: see [`Ahead`].
+/// A down-projection `A` that a graph takes folded into two weights: see [`Ahead`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AheadGroup {
+pub struct FoldedLora {
     /// Name of the weight `P`.
     pub p: String,
     /// Name of the weight `Q`, with the first factor of the branch's own pair above it, where it has one.
@@ -42,15 +42,15 @@ pub struct AheadGroup {
 }
 
 impl Build<'_> {
-    /// What the product `name` with the rows `x`, which ends a branch, makes for those that follow it. `own` are its factors that are
-    /// made beside it anyway.
-    pub(crate) fn ahead(
+    /// The folded down-projections of the matmuls that follow the branch which the matmul `name` of the rows `x` ends. `own` are that
+    /// matmul's factors, where they are computed beside it anyway.
+    pub(crate) fn fold_lora(
         &mut self,
         (x, h): (Value, Value),
         (name, own): (&str, Option<&Factors>),
         next: &NextMatmul,
     ) -> Option<Ahead> {
-        let adapted = self.adapted.filter(|adapted| adapted.ahead)?;
+        let adapted = self.adapted.filter(|adapted| adapted.fold)?;
         let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm);
         let post_norm = self.full(&format!("{post_norm}.weight"));
         let here = self.enter(&next.scope);
@@ -63,13 +63,13 @@ impl Build<'_> {
         let own_rank = own.map_or(0, |own| self.graph.ty(own.a).shape.rows());
         let [q, p] = [[own_rank + rank, k], [rank, d]];
         let small = rank * d * adapted.dtype.block_bytes() <= OWN_BYTES;
-        if small || 4 * (q[0] * q[1] + p[0] * p[1]) > AHEAD_BYTES {
+        if small || 4 * (q[0] * q[1] + p[0] * p[1]) > FOLDED_BYTES {
             return None;
         }
         let a: Vec<String> = groups.into_iter().map(|group| group.a).collect();
-        let names = AheadGroup {
-            p: format!("ahead_p.{}", a.join("+")),
-            q: format!("ahead_q.{}", a.join("+")),
+        let names = FoldedLora {
+            p: format!("folded_p.{}", a.join("+")),
+            q: format!("folded_q.{}", a.join("+")),
             a,
             own: own.and_then(|_| self.factors.last()).map(|own| own.a.clone()),
             weight,
@@ -77,7 +77,7 @@ impl Build<'_> {
         };
         let q = self.graph.weight(names.q.clone(), Type::weight(DType::F32, q));
         let p = self.graph.weight(names.p.clone(), Type::weight(DType::F32, p));
-        self.ahead.push(names);
+        self.folded.push(names);
         Some(Ahead { q, h, p })
     }
 
@@ -103,24 +103,24 @@ impl Build<'_> {
     }
 }
 
-/// The graph that takes factors apart.
+/// The graph that folds down-projections.
 #[derive(Debug)]
-pub struct AheadGraph {
+pub struct FoldedLoraGraph {
     /// The graph; its inputs are the factors `A`, by their names.
     pub graph: Graph,
-    /// `P`, and `Q` without what lies above it, of each factor of each group.
+    /// `P`, and `Q` without the rows above it, of each factor of each group.
     pub made: Vec<[Value; 2]>,
 }
 
-/// Writes the graph that makes the weights of these groups, of a model's weights and the factors beside them.
+/// Writes the graph that computes the folded weights of these groups from a model's weights and the LoRA factors.
 ///
 /// # Panics
 /// If a group is none of a graph of this model with these factors.
-pub fn ahead_graph(
+pub fn folded_lora_graph(
     catalog: &Catalog,
-    (groups, factors): (&[AheadGroup], &[FactorGroup]),
+    (groups, factors): (&[FoldedLora], &[FactorGroup]),
     dtype: DType,
-) -> AheadGraph {
+) -> FoldedLoraGraph {
     let mut graph = Graph::new();
     let all = groups.iter().flat_map(|group| group.a.iter().map(move |a| (group, a)));
     let made = all.map(|(group, a)| {
@@ -149,5 +149,5 @@ pub fn ahead_graph(
         [p, q]
     });
     let made = made.collect();
-    AheadGraph { graph, made }
+    FoldedLoraGraph { graph, made }
 }
