@@ -22,7 +22,7 @@ use crate::{
 };
 pub(crate) use compare::{CompareArgs, compare};
 use files::{Folder, Log};
-use screen::Screen;
+use screen::{RunEnd, Screen};
 
 #[derive(Debug, Group)]
 pub(crate) struct TrainArgs {
@@ -195,22 +195,22 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     screen.finish();
     folder.write_adapter(&block_on(run.trainer().adapter())?, &args.model)?;
     folder.write_plot(&run, &args.model)?;
-    let Some((step, loss, early)) = end else {
+    let Some(end) = end else {
         note(&format!("stopped; continue with --resume from {}", folder.file("").display()));
         return Err(interrupt::Interrupted.into());
     };
     folder.remove_checkpoint()?;
-    screen::report(&run, (step, loss, early), &folder, args.json)
+    screen::report(&run, end, &folder, args.json)
 }
 
-/// Steps until the end: how many updates, the last loss, and whether it ended early. Nothing where Ctrl-C was pressed.
+/// Steps until the end. Nothing where Ctrl-C was pressed.
 fn steps(
     args: &TrainArgs,
     run: &mut Run,
     folder: &Folder,
     log: &mut Log,
     screen: &mut Screen,
-) -> Result<Option<(u32, f64, bool)>> {
+) -> Result<Option<RunEnd>> {
     let every = args.watching.checkpoint_every.max(1);
     while let Some(event) = block_on(run.next())? {
         log.write(&event, screen.seconds())?;
@@ -219,7 +219,7 @@ fn steps(
             Event::Step(report) if (report.step + 1).is_multiple_of(every) => {
                 folder.write_checkpoint(run)?;
             }
-            Event::Done { step, loss, early } => return Ok(Some((step, loss, early))),
+            Event::Done { step, loss, early } => return Ok(Some(RunEnd { step, loss, early })),
             _ => {}
         }
         if interrupt::pressed() {

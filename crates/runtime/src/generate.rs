@@ -94,6 +94,13 @@ impl Finish {
     }
 }
 
+/// What decides about the tokens of a reply.
+struct Choice<'a> {
+    options: &'a SamplingOptions,
+    seed: u32,
+    constraint: Option<Box<dyn Constraint>>,
+}
+
 /// How tokens are chosen.
 enum Chooser {
     /// On the device.
@@ -129,7 +136,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         options: &SamplingOptions,
         seed: u32,
     ) -> Result<Self, RuntimeError> {
-        Self::prepared(session, model, prompt, (options, seed), None)
+        Self::prepared(session, model, prompt, Choice { options, seed, constraint: None })
     }
 
     /// Prepares an answer that is held to a form; a thought before it is free.
@@ -144,15 +151,15 @@ impl<'s, 'm> Generation<'s, 'm> {
         seed: u32,
         constraint: Box<dyn Constraint>,
     ) -> Result<Self, RuntimeError> {
-        Self::prepared(session, model, prompt, (options, seed), Some(constraint))
+        let constraint = Some(constraint);
+        Self::prepared(session, model, prompt, Choice { options, seed, constraint })
     }
 
     fn prepared(
         session: &'s mut Session,
         model: &'m Model,
         prompt: &Prompt,
-        (options, seed): (&SamplingOptions, u32),
-        constraint: Option<Box<dyn Constraint>>,
+        Choice { options, seed, constraint }: Choice<'_>,
     ) -> Result<Self, RuntimeError> {
         if prompt.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);

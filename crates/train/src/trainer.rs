@@ -69,17 +69,17 @@ pub struct Trainer {
     pass: TrainPass,
     need: Need,
     memory: Memory,
-    learn: Ready,
+    learn: PreparedGraph,
     update: Plan,
     /// Made when it is first needed.
-    measure: Option<Ready>,
+    measure: Option<PreparedGraph>,
     /// Updates so far.
     steps: u32,
 }
 
-/// A training graph made ready.
+/// A training graph with its plan.
 #[derive(Debug)]
-struct Ready {
+struct PreparedGraph {
     plan: Plan,
     loss: Value,
 }
@@ -113,7 +113,7 @@ impl Trainer {
         let mut memory = Memory::new(model.device());
         let training = train_graph(model.config(), model.catalog(), &pass);
         let parameters = training.parameters;
-        let learn = Ready {
+        let learn = PreparedGraph {
             plan: Plan::new(training.graph, model.weights(), &mut memory).await?,
             loss: training.loss,
         };
@@ -158,7 +158,7 @@ impl Trainer {
 
     /// Bytes on the GPU now.
     pub fn gpu_bytes(&self) -> u64 {
-        let measure = self.measure.as_ref().map_or(0, |ready| ready.plan.gpu_bytes());
+        let measure = self.measure.as_ref().map_or(0, |prepared| prepared.plan.gpu_bytes());
         let plans = self.learn.plan.gpu_bytes() + self.update.gpu_bytes() + measure;
         self.model.gpu_bytes() + self.memory.gpu_bytes() + plans
     }
@@ -168,10 +168,10 @@ impl Trainer {
     /// # Errors
     /// If the device fails.
     pub async fn gradients_of(&mut self, batch: Batch<'_>, seed: u32) -> Result<f64, TrainError> {
-        let ready = &self.learn;
+        let prepared = &self.learn;
         let targets: usize = batch.iter().map(|example| example.targets()).sum();
-        ready.plan.write_numbers(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
-        run(&self.model, ready, &self.pass, &mut self.memory, batch, seed).await
+        prepared.plan.write_numbers(TrainPass::SEED, vec![(targets.max(1) as f64).recip() as f32]);
+        run(&self.model, prepared, &self.pass, &mut self.memory, batch, seed).await
     }
 
     /// How long each kernel of the sequence that was learned from last takes, and each of an update; nothing on the CPU. Gradients
@@ -221,10 +221,10 @@ impl Trainer {
             let training = train_graph(self.model.config(), self.model.catalog(), &pass);
             let plan = Plan::new(training.graph, self.model.weights(), &mut self.memory).await?;
             write_positions(&self.model, &plan, pass.tokens);
-            self.measure = Some(Ready { plan, loss: training.loss });
+            self.measure = Some(PreparedGraph { plan, loss: training.loss });
         }
-        let ready = self.measure.as_ref().expect("it was made just now");
-        run(&self.model, ready, &pass, &mut self.memory, batch, 0).await
+        let prepared = self.measure.as_ref().expect("it was made just now");
+        run(&self.model, prepared, &pass, &mut self.memory, batch, 0).await
     }
 
     /// The mean loss of some sequences as the model predicts them without the adapter.
@@ -344,13 +344,13 @@ fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
 /// Runs a graph over some sequences, one after the other: the mean of their losses.
 async fn run(
     model: &Model,
-    ready: &Ready,
+    prepared: &PreparedGraph,
     pass: &TrainPass,
     memory: &mut Memory,
     batch: Batch<'_>,
     seed: u32,
 ) -> Result<f64, TrainError> {
-    let plan = &ready.plan;
+    let plan = &prepared.plan;
     memory.write(TrainPass::LOSS, &Type::f32([1]), &0f32.to_le_bytes());
     let mut loss = None;
     for (index, example) in batch.iter().enumerate() {
@@ -377,7 +377,7 @@ async fn run(
         // Every row counts: those without a target say so themselves.
         let step = Step { position: 0, count: pass.tokens as u32, seed, ..Step::default() };
         if index + 1 == batch.len() {
-            loss = plan.run_reading(&step, &[ready.loss]).await?.wait().await?.pop();
+            loss = plan.run_reading(&step, &[prepared.loss]).await?.wait().await?.pop();
         } else {
             plan.run(&step)?;
         }

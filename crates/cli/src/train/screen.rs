@@ -69,10 +69,21 @@ impl Screen {
     }
 }
 
-/// The end of a run.
+/// How a run ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RunEnd {
+    /// Updates.
+    pub(super) step: u32,
+    /// The last loss.
+    pub(super) loss: f64,
+    /// Whether it ended because evaluations got no better.
+    pub(super) early: bool,
+}
+
+/// Reports the end of a run.
 pub(super) fn report(
     run: &Run,
-    (step, loss, early): (u32, f64, bool),
+    RunEnd { step, loss, early }: RunEnd,
     folder: &Folder,
     as_json: bool,
 ) -> Result<()> {

@@ -58,7 +58,7 @@ pub fn embedding(
     for (index, layer) in config.layers.iter().enumerate() {
         b.enter(&format!("blk.{index}"));
         h = attention(&mut b, h, layer, (config, tokens));
-        h = feed_forward(&mut b, h, (config, extra, index), tokens);
+        h = feed_forward(&mut b, h, PerLayerInput { config, extra, index, tokens });
     }
     b.enter("");
     let norm = b.tensor(config.last_norm());
@@ -106,22 +106,30 @@ fn attention(
     };
     let heads = b.graph.attention_packed(q, k, v, spans);
     let a = b.linear(heads, "attn_output");
-    joined(b, h, a, "post_attention_norm", false)
+    residual_add(b, h, a, "post_attention_norm", false)
+}
+
+/// What a layer's feed-forward branch takes beside the stream.
+struct PerLayerInput<'a> {
+    config: &'a EmbeddingConfig,
+    /// Per-layer inputs of all layers, in models that have them.
+    extra: Option<Value>,
+    index: usize,
+    tokens: usize,
 }
 
 fn feed_forward(
     b: &mut Build<'_>,
     h: Value,
-    (config, extra, index): (&EmbeddingConfig, Option<Value>, usize),
-    tokens: usize,
+    PerLayerInput { config, extra, index, tokens }: PerLayerInput<'_>,
 ) -> Value {
     let stream = b.after_norm(h, "ffn_norm");
     let (h, both) = b.gated(stream, "ffn_gate", "ffn_up");
     let m = b.linear(both, "ffn_down");
     let (Some(extra), Some(each)) = (extra, config.per_layer) else {
-        return joined(b, h, m, "post_ffw_norm", config.second);
+        return residual_add(b, h, m, "post_ffw_norm", config.second);
     };
-    let h = joined(b, h, m, "post_ffw_norm", false);
+    let h = residual_add(b, h, m, "post_ffw_norm", false);
     let scope = format!("blk.{index}");
     b.enter("");
     let norm = b.weight("per_layer_proj_norm");
@@ -132,11 +140,17 @@ fn feed_forward(
     let gate = b.linear(h, "inp_gate");
     let gated = b.graph.gelu_mul_slice(gate, own, 0);
     let a = b.linear(gated, "proj");
-    joined(b, h, a, "post_norm", true)
+    residual_add(b, h, a, "post_norm", true)
 }
 
 /// The stream after a branch and its norm, scaled at the end of a layer.
-fn joined(b: &mut Build<'_>, residual: Value, branch: Value, norm: &str, ends: bool) -> Value {
+fn residual_add(
+    b: &mut Build<'_>,
+    residual: Value,
+    branch: Value,
+    norm: &str,
+    ends: bool,
+) -> Value {
     let scaled = ends && b.has("layer_output_scale.weight");
     let scale = scaled.then(|| b.weight("layer_output_scale"));
     let (weight, eps) = (b.weight(norm), b.eps());

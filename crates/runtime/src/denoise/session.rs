@@ -156,7 +156,7 @@ impl Denoising {
     /// If the device fails.
     pub async fn begin(&mut self, tokens: &[u32]) -> Result<(), RuntimeError> {
         for conditioned in [false, true] {
-            self.ready(conditioned, false).await?;
+            self.prepare(conditioned, false).await?;
             let (plan, _) = &self.steps[&(conditioned, false)];
             self.write_places(plan);
         }
@@ -172,7 +172,7 @@ impl Denoising {
         inputs: &StepInputs,
         watch: bool,
     ) -> Result<Watched, RuntimeError> {
-        self.ready(conditioned, false).await?;
+        self.prepare(conditioned, false).await?;
         let (plan, outputs) = &self.steps[&(conditioned, false)];
         let mut wanted = vec![outputs.numbers];
         if watch {
@@ -193,7 +193,7 @@ impl Denoising {
     /// # Errors
     /// If the device fails.
     pub async fn profile(&mut self) -> Result<Option<Table>, RuntimeError> {
-        self.ready(true, false).await?;
+        self.prepare(true, false).await?;
         let step = Step {
             position: self.filled as u32,
             count: self.model.0.config.canvas as u32,
@@ -212,7 +212,7 @@ impl Denoising {
         conditioned: bool,
         inputs: &StepInputs,
     ) -> Result<CanvasTrace, RuntimeError> {
-        self.ready(conditioned, true).await?;
+        self.prepare(conditioned, true).await?;
         let (plan, outputs) = &self.steps[&(conditioned, true)];
         self.write_places(plan);
         plan.write_ids(CanvasInputs::CANVAS, tokens.to_vec());
@@ -228,7 +228,7 @@ impl Denoising {
         }
     }
 
-    async fn ready(&mut self, conditioned: bool, traced: bool) -> Result<(), RuntimeError> {
+    async fn prepare(&mut self, conditioned: bool, traced: bool) -> Result<(), RuntimeError> {
         if !self.steps.contains_key(&(conditioned, traced)) {
             let (config, catalog) = (&self.model.0.config, &self.model.0.catalog);
             let pass = self.shape.canvas(conditioned, traced);

@@ -66,7 +66,7 @@ pub fn draft(config: &DraftConfig, model: &Config, catalog: &Catalog, pass: &Dra
     let drafts = b.graph.state(Inputs::DRAFTS, Type::u32([pass.rows]));
     let mut state = b.graph.select_row_at(hidden, row);
     for index in 0..pass.drafts {
-        let y = one(&mut b, token, state, (config, model, pass));
+        let y = one(&mut b, token, state, &DraftContext { config, model, pass });
         b.enter("draft");
         token = head(&mut b, y, config, index);
         b.graph.store_at(drafts, 1 + index, token);
@@ -78,12 +78,8 @@ pub fn draft(config: &DraftConfig, model: &Config, catalog: &Catalog, pass: &Dra
 }
 
 /// All layers once: what enters the head.
-fn one(
-    b: &mut Build<'_>,
-    token: Value,
-    state: Value,
-    (config, model, pass): (&DraftConfig, &Config, &DraftPass),
-) -> Value {
+fn one(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) -> Value {
+    let config = draft.config;
     b.enter("");
     let table = b.weight("token_embd");
     let scale = (config.out as f64).sqrt() as f32;
@@ -95,7 +91,7 @@ fn one(
     let mut stream = b.after_norm(h, "attn_norm");
     for (index, layer) in config.layers.iter().enumerate() {
         b.enter(&format!("draft.blk.{index}"));
-        let (h, a) = attention(b, stream, layer, (config, model, pass));
+        let (h, a) = attention(b, stream, layer, draft);
         let next = Some(b.weight("ffn_norm"));
         let stream_in =
             b.residual_add(&ResidualAdd { h, a, name: "post_attention_norm", scale: None }, next);
@@ -118,13 +114,22 @@ fn one(
     b.rows(stream).1
 }
 
+/// What all layers of a drafter share.
+struct DraftContext<'a> {
+    config: &'a DraftConfig,
+    /// The model it drafts for.
+    model: &'a Config,
+    pass: &'a DraftPass,
+}
+
 /// The stream, and queries over the caches of the model's last layer of this kind that has its own.
 fn attention(
     b: &mut Build<'_>,
     stream: Stream,
     layer: &DraftLayer,
-    (config, model, pass): (&DraftConfig, &Config, &DraftPass),
+    draft: &DraftContext<'_>,
 ) -> (Value, Value) {
+    let DraftContext { config, model, pass } = *draft;
     let (h, raw) = b.products(stream, &["attn_q"]);
     let donor = donor(model, layer.kind).expect("the drafter was checked against its model");
     let (name, slots, window) = match layer.kind {
@@ -152,8 +157,8 @@ fn head(b: &mut Build<'_>, y: Value, config: &DraftConfig, index: usize) -> Valu
         b.tap(logits, format!("step{index}.logits"));
         return b.graph.argmax(logits);
     };
-    let near = b.linear(y, "masked_embd_centroids");
-    let (ids, _) = b.graph.top_k(near, clusters.used);
+    let scores = b.linear(y, "masked_embd_centroids");
+    let (ids, _) = b.graph.top_k(scores, clusters.used);
     // States of other shapes: nothing else gives a value another one.
     let chosen = b.graph.state("draft.chosen", Type::u32([1, clusters.used]));
     b.graph.store_at(chosen, 0, ids);
