@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::{
     beside::Beside,
     command::{root, say, sh, sh_with, target},
-    deny, drill, drivers, peft, platforms,
+    deny, drill, drivers, package, peft, platforms,
     setup::{self, WASI},
     shaders,
     tidy::tidy,
@@ -32,6 +32,7 @@ pub(crate) fn test(software: Option<usize>) -> Result<()> {
     let python = Beside::start("peft-setup")?;
     sh("cargo", &["fmt", "--all", "--check"])?;
     tidy()?;
+    package::package()?;
     deny::deny()?;
     sh(
         "cargo",
