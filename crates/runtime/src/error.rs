@@ -125,7 +125,7 @@ pub enum RuntimeError {
         /// How many there may be.
         most: usize,
     },
-    /// The answer cannot be held to its form.
+    /// The reply cannot be constrained.
     #[error(transparent)]
     Constraint(#[from] ConstraintError),
     /// Loading was cancelled.

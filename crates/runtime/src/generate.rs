@@ -4,8 +4,8 @@ mod constraint;
 mod device_sampling;
 #[cfg(feature = "json")]
 mod json;
+mod reply_text;
 mod request;
-mod speech;
 
 use rullama_chat::Start;
 use rullama_tokenizer::{Render, Special, Tokenizer};
@@ -14,13 +14,13 @@ use serde_json::{Map, Value};
 pub use constraint::{Constraint, ConstraintError};
 #[cfg(feature = "json")]
 pub use json::JsonFormat;
+pub(crate) use reply_text::ReplyText;
 pub(crate) use request::rendered_prompt;
 pub use request::{ChatOptions, Prompt, prompt_of, prompt_with};
-pub(crate) use speech::Speech;
 
 use crate::{
     error::RuntimeError,
-    generate::constraint::{Held, Role},
+    generate::constraint::{ConstraintState, Role},
     model::Model,
     options::SamplingOptions,
     sampling::{
@@ -109,15 +109,15 @@ enum Chooser {
     Host(Box<Sampler>),
 }
 
-/// An answer in the making: ask it for events until it is done, or drop it.
+/// A reply being generated: read its events until it is done, or drop it.
 pub struct Generation<'s, 'm> {
     session: &'s mut Session,
     tokenizer: &'m Tokenizer,
     chooser: Chooser,
-    /// What the answer is held to.
-    held: Option<Held>,
+    /// What the reply is constrained to, and how far it is.
+    constraint: Option<ConstraintState>,
     options: SamplingOptions,
-    speech: Speech<'m>,
+    reply: ReplyText<'m>,
     prompt_tokens: usize,
     cached_tokens: usize,
     answer_tokens: usize,
@@ -139,7 +139,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         Self::prepared(session, model, prompt, Choice { options, seed, constraint: None })
     }
 
-    /// Prepares an answer that is held to a form; a thought before it is free.
+    /// Prepares a constrained reply; thinking before it is not constrained.
     ///
     /// # Errors
     /// If the prompt does not fit into the context, or the options make no sense.
@@ -184,21 +184,22 @@ impl<'s, 'm> Generation<'s, 'm> {
         };
         let parser = prompt.parser.clone();
         let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
-        let speech = Speech::new(tokenizer, parser, &options.stop);
-        let held = constraint
-            .map(|constraint| Held::new(constraint, tokenizer, prompt.thinks, in_thought));
+        let reply = ReplyText::new(tokenizer, parser, &options.stop);
+        let constraint = constraint.map(|constraint| {
+            ConstraintState::new(constraint, tokenizer, prompt.thinks, in_thought)
+        });
         let tokens = session.soften(&prompt.tokens, &prompt.media)?;
         let cached_tokens = session.set_tokens(&tokens)?;
         Ok(Self {
             session,
             chooser,
-            // What is held to a form is the answer and nothing else, whatever stands in it.
-            speech: if held.as_ref().is_some_and(Held::in_answer) {
-                speech.plain()
+            // A constrained reply is text as it comes: markers in it mean nothing.
+            reply: if constraint.as_ref().is_some_and(ConstraintState::in_answer) {
+                reply.plain()
             } else {
-                speech
+                reply
             },
-            held,
+            constraint,
             options: options.clone(),
             tokenizer,
             prompt_tokens: prompt.tokens.len(),
@@ -229,7 +230,7 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// If the device fails. The session keeps the tokens that came before.
     pub async fn next(&mut self) -> Result<Option<Event>, RuntimeError> {
         loop {
-            if let Some(event) = self.speech.next() {
+            if let Some(event) = self.reply.next() {
                 return Ok(Some(event));
             }
             if self.ended {
@@ -254,7 +255,7 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     /// An event that needs no more tokens.
     pub fn ready(&mut self) -> Option<Event> {
-        self.speech.next()
+        self.reply.next()
     }
 
     /// Ends the answer here; text that was held back and the end are still reported.
@@ -281,7 +282,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(());
         }
         let complete = self.follow(id)?;
-        if self.speech.push(id) || complete {
+        if self.reply.push(id) || complete {
             self.finish(Finish::Stop);
         }
         Ok(())
@@ -289,10 +290,10 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     /// Tells the constraint which token came; true if nothing can follow it.
     fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
-        let Some(held) = &mut self.held else { return Ok(false) };
-        let role = held.accept(id)?;
+        let Some(constraint) = &mut self.constraint else { return Ok(false) };
+        let role = constraint.accept(id)?;
         if role != Role::Thought {
-            self.speech.end_parser();
+            self.reply.end_parser();
         }
         Ok(role == Role::End)
     }
@@ -306,17 +307,17 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(None);
         }
         let logits = self.session.logits().await?;
-        let id = match &mut self.held {
+        let id = match &mut self.constraint {
             None => sampler.sample(&logits)?.id,
-            Some(held) => {
-                held.prepare()?;
-                let allow = |id| held.allows(id, self.tokenizer);
+            Some(constraint) => {
+                constraint.prepare()?;
+                let allow = |id| constraint.allows(id, self.tokenizer);
                 sampler.sample_with(&logits, Some(&allow))?.id
             }
         };
         if self.options.logprobs {
             let top = usize::from(self.options.top_logprobs);
-            self.speech.tell(Event::Logprobs(logprobs(&logits, id, top)));
+            self.reply.tell(Event::Logprobs(logprobs(&logits, id, top)));
         }
         sampler.accept(id);
         self.session.extend(&[id])?;
@@ -324,7 +325,7 @@ impl<'s, 'm> Generation<'s, 'm> {
     }
 
     fn finish(&mut self, finish: Finish) {
-        self.speech.finish(Done {
+        self.reply.finish(Done {
             finish,
             prompt_tokens: self.prompt_tokens,
             cached_tokens: self.cached_tokens,

@@ -1,4 +1,4 @@
-//! A text in the making: what was read, and the canvas after it.
+//! A text being generated: what was read, and the canvas after it.
 
 use std::{collections::HashMap, ops::ControlFlow};
 
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::error::RuntimeError;
 
-/// A text in the making.
+/// A text being generated.
 #[derive(Debug)]
 pub struct Denoising {
     model: Denoiser,

@@ -7,7 +7,7 @@ use rullama_chat::Conversation;
 use super::{DenoiseOptions, Denoised, Denoiser, Denoising};
 use crate::{
     error::RuntimeError,
-    generate::{ChatOptions, Done, Event, Finish, Prompt, Speech, rendered_prompt},
+    generate::{ChatOptions, Done, Event, Finish, Prompt, ReplyText, rendered_prompt},
 };
 
 /// Blocks of an answer, at most, by default.
@@ -59,12 +59,12 @@ impl Denoiser {
     }
 }
 
-/// An answer in the making: ask it for blocks until there are no more.
+/// A reply being generated, block by block.
 pub struct Writing<'s, 'm> {
     session: &'s mut Denoising,
     model: &'m Denoiser,
     options: WriteOptions,
-    speech: Speech<'m>,
+    reply: ReplyText<'m>,
     prompt_tokens: usize,
     written: Written,
     /// The last block, which is read before the next one begins.
@@ -86,14 +86,14 @@ impl<'s, 'm> Writing<'s, 'm> {
         if prompt.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        let speech = Speech::new(model.tokenizer()?, prompt.parser.clone(), &options.stops);
+        let reply = ReplyText::new(model.tokenizer()?, prompt.parser.clone(), &options.stops);
         session.restart();
         session.read(&prompt.tokens).await?;
         Ok(Self {
             session,
             model,
             options,
-            speech,
+            reply,
             prompt_tokens: prompt.tokens.len(),
             written: Written::default(),
             unread: Vec::new(),
@@ -108,7 +108,7 @@ impl<'s, 'm> Writing<'s, 'm> {
 
     /// An event that needs no more blocks; the last one is [`Event::Done`].
     pub fn ready(&mut self) -> Option<Event> {
-        self.speech.next()
+        self.reply.next()
     }
 
     /// Denoises one more block, whose events [`Self::ready`] has; false after the end. `each` is told of every step and may end the
@@ -158,7 +158,7 @@ impl<'s, 'm> Writing<'s, 'm> {
                 return Ok(Some(Finish::Length));
             }
             self.written.tokens += 1;
-            if self.speech.push(*id) {
+            if self.reply.push(*id) {
                 return Ok(Some(Finish::Stop));
             }
         }
@@ -168,7 +168,7 @@ impl<'s, 'm> Writing<'s, 'm> {
     /// Ends the answer; there are no more blocks.
     fn finish(&mut self, finish: Finish) -> bool {
         self.ended = true;
-        self.speech.finish(Done {
+        self.reply.finish(Done {
             finish,
             prompt_tokens: self.prompt_tokens,
             cached_tokens: 0,

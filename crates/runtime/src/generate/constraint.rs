@@ -1,11 +1,11 @@
-//! Answers held to a form: which tokens may come next, and where a thought before the answer is free.
+//! Constrained replies: which tokens may come next, and where thinking before the reply is free.
 
 use rullama_tokenizer::Tokenizer;
 
 /// The tokens around a thought.
 const THOUGHT: [&str; 2] = ["<|channel>", "<channel|>"];
 
-/// A form that an answer is held to, and how far the answer is.
+/// A constraint on a reply, and how far the reply is.
 pub trait Constraint {
     /// Works out what may come next; asked before each token of the answer.
     ///
@@ -23,7 +23,7 @@ pub trait Constraint {
     fn accept(&mut self, id: u32) -> Result<bool, ConstraintError>;
 }
 
-/// Why an answer cannot be held to a form.
+/// Why a reply cannot be constrained.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConstraintError {
@@ -71,14 +71,14 @@ pub(super) enum Role {
 }
 
 /// A constraint over the answer, after a thought that is free.
-pub(super) struct Held {
+pub(super) struct ConstraintState {
     constraint: Box<dyn Constraint>,
     phase: Phase,
     open: Option<u32>,
     close: Option<u32>,
 }
 
-impl Held {
+impl ConstraintState {
     /// `thinks` says that a thought may come first, `in_thought` that the prompt has opened one.
     pub(super) fn new(
         constraint: Box<dyn Constraint>,

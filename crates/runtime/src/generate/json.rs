@@ -1,4 +1,4 @@
-//! Answers held to JSON, by llguidance: any object, or what a schema describes.
+//! Replies constrained to JSON, by llguidance: any object, or what a schema describes.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const MOST_BYTES: usize = 1 << 22;
 /// White space between values. Bounded, as models without an idea what to say next may never leave it.
 const SPACE: &str = r"[ \t\n\r]{1,32}";
 
-/// A form of JSON made ready for a model, from which every answer takes its own [`Constraint`].
+/// A JSON format prepared for a model's vocabulary; every reply takes its own [`Constraint`] from it.
 #[derive(Clone)]
 pub struct JsonFormat(Matcher);
 

@@ -1,4 +1,4 @@
-//! Prompts: a conversation in the model's own words, or plain text.
+//! Prompts: a conversation rendered with the chat template, or plain text.
 
 use rullama_chat::{Conversation, Family, ParserOptions, RenderOptions, Thinking, render};
 use rullama_tokenizer::{Span, Special, Tokenizer};
@@ -19,7 +19,7 @@ pub struct Prompt {
     pub media: Vec<Media>,
     /// How the answer is taken apart; `None` leaves it as it is.
     pub parser: Option<ParserOptions>,
-    /// Whether the model may think before it answers, where the answer is held to a form.
+    /// Whether the model may think before it answers, where the reply is constrained.
     pub thinks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! From tokens to events: text as it becomes whole, stop texts, thoughts and calls.
+//! From tokens to events: complete text, stop strings, thinking and tool calls.
 
 use std::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use rullama_tokenizer::{Render, Stream, Tokenizer};
 use super::{Done, Event};
 use crate::stop::StopStrings;
 
-/// What an answer has said so far.
-pub(crate) struct Speech<'m> {
+/// The text of a reply so far.
+pub(crate) struct ReplyText<'m> {
     stream: Stream<'m>,
     stops: StopStrings,
     parser: Option<Parser>,
     events: VecDeque<Event>,
-    /// A stop text came.
+    /// A stop string came.
     stopped: bool,
 }
 
-impl<'m> Speech<'m> {
-    /// Nothing yet. Without a parser, all of it is text.
+impl<'m> ReplyText<'m> {
+    /// An empty reply. Without a parser, all of it is text.
     pub(crate) fn new(
         tokenizer: &'m Tokenizer,
         parser: Option<ParserOptions>,
@@ -35,23 +35,23 @@ impl<'m> Speech<'m> {
         }
     }
 
-    /// All of it is text, whatever stands in it.
+    /// All of it is text: markers in it mean nothing.
     pub(crate) fn plain(mut self) -> Self {
         self.parser = None;
         self
     }
 
-    /// An event that has not been told.
+    /// An event that has not been reported.
     pub(crate) fn next(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// Something else happened.
+    /// Reports another event.
     pub(crate) fn tell(&mut self, event: Event) {
         self.events.push_back(event);
     }
 
-    /// A token is said; true if a stop text came.
+    /// Appends a token; true if a stop string came.
     pub(crate) fn push(&mut self, id: u32) -> bool {
         let text = self.stream.push(id);
         let step = self.stops.push(&text);
@@ -60,7 +60,7 @@ impl<'m> Speech<'m> {
         self.stopped
     }
 
-    /// What comes from here on is text.
+    /// What comes from here on is text, whatever markers it has.
     pub(crate) fn end_parser(&mut self) {
         if self.parser.is_some() {
             self.say_rest();
@@ -68,9 +68,9 @@ impl<'m> Speech<'m> {
         }
     }
 
-    /// Nothing more is said.
+    /// Ends the reply.
     pub(crate) fn finish(&mut self, done: Done) {
-        // After a stop text nothing is said; its watch is over then.
+        // After a stop string nothing follows.
         if !self.stopped {
             self.say_rest();
         }
@@ -78,7 +78,7 @@ impl<'m> Speech<'m> {
         self.events.push_back(Event::Done(done));
     }
 
-    /// Says what was held back.
+    /// Reports text that was held back.
     fn say_rest(&mut self) {
         let rest = self.stops.finish() + &self.stream.finish();
         self.say(&rest);
