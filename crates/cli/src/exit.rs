@@ -87,6 +87,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(error) = cause.downcast_ref::<RuntimeError>() {
         return Some(runtime_failure(error));
     }
+    if let Some(error) = cause.downcast_ref::<rullama::Error>() {
+        return library_failure(error);
+    }
     if let Some(error) = cause.downcast_ref::<TrainError>() {
         return train_failure(error);
     }
@@ -116,6 +119,21 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
         return Some(Failure::BadFile);
     }
     cause.downcast_ref::<SourceError>().map(source_failure)
+}
+
+/// Causes in boxes are not in the chain of causes themselves; nothing where the chain says more.
+fn library_failure(error: &rullama::Error) -> Option<Failure> {
+    use rullama::Error as E;
+    match error {
+        E::Gguf { source, .. } => Some(gguf_failure(source)),
+        E::Runtime(error) | E::StoredParameters(error) => Some(runtime_failure(error)),
+        E::Media { source, .. } | E::SavedWith { source, .. } => Some(runtime_failure(source)),
+        E::Train(error) => train_failure(error),
+        E::Part { source, .. } | E::StoredAdapter(source) | E::Drafter { source, .. } => {
+            library_failure(source)
+        }
+        _ => None,
+    }
 }
 
 fn gguf_failure(error: &GgufError) -> Failure {

@@ -105,7 +105,8 @@ impl Embedder {
 /// The cosine similarity of two vectors of length one, from -1 to 1.
 ///
 /// ```
-/// assert_eq!(rullama::similarity(&[0.6, 0.8], &[0.8, 0.6]), 0.96);
+/// assert_eq!(rullama::similarity(&[0.0, 1.0], &[0.0, 1.0]), 1.0);
+/// assert_eq!(rullama::similarity(&[0.0, 1.0], &[1.0, 0.0]), 0.0);
 /// ```
 pub fn similarity(a: &[f32], b: &[f32]) -> f32 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()

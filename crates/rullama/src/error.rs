@@ -9,7 +9,8 @@ use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_train::TrainError;
 
-/// Why a model cannot be opened or used. The message says what to do; [`Error::code`] is for programs.
+/// Why a model cannot be opened or used. The message says what to do; [`Error::code`] is for programs. Large causes are boxed, so that
+/// results stay small.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -25,7 +26,7 @@ pub enum Error {
         /// The file.
         name: String,
         /// What is wrong with it.
-        source: GgufError,
+        source: Box<GgufError>,
     },
     /// A part of a split model cannot be read.
     #[error("the model has {count} parts, which must be in the same folder: {source}")]
@@ -33,37 +34,37 @@ pub enum Error {
         /// How many there are.
         count: u16,
         /// What is wrong with one.
-        source: Box<Error>,
+        source: Box<Self>,
     },
     /// The demo model, in a build without the feature `demo`.
     #[error("this build has no demo model: enable the feature `demo`, or open another model")]
     NoDemo,
     /// The model cannot be loaded, or cannot go on.
     #[error("{0}")]
-    Runtime(#[from] RuntimeError),
+    Runtime(#[source] Box<RuntimeError>),
     /// Training failed.
     #[error("{0}")]
-    Train(#[from] TrainError),
+    Train(#[source] Box<TrainError>),
     /// An adapter cannot be read or written.
     #[error("{0}")]
     Adapter(#[from] AdapterError),
     /// The adapter that a model of the store comes with cannot be read.
     #[error("the adapter this model comes with: {0}")]
-    StoredAdapter(#[source] Box<Error>),
+    StoredAdapter(#[source] Box<Self>),
     /// A drafter that was named cannot be used.
     #[error("{name}: {source}")]
     Drafter {
         /// The drafter.
         name: String,
         /// What is wrong with it.
-        source: Box<Error>,
+        source: Box<Self>,
     },
     /// The messages that a model of the store comes with are none.
     #[error("the messages this model comes with: {0}")]
     StoredMessages(#[source] serde_json::Error),
     /// The parameters that a model of the store comes with are none.
     #[error("the model's parameters: {0}")]
-    StoredParameters(#[source] RuntimeError),
+    StoredParameters(#[source] Box<RuntimeError>),
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
@@ -78,7 +79,7 @@ pub enum Error {
         /// Its file, or what it is.
         name: String,
         /// What is wrong with it.
-        source: RuntimeError,
+        source: Box<RuntimeError>,
     },
     /// A folder where an image or audio file is needed.
     #[error("{}: this is a folder; only a video may be a folder", path.display())]
@@ -115,7 +116,7 @@ pub enum Error {
         /// The other model.
         model: String,
         /// Why it does not fit.
-        source: RuntimeError,
+        source: Box<RuntimeError>,
     },
     /// A request that generates nothing: there is no message.
     #[error("the conversation has no message to reply to; push one first")]
@@ -149,6 +150,18 @@ pub enum SavedProblem {
     Io(#[from] io::Error),
 }
 
+impl From<RuntimeError> for Error {
+    fn from(error: RuntimeError) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
+impl From<TrainError> for Error {
+    fn from(error: TrainError) -> Self {
+        Self::Train(error.into())
+    }
+}
+
 impl Error {
     /// A stable word for programs, such as `not_found`, `bad_file`, `out_of_memory` or `device_lost`.
     ///
@@ -166,11 +179,12 @@ impl Error {
             Self::Part { source, .. }
             | Self::StoredAdapter(source)
             | Self::Drafter { source, .. } => source.code(),
-            Self::Runtime(error)
-            | Self::SavedWith { source: error, .. }
-            | Self::Media { source: error, .. } => error.code(),
-            Self::Train(TrainError::Runtime(error)) => error.code(),
-            Self::Train(_) => "training",
+            Self::Runtime(error) => error.code(),
+            Self::SavedWith { source, .. } | Self::Media { source, .. } => source.code(),
+            Self::Train(error) => match &**error {
+                TrainError::Runtime(error) => error.code(),
+                _ => "training",
+            },
             Self::Adapter(_) => "bad_adapter",
             Self::Folder { .. } | Self::NoFrames { .. } | Self::FileTooLarge { .. } => "bad_media",
             Self::StoredParameters(_) => "bad_options",

@@ -101,7 +101,7 @@ impl Location {
     pub fn open(&self) -> Result<Gguf, Error> {
         let first = header(self.source()?)?;
         let name = first.name().to_owned();
-        let wrong = |source| Error::Gguf { name: name.clone(), source };
+        let wrong = |error: GgufError| Error::Gguf { name: name.clone(), source: error.into() };
         let Some(part) = first.part().map_err(wrong)? else { return Ok(first) };
         if part.number != 1 {
             return Err(wrong(GgufError::NotFirstPart { part: Some(part) }));
@@ -123,8 +123,9 @@ impl Location {
             Self::Demo => return Ok(Vec::new()),
         };
         let name = path.to_string_lossy();
-        let names =
-            first.names(&name).map_err(|source| Error::Gguf { name: name.to_string(), source })?;
+        let names = first
+            .names(&name)
+            .map_err(|error| Error::Gguf { name: name.to_string(), source: error.into() })?;
         Ok(names.into_iter().skip(1).map(make).collect())
     }
 }
@@ -134,7 +135,7 @@ fn header(source: Rc<dyn ByteSource>) -> Result<Gguf, Error> {
     block_on(Gguf::open(source)).map_err(|error| match error {
         // Sources name themselves in their errors.
         GgufError::Source(error) => error.into(),
-        source => Error::Gguf { name, source },
+        error => Error::Gguf { name, source: error.into() },
     })
 }
 

@@ -84,7 +84,7 @@ pub fn read_audio(path: impl AsRef<Path>) -> Result<Audio, Error> {
 }
 
 fn unusable(path: &Path, source: RuntimeError) -> Error {
-    Error::Media { name: path.display().to_string(), source }
+    Error::Media { name: path.display().to_string(), source: source.into() }
 }
 
 /// What a file is by its extension.

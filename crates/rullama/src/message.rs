@@ -18,9 +18,12 @@ use crate::{
 /// A user's message: text after its images, audio and videos, the order models were trained on.
 ///
 /// ```
-/// use rullama::{Model, UserMessage};
+/// use rullama::{Budget, ImageSize, Medium, Model, UserMessage, read_image};
 ///
-/// let message = UserMessage::new("What is in the picture?").image_file("../../goldens/demo/picture-1.png")?;
+/// // At most 70 tokens; `image_file` takes 280, which is slower and sees more.
+/// let size = ImageSize::Fill(Budget::Tiny);
+/// let image = Medium::Image(read_image("../../goldens/demo/picture-1.png")?, size);
+/// let message = UserMessage::new("What is in the picture?").attach(image);
 /// let reply = Model::open("demo")?.session()?.send(message)?;
 /// assert_eq!(reply.text, "Six green triangles.");
 /// # Ok::<(), rullama::Error>(())

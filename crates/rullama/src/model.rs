@@ -221,7 +221,7 @@ impl Model {
         if let Some(parameters) = &self.shared.layers.parameters {
             let layer = Value::Object(parameters.clone());
             let more = options.apply(&layer).map_err(RuntimeError::from);
-            warnings.extend(more.map_err(Error::StoredParameters)?);
+            warnings.extend(more.map_err(|error| Error::StoredParameters(error.into()))?);
         }
         Ok((options, warnings))
     }

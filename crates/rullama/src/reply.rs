@@ -202,7 +202,7 @@ impl<'s> ReplyStream<'s> {
     /// # Errors
     /// If the device fails.
     pub fn finish(mut self) -> Result<Reply, Error> {
-        while let Some(event) = self.next() {
+        for event in self.by_ref() {
             event?;
         }
         Ok(self.reply())

@@ -219,8 +219,8 @@ impl Session {
             let encoded = self.encoders.encode(&attachment.medium).await;
             self.encoded.push(encoded.map_err(|source| match source.code() {
                 // Not the medium's fault.
-                "device_lost" => Error::Runtime(source),
-                _ => Error::Media { name: attachment.name(), source },
+                "device_lost" => source.into(),
+                _ => Error::Media { name: attachment.name(), source: source.into() },
             })?);
         }
         let longest = self.encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
@@ -287,11 +287,11 @@ impl Session {
     /// use rullama::Format;
     ///
     /// let mut session = rullama::Model::open("demo")?.session()?;
-    /// let schema = serde_json::json!({ "type": "object", "properties": { "sum": { "type": "integer" } }, "required": ["sum"] });
+    /// session.sampling.num_predict = 40;
+    /// let schema = serde_json::json!({ "enum": ["yes", "no"] });
     /// session.set_format(Some(Format::Schema(schema)))?;
-    /// let reply = session.send("What is 23 + 45?")?;
-    /// let value: serde_json::Value = serde_json::from_str(&reply.text).expect("JSON");
-    /// assert!(value["sum"].is_i64());
+    /// let reply = session.send("Is 68 more than 23?")?;
+    /// assert!(["\"yes\"", "\"no\""].contains(&reply.text.trim()));
     /// # Ok::<(), rullama::Error>(())
     /// ```
     ///
@@ -404,8 +404,10 @@ impl Session {
             }
         }
         let restored = block_on(model.restore_with(self.kv.adapters(), &saved.session));
-        self.kv =
-            restored.map_err(|source| Error::SavedWith { model: saved.model.clone(), source })?;
+        self.kv = restored.map_err(|error| Error::SavedWith {
+            model: saved.model.clone(),
+            source: error.into(),
+        })?;
         self.kv.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         (self.messages, self.encoded) = (saved.messages, saved.encoded);

@@ -88,7 +88,10 @@ fn what_fails_is_not_kept() {
     let error = session.send("word ".repeat(300)).expect_err("too long");
     assert_eq!(error.code(), "context_full");
     let missing = UserMessage::new("two").image_file("no/such.png").expect_err("no file");
-    assert!(matches!(&missing, Error::File { path, .. } if path.ends_with("such.png")), "{missing}");
+    assert!(
+        matches!(&missing, Error::File { path, .. } if path.ends_with("such.png")),
+        "{missing}"
+    );
     let image = golden_path("media/micro-e2b-image.png");
     let message = UserMessage::new("what?").image_file(&image).expect("an image");
     let error = session.send(message).expect_err("no encoder");
