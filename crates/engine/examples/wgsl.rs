@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         let dispatch = &variant.dispatch;
         let file = format!("{index:04}-{}.wgsl", dispatch.kernel.name.replace('/', "-"));
-        fs::write(folder.join(&file), compose(dispatch.kernel, &dispatch.parts, Dialect::Browser))?;
+        fs::write(folder.join(&file), compose(dispatch, Dialect::Browser))?;
         let constants: Map<String, Value> =
             dispatch.constants.iter().map(|(name, value)| ((*name).into(), json!(value))).collect();
         let written: Vec<bool> =

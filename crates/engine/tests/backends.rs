@@ -108,7 +108,7 @@ fn modules() -> Vec<(Variant, Module, ModuleInfo)> {
     let variants = variants().into_iter().filter(|variant| variant.is_in(Dialect::Naga));
     let module = |variant: Variant| {
         let dispatch = &variant.dispatch;
-        let text = compose(dispatch.kernel, &dispatch.parts, Dialect::Naga);
+        let text = compose(dispatch, Dialect::Naga);
         let (module, info) = kernels::module(&text, &dispatch.constants)
             .unwrap_or_else(|error| panic!("{}: {error}", variant.label));
         (variant, module, info)

@@ -13,7 +13,7 @@ use pollster::block_on;
 use rullama_engine::{
     gpu::{DeviceFacts, Gpu, GpuPlan, Weights},
     graph::{Element, Graph, Step, Type},
-    ops::{Finish, Mixture, Start},
+    ops::{Epilogue, Mixture, Prologue},
     suite::{Verdict, cases, most_workgroups, plays, run},
 };
 use rullama_gguf::DType;
@@ -139,12 +139,12 @@ fn expert_ids_are_clamped() {
             let shares = g.input("shares", Type::f32([tokens, chosen]));
             let routes = g.routes(ids, experts);
             let up = g.weight("up", Type::weight(DType::Q8_0, [experts, 2 * rows, width]));
-            let start = Start::Norm { h, weight: norm, eps: 1e-6 };
+            let prologue = Prologue::Norm { h, weight: norm, eps: 1e-6 };
             let each = Mixture { routes, shares: None };
-            let inner = g.product_of_experts(&start, up, &each, &Finish::Geglu).1;
+            let inner = g.fused_linear_experts(&prologue, up, &each, &Epilogue::Geglu).1;
             let down = g.weight("down", Type::weight(DType::Q8_0, [experts, width, rows]));
             let sum = Mixture { routes, shares: Some(shares) };
-            let y = g.product_of_experts(&Start::Rows(inner), down, &sum, &Finish::Plain).1;
+            let y = g.fused_linear_experts(&Prologue::Rows(inner), down, &sum, &Epilogue::Plain).1;
             g.keep(y);
             let mut weights = Weights::new(&gpu);
             for (_, info) in g.values() {

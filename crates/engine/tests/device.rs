@@ -5,7 +5,7 @@ use std::{any::Any, cell::RefCell, collections::HashMap, rc::Rc};
 use rullama_engine::{
     EngineError,
     cpu::{CpuCall, Data},
-    gpu::{Ahead, Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Weights},
+    gpu::{Dispatch, Gpu, GpuCall, GpuPlan, Kernel, PipelineCompiler, Weights},
     graph::{Element, Graph, Op, Step, Type, Value},
 };
 use rullama_gguf::DType;
@@ -251,7 +251,7 @@ fn kernels_are_compiled_ahead() {
     on_each_gpu(async |gpu| {
         let asked = Rc::new(RefCell::new(Vec::new()));
         let seen = Rc::clone(&asked);
-        gpu.compile_ahead(Ahead::new(move |source| {
+        gpu.set_compiler(PipelineCompiler::new(move |source| {
             seen.borrow_mut().push(source);
             Box::pin(std::future::ready(Box::new(()) as Box<dyn Any>))
         }));

@@ -29,30 +29,30 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
     assert!(has("subgroup") && has("workgroup"));
     // x in both forms, brought to workgroup memory in both ways.
-    for form in ["form/digits", "form/floats"] {
-        for hold in ["hold/exchanged", "hold/memory"] {
-            let both = |label: &str| label.contains(form) && label.contains(hold);
-            assert!(variants.iter().any(|variant| both(&variant.label)), "{form} with {hold}");
+    for form in ["quantise/int8_pair", "quantise/none"] {
+        for stage in ["stage/shuffle", "stage/memory"] {
+            let both = |label: &str| label.contains(form) && label.contains(stage);
+            assert!(variants.iter().any(|variant| both(&variant.label)), "{form} with {stage}");
         }
     }
     // Pairs of units by teams that take four rows or two, for one token and for several.
     for words in
-        [["product/vector", " ROWS=4 "], ["product/vector", " ROWS=2 "], ["product/several", ""]]
+        [["matmul/gemv ", " ROWS=4 "], ["matmul/gemv ", " ROWS=2 "], ["matmul/gemv_batch ", ""]]
     {
         let all = |label: &str| {
-            label.contains("held/pairs") && words.iter().all(|word| label.contains(word))
+            label.contains("activation/pairs") && words.iter().all(|word| label.contains(word))
         };
         assert!(variants.iter().any(|variant| all(&variant.label)), "pairs in {words:?}");
     }
     // Every size of a tile of matrix units, for one weight and for experts' weights.
-    let each: &[&str] = &["128x128", "128x128_thin", "64x64", "64x32", "64x16"];
-    for (kernel, cuts) in [
-        ("linear/tile", each),
-        ("linear_t/matrix", each),
-        ("linear_experts/grouped", &["64x64", "128x32"]),
+    let each: &[&str] = &["128x128", "128x128_half", "64x64", "64x32", "64x16"];
+    for (kernel, shapes) in [
+        ("matmul/gemm ", each),
+        ("matmul/transposed_matrix ", each),
+        ("matmul/moe_grouped ", &["64x64", "128x32"]),
     ] {
-        for cut in cuts {
-            let part = format!("cut/{cut} ");
+        for shape in shapes {
+            let part = format!("tile_shape/{shape} ");
             let found = variants
                 .iter()
                 .any(|variant| variant.label.starts_with(kernel) && variant.label.contains(&part));
@@ -63,7 +63,7 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
 
 fn check(variant: &Variant) -> Result<(), String> {
     let dispatch = &variant.dispatch;
-    let text = compose(dispatch.kernel, &dispatch.parts, Dialect::Naga);
+    let text = compose(dispatch, Dialect::Naga);
     let module =
         naga::front::wgsl::parse_str(&text).map_err(|error| error.emit_to_string(&text))?;
     let capabilities = Capabilities::SUBGROUP

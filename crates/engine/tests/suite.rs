@@ -5,7 +5,7 @@
 use std::{cell::RefCell, collections::HashSet};
 
 use rullama_engine::{
-    gpu::{DeviceFacts, Gpu, MatrixBytes, MatrixUnits},
+    gpu::{DeviceFacts, Gpu, MatrixInt8, MatrixUnits},
     suite::{
         Case, Failure, Verdict, cases, check_cpu, check_gradient, most_workgroups, plays, run,
     },
@@ -51,7 +51,7 @@ operations!(
     clamp,
     clear,
     clip_settings,
-    clipped,
+    clamped_linear,
     convolve_half,
     convolve_past,
     cross_entropy,
@@ -60,6 +60,7 @@ operations!(
     embed,
     expert_groups,
     experts_combine,
+    fused_linear,
     gather_rows,
     geglu,
     geglu_halves,
@@ -85,7 +86,6 @@ operations!(
     place_slice,
     ple,
     pool,
-    product,
     rms_norm,
     rms_norm_grad,
     router,
@@ -163,7 +163,7 @@ fn matrix_units_written_out() {
     let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     let lacking = adapters.iter().filter(|gpu| lacks(gpu));
     let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
-    let matrix = Some(MatrixUnits::Written);
+    let matrix = Some(MatrixUnits::Emulated);
     // One format of weights is enough for tiles of each kind; compiling takes longest.
     let facts = DeviceFacts { matrix, ..gpu.facts().clone() };
     written_out(
@@ -171,7 +171,7 @@ fn matrix_units_written_out() {
         &[
             ("attention_bidirectional", ""),
             ("attention_rope_2d", ""),
-            ("clipped", "F16"),
+            ("clamped_linear", "F16"),
             ("linear", "F16"),
             ("linear_experts", "Q8_0"),
         ],
@@ -183,9 +183,9 @@ fn matrix_units_written_out() {
 fn matrix_units_of_bytes_written_out() {
     let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     let Some(gpu) = adapters.iter().max_by_key(|gpu| most_workgroups(gpu)) else { return };
-    let matrix_bytes = Some(MatrixBytes::Written);
-    let facts = DeviceFacts { matrix: None, matrix_bytes, ..gpu.facts().clone() };
-    written_out(&gpu.playing(facts), &[("clipped", ""), ("linear", "")]);
+    let matrix_int8 = Some(MatrixInt8::Emulated);
+    let facts = DeviceFacts { matrix: None, matrix_int8, ..gpu.facts().clone() };
+    written_out(&gpu.playing(facts), &[("clamped_linear", ""), ("linear", "")]);
 }
 
 /// Cases of these operations, as far as matrix units make them and their names begin so.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{Factors, OWN_BYTES, Routes},
+    ops::{LORA_RECOMPUTE_BYTES, LoraPair, Routes},
 };
 use rullama_gguf::DType;
 
@@ -94,7 +94,7 @@ impl Adapted {
 
 impl Build<'_> {
     /// The factors beside some weights that are stored as one, or one of them.
-    pub(crate) fn factors(&mut self, names: &[&str]) -> Option<Factors> {
+    pub(crate) fn factors(&mut self, names: &[&str]) -> Option<LoraPair> {
         self.adapted?;
         let (tensors, size) = self.tensors(names)?;
         self.factors_of(&tensors, size, false)
@@ -118,7 +118,7 @@ impl Build<'_> {
         tensors: &[(String, usize)],
         (experts, columns): (Option<usize>, usize),
         lookup: bool,
-    ) -> Option<Factors> {
+    ) -> Option<LoraPair> {
         let adapted = self.adapted?;
         let group = adapted.group(tensors, (experts, columns), lookup)?;
         let rows: usize = tensors.iter().map(|(_, rows)| rows).sum();
@@ -130,7 +130,7 @@ impl Build<'_> {
         let a = self.graph.weight(group.a.clone(), weight(a));
         let b = self.graph.weight(group.b.clone(), weight([rows, group.rank]));
         self.factors.push(group);
-        Some(Factors { a, b, behind: 0 })
+        Some(LoraPair { a, b, folded_row: 0 })
     }
 
     /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
@@ -142,7 +142,7 @@ impl Build<'_> {
         name: &str,
         next: &NextMatmul,
     ) -> Value {
-        let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.tokens_apart();
+        let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.is_batch_invariant();
         let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
         if whole || self.adapted.is_none() {
             return self.linear(x, name);
@@ -150,15 +150,15 @@ impl Build<'_> {
         let (factors, weight) = (self.factors(&[name]), self.weight(name));
         let bytes = |value| self.graph.ty(value).bytes();
         let most = |most| factors.is_none_or(|own| bytes(own.b) <= most);
-        let large = factors.is_none_or(|own| bytes(own.a) > OWN_BYTES as u64);
+        let large = factors.is_none_or(|own| bytes(own.a) > LORA_RECOMPUTE_BYTES as u64);
         let (by_few, by_many) = (most(READ_BY_FEW), most(READ_BY_MANY));
         let ahead = (large && by_many)
             .then(|| self.fold_lora((x, h), (name, factors.as_ref()), next))
             .flatten();
         let beside = large && if self.is_few(next) { by_few } else { by_many };
         let y = match (&ahead, factors) {
-            (Some(ahead), _) => self.graph.product_ahead(x, weight, ahead),
-            (None, Some(own)) if beside => self.graph.product_beside(x, weight, own.a),
+            (Some(ahead), _) => self.graph.linear_with_folded_down(x, weight, ahead),
+            (None, Some(own)) if beside => self.graph.linear_with_down(x, weight, own.a),
             (None, factors) => return self.linear_with(x, name, factors),
         };
         let low = factors.map(|_| self.turned(name));
@@ -207,7 +207,7 @@ impl Build<'_> {
     pub(crate) fn each_expert(&mut self, x: Value, name: &str, routes: &Routes) -> Value {
         let weight = self.weight(name);
         let y = self.graph.linear_experts(x, routes, weight);
-        let Some(Factors { a, b, .. }) = self.factors(&[name]) else { return y };
+        let Some(LoraPair { a, b, .. }) = self.factors(&[name]) else { return y };
         let z = self.graph.linear_experts(x, routes, a);
         let more = self.graph.linear_experts(z, routes, b);
         self.graph.add(y, more)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Branch, Factors, Finish, Mixture, Slice, Start},
+    ops::{Branch, Epilogue, LoraPair, Mixture, Prologue, Slice},
 };
 
 use crate::{
@@ -41,20 +41,20 @@ pub(crate) struct Stream {
     /// The stream, where it is known apart from what enters the products.
     h: Option<Value>,
     /// What enters them, and how it is made.
-    start: Start,
+    start: Prologue,
 }
 
 impl Stream {
     /// A stream and what enters products, both made already.
     pub(crate) fn made(h: Value, x: Value) -> Self {
-        Self { h: Some(h), start: Start::Rows(x) }
+        Self { h: Some(h), start: Prologue::Rows(x) }
     }
 
     /// The stream itself, if a product has not made a new one.
     pub(crate) fn or(&self, made: Option<Value>) -> Value {
         made.or(self.h).unwrap_or(match self.start {
-            Start::Rows(h) | Start::Norm { h, .. } => h,
-            Start::Branch { branch, .. } => branch.residual,
+            Prologue::Rows(h) | Prologue::Norm { h, .. } => h,
+            Prologue::ResidualAdd { branch, .. } => branch.residual,
         })
     }
 }
@@ -141,13 +141,13 @@ impl<'a> Build<'a> {
             let y = self.linear_with(x, name, factors);
             return self.graph.softcap(y, cap);
         }
-        let (start, weight) = (Start::Rows(x), self.weight(name));
-        self.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Softcap { cap }).1
+        let (start, weight) = (Prologue::Rows(x), self.weight(name));
+        self.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Softcap { cap }).1
     }
 
     /// Whether there is one token, or each is computed as if it were.
     fn single_or_batch_invariant(&self, rows: Value) -> bool {
-        self.graph.ty(rows).shape.rows() == 1 || self.graph.tokens_apart()
+        self.graph.ty(rows).shape.rows() == 1 || self.graph.is_batch_invariant()
     }
 
     /// The same without adapters.
@@ -155,20 +155,20 @@ impl<'a> Build<'a> {
         self.linear_with(x, name, None)
     }
 
-    pub(crate) fn linear_with(&mut self, x: Value, name: &str, factors: Option<Factors>) -> Value {
+    pub(crate) fn linear_with(&mut self, x: Value, name: &str, factors: Option<LoraPair>) -> Value {
         let weight = self.weight(name);
         let scale = format!("{name}.scale");
         match (self.has(&scale), factors) {
             (false, None) => self.graph.linear(x, weight),
             (false, factors) => {
-                let start = Start::Rows(x);
-                self.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1
+                let start = Prologue::Rows(x);
+                self.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Plain).1
             }
             (true, factors) => {
                 let y = self.graph.linear(x, weight);
                 let scale = self.tensor(&scale);
                 let y = self.graph.scale_by(y, scale);
-                let Some(Factors { a, b, .. }) = factors else { return y };
+                let Some(LoraPair { a, b, .. }) = factors else { return y };
                 let z = self.graph.linear(x, a);
                 let more = self.graph.linear(z, b);
                 self.graph.add(y, more)
@@ -183,7 +183,7 @@ impl<'a> Build<'a> {
         let (rows, width) = (self.rows_of(name), self.graph.ty(h).shape.width());
         let tensor = self.full(&format!("{name}.weight"));
         let factors = self.factors_of(&[(tensor, rows)], (None, width), true);
-        let Some(Factors { a, b, .. }) = factors else { return h };
+        let Some(LoraPair { a, b, .. }) = factors else { return h };
         let z = self.graph.embed(ids, b, scale);
         let more = self.graph.linear(z, a);
         self.graph.add(h, more)
@@ -197,7 +197,7 @@ impl<'a> Build<'a> {
 
     /// The stream `h` after a norm, about to enter products.
     pub(crate) fn after_norm(&mut self, h: Value, name: &str) -> Stream {
-        let start = Start::Norm { h, weight: self.weight(name), eps: self.eps };
+        let start = Prologue::Norm { h, weight: self.weight(name), eps: self.eps };
         Stream { h: None, start }
     }
 
@@ -208,28 +208,28 @@ impl<'a> Build<'a> {
         let PendingLora { low, ahead } =
             self.pending_lora.remove(&add.a).unwrap_or(PendingLora { low: None, ahead: 0 });
         let (residual, scale) = (add.h, add.scale);
-        let branch = Branch { residual, branch: add.a, weight, scale, low, ahead };
+        let branch = Branch { residual, branch: add.a, weight, scale, lora_b: low, folded: ahead };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);
             let start = match next {
-                Some(weight) => Start::Norm { h, weight, eps: self.eps },
-                None => Start::Rows(h),
+                Some(weight) => Prologue::Norm { h, weight, eps: self.eps },
+                None => Prologue::Rows(h),
             };
             return Stream { h: None, start };
         }
-        Stream { h: None, start: Start::Branch { branch, next, eps: self.eps } }
+        Stream { h: None, start: Prologue::ResidualAdd { branch, next, eps: self.eps } }
     }
 
     /// The stream and what enters products, as values of their own.
     pub(crate) fn rows(&mut self, stream: Stream) -> (Value, Value) {
         match stream.start {
-            Start::Rows(x) => (stream.or(None), x),
-            Start::Norm { h, weight, eps } => (h, self.graph.rms_norm(h, Some(weight), eps)),
-            Start::Branch { branch, next: Some(next), eps } => {
+            Prologue::Rows(x) => (stream.or(None), x),
+            Prologue::Norm { h, weight, eps } => (h, self.graph.rms_norm(h, Some(weight), eps)),
+            Prologue::ResidualAdd { branch, next: Some(next), eps } => {
                 self.graph.add_norm_norm(&branch, next, eps)
             }
-            Start::Branch { branch, next: None, eps } => {
+            Prologue::ResidualAdd { branch, next: None, eps } => {
                 let h = self.graph.add_norm(&branch, eps);
                 (h, h)
             }
@@ -246,7 +246,8 @@ impl<'a> Build<'a> {
         };
         let factors = self.factors(names);
         let start = &stream.start;
-        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Plain);
+        let (h, y) =
+            self.graph.fused_linear_lora(start, weight, factors.as_ref(), &Epilogue::Plain);
         let mut first = 0;
         let slice = |rows: &usize| {
             first += rows;
@@ -268,7 +269,8 @@ impl<'a> Build<'a> {
         };
         let factors = self.factors(&[gate, up]);
         let start = &stream.start;
-        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &Finish::Geglu);
+        let (h, y) =
+            self.graph.fused_linear_lora(start, weight, factors.as_ref(), &Epilogue::Geglu);
         (stream.or(h), y)
     }
 
@@ -280,7 +282,7 @@ impl<'a> Build<'a> {
             return self.graph.geglu_halves(both);
         }
         let weight = self.weight(name);
-        self.graph.product_of_experts(&stream.start, weight, mixture, &Finish::Geglu).1
+        self.graph.fused_linear_experts(&stream.start, weight, mixture, &Epilogue::Geglu).1
     }
 
     /// The stream, and `gelu(gate · x) ⊙ long[:, slice]`.
@@ -297,8 +299,8 @@ impl<'a> Build<'a> {
             return (h, self.graph.gelu_mul_slice(gate, long, slice));
         };
         let factors = self.factors(&[gate]);
-        let (start, finish) = (&stream.start, Finish::GeluMul { long, slice });
-        let (h, y) = self.graph.product_adapted(start, weight, factors.as_ref(), &finish);
+        let (start, finish) = (&stream.start, Epilogue::GeluMul { long, slice });
+        let (h, y) = self.graph.fused_linear_lora(start, weight, factors.as_ref(), &finish);
         (stream.or(h), y)
     }
 
@@ -342,11 +344,11 @@ impl<'a> Build<'a> {
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
         let (h, weight, eps, ahead) = match stream.start {
-            Start::Branch { branch, next: Some(weight), eps } => {
-                (branch.residual, weight, eps, branch.ahead)
+            Prologue::ResidualAdd { branch, next: Some(weight), eps } => {
+                (branch.residual, weight, eps, branch.folded)
             }
-            Start::Norm { h, weight, eps } => (h, weight, eps, 0),
-            Start::Branch { .. } | Start::Rows(_) => return None,
+            Prologue::Norm { h, weight, eps } => (h, weight, eps, 0),
+            Prologue::ResidualAdd { .. } | Prologue::Rows(_) => return None,
         };
         let one = self.single_or_batch_invariant(h);
         let (last, others) = names.split_last().filter(|_| one)?;
@@ -356,12 +358,12 @@ impl<'a> Build<'a> {
         let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
             // Folded factors include the norms before the branch, not those of the stream after it.
-            Some(own) if ahead > 0 => (stream.start, Some(Factors { behind, ..own })),
+            Some(own) if ahead > 0 => (stream.start, Some(LoraPair { folded_row: behind, ..own })),
             // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
             None => (stream.start, None),
-            own => (Start::Norm { h, weight, eps }, own),
+            own => (Prologue::Norm { h, weight, eps }, own),
         };
-        let y = self.graph.product_adapted(&start, value, factors.as_ref(), &Finish::Plain).1;
+        let y = self.graph.fused_linear_lora(&start, value, factors.as_ref(), &Epilogue::Plain).1;
         slices.push(y.into());
         Some((h, slices))
     }

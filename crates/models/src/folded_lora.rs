@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
-    ops::{Ahead, Factors, OWN_BYTES},
+    ops::{FoldedDown, LORA_RECOMPUTE_BYTES, LoraPair},
 };
 use rullama_gguf::DType;
 
@@ -24,7 +24,7 @@ pub(crate) struct NextMatmul {
     pub(crate) names: &'static [&'static str],
 }
 
-/// A down-projection `A` that a graph takes folded into two weights: see [`Ahead`].
+/// A down-projection `A` that a graph takes folded into two weights: see [`FoldedDown`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoldedLora {
     /// Name of the weight `P`.
@@ -47,9 +47,9 @@ impl Build<'_> {
     pub(crate) fn fold_lora(
         &mut self,
         (x, h): (Value, Value),
-        (name, own): (&str, Option<&Factors>),
+        (name, own): (&str, Option<&LoraPair>),
         next: &NextMatmul,
-    ) -> Option<Ahead> {
+    ) -> Option<FoldedDown> {
         let adapted = self.adapted.filter(|adapted| adapted.fold)?;
         let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm);
         let post_norm = self.full(&format!("{post_norm}.weight"));
@@ -62,7 +62,7 @@ impl Build<'_> {
         let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
         let own_rank = own.map_or(0, |own| self.graph.ty(own.a).shape.rows());
         let [q, p] = [[own_rank + rank, k], [rank, d]];
-        let small = rank * d * adapted.dtype.block_bytes() <= OWN_BYTES;
+        let small = rank * d * adapted.dtype.block_bytes() <= LORA_RECOMPUTE_BYTES;
         if small || 4 * (q[0] * q[1] + p[0] * p[1]) > FOLDED_BYTES {
             return None;
         }
@@ -78,7 +78,7 @@ impl Build<'_> {
         let q = self.graph.weight(names.q.clone(), Type::weight(DType::F32, q));
         let p = self.graph.weight(names.p.clone(), Type::weight(DType::F32, p));
         self.folded.push(names);
-        Some(Ahead { q, h, p })
+        Some(FoldedDown { q, h, p })
     }
 
     /// Products that share what enters them, as far as one product each makes them: all, or all but the last and that one.

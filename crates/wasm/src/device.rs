@@ -4,7 +4,7 @@ use std::any::Any;
 
 use js_sys::{Function, Promise};
 use rullama_engine::gpu::{
-    Ahead, DeviceFacts, Gpu, KernelSource, MatrixBytes, MatrixUnits, OpenOptions,
+    DeviceFacts, Gpu, KernelSource, MatrixInt8, MatrixUnits, OpenOptions, PipelineCompiler,
 };
 use serde::Deserialize;
 use serde_json::{Map, json};
@@ -30,7 +30,7 @@ struct Request {
     /// Whether the page requested matrix units, and got them.
     matrix: bool,
     /// The same for matrix units of bytes.
-    matrix_bytes: bool,
+    matrix_int8: bool,
     /// Whether kernels may use halves, if the device has them.
     f16: bool,
     /// Whether products of packed bytes are single instructions.
@@ -44,15 +44,15 @@ impl Device {
     /// same device when `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a
     /// promise.
     pub async fn open(request: String, compile: Function) -> Result<Self, JsValue> {
-        let Request { low_power, name, software, subgroups, matrix, matrix_bytes, f16, packed_dot } =
+        let Request { low_power, name, software, subgroups, matrix, matrix_int8, f16, packed_dot } =
             parse(&request)?;
         let matrix = matrix.then_some(MatrixUnits::Chromium16);
-        let matrix_bytes = matrix_bytes.then_some(MatrixBytes::Chromium);
+        let matrix_int8 = matrix_int8.then_some(MatrixInt8::Chromium);
         let name = Some(name);
         let request =
-            OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_bytes, name, software };
+            OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_int8, name, software };
         let gpu = Gpu::open_with(request).await.map_err(Failure::from)?;
-        gpu.compile_ahead(Ahead::new(move |source| {
+        gpu.set_compiler(PipelineCompiler::new(move |source| {
             let begun = compile.call1(&JsValue::NULL, &kernel(source).into());
             let done = begun.map(|promise| JsFuture::from(Promise::resolve(&promise)));
             Box::pin(async move {

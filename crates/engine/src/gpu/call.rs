@@ -1,6 +1,6 @@
-//! What an operation sees when it is asked for its kernels.
+//! What an operation sees when it builds its dispatches.
 
-use super::{DeviceFacts, Dispatch, beside, layout::Slabs};
+use super::{DeviceFacts, Dispatch, barriers, slabs::Slabs};
 use crate::graph::{Element, Graph, Node, Op, Origin, Type};
 
 /// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
@@ -28,13 +28,13 @@ impl<'a> GpuCall<'a> {
             let of_node = node.op.gpu(&GpuCall::new(facts, graph, node));
             dispatches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
         }
-        beside::settle(facts, graph, &mut dispatches);
+        barriers::share(facts, graph, &mut dispatches);
         dispatches.into_iter()
     }
 
-    /// Whether each token is computed as in a run of its own.
-    pub fn tokens_apart(&self) -> bool {
-        self.graph.tokens_apart()
+    /// Whether each token comes out as in a graph of its own, to the last bit.
+    pub fn is_batch_invariant(&self) -> bool {
+        self.graph.is_batch_invariant()
     }
 
     /// The operation.
@@ -42,7 +42,7 @@ impl<'a> GpuCall<'a> {
         &*self.node.op
     }
 
-    /// The call of what makes input `i`, where the graph has it, and which of its results that is.
+    /// The call of the producer of input `i`, if a node of the graph is, and which of its results that is.
     pub(super) fn maker(&self, i: usize) -> Option<(Self, usize)> {
         let value = self.node.inputs[i];
         let Origin::Node(node) = self.graph.info(value).origin else { return None };
@@ -61,15 +61,17 @@ impl<'a> GpuCall<'a> {
         self.only_reader_at(i, 1)
     }
 
-    /// Which input is the second factor, turned, of what an adapter adds to the branch.
-    pub(crate) fn second_factor(&self) -> Option<usize> {
-        self.op().second_factor()
+    /// Which input is the LoRA up-projection, transposed, that it adds to the branch.
+    pub(crate) fn branch_lora(&self) -> Option<usize> {
+        self.op().branch_lora()
     }
 
-    /// Whether what makes the branch has added that already.
-    pub(crate) fn is_branch_whole(&self) -> bool {
+    /// Whether the producer of the branch has added that already.
+    pub(crate) fn branch_has_lora(&self) -> bool {
         let maker = self.maker(1);
-        maker.is_some_and(|(maker, _)| maker.input_parts().is_some_and(|parts| parts.met.is_some()))
+        maker.is_some_and(|(maker, _)| {
+            maker.input_partials().is_some_and(|partials| partials.lora.is_some())
+        })
     }
 
     fn only_reader_at(&self, i: usize, input: usize) -> Option<Self> {
@@ -104,7 +106,7 @@ impl<'a> GpuCall<'a> {
         self.node.inputs.len()
     }
 
-    /// How the weight at input `i` lies in memory.
+    /// The slabs of the weight at input `i`.
     ///
     /// # Panics
     /// If it is no weight.

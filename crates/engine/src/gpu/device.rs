@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    Buffer, DeviceFacts, Held, MatrixBytes, MatrixUnits, States,
+    Buffer, DeviceFacts, Held, MatrixInt8, MatrixUnits, States,
     pipelines::Pipelines,
     readback::{self, Landing},
 };
@@ -56,7 +56,7 @@ pub struct OpenOptions {
     /// Matrix units that it will have, where all subgroups have 32 lanes and kernels may use halves.
     pub matrix: Option<MatrixUnits>,
     /// Matrix units of bytes that it will have, where all subgroups have 32 lanes.
-    pub matrix_bytes: Option<MatrixBytes>,
+    pub matrix_int8: Option<MatrixInt8>,
     /// What to call it.
     pub name: Option<String>,
     /// It is a program on the CPU.
@@ -104,8 +104,8 @@ impl Gpu {
         let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
         let usable = gpu.facts.f16 && subgroups == Some((32, 32));
         let matrix = wishes.matrix.filter(|_| usable).or(gpu.facts.matrix);
-        let matrix_bytes = wishes.matrix_bytes.filter(|_| subgroups == Some((32, 32)));
-        let facts = DeviceFacts { subgroups, matrix, matrix_bytes, packed_dot, ..gpu.facts };
+        let matrix_int8 = wishes.matrix_int8.filter(|_| subgroups == Some((32, 32)));
+        let facts = DeviceFacts { subgroups, matrix, matrix_int8, packed_dot, ..gpu.facts };
         Ok(Self { name, software, facts, ..gpu })
     }
 
@@ -140,7 +140,7 @@ impl Gpu {
             subgroups: subgroups.then_some((info.subgroup_min_size, info.subgroup_max_size)),
             matrix: matrix_units(adapter, features, &info),
             // wgpu has none.
-            matrix_bytes: None,
+            matrix_int8: None,
             binding_bytes: limits.max_storage_buffer_binding_size,
             buffer_bytes: limits.max_buffer_size,
             storage_buffers: limits.max_storage_buffers_per_shader_stage,
@@ -190,7 +190,7 @@ impl Gpu {
     /// The same device without kernels that round more than f32 sums do: matrix units take halves or digits.
     #[must_use]
     pub fn exact(&self) -> Self {
-        self.playing(DeviceFacts { matrix: None, matrix_bytes: None, ..self.facts.clone() })
+        self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..self.facts.clone() })
     }
 
     /// What the device offers.

@@ -8,16 +8,16 @@ pub enum MatrixUnits {
     /// The same in Chromium's syntax.
     Chromium16,
     /// They are not there: every lane computes what they would. Only for tests of kernels.
-    Written,
+    Emulated,
 }
 
 /// How matrix units of bytes are spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MatrixBytes {
+pub enum MatrixInt8 {
     /// A subgroup multiplies matrices of 16 × 32 by 32 × 16 bytes and sums whole numbers, in Chromium's syntax.
     Chromium,
     /// They are not there: every lane computes what they would. Only for tests of kernels.
-    Written,
+    Emulated,
 }
 
 /// What a device offers.
@@ -30,7 +30,7 @@ pub struct DeviceFacts {
     /// Units that multiply small matrices. Then `f16` holds, and all subgroups have 32 lanes.
     pub matrix: Option<MatrixUnits>,
     /// Units that multiply small matrices of bytes. Then all subgroups have 32 lanes. Used where there are none for halves.
-    pub matrix_bytes: Option<MatrixBytes>,
+    pub matrix_int8: Option<MatrixInt8>,
     /// Largest storage binding in bytes.
     pub binding_bytes: u64,
     /// Largest buffer in bytes.
@@ -56,7 +56,7 @@ impl DeviceFacts {
             f16: false,
             subgroups: None,
             matrix: None,
-            matrix_bytes: None,
+            matrix_int8: None,
             binding_bytes: 128 << 20,
             buffer_bytes: 256 << 20,
             storage_buffers: 8,

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::layout::fields;
+use super::slabs::fields;
 use crate::{
     error::EngineError,
     graph::{Element, Graph, Origin, Type},
@@ -45,7 +45,7 @@ mod tests {
         error::EngineError,
         gpu::{Dialect, GpuCall, compose},
         graph::{Graph, Member, Type},
-        ops::{Finish, Mixture, Start},
+        ops::{Epilogue, Mixture, Prologue},
         suite::real_devices,
     };
 
@@ -72,10 +72,10 @@ mod tests {
         let table = g.weight("table", Type::weight(dtype, [64, width]));
         let h = g.embed(ids, table, 1.0);
         let norm = g.weight("norm", Type::weight(DType::F32, [width]));
-        let start = Start::Norm { h, weight: norm, eps: 1e-6 };
+        let prologue = Prologue::Norm { h, weight: norm, eps: 1e-6 };
         let members = ["gate", "up"].map(|name| Member::new(name, rows));
         let both = g.weight_rows(&members, dtype, width);
-        let y = g.product(&start, both, &Finish::Geglu).1;
+        let y = g.fused_linear(&prologue, both, &Epilogue::Geglu).1;
         let down = g.weight("down", Type::weight(dtype, [width, rows]));
         let x = g.linear(y, down);
         let dy = g.linear(x, table);
@@ -86,10 +86,10 @@ mod tests {
         let routes = g.routes(expert_ids, experts);
         let gate_up = g.weight("gate_up", Type::weight(dtype, [experts, 2 * rows, width]));
         let each = Mixture { routes, shares: None };
-        let inner = g.product_of_experts(&Start::Rows(x), gate_up, &each, &Finish::Geglu).1;
+        let inner = g.fused_linear_experts(&Prologue::Rows(x), gate_up, &each, &Epilogue::Geglu).1;
         let down = g.weight("down_exps", Type::weight(dtype, [experts, width, rows]));
         let sum = Mixture { routes, shares: Some(shares) };
-        let z = g.product_of_experts(&Start::Rows(inner), down, &sum, &Finish::Plain).1;
+        let z = g.fused_linear_experts(&Prologue::Rows(inner), down, &sum, &Epilogue::Plain).1;
         g.keep(z);
         g
     }
@@ -106,8 +106,7 @@ mod tests {
                             let mut dispatches = GpuCall::dispatches(&facts, &graph).peekable();
                             assert!(dispatches.peek().is_some(), "{device}");
                             for (_, dispatch) in dispatches {
-                                let text =
-                                    compose(dispatch.kernel, &dispatch.parts, Dialect::Browser);
+                                let text = compose(&dispatch, Dialect::Browser);
                                 assert!(text.contains("fn main"), "{device}: {}", dispatch.label());
                             }
                         }

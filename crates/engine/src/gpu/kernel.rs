@@ -11,7 +11,7 @@ pub struct Kernel {
     pub source: &'static str,
 }
 
-/// WGSL that fills one `//#use` line. Parts of one kind define the same names.
+/// WGSL that fills one `//#use` line. Parts of one kind define the same names and are in a folder of that name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Part {
     /// What the `//#use` line says.
@@ -22,9 +22,9 @@ pub struct Part {
     pub source: &'static str,
 }
 
-/// Memory a kernel binds.
+/// A buffer that a kernel binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum BufferRef {
     /// Input of the operation.
     Input(usize),
     /// A slab of a weight: rows that fit one binding.
@@ -32,7 +32,7 @@ pub enum Place {
     /// Result of the operation.
     Output(usize),
     /// A weight in one slab: an input of the only operation that reads the first result.
-    OfReader(usize),
+    ReaderInput(usize),
     /// Memory for this operation alone: its number and its bytes.
     Scratch(usize, u64),
 }
@@ -41,12 +41,13 @@ pub enum Place {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bind {
     /// `var<storage, read>`
-    Read(Place),
+    Read(BufferRef),
     /// `var<storage, read_write>`
-    Write(Place),
+    Write(BufferRef),
 }
 
-/// One dispatch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order.
+/// One dispatch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order. WGSL either names the number of a
+/// binding, or says `@binding(auto)` for one that is bound by the variable's name.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
     /// Which kernel.
@@ -59,8 +60,10 @@ pub struct Dispatch {
     pub params: Vec<u8>,
     /// Storage bindings.
     pub bindings: Vec<Bind>,
-    /// What the next dispatch reads, where it shall not wait for this one; bound after the others, for no kernel to see.
-    pub settled: Vec<Value>,
+    /// Names of the WGSL variables whose bindings the composer numbers, with their places among the bindings.
+    pub named: Vec<(&'static str, usize)>,
+    /// What the next, independent dispatch reads: bound after the others, invisible to the kernel, so that both share a barrier.
+    pub shared_reads: Vec<Value>,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],
 }
@@ -74,7 +77,8 @@ impl Dispatch {
             constants: vec![],
             params: vec![],
             bindings: vec![],
-            settled: vec![],
+            named: vec![],
+            shared_reads: vec![],
             grid: [1, 1, 1],
         }
     }
@@ -103,16 +107,30 @@ impl Dispatch {
 
     /// Adds a binding that is only read.
     #[must_use]
-    pub fn read(mut self, place: Place) -> Self {
-        self.bindings.push(Bind::Read(place));
+    pub fn read(mut self, buffer: BufferRef) -> Self {
+        self.bindings.push(Bind::Read(buffer));
         self
     }
 
     /// Adds a binding that is written.
     #[must_use]
-    pub fn write(mut self, place: Place) -> Self {
-        self.bindings.push(Bind::Write(place));
+    pub fn write(mut self, buffer: BufferRef) -> Self {
+        self.bindings.push(Bind::Write(buffer));
         self
+    }
+
+    /// Adds a binding that is only read, of the WGSL variable with this name.
+    #[must_use]
+    pub fn read_as(mut self, name: &'static str, buffer: BufferRef) -> Self {
+        self.named.push((name, self.bindings.len()));
+        self.read(buffer)
+    }
+
+    /// Adds a binding that is written, of the WGSL variable with this name.
+    #[must_use]
+    pub fn write_as(mut self, name: &'static str, buffer: BufferRef) -> Self {
+        self.named.push((name, self.bindings.len()));
+        self.write(buffer)
     }
 
     /// What tells its pipeline from others, and the pipeline's name in a debugger.
@@ -129,7 +147,7 @@ impl Dispatch {
             Bind::Read(_) => 'r',
             Bind::Write(_) => 'w',
         }));
-        label.extend(self.settled.iter().map(|_| 's'));
+        label.extend(self.shared_reads.iter().map(|_| 's'));
         label
     }
 

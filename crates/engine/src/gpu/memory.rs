@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::beside::goes_beside;
+use super::barriers::is_independent;
 use crate::graph::{Element, Graph, Origin, Type, Value};
 
 /// Which slot each value that a node makes lives in, and how large the slots are.
@@ -39,7 +39,7 @@ pub(crate) fn assign(graph: &Graph) -> Slots {
     for (index, node) in graph.nodes().iter().enumerate() {
         for output in &node.outputs {
             let bytes = value_bytes(graph.ty(*output));
-            let used = if goes_beside(graph, index) { &[] } else { &free[..] };
+            let used = if is_independent(graph, index) { &[] } else { &free[..] };
             let slot = best_fit(used, &slots.bytes, bytes).map_or_else(
                 || {
                     slots.bytes.push(bytes);

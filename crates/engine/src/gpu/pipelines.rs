@@ -1,5 +1,5 @@
-//! (kernel, parts, constants, bindings) → pipeline, made once per device; many at a time where there are threads, or somebody
-//! compiles ahead of us.
+//! (kernel, parts, constants, bindings) → pipeline, once per device; many at a time where there are threads, or a compiler outside of
+//! wgpu.
 
 use std::{borrow::Cow, cell::RefCell, fmt, pin::Pin, rc::Rc};
 
@@ -7,9 +7,9 @@ use async_channel::Receiver;
 use rustc_hash::FxHashMap;
 
 use super::{
-    Bind, Dialect, Dispatch, Gpu, GpuCall,
-    ahead::{Ahead, Compiling, KernelSource},
-    check_formats, compose,
+    Bind, Dialect, Dispatch, Gpu, GpuCall, check_formats,
+    compiler::{Compiling, KernelSource, PipelineCompiler},
+    compose,
     instrument::{Instrument, Rewriter},
 };
 use crate::{error::EngineError, graph::Graph, threads::JobQueue};
@@ -22,35 +22,35 @@ pub(crate) struct Pipeline {
     pub(crate) layout: wgpu::BindGroupLayout,
 }
 
-/// The pipelines of a device: those it has, and those on their way through the compiler.
+/// The pipelines of a device: those it has, and those that are being compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
     started: RefCell<FxHashMap<String, Started>>,
-    ahead: RefCell<Option<Ahead>>,
+    compiler: RefCell<Option<PipelineCompiler>>,
     pub(super) instrument: Instrument,
     /// Compile jobs; each holds the device, so they end with the pipelines (see [`JobQueue`]).
     jobs: JobQueue,
 }
 
-/// A pipeline on its way.
+/// A pipeline that is being compiled.
 enum Started {
     /// Through wgpu, perhaps on another thread.
     Here(Receiver<Compiled>),
-    /// Elsewhere; wgpu is asked after it.
-    Ahead(Compiling),
+    /// Outside of wgpu, which gets it afterwards.
+    Elsewhere(Compiling),
 }
 
 impl fmt::Debug for Started {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Here(_) => "Here",
-            Self::Ahead(_) => "Ahead",
+            Self::Elsewhere(_) => "Elsewhere",
         })
     }
 }
 
-/// What a compiler leaves: whether the pipeline is any good is known later, in a browser.
+/// A pipeline from wgpu; in a browser its errors are known later.
 struct Compiled {
     pipeline: Pipeline,
     problem: Pin<Box<dyn Problem>>,
@@ -74,9 +74,9 @@ impl Pipelines {
         if self.known.borrow().contains_key(&key) || started.contains_key(&key) {
             return;
         }
-        if let Some(ahead) = &*self.ahead.borrow() {
+        if let Some(compiler) = &*self.compiler.borrow() {
             let source = KernelSource::new(key.clone(), text(dispatch), dispatch);
-            started.insert(key, Started::Ahead(ahead.begin(source)));
+            started.insert(key, Started::Elsewhere(compiler.begin(source)));
             return;
         }
         let (done, compiled) = async_channel::bounded(1);
@@ -112,7 +112,7 @@ impl Pipelines {
                 let crashed = |_| refused("the compiler crashed".to_owned());
                 compiled.recv().await.map_err(crashed)?
             }
-            Started::Ahead(done) => {
+            Started::Elsewhere(done) => {
                 let held = done.await;
                 gpu.check()?;
                 let compiled = compile(&self.target(gpu), dispatch, key.clone());
@@ -132,9 +132,9 @@ impl Pipelines {
 }
 
 impl Gpu {
-    /// Has kernels compiled ahead of wgpu from now on.
-    pub fn compile_ahead(&self, ahead: Ahead) {
-        *self.pipelines.ahead.borrow_mut() = Some(ahead);
+    /// Has kernels compiled by this compiler before wgpu from now on.
+    pub fn set_compiler(&self, compiler: PipelineCompiler) {
+        *self.pipelines.compiler.borrow_mut() = Some(compiler);
     }
 
     /// Starts compiling the kernels of a graph at once, on other threads where there are any: weights can be loaded meanwhile,
@@ -159,7 +159,7 @@ impl Gpu {
 }
 
 fn text(dispatch: &Dispatch) -> String {
-    compose(dispatch.kernel, &dispatch.parts, Dialect::of_this_build())
+    compose(dispatch, Dialect::of_this_build())
 }
 
 /// What kernels are compiled for.
@@ -234,7 +234,7 @@ fn runtime_checks(backend: wgpu::Backend) -> wgpu::ShaderRuntimeChecks {
     }
 }
 
-/// Parameters, step, then the storage bindings in order, then what no kernel sees.
+/// Parameters, step, then the storage bindings in order, then what is invisible to the kernel.
 fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
     let seen = 2 + dispatch.bindings.len();
     let uniforms = [wgpu::BufferBindingType::Uniform; 2].into_iter();
@@ -243,7 +243,7 @@ fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
         .iter()
         .map(|bind| wgpu::BufferBindingType::Storage { read_only: matches!(bind, Bind::Read(_)) });
     let unseen =
-        dispatch.settled.iter().map(|_| wgpu::BufferBindingType::Storage { read_only: true });
+        dispatch.shared_reads.iter().map(|_| wgpu::BufferBindingType::Storage { read_only: true });
     let all = uniforms.chain(storage).chain(unseen).enumerate();
     all.map(|(binding, ty)| entry(binding, binding < seen, ty)).collect()
 }

@@ -1,9 +1,9 @@
-//! A graph made ready for a device: memory, pipelines and bind groups once; then one pass and one submit per run.
+//! A graph prepared for a device: memory, pipelines and bind groups once; then one compute pass and one submit per run.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
-    Bind, Buffer, DeviceFacts, Dispatch, Gpu, GpuCall, Place, Weights, check_formats,
+    Bind, Buffer, BufferRef, DeviceFacts, Dispatch, Gpu, GpuCall, Weights, check_formats,
     memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
@@ -31,8 +31,8 @@ pub struct GpuPlan {
     /// Only bind groups read it, but it is ours to give back.
     params: Buffer,
     memory: Memory,
-    /// The commands of the next run, where they were made ahead.
-    ahead: RefCell<Option<wgpu::CommandBuffer>>,
+    /// The commands of the next pass, where they were recorded already.
+    prerecorded: RefCell<Option<wgpu::CommandBuffer>>,
 }
 
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl GpuPlan {
                     resource: buffer.as_entire_binding(),
                 });
             }
-            for (i, value) in dispatch.settled.iter().enumerate() {
+            for (i, value) in dispatch.shared_reads.iter().enumerate() {
                 entries.push(wgpu::BindGroupEntry {
                     binding: (2 + dispatch.bindings.len() + i) as u32,
                     resource: memory.of(*value).as_entire_binding(),
@@ -120,7 +120,15 @@ impl GpuPlan {
                 grid: dispatch.grid,
             });
         }
-        Ok(Self { gpu, graph, dispatches: bound, step, params, memory, ahead: RefCell::default() })
+        Ok(Self {
+            gpu,
+            graph,
+            dispatches: bound,
+            step,
+            params,
+            memory,
+            prerecorded: RefCell::default(),
+        })
     }
 
     /// The graph.
@@ -168,15 +176,15 @@ impl GpuPlan {
         readback::submit(&self.gpu, Some(self.commands()), &wanted).await
     }
 
-    /// Makes the commands of the next run now. That takes a while, which does not count where the device is busy with another run
-    /// whose results must be known before the next one is queued.
+    /// Records the commands of the next pass now: that takes a while, which is hidden where the device is busy with another pass whose results
+    /// must be known before the next one is queued.
     pub fn prepare(&self) {
         let commands = self.commands();
-        self.ahead.replace(Some(commands));
+        self.prerecorded.replace(Some(commands));
     }
 
     fn commands(&self) -> wgpu::CommandBuffer {
-        if let Some(commands) = self.ahead.take() {
+        if let Some(commands) = self.prerecorded.take() {
             return commands;
         }
         let mut encoder =
@@ -330,11 +338,11 @@ impl Memory {
     ) -> Result<&'a wgpu::Buffer, EngineError> {
         let (Bind::Read(place) | Bind::Write(place)) = bind;
         let (value, slab) = match place {
-            Place::Scratch(index, _) => return Ok(&self.scratch[*index]),
-            Place::Input(i) => (node.inputs[*i], 0),
-            Place::Slab(i, slab) => (node.inputs[*i], *slab),
-            Place::Output(i) => (node.outputs[*i], 0),
-            Place::OfReader(i) => (graph.reader(node).inputs[*i], 0),
+            BufferRef::Scratch(index, _) => return Ok(&self.scratch[*index]),
+            BufferRef::Input(i) => (node.inputs[*i], 0),
+            BufferRef::Slab(i, slab) => (node.inputs[*i], *slab),
+            BufferRef::Output(i) => (node.outputs[*i], 0),
+            BufferRef::ReaderInput(i) => (graph.reader(node).inputs[*i], 0),
         };
         let origin = &graph.info(value).origin;
         match origin {
@@ -393,8 +401,8 @@ fn params_bytes(dispatches: &[(usize, Dispatch)]) -> u64 {
 fn scratch_sizes(dispatches: &[(usize, Dispatch)]) -> std::collections::BTreeMap<usize, u64> {
     let mut sizes = std::collections::BTreeMap::new();
     for bind in dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings) {
-        if let Bind::Read(Place::Scratch(index, bytes))
-        | Bind::Write(Place::Scratch(index, bytes)) = bind
+        if let Bind::Read(BufferRef::Scratch(index, bytes))
+        | Bind::Write(BufferRef::Scratch(index, bytes)) = bind
         {
             (0..=*index).for_each(|index| _ = sizes.entry(index).or_insert(16));
             let size = sizes.entry(*index).or_insert(16);

@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::{
     Buffer, Gpu,
-    layout::{ROW_STEP, Slabs},
     readback::Fence,
+    slabs::{ROW_STEP, Slabs},
 };
 use crate::{error::EngineError, graph::Shape};
 

@@ -65,7 +65,7 @@ pub struct Graph {
     nodes: Vec<Node>,
     /// Weights and states, which each have one value: models of hundreds of layers have thousands.
     named: HashMap<Origin, Value>,
-    apart: bool,
+    batch_invariant: bool,
 }
 
 impl Graph {
@@ -74,15 +74,15 @@ impl Graph {
         Self::default()
     }
 
-    /// An empty graph whose few tokens are computed apart: each to the last bit as in a run of its own, by the same kernels side by
-    /// side. Rows past the live ones are not made.
-    pub fn of_tokens_apart() -> Self {
-        Self { apart: true, ..Self::default() }
+    /// An empty graph whose few tokens are computed batch-invariantly: each to the last bit as in a graph of its own, by the same kernels.
+    /// Rows past the live ones are not computed.
+    pub fn new_batch_invariant() -> Self {
+        Self { batch_invariant: true, ..Self::default() }
     }
 
-    /// Whether tokens are computed apart.
-    pub fn tokens_apart(&self) -> bool {
-        self.apart
+    /// Whether tokens are computed batch-invariantly.
+    pub fn is_batch_invariant(&self) -> bool {
+        self.batch_invariant
     }
 
     /// A value the host writes before each run.

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Met, Order, SplitKvPartials},
+    gpu::{Dispatch, GpuCall, Layout, LoraPartials, SplitKvPartials},
 };
 
 /// An operation: a definition, a reference on the CPU, kernels on the GPU, a gradient.
@@ -30,39 +30,39 @@ pub trait Op: Debug + 'static {
     /// The kernels, their parameters and their grids, in order.
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch>;
 
-    /// The order its kernels want the first input in, where they can have another than row by row.
-    fn wants_order(&self, call: &GpuCall<'_>) -> Option<Order> {
+    /// The layout its kernels prefer for the first input, where they can read another than row-major.
+    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
         let _ = call;
         None
     }
 
-    /// The order its kernels write result `i` in where its only reader wants this one: that, the same of floats, or none.
-    fn lays(&self, call: &GpuCall<'_>, i: usize, order: Order) -> Option<Order> {
-        let _ = (call, i, order);
+    /// The layout its kernels store result `i` in where its only reader prefers this one: that, the same of floats, or none.
+    fn produces_layout(&self, call: &GpuCall<'_>, i: usize, layout: Layout) -> Option<Layout> {
+        let _ = (call, i, layout);
         None
     }
 
-    /// What its kernels can leave of result `i` where its only reader combines that itself.
-    fn leaves_parts(&self, call: &GpuCall<'_>, i: usize) -> Option<SplitKvPartials> {
+    /// The partials its kernels can leave of result `i` where its only reader combines them.
+    fn leaves_partials(&self, call: &GpuCall<'_>, i: usize) -> Option<SplitKvPartials> {
         let _ = (call, i);
         None
     }
 
-    /// Whether its kernels can take the first input so.
-    fn takes_parts(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> bool {
-        let _ = (call, parts);
+    /// Whether its kernels can take the first input as these partials.
+    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
+        let _ = (call, partials);
         false
     }
 
-    /// The factor that what leaves such parts shall meet them with: then the operation has a pair of its own that it adds to its result,
-    /// instead of what reads that as a branch.
-    fn met(&self, call: &GpuCall<'_>, parts: SplitKvPartials) -> Option<Met> {
-        let _ = (call, parts);
+    /// The LoRA down-projection that the producer of such partials shall multiply them with: the operation then adds the up-projection to
+    /// its result, instead of the reader of the result as a branch.
+    fn lora_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> Option<LoraPartials> {
+        let _ = (call, partials);
         None
     }
 
-    /// Which input is the second factor, turned, of what an adapter adds to the second input, a branch.
-    fn second_factor(&self) -> Option<usize> {
+    /// Which input is the LoRA up-projection, transposed, that it adds to its second input, a branch.
+    fn branch_lora(&self) -> Option<usize> {
         None
     }
 
@@ -98,7 +98,7 @@ pub trait Op: Debug + 'static {
 pub struct NodeValues {
     /// What the node reads.
     pub inputs: Vec<Value>,
-    /// What it makes.
+    /// What it computes.
     pub outputs: Vec<Value>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     cpu::{CpuCall, CpuPlan, Data},
-    gpu::{Bind, Dispatch, GpuCall, Place, value_bytes},
+    gpu::{Bind, BufferRef, Dispatch, GpuCall, value_bytes},
     graph::{Element, Graph, NodeValues, Type, Value, walk},
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
 
 /// The others' dispatches; their intermediate values lie in scratch memory, after their own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
-    let graph = if call.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
+    let graph = if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
     let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
     let graph = &others.graph;
     let dispatches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
@@ -74,7 +74,7 @@ pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
         .collect();
     let places = dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings);
     let own = places.filter_map(|(Bind::Read(place) | Bind::Write(place))| match place {
-        Place::Scratch(number, _) => Some(number + 1),
+        BufferRef::Scratch(number, _) => Some(number + 1),
         _ => None,
     });
     let intermediates = Intermediates { first: own.max().unwrap_or(0), numbers: HashMap::new() };
@@ -102,24 +102,24 @@ impl Map<'_> {
         dispatch
     }
 
-    fn place(&mut self, node: usize, place: Place) -> Place {
+    fn place(&mut self, node: usize, place: BufferRef) -> BufferRef {
         let node = &self.others.graph.nodes()[node];
         let value = match place {
-            Place::Scratch(..) => return place,
-            Place::Input(i) | Place::Slab(i, _) => node.inputs[i],
-            Place::Output(i) => node.outputs[i],
-            Place::OfReader(i) => self.others.graph.reader(node).inputs[i],
+            BufferRef::Scratch(..) => return place,
+            BufferRef::Input(i) | BufferRef::Slab(i, _) => node.inputs[i],
+            BufferRef::Output(i) => node.outputs[i],
+            BufferRef::ReaderInput(i) => self.others.graph.reader(node).inputs[i],
         };
         let at = |values: &[Value]| values.iter().position(|other| *other == value);
         match (at(&self.others.inputs), at(&self.others.results), place) {
-            (Some(i), _, Place::Slab(_, slab)) => Place::Slab(i, slab),
-            (Some(i), _, Place::OfReader(_)) => Place::Slab(i, 0),
-            (Some(i), ..) => Place::Input(i),
-            (None, Some(i), _) => Place::Output(i),
+            (Some(i), _, BufferRef::Slab(_, slab)) => BufferRef::Slab(i, slab),
+            (Some(i), _, BufferRef::ReaderInput(_)) => BufferRef::Slab(i, 0),
+            (Some(i), ..) => BufferRef::Input(i),
+            (None, Some(i), _) => BufferRef::Output(i),
             (None, None, _) => {
                 let next = self.intermediates.first + self.intermediates.numbers.len();
                 let number = *self.intermediates.numbers.entry(value).or_insert(next);
-                Place::Scratch(number, value_bytes(self.others.graph.ty(value)))
+                BufferRef::Scratch(number, value_bytes(self.others.graph.ty(value)))
             }
         }
     }

@@ -1,12 +1,26 @@
 //! One folder per operation: definition, CPU reference, kernels, gradient, tests.
 
+/// A WGSL part from a folder beside the file that names it; the folder is its kind.
+macro_rules! part {
+    ($kind:literal, $name:literal) => {{
+        static PART: $crate::gpu::Part = $crate::gpu::Part {
+            kind: $kind,
+            name: concat!($kind, "/", $name),
+            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
+        };
+        &PART
+    }};
+}
+
+#[macro_use]
+mod parts;
+
 pub(crate) mod accumulate;
 pub(crate) mod adamw;
 pub(crate) mod add;
 pub(crate) mod add_norm;
 pub(crate) mod argmax;
 pub(crate) mod attention;
-pub(crate) mod clipped;
 pub(crate) mod columns;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
@@ -21,20 +35,14 @@ pub(crate) mod gather_rows;
 pub(crate) mod gradient_norm;
 pub(crate) mod head_norm_rope;
 pub(crate) mod layer_norm;
-pub(crate) mod linear;
-pub(crate) mod linear_experts;
-pub(crate) mod linear_t;
 pub(crate) mod local_attention;
-pub(crate) mod lora;
+mod logit_order;
 pub(crate) mod matmul;
 pub(crate) mod member;
 pub(crate) mod norm_sum;
-mod order;
-mod parts;
 pub(crate) mod patches;
 pub(crate) mod ple;
 pub(crate) mod pool;
-pub(crate) mod product;
 pub(crate) mod rms_norm;
 pub(crate) mod rms_norm_grad;
 pub(crate) mod router;
@@ -45,7 +53,6 @@ mod slice;
 mod split_k;
 pub(crate) mod store;
 pub(crate) mod suppress;
-pub(crate) mod tile;
 pub(crate) mod top_k;
 
 pub use accumulate::{Accumulate, Clear};
@@ -57,7 +64,6 @@ pub use attention::{
     Attention, AttentionGrad, AttentionQkv, AttentionRope2d, AttentionTrain, Mask, NewKv,
     QueryInputs,
 };
-pub use clipped::{Clipped, ClippedBegin, ClippedStart, Limits, Stacked};
 pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
@@ -71,20 +77,17 @@ pub use gather_rows::{GatherRows, ScatterRows};
 pub use gradient_norm::{ClipSettings, SquareSum};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvStoreInputs, QkvRope, rope_table};
 pub use layer_norm::LayerNorm;
-pub use linear::Linear;
-pub use linear_experts::{LinearExperts, LinearExpertsGrad};
-pub use linear_t::LinearT;
 pub use local_attention::LocalAttention;
-pub use lora::Adapter;
-pub use matmul::{Form, Matmul};
+pub use matmul::{
+    Adapter, Clamp, ClampedLinear, ClampedPrologue, Epilogue, ExpertRows, FoldedDown, Form,
+    FusedLinear, LORA_RECOMPUTE_BYTES, Linear, LinearExperts, LinearExpertsGrad, LinearT, LoraForm,
+    LoraPair, Matmul, Mixture, Prologue, RowSelect, Stacked,
+};
 pub use member::Member;
 pub use norm_sum::NormSum;
 pub use patches::Patches;
 pub use ple::Ple;
 pub use pool::Pool;
-pub use product::{
-    Ahead, Begin, End, Experts, Factors, Finish, Low, Mixture, OWN_BYTES, Product, Start, Taken,
-};
 pub use rms_norm::RmsNorm;
 pub use rms_norm_grad::RmsNormGrad;
 pub use router::{Router, RouterGrad};

@@ -1,32 +1,16 @@
-//! WGSL that several kernels are composed from, and the choice among parts of one kind.
+//! WGSL parts that several operations share, and the choice among parts of one kind.
 
 use rullama_gguf::DType;
 
 use crate::{
-    gpu::{DeviceFacts, MatrixBytes, MatrixUnits, Part},
+    gpu::{DeviceFacts, MatrixInt8, MatrixUnits, Part},
     graph::Element,
 };
 
-/// Sums over a workgroup through its memory: works everywhere.
-pub(crate) static REDUCE_WORKGROUP: Part = Part {
-    kind: "reduce",
-    name: "workgroup",
-    source: include_str!("../wgsl/reduce/workgroup.wgsl"),
-};
-
-/// Sums over a workgroup by subgroups first.
-pub(crate) static REDUCE_SUBGROUP: Part =
-    Part { kind: "reduce", name: "subgroup", source: include_str!("../wgsl/reduce/subgroup.wgsl") };
-
-/// How a workgroup sums on this device.
-pub(crate) fn reduce(facts: &DeviceFacts) -> &'static Part {
-    if facts.subgroups.is_some() { &REDUCE_SUBGROUP } else { &REDUCE_WORKGROUP }
-}
-
-/// A part from a file under `wgsl/`.
-macro_rules! part {
+/// A part from a folder of `wgsl/`.
+macro_rules! shared_part {
     ($kind:literal, $name:literal) => {{
-        static PART: Part = Part {
+        static PART: $crate::gpu::Part = $crate::gpu::Part {
             kind: $kind,
             name: concat!($kind, "/", $name),
             source: include_str!(concat!("../wgsl/", $kind, "/", $name, ".wgsl")),
@@ -35,17 +19,22 @@ macro_rules! part {
     }};
 }
 
-/// What block formats are written with.
-pub(crate) static WEIGHTS: Part =
-    Part { kind: "weights", name: "weights", source: include_str!("../wgsl/quant/weights.wgsl") };
+/// How a workgroup sums on this device: by subgroups first, or through workgroup memory, which works everywhere.
+pub(crate) fn reduce(facts: &DeviceFacts) -> &'static Part {
+    match facts.subgroups {
+        Some(_) => shared_part!("reduce", "subgroup"),
+        None => shared_part!("reduce", "workgroup"),
+    }
+}
 
-/// What a column holds against a unit of weights, and their product.
-pub(crate) static UNIT: Part =
-    Part { kind: "unit", name: "unit", source: include_str!("../wgsl/quant/unit.wgsl") };
+/// What block formats are decoded with.
+pub(crate) static WEIGHTS: &Part = shared_part!("weights", "words");
 
-/// A unit of a column, for kernels that read x where it is.
-pub(crate) static X_UNIT: Part =
-    Part { kind: "x_unit", name: "unit", source: include_str!("../wgsl/columns/unit.wgsl") };
+/// The numbers of a column that a unit of weights is multiplied with, and their dot product.
+pub(crate) static UNIT: &Part = shared_part!("unit", "unit");
+
+/// A unit of a column, for kernels that read x from global memory.
+pub(crate) static X_UNIT: &Part = shared_part!("x_unit", "unit");
 
 /// How 32 weights of a format are read.
 ///
@@ -53,28 +42,28 @@ pub(crate) static X_UNIT: Part =
 /// If no kernel reads the format; loading refuses such weights.
 pub(crate) fn quant(dtype: DType) -> &'static Part {
     match dtype {
-        DType::F32 => part!("quant", "f32"),
-        DType::F16 => part!("quant", "f16"),
-        DType::BF16 => part!("quant", "bf16"),
-        DType::Q4_0 => part!("quant", "q4_0"),
-        DType::Q4_1 => part!("quant", "q4_1"),
-        DType::Q5_0 => part!("quant", "q5_0"),
-        DType::Q5_1 => part!("quant", "q5_1"),
-        DType::Q8_0 => part!("quant", "q8_0"),
-        DType::Q2_K => part!("quant", "q2_k"),
-        DType::Q3_K => part!("quant", "q3_k"),
-        DType::Q4_K => part!("quant", "q4_k"),
-        DType::Q5_K => part!("quant", "q5_k"),
-        DType::Q6_K => part!("quant", "q6_k"),
-        DType::IQ4_NL => part!("quant", "iq4_nl"),
-        DType::IQ4_XS => part!("quant", "iq4_xs"),
-        DType::MXFP4 => part!("quant", "mxfp4"),
-        DType::NVFP4 => part!("quant", "nvfp4"),
+        DType::F32 => shared_part!("quant", "f32"),
+        DType::F16 => shared_part!("quant", "f16"),
+        DType::BF16 => shared_part!("quant", "bf16"),
+        DType::Q4_0 => shared_part!("quant", "q4_0"),
+        DType::Q4_1 => shared_part!("quant", "q4_1"),
+        DType::Q5_0 => shared_part!("quant", "q5_0"),
+        DType::Q5_1 => shared_part!("quant", "q5_1"),
+        DType::Q8_0 => shared_part!("quant", "q8_0"),
+        DType::Q2_K => shared_part!("quant", "q2_k"),
+        DType::Q3_K => shared_part!("quant", "q3_k"),
+        DType::Q4_K => shared_part!("quant", "q4_k"),
+        DType::Q5_K => shared_part!("quant", "q5_k"),
+        DType::Q6_K => shared_part!("quant", "q6_k"),
+        DType::IQ4_NL => shared_part!("quant", "iq4_nl"),
+        DType::IQ4_XS => shared_part!("quant", "iq4_xs"),
+        DType::MXFP4 => shared_part!("quant", "mxfp4"),
+        DType::NVFP4 => shared_part!("quant", "nvfp4"),
         other => panic!("no kernel reads {}", other.name()),
     }
 }
 
-/// Whether the part of a format can read words first and take them apart later.
+/// Whether the part of a format can load words first and decode them later.
 pub(crate) fn is_read_in_words(dtype: DType) -> bool {
     dtype == DType::Q4_K
 }
@@ -94,19 +83,27 @@ pub(crate) fn is_packed(dtype: DType) -> bool {
     )
 }
 
-/// Whether units of a format have their scales in common, two by two.
+/// Whether units of a format share their scales, two by two.
 pub(crate) fn is_paired(dtype: DType) -> bool {
     matches!(dtype, DType::Q4_K | DType::Q5_K)
 }
 
 /// How columns of this length are read.
 pub(crate) fn columns(width: usize) -> &'static Part {
-    if width.is_multiple_of(32) { part!("columns", "quads") } else { part!("columns", "scalars") }
+    if width.is_multiple_of(32) {
+        shared_part!("columns", "vec4")
+    } else {
+        shared_part!("columns", "scalars")
+    }
 }
 
 /// How a few lanes sum on this device.
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
-    if facts.subgroups.is_some() { part!("team", "subgroup") } else { part!("team", "workgroup") }
+    if facts.subgroups.is_some() {
+        shared_part!("team", "subgroup")
+    } else {
+        shared_part!("team", "workgroup")
+    }
 }
 
 /// How elements of a KV cache are read.
@@ -115,21 +112,21 @@ pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
 /// If the element is none of a cache.
 pub(crate) fn kv(element: Element) -> &'static Part {
     match element {
-        Element::F32 => part!("kv", "f32"),
-        Element::F16 => part!("kv", "f16"),
-        Element::Q8 => part!("kv", "q8"),
+        Element::F32 => shared_part!("kv", "f32"),
+        Element::F16 => shared_part!("kv", "f16"),
+        Element::Q8 => shared_part!("kv", "q8"),
         other => panic!("{other:?} is no element of a cache"),
     }
 }
 
 /// An f16 KV cache, read as f16 for matrix units.
 pub(crate) fn kv_f16_direct() -> &'static Part {
-    part!("kv_f16", "direct")
+    shared_part!("kv_f16", "direct")
 }
 
 /// A KV cache of another element, converted to f16 for matrix units.
 pub(crate) fn kv_f16_converted() -> &'static Part {
-    part!("kv_f16", "converted")
+    shared_part!("kv_f16", "converted")
 }
 
 /// How elements of a KV cache are written.
@@ -138,144 +135,144 @@ pub(crate) fn kv_f16_converted() -> &'static Part {
 /// If the element is none of a cache.
 pub(crate) fn kv_store(element: Element) -> &'static Part {
     match element {
-        Element::F32 => part!("kv_store", "f32"),
-        Element::F16 => part!("kv_store", "f16"),
-        Element::Q8 => part!("kv_store", "q8"),
+        Element::F32 => shared_part!("kv_store", "f32"),
+        Element::F16 => shared_part!("kv_store", "f16"),
+        Element::Q8 => shared_part!("kv_store", "q8"),
         other => panic!("{other:?} is no element of a cache"),
     }
 }
 
 /// GELU, its slope and a tanh that is safe everywhere.
-pub(crate) static ACTIVATION: Part = Part {
-    kind: "activation",
-    name: "activation",
-    source: include_str!("../wgsl/activation.wgsl"),
-};
+pub(crate) static GELU: &Part = shared_part!("gelu", "gelu");
 
-/// Tiles of products by plain arithmetic.
-pub(crate) fn tile_plain() -> &'static Part {
-    part!("tile", "plain")
+/// GEMM tiles without matrix units, for quantised weights.
+pub(crate) fn tile_scalar() -> &'static Part {
+    shared_part!("tile", "scalar")
 }
 
-/// The same for weights that are kept as numbers; it needs a size and how weights lie.
-pub(crate) fn tile_blocks() -> &'static Part {
-    part!("tile", "blocks")
+/// The same for F32, F16 and BF16 weights, by register tiles; they need a shape and a part that loads weights.
+pub(crate) fn tile_register() -> &'static Part {
+    shared_part!("tile", "register")
 }
 
-/// Such a tile of 64 rows by as many columns.
+/// The shape of a register tile of 64 rows by this many columns.
 ///
 /// # Panics
 /// If there is no such tile.
-pub(crate) fn cut_blocks(columns: usize) -> &'static Part {
+pub(crate) fn tile_shape_register(columns: usize) -> &'static Part {
     match columns {
-        64 => part!("cut", "blocks_64x64"),
-        32 => part!("cut", "blocks_64x32"),
-        16 => part!("cut", "blocks_64x16"),
+        64 => shared_part!("tile_shape", "register_64x64"),
+        32 => shared_part!("tile_shape", "register_64x32"),
+        16 => shared_part!("tile_shape", "register_64x16"),
         other => panic!("no tile of blocks has {other} columns"),
     }
 }
 
-/// Rows of a weight are its rows.
-pub(crate) fn lie_blocks() -> &'static Part {
-    part!("lie", "blocks")
+/// Loads a weight's rows as rows of a register tile.
+pub(crate) fn tile_weights_register() -> &'static Part {
+    shared_part!("tile_weights", "register")
 }
 
-/// Tiles of products by matrix units; they need one of the sizes below.
+/// GEMM tiles with matrix units; they need one of the shapes below.
 pub(crate) fn tile_matrix() -> &'static Part {
-    part!("tile", "matrix")
+    shared_part!("tile", "matrix")
 }
 
-/// Rows of a weight are rows of a tile by matrix units.
-pub(crate) fn along() -> &'static Part {
-    part!("lie", "along")
+/// Loads a weight's rows as rows of a tile with matrix units.
+pub(crate) fn tile_weights_rows() -> &'static Part {
+    shared_part!("tile_weights", "rows")
 }
 
-/// Columns of a weight are rows of a tile by matrix units.
-pub(crate) fn across() -> &'static Part {
-    part!("lie", "across")
+/// Loads a weight's columns as rows of a tile with matrix units.
+pub(crate) fn tile_weights_transposed() -> &'static Part {
+    shared_part!("tile_weights", "transposed")
 }
 
-/// Matrix units, as a device's are spoken to.
+/// Matrix units in the syntax of a device's API.
 pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
     match units {
-        MatrixUnits::Wgpu16 => part!("matrix", "wgpu16"),
-        MatrixUnits::Chromium16 => part!("matrix", "chromium16"),
-        MatrixUnits::Written => part!("matrix", "written"),
+        MatrixUnits::Wgpu16 => shared_part!("matrix", "wgpu16"),
+        MatrixUnits::Chromium16 => shared_part!("matrix", "chromium16"),
+        MatrixUnits::Emulated => shared_part!("matrix", "emulated"),
     }
 }
 
-/// Tiles of products by matrix units of bytes, of rows and columns that were made digits.
-pub(crate) fn tile_bytes(units: MatrixBytes) -> [&'static Part; 3] {
+/// GEMM tiles with int8 matrix units, of rows and columns that were quantised to int8 hi/lo pairs.
+pub(crate) fn tile_int8(units: MatrixInt8) -> [&'static Part; 3] {
     let matrix = match units {
-        MatrixBytes::Chromium => part!("matrix", "chromium_bytes"),
-        MatrixBytes::Written => part!("matrix", "written_bytes"),
+        MatrixInt8::Chromium => shared_part!("matrix", "chromium_int8"),
+        MatrixInt8::Emulated => shared_part!("matrix", "emulated_int8"),
     };
-    [part!("tile", "bytes"), matrix, part!("columns", "digits")]
+    [shared_part!("tile", "int8"), matrix, shared_part!("columns", "int8_pair")]
 }
 
-/// Columns made digits for them.
-pub(crate) fn put_digits() -> &'static Part {
-    part!("put", "digits")
+/// Quantises columns for them.
+pub(crate) fn prepare_x_int8() -> &'static Part {
+    shared_part!("prepare_x", "int8_pair")
 }
 
-/// Columns that were made halves.
-pub(crate) fn halves() -> &'static Part {
-    part!("columns", "halves")
+/// Columns that were converted to f16.
+pub(crate) fn columns_f16() -> &'static Part {
+    shared_part!("columns", "f16")
 }
 
-/// Columns made halves for tiles by matrix units.
-pub(crate) fn put_halves() -> &'static Part {
-    part!("put", "halves")
+/// Converts columns to f16 for tiles with matrix units.
+pub(crate) fn prepare_x_f16() -> &'static Part {
+    shared_part!("prepare_x", "f16")
 }
 
-/// Columns for other tiles, as they are.
-pub(crate) fn put_floats() -> &'static Part {
-    part!("put", "floats")
+/// Copies columns for other tiles, as they are.
+pub(crate) fn prepare_x_floats() -> &'static Part {
+    shared_part!("prepare_x", "floats")
 }
 
 /// A tile of 128 rows by 128 columns.
-pub(crate) fn cut_128x128() -> &'static Part {
-    part!("cut", "128x128")
+pub(crate) fn tile_shape_128x128() -> &'static Part {
+    shared_part!("tile_shape", "128x128")
 }
 
 /// The same with half the workgroup memory.
-pub(crate) fn cut_128x128_thin() -> &'static Part {
-    part!("cut", "128x128_thin")
+pub(crate) fn tile_shape_128x128_half() -> &'static Part {
+    shared_part!("tile_shape", "128x128_half")
 }
 
-/// How a tile by matrix units brings weights of a format.
-pub(crate) fn bring(dtype: DType) -> &'static Part {
-    if is_packed(dtype) { part!("bring", "packed") } else { part!("bring", "floats") }
+/// How a tile with matrix units stages weights of a format in workgroup memory.
+pub(crate) fn stage_weights(dtype: DType) -> &'static Part {
+    if is_packed(dtype) {
+        shared_part!("stage_weights", "packed")
+    } else {
+        shared_part!("stage_weights", "floats")
+    }
 }
 
-/// Weights that are brought in units.
-pub(crate) static BROUGHT_UNITS: Part = Part {
-    kind: "brought",
-    name: "brought/units",
-    source: include_str!("../wgsl/bring/units.wgsl"),
-};
+/// Weights that are staged in units.
+pub(crate) static STAGE_UNITS: &Part = shared_part!("stage_units", "units");
 
-/// Weights that are halves already, for a tile by matrix units: how their slab is bound, found, and brought.
-pub(crate) fn kept_as_halves() -> [&'static Part; 3] {
-    [part!("weights", "halves"), part!("quant", "halves"), part!("bring", "halves")]
+/// F16 weights for a tile with matrix units: how their slab is bound, found and staged.
+pub(crate) fn f16_weights() -> [&'static Part; 3] {
+    [
+        shared_part!("weights", "f16"),
+        shared_part!("quant", "f16_direct"),
+        shared_part!("stage_weights", "f16"),
+    ]
 }
 
 /// A tile of 128 rows by 32 columns.
-pub(crate) fn cut_128x32() -> &'static Part {
-    part!("cut", "128x32")
+pub(crate) fn tile_shape_128x32() -> &'static Part {
+    shared_part!("tile_shape", "128x32")
 }
 
 /// A tile of 64 rows by 64 columns.
-pub(crate) fn cut_64x64() -> &'static Part {
-    part!("cut", "64x64")
+pub(crate) fn tile_shape_64x64() -> &'static Part {
+    shared_part!("tile_shape", "64x64")
 }
 
 /// A tile of 64 rows by 32 columns.
-pub(crate) fn cut_64x32() -> &'static Part {
-    part!("cut", "64x32")
+pub(crate) fn tile_shape_64x32() -> &'static Part {
+    shared_part!("tile_shape", "64x32")
 }
 
 /// A tile of 64 rows by 16 columns.
-pub(crate) fn cut_64x16() -> &'static Part {
-    part!("cut", "64x16")
+pub(crate) fn tile_shape_64x16() -> &'static Part {
+    shared_part!("tile_shape", "64x16")
 }

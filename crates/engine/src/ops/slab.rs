@@ -8,8 +8,7 @@ use crate::{
 };
 
 /// [`SlabParams`] as the first members of a kernel's own.
-pub(crate) static SLAB: Part =
-    Part { kind: "slab", name: "slab", source: include_str!("../wgsl/slab/members.wgsl") };
+pub(crate) static SLAB: &Part = shared_part!("slab", "members");
 
 /// The first members of such a kernel's parameters.
 #[derive(Clone, Copy, NoUninit)]

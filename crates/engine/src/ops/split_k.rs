@@ -2,7 +2,7 @@
 
 use bytemuck::NoUninit;
 
-use crate::gpu::{Dispatch, Kernel, Place};
+use crate::gpu::{BufferRef, Dispatch, Kernel};
 
 static ADD_UP: Kernel = Kernel { name: "split_k/add_up", source: include_str!("split_k.wgsl") };
 
@@ -26,12 +26,12 @@ pub(crate) fn chunks(groups: usize, terms: usize, least: usize) -> usize {
 }
 
 /// Where the sums of chunks lie: as they come, one set of results after the other.
-pub(crate) fn parts_at(scratch: usize, results: usize, chunks: usize) -> Place {
-    Place::Scratch(scratch, (results * chunks) as u64 * 4)
+pub(crate) fn parts_at(scratch: usize, results: usize, chunks: usize) -> BufferRef {
+    BufferRef::Scratch(scratch, (results * chunks) as u64 * 4)
 }
 
 /// Adds them up, the first chunk first.
-pub(crate) fn add_up(parts: Place, results: usize, chunks: usize, to: Place) -> Dispatch {
+pub(crate) fn add_up(parts: BufferRef, results: usize, chunks: usize, to: BufferRef) -> Dispatch {
     let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
     Dispatch::new(&ADD_UP)
         .params(&Params { results: word(results), chunks: word(chunks) })

@@ -8,7 +8,7 @@ use super::bench::{Clock, time};
 use crate::{
     cpu::CpuCall,
     error::EngineError,
-    gpu::{Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Place, Weights},
+    gpu::{BufferRef, Dispatch, Gpu, GpuCall, GpuPlan, Kernel, Weights},
     graph::{Graph, Op, Step, Type},
 };
 
@@ -68,6 +68,6 @@ impl Op for Read {
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let quads = (call.input(0).shape.len() / 4) as u32;
         let dispatch = Dispatch::new(&READ).params(&Params { quads });
-        vec![dispatch.read(Place::Input(0)).write(Place::Output(0)).grid_over(GROUPS)]
+        vec![dispatch.read(BufferRef::Input(0)).write(BufferRef::Output(0)).grid_over(GROUPS)]
     }
 }

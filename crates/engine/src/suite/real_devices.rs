@@ -1,6 +1,6 @@
 //! Facts of devices that people have, so that kernel selection is tested without them.
 
-use crate::gpu::{DeviceFacts, MatrixBytes, MatrixUnits};
+use crate::gpu::{DeviceFacts, MatrixInt8, MatrixUnits};
 
 /// Devices that people have, as wgpu or a browser describes them, with a name for messages.
 pub fn real_devices() -> Vec<(&'static str, DeviceFacts)> {
@@ -80,11 +80,7 @@ pub fn real_devices() -> Vec<(&'static str, DeviceFacts)> {
         ),
         (
             "Chromium with matrix units of bytes",
-            DeviceFacts {
-                f16: false,
-                matrix_bytes: Some(MatrixBytes::Chromium),
-                ..chromium.clone()
-            },
+            DeviceFacts { f16: false, matrix_int8: Some(MatrixInt8::Chromium), ..chromium.clone() },
         ),
         ("Chromium", chromium.clone()),
         ("Chromium without f16", DeviceFacts { f16: false, ..chromium.clone() }),

@@ -67,7 +67,7 @@ impl Tolerance {
 
     /// With one factor of products in digits, by the device alone.
     #[must_use]
-    pub fn digit_factors(self) -> Self {
+    pub fn int8_factors(self) -> Self {
         let deviation = 3.0 / (32_639.0 * 12.0_f32.sqrt());
         Self { factors: self.factors + 8.0 * deviation, ..self }
     }
@@ -116,7 +116,7 @@ mod tests {
         let halves = tolerance.half_factors();
         assert_eq!(halves.broken_at(&[1.0, 2.003], &[1.0, 2.0]), None);
         assert_eq!(halves.broken_at(&[1.0, 2.01], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
-        let digits = tolerance.digit_factors();
+        let digits = tolerance.int8_factors();
         assert_eq!(digits.broken_at(&[1.0, 2.0005], &[1.0, 2.0]), None);
         assert_eq!(digits.broken_at(&[1.0, 2.001], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
         // What cancels is as exact as what it was made of.

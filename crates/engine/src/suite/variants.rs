@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{Case, Tolerance, cases, lesser};
 use crate::{
-    gpu::{DeviceFacts, Dialect, Dispatch, GpuCall, MatrixBytes, MatrixUnits, Part},
+    gpu::{DeviceFacts, Dialect, Dispatch, GpuCall, MatrixInt8, MatrixUnits, Part},
     graph::{Graph, backward},
 };
 
@@ -75,8 +75,8 @@ pub fn devices() -> Vec<DeviceFacts> {
                     devices.extend(lesser(&device).into_iter().map(|(_, facts)| facts));
                 }
                 if subgroups == Some((32, 32)) {
-                    let matrix_bytes = Some(MatrixBytes::Chromium);
-                    devices.push(DeviceFacts { f16, subgroups, matrix_bytes, ..size.clone() });
+                    let matrix_int8 = Some(MatrixInt8::Chromium);
+                    devices.push(DeviceFacts { f16, subgroups, matrix_int8, ..size.clone() });
                 }
             }
         }
@@ -122,8 +122,8 @@ impl Case {
             true => self.tolerance.half_factors(),
             false => self.tolerance,
         };
-        if self.has_part(facts, |part| part.name == "form/digits") {
-            return tolerance.digit_factors();
+        if self.has_part(facts, |part| part.name == "quantise/int8_pair") {
+            return tolerance.int8_factors();
         }
         tolerance
     }

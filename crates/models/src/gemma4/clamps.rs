@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     graph::Value,
-    ops::{ClippedStart, Limits, Slice, Stacked},
+    ops::{Clamp, ClampedPrologue, Slice, Stacked},
 };
 
 use crate::build::Build;
@@ -62,33 +62,37 @@ pub(super) struct Clipped<'a> {
 impl Clipped<'_> {
     /// A product whose weight has this name inside the scope.
     pub(super) fn linear(&mut self, x: Value, name: &str) -> Value {
-        self.product(&ClippedStart::Rows(x), name).1
+        self.product(&ClampedPrologue::Rows(x), name).1
     }
 
     /// The product of what `start` makes with a weight of this name, and the stream if that makes a new one.
-    pub(super) fn product(&mut self, start: &ClippedStart, name: &str) -> (Option<Value>, Value) {
+    pub(super) fn product(
+        &mut self,
+        start: &ClampedPrologue,
+        name: &str,
+    ) -> (Option<Value>, Value) {
         let (h, products) = self.products(start, &[name]);
         (h, products[0].value)
     }
 
     /// The stream after a norm, about to enter products.
-    pub(super) fn after_norm(&mut self, h: Value, name: &str, eps: f32) -> ClippedStart {
-        ClippedStart::Norm { h, weight: self.b.weight(name), eps }
+    pub(super) fn after_norm(&mut self, h: Value, name: &str, eps: f32) -> ClampedPrologue {
+        ClampedPrologue::Norm { h, weight: self.b.weight(name), eps }
     }
 
     /// Limits of what enters a product, and of what leaves it.
-    fn limits(&self, name: &str) -> [Limits; 2] {
+    fn limits(&self, name: &str) -> [Clamp; 2] {
         let Some([in_least, in_most, least, most]) = self.clamps.get(&self.b.full(name)) else {
-            return [Limits::NONE; 2];
+            return [Clamp::NONE; 2];
         };
-        [Limits { least: in_least, most: in_most }, Limits { least, most }]
+        [Clamp { least: in_least, most: in_most }, Clamp { least, most }]
     }
 
     /// Products of what `start` makes with several weights, one product where they are stored alike and may be one; and the stream if
     /// `start` makes a new one.
     pub(super) fn products(
         &mut self,
-        start: &ClippedStart,
+        start: &ClampedPrologue,
         names: &[&str],
     ) -> (Option<Value>, Vec<Slice>) {
         let stacked: Vec<Stacked> = names.iter().map(|name| self.stacked(name)).collect();
@@ -97,7 +101,7 @@ impl Clipped<'_> {
         // What is stacked is loaded: only where it is used.
         match together.then(|| self.b.stack(names)).flatten() {
             Some((weight, _)) => {
-                let (h, y) = self.b.graph.clipped(start, weight, &stacked);
+                let (h, y) = self.b.graph.clamped_linear(start, weight, &stacked);
                 let mut first = 0;
                 let slice = |tensor: &Stacked| {
                     first += tensor.rows;
@@ -112,27 +116,27 @@ impl Clipped<'_> {
     /// A tensor about to be stacked.
     fn stacked(&self, name: &str) -> Stacked {
         let [takes, gives] = self.limits(name);
-        Stacked { rows: self.b.rows_of(name), takes, gives }
+        Stacked { rows: self.b.rows_of(name), input: takes, output: gives }
     }
 
     /// The same one by one.
-    fn apart(&mut self, start: &ClippedStart, names: &[&str]) -> (Option<Value>, Vec<Slice>) {
+    fn apart(&mut self, start: &ClampedPrologue, names: &[&str]) -> (Option<Value>, Vec<Slice>) {
         let (mut start, mut stream, mut products) = (*start, None, Vec::new());
         for name in names {
             let one = self.stacked(name);
             let (h, y) = match self.b.stack(&[name]) {
-                Some((weight, _)) => self.b.graph.clipped(&start, weight, &[one]),
+                Some((weight, _)) => self.b.graph.clamped_linear(&start, weight, &[one]),
                 // It has a scale.
                 None => {
-                    let (h, x) = self.b.graph.clipped_rows(&start);
-                    let x = one.takes.clamp(&mut self.b.graph, x);
+                    let (h, x) = self.b.graph.clamped_prologue(&start);
+                    let x = one.input.clamp(&mut self.b.graph, x);
                     let y = self.b.linear(x, name);
-                    (h, one.gives.clamp(&mut self.b.graph, y))
+                    (h, one.output.clamp(&mut self.b.graph, y))
                 }
             };
-            if let (Some(h), ClippedStart::Branch { next: weight, eps, .. }) = (h, start) {
+            if let (Some(h), ClampedPrologue::ResidualAdd { next: weight, eps, .. }) = (h, start) {
                 stream = Some(h);
-                start = ClippedStart::Norm { h, weight, eps };
+                start = ClampedPrologue::Norm { h, weight, eps };
             }
             products.push(y.into());
         }

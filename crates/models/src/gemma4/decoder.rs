@@ -158,7 +158,7 @@ pub fn adapted_decoder(
 ) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced).with_adapter(adapted);
     if pass.output.batch_invariant() {
-        b.graph = Graph::of_tokens_apart();
+        b.graph = Graph::new_batch_invariant();
     }
     let (mut context, mut stream) = begin(&mut b, config, pass);
     for layer in &config.layers {

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::Value,
-    ops::{Finish, Mixture, Start},
+    ops::{Epilogue, Mixture, Prologue},
 };
 
 use super::{Config, Experts, HostExperts, Layer, attention, decoder::LayerContext, segment::cut};
@@ -66,8 +66,8 @@ fn router(b: &mut Build<'_>, h: Value, layer: &Layer, experts: Experts) -> (Valu
     let (eps, scale) = (b.eps(), b.tensor("ffn_gate_inp.scale"));
     let width = b.graph.ty(h).shape.width();
     let weight = b.weight("ffn_gate_inp");
-    let (start, factors) = (Start::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
-    let logits = b.graph.product_adapted(&start, weight, factors.as_ref(), &Finish::Plain).1;
+    let (start, factors) = (Prologue::Norm { h, weight: scale, eps }, b.factors(&["ffn_gate_inp"]));
+    let logits = b.graph.fused_linear_lora(&start, weight, factors.as_ref(), &Epilogue::Plain).1;
     b.tap(logits, format!("layer.{}.router_logits", layer.index));
     let per_expert = ["ffn_down_exps.scale", "ffn_gate_inp.per_expert_scale"];
     let per_expert = per_expert.into_iter().find(|name| b.has(name)).map(|name| b.tensor(name));
@@ -99,5 +99,5 @@ pub(super) fn mixture(
     }
     let down = b.weight("ffn_down_exps");
     let sum = Mixture { routes, shares: Some(weights) };
-    b.graph.product_of_experts(&Start::Rows(both), down, &sum, &Finish::Plain).1
+    b.graph.fused_linear_experts(&Prologue::Rows(both), down, &sum, &Epilogue::Plain).1
 }

@@ -83,7 +83,8 @@ pub(super) fn cut(
     let mut carried = vec![carry(b, "h", h, tokens), carry(b, "m", m, tokens)];
     carried.extend(context.extra.map(|extra| carry(b, "extra", extra, tokens)));
     [experts.x, experts.ids, experts.weights].into_iter().for_each(|value| b.graph.keep(value));
-    let next = if b.graph.tokens_apart() { Graph::of_tokens_apart() } else { Graph::new() };
+    let next =
+        if b.graph.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
     let graph = std::mem::replace(&mut b.graph, next);
     context.segments.push(Segment { graph, experts: Some(experts) });
 

@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
 };
 
@@ -54,7 +54,7 @@ impl Op for Accumulate {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        vec![over(&SUM, call).read(Place::Input(1)).write(Place::Input(0))]
+        vec![over(&SUM, call).read(BufferRef::Input(1)).write(BufferRef::Input(0))]
     }
 }
 
@@ -77,7 +77,7 @@ impl Op for Clear {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        vec![over(&CLEAR, call).write(Place::Input(0))]
+        vec![over(&CLEAR, call).write(BufferRef::Input(0))]
     }
 }
 

@@ -7,7 +7,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, Op, Type, Value},
 };
 
@@ -115,11 +115,11 @@ impl Op for AdamW {
         vec![
             Dispatch::new(&UPDATE)
                 .params(&Params { len: len as u32 })
-                .write(Place::Input(0))
-                .write(Place::Input(1))
-                .write(Place::Input(2))
-                .read(Place::Input(3))
-                .read(Place::Input(4))
+                .write(BufferRef::Input(0))
+                .write(BufferRef::Input(1))
+                .write(BufferRef::Input(2))
+                .read(BufferRef::Input(3))
+                .read(BufferRef::Input(4))
                 .grid_over(len.div_ceil(256)),
         ]
     }

@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
@@ -45,9 +45,9 @@ impl Op for Add {
         let dispatch = Dispatch::new(&FORWARD).params(&Params { len: len as u32 });
         vec![
             dispatch
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .write(Place::Output(0))
+                .read(BufferRef::Input(0))
+                .read(BufferRef::Input(1))
+                .write(BufferRef::Output(0))
                 .grid_over(len.div_ceil(256)),
         ]
     }

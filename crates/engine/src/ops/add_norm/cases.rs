@@ -57,8 +57,8 @@ pub(super) fn case(
             branch: g.input("a", Type::f32([t, d])),
             weight: g.weight("w", Type::weight(DType::F32, [d])),
             scale: scaled.then(|| g.weight("s", Type::weight(DType::F32, [1]))),
-            low: None,
-            ahead: 0,
+            lora_b: None,
+            folded: 0,
         };
         let next = g.weight("w2", Type::weight(DType::F32, [d]));
         build(g, &branch, next)

@@ -4,13 +4,13 @@ use bytemuck::NoUninit;
 
 use super::AddNorm;
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part},
     ops::parts::reduce,
 };
 
 static FORWARD: Kernel = Kernel { name: "add_norm/forward", source: include_str!("forward.wgsl") };
-static NONE: Part = Part { kind: "next", name: "none", source: include_str!("next/none.wgsl") };
-static NORM: Part = Part { kind: "next", name: "norm", source: include_str!("next/norm.wgsl") };
+static NONE: &Part = part!("next", "none");
+static NORM: &Part = part!("next", "norm");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -25,7 +25,7 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.input(0).shape;
     let dispatch = Dispatch::new(&FORWARD)
         .part(reduce(call.facts))
-        .part(if op.next { &NORM } else { &NONE })
+        .part(if op.next { NORM } else { NONE })
         .constant("WG", lanes(shape.width(), call.facts))
         .params(&Params {
             width: shape.width() as u32,
@@ -33,15 +33,15 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
             rows: shape.rows() as u32,
             scaled: u32::from(op.scaled),
         })
-        .read(Place::Input(0))
-        .read(Place::Input(1))
-        .read(Place::Input(2))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .read(BufferRef::Input(2))
         // Without a scale the weight stands in for it, unread.
-        .read(Place::Input(op.scale_input().unwrap_or(2)))
-        .write(Place::Output(0))
+        .read(BufferRef::Input(op.scale_input().unwrap_or(2)))
+        .write(BufferRef::Output(0))
         .grid_over(shape.rows());
     vec![match op.next_input() {
-        Some(next) => dispatch.read(Place::Input(next)).write(Place::Output(1)),
+        Some(next) => dispatch.read(BufferRef::Input(next)).write(BufferRef::Output(1)),
         None => dispatch,
     }]
 }

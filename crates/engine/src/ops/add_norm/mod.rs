@@ -1,6 +1,6 @@
 //! Residual, norm after a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
-//! follows, `x = rms(h1) ⊙ w2`. An adapter may add to the branch: `a + B z` takes the place of `a`, with `z` after it. What lies after that
-//! is for the product that follows.
+//! follows, `x = rms(h1) ⊙ w2`. A LoRA up-projection may be added to the branch: `a + B z` takes the place of `a`, with `z` stored after it.
+//! The numbers after that are for the linear layer that follows.
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -23,28 +23,29 @@ pub struct AddNorm {
     pub scaled: bool,
     /// A second result: the norm of the first.
     pub next: bool,
-    /// An adapter adds to the branch.
-    pub low: bool,
-    /// Numbers after the branch, and after what an adapter adds to it, that are not for this.
-    pub ahead: usize,
+    /// A LoRA up-projection is added to the branch.
+    pub lora: bool,
+    /// Numbers after the branch, and after the LoRA rows, that this operation does not read.
+    pub folded: usize,
 }
 
-/// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Branch {
+/// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`; of values where a
+/// model writes it, of numbers of inputs (`usize`) inside an operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Branch<V = Value> {
     /// The residual stream `h`.
-    pub residual: Value,
-    /// What the branch made of it, `a`.
-    pub branch: Value,
+    pub residual: V,
+    /// The output of the branch, `a`.
+    pub branch: V,
     /// Weight of the norm after the branch.
-    pub weight: Value,
+    pub weight: V,
     /// The layer's output scale, if this is the layer's last branch.
-    pub scale: Option<Value>,
-    /// The second factor of an adapter, turned: a weight `[r, d]`, where the branch is `[t, d + r]`: what it shall add, `B z`, is not in it
-    /// yet, and `z` lies after it.
-    pub low: Option<Value>,
-    /// How many numbers lie after all that for the product that follows: see [`Ahead`](crate::ops::Ahead).
-    pub ahead: usize,
+    pub scale: Option<V>,
+    /// A LoRA up-projection of the branch, transposed: a weight `[r, d]`, where the branch is `[t, d + r]`: `B z` is not added to the branch
+    /// yet, and `z` is stored after it.
+    pub lora_b: Option<V>,
+    /// How many numbers are stored after all that for the linear layer that follows: see [`FoldedDown`](crate::ops::FoldedDown).
+    pub folded: usize,
 }
 
 impl Graph {
@@ -62,15 +63,31 @@ impl Graph {
 
 impl Branch {
     /// The operation, with a next norm or without.
-    pub(crate) fn op(&self, next: bool, eps: f32) -> AddNorm {
-        let (scaled, low) = (self.scale.is_some(), self.low.is_some());
-        AddNorm { eps, scaled, next, low, ahead: self.ahead }
+    fn op(&self, next: bool, eps: f32) -> AddNorm {
+        let (scaled, lora) = (self.scale.is_some(), self.lora_b.is_some());
+        AddNorm { eps, scaled, next, lora, folded: self.folded }
+    }
+}
+
+impl<V: Copy> Branch<V> {
+    /// The inputs of the operation, with the weight of the next norm.
+    pub(crate) fn inputs(&self, next: Option<V>) -> Vec<V> {
+        let all = [self.residual, self.branch, self.weight].into_iter();
+        all.chain(self.scale).chain(next).chain(self.lora_b).collect()
     }
 
-    /// Its inputs, with the weight of the next norm.
-    pub(crate) fn inputs(&self, next: Option<Value>) -> Vec<Value> {
-        let all = [self.residual, self.branch, self.weight].into_iter();
-        all.chain(self.scale).chain(next).chain(self.low).collect()
+    /// The same with other names for the inputs, in their order.
+    pub(crate) fn map<W>(
+        &self,
+        next: Option<V>,
+        mut name: impl FnMut(V) -> W,
+    ) -> (Branch<W>, Option<W>) {
+        let (residual, branch, weight) =
+            (name(self.residual), name(self.branch), name(self.weight));
+        let scale = self.scale.map(&mut name);
+        let next = next.map(&mut name);
+        let lora_b = self.lora_b.map(&mut name);
+        (Branch { residual, branch, weight, scale, lora_b, folded: self.folded }, next)
     }
 }
 
@@ -85,36 +102,31 @@ impl AddNorm {
         self.next.then_some(3 + usize::from(self.scaled))
     }
 
-    /// Which input the factor of an adapter is.
-    pub(crate) fn low_input(&self) -> Option<usize> {
-        self.low.then_some(3 + usize::from(self.scaled) + usize::from(self.next))
+    /// Which input the LoRA up-projection is.
+    pub(crate) fn lora_input(&self) -> Option<usize> {
+        self.lora.then_some(3 + usize::from(self.scaled) + usize::from(self.next))
     }
 
-    /// How many inputs there are.
-    pub(crate) fn inputs(&self) -> usize {
-        3 + [self.scaled, self.next, self.low].into_iter().filter(|is| *is).count()
-    }
-
-    /// The adapter's addition first, then the rest.
+    /// The LoRA up-projection first, then the rest.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let d = graph.ty(inputs[0]).shape.width();
-        let low = self.low_input();
-        let rank = low.map(|i| graph.ty(inputs[i]).shape.rows());
+        let lora = self.lora_input();
+        let rank = lora.map(|i| graph.ty(inputs[i]).shape.rows());
         let widths: Vec<usize> =
-            [Some(d), rank, Some(self.ahead)].into_iter().flatten().filter(|n| *n > 0).collect();
+            [Some(d), rank, Some(self.folded)].into_iter().flatten().filter(|n| *n > 0).collect();
         let parts = graph.split_columns(inputs[1], &widths);
         let mut a = parts[0];
-        if let Some(i) = low {
+        if let Some(i) = lora {
             let more = graph.linear_t(parts[1], inputs[i]);
             a = graph.add(a, more);
         }
-        let inputs = [&[inputs[0], a], &inputs[2..low.unwrap_or(inputs.len())]].concat();
-        graph.apply_all(Self { low: false, ahead: 0, ..self.clone() }, &inputs)
+        let inputs = [&[inputs[0], a], &inputs[2..lora.unwrap_or(inputs.len())]].concat();
+        graph.apply_all(Self { lora: false, folded: 0, ..self.clone() }, &inputs)
     }
 
     /// Whether the branch is more than a row as wide as the stream.
     fn has_more(&self) -> bool {
-        self.low || self.ahead > 0
+        self.lora || self.folded > 0
     }
 }
 
@@ -125,10 +137,10 @@ impl Op for AddNorm {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (name, h) = (self.name(), inputs[0]);
-        let rank = self.low_input().map_or(0, |i| inputs[i].shape.rows());
+        let rank = self.lora_input().map_or(0, |i| inputs[i].shape.rows());
         let (rows, width) = (h.shape.rows(), h.shape.width());
         let branch = (inputs[1].shape.rows(), inputs[1].shape.width());
-        let wanted = (rows, width + rank + self.ahead);
+        let wanted = (rows, width + rank + self.folded);
         assert_eq!(branch, wanted, "{name}: branch {} for {h}", inputs[1]);
         for weight in std::iter::once(2).chain(self.next_input()).map(|i| inputs[i]) {
             assert_eq!(weight.shape.len(), h.shape.width(), "{name}: {h} with weight {weight}");
@@ -165,7 +177,7 @@ impl Op for AddNorm {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        match self.low || self.ahead > 0 && call.input(0).shape.rows() > 1 {
+        match self.lora || self.folded > 0 && call.input(0).shape.rows() > 1 {
             true => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
             false => gpu::forward(self, call),
         }

@@ -4,8 +4,8 @@ use bytemuck::NoUninit;
 
 use super::Argmax;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
-    ops::order::{KEY, LOGITS, SURVIVORS},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
+    ops::logit_order::{KEY, LOGITS, SURVIVORS},
 };
 
 static BEST: Kernel = Kernel { name: "argmax/best", source: include_str!("best.wgsl") };
@@ -23,26 +23,26 @@ struct Params {
 }
 
 pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
-    let id = if op.into { Place::Input(1) } else { Place::Output(0) };
+    let id = if op.into { BufferRef::Input(1) } else { BufferRef::Output(0) };
     let (len, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
     let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
-    let list = |number: usize| Place::Scratch(number, (groups * rows) as u64 * 4);
+    let list = |number: usize| BufferRef::Scratch(number, (groups * rows) as u64 * 4);
     let dispatch = |source: &'static Part, candidates: usize, each: usize| {
         Dispatch::new(&BEST)
-            .part(&KEY)
+            .part(KEY)
             .part(source)
             .params(&Params { candidates: candidates as u32, each: each as u32 })
     };
-    let first = dispatch(&LOGITS, len, each).grid(groups, rows, 1);
+    let first = dispatch(LOGITS, len, each).grid(groups, rows, 1);
     if groups == 1 {
-        return vec![first.write(list(0)).write(id).read(Place::Input(0))];
+        return vec![first.write(list(0)).write(id).read(BufferRef::Input(0))];
     }
     vec![
-        first.write(list(0)).write(list(1)).read(Place::Input(0)),
-        dispatch(&SURVIVORS, groups, groups)
+        first.write(list(0)).write(list(1)).read(BufferRef::Input(0)),
+        dispatch(SURVIVORS, groups, groups)
             .grid(1, rows, 1)
-            .write(Place::Scratch(2, rows as u64 * 4))
+            .write(BufferRef::Scratch(2, rows as u64 * 4))
             .write(id)
             .read(list(0))
             .read(list(1)),

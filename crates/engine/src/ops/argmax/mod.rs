@@ -3,7 +3,7 @@
 pub(crate) mod cases;
 mod gpu;
 
-use super::order::largest_ids;
+use super::logit_order::largest_ids;
 use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},

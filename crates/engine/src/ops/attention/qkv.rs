@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{DeviceFacts, Dispatch, GpuCall, Order, SplitKvPartials},
+    gpu::{DeviceFacts, Dispatch, GpuCall, Layout, SplitKvPartials},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvStoreInputs, QkvRope, Slice,
@@ -171,9 +171,9 @@ impl Op for AttentionQkv {
             v_stride,
             ..problem.params()
         };
-        let output = match call.result_parts(0) {
+        let output = match call.result_partials(0) {
             Some(partials) => Output::Partials(partials),
-            None => Output::Rows(call.result_order(0)),
+            None => Output::Rows(call.result_layout(0)),
         };
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
@@ -195,30 +195,30 @@ impl Op for AttentionQkv {
             output,
             facts: call.facts,
         };
-        let attend = match call.tokens_apart() && problem.tokens > 1 {
+        let attend = match call.is_batch_invariant() && problem.tokens > 1 {
             true => split_kv.batch_invariant(),
             false => split_kv.dispatches(),
         };
         stored.into_iter().chain(attend).collect()
     }
 
-    fn lays(&self, call: &GpuCall<'_>, _: usize, order: Order) -> Option<Order> {
+    fn produces_layout(&self, call: &GpuCall<'_>, _: usize, order: Layout) -> Option<Layout> {
         (self.tiling(call).splits > 1).then_some(order.of_floats())
     }
 
-    fn leaves_parts(&self, call: &GpuCall<'_>, _: usize) -> Option<SplitKvPartials> {
+    fn leaves_partials(&self, call: &GpuCall<'_>, _: usize) -> Option<SplitKvPartials> {
         let (problem, tiling) = (self.problem(call), self.tiling(call));
         // The pass's own keys are a split of their own where this operation stores them.
-        let apart = self.kv.is_some() && fuses(call.facts);
+        let own_key = self.kv.is_some() && fuses(call.facts);
         let parts = SplitKvPartials {
             heads: problem.heads,
-            quads: problem.vec4s(),
-            splits: tiling.splits + usize::from(apart),
+            vec4s: problem.vec4s(),
+            splits: tiling.splits + usize::from(own_key),
             tile: tiling.tile(),
-            apart,
+            own_key,
             window: self.window.unwrap_or(u32::MAX),
             tokens: problem.tokens,
-            met: None,
+            lora: None,
         };
         tiling.reader_combines().then_some(parts)
     }
@@ -257,7 +257,7 @@ impl AttentionQkv {
     /// How rows and keys are dealt out; batch-invariant tokens take the tiling of a single one.
     fn tiling(&self, call: &GpuCall<'_>) -> SplitKvTiling {
         let problem = self.problem(call);
-        let tokens = if call.tokens_apart() { 1 } else { problem.tokens };
+        let tokens = if call.is_batch_invariant() { 1 } else { problem.tokens };
         split_kv_tiling(&Problem { tokens, ..problem }, call.facts)
     }
 

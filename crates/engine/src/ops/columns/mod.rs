@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
@@ -80,7 +80,9 @@ impl Op for SplitColumns {
         let (rows, all) = (call.input(0).shape.rows(), call.input(0).shape.width());
         let part = |(i, from): (usize, usize)| {
             let width = self.widths[i];
-            copy(rows, width, [from, all], [0, width]).read(Place::Input(0)).write(Place::Output(i))
+            copy(rows, width, [from, all], [0, width])
+                .read(BufferRef::Input(0))
+                .write(BufferRef::Output(i))
         };
         self.firsts().into_iter().enumerate().map(part).collect()
     }
@@ -136,12 +138,12 @@ impl Op for JoinColumns {
         let width = |i: usize| call.input(i).shape.width();
         let zero = self.has_gaps((0..call.inputs()).map(width)).then(|| {
             let nothing = copy(rows, self.width, [0, 0], [0, self.width]);
-            nothing.read(Place::Input(0)).write(Place::Output(0))
+            nothing.read(BufferRef::Input(0)).write(BufferRef::Output(0))
         });
         let part = |(i, to): (usize, &usize)| {
             copy(rows, width(i), [0, width(i)], [*to, self.width])
-                .read(Place::Input(i))
-                .write(Place::Output(0))
+                .read(BufferRef::Input(i))
+                .write(BufferRef::Output(0))
         };
         zero.into_iter().chain(self.firsts.iter().enumerate().map(part)).collect()
     }

@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use super::{Plane, SIDE};
-use crate::gpu::{Dispatch, GpuCall, Kernel, Place};
+use crate::gpu::{BufferRef, Dispatch, GpuCall, Kernel};
 
 static HALF: Kernel = Kernel { name: "convolution/half", source: include_str!("half.wgsl") };
 static PAST: Kernel = Kernel { name: "convolution/past", source: include_str!("past.wgsl") };
@@ -61,5 +61,8 @@ pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {
 }
 
 fn dispatch(kernel: &'static Kernel) -> Dispatch {
-    Dispatch::new(kernel).read(Place::Input(0)).read(Place::Input(1)).write(Place::Output(0))
+    Dispatch::new(kernel)
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .write(BufferRef::Output(0))
 }

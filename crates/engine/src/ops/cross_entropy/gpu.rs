@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::parts::reduce,
 };
 
@@ -24,18 +24,18 @@ pub(super) fn loss(call: &GpuCall<'_>) -> Vec<Dispatch> {
         .part(reduce(call.facts))
         .params(&params(call))
         .read(statistics(call))
-        .write(Place::Output(0));
+        .write(BufferRef::Output(0));
     vec![rows(call), total]
 }
 
 pub(super) fn gradient(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let gradient = Dispatch::new(&GRADIENT)
         .params(&params(call))
-        .read(Place::Input(0))
-        .read(Place::Input(1))
-        .read(Place::Input(2))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .read(BufferRef::Input(2))
         .read(statistics(call))
-        .write(Place::Output(0))
+        .write(BufferRef::Output(0))
         .grid_over(call.output(0).shape.len().div_ceil(256));
     vec![rows(call), gradient]
 }
@@ -44,15 +44,15 @@ fn rows(call: &GpuCall<'_>) -> Dispatch {
     Dispatch::new(&ROWS)
         .part(reduce(call.facts))
         .params(&params(call))
-        .read(Place::Input(0))
-        .read(Place::Input(1))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
         .write(statistics(call))
         .grid_over(call.input(0).shape.rows())
 }
 
 /// Of each row: largest logit, sum, loss.
-fn statistics(call: &GpuCall<'_>) -> Place {
-    Place::Scratch(0, call.input(0).shape.rows() as u64 * 12)
+fn statistics(call: &GpuCall<'_>) -> BufferRef {
+    BufferRef::Scratch(0, call.input(0).shape.rows() as u64 * 12)
 }
 
 fn params(call: &GpuCall<'_>) -> Params {

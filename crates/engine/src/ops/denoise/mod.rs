@@ -4,10 +4,10 @@ pub(crate) mod cases;
 
 use bytemuck::NoUninit;
 
-use super::order::key;
+use super::logit_order::key;
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, Op, Type, Value},
     ops::parts::reduce,
 };
@@ -113,12 +113,12 @@ impl Op for Chances {
                 .part(reduce(call.facts))
                 .constant("WG", LANES as u32)
                 .params(&params)
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .write(Place::Input(2))
-                .write(Place::Output(0))
-                .write(Place::Output(1))
-                .write(Place::Output(2))
+                .read(BufferRef::Input(0))
+                .read(BufferRef::Input(1))
+                .write(BufferRef::Input(2))
+                .write(BufferRef::Output(0))
+                .write(BufferRef::Output(1))
+                .write(BufferRef::Output(2))
                 .grid_over(shape.rows()),
         ]
     }
@@ -192,11 +192,11 @@ impl Op for Settle {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let params = SettleParams { places: call.input(0).shape.len() as u32 };
-        let read = |dispatch, input| Dispatch::read(dispatch, Place::Input(input));
+        let read = |dispatch, input| Dispatch::read(dispatch, BufferRef::Input(input));
         let dispatch = Dispatch::new(&SETTLE).part(reduce(call.facts)).constant("WG", LANES as u32);
         let dispatch = [0, 1, 2, 3, 4].into_iter().fold(dispatch.params(&params), read);
-        let dispatch = dispatch.write(Place::Input(5)).write(Place::Input(6));
-        vec![dispatch.write(Place::Output(0))]
+        let dispatch = dispatch.write(BufferRef::Input(5)).write(BufferRef::Input(6));
+        vec![dispatch.write(BufferRef::Output(0))]
     }
 }
 

@@ -9,7 +9,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
@@ -79,8 +79,8 @@ impl Op for Dropout {
         vec![
             Dispatch::new(&FORWARD)
                 .params(&params)
-                .read(Place::Input(0))
-                .write(Place::Output(0))
+                .read(BufferRef::Input(0))
+                .write(BufferRef::Output(0))
                 .grid_over(len.div_ceil(256)),
         ]
     }

@@ -13,12 +13,16 @@ pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
     let offset = op.offset(&|i| call.input(i).shape.width());
     let mut y = call.out(0);
     for i in 0..y.len() {
-        y[i] = element(op, &inputs, &Place { i, row: i / width, column: i % width, other, offset });
+        y[i] = element(
+            op,
+            &inputs,
+            &BufferRef { i, row: i / width, column: i % width, other, offset },
+        );
     }
 }
 
 /// Where an element lies, and how long the rows of the input are that differ from the result's.
-struct Place {
+struct BufferRef {
     i: usize,
     row: usize,
     column: usize,
@@ -26,14 +30,14 @@ struct Place {
     offset: usize,
 }
 
-impl Place {
+impl BufferRef {
     /// The same row and column of the slice in the longer rows.
     fn in_slice(&self) -> usize {
         self.row * self.other + self.offset + self.column
     }
 }
 
-fn element(op: &Elementwise, x: &[Vec<f32>], at: &Place) -> f32 {
+fn element(op: &Elementwise, x: &[Vec<f32>], at: &BufferRef) -> f32 {
     let i = at.i;
     match op {
         Elementwise::Mul => x[0][i] * x[1][i],

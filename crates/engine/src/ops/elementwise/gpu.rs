@@ -4,8 +4,8 @@ use bytemuck::NoUninit;
 
 use super::Elementwise;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
-    ops::parts::ACTIVATION,
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
+    ops::parts::GELU,
 };
 
 static EACH: Kernel = Kernel { name: "elementwise/each", source: include_str!("each.wgsl") };
@@ -28,7 +28,7 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let [constant, second] = op.constants();
     let mut dispatch = Dispatch::new(&EACH).part(part);
     if activated {
-        dispatch = dispatch.part(&ACTIVATION);
+        dispatch = dispatch.part(GELU);
     }
     dispatch = dispatch
         .params(&Params {
@@ -39,21 +39,16 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
             constant,
             second,
         })
-        .write(Place::Output(0))
+        .write(BufferRef::Output(0))
         .grid_over(shape.len().div_ceil(256));
-    vec![(0..call.inputs()).fold(dispatch, |dispatch, i| dispatch.read(Place::Input(i)))]
+    vec![(0..call.inputs()).fold(dispatch, |dispatch, i| dispatch.read(BufferRef::Input(i)))]
 }
 
-/// A function of this folder, and whether it needs the activations.
+/// A function of this folder, and whether it needs GELU and its relatives.
 macro_rules! function {
-    ($name:literal, $activated:literal) => {{
-        static PART: Part = Part {
-            kind: "function",
-            name: $name,
-            source: include_str!(concat!("functions/", $name, ".wgsl")),
-        };
-        (&PART, $activated)
-    }};
+    ($name:literal, $activated:literal) => {
+        (part!("function", $name), $activated)
+    };
 }
 
 fn function(op: &Elementwise) -> (&'static Part, bool) {

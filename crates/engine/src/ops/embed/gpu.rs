@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use super::Embed;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::{
         parts::{WEIGHTS, quant},
         slab::{SLAB, SlabParams},
@@ -29,13 +29,13 @@ pub(super) fn forward(op: &Embed, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 scale: op.scale,
             };
             Dispatch::new(&FORWARD)
-                .part(&SLAB)
-                .part(&WEIGHTS)
+                .part(SLAB)
+                .part(WEIGHTS)
                 .part(quant(slabs.dtype))
                 .params(&params)
-                .read(Place::Slab(1, slab))
-                .read(Place::Input(0))
-                .write(Place::Output(0))
+                .read(BufferRef::Slab(1, slab))
+                .read(BufferRef::Input(0))
+                .write(BufferRef::Output(0))
                 .grid_over(ids)
         })
         .collect()

@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use super::ExpertGroups;
-use crate::gpu::{Dispatch, GpuCall, Kernel, Place};
+use crate::gpu::{BufferRef, Dispatch, GpuCall, Kernel};
 
 static FORWARD: Kernel =
     Kernel { name: "expert_groups/forward", source: include_str!("forward.wgsl") };
@@ -25,9 +25,9 @@ pub(super) fn forward(op: &ExpertGroups, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 chosen: ids.width() as u32,
                 experts: op.experts as u32,
             })
-            .read(Place::Input(0))
-            .write(Place::Output(0))
-            .write(Place::Output(1))
+            .read(BufferRef::Input(0))
+            .write(BufferRef::Output(0))
+            .write(BufferRef::Output(1))
             .grid(op.experts + 1, 1, 1),
     ]
 }

@@ -33,7 +33,7 @@ impl Graph {
     /// Routes from ids `u32[t, k]`, sorted by expert where that pays.
     pub fn routes(&mut self, ids: Value, experts: usize) -> Routes {
         let slots = self.ty(ids).shape.len();
-        let sorts = !self.tokens_apart() && sorting_pays(slots, experts);
+        let sorts = !self.is_batch_invariant() && sorting_pays(slots, experts);
         let groups = sorts.then(|| self.expert_groups(ids, experts));
         Routes { ids, groups }
     }

@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::parts::reduce,
 };
 
@@ -28,9 +28,9 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![
         Dispatch::new(&FORWARD)
             .params(&params(y.width(), call, y.len()))
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .write(BufferRef::Output(0))
             .grid_over(y.len().div_ceil(GROUP)),
     ]
 }
@@ -42,11 +42,11 @@ pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
             .part(reduce(call.facts))
             .constant("WG", z.width().next_power_of_two().clamp(32, GROUP) as u32)
             .params(&params(z.width(), call, z.rows()))
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .read(Place::Input(2))
-            .write(Place::Output(0))
-            .write(Place::Output(1))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .write(BufferRef::Output(0))
+            .write(BufferRef::Output(1))
             .grid_over(z.rows()),
     ]
 }

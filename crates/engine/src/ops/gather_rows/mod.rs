@@ -8,7 +8,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, NodeValues, Op, Type, Value},
 };
 
@@ -112,9 +112,9 @@ fn over(kernel: &'static Kernel, call: &GpuCall<'_>, rows: usize, numbers: usize
     };
     Dispatch::new(kernel)
         .params(&params)
-        .read(Place::Input(0))
-        .read(Place::Input(1))
-        .write(Place::Output(0))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .write(BufferRef::Output(0))
         .grid_over(out.len().div_ceil(256))
 }
 

@@ -8,7 +8,7 @@ use bytemuck::NoUninit;
 use super::AdamWStep;
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, Op, Type, Value},
     ops::parts::reduce,
 };
@@ -66,9 +66,10 @@ impl Op for SquareSum {
         let groups = len.div_ceil(PIECE).min(MOST_GROUPS);
         let params = Params { len: len as u32, groups: groups as u32 };
         let dispatch = |kernel| Dispatch::new(kernel).part(reduce(call.facts)).params(&params);
-        let parts = Place::Scratch(0, groups as u64 * 4);
-        let squares = dispatch(&SQUARES).read(Place::Input(1)).write(parts).grid(groups, 1, 1);
-        let total = dispatch(&TOTAL).read(Place::Input(0)).read(parts).write(Place::Output(0));
+        let parts = BufferRef::Scratch(0, groups as u64 * 4);
+        let squares = dispatch(&SQUARES).read(BufferRef::Input(1)).write(parts).grid(groups, 1, 1);
+        let total =
+            dispatch(&TOTAL).read(BufferRef::Input(0)).read(parts).write(BufferRef::Output(0));
         vec![squares, total]
     }
 }
@@ -97,11 +98,11 @@ impl Op for ClipSettings {
 
     fn gpu(&self, _: &GpuCall<'_>) -> Vec<Dispatch> {
         let params = ClipParams { len: AdamWStep::LEN as u32 };
-        let inputs = (0..3).map(Place::Input);
+        let inputs = (0..3).map(BufferRef::Input);
         vec![
             inputs
                 .fold(Dispatch::new(&CLIP).params(&params), Dispatch::read)
-                .write(Place::Output(0)),
+                .write(BufferRef::Output(0)),
         ]
     }
 }

@@ -8,7 +8,7 @@ use super::types::{
     input::{Q, Q_NORM, ROPE, STORED},
 };
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part},
     graph::Type,
     ops::{
         Columns,
@@ -56,12 +56,15 @@ pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let dispatch = head_dispatch(op.width, op.axes, call.facts)
         .part(if rotated { &ROTATED } else { &NORM_ONLY })
         .params(&params)
-        .read(Place::Input(0))
+        .read(BufferRef::Input(0))
         .grid(heads, t, 1);
     if rotated {
-        return dispatch.read(Place::Input(1)).read(Place::Input(2)).write(Place::Output(0));
+        return dispatch
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .write(BufferRef::Output(0));
     }
-    dispatch.write(Place::Output(0))
+    dispatch.write(BufferRef::Output(0))
 }
 
 pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
@@ -73,16 +76,19 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let params = Params { heads: heads as u32, q_first, q_stride, ..params };
     if fuses(call.facts) {
         let all = kv_dispatch(op, STORED, call).part(&QKV).params(&params);
-        let all = all.read(Place::Input(Q)).read(Place::Input(Q_NORM)).write(Place::Output(0));
+        let all = all
+            .read(BufferRef::Input(Q))
+            .read(BufferRef::Input(Q_NORM))
+            .write(BufferRef::Output(0));
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
     let q = head_dispatch(op.width, 1, call.facts)
         .part(&ROTATED)
         .params(&params)
-        .read(Place::Input(Q))
-        .read(Place::Input(Q_NORM))
-        .read(Place::Input(ROPE))
-        .write(Place::Output(0))
+        .read(BufferRef::Input(Q))
+        .read(BufferRef::Input(Q_NORM))
+        .read(BufferRef::Input(ROPE))
+        .write(BufferRef::Output(0))
         .grid(heads, t, 1);
     vec![q, store(op, STORED, call)]
 }
@@ -111,8 +117,8 @@ fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch
         .part(&KV_HEADS)
         .part(kv(cache))
         .part(kv_store(cache));
-    let dispatch = inputs[..4].iter().copied().map(Place::Input).fold(dispatch, Dispatch::read);
-    dispatch.write(Place::Input(inputs[4])).write(Place::Input(inputs[5]))
+    let dispatch = inputs[..4].iter().copied().map(BufferRef::Input).fold(dispatch, Dispatch::read);
+    dispatch.write(BufferRef::Input(inputs[4])).write(BufferRef::Input(inputs[5]))
 }
 
 /// First element of a token's heads, and elements from one token to the next.

@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 use super::gpu::lanes;
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     graph::{Op, Type},
     ops::parts::reduce,
 };
@@ -82,11 +82,15 @@ impl Op for HeadNormRopeGrad {
             .constant("HALF", self.width as u32 / 2)
             .constant("WG", lanes(self.width) as u32)
             .params(&Params { eps: self.eps, heads: heads as u32 })
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .write(BufferRef::Output(0))
             .grid(heads, shape.rows(), 1);
-        vec![if rotated { dispatch.read(Place::Input(2)).read(Place::Input(3)) } else { dispatch }]
+        vec![if rotated {
+            dispatch.read(BufferRef::Input(2)).read(BufferRef::Input(3))
+        } else {
+            dispatch
+        }]
     }
 }
 

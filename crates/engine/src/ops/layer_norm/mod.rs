@@ -7,15 +7,15 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     graph::{Graph, Op, Type, Value},
     ops::{add_norm::gpu::lanes, parts::reduce},
 };
 
 static FORWARD: Kernel =
     Kernel { name: "layer_norm/forward", source: include_str!("forward.wgsl") };
-static BIASED: Part = Part { kind: "bias", name: "biased", source: include_str!("biased.wgsl") };
-static PLAIN: Part = Part { kind: "bias", name: "plain", source: include_str!("plain.wgsl") };
+static BIASED: &Part = part!("bias", "biased");
+static PLAIN: &Part = part!("bias", "none");
 
 /// Norm of each row around its mean.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,13 +74,13 @@ impl Op for LayerNorm {
         let biased = call.inputs() > 2;
         let dispatch = Dispatch::new(&FORWARD)
             .part(reduce(call.facts))
-            .part(if biased { &BIASED } else { &PLAIN })
+            .part(if biased { BIASED } else { PLAIN })
             .constant("WG", lanes(width, call.facts))
             .params(&Params { width: width as u32, eps: self.eps, rows: rows as u32 })
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .write(BufferRef::Output(0))
             .grid_over(rows);
-        vec![if biased { dispatch.read(Place::Input(2)) } else { dispatch }]
+        vec![if biased { dispatch.read(BufferRef::Input(2)) } else { dispatch }]
     }
 }

@@ -1,6 +1,6 @@
 // o[i, h] = sum over distances d of softmax(cap * tanh(q[i, h] . (k[i - d, h] + r[d, h]) / cap)) * v[i - d, h]
 // One workgroup per head and row: a lane per distance scores, then a lane per column of the head sums values.
-//#use activation
+//#use gelu
 
 struct Params {
     heads: u32,

@@ -7,9 +7,9 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::{CpuCall, add_scaled, dot},
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, Op, Type, Value},
-    ops::parts::ACTIVATION,
+    ops::parts::GELU,
 };
 
 static FORWARD: Kernel =
@@ -97,9 +97,9 @@ impl Op for LocalAttention {
             distances: call.input(3).shape.rows() as u32,
             cap: self.cap,
         };
-        let dispatch = Dispatch::new(&FORWARD).part(&ACTIVATION).params(&params);
-        let dispatch = (0..4).map(Place::Input).fold(dispatch, Dispatch::read);
-        vec![dispatch.write(Place::Output(0)).grid(self.heads, shape.rows(), 1)]
+        let dispatch = Dispatch::new(&FORWARD).part(GELU).params(&params);
+        let dispatch = (0..4).map(BufferRef::Input).fold(dispatch, Dispatch::read);
+        vec![dispatch.write(BufferRef::Output(0)).grid(self.heads, shape.rows(), 1)]
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

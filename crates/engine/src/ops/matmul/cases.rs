@@ -1,57 +1,181 @@
-use super::{Form, Matmul};
+use rullama_gguf::DType;
+
 use crate::{
-    cpu::Data,
-    graph::{Graph, Type},
-    suite::{Case, Tolerance},
+    cpu::{Data, Weight},
+    graph::{Graph, Member, Type},
+    suite::{Case, Tolerance, random_bits},
 };
 
-const FORMS: [Form; 3] = [Form::Nt, Form::Nn, Form::Tn];
+/// Formats whose blocks are made of bits: columns, rows, width. Rows beyond 8 KiB become slabs on the floor.
+const BLOCKS: [(DType, usize, usize, usize); 21] = [
+    (DType::Q4_0, 1, 17, 544),
+    (DType::Q4_1, 1, 257, 32),
+    (DType::Q5_0, 1, 17, 1056),
+    (DType::Q5_1, 1, 33, 544),
+    (DType::Q8_0, 1, 17, 1536),
+    (DType::Q2_K, 1, 33, 1536),
+    (DType::Q3_K, 1, 21, 1536),
+    (DType::Q4_K, 1, 17, 1536),
+    (DType::Q5_K, 1, 17, 1536),
+    (DType::Q6_K, 1, 17, 1536),
+    (DType::IQ4_NL, 1, 17, 1056),
+    (DType::IQ4_XS, 1, 22, 1536),
+    (DType::MXFP4, 1, 23, 1056),
+    (DType::NVFP4, 1, 17, 1088),
+    (DType::Q4_1, 2, 5, 96),
+    (DType::Q6_K, 3, 6, 512),
+    (DType::Q5_1, 4, 67, 288),
+    (DType::Q8_0, 5, 2, 32),
+    (DType::MXFP4, 6, 3, 64),
+    (DType::NVFP4, 7, 3, 64),
+    (DType::Q4_K, 8, 33, 512),
+];
 
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for (m, n, k) in [(1, 1, 1), (3, 17, 5), (33, 18, 70), (1, 16, 257), (257, 3, 16)] {
-        for form in FORMS {
-            cases.push(product(form, [m, n, k], false));
-            cases.push(product(form, [m, n, k], true));
+    for (t, rows, width) in [(1, 1, 1), (1, 3, 17), (3, 17, 257), (8, 5, 64), (1, 257, 512)] {
+        cases.push(product(DType::F32, t, rows, width));
+    }
+    for dtype in [DType::F16, DType::BF16] {
+        for (t, rows, width) in [(1, 17, 257), (2, 9, 512)] {
+            cases.push(product(dtype, t, rows, width));
         }
     }
-    // Workgroups share long sums; the last form is the one of few results where they do not.
-    for form in [Form::Nn, Form::Tn, Form::Nt] {
-        cases.push(product(form, [17, 16, 1100], false));
+    for (dtype, t, rows, width) in BLOCKS {
+        let bits = random_bits(dtype, [rows, width]);
+        cases.push(product(dtype, t, rows, width).given("w", bits));
     }
-    // What gradients of pairs of rank 16 are made of.
-    cases.push(product(Form::Nn, [512, 16, 12_288], false).bench());
-    cases.push(product(Form::Tn, [16, 1536, 512], false).bench());
-    cases.push(product(Form::Tn, [12_288, 16, 512], false).bench());
-    cases.push(product(Form::Nn, [512, 12_288, 16], false).bench());
-    for form in FORMS {
-        cases.push(product(form, [2, 3, 4], true).gradient());
-        // a = [[1, 2], [3, 4]], b = [[5, 6], [7, 8]]
-        let wanted = match form {
-            Form::Nt => [17.0, 23.0, 39.0, 53.0],
-            Form::Nn => [19.0, 22.0, 43.0, 50.0],
-            Form::Tn => [26.0, 30.0, 38.0, 44.0],
-        };
-        let wanted = wanted.map(|y| y * -0.5);
-        let case = product(form, [2, 2, 2], false)
-            .given("a", Data::F32(vec![1.0, 2.0, 3.0, 4.0]))
-            .given("b", Data::F32(vec![5.0, 6.0, 7.0, 8.0]));
-        cases.push(case.gives(&wanted));
+    for (dtype, t, rows, width) in [
+        // Enough rows for teams that make two and four of them.
+        (DType::Q4_0, 1, 16_501, 256),
+        (DType::Q4_0, 1, 32_901, 256),
+        (DType::F32, 9, 5, 17),
+        (DType::F32, 65, 65, 64),
+        (DType::F16, 17, 67, 257),
+        (DType::BF16, 17, 67, 64),
+        (DType::Q8_0, 64, 130, 96),
+        (DType::Q4_K, 257, 33, 256),
+        (DType::Q6_K, 17, 64, 512),
+        // Enough tiles for wide ones: 32 and 64 columns.
+        (DType::Q4_0, 18, 16_390, 32),
+        (DType::Q8_0, 257, 3270, 32),
+        // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
+        (DType::Q4_0, 130, 6150, 32),
+        (DType::Q4_1, 40, 6150, 96),
+        (DType::F16, 130, 6150, 32),
+        (DType::F16, 40, 6150, 96),
+        // Enough columns for matrix units of bytes, with an odd number of units.
+        (DType::BF16, 1029, 389, 96),
+        // Enough of the large ones for those with less memory.
+        (DType::Q5_0, 129, 16_390, 32),
+    ] {
+        cases.push(product(dtype, t, rows, width));
+    }
+    cases.push(product(DType::F32, 3, 5, 7).gradient());
+    cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
+    cases.push(smallest_exponents());
+    cases.push(stacked(DType::F16, 1, 33, &[4, 20, 3]));
+    cases.push(stacked(DType::Q4_0, 3, 64, &[260, 4]));
+    cases.push(stacked(DType::Q6_K, 1, 1536, &[8, 4, 4]));
+    cases.push(large_columns());
+    for (dtype, t, rows, width) in [
+        (DType::Q6_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 262_144, 1536),
+        (DType::Q4_K, 1, 12_288, 1536),
+        (DType::Q6_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 1536, 12_288),
+        (DType::Q4_K, 1, 6144, 1536),
+        (DType::Q4_K, 1, 1536, 6144),
+        (DType::Q4_K, 1, 2048, 1536),
+        (DType::Q4_K, 4, 12_288, 1536),
+        (DType::Q4_K, 16, 12_288, 1536),
+        (DType::Q4_K, 64, 12_288, 1536),
+        (DType::Q4_K, 512, 12_288, 1536),
+        (DType::Q6_K, 512, 12_288, 1536),
+        (DType::Q4_K, 64, 1536, 12_288),
+        (DType::Q4_K, 512, 1536, 12_288),
+        // A picture's tower.
+        (DType::F16, 2520, 2304, 768),
+        (DType::F16, 2520, 6144, 768),
+        (DType::F16, 2520, 768, 3072),
+    ] {
+        cases.push(product(dtype, t, rows, width).bench());
+    }
+    for (up, down, inner) in [
+        (DType::Q4_K, DType::Q4_K, 12_288),
+        (DType::Q4_K, DType::Q6_K, 12_288),
+        (DType::Q4_K, DType::Q4_K, 6144),
+    ] {
+        cases.push(chain(up, down, inner));
     }
     cases
 }
 
-fn product(form: Form, [m, n, k]: [usize; 3], based: bool) -> Case {
-    let name = format!("{form:?} {m}x{n} over {k}{}", if based { " on a base" } else { "" });
+/// Feed-forward products one after the other, as in a model: there and back with weights of their own each time.
+fn chain(up: DType, down: DType, inner: usize) -> Case {
+    const LINKS: usize = 16;
+    const WIDTH: usize = 1536;
     let build = move |g: &mut Graph| {
-        let (a, b) = match form {
-            Form::Nt => ([m, k], [n, k]),
-            Form::Nn => ([m, k], [k, n]),
-            Form::Tn => ([k, m], [k, n]),
-        };
-        let (a, b) = (g.input("a", Type::f32(a)), g.input("b", Type::f32(b)));
-        let base = based.then(|| g.input("base", Type::f32([m, n])));
-        vec![g.matmul(Matmul { form, scale: -0.5 }, a, b, base)]
+        let mut x = g.input("x", Type::f32([1, WIDTH]));
+        for i in 0..LINKS {
+            let there = g.weight(format!("up{i}"), Type::weight(up, [inner, WIDTH]));
+            let back = g.weight(format!("down{i}"), Type::weight(down, [WIDTH, inner]));
+            let y = g.linear(x, there);
+            x = g.linear(y, back);
+        }
+        vec![x]
     };
-    Case::new("matmul", name, build).tolerance(Tolerance::ARITHMETIC.terms(k))
+    let name = format!("{} to {inner} and {} back, in a chain", up.name(), down.name());
+    Case::new("linear", name, build).chain(LINKS)
+}
+
+fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, width]));
+        let weight = g.weight("w", Type::weight(dtype, [rows, width]));
+        vec![g.linear(x, weight)]
+    };
+    Case::new("linear", format!("{} {t}x{width} to {rows}", dtype.name()), build)
+        .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+/// Several tensors below each other, as queries, keys and values are.
+fn stacked(dtype: DType, t: usize, width: usize, rows: &'static [usize]) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, width]));
+        let member = |(i, rows): (usize, &usize)| Member::new(format!("w{i}"), *rows);
+        let members: Vec<Member> = rows.iter().enumerate().map(member).collect();
+        let weight = g.weight_rows(&members, dtype, width);
+        vec![g.linear(x, weight)]
+    };
+    Case::new("linear", format!("{} {t}x{width} to {rows:?} stacked", dtype.name()), build)
+        .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+/// MXFP4 scales 2^-128, 2^-127, 2^-126 and 2^127, with levels that make the weights normal numbers: 4 · 2^-128 = 2^-126.
+fn smallest_exponents() -> Case {
+    let mut bytes = Vec::new();
+    // Exponent, level of element 0, level of element 1; level 4 is a 4, level 7 a 12.
+    for (exponent, first, second) in [(0, 4, 0), (1, 7, 0), (2, 1, 0), (255, 0, 1)] {
+        bytes.extend([exponent, first, second]);
+        bytes.extend([0; 14]);
+    }
+    let weight = Weight::new(DType::MXFP4, [4, 32], bytes);
+    let mut x = vec![0.0; 32];
+    (x[0], x[1]) = (2f32.powi(126), 2f32.powi(-126));
+    let mut case = product(DType::MXFP4, 1, 4, 32);
+    case.name = "MXFP4 smallest and largest exponents".into();
+    case.given("x", Data::F32(x)).given("w", Data::Weight(weight)).gives(&[1.0, 6.0, 1.0, 2.0])
+}
+
+/// Columns far beyond what halves hold, of sizes near enough that each counts, and one of zeros.
+fn large_columns() -> Case {
+    let (t, width) = (12, 64);
+    let size = |i: usize| 2f32.powi(20 + (i / width % 4) as i32);
+    let number = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * size(i);
+    let mut x: Vec<f32> = (0..t * width).map(number).collect();
+    x[..width].fill(0.0);
+    let mut case = product(DType::Q8_0, t, 5, width);
+    case.name = "Q8_0 columns of many sizes".into();
+    case.given("x", Data::F32(x))
 }

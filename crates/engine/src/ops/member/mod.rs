@@ -7,7 +7,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
 };
 
@@ -56,10 +56,10 @@ impl Op for Member {
         vec![
             Dispatch::new(&FORWARD)
                 .params(&Params { each: self.each as u32 })
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .read(Place::Input(2))
-                .write(Place::Output(0)),
+                .read(BufferRef::Input(0))
+                .read(BufferRef::Input(1))
+                .read(BufferRef::Input(2))
+                .write(BufferRef::Output(0)),
         ]
     }
 

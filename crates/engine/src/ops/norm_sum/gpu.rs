@@ -4,16 +4,14 @@ use bytemuck::NoUninit;
 
 use super::NormSum;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     ops::{add_norm::gpu::lanes, parts::reduce},
 };
 
 static FORWARD: Kernel = Kernel { name: "norm_sum/forward", source: include_str!("forward.wgsl") };
 
-static QUADS: Part =
-    Part { kind: "numbers", name: "numbers/quads", source: include_str!("numbers/quads.wgsl") };
-static SINGLES: Part =
-    Part { kind: "numbers", name: "numbers/singles", source: include_str!("numbers/singles.wgsl") };
+static QUADS: &Part = part!("numbers", "vec4");
+static SINGLES: &Part = part!("numbers", "scalars");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -28,7 +26,7 @@ pub(super) fn forward(op: &NormSum, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.input(0).shape;
     let (rows, width) = (shape.rows(), shape.width());
     let (numbers, reads) =
-        if width.is_multiple_of(4) { (&QUADS, width / 4) } else { (&SINGLES, width) };
+        if width.is_multiple_of(4) { (QUADS, width / 4) } else { (SINGLES, width) };
     let params =
         Params { width: width as u32, reads: reads as u32, eps: op.eps, rows: rows as u32 };
     vec![
@@ -37,11 +35,11 @@ pub(super) fn forward(op: &NormSum, call: &GpuCall<'_>) -> Vec<Dispatch> {
             .part(numbers)
             .constant("WG", lanes(width, call.facts))
             .params(&params)
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .read(Place::Input(2))
-            .read(Place::Input(3))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .read(BufferRef::Input(3))
+            .write(BufferRef::Output(0))
             .grid_over(rows),
     ]
 }

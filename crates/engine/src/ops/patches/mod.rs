@@ -7,7 +7,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
 };
 
@@ -78,8 +78,8 @@ impl Op for Patches {
         let (columns, side) = (word(self.columns), word(self.side));
         let cut = Dispatch::new(&CUT)
             .params(&Params { len: word(len), columns, side, scale, middle })
-            .read(Place::Input(0))
-            .write(Place::Output(0));
+            .read(BufferRef::Input(0))
+            .write(BufferRef::Output(0));
         vec![cut.grid_over(len.div_ceil(256))]
     }
 }

@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use super::Ple;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     ops::parts::reduce,
 };
 
@@ -38,10 +38,10 @@ pub(super) fn forward(op: &Ple, call: &GpuCall<'_>) -> Vec<Dispatch> {
                 row_factor,
                 projection_factor,
             })
-            .read(Place::Input(0))
-            .read(Place::Input(1))
-            .read(Place::Input(2))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .write(BufferRef::Output(0))
             .grid_over(slices),
     ]
 }

@@ -7,7 +7,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Graph, Op, Type, Value},
 };
 
@@ -77,8 +77,8 @@ impl Op for Pool {
         vec![
             Dispatch::new(&FORWARD)
                 .params(&params)
-                .read(Place::Input(0))
-                .write(Place::Output(0))
+                .read(BufferRef::Input(0))
+                .write(BufferRef::Output(0))
                 .grid_over(shape.len().div_ceil(256)),
         ]
     }

@@ -4,14 +4,13 @@ use bytemuck::NoUninit;
 
 use super::RmsNorm;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     ops::{add_norm::gpu::lanes, parts::reduce},
 };
 
 static FORWARD: Kernel = Kernel { name: "rms_norm/forward", source: include_str!("forward.wgsl") };
-static WEIGHTED: Part =
-    Part { kind: "weight", name: "weighted", source: include_str!("weighted.wgsl") };
-static PLAIN: Part = Part { kind: "weight", name: "plain", source: include_str!("plain.wgsl") };
+static WEIGHTED: &Part = part!("weight", "weighted");
+static PLAIN: &Part = part!("weight", "none");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -26,11 +25,11 @@ pub(super) fn forward(op: &RmsNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let weighted = call.inputs() > 1;
     let dispatch = Dispatch::new(&FORWARD)
         .part(reduce(call.facts))
-        .part(if weighted { &WEIGHTED } else { &PLAIN })
+        .part(if weighted { WEIGHTED } else { PLAIN })
         .constant("WG", lanes(shape.width(), call.facts))
         .params(&Params { width: shape.width() as u32, eps: op.eps, rows: shape.rows() as u32 })
-        .read(Place::Input(0))
-        .write(Place::Output(0))
+        .read(BufferRef::Input(0))
+        .write(BufferRef::Output(0))
         .grid_over(shape.rows());
-    vec![if weighted { dispatch.read(Place::Input(1)) } else { dispatch }]
+    vec![if weighted { dispatch.read(BufferRef::Input(1)) } else { dispatch }]
 }

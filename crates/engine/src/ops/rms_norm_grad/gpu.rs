@@ -4,15 +4,14 @@ use bytemuck::NoUninit;
 
 use super::RmsNormGrad;
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     ops::parts::reduce,
 };
 
 static GRADIENT: Kernel =
     Kernel { name: "rms_norm_grad/gradient", source: include_str!("gradient.wgsl") };
-static WEIGHTED: Part =
-    Part { kind: "weight", name: "weighted", source: include_str!("weighted.wgsl") };
-static PLAIN: Part = Part { kind: "weight", name: "plain", source: include_str!("plain.wgsl") };
+static WEIGHTED: &Part = part!("weight", "weighted");
+static PLAIN: &Part = part!("weight", "none");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -27,11 +26,11 @@ pub(super) fn forward(op: &RmsNormGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let weighted = call.inputs() > 2;
     let dispatch = Dispatch::new(&GRADIENT)
         .part(reduce(call.facts))
-        .part(if weighted { &WEIGHTED } else { &PLAIN })
+        .part(if weighted { WEIGHTED } else { PLAIN })
         .params(&Params { width: op.width as u32, eps: op.eps, rows: rows as u32 })
-        .read(Place::Input(0))
-        .read(Place::Input(1))
-        .write(Place::Output(0))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .write(BufferRef::Output(0))
         .grid_over(rows);
-    vec![if weighted { dispatch.read(Place::Input(2)) } else { dispatch }]
+    vec![if weighted { dispatch.read(BufferRef::Input(2)) } else { dispatch }]
 }

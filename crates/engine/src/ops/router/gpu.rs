@@ -4,13 +4,13 @@ use bytemuck::NoUninit;
 
 use super::{GRAD_SCALE, Router, RouterGrad, SCALE};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part},
     graph::Shape,
 };
 
 static FORWARD: Kernel = Kernel { name: "router/forward", source: include_str!("forward.wgsl") };
 static BACKWARD: Kernel = Kernel { name: "router/backward", source: include_str!("backward.wgsl") };
-static SHARES: Part = Part { kind: "shares", name: "shares", source: include_str!("shares.wgsl") };
+static SHARES: &Part = part!("shares", "softmax");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -29,10 +29,10 @@ pub(super) fn forward(op: &Router, call: &GpuCall<'_>) -> Vec<Dispatch> {
             .constant("EXPERTS", experts as u32)
             .constant("WG", (experts * sharing(experts, call.facts)) as u32)
             .constant("SCALED", u32::from(call.inputs() > SCALE))
-            .read(Place::Input(0))
-            .read(Place::Input(scale(call, SCALE)))
-            .write(Place::Output(0))
-            .write(Place::Output(1)),
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(scale(call, SCALE)))
+            .write(BufferRef::Output(0))
+            .write(BufferRef::Output(1)),
     ]
 }
 
@@ -41,11 +41,11 @@ pub(super) fn backward(op: &RouterGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
         dispatch(&BACKWARD, &call.input(0).shape, call.input(1).shape.width(), op.factor)
             .constant("WG", lanes(call.input(0).shape.width()) as u32)
             .constant("SCALED", u32::from(call.inputs() > GRAD_SCALE))
-            .read(Place::Input(0))
-            .read(Place::Input(scale(call, GRAD_SCALE)))
-            .read(Place::Input(1))
-            .read(Place::Input(2))
-            .write(Place::Output(0)),
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(scale(call, GRAD_SCALE)))
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .write(BufferRef::Output(0)),
     ]
 }
 
@@ -57,7 +57,7 @@ fn scale(call: &GpuCall<'_>, at: usize) -> usize {
 fn dispatch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32) -> Dispatch {
     let (tokens, experts) = (logits.rows(), logits.width());
     Dispatch::new(kernel)
-        .part(&SHARES)
+        .part(SHARES)
         .params(&Params {
             experts: experts as u32,
             chosen: chosen as u32,

@@ -13,7 +13,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
     ops::TopK,
 };
@@ -106,10 +106,10 @@ impl Op for Sample {
         vec![
             Dispatch::new(&DRAW)
                 .params(&params)
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .read(Place::Input(2))
-                .write(if self.into { Place::Input(3) } else { Place::Output(0) })
+                .read(BufferRef::Input(0))
+                .read(BufferRef::Input(1))
+                .read(BufferRef::Input(2))
+                .write(if self.into { BufferRef::Input(3) } else { BufferRef::Output(0) })
                 .grid(rows, 1, 1),
         ]
     }

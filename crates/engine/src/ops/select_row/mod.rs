@@ -6,15 +6,15 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     graph::{Graph, Op, Type, Value},
 };
 
 static FORWARD: Kernel =
     Kernel { name: "select_row/forward", source: include_str!("forward.wgsl") };
 
-static LAST: Part = Part { kind: "which", name: "last", source: include_str!("last.wgsl") };
-static GIVEN: Part = Part { kind: "which", name: "given", source: include_str!("given.wgsl") };
+static LAST: &Part = part!("which", "last");
+static GIVEN: &Part = part!("which", "input");
 
 /// The row of the run's last token, or the one whose number is the second input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,12 +63,12 @@ impl Op for SelectRow {
         let params = Params { width: shape.width() as u32, rows: shape.rows() as u32 };
         let dispatch = Dispatch::new(&FORWARD)
             .params(&params)
-            .read(Place::Input(0))
-            .write(Place::Output(0))
+            .read(BufferRef::Input(0))
+            .write(BufferRef::Output(0))
             .grid_over(shape.width().div_ceil(256));
         vec![match call.inputs() {
-            1 => dispatch.part(&LAST),
-            _ => dispatch.part(&GIVEN).read(Place::Input(1)),
+            1 => dispatch.part(LAST),
+            _ => dispatch.part(GIVEN).read(BufferRef::Input(1)),
         }]
     }
 }

@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
 };
 
@@ -64,8 +64,8 @@ impl Op for Store {
         vec![
             Dispatch::new(&COPY)
                 .params(&Params { len: len as u32, first: self.first as u32 })
-                .read(Place::Input(1))
-                .write(Place::Input(0))
+                .read(BufferRef::Input(1))
+                .write(BufferRef::Input(0))
                 .grid_over(len.div_ceil(256)),
         ]
     }

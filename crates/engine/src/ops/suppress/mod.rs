@@ -6,7 +6,7 @@ use bytemuck::NoUninit;
 
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Kernel, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
     graph::{Element, Graph, Op, Type, Value},
 };
 
@@ -56,9 +56,9 @@ impl Op for Suppress {
         vec![
             Dispatch::new(&FORWARD)
                 .params(&params)
-                .read(Place::Input(0))
-                .read(Place::Input(1))
-                .write(Place::Output(0))
+                .read(BufferRef::Input(0))
+                .read(BufferRef::Input(1))
+                .write(BufferRef::Output(0))
                 .grid_over(shape.len().div_ceil(256)),
         ]
     }

@@ -4,8 +4,8 @@ use bytemuck::NoUninit;
 
 use super::TopK;
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall, Kernel, Place},
-    ops::order::{KEY, LOGITS, SURVIVORS},
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel},
+    ops::logit_order::{KEY, LOGITS, SURVIVORS},
 };
 
 static SORT: Kernel = Kernel { name: "top_k/sort", source: include_str!("sort.wgsl") };
@@ -27,25 +27,25 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let left = |pass: usize| counts[pass].div_ceil(CHUNK) * op.k;
     // Two pairs of lists take turns.
     let list = |pass: usize, which: usize| {
-        Place::Scratch(pass % 2 * 2 + which, (left(pass) * rows) as u64 * 4)
+        BufferRef::Scratch(pass % 2 * 2 + which, (left(pass) * rows) as u64 * 4)
     };
     (0..counts.len())
         .map(|pass| {
             let dispatch = Dispatch::new(&SORT)
-                .part(&KEY)
-                .part(if pass == 0 { &LOGITS } else { &SURVIVORS })
+                .part(KEY)
+                .part(if pass == 0 { LOGITS } else { SURVIVORS })
                 .constant("CHUNK", chunk(counts[pass]) as u32)
                 .constant("WG", lanes(chunk(counts[pass]), call.facts) as u32)
                 .constant("LAST", u32::from(pass == last))
                 .params(&Params { candidates: counts[pass] as u32, k: op.k as u32 })
                 .grid(counts[pass].div_ceil(CHUNK), rows, 1);
             let dispatch = if pass == last {
-                dispatch.write(Place::Output(1)).write(Place::Output(0))
+                dispatch.write(BufferRef::Output(1)).write(BufferRef::Output(0))
             } else {
                 dispatch.write(list(pass, 0)).write(list(pass, 1))
             };
             match pass.checked_sub(1) {
-                None => dispatch.read(Place::Input(0)),
+                None => dispatch.read(BufferRef::Input(0)),
                 Some(before) => dispatch.read(list(before, 0)).read(list(before, 1)),
             }
         })

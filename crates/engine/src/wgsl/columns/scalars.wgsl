@@ -1,4 +1,4 @@
-// Columns of any length; what lies past their end counts as zero.
+// Columns of any length; numbers past their end are zero.
 @group(0) @binding(3) var<storage, read> x: array<f32>;
 
 fn x1(column: u32, k: u32) -> f32 {

@@ -1,4 +1,4 @@
-// Matrix units in wgpu's syntax: a subgroup multiplies 16 × 16 halves and sums in f32.
+// Matrix units in wgpu's syntax: a subgroup multiplies 16 × 16 f16 numbers and sums in f32.
 enable f16;
 enable wgpu_cooperative_matrix;
 
@@ -7,7 +7,7 @@ alias Right = coop_mat16x16<f16, B>;
 alias Block = coop_mat16x16<f32, C>;
 
 // Units know their lanes themselves.
-fn meet_units(lane: u32) {
+fn init_units(lane: u32) {
 }
 
 // 16 rows and 16 of k.
@@ -24,22 +24,22 @@ fn multiply_add(a: Left, b: Right, sums: Block) -> Block {
     return coopMultiplyAdd(a, b, sums);
 }
 
-// Rows of a column lie together.
-fn put_block(sums: Block, at: u32) {
+// Rows of a column are contiguous.
+fn stage_block(sums: Block, at: u32) {
     coopStore(sums, &sh_y[at], 16u);
 }
 
-// 16 rows and 16 of k, where the rows of a k lie together, `stride` groups from one k to the next.
-fn left_turned(at: u32, stride: u32) -> Left {
+// 16 rows and 16 of k, where the rows of a k are contiguous, `stride` groups from one k to the next.
+fn left_transposed(at: u32, stride: u32) -> Left {
     return coopLoad<Left>(&sh_w[at], stride);
 }
 
-// 16 of k and 16 columns, where the columns of a k lie together, `stride` groups from one k to the next.
-fn right_turned(at: u32, stride: u32) -> Right {
+// 16 of k and 16 columns, where the columns of a k are contiguous, `stride` groups from one k to the next.
+fn right_transposed(at: u32, stride: u32) -> Right {
     return coopLoadT<Right>(&sh_x[at], stride);
 }
 
-// What `put_block` put there.
-fn take_block(at: u32) -> Block {
+// What `stage_block` stored there.
+fn read_block(at: u32) -> Block {
     return coopLoad<Block>(&sh_y[at], 16u);
 }

@@ -15,27 +15,27 @@ fn halves(words: vec2<u32>) -> vec4<f32> {
     return vec4(unpack2x16float(words.x), unpack2x16float(words.y));
 }
 
-// A group of four as it is kept, and as numbers.
-alias Kept = vec2<u32>;
+// A group of four as it is stored, and as numbers.
+alias Raw = vec2<u32>;
 
-fn kept_at(unit: u32, group: u32) -> Kept {
+fn raw_at(unit: u32, group: u32) -> Raw {
     let two = w[p.plane0 / 4u + unit * 4u + group / 2u];
     return select(two.xy, two.zw, group % 2u == 1u);
 }
 
-// Groups 2i and 2i + 1, which one load brings.
-struct KeptPair {
-    first: Kept,
-    second: Kept,
+// Groups 2i and 2i + 1, which one load fetches.
+struct RawPair {
+    first: Raw,
+    second: Raw,
 }
 
-fn kept_pair_at(unit: u32, i: u32) -> KeptPair {
+fn raw_pair_at(unit: u32, i: u32) -> RawPair {
     let two = w[p.plane0 / 4u + unit * 4u + i];
-    return KeptPair(two.xy, two.zw);
+    return RawPair(two.xy, two.zw);
 }
 
-fn numbers(kept: Kept) -> vec4<f32> {
-    return halves(kept);
+fn numbers(raw: Raw) -> vec4<f32> {
+    return halves(raw);
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

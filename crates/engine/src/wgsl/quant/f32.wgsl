@@ -8,25 +8,25 @@ fn unit_at(unit: u32) -> Unit {
     return Unit(levels, vec4(1.0), vec4(0.0));
 }
 
-// A group of four as it is kept, and as numbers.
-alias Kept = vec4<u32>;
+// A group of four as it is stored, and as numbers.
+alias Raw = vec4<u32>;
 
-fn kept_at(unit: u32, group: u32) -> Kept {
+fn raw_at(unit: u32, group: u32) -> Raw {
     return w[p.plane0 / 4u + unit * 8u + group];
 }
 
 // Groups 2i and 2i + 1.
-struct KeptPair {
-    first: Kept,
-    second: Kept,
+struct RawPair {
+    first: Raw,
+    second: Raw,
 }
 
-fn kept_pair_at(unit: u32, i: u32) -> KeptPair {
-    return KeptPair(kept_at(unit, 2u * i), kept_at(unit, 2u * i + 1u));
+fn raw_pair_at(unit: u32, i: u32) -> RawPair {
+    return RawPair(raw_at(unit, 2u * i), raw_at(unit, 2u * i + 1u));
 }
 
-fn numbers(kept: Kept) -> vec4<f32> {
-    return bitcast<vec4<f32>>(kept);
+fn numbers(raw: Raw) -> vec4<f32> {
+    return bitcast<vec4<f32>>(raw);
 }
 
 fn unit_column(unit: u32, group: u32) -> u32 {

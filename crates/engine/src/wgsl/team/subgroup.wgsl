@@ -1,11 +1,11 @@
 // Teams of SPLIT times LANES lanes, LANES a power of two and no more than a subgroup has. Inside LANES, sums by exchange; the parts of a
-// team meet in workgroup memory.
+// team are summed through workgroup memory.
 override WG: u32 = 256u;
 override LANES: u32 = 32u;
 override SPLIT: u32 = 1u;
 // Lanes that can sum by exchange, whatever teams there are; the workgroup has whole groups of them.
 override WIDE: u32 = LANES;
-// Numbers that team_sum4 is asked for: one, two or four.
+// Numbers that callers of team_sum4 use: one, two or four.
 override SUMS: u32 = 4u;
 
 struct Lane {
@@ -58,7 +58,7 @@ fn team_sum4(value: vec4<f32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
-// Those that nobody asked for are nothing.
+// Unused ones are zero.
 fn exchanged(sums: vec4<f32>, step: u32) -> vec4<f32> {
     if SUMS == 1u {
         return vec4(subgroupShuffleXor(sums.x, step), 0.0, 0.0, 0.0);

@@ -1,34 +1,34 @@
-// A tile of a product, by matrix units: ROWS rows of weights by COLUMNS columns of x. SLICE units of each row and column are brought
-// to workgroup memory at a time, as halves. All sizes are constants of the text: naga fails where they are overrides.
+// A GEMM tile with matrix units: ROWS rows of weights by COLUMNS columns of x. SLICE units of each row and column are staged
+// in workgroup memory at a time, as f16. All sizes are constants of the text: naga fails where they are overrides.
 //
 // The less workgroup memory a tile takes, the more of them a processor has at a time, and while one waits for memory another one
 // multiplies: some drivers give a processor no more than one workgroup may ask for.
 //
-// The kernel says where a tile lies: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part asks for that
-// says how weights lie. How they are brought is a part, too: brings(lane), weights_start(tile, lane), bring(start, unit, lane) and
-// put_weights(brought, lane).
-//#use cut
+// The kernel defines the tile: `Tile`, column_at(tile, column), store(tile, row, column, sum) and what the part needs that
+// finds weights. How they are staged is a part, too: loads_weights(lane), weights_start(tile, lane), load_slice(start, unit, lane) and
+// stage_weights(loaded, lane).
+//#use tile_shape
 //#use matrix
 //#use columns
-//#use lie
-//#use bring
+//#use tile_weights
+//#use stage_weights
 
 const SUBGROUP: u32 = 32u;
 // Subgroups side by side, and all of them.
 const ACROSS: u32 = COLUMNS / (16u * COLUMN_BLOCKS);
 const SUBGROUPS: u32 = ROWS / (16u * ROW_BLOCKS) * ACROSS;
 const WG: u32 = SUBGROUPS * SUBGROUP;
-// Groups of four of a row or column, and from one to the next: two more, so that rows do not meet in a memory bank.
+// Groups of four of a row or column, and from one to the next: two more, so that rows do not hit the same memory bank.
 const GROUPS: u32 = SLICE * 8u;
 const STRIDE: u32 = GROUPS + 2u;
-// Groups of x that a lane brings: up to eight.
+// Groups of x that a lane loads: up to eight.
 const LANE_GROUPS: u32 = COLUMNS * GROUPS / WG;
 
 var<workgroup> sh_w: array<vec4<f16>, WEIGHT_GROUPS>;
 var<workgroup> sh_x: array<vec4<f16>, COLUMNS * STRIDE>;
 // Blocks of sums.
 var<workgroup> sh_y: array<f32, SUM_BLOCKS * 256u>;
-// What the columns' halves are multiples of.
+// Scales of the columns.
 var<workgroup> sh_scales: array<f32, COLUMNS>;
 
 // The sums of a subgroup: rows 0 to 15 and 16 to 31, by blocks of columns. Browsers hold matrices in variables of functions alone.
@@ -44,7 +44,7 @@ struct Sums {
 }
 
 fn make_tile(tile: Tile, lane: u32) {
-    meet_units(lane);
+    init_units(lane);
     var sums: Sums;
     let row = lane / SUBGROUP / ACROSS * ROW_BLOCKS * 16u;
     let column = lane / SUBGROUP % ACROSS * COLUMN_BLOCKS * 16u;
@@ -53,7 +53,7 @@ fn make_tile(tile: Tile, lane: u32) {
     }
     let start = weights_start(tile, lane);
     let units = depth(tile);
-    // Neighbouring lanes bring the groups of one column.
+    // Neighbouring lanes load the groups of one column.
     let x_at0 = group_start(tile, 0u, lane);
     let x_at1 = group_start(tile, 1u, lane);
     let x_at2 = group_start(tile, 2u, lane);
@@ -62,8 +62,8 @@ fn make_tile(tile: Tile, lane: u32) {
     let x_at5 = group_start(tile, 5u, lane);
     let x_at6 = group_start(tile, 6u, lane);
     let x_at7 = group_start(tile, 7u, lane);
-    // Loaded ahead: the next units are on their way while these are multiplied. Past the end of a row x is zero.
-    var weights = bring(start, units.x, lane);
+    // The next units are loaded while these are multiplied. Past the end of a row x is zero.
+    var weights = load_slice(start, units.x, lane);
     var x0 = load_group(x_at0, 0u, units.x);
     var x1 = load_group(x_at1, 1u, units.x);
     var x2 = load_group(x_at2, 2u, units.x);
@@ -73,8 +73,8 @@ fn make_tile(tile: Tile, lane: u32) {
     var x6 = load_group(x_at6, 6u, units.x);
     var x7 = load_group(x_at7, 7u, units.x);
     for (var unit = units.x; unit < units.y; unit += SLICE) {
-        if brings(lane) {
-            put_weights(weights, lane);
+        if loads_weights(lane) {
+            stage_weights(weights, lane);
         }
         put_group(x0, 0u, lane);
         put_group(x1, 1u, lane);
@@ -86,8 +86,8 @@ fn make_tile(tile: Tile, lane: u32) {
         put_group(x7, 7u, lane);
         workgroupBarrier();
         let next = min(unit + SLICE, unit_pairs() * 2u - SLICE);
-        if brings(lane) {
-            weights = bring(start, next, lane);
+        if loads_weights(lane) {
+            weights = load_slice(start, next, lane);
         }
         x0 = load_group(x_at0, 0u, next);
         x1 = load_group(x_at1, 1u, next);
@@ -147,7 +147,7 @@ fn multiply(sums: ptr<function, Sums>, row: u32, column: u32, k: u32) {
     }
 }
 
-// Of the groups that a lane brings, the one with number i belongs to every WG / GROUPSth column.
+// Of the groups that a lane loads, the one with number i belongs to every WG / GROUPSth column.
 fn group_start(tile: Tile, i: u32, lane: u32) -> u32 {
     if i >= LANE_GROUPS {
         return 0u;
@@ -173,7 +173,7 @@ fn store_block(tile: Tile, sums: Block, row: u32, column: u32, lane: u32) {
     for (var first = 0u; first < SUBGROUPS; first += SUM_BLOCKS) {
         let ours = lane / SUBGROUP - first;
         if ours < SUM_BLOCKS {
-            put_block(sums, ours * 256u);
+            stage_block(sums, ours * 256u);
         }
         workgroupBarrier();
         for (var i = lane; i < SUM_BLOCKS * 256u; i += WG) {

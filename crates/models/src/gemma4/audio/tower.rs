@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{Branch, ClippedStart},
+    ops::{Branch, ClampedPrologue},
 };
 
 use super::{
@@ -91,7 +91,7 @@ fn subsample(b: &mut Build<'_>, config: &AudioConfig, frames: usize) -> Value {
 fn half_step(b: &mut Clipped<'_>, h: Value, which: &str, eps: f32) -> Value {
     let start = b.after_norm(h, &format!("ffn_norm{which}"), eps);
     let (_, x) = b.product(&start, &format!("ffn_up{which}"));
-    let (_, x) = b.product(&ClippedStart::Silu(x), &format!("ffn_down{which}"));
+    let (_, x) = b.product(&ClampedPrologue::Silu(x), &format!("ffn_down{which}"));
     let x = b.b.norm(x, &format!("ffn_post_norm{which}"));
     let x = b.b.graph.scale(x, HALF_STEP);
     b.b.graph.add(h, x)
@@ -114,7 +114,7 @@ fn attention(b: &mut Clipped<'_>, h: Value, config: &AudioConfig, distances: Val
     let o = b.b.graph.local_attention([q, k, v], rows, config.heads, SCORE_CAP);
     let o = b.linear(o, "attn_out");
     let weight = b.b.weight(config.names.attention_after);
-    let branch = Branch { residual: h, branch: o, weight, scale: None, low: None, ahead: 0 };
+    let branch = Branch { residual: h, branch: o, weight, scale: None, lora_b: None, folded: 0 };
     b.b.graph.add_norm(&branch, config.eps)
 }
 
@@ -125,7 +125,7 @@ fn light_convolution(b: &mut Clipped<'_>, h: Value, eps: f32) -> Value {
     let weight = b.b.weight("conv_dw");
     let x = b.b.graph.convolve_past(x, weight);
     let x = b.b.norm(x, "norm_conv");
-    let (_, x) = b.product(&ClippedStart::Silu(x), "conv_pw2");
+    let (_, x) = b.product(&ClampedPrologue::Silu(x), "conv_pw2");
     b.b.graph.add(h, x)
 }
 

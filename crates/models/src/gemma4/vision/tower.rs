@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{Branch, ClippedStart, Patches, rope_table},
+    ops::{Branch, ClampedPrologue, Patches, rope_table},
 };
 
 use super::{
@@ -121,7 +121,9 @@ fn block(
     let (eps, head) = (config.eps, config.head());
     let start = match stream {
         Stream::Made(h) => b.after_norm(h, "ln1", eps),
-        Stream::Open(branch) => ClippedStart::Branch { branch, next: b.b.weight("ln1"), eps },
+        Stream::Open(branch) => {
+            ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln1"), eps }
+        }
     };
     let (h, heads) = b.products(&start, &["attn_q", "attn_k", "attn_v"]);
     let h = match (h, stream) {
@@ -134,13 +136,13 @@ fn block(
     let o = b.b.graph.attention_rope_2d([heads[0], heads[1], heads[2]], norms, rope, eps);
     let branch = b.linear(o, "attn_out");
     let weight = b.b.weight("attn_post_norm");
-    let branch = Branch { residual: h, branch, weight, scale: None, low: None, ahead: 0 };
+    let branch = Branch { residual: h, branch, weight, scale: None, lora_b: None, folded: 0 };
 
-    let start = ClippedStart::Branch { branch, next: b.b.weight("ln2"), eps };
+    let start = ClampedPrologue::ResidualAdd { branch, next: b.b.weight("ln2"), eps };
     let (joined, both) = b.products(&start, &["ffn_gate", "ffn_up"]);
     let start = match both[0].value == both[1].value {
-        true => ClippedStart::Geglu(both[0].value),
-        false => ClippedStart::Gated(both[0].value, both[1].value),
+        true => ClampedPrologue::Geglu(both[0].value),
+        false => ClampedPrologue::Gated(both[0].value, both[1].value),
     };
     let (_, branch) = b.product(&start, "ffn_down");
     let weight = b.b.weight("ffn_post_norm");
@@ -150,8 +152,8 @@ fn block(
         branch,
         weight,
         scale,
-        low: None,
-        ahead: 0,
+        lora_b: None,
+        folded: 0,
     })
 }
 

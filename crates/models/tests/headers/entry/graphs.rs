@@ -76,7 +76,7 @@ impl Walk<'_> {
                 "{name}: {label}: {buffers} buffers"
             );
             if COMPOSED.with_borrow_mut(|known| known.insert(label)) {
-                compose(dispatch.kernel, &dispatch.parts, Dialect::Browser);
+                compose(&dispatch, Dialect::Browser);
             }
         }
     }

@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     graph::Element,
     ops::{
         attention::{
@@ -38,21 +38,21 @@ pub(super) fn forward(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch> 
     let problem = Problem::new(Mask::Causal { window }, call);
     let tile = FlashTile::new(problem.width, call.facts);
     let flash = prefill::dispatch(&problem, Element::F32, tile);
-    vec![packed_causal(flash, Place::Input(3), Place::Output(1))]
+    vec![packed_causal(flash, BufferRef::Input(3), BufferRef::Output(1))]
 }
 
 /// `dy · y` of each row, then the three gradients.
 pub(super) fn gradients(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let problem = Problem::new(Mask::Causal { window }, call);
     let rows = problem.tokens * problem.heads;
-    let delta = Place::Scratch(0, rows as u64 * 4);
+    let delta = BufferRef::Scratch(0, rows as u64 * 4);
     let deltas = Dispatch::new(&DELTA)
         .part(reduce(call.facts))
         .constant("WIDTH", word(problem.width))
         .constant("WG", 64u32)
         .params(&DeltaParams { rows: word(rows) })
-        .read(Place::Input(4))
-        .read(Place::Input(6))
+        .read(BufferRef::Input(4))
+        .read(BufferRef::Input(6))
         .write(delta)
         .grid_over(rows);
     let gradient = |side: &'static Part, plain: u32, output: usize| {
@@ -62,7 +62,7 @@ pub(super) fn gradients(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch
         };
         let blocks = own.div_ceil(ROWS);
         let chunks = chunks(blocks * problem.kv_heads, others, LEAST_OTHERS);
-        let (results, output) = (own * problem.kv_heads * problem.width, Place::Output(output));
+        let (results, output) = (own * problem.kv_heads * problem.width, BufferRef::Output(output));
         // Scratch memory 0 holds the deltas, which all three read.
         let sums = if chunks > 1 { parts_at(1, results, chunks) } else { output };
         let dispatch = Dispatch::new(&GRADIENTS)
@@ -73,9 +73,9 @@ pub(super) fn gradients(window: Option<u32>, call: &GpuCall<'_>) -> Vec<Dispatch
             .constant("STAGE", word(stage(problem.width, call.facts)))
             .constant("EACH", rows_per_lane(problem.width))
             .constant("PLAIN", plain);
-        let inputs = [0, 1, 2, 6, 5].into_iter().map(Place::Input).chain([delta]);
+        let inputs = [0, 1, 2, 6, 5].into_iter().map(BufferRef::Input).chain([delta]);
         let bound = inputs.fold(dispatch, Dispatch::read).write(sums);
-        let dispatch = bound.read(Place::Input(3)).grid(blocks, problem.kv_heads, chunks);
+        let dispatch = bound.read(BufferRef::Input(3)).grid(blocks, problem.kv_heads, chunks);
         let sum = (chunks > 1).then(|| add_up(sums, results, chunks, output));
         [dispatch].into_iter().chain(sum)
     };

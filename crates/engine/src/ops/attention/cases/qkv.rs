@@ -6,7 +6,7 @@ use super::{Setting, cache};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
-    ops::{Ahead, Branch, Finish, NewKv, QueryInputs, Slice, Start, rope_table},
+    ops::{Branch, Epilogue, FoldedDown, NewKv, Prologue, QueryInputs, Slice, rope_table},
     suite::{Case, Tolerance},
 };
 
@@ -237,17 +237,23 @@ fn with_pair(
         let own = g.weight("own", Type::weight(dtype, [rank + ahead, width]));
         let low = Some(g.weight("own_b", Type::weight(DType::F16, [rank, STREAM])));
         let branch = match ahead {
-            0 => g.product_beside(results[0], back, own),
+            0 => g.linear_with_down(results[0], back, own),
             _ => {
                 let p = g.weight("p", Type::weight(dtype, [ahead, STREAM]));
-                g.product_ahead(results[0], back, &Ahead { q: own, h, p })
+                g.linear_with_folded_down(results[0], back, &FoldedDown { q: own, h, p })
             }
         };
-        let branch =
-            Branch { residual: h, branch, weight: post, scale: None, low, ahead: 2 * ahead };
-        let start = Start::Branch { branch, next: Some(next), eps: EPS };
+        let branch = Branch {
+            residual: h,
+            branch,
+            weight: post,
+            scale: None,
+            lora_b: low,
+            folded: 2 * ahead,
+        };
+        let start = Prologue::ResidualAdd { branch, next: Some(next), eps: EPS };
         let gates = g.weight("gates", Type::weight(DType::Q8_0, [80, STREAM]));
-        let (h1, y) = g.product(&start, gates, &Finish::Geglu);
+        let (h1, y) = g.fused_linear(&start, gates, &Epilogue::Geglu);
         results[0] = y;
         results.extend(h1);
         results

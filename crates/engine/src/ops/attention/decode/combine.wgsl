@@ -10,7 +10,7 @@ override REDUCED: u32 = 32u;
 // Declared before what sizes workgroup memory: naga fails on overrides that come later.
 //#use indexing
 //#use kv_splits
-//#use lay
+//#use store_layout
 //#use team
 //#use split_reduce
 

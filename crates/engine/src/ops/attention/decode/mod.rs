@@ -7,11 +7,11 @@ pub(super) use tiling::{RowForm, SplitKvTiling};
 
 use super::problem::{Params, Problem, word};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, Met, Order, Part, Place, SplitKvPartials},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, Layout, LoraPartials, Part, SplitKvPartials},
     graph::Element,
     ops::{
+        matmul::lora::weight_part,
         parts::{kv_store, team},
-        product::factor,
     },
 };
 
@@ -47,7 +47,7 @@ const COMBINE_VEC4S: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Output {
     /// Whole rows, in this order if not row by row.
-    Rows(Option<Order>),
+    Rows(Option<Layout>),
     /// Split-KV partials, for the operation that reads the heads to combine.
     Partials(SplitKvPartials),
 }
@@ -87,7 +87,7 @@ impl SplitKv<'_> {
         let (attend, partials) = self.attend(splits);
         match self.output {
             Output::Rows(order) if splits > 1 => {
-                vec![attend, Order::lay(order, self.combine(splits, partials))]
+                vec![attend, Layout::stored(order, self.combine(splits, partials))]
             }
             _ => vec![attend],
         }
@@ -135,12 +135,12 @@ impl SplitKv<'_> {
     }
 
     /// The dispatch over the KV splits, and where it leaves its partials.
-    fn attend(&self, splits: usize) -> (Dispatch, Place) {
+    fn attend(&self, splits: usize) -> (Dispatch, BufferRef) {
         let (problem, tiling, params) = (self.problem, self.tiling, self.params(splits));
         let vec4s = problem.vec4s();
         let (partials, lora) = match self.output {
-            Output::Partials(partials) => (partials.place(), partials.met),
-            Output::Rows(_) => (self.partials(splits).place(), None),
+            Output::Partials(partials) => (partials.buffer(), partials.lora),
+            Output::Rows(_) => (self.partials(splits).buffer(), None),
         };
         let dispatch = problem
             .over_cache(&SPLIT_KV, &params, self.cache)
@@ -161,7 +161,7 @@ impl SplitKv<'_> {
                 .constant("STAGED", word(if self.stores() { tiling.staged } else { tiling.rows }))
                 .constant("PARTS", word((tiling.workgroup / vec4s).min(tiling.teams()))),
         };
-        let into = if splits == 1 { Place::Output(0) } else { partials };
+        let into = if splits == 1 { BufferRef::Output(0) } else { partials };
         // A workgroup that stores keys without splits takes all rows itself.
         let one_block = self.stores() && splits == 1 && params.phase != ATTEND;
         let blocks = if one_block { 1 } else { params.row_blocks as usize };
@@ -170,7 +170,7 @@ impl SplitKv<'_> {
     }
 
     /// The dispatch that combines the KV splits into rows.
-    fn combine(&self, splits: usize, partials: Place) -> Dispatch {
+    fn combine(&self, splits: usize, partials: BufferRef) -> Dispatch {
         let (problem, lanes) = (self.problem, self.tiling.lanes);
         // Lanes of one vec4 that a subgroup reduces.
         let (reduce, reduced) = match self.facts.subgroups {
@@ -188,7 +188,7 @@ impl SplitKv<'_> {
             .constant("WIDTH", word(problem.width))
             .constant("DIM4", word(problem.vec4s()))
             .read(partials)
-            .write(Place::Output(0))
+            .write(BufferRef::Output(0))
             .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1)
     }
 
@@ -196,13 +196,13 @@ impl SplitKv<'_> {
     fn partials(&self, splits: usize) -> SplitKvPartials {
         SplitKvPartials {
             heads: self.problem.heads,
-            quads: self.problem.vec4s(),
+            vec4s: self.problem.vec4s(),
             splits,
             tile: self.tiling.tile(),
-            apart: self.has_own_split(),
+            own_key: self.has_own_split(),
             window: self.params.window,
             tokens: self.problem.tokens,
-            met: None,
+            lora: None,
         }
     }
 
@@ -214,9 +214,9 @@ impl SplitKv<'_> {
     }
 
     /// With the inputs of the operation and the memory that results go to.
-    fn bind(&self, dispatch: Dispatch, into: Place) -> Dispatch {
+    fn bind(&self, dispatch: Dispatch, into: BufferRef) -> Dispatch {
         let read = |dispatch: Dispatch, all: &[usize]| {
-            all.iter().copied().map(Place::Input).fold(dispatch, Dispatch::read)
+            all.iter().copied().map(BufferRef::Input).fold(dispatch, Dispatch::read)
         };
         match self.queries {
             Queries::Prepared { q, caches } => {
@@ -232,7 +232,8 @@ impl SplitKv<'_> {
                     .part(part!("queries", "raw_store"))
                     .part(&NORM_ROPE)
                     .part(kv_store(self.cache));
-                let dispatch = dispatch.write(Place::Input(k_cache)).write(Place::Input(v_cache));
+                let dispatch =
+                    dispatch.write(BufferRef::Input(k_cache)).write(BufferRef::Input(v_cache));
                 read(read(dispatch.write(into), &q), &kv)
             }
         }
@@ -240,7 +241,7 @@ impl SplitKv<'_> {
 }
 
 /// With the LoRA A matrix of the projection that reads the heads, where each partial is multiplied with it here.
-fn with_lora(dispatch: Dispatch, lora: Option<Met>) -> Dispatch {
+fn with_lora(dispatch: Dispatch, lora: Option<LoraPartials>) -> Dispatch {
     let Some(lora) = lora else { return dispatch.part(part!("lora_a", "none")) };
     let spot = match dispatch.bindings.len() {
         RAW_BINDINGS => part!("met_spot", "8"),
@@ -248,9 +249,9 @@ fn with_lora(dispatch: Dispatch, lora: Option<Met>) -> Dispatch {
     };
     dispatch
         .part(part!("lora_a", "fused"))
-        .part(factor(lora.dtype))
+        .part(weight_part(lora.dtype))
         .part(spot)
         .constant("LORA_ROWS", word(lora.rows))
         .constant("LORA_STRIDE", word(lora.stride))
-        .read(Place::OfReader(lora.input))
+        .read(BufferRef::ReaderInput(lora.input))
 }

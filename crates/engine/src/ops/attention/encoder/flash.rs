@@ -4,7 +4,7 @@ use bytemuck::NoUninit;
 
 use super::pack::{BLOCK, Heads, Layout, WIDTH};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, Part},
     ops::attention::problem::{Problem, word},
 };
 
@@ -83,9 +83,9 @@ impl EncoderFlash {
             k_first: 0,
             v_first: 0,
         };
-        let inputs = [0, 1, 2].map(Place::Input);
+        let inputs = [0, 1, 2].map(BufferRef::Input);
         let dispatch = self.kernel(problem, &params).part(&SEPARATE);
-        inputs.into_iter().fold(dispatch, Dispatch::read).write(Place::Output(0))
+        inputs.into_iter().fold(dispatch, Dispatch::read).write(BufferRef::Output(0))
     }
 
     /// The same after a dispatch that packs the heads, for the one width that can be packed.
@@ -105,7 +105,7 @@ impl EncoderFlash {
         };
         let (pack, packed) = heads.pack(problem, Layout::Rows, blocks);
         let attend = self.kernel(problem, &params).part(&PACKED);
-        let attend = attend.read(packed).write(Place::Output(0));
+        let attend = attend.read(packed).write(BufferRef::Output(0));
         (problem.width == WIDTH).then_some([pack, attend])
     }
 

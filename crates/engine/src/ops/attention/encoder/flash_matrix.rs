@@ -2,7 +2,7 @@
 
 use super::pack::{BLOCK, Heads, Layout, WIDTH};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, MatrixUnits, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, MatrixUnits, Part},
     ops::attention::problem::{Problem, word},
 };
 
@@ -39,11 +39,11 @@ pub(in super::super) fn dispatches(
         .part(match units {
             MatrixUnits::Wgpu16 => &WGPU16,
             MatrixUnits::Chromium16 => &CHROMIUM16,
-            MatrixUnits::Written => &WRITTEN,
+            MatrixUnits::Emulated => &WRITTEN,
         })
         .params(&[problem.tokens, problem.heads, problem.kv_heads, blocks].map(word))
         .read(packed)
-        .write(Place::Output(0))
+        .write(BufferRef::Output(0))
         .grid(problem.heads, problem.tokens.div_ceil(ROWS), 1);
     vec![pack, attend]
 }

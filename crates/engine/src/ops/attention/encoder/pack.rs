@@ -3,7 +3,7 @@
 use bytemuck::NoUninit;
 
 use crate::{
-    gpu::{Dispatch, GpuCall, Kernel, Part, Place},
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
     graph::Type,
     ops::{
         Columns,
@@ -81,17 +81,17 @@ impl Heads {
         problem: &Problem,
         layout: Layout,
         blocks: usize,
-    ) -> (Dispatch, Place) {
+    ) -> (Dispatch, BufferRef) {
         let all = problem.heads + 2 * problem.kv_heads;
         let (layout, bytes) = match layout {
             Layout::Blocks => (&BLOCKS, 2),
             Layout::Rows => (&ROWS, 4),
         };
-        let packed = Place::Scratch(0, (all * blocks * BLOCK * WIDTH * bytes) as u64);
+        let packed = BufferRef::Scratch(0, (all * blocks * BLOCK * WIDTH * bytes) as u64);
         let sizes = [problem.tokens, problem.heads, problem.kv_heads, blocks].map(word);
         let params = Params { sizes, eps: self.eps.unwrap_or(0.0), columns: self.columns };
         let read = |dispatch, inputs: std::ops::Range<usize>| {
-            inputs.map(Place::Input).fold(dispatch, Dispatch::read)
+            inputs.map(BufferRef::Input).fold(dispatch, Dispatch::read)
         };
         let transform = if self.eps.is_some() { &NORM_ROPE_2D } else { &UNCHANGED };
         let dispatch = Dispatch::new(&PACK).part(transform).part(layout).params(&params);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::{
-    gpu::{Dispatch, Part, Place},
+    gpu::{BufferRef, Dispatch, Part},
     graph::Step,
 };
 
@@ -65,7 +65,7 @@ impl Mask {
             Self::Packed => &PACKED,
         };
         let dispatch = dispatch.part(part);
-        if self.has_input() { dispatch.read(Place::Input(Self::INPUT)) } else { dispatch }
+        if self.has_input() { dispatch.read(BufferRef::Input(Self::INPUT)) } else { dispatch }
     }
 
     /// The keys that the tokens of a pass see; `input` holds the numbers of [`Mask::INPUT`].
@@ -82,7 +82,11 @@ impl Mask {
 }
 
 /// The causal mask of packed training sequences, and the log-sum-exp of each row, which its gradient needs.
-pub(super) fn packed_causal(dispatch: Dispatch, starts: Place, log_sums: Place) -> Dispatch {
+pub(super) fn packed_causal(
+    dispatch: Dispatch,
+    starts: BufferRef,
+    log_sums: BufferRef,
+) -> Dispatch {
     dispatch.part(&PACKED_CAUSAL).write(log_sums).read(starts)
 }
 

@@ -74,7 +74,7 @@ struct Tile {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
-    meet_units(id);
+    init_units(id);
     var sums: Sums;
     let first_row = group.x * ROWS;
     let kv_head = group.y;
@@ -185,9 +185,9 @@ fn score(tile: Tile, id: u32) {
         // The next loads overwrite these.
         workgroupBarrier();
     }
-    put_block(scores, block * 256u);
+    stage_block(scores, block * 256u);
     if SCORE_BLOCKS > 1u {
-        put_block(more, block * 256u + 256u);
+        stage_block(more, block * 256u + 256u);
     }
 }
 
@@ -323,11 +323,11 @@ fn put_value(group: vec4<f16>, id: u32, i: u32) {
 fn multiply(sums: ptr<function, Sums>, weights: u32, values: u32) {
     let upper = left(weights);
     let lower = left(weights + 16u * STRIDE);
-    let v0 = right_turned(values, VALUE_STRIDE);
+    let v0 = right_transposed(values, VALUE_STRIDE);
     (*sums).a0 = multiply_add(upper, v0, (*sums).a0);
     (*sums).b0 = multiply_add(lower, v0, (*sums).b0);
     if COLUMN_BLOCKS > 1u {
-        let v1 = right_turned(values + 4u, VALUE_STRIDE);
+        let v1 = right_transposed(values + 4u, VALUE_STRIDE);
         (*sums).a1 = multiply_add(upper, v1, (*sums).a1);
         (*sums).b1 = multiply_add(lower, v1, (*sums).b1);
         if ROW_BLOCKS > 2u {
@@ -336,10 +336,10 @@ fn multiply(sums: ptr<function, Sums>, weights: u32, values: u32) {
         }
     }
     if COLUMN_BLOCKS > 2u {
-        let v2 = right_turned(values + 8u, VALUE_STRIDE);
+        let v2 = right_transposed(values + 8u, VALUE_STRIDE);
         (*sums).a2 = multiply_add(upper, v2, (*sums).a2);
         (*sums).b2 = multiply_add(lower, v2, (*sums).b2);
-        let v3 = right_turned(values + 12u, VALUE_STRIDE);
+        let v3 = right_transposed(values + 12u, VALUE_STRIDE);
         (*sums).a3 = multiply_add(upper, v3, (*sums).a3);
         (*sums).b3 = multiply_add(lower, v3, (*sums).b3);
     }
@@ -375,13 +375,13 @@ fn rescale_all(sums: ptr<function, Sums>, id: u32) {
 // Rescales a block through workgroup memory, which can be addressed by row; `row` is its first.
 fn rescaled(sums: Block, row: u32, id: u32) -> Block {
     let at = id / SUBGROUP * 256u;
-    put_block(sums, at);
+    stage_block(sums, at);
     workgroupBarrier();
     for (var i = id % SUBGROUP; i < 256u; i += SUBGROUP) {
         sh_y[at + i] *= sh_rescale[row + i % 16u];
     }
     workgroupBarrier();
-    let scaled = take_block(at);
+    let scaled = read_block(at);
     workgroupBarrier();
     return scaled;
 }
@@ -413,7 +413,7 @@ fn write_all(sums: ptr<function, Sums>, first_row: u32, kv_head: u32, id: u32) {
 // vec4 among this subgroup's columns.
 fn write_block(sums: Block, place: vec4<u32>, id: u32) {
     let at = id / SUBGROUP * 256u;
-    put_block(sums, at);
+    stage_block(sums, at);
     workgroupBarrier();
     let dim4 = id / SUBGROUP * COLUMNS / 4u + place.w;
     for (var i = id % SUBGROUP; i < 64u; i += SUBGROUP) {

@@ -2,7 +2,7 @@
 
 use super::problem::{Problem, word};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, Kernel, MatrixUnits, Part, Place},
+    gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, MatrixUnits, Part},
     graph::Element,
     ops::parts::matrix,
 };
@@ -117,10 +117,10 @@ pub(super) fn dispatch(problem: &Problem, cache: Element, tile: FlashTile) -> Di
         }
     };
     [0, 1, 2]
-        .map(Place::Input)
+        .map(BufferRef::Input)
         .into_iter()
         .fold(dispatch, Dispatch::read)
-        .write(Place::Output(0))
+        .write(BufferRef::Output(0))
         .grid(problem.rows().div_ceil(rows), problem.kv_heads, 1)
 }
 

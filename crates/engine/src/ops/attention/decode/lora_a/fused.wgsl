@@ -1,6 +1,6 @@
 // Multiplies each partial (one head, one KV split) with LoRA A's columns of that head. Attention is linear in its values, so the operation that
 // combines the partials combines these products too; they are stored after the rows' largest scores and sums.
-//#use factor
+//#use lora_weight
 //#use met_spot
 // Rows of A, a multiple of four, and the stride between them in vec4s.
 override LORA_ROWS: u32 = 16u;
@@ -8,10 +8,10 @@ override LORA_STRIDE: u32 = 512u;
 
 // A lane's share of a row of A, or of a head: every LANES-th vec4.
 struct LoraRow {
-    a: LowQuad,
-    b: LowQuad,
-    c: LowQuad,
-    d: LowQuad,
+    a: LoraVec4,
+    b: LoraVec4,
+    c: LoraVec4,
+    d: LoraVec4,
 }
 
 // A team takes rows TEAMS apart. The first two are prefetched before the keys are read.
@@ -23,14 +23,14 @@ struct LoraPrefetch {
 // A row past the last is clamped to it.
 fn lora_row(row: u32, head: u32, lane: Lane) -> LoraRow {
     let at = min(row, LORA_ROWS - 1u) * LORA_STRIDE + head * DIM4 + lane.index;
-    var quads: LoraRow;
-    quads.a = lora_a[at];
-    quads.b = lora_a[at + LANES];
+    var row_a: LoraRow;
+    row_a.a = lora_a[at];
+    row_a.b = lora_a[at + LANES];
     if PAIRS > 1u {
-        quads.c = lora_a[at + LANES * 2u];
-        quads.d = lora_a[at + LANES * 3u];
+        row_a.c = lora_a[at + LANES * 2u];
+        row_a.d = lora_a[at + LANES * 3u];
     }
-    return quads;
+    return row_a;
 }
 
 fn prefetch_lora(head: u32, lane: Lane) -> LoraPrefetch {
@@ -70,9 +70,9 @@ fn lora_dot_rows(prefetched: LoraPrefetch, head: HeadSlice, place: u32, number: 
 }
 
 fn lora_dot(row: LoraRow, head: HeadSlice, lane: Lane) -> f32 {
-    var sum = dot(low_quad(row.a), head.a) + dot(low_quad(row.b), head.b);
+    var sum = dot(lora_vec4(row.a), head.a) + dot(lora_vec4(row.b), head.b);
     if PAIRS > 1u {
-        sum += dot(low_quad(row.c), head.c) + dot(low_quad(row.d), head.d);
+        sum += dot(lora_vec4(row.c), head.c) + dot(lora_vec4(row.d), head.d);
     }
     return team_sum(sum, lane);
 }

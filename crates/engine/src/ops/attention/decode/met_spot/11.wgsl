@@ -1,1 +1,1 @@
-@group(0) @binding(11) var<storage, read> lora_a: array<LowQuad>;
+@group(0) @binding(11) var<storage, read> lora_a: array<LoraVec4>;

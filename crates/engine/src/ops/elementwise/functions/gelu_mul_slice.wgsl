@@ -1,7 +1,0 @@
-//#use activation
-@group(0) @binding(3) var<storage, read> u: array<f32>;
-@group(0) @binding(4) var<storage, read> long: array<f32>;
-
-fn function(i: u32) -> f32 {
-    return gelu(u[i]) * long[i / p.width * p.other + p.offset + i % p.width];
-}

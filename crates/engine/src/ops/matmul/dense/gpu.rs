@@ -1,0 +1,113 @@
+//! Tiles of 16 by 16 results, or a workgroup for each result where there are few and the sums are long.
+
+use bytemuck::NoUninit;
+
+use super::{Matmul, Strides};
+use crate::{
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel},
+    ops::{
+        parts::reduce,
+        split_k::{add_up, chunks, parts_at},
+    },
+};
+
+static TILE: Kernel = Kernel { name: "matmul/dense_tile", source: include_str!("tile.wgsl") };
+static DOT: Kernel = Kernel { name: "matmul/dense_dot", source: include_str!("dot.wgsl") };
+
+/// Results in a row or column of a tile.
+const SIDE: usize = 16;
+/// Terms of a sum that are worth a workgroup of their own.
+const LEAST_CHUNK: usize = 512;
+/// Lanes that share one result.
+const LANES: u32 = 64;
+
+#[derive(Clone, Copy, NoUninit)]
+#[repr(C)]
+struct Params {
+    m: u32,
+    n: u32,
+    k: u32,
+    a_m: u32,
+    a_k: u32,
+    b_n: u32,
+    b_k: u32,
+    scale: f32,
+    chunks: u32,
+}
+
+pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let strides = op.strides(call.input(0), call.input(1));
+    let based = call.inputs() > 2;
+    let (results, output) = (strides.m * strides.n, BufferRef::Output(0));
+    let (dispatch, shared) = match DenseForm::new(&strides) {
+        DenseForm::Dot => {
+            let dispatch = Dispatch::new(&DOT).part(reduce(call.facts)).constant("WG", LANES);
+            (dispatch.grid_over(results), 1)
+        }
+        DenseForm::Tile => {
+            let tiles = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE);
+            // What is given is added once.
+            let shared = if based { 1 } else { chunks(tiles, strides.k, LEAST_CHUNK) };
+            (Dispatch::new(&TILE).grid_over(tiles * shared), shared)
+        }
+    };
+    let parts = if shared > 1 { parts_at(0, results, shared) } else { output };
+    let dispatch = dispatch
+        .part(match based {
+            true => part!("base", "added"),
+            false => part!("base", "none"),
+        })
+        .params(&params(&strides, op.scale, shared))
+        .read(BufferRef::Input(0))
+        .read(BufferRef::Input(1))
+        .write(parts);
+    let matmul = if based { dispatch.read(BufferRef::Input(2)) } else { dispatch };
+    let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+    [matmul].into_iter().chain(sum).collect()
+}
+
+fn params(strides: &Strides, scale: f32, chunks: usize) -> Params {
+    let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
+    Params {
+        m: word(strides.m),
+        n: word(strides.n),
+        k: word(strides.k),
+        a_m: word(strides.a[0]),
+        a_k: word(strides.a[1]),
+        b_n: word(strides.b[0]),
+        b_k: word(strides.b[1]),
+        scale,
+        chunks: word(chunks),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DenseForm {
+    Tile,
+    Dot,
+}
+
+impl DenseForm {
+    fn new(strides: &Strides) -> Self {
+        // Tiles of few results leave a device idle while each walks a long sum alone.
+        let few = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE) <= 32;
+        let adjacent = strides.a[1] == 1 && strides.b[1] == 1;
+        if few && adjacent && strides.k >= 128 { Self::Dot } else { Self::Tile }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DenseForm, Strides};
+
+    #[test]
+    fn few_long_sums_get_a_workgroup_each() {
+        let nt = |m, n, k| DenseForm::new(&Strides { m, n, k, a: [k, 1], b: [k, 1] });
+        assert_eq!(nt(1, 16, 1536), DenseForm::Dot);
+        assert_eq!(nt(1, 1536, 16), DenseForm::Tile);
+        assert_eq!(nt(512, 16, 1536), DenseForm::Dot);
+        assert_eq!(nt(512, 1536, 1536), DenseForm::Tile);
+        let tn = Strides { m: 16, n: 16, k: 512, a: [1, 16], b: [1, 16] };
+        assert_eq!(DenseForm::new(&tn), DenseForm::Tile);
+    }
+}

@@ -1,0 +1,143 @@
+//! `y = base + s · op(a) · op(b)` of plain f32 matrices, either of which may be read transposed; the base may be missing.
+
+pub(crate) mod cases;
+mod gpu;
+
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall},
+    graph::{Graph, NodeValues, Op, Type, Value},
+    threads::for_pieces,
+};
+
+/// Which side is read transposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `y[m, n] = Σ_k a[m, k] · b[n, k]`
+    Nt,
+    /// `y[m, n] = Σ_k a[m, k] · b[k, n]`
+    Nn,
+    /// `y[m, n] = Σ_k a[k, m] · b[k, n]`
+    Tn,
+}
+
+/// Matmul of two values. Inputs: `a`, `b`, then the base where there is one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Matmul {
+    /// Which side is read transposed.
+    pub form: Form,
+    /// Multiplies the result.
+    pub scale: f32,
+}
+
+impl Graph {
+    /// `a · bᵀ`: `[m, k]` and `[n, k]` to `[m, n]`.
+    pub fn matmul_nt(&mut self, a: Value, b: Value) -> Value {
+        self.apply(Matmul { form: Form::Nt, scale: 1.0 }, &[a, b])
+    }
+
+    /// `a · b`: `[m, k]` and `[k, n]` to `[m, n]`.
+    pub fn matmul_nn(&mut self, a: Value, b: Value) -> Value {
+        self.apply(Matmul { form: Form::Nn, scale: 1.0 }, &[a, b])
+    }
+
+    /// `aᵀ · b`: `[k, m]` and `[k, n]` to `[m, n]`.
+    pub fn matmul_tn(&mut self, a: Value, b: Value) -> Value {
+        self.apply(Matmul { form: Form::Tn, scale: 1.0 }, &[a, b])
+    }
+
+    /// Any of them, scaled, on top of `base` `[m, n]` if there is one.
+    pub fn matmul(&mut self, op: Matmul, a: Value, b: Value, base: Option<Value>) -> Value {
+        let inputs: Vec<Value> = [a, b].into_iter().chain(base).collect();
+        self.apply(op, &inputs)
+    }
+}
+
+/// Sizes of a matmul, and the distance between neighbours in each direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Strides {
+    m: usize,
+    n: usize,
+    k: usize,
+    /// `a` steps in `m` and in `k`.
+    a: [usize; 2],
+    /// `b` steps in `n` and in `k`.
+    b: [usize; 2],
+}
+
+impl Matmul {
+    fn strides(&self, a: &Type, b: &Type) -> Strides {
+        let ([ar, ac], [br, bc]) =
+            ([a.shape.rows(), a.shape.width()], [b.shape.rows(), b.shape.width()]);
+        let (m, k, a_steps) = match self.form {
+            Form::Nt | Form::Nn => (ar, ac, [ac, 1]),
+            Form::Tn => (ac, ar, [1, ac]),
+        };
+        let (n, b_k, b_steps) = match self.form {
+            Form::Nt => (br, bc, [bc, 1]),
+            Form::Nn | Form::Tn => (bc, br, [1, bc]),
+        };
+        assert_eq!(k, b_k, "matmul {:?}: {a} with {b}", self.form);
+        Strides { m, n, k, a: a_steps, b: b_steps }
+    }
+}
+
+impl Op for Matmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let strides = self.strides(inputs[0], inputs[1]);
+        let result = Type::f32([strides.m, strides.n]);
+        if let Some(base) = inputs.get(2) {
+            assert_eq!(**base, result, "matmul: base and result must have one type");
+        }
+        vec![result]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (a, b, mut y) = (call.f32(0), call.f32(1), call.out(0));
+        let base = (call.inputs() > 2).then(|| call.f32(2));
+        let l = self.strides(call.input(0), call.input(1));
+        let (a, b, base) = (&*a, &*b, base.as_deref());
+        let row = |(): &mut (), row: usize, y: &mut [f32]| {
+            for (column, y) in y.iter_mut().enumerate() {
+                let terms = (0..l.k)
+                    .map(|k| a[row * l.a[0] + k * l.a[1]] * b[column * l.b[0] + k * l.b[1]]);
+                let base = base.map_or(0.0, |base| base[row * l.n + column]);
+                *y = base + self.scale * terms.sum::<f32>();
+            }
+        };
+        for_pieces(&mut y, l.n, (l.m * l.n) as u64 * l.k as u64, || (), row);
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        gpu::forward(self, call)
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        let strides = self.strides(inputs[0], inputs[1]);
+        2 * strides.m as u64 * strides.n as u64 * strides.k as u64
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        let Some(dy) = dy[0] else { return vec![None; node.inputs.len()] };
+        let (a, b) = (node.inputs[0], node.inputs[1]);
+        let mut matmul = |form, left, right| {
+            Some(graph.matmul(Self { form, scale: self.scale }, left, right, None))
+        };
+        let (da, db) = match self.form {
+            Form::Nt => (matmul(Form::Nn, dy, b), matmul(Form::Tn, dy, a)),
+            Form::Nn => (matmul(Form::Nt, dy, b), matmul(Form::Tn, a, dy)),
+            Form::Tn => (matmul(Form::Nt, b, dy), matmul(Form::Nn, a, dy)),
+        };
+        let base = node.inputs.get(2).map(|_| Some(dy));
+        [da, db].into_iter().chain(base).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! From a fused linear layer to dispatches of the form that [`select`](super::select) chooses, and which layouts those dispatches read
+//! and write.
+
+use super::{
+    gemv::{
+        Gemv, GemvProblem, GemvSlab, handoff,
+        tiling::{GemvTiling, XForm},
+    },
+    gemv_batch,
+    op::{EdgeLayouts, FusedLinear, LoraForm, RowSelect},
+    select::{Form, Shape},
+};
+use crate::{
+    gpu::{Dispatch, GpuCall, Layout, SplitKvPartials},
+    ops::parts::is_packed,
+};
+
+/// The dispatches of a fused linear layer of one token or of a batch-invariant graph; `None` if the operations it stands for must
+/// compute it.
+pub(super) fn gemv(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
+    let partials = call.input_partials();
+    let x = if partials.is_some() { None } else { call.input_layout() };
+    let y = call.result_layout(op.y_output());
+    slab_dispatches(&Gemv::new(op, call, EdgeLayouts { x, partials, y })?)
+}
+
+/// One dispatch per slab, or two where several tokens share what is read of the weight; `None` if the device lacks workgroup memory,
+/// lanes or bindings for it.
+fn slab_dispatches(gemv: &Gemv<'_>) -> Option<Vec<Dispatch>> {
+    let mut dispatches = Vec::new();
+    for slab in 0..gemv.slabs.rows.len() {
+        let slab = gemv.slab(slab)?;
+        let batched = gemv.is_batchable() && form(&slab) == Form::GemvBatch;
+        match batched.then(|| gemv_batch::dispatches(&slab)).flatten() {
+            Some(batched) => dispatches.extend(batched),
+            None => dispatches.push(slab.dispatch()?),
+        }
+    }
+    Some(dispatches)
+}
+
+/// The form of a slab: GEMV or batched GEMV.
+fn form(slab: &GemvSlab<'_>) -> Form {
+    let Gemv { call, slabs, span, .. } = slab.gemv;
+    let shape = Shape {
+        tokens: span.tokens,
+        batch_invariant: true,
+        rows: slab.problem.rows,
+        row_units: slab.problem.row_units,
+        staged: slab.tiling.x_form != XForm::Direct,
+        ..Shape::of_slab(&call.input(0).shape, slabs, slab.slab)
+    };
+    Form::new(&shape, call.facts)
+}
+
+/// Whether GEMV kernels compute a fused linear layer.
+pub(super) fn is_gemv(op: &FusedLinear, call: &GpuCall<'_>) -> bool {
+    has_kernel(op, call, EdgeLayouts::default())
+}
+
+/// Whether they do with these layouts.
+fn has_kernel(op: &FusedLinear, call: &GpuCall<'_>, edges: EdgeLayouts) -> bool {
+    Gemv::new(op, call, edges).is_some_and(|gemv| slab_dispatches(&gemv).is_some())
+}
+
+/// Whether a linear layer without prologue and epilogue can combine split-KV partials.
+pub(super) fn takes_partials(
+    call: &GpuCall<'_>,
+    lora: LoraForm,
+    partials: SplitKvPartials,
+) -> bool {
+    let known = lora == LoraForm::None || lora.has_down_rows();
+    let op = FusedLinear::plain(RowSelect::All, lora);
+    let edges = EdgeLayouts { partials: Some(partials), ..EdgeLayouts::default() };
+    known && call.input(0).shape.width().is_multiple_of(32) && has_kernel(&op, call, edges)
+}
+
+/// The layout in which a linear layer without prologue and epilogue prefers x: where every team reads x from global memory. The
+/// activations of a token's experts are one long row.
+pub(super) fn preferred_layout(
+    call: &GpuCall<'_>,
+    rows: RowSelect,
+    lora: LoraForm,
+) -> Option<Layout> {
+    let op = FusedLinear::plain(rows, lora);
+    let gemv = Gemv::new(&op, call, EdgeLayouts::default())?;
+    let slabs = &gemv.slabs;
+    let direct = |slab: usize| {
+        let tiling = GemvTiling::new(&GemvProblem::new(&gemv, slab), call.facts);
+        tiling.is_some_and(|tiling| tiling.x_form == XForm::Direct)
+    };
+    let direct = call.input(0).shape.width().is_multiple_of(32)
+        && (0..slabs.rows.len()).all(direct)
+        && slab_dispatches(&gemv).is_some();
+    let int8 = is_packed(slabs.dtype) && call.facts.packed_dot;
+    let layout = Layout::new(slabs.dtype, slabs.row_units() * gemv.span.times);
+    layout.filter(|_| direct).map(|layout| Layout { int8, ..layout })
+}
+
+/// The layout in which a GEMV stores its result where this one is preferred: quantised if its workgroups can.
+pub(super) fn produced_layout(op: &FusedLinear, call: &GpuCall<'_>, layout: Layout) -> Layout {
+    let edges = EdgeLayouts { y: Some(layout), ..EdgeLayouts::default() };
+    let quantises =
+        |gemv: Gemv<'_>| handoff::is_possible(&gemv) && slab_dispatches(&gemv).is_some();
+    match layout.int8 && Gemv::new(op, call, edges).is_some_and(quantises) {
+        true => layout,
+        false => layout.of_floats(),
+    }
+}

@@ -1,0 +1,128 @@
+//! A linear layer fused with its neighbours where that saves dispatches: norms and the residual sum as its prologue, GELU, GeGLU or a
+//! softcap as its epilogue, a LoRA pair beside its weight. The weight may be that of experts, whose outputs may be summed. A single
+//! token takes one dispatch; more tokens take the operations this one stands for.
+
+mod build;
+pub(crate) mod cases;
+
+pub use build::{LoraPair, Mixture};
+
+use super::{
+    dispatch, lora,
+    moe::Sizes,
+    op::{Epilogue, FusedLinear, LoraForm, Prologue, RowSelect},
+};
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Layout, LoraPartials, SplitKvPartials},
+    graph::{Graph, NodeValues, Op, Step, Type, Value},
+    ops::fused,
+};
+
+impl FusedLinear {
+    /// The operations this one stands for.
+    fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
+        let at = self.weight_input();
+        let (h1, x) = self.prologue.with(inputs).rows(graph);
+        let select = &inputs[at + 1..at + 1 + self.rows.inputs()];
+        let y = match &self.rows {
+            RowSelect::All => graph.linear(x, inputs[at]),
+            RowSelect::Experts(experts) => {
+                graph.linear_experts(x, &experts.routes(select), inputs[at])
+            }
+        };
+        let y = self.lora.added(graph, x, y, inputs);
+        let y = self.epilogue.with(inputs).applied(graph, y);
+        let y = match self.rows.shares(select) {
+            Some(shares) => graph.experts_combine(y, shares),
+            None => y,
+        };
+        h1.into_iter().chain([y]).collect()
+    }
+}
+
+impl Op for FusedLinear {
+    fn name(&self) -> &'static str {
+        "fused_linear"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        fused::infer(inputs, &|graph, inputs| self.unfused(graph, inputs))
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        if let Some(dispatches) = dispatch::gemv(self, call) {
+            return dispatches;
+        }
+        let one = call.input(0).shape.rows() == 1;
+        match self.lora {
+            LoraForm::Recomputed | LoraForm::Folded { .. } if one => {
+                let most = call.facts.storage_buffers as usize;
+                fused::gpu(call, &|graph, inputs| lora::in_two(self, graph, inputs, most))
+            }
+            _ => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
+        }
+    }
+
+    fn produces_layout(&self, call: &GpuCall<'_>, i: usize, layout: Layout) -> Option<Layout> {
+        let gated = self.epilogue == Epilogue::Geglu && !self.rows.is_summed();
+        let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. });
+        let produces = gated && lora && i == self.y_output() && dispatch::is_gemv(self, call);
+        produces.then(|| dispatch::produced_layout(self, call, layout))
+    }
+
+    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
+        let asks = self.is_plain() && (self.lora.has_down_rows() || self.rows.is_summed());
+        asks.then(|| dispatch::preferred_layout(call, self.rows, self.lora)).flatten()
+    }
+
+    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
+        let plain = self.is_plain() && self.rows == RowSelect::All;
+        plain && dispatch::takes_partials(call, self.lora, partials)
+    }
+
+    fn lora_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> Option<LoraPartials> {
+        lora::partials(self, call, partials)
+    }
+
+    fn branch_lora(&self) -> Option<usize> {
+        match &self.prologue {
+            Prologue::ResidualAdd { branch, .. } => branch.lora_b,
+            Prologue::Rows(_) | Prologue::Norm { .. } => None,
+        }
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        let at = self.weight_input();
+        let added = inputs.iter().rev().take(self.lora.inputs());
+        let weights: usize = added.map(|ty| ty.shape.len()).sum::<usize>() + inputs[at].shape.len();
+        match self.rows {
+            RowSelect::All => 2 * inputs[0].shape.rows() as u64 * weights as u64,
+            RowSelect::Experts(_) => Sizes::new(inputs[at], inputs[at + 1]).operations(),
+        }
+    }
+
+    fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
+        let at = self.weight_input();
+        let all = inputs.iter().map(|ty| ty.bytes()).sum();
+        match self.rows {
+            RowSelect::All => all,
+            RowSelect::Experts(_) => {
+                Sizes::new(inputs[at], inputs[at + 1]).bytes_read(all, inputs[at], step)
+            }
+        }
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        fused::grad(graph, node, dy, &|graph, inputs| self.unfused(graph, inputs))
+    }
+}

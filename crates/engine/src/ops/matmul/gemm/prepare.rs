@@ -1,0 +1,104 @@
+//! Converts x for GEMM tiles. Matrix units take f16: weights are rounded to it in workgroup memory, x beforehand, by a dispatch of its own
+//! that divides each column by a power of two so that no number overflows. Int8 matrix units take int8 hi/lo pairs, and that dispatch
+//! quantises the weight too.
+
+use rullama_gguf::DType;
+
+use super::Tile;
+use crate::{
+    gpu::{BufferRef, DeviceFacts, Dispatch, GpuCall, Kernel, Part, Slabs},
+    graph::Shape,
+    ops::{
+        parts::{self, WEIGHTS, quant},
+        slab::{SLAB, SlabParams},
+    },
+};
+
+static PREPARE: Kernel = Kernel { name: "matmul/prepare", source: include_str!("prepare.wgsl") };
+/// Lanes of a workgroup that converts a column.
+const PREPARE_GROUP: u32 = 256;
+
+impl Tile {
+    /// The part that converts columns for the tiles, where those do not take them as they are.
+    pub(in crate::ops::matmul) fn prepare_part(self) -> Option<&'static Part> {
+        match self {
+            Self::Scalar { .. } => None,
+            Self::Matrix(..) => Some(parts::prepare_x_f16()),
+            Self::Int8 { .. } => Some(parts::prepare_x_int8()),
+        }
+    }
+
+    /// Workgroups of the dispatch that converts them: one for each column, and one for each row of the weight that it quantises too.
+    pub(in crate::ops::matmul) fn prepared_lines(self, columns: usize) -> usize {
+        match self {
+            Self::Scalar { .. } | Self::Matrix(..) => columns,
+            Self::Int8 { rows, .. } => columns + rows,
+        }
+    }
+
+    /// The dispatch that converts `x` at input 0 to f16 row by row, and the buffer it writes; the weight at input 1 is bound and not read.
+    pub(in crate::ops::matmul) fn prepare_plain(
+        self,
+        x: &Shape,
+        facts: &DeviceFacts,
+    ) -> Option<(Dispatch, BufferRef)> {
+        let Self::Matrix(..) = self else { return None };
+        let place = self.columns_buffer(x, x.width().div_ceil(32));
+        let dispatch = Dispatch::new(&PREPARE)
+            .part(SLAB)
+            .part(WEIGHTS)
+            .part(quant(DType::F32))
+            .part(parts::columns(x.width()))
+            .part(parts::reduce(facts))
+            .part(parts::prepare_x_f16())
+            .constant("WG", PREPARE_GROUP)
+            .params(&SlabParams::plain(x.width(), x.rows()))
+            .read(BufferRef::Slab(1, 0))
+            .read(BufferRef::Input(0))
+            .write(place)
+            .grid_over(x.rows());
+        Some((dispatch, place))
+    }
+
+    /// The buffer with the columns that the tiles read, for `x` at input 0 and `row_units` units a column.
+    pub(in crate::ops::matmul) fn columns_buffer(self, x: &Shape, row_units: usize) -> BufferRef {
+        match self {
+            Self::Scalar { .. } => BufferRef::Input(0),
+            Self::Matrix(..) => {
+                // Pairs of units of 64 bytes, and 16 bytes for the exponent.
+                let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
+                BufferRef::Scratch(0, bytes as u64)
+            }
+            Self::Int8 { rows, .. } => {
+                // Blocks of 16 by 16, two bytes for each number and four for a scale; rows of the weight come before the columns.
+                let lines = x.rows().next_multiple_of(16) + rows.next_multiple_of(16);
+                BufferRef::Scratch(0, (lines * (row_units * 64 + 4)) as u64)
+            }
+        }
+    }
+
+    /// The dispatch that converts `x` at input 0 for the weight at input 1, where the tiles do not take it as it is.
+    pub(in crate::ops::matmul) fn prepare(
+        self,
+        call: &GpuCall<'_>,
+        slabs: &Slabs,
+    ) -> Option<Dispatch> {
+        let (x, weight) = (&call.input(0).shape, &call.input(1).shape);
+        self.prepare_part().map(|prepare| {
+            Dispatch::new(&PREPARE)
+                .part(SLAB)
+                .part(WEIGHTS)
+                .part(quant(slabs.dtype))
+                .part(parts::columns(x.width()))
+                .part(parts::reduce(call.facts))
+                .part(prepare)
+                .constant("WG", PREPARE_GROUP)
+                .params(&SlabParams::new(slabs, 0, weight, x.rows()))
+                // The format says where columns belong; weights are read where they are quantised too.
+                .read(BufferRef::Slab(1, 0))
+                .read(BufferRef::Input(0))
+                .write(self.columns_buffer(x, slabs.row_units()))
+                .grid_over(self.prepared_lines(x.rows()))
+        })
+    }
+}

@@ -1,0 +1,290 @@
+//! Which GEMM tile, by shapes and facts alone. The constants were measured on one large device.
+
+use rullama_gguf::DType;
+
+use crate::{
+    gpu::{DeviceFacts, MatrixInt8, MatrixUnits, Part},
+    ops::parts::{self, is_packed},
+};
+
+/// Rows of a tile without matrix units, and columns it may have, best first.
+const SCALAR_ROWS: usize = 64;
+const SCALAR_COLUMNS: [usize; 3] = [64, 32, 16];
+/// Workgroups of such tiles that keep a large device busy; below, tiles have fewer columns.
+const BUSY_SCALAR: usize = 256;
+/// The same for matrix units, whose large tiles are worth more.
+const BUSY_MATRIX: usize = 96;
+
+/// Workgroups of large tiles from which two at a time on a multiprocessor are worth more than longer slices. Weights that are not packed
+/// bytes are loaded too slowly by half of the lanes.
+const MANY_LARGE: usize = 256;
+
+/// Rows and columns of a tile with int8 matrix units.
+const INT8: (usize, usize) = (128, 64);
+/// Columns from which quantising weights again for every matmul pays, and workgroups that keep a large device busy.
+const MANY_COLUMNS: usize = 1024;
+const BUSY_INT8: usize = 64;
+
+/// What computes a tile, and how large it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::matmul) enum Tile {
+    /// Plain arithmetic: register tiles for F32, F16 and BF16 weights, scalar tiles for others.
+    Scalar {
+        /// Columns.
+        columns: usize,
+    },
+    /// Matrix units.
+    Matrix(TileShape, MatrixUnits),
+    /// Int8 matrix units, for rows and columns that were quantised to int8 hi/lo pairs.
+    Int8 {
+        /// How they are addressed.
+        units: MatrixInt8,
+        /// Rows of the weight.
+        rows: usize,
+    },
+}
+
+/// A tile shape that matrix units have a part for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::ops::matmul) enum TileShape {
+    /// 128 rows by 128 columns.
+    Large,
+    /// 128 rows by 32 columns.
+    Tall,
+    /// 64 rows by 64 columns.
+    Medium,
+    /// 64 rows by 32 columns.
+    Narrow,
+    /// 64 rows by 16 columns.
+    Slim,
+}
+
+impl Tile {
+    /// For `columns` columns and `rows` rows of any weights: the largest tile that is more than half full and gives enough workgroups.
+    pub(in crate::ops::matmul) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
+        Self::shared(columns, rows, |_| 1, facts)
+    }
+
+    /// With int8 matrix units, where the device has those and none for f16: `columns` columns and `rows` rows of F16 or BF16 weights.
+    pub(in crate::ops::matmul) fn with_int8_units(
+        (columns, rows, width): (usize, usize, usize),
+        dtype: DType,
+        facts: &DeviceFacts,
+    ) -> Option<Self> {
+        let units = facts.matrix_int8.filter(|_| facts.matrix.is_none())?;
+        let tile = Self::Int8 { units, rows };
+        let kept = matches!(dtype, DType::F16 | DType::BF16) && width.is_multiple_of(32);
+        let many = columns >= MANY_COLUMNS && tile.groups(columns, rows) >= BUSY_INT8;
+        (kept && many).then_some(tile)
+    }
+
+    /// The same where as many workgroups share a tile as `sharing` says for a number of tiles.
+    pub(in crate::ops::matmul) fn shared(
+        columns: usize,
+        rows: usize,
+        sharing: impl Fn(usize) -> usize,
+        facts: &DeviceFacts,
+    ) -> Self {
+        let shapes = [TileShape::Large, TileShape::Medium, TileShape::Narrow, TileShape::Slim];
+        Self::find(facts, &shapes, &SCALAR_COLUMNS, |tile| {
+            let busy = if matches!(tile, Self::Scalar { .. }) { BUSY_SCALAR } else { BUSY_MATRIX };
+            let groups = tile.groups(columns, rows);
+            columns > tile.columns() / 2 && groups * sharing(groups) >= busy
+        })
+    }
+
+    /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an even share of them fills by half.
+    pub(in crate::ops::matmul) fn for_groups(
+        slots: usize,
+        groups: usize,
+        facts: &DeviceFacts,
+    ) -> Self {
+        // Scalar tiles of 64 leave no room for the numbers of slots on the least devices.
+        Self::find(facts, &[TileShape::Medium, TileShape::Tall], &SCALAR_COLUMNS[1..], |tile| {
+            slots * 2 >= groups * tile.columns()
+        })
+    }
+
+    /// The first tile that is good, the best first, or else the smallest.
+    fn find(
+        facts: &DeviceFacts,
+        shapes: &[TileShape],
+        scalar_columns: &[usize],
+        good: impl Fn(&Self) -> bool,
+    ) -> Self {
+        let fits = |shape: &&TileShape| shape.bytes() <= facts.workgroup_bytes as usize;
+        let tiles: Vec<Self> = match facts.matrix {
+            Some(units) => {
+                shapes.iter().filter(fits).map(|shape| Self::Matrix(*shape, units)).collect()
+            }
+            None => {
+                scalar_columns.iter().map(|columns| Self::Scalar { columns: *columns }).collect()
+            }
+        };
+        let least = *tiles.last().expect("the slimmest tile fits every device with matrix units");
+        tiles.into_iter().find(good).unwrap_or(least)
+    }
+
+    /// Rows of a tile.
+    pub(in crate::ops::matmul) fn rows(self) -> usize {
+        match self {
+            Self::Scalar { .. } => SCALAR_ROWS,
+            Self::Matrix(shape, _) => shape.size().0,
+            Self::Int8 { .. } => INT8.0,
+        }
+    }
+
+    /// Columns of a tile.
+    pub(in crate::ops::matmul) fn columns(self) -> usize {
+        match self {
+            Self::Scalar { columns } => columns,
+            Self::Matrix(shape, _) => shape.size().1,
+            Self::Int8 { .. } => INT8.1,
+        }
+    }
+
+    /// Workgroups for `columns` columns and `rows` rows.
+    pub(in crate::ops::matmul) fn groups(self, columns: usize, rows: usize) -> usize {
+        rows.div_ceil(self.rows()) * columns.div_ceil(self.columns())
+    }
+}
+
+impl TileShape {
+    /// Rows and columns.
+    fn size(self) -> (usize, usize) {
+        match self {
+            Self::Large => (128, 128),
+            Self::Tall => (128, 32),
+            Self::Medium => (64, 64),
+            Self::Narrow => (64, 32),
+            Self::Slim => (64, 16),
+        }
+    }
+
+    /// Units of a row or column that are in workgroup memory at a time, as in its part.
+    fn slice(self) -> usize {
+        match self {
+            Self::Tall => 1,
+            Self::Large | Self::Medium | Self::Narrow | Self::Slim => 2,
+        }
+    }
+
+    /// Blocks of sums that are in workgroup memory at a time, as in its part.
+    fn sum_blocks(self) -> usize {
+        match self {
+            Self::Large => 8,
+            Self::Tall | Self::Medium | Self::Narrow | Self::Slim => 1,
+        }
+    }
+
+    /// Workgroup memory it takes, with room for what a kernel adds: halves of each row and column and 16 bytes, blocks of sums.
+    fn bytes(self) -> usize {
+        let (rows, columns) = self.size();
+        (rows + columns) * (self.slice() * 64 + 16) + self.sum_blocks() * 1024 + 1024
+    }
+
+    /// The part with its sizes, for weights of a format in `groups` workgroups.
+    pub(in crate::ops::matmul) fn part(self, dtype: DType, groups: usize) -> &'static Part {
+        match self {
+            Self::Large if groups >= MANY_LARGE && is_packed(dtype) => {
+                parts::tile_shape_128x128_half()
+            }
+            Self::Large => parts::tile_shape_128x128(),
+            Self::Tall => parts::tile_shape_128x32(),
+            Self::Medium => parts::tile_shape_64x64(),
+            Self::Narrow => parts::tile_shape_64x32(),
+            Self::Slim => parts::tile_shape_64x16(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        DType, DeviceFacts, MatrixInt8, MatrixUnits, Tile,
+        TileShape::{self, Large, Medium, Narrow, Slim, Tall},
+    };
+
+    fn units(shape: TileShape) -> Tile {
+        Tile::Matrix(shape, MatrixUnits::Wgpu16)
+    }
+
+    fn matrix(workgroup_bytes: u32) -> DeviceFacts {
+        DeviceFacts {
+            f16: true,
+            subgroups: Some((32, 32)),
+            matrix: Some(MatrixUnits::Wgpu16),
+            workgroup_bytes,
+            ..DeviceFacts::floor()
+        }
+    }
+
+    #[test]
+    fn tiles_follow_shapes_and_devices() {
+        let (floor, large, small) = (DeviceFacts::floor(), matrix(48 << 10), matrix(32 << 10));
+        let scalar = |columns| Tile::Scalar { columns };
+        for (columns, rows, facts, tile, groups) in [
+            (9, 257, &floor, scalar(16), 5),
+            (512, 12_288, &floor, scalar(64), 1536),
+            (512, 2048, &floor, scalar(64), 256),
+            (64, 2048, &floor, scalar(16), 128),
+            (33, 262_144, &floor, scalar(64), 4096),
+            (32, 262_144, &floor, scalar(32), 4096),
+            (16, 262_144, &floor, scalar(16), 4096),
+            (4096, 257, &floor, scalar(64), 320),
+            (512, 12_288, &large, units(Large), 384),
+            (512, 12_288, &small, units(Medium), 1536),
+            (512, 1536, &large, units(Medium), 192),
+            (512, 512, &large, units(Narrow), 128),
+            (64, 12_288, &large, units(Medium), 192),
+            (64, 1536, &large, units(Slim), 96),
+            (16, 12_288, &large, units(Slim), 192),
+            (9, 5, &large, units(Slim), 1),
+        ] {
+            let made = Tile::new(columns, rows, facts);
+            assert_eq!(made, tile, "{columns} columns, {rows} rows");
+            assert_eq!(made.groups(columns, rows), groups, "{columns} columns, {rows} rows");
+        }
+    }
+
+    #[test]
+    fn bytes_are_for_many_columns_of_numbers() {
+        let subgroups = Some((32, 32));
+        let matrix_int8 = Some(MatrixInt8::Chromium);
+        let bytes = DeviceFacts { subgroups, matrix_int8, ..DeviceFacts::floor() };
+        let halves = DeviceFacts { matrix_int8, ..matrix(48 << 10) };
+        for (shape, dtype, facts, is_used) in [
+            ((2520, 768, 768), DType::F16, &bytes, true),
+            ((1024, 512, 32), DType::BF16, &bytes, true),
+            // Finer than digits, or no numbers.
+            ((2520, 768, 768), DType::F32, &bytes, false),
+            ((2520, 768, 768), DType::Q4_K, &bytes, false),
+            // Too few columns or tiles, or rows that are no whole units.
+            ((750, 4096, 1024), DType::F16, &bytes, false),
+            ((1024, 384, 768), DType::F16, &bytes, false),
+            ((2520, 768, 1100), DType::F16, &bytes, false),
+            ((2520, 768, 768), DType::F16, &halves, false),
+            ((2520, 768, 768), DType::F16, &DeviceFacts::floor(), false),
+        ] {
+            let (units, rows) = (MatrixInt8::Chromium, shape.1);
+            let tile = is_used.then_some(Tile::Int8 { units, rows });
+            assert_eq!(Tile::with_int8_units(shape, dtype, facts), tile, "{shape:?} {dtype:?}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_as_wide_as_groups_are_busy() {
+        let (floor, large) = (DeviceFacts::floor(), matrix(32 << 10));
+        let scalar = |columns| Tile::Scalar { columns };
+        for (slots, groups, facts, tile) in [
+            (256, 128, &floor, scalar(16)),
+            (4096, 128, &floor, scalar(32)),
+            (70, 2, &floor, scalar(32)),
+            (512, 128, &large, units(Tall)),
+            (2048, 128, &large, units(Tall)),
+            (4096, 128, &large, units(Medium)),
+        ] {
+            assert_eq!(Tile::for_groups(slots, groups, facts), tile, "{slots} slots");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+// Weights are loaded when they are needed.
+struct Fetched {
+    nothing: u32,
+}
+
+fn prefetch_first(turn: u32, lane: Lane) -> Fetched {
+    return Fetched();
+}
+
+fn prefetch_next(starts: vec4<u32>, turn: u32, piece: u32, lane: Lane) -> Fetched {
+    return Fetched();
+}
+
+fn sums_of(fetched: Fetched, starts: vec4<u32>, piece: u32) -> vec4<f32> {
+    return sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
+}

@@ -1,0 +1,38 @@
+// Parameters of GEMV kernels.
+// A piece is what a lane multiplies of a row at a time: a unit, or two of them.
+struct Params {
+    plane0: u32,
+    plane1: u32,
+    plane2: u32,
+    plane3: u32,
+    width: u32,
+    // Pieces of a row, and of all that is summed for an output.
+    row_pieces: u32,
+    pieces: u32,
+    rows: u32,
+    first_row: u32,
+    // Turns in all, and workgroups that loop over them.
+    turns: u32,
+    groups: u32,
+    // Of the prologue's norms.
+    eps: f32,
+    scaled: u32,
+    // Where the slice of the epilogue starts.
+    offset: u32,
+    // Rows of an expert.
+    expert_rows: u32,
+    // LoRA: vec4s of the rank and of a row of B in memory; for down rows: rows of A, and vec4s of a row.
+    lora_vec4s: u32,
+    lora_stride: u32,
+    // Per token: rows of x, numbers of the output and of the epilogue's row, experts.
+    x_columns: u32,
+    y_width: u32,
+    long_width: u32,
+    chosen: u32,
+    // vec4s of a row of B in memory, where the branch has a LoRA up-projection.
+    branch_stride: u32,
+}
+
+@group(0) @binding(0) var<uniform> p: Params;
+// The token that is computed.
+var<private> token: u32;

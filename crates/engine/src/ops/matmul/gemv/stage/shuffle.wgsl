@@ -1,0 +1,37 @@
+// The fours of a piece are at neighbouring lanes of a subgroup, two at each: what is stats of a piece is exchanged, and fours are written
+// once, in the form that products want.
+//#use quantise
+
+// vec4s i and i + 1. All lanes call it for the same turn, those past the last four too: lanes that exchange must be there.
+fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
+    // Sums over pairs of groups; where pieces have two units, over those of both.
+    var pair = dot(one, vec4(1.0)) + dot(two, vec4(1.0));
+    if GROUPS > 8u {
+        pair += subgroupShuffleXor(pair, 4u);
+    }
+    let pairs = vec2(pair, subgroupShuffleXor(pair, 1u));
+    // In order for the first lane of a piece, which writes them.
+    let pair_sums = vec4(pairs, subgroupShuffleXor(pairs, 2u));
+    var largest = 0.0;
+    if QUANTISED {
+        let sizes = max(abs(one), abs(two));
+        largest = max(max(sizes.x, sizes.y), max(sizes.z, sizes.w));
+        largest = max(largest, subgroupShuffleXor(largest, 1u));
+        largest = max(largest, subgroupShuffleXor(largest, 2u));
+        if GROUPS > 8u {
+            largest = max(largest, subgroupShuffleXor(largest, 4u));
+        }
+    }
+    let stats = stats_of(pair_sums, largest);
+    if i < X_VEC4S {
+        set_quantised(i, one, two, stats);
+        if i % GROUPS == 0u {
+            sh_pieces[i / GROUPS] = stats;
+        }
+    }
+}
+
+// Past the last four.
+fn stage_end(lane: Lane) {
+    workgroupBarrier();
+}

@@ -1,0 +1,98 @@
+// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens: each as by matmul/gemv, to the last bit, but a weight
+// is read and decoded once for all of them
+//#use params
+//#use weights
+//#use quant
+//#use unit
+//#use team
+//#use activation
+//#use sums
+//#use epilogue
+
+override TOKENS: u32 = 2u;
+// Rows of the weight at a time, as in matmul/gemv.
+override ROWS: u32 = 2u;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    let lanes = LANES * SPLIT;
+    let turn = grid_index(group);
+    let first = first_of(turn, lane);
+    // Rows past the end are read as the last one and not written.
+    let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
+    // Written out: an array that is indexed in a loop leaves the registers.
+    var s0 = vec4(0.0);
+    var s1 = vec4(0.0);
+    var s2 = vec4(0.0);
+    var s3 = vec4(0.0);
+    var s4 = vec4(0.0);
+    var s5 = vec4(0.0);
+    var s6 = vec4(0.0);
+    var s7 = vec4(0.0);
+    for (var piece = lane.index; piece < p.pieces; piece += lanes) {
+        let rows = rows_at(at * p.row_pieces + vec4(piece));
+        s0 += of_token(0u, rows, piece);
+        if TOKENS > 1u {
+            s1 += of_token(1u, rows, piece);
+        }
+        if TOKENS > 2u {
+            s2 += of_token(2u, rows, piece);
+        }
+        if TOKENS > 3u {
+            s3 += of_token(3u, rows, piece);
+        }
+        // Graphs are built for the largest number of tokens; passes often have fewer.
+        if TOKENS > 4u && run.count > 4u {
+            s4 += of_token(4u, rows, piece);
+            if TOKENS > 5u {
+                s5 += of_token(5u, rows, piece);
+            }
+            if TOKENS > 6u {
+                s6 += of_token(6u, rows, piece);
+            }
+            if TOKENS > 7u {
+                s7 += of_token(7u, rows, piece);
+            }
+        }
+    }
+    finish_token(0u, s0, turn, lane);
+    if TOKENS > 1u {
+        finish_token(1u, s1, turn, lane);
+    }
+    if TOKENS > 2u {
+        finish_token(2u, s2, turn, lane);
+    }
+    if TOKENS > 3u {
+        finish_token(3u, s3, turn, lane);
+    }
+    if TOKENS > 4u {
+        finish_token(4u, s4, turn, lane);
+    }
+    if TOKENS > 5u {
+        finish_token(5u, s5, turn, lane);
+    }
+    if TOKENS > 6u {
+        finish_token(6u, s6, turn, lane);
+    }
+    if TOKENS > 7u {
+        finish_token(7u, s7, turn, lane);
+    }
+}
+
+fn of_token(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
+    token = which;
+    return sums_with(rows, piece);
+}
+
+// The first output of a team.
+fn first_of(turn: u32, lane: Lane) -> u32 {
+    return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
+}
+
+fn finish_token(which: u32, sums: vec4<f32>, turn: u32, lane: Lane) {
+    token = which;
+    let all = team_sum4(sums, lane);
+    for (var i = lane.index; i < results(); i += LANES * SPLIT) {
+        epilogue(first_of(turn, lane) + i, i, all);
+    }
+    flush_outputs(turn, lane);
+}

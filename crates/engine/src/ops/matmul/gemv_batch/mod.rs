@@ -1,0 +1,167 @@
+//! Batched GEMV: up to 8 tokens of a batch-invariant graph whose weight is read once for all of them, each token as by itself to the last
+//! bit; and a GEMV over the rows of a weight for up to 8 tokens of any graph.
+
+use super::{
+    gemv::{
+        GLOBAL_X, Gemv, GemvSlab, SUMS, Team, X_WORDS,
+        handoff::INT8_WORDS,
+        quantise_part,
+        tiling::{GemvTiling, XForm},
+    },
+    lora::{BranchLora, LoraPlan},
+    op::{Epilogue, LoraForm},
+};
+use crate::{
+    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
+    ops::{
+        parts::{self, UNIT, WEIGHTS, X_UNIT, quant},
+        slab::{SLAB, SlabParams},
+    },
+};
+
+static GEMV_BATCH: Kernel =
+    Kernel { name: "matmul/gemv_batch", source: include_str!("gemv_batch.wgsl") };
+static QUANTISE: Kernel = Kernel { name: "matmul/quantise", source: include_str!("quantise.wgsl") };
+static SHARED_ROWS: Kernel =
+    Kernel { name: "matmul/shared_rows", source: include_str!("shared_rows.wgsl") };
+
+/// Rows of a weight that a team takes at a time where x is staged; they share what is read of it.
+const ROWS: usize = 2;
+
+/// One dispatch, or two where x is staged; `None` if no kernel has the combination, or the device lacks lanes or bindings for it.
+pub(super) fn dispatches(slab: &GemvSlab<'_>) -> Option<Vec<Dispatch>> {
+    let Gemv { op, call, edges, .. } = slab.gemv;
+    let (problem, one) = (&slab.problem, &slab.tiling);
+    let staged = one.x_form != XForm::Direct;
+    // The dispatch that stages x has no binding for what such an epilogue reads.
+    if staged && matches!(op.epilogue, Epilogue::GeluMul { .. }) {
+        return None;
+    }
+    let rows = if staged { ROWS } else { problem.rows_each };
+    // As for one token, but for what does not change the bits.
+    let lanes = problem.whole(one.team, rows, one.team.group());
+    if lanes > call.facts.invocations as usize {
+        return None;
+    }
+    let turns = problem.rows.div_ceil(lanes / one.team.size() * rows);
+    let tiling = GemvTiling { rows, lanes, turns, groups: turns, ..*one };
+    let batch = Batch { slab, tiling, staged };
+    let width = call.input(op.weight_input()).shape.width();
+    let gemv = batch.gemv(width);
+    if edges.reads_int8() || !staged {
+        return Some(vec![gemv]);
+    }
+    let stage = batch.stage_x(width);
+    debug_assert_eq!(op.lora, LoraForm::None, "batch-invariant graphs have no adapters");
+    let fits = stage.bindings.len() <= call.facts.storage_buffers as usize;
+    fits.then(|| vec![stage, gemv])
+}
+
+/// A batched GEMV over one slab.
+struct Batch<'a> {
+    slab: &'a GemvSlab<'a>,
+    tiling: GemvTiling,
+    staged: bool,
+}
+
+impl Batch<'_> {
+    fn packed(&self) -> bool {
+        matches!(self.tiling.x_form, XForm::Packed | XForm::Pairs)
+    }
+
+    /// Pieces of a row, and groups of four in a piece.
+    fn pieces(&self) -> (usize, usize) {
+        let form = self.tiling.x_form;
+        (self.slab.problem.row_units / form.piece_units(), form.piece_groups())
+    }
+
+    /// Where x of all tokens is staged.
+    fn staged_x(&self) -> BufferRef {
+        let (pieces, groups) = self.pieces();
+        let words = if self.packed() { groups / 2 + 1 } else { groups + 1 };
+        BufferRef::Scratch(0, (self.slab.gemv.span.tokens * pieces * words * 16) as u64)
+    }
+
+    fn gemv(&self, width: usize) -> Dispatch {
+        let Gemv { op, edges, span, .. } = self.slab.gemv;
+        let (tiling, (pieces, groups)) = (&self.tiling, self.pieces());
+        let dispatch = self
+            .slab
+            .base(&GEMV_BATCH, tiling)
+            .part(SUMS)
+            .constant("ROWS", tiling.rows as u32)
+            .constant("TOKENS", span.tokens as u32)
+            .params(&self.slab.params())
+            .grid_over(tiling.groups)
+            .read(BufferRef::Slab(op.weight_input(), self.slab.slab))
+            .read(if self.staged { self.staged_x() } else { BufferRef::Input(0) })
+            .write(BufferRef::Output(op.y_output()));
+        let dispatch = self.slab.activation(tiling, self.slab.epilogue(tiling, dispatch));
+        // Workgroups of one token have this part from their prologue.
+        let dispatch = match edges.writes_int8() {
+            true => dispatch.part(quantise_part(XForm::Packed)),
+            false => dispatch,
+        };
+        let dispatch = match op.epilogue.input() {
+            Some(long) => dispatch.read(BufferRef::Input(long)),
+            None => dispatch,
+        };
+        if edges.reads_int8() {
+            return dispatch;
+        }
+        if !self.staged {
+            return dispatch.part(parts::columns(width));
+        }
+        let dispatch = dispatch.constant("PIECES", pieces as u32);
+        match self.packed() {
+            true => dispatch.part(INT8_WORDS).constant("GROUPS", groups as u32),
+            false => dispatch
+                .part(GLOBAL_X)
+                .part(X_WORDS)
+                .constant("X_VEC4S", self.slab.problem.row_units as u32 * 8),
+        }
+    }
+
+    /// The dispatch that runs the prologue of each token once and writes x as workgroups of one token stage it.
+    fn stage_x(&self, width: usize) -> Dispatch {
+        let Gemv { op, span, .. } = self.slab.gemv;
+        let one = &self.slab.tiling;
+        let dispatch = LoraPlan::none(self.slab.base(&QUANTISE, one))
+            .part(parts::columns(width))
+            .part(match self.packed() {
+                true => part!("write_x", "int8_pair"),
+                false => part!("write_x", "floats"),
+            })
+            .params(&self.slab.params())
+            .grid(span.tokens, 1, 1);
+        let dispatch = self.slab.bind(self.staged_x(), self.slab.prologue(one, dispatch));
+        BranchLora::none(&op.prologue, dispatch)
+    }
+}
+
+/// Workgroups of [`shared_rows`] for this many rows.
+pub(super) fn shared_rows_groups(team: Team, rows: usize) -> usize {
+    rows.div_ceil(team.group() / team.size() * 2)
+}
+
+/// Up to 8 tokens: a team reads two rows of the weight once for all tokens.
+pub(super) fn shared_rows(team: Team, slabs: &Slabs, slab: usize, call: &GpuCall<'_>) -> Dispatch {
+    let x = &call.input(0).shape;
+    Dispatch::new(&SHARED_ROWS)
+        .part(SLAB)
+        .part(WEIGHTS)
+        .part(quant(slabs.dtype))
+        .part(UNIT)
+        .part(X_UNIT)
+        .part(parts::team(call.facts))
+        .part(parts::columns(x.width()))
+        .constant("WG", team.group() as u32)
+        .constant("LANES", team.lanes as u32)
+        .constant("SPLIT", team.split as u32)
+        .constant("COLUMNS", x.rows() as u32)
+        .params(&SlabParams::new(slabs, slab, &call.input(1).shape, x.rows()))
+        .read(BufferRef::Slab(1, slab))
+        .read(BufferRef::Input(0))
+        .write(BufferRef::Output(0))
+        .grid_over(shared_rows_groups(team, slabs.rows[slab].len()))
+}

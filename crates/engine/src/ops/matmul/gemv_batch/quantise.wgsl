@@ -1,0 +1,19 @@
+// Runs the prologue of each token and writes x as workgroups of matmul/gemv stage it, for matmul/gemv_batch: one workgroup per token
+//#use params
+//#use weights
+//#use quant
+//#use unit
+//#use team
+//#use prologue
+//#use lora
+//#use write_x
+@group(0) @binding(4) var<storage, read_write> staged_x: array<vec4<u32>>;
+
+fn kernel(group: vec3<u32>, lane: Lane) {
+    if group.x >= run.count {
+        return;
+    }
+    token = group.x;
+    prologue(0u, lane);
+    write_staged(group.x, lane);
+}

@@ -1,0 +1,91 @@
+//! `y[t, r] = Σ_k W[r, k] · x[t, k]`: a linear layer, with a weight in any block format.
+
+use super::{
+    dispatch,
+    gemm::{ClampRanges, Gemm},
+    gemv_batch,
+    op::{FusedLinear, LoraForm, RowSelect},
+    reference::{RowBatch, matmul_rows},
+    select::{Form, Shape},
+};
+use crate::{
+    cpu::CpuCall,
+    gpu::{Dispatch, GpuCall, Layout, SplitKvPartials},
+    graph::{Graph, NodeValues, Op, Type, Value},
+};
+
+/// A linear layer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Linear;
+
+impl Graph {
+    /// Rows of `x` `[t, k]` times the weight `[r, k]`: `[t, r]`.
+    pub fn linear(&mut self, x: Value, weight: Value) -> Value {
+        self.apply(Linear, &[x, weight])
+    }
+}
+
+impl Op for Linear {
+    fn name(&self) -> &'static str {
+        "linear"
+    }
+
+    fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let [x, weight] = inputs else { panic!("linear takes x and a weight") };
+        assert_eq!(x.shape.width(), weight.shape.width(), "linear: {x} with weight {weight}");
+        vec![Type::f32([x.shape.rows(), weight.shape.rows()])]
+    }
+
+    fn cpu(&self, call: &CpuCall<'_>) {
+        let (x, weight, mut y) = (call.f32(0), call.weight(1), call.out(0));
+        let columns = x.chunks_exact(weight.shape.width()).enumerate().collect();
+        let batch = RowBatch { first_row: 0, columns };
+        matmul_rows(&weight, weight.shape.rows(), &[batch], &mut y);
+    }
+
+    fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
+        let plain = FusedLinear::plain(RowSelect::All, LoraForm::None);
+        dispatch::gemv(&plain, call).unwrap_or_else(|| of_many(call))
+    }
+
+    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
+        dispatch::preferred_layout(call, RowSelect::All, LoraForm::None)
+    }
+
+    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
+        dispatch::takes_partials(call, LoraForm::None, partials)
+    }
+
+    fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {
+        2 * inputs[0].shape.rows() as u64 * inputs[1].shape.len() as u64
+    }
+
+    fn grad(
+        &self,
+        graph: &mut Graph,
+        node: &NodeValues,
+        dy: &[Option<Value>],
+    ) -> Vec<Option<Value>> {
+        vec![dy[0].map(|dy| graph.linear_t(dy, node.inputs[1])), None]
+    }
+}
+
+/// Several tokens: one dispatch per slab, after one that converts x where tiles take it in another form.
+fn of_many(call: &GpuCall<'_>) -> Vec<Dispatch> {
+    let (x, slabs) = (&call.input(0).shape, call.slabs(1));
+    let gemm = Gemm { x, weight: 1, output: 0, clamp: ClampRanges::default() };
+    let form = |slab| Form::of_many(&Shape::of_slab(x, &slabs, slab), call.facts);
+    let prepared = match form(0) {
+        Form::Gemm(tile) => tile.prepare(call, &slabs),
+        _ => None,
+    };
+    let dispatch = |slab| match form(slab) {
+        Form::Gemm(tile) => {
+            let columns = tile.columns_buffer(x, slabs.row_units());
+            gemm.dispatch(tile, (&slabs, slab), columns, call)
+        }
+        Form::GemvSharedRows { team } => gemv_batch::shared_rows(team, &slabs, slab, call),
+        Form::Gemv | Form::GemvBatch => unreachable!("of_many knows neither"),
+    };
+    prepared.into_iter().chain((0..slabs.rows.len()).map(dispatch)).collect()
+}

@@ -1,0 +1,35 @@
+// h1 = s * (h + a * n * w1),  n = 1 / sqrt(mean(a^2) + eps);  then the next norm. The mean of h1^2 follows from those of h^2, a^2 and
+// h * a, each with its weights.
+//#use branch_lora
+//#use down_next_norm
+//#use write_x
+@group(0) @binding(5) var<storage, read> a: array<vec4<f32>>;
+@group(0) @binding(6) var<storage, read> w1: array<vec4<f32>>;
+@group(0) @binding(7) var<storage, read> s: array<f32>;
+@group(0) @binding(8) var<storage, read_write> h1: array<vec4<f32>>;
+
+fn column_at(i: u32) -> Column {
+    let stream = h[i];
+    let weight = w1[i];
+    let after = weight_after(i);
+    var branch = a[i];
+    if BRANCH_LORA {
+        branch += branch_lora(i);
+    }
+    let weighted = branch * weight;
+    let about = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
+    return Column(stream * after, weighted * after, stream, weighted, about);
+}
+
+fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
+    let means = team_sum4(about, lane) / f32(p.width);
+    let n = inverseSqrt(means.x + p.eps);
+    let scale = select(1.0, s[0], p.scaled != 0u);
+    let squares = max(means.y + 2.0 * n * means.z + n * n * means.w, 0.0) * scale * scale;
+    return Norms(scale * norm_after(squares), n, scale);
+}
+
+fn write_results(i: u32, column: Column, norms: Norms) {
+    h1[i] = (column.stream + column.more * norms.n) * norms.scale;
+    write_x(i, (column.u + column.v * norms.n) * norms.m);
+}

@@ -1,0 +1,141 @@
+//! The forms in which a fused linear layer computes a LoRA pair.
+
+use super::down::DownProjection;
+use crate::{
+    graph::{Graph, Value},
+    ops::matmul::{
+        fused::{FusedLinear, Prologue},
+        gemv::RowSelect,
+    },
+};
+
+/// Largest `A`, in bytes, that every workgroup reads to compute `A x` for itself ([`LoraForm::Recomputed`]); beyond, a dispatch of its own
+/// costs less. 0 switches the form off.
+pub const LORA_RECOMPUTE_BYTES: usize = 24 << 10;
+
+/// Bindings of a down-projection after residual sum and norms.
+const RESIDUAL_BINDINGS: usize = 8;
+
+/// How a fused linear layer computes a LoRA pair, before its epilogue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoraForm {
+    /// No pair.
+    None,
+    /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`: every workgroup computes `A x` for itself, or a dispatch before does.
+    Recomputed,
+    /// The same where the preceding dispatch computed `A x` up to the factors of the norms between: see [`FoldedDown`].
+    Folded {
+        /// The first row of `A` among all rows that were folded.
+        first_row: usize,
+    },
+    /// `B z`, of `z = A x` `[t, r]` and the weight `B`.
+    Precomputed,
+    /// `A x` is stored after each output row, of the weight `A`; the reader of the rows adds `B (A x)`.
+    DownRows,
+    /// The same, and after that `P h` for each row, of the rows `h` and the weight `P`: see [`FoldedDown`].
+    DownRowsFolded,
+}
+
+/// The down-projection `A` `[r, d]` of a linear layer after a branch and two norms, folded into the dispatch that computes the branch, before
+/// the norms are known. The linear layer reads `x = m · (h + n · (w1 ⊙ a)) ⊙ w2`, where `m` and `n` are one number per row and the branch is
+/// `a = W u`. So `A x = m · (P h + n · Q u)` with `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`: both are matmuls with what that dispatch
+/// reads anyway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoldedDown {
+    /// The weight `Q` `[r, k]`, after the rows of the branch's own down-projection, where it has one.
+    pub q: Value,
+    /// The residual stream `h` `[t, d]`.
+    pub h: Value,
+    /// The weight `P` `[r, d]`.
+    pub p: Value,
+}
+
+impl LoraForm {
+    /// How many inputs it has; they are the last.
+    pub(in crate::ops::matmul) fn inputs(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::DownRows => 1,
+            Self::Recomputed | Self::Folded { .. } | Self::Precomputed => 2,
+            Self::DownRowsFolded => 3,
+        }
+    }
+
+    /// Whether `A x` is stored after the output rows.
+    pub(in crate::ops::matmul) fn has_down_rows(self) -> bool {
+        matches!(self, Self::DownRows | Self::DownRowsFolded)
+    }
+
+    /// The operations it stands for: `y`, the output for `x`, with what the form adds.
+    pub(in crate::ops::matmul) fn added(
+        self,
+        graph: &mut Graph,
+        x: Value,
+        y: Value,
+        inputs: &[Value],
+    ) -> Value {
+        let [.., first, b] = inputs else { return y };
+        let z = match self {
+            Self::None => return y,
+            Self::Recomputed | Self::Folded { .. } => graph.linear(x, *first),
+            Self::Precomputed => *first,
+            Self::DownRows => {
+                let z = graph.linear(x, *b);
+                return graph.join_columns(&[y, z]);
+            }
+            Self::DownRowsFolded => {
+                let (a, h, p) = (inputs[inputs.len() - 3], *first, *b);
+                let (z, more) = (graph.linear(x, a), graph.linear(h, p));
+                return graph.join_columns(&[y, z, more]);
+            }
+        };
+        let more = graph.linear(z, *b);
+        graph.add(y, more)
+    }
+}
+
+/// `A x` in a dispatch of its own before the others, where no workgroup should compute it for itself. That dispatch also stores what the
+/// prologue computes, where a kernel may bind that many buffers, so that the others need not compute it again.
+pub(in crate::ops::matmul) fn in_two(
+    op: &FusedLinear,
+    graph: &mut Graph,
+    inputs: &[Value],
+    most_bindings: usize,
+) -> Vec<Value> {
+    let at = op.weight_input();
+    let (before, [weight, long @ .., a, b]) = inputs.split_at(at) else {
+        unreachable!("a linear layer with an adapter has both projections")
+    };
+    let stores_x = match &op.prologue {
+        Prologue::Rows(_) => false,
+        Prologue::Norm { .. } => true,
+        Prologue::ResidualAdd { branch, next, .. } => {
+            next.is_some() && most_bindings > RESIDUAL_BINDINGS + usize::from(branch.lora_b.is_some())
+        }
+    };
+    let down = DownProjection { prologue: op.prologue, stores_x };
+    let results = graph.apply_all(down, &[before, &[*a]].concat());
+    let z = results[results.len() - 1];
+    let h1 = matches!(op.prologue, Prologue::ResidualAdd { .. }).then(|| results[0]);
+    let prologue = match op.prologue {
+        _ if stores_x => Prologue::Rows(results[results.len() - 2]),
+        Prologue::ResidualAdd { next: Some(next), eps, .. } => {
+            Prologue::Norm { h: results[0], weight: before[next], eps }
+        }
+        Prologue::ResidualAdd { next: None, .. } => Prologue::Rows(results[0]),
+        Prologue::Rows(_) | Prologue::Norm { .. } => op.prologue.with(inputs),
+    };
+    let mut inputs = prologue.input_values();
+    inputs.push(*weight);
+    let first_long = inputs.len();
+    inputs.extend(long);
+    inputs.extend([z, *b]);
+    let rest = FusedLinear {
+        prologue: prologue.numbered(),
+        rows: RowSelect::All,
+        epilogue: op.epilogue.map(|_| first_long),
+        lora: LoraForm::Precomputed,
+    };
+    let y = graph.apply(rest, &inputs);
+    h1.into_iter().chain([y]).collect()
+}

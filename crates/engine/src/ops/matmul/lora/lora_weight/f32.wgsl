@@ -1,0 +1,6 @@
+// Four floats.
+alias LoraVec4 = vec4<f32>;
+
+fn lora_vec4(four: LoraVec4) -> vec4<f32> {
+    return four;
+}

@@ -1,0 +1,38 @@
+//! LoRA adapters: `y = base + s · B (A x)`. `A` is the down-projection, `B` the up-projection. Training computes them as two matmuls,
+//! whose gradients give those of `x`, `A` and `B`; inference fuses them into the linear layers around them ([`LoraForm`](super::LoraForm)).
+
+mod branch;
+pub(crate) mod cases;
+mod down;
+mod plan;
+mod two_dispatches;
+mod up;
+
+pub(super) use branch::BranchLora;
+pub(crate) use plan::weight_part;
+pub(super) use plan::{LoraPlan, folded_part};
+pub(super) use two_dispatches::in_two;
+pub(super) use up::partials;
+
+use super::{Matmul, dense::Form};
+use crate::graph::{Graph, Value};
+
+/// A LoRA pair beside a frozen matrix.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Adapter {
+    /// `A`, `[r, in]`: an input or a state.
+    pub a: Value,
+    /// `B`, `[out, r]`: an input or a state.
+    pub b: Value,
+    /// `s`: the user's scale times `α / r`.
+    pub scale: f32,
+}
+
+impl Graph {
+    /// Adds `s · B (A x)` for `x` `[t, in]` to `base` `[t, out]`, the output of the frozen matrix.
+    pub fn lora(&mut self, base: Value, x: Value, adapter: &Adapter) -> Value {
+        let z = self.matmul_nt(x, adapter.a);
+        let onto_base = Matmul { form: Form::Nt, scale: adapter.scale };
+        self.matmul(onto_base, z, adapter.b, Some(base))
+    }
+}

@@ -1,0 +1,1 @@
+fn residual_down(row: u32, lane: Lane) {}

@@ -1,0 +1,1 @@
+fn write_x(i: u32, x: vec4<f32>) {}

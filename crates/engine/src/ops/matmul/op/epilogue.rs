@@ -1,0 +1,64 @@
+//! What is applied to the output rows of a fused linear layer.
+
+use crate::graph::{Graph, Value};
+
+/// Epilogue of a fused linear layer with output `[t, r]`: of values where a model writes it, of numbers of inputs (`usize`) inside the
+/// operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Epilogue<V = Value> {
+    /// Nothing else.
+    Plain,
+    /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second: `[t, r/2]`.
+    Geglu,
+    /// `gelu(y) ⊙ long[:, slice]`.
+    GeluMul {
+        /// Rows of several slices, `[t, l·r]`.
+        long: V,
+        /// Which of them, counted in rows of `y`.
+        slice: usize,
+    },
+    /// `cap · tanh(y / cap)`.
+    Softcap {
+        /// Largest magnitude of an output.
+        cap: f32,
+    },
+}
+
+impl<V: Copy> Epilogue<V> {
+    /// Its input, where it has one.
+    pub(in crate::ops::matmul) fn input(&self) -> Option<V> {
+        match self {
+            Self::GeluMul { long, .. } => Some(*long),
+            Self::Plain | Self::Geglu | Self::Softcap { .. } => None,
+        }
+    }
+
+    /// The same with another name for the input.
+    pub(in crate::ops::matmul) fn map<W>(&self, name: impl Fn(V) -> W) -> Epilogue<W> {
+        match *self {
+            Self::Plain => Epilogue::Plain,
+            Self::Geglu => Epilogue::Geglu,
+            Self::Softcap { cap } => Epilogue::Softcap { cap },
+            Self::GeluMul { long, slice } => Epilogue::GeluMul { long: name(long), slice },
+        }
+    }
+}
+
+impl Epilogue {
+    /// The operations it stands for.
+    pub(in crate::ops::matmul) fn applied(&self, graph: &mut Graph, y: Value) -> Value {
+        match *self {
+            Self::Plain => y,
+            Self::Geglu => graph.geglu_halves(y),
+            Self::GeluMul { long, slice } => graph.gelu_mul_slice(y, long, slice),
+            Self::Softcap { cap } => graph.softcap(y, cap),
+        }
+    }
+}
+
+impl Epilogue<usize> {
+    /// The same of a graph's values.
+    pub(in crate::ops::matmul) fn with(&self, inputs: &[Value]) -> Epilogue {
+        self.map(|i| inputs[i])
+    }
+}

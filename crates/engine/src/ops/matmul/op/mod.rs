@@ -1,0 +1,49 @@
+//! What a fused linear layer is: prologue, rows of the weight, epilogue, LoRA form and the layouts of the edges around it. No kernels.
+
+mod edges;
+mod epilogue;
+mod lora_form;
+mod prologue;
+mod rows;
+
+pub(super) use edges::EdgeLayouts;
+pub use epilogue::Epilogue;
+pub use lora_form::{FoldedDown, LORA_RECOMPUTE_BYTES, LoraForm};
+pub use prologue::Prologue;
+pub use rows::{ExpertRows, RowSelect};
+
+/// A fused linear layer. Inputs: those of its prologue, the weight, those of its row selection, those of its epilogue, those of its LoRA
+/// form. Results: the residual stream `h1` where the prologue adds to it, then `y`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FusedLinear {
+    /// Computes the activations `x`; by numbers of inputs.
+    pub prologue: Prologue<usize>,
+    /// Which rows of the weight are multiplied.
+    pub rows: RowSelect,
+    /// Applied to the output rows; by numbers of inputs.
+    pub epilogue: Epilogue<usize>,
+    /// How a LoRA pair is added before the epilogue.
+    pub lora: LoraForm,
+}
+
+impl FusedLinear {
+    /// A linear layer without prologue and epilogue.
+    pub(in crate::ops::matmul) fn plain(rows: RowSelect, lora: LoraForm) -> Self {
+        Self { prologue: Prologue::Rows(0), rows, epilogue: Epilogue::Plain, lora }
+    }
+
+    /// Whether it has neither prologue nor epilogue.
+    pub(in crate::ops::matmul) fn is_plain(&self) -> bool {
+        self.prologue.is_rows() && self.epilogue == Epilogue::Plain
+    }
+
+    /// Which input the weight is.
+    pub(in crate::ops::matmul) fn weight_input(&self) -> usize {
+        self.prologue.inputs()
+    }
+
+    /// Which result `y` is.
+    pub(in crate::ops::matmul) fn y_output(&self) -> usize {
+        usize::from(matches!(self.prologue, Prologue::ResidualAdd { .. }))
+    }
+}

@@ -1,1 +1,0 @@
-@group(0) @binding(10) var<storage, read> low_b: array<LowQuad>;

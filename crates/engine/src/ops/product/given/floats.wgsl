@@ -1,8 +1,0 @@
-// Results are floats.
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
-
-fn give(place: u32, value: f32) {
-    y[token * p.y_width + place] = value;
-}
-
-fn give_all(turn: u32, lane: Lane) {}

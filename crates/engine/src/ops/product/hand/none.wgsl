@@ -1,1 +1,0 @@
-fn hand_x(i: u32, x: vec4<f32>) {}

@@ -1,1 +1,0 @@
-fn stream_beside(row: u32, lane: Lane) {}

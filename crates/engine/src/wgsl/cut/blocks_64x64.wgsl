@@ -1,4 +1,0 @@
-// The columns of a plain tile, and how many quads of rows and columns a lane makes of it.
-const COLUMNS: u32 = 64u;
-const ROW_QUADS: u32 = 2u;
-const COLUMN_QUADS: u32 = 2u;

@@ -1,0 +1,12 @@
+// A column as it is, at a place among columns.
+@group(0) @binding(4) var<storage, read_write> h: array<vec4<f32>>;
+
+fn prepare_column(column: u32, place: u32, lane: Lane) {
+    for (var i = lane.index; i < p.width / 4u; i += WG) {
+        h[place * (p.width / 4u) + i] = x4(column, i * 4u);
+    }
+}
+
+// Rows of the weight stay as they are.
+fn prepare_row(row: u32, lane: Lane) {
+}
