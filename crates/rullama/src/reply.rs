@@ -57,7 +57,7 @@ pub struct Timings {
 /// # Ok::<(), rullama::Error>(())
 /// ```
 pub struct ReplyStream<'s> {
-    generation: Generation<'s, 's>,
+    generation: Generation<'s>,
     conversation: Option<Turn<'s>>,
     text: String,
     thinking: String,
@@ -86,7 +86,7 @@ pub(crate) struct Length {
 
 impl<'s> ReplyStream<'s> {
     pub(crate) fn new(
-        generation: Generation<'s, 's>,
+        generation: Generation<'s>,
         conversation: Option<Turn<'s>>,
         media: Duration,
     ) -> Self {

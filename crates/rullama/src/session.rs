@@ -450,7 +450,7 @@ fn generation<'s>(
     prompt: &Prompt,
     sampling: &SamplingOptions,
     format: Option<&JsonFormat>,
-) -> Result<Generation<'s, 's>, Error> {
+) -> Result<Generation<'s>, Error> {
     let seed = resolve_seed(sampling.seed, entropy());
     let model = model.runtime();
     Ok(match format {

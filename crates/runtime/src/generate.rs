@@ -1,5 +1,6 @@
 //! From a prompt to events: text, thinking, tool calls, and how it ended.
 
+mod completion;
 mod constraint;
 mod device_sampling;
 #[cfg(feature = "json")]
@@ -7,10 +8,9 @@ mod json;
 mod reply_text;
 mod request;
 
-use rullama_chat::Start;
-use rullama_tokenizer::{Render, Special, Tokenizer};
 use serde_json::{Map, Value};
 
+pub use completion::{Completion, NextToken};
 pub use constraint::{Constraint, ConstraintError};
 #[cfg(feature = "json")]
 pub use json::JsonFormat;
@@ -19,15 +19,8 @@ pub(crate) use request::rendered_prompt;
 pub use request::{ChatOptions, Prompt, prompt_of, prompt_with};
 
 use crate::{
-    error::RuntimeError,
-    generate::constraint::{ConstraintState, Role},
-    model::Model,
-    options::SamplingOptions,
-    sampling::{
-        Sampler, SequenceBreakers,
-        logprobs::{Logprobs, logprobs},
-    },
-    session::{DeviceSampling, Session},
+    error::RuntimeError, model::Model, options::SamplingOptions, sampling::logprobs::Logprobs,
+    session::Session,
 };
 
 /// Something that happened while an answer was made.
@@ -94,49 +87,25 @@ impl Finish {
     }
 }
 
-/// What decides about the tokens of a reply.
-struct Choice<'a> {
-    options: &'a SamplingOptions,
-    seed: u32,
-    constraint: Option<Box<dyn Constraint>>,
-}
-
-/// How tokens are chosen.
-enum Chooser {
-    /// On the device.
-    Device(DeviceSampling),
-    /// On the host, from all logits: filters that need them, or the token's history.
-    Host(Box<Sampler>),
-}
-
 /// A reply being generated: read its events until it is done, or drop it.
-pub struct Generation<'s, 'm> {
+pub struct Generation<'s> {
     session: &'s mut Session,
-    tokenizer: &'m Tokenizer,
-    chooser: Chooser,
-    /// What the reply is constrained to, and how far it is.
-    constraint: Option<ConstraintState>,
-    options: SamplingOptions,
-    reply: ReplyText<'m>,
-    prompt_tokens: usize,
-    cached_tokens: usize,
-    answer_tokens: usize,
-    ended: bool,
+    completion: Completion,
 }
 
-impl<'s, 'm> Generation<'s, 'm> {
+impl<'s> Generation<'s> {
     /// Prepares an answer to a prompt; what the session has computed of a common beginning is kept.
     ///
     /// # Errors
     /// If the prompt does not fit into the context, or the options make no sense.
     pub fn new(
         session: &'s mut Session,
-        model: &'m Model,
+        model: &Model,
         prompt: &Prompt,
         options: &SamplingOptions,
         seed: u32,
     ) -> Result<Self, RuntimeError> {
-        Self::prepared(session, model, prompt, Choice { options, seed, constraint: None })
+        Self::of(session, prompt, Completion::new(model, prompt, options, seed)?)
     }
 
     /// Prepares a constrained reply; thinking before it is not constrained.
@@ -145,68 +114,24 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// If the prompt does not fit into the context, or the options make no sense.
     pub fn constrained(
         session: &'s mut Session,
-        model: &'m Model,
+        model: &Model,
         prompt: &Prompt,
         options: &SamplingOptions,
         seed: u32,
         constraint: Box<dyn Constraint>,
     ) -> Result<Self, RuntimeError> {
-        let constraint = Some(constraint);
-        Self::prepared(session, model, prompt, Choice { options, seed, constraint })
+        let completion = Completion::constrained(model, prompt, options, seed, constraint)?;
+        Self::of(session, prompt, completion)
     }
 
-    fn prepared(
+    fn of(
         session: &'s mut Session,
-        model: &'m Model,
         prompt: &Prompt,
-        Choice { options, seed, constraint }: Choice<'_>,
+        mut completion: Completion,
     ) -> Result<Self, RuntimeError> {
-        if prompt.tokens.is_empty() {
-            return Err(RuntimeError::EmptyPrompt);
-        }
-        let tokenizer = model.tokenizer()?;
-        let chooser = match device_sampling::on_device(options, seed) {
-            Some(sampling) if constraint.is_none() => {
-                options.validate()?;
-                Chooser::Device(sampling)
-            }
-            _ => {
-                let mut sampler = Sampler::new(options, seed)?;
-                if options.dry_multiplier != 0.0 {
-                    sampler = sampler.with_breakers(breakers(tokenizer, options));
-                }
-                // Placeholders are no text that could be repeated.
-                let soft = |id: &u32| prompt.media.iter().any(|media| media.placeholder == *id);
-                let text = prompt.tokens.iter().copied().filter(|id| !soft(id));
-                sampler.accept_prompt(&text.collect::<Vec<_>>());
-                Chooser::Host(Box::new(sampler))
-            }
-        };
-        let parser = prompt.parser.clone();
-        let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
-        let reply = ReplyText::new(tokenizer, parser, &options.stop);
-        let constraint = constraint.map(|constraint| {
-            ConstraintState::new(constraint, tokenizer, prompt.thinks, in_thought)
-        });
         let tokens = session.soften(&prompt.tokens, &prompt.media)?;
-        let cached_tokens = session.set_tokens(&tokens)?;
-        Ok(Self {
-            session,
-            chooser,
-            // A constrained reply is text as it comes: markers in it mean nothing.
-            reply: if constraint.as_ref().is_some_and(ConstraintState::in_answer) {
-                reply.plain()
-            } else {
-                reply
-            },
-            constraint,
-            options: options.clone(),
-            tokenizer,
-            prompt_tokens: prompt.tokens.len(),
-            cached_tokens,
-            answer_tokens: 0,
-            ended: false,
-        })
+        completion.set_cached(session.set_tokens(&tokens)?);
+        Ok(Self { session, completion })
     }
 
     /// Reads the prompt, as far as that is not done. `each` is told how many tokens are done and may stop the work by
@@ -219,7 +144,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         each: &mut dyn FnMut(usize) -> bool,
     ) -> Result<(), RuntimeError> {
         if !self.session.prefill(each).await? {
-            self.finish(Finish::Cancelled);
+            self.completion.cancel();
         }
         Ok(())
     }
@@ -230,13 +155,12 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// If the device fails. The session keeps the tokens that came before.
     pub async fn next(&mut self) -> Result<Option<Event>, RuntimeError> {
         loop {
-            if let Some(event) = self.reply.next() {
+            if let Some(event) = self.completion.event() {
                 return Ok(Some(event));
             }
-            if self.ended {
+            if !self.step().await? {
                 return Ok(None);
             }
-            self.token().await?;
         }
     }
 
@@ -246,100 +170,34 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// # Errors
     /// If the device fails. The session keeps the tokens that came before.
     pub async fn step(&mut self) -> Result<bool, RuntimeError> {
-        if self.ended {
-            return Ok(false);
+        match self.completion.next_token() {
+            None => return Ok(false),
+            Some(NextToken::FromDevice(sampling)) => match self.session.next(sampling).await? {
+                Some(id) => self.completion.accept(id)?,
+                None => self.completion.context_full(),
+            },
+            Some(NextToken::FromLogits) => {
+                if self.session.tokens().len() >= self.session.context() {
+                    self.completion.context_full();
+                    return Ok(true);
+                }
+                let logits = self.session.logits().await?;
+                let id = self.completion.choose(&logits)?;
+                self.session.extend(&[id])?;
+                self.completion.accept(id)?;
+            }
+            Some(NextToken::Ended) => {}
         }
-        self.token().await?;
         Ok(true)
     }
 
     /// An event that needs no more tokens.
     pub fn ready(&mut self) -> Option<Event> {
-        self.reply.next()
+        self.completion.event()
     }
 
     /// Ends the answer here; text that was held back and the end are still reported.
     pub fn cancel(&mut self) {
-        if !self.ended {
-            self.finish(Finish::Cancelled);
-        }
+        self.completion.cancel();
     }
-
-    /// Makes one token and what it brings.
-    async fn token(&mut self) -> Result<(), RuntimeError> {
-        let limit = usize::try_from(self.options.num_predict).ok();
-        if limit.is_some_and(|limit| self.answer_tokens >= limit) {
-            self.finish(Finish::Length);
-            return Ok(());
-        }
-        let Some(id) = self.choose().await? else {
-            self.finish(Finish::Context);
-            return Ok(());
-        };
-        self.answer_tokens += 1;
-        if self.tokenizer.is_end(id) {
-            self.finish(Finish::Stop);
-            return Ok(());
-        }
-        let complete = self.follow(id)?;
-        if self.reply.push(id) || complete {
-            self.finish(Finish::Stop);
-        }
-        Ok(())
-    }
-
-    /// Tells the constraint which token came; true if nothing can follow it.
-    fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
-        let Some(constraint) = &mut self.constraint else { return Ok(false) };
-        let role = constraint.accept(id)?;
-        if role != Role::Thought {
-            self.reply.end_parser();
-        }
-        Ok(role == Role::End)
-    }
-
-    async fn choose(&mut self) -> Result<Option<u32>, RuntimeError> {
-        let sampler = match &mut self.chooser {
-            Chooser::Device(sampling) => return self.session.next(*sampling).await,
-            Chooser::Host(sampler) => sampler,
-        };
-        if self.session.tokens().len() >= self.session.context() {
-            return Ok(None);
-        }
-        let logits = self.session.logits().await?;
-        let id = match &mut self.constraint {
-            None => sampler.sample(&logits)?.id,
-            Some(constraint) => {
-                constraint.prepare()?;
-                let allow = |id| constraint.allows(id, self.tokenizer);
-                sampler.sample_with(&logits, Some(&allow))?.id
-            }
-        };
-        if self.options.logprobs {
-            let top = usize::from(self.options.top_logprobs);
-            self.reply.tell(Event::Logprobs(logprobs(&logits, id, top)));
-        }
-        sampler.accept(id);
-        self.session.extend(&[id])?;
-        Ok(Some(id))
-    }
-
-    fn finish(&mut self, finish: Finish) {
-        self.reply.finish(Done {
-            finish,
-            prompt_tokens: self.prompt_tokens,
-            cached_tokens: self.cached_tokens,
-            answer_tokens: self.answer_tokens,
-        });
-        self.ended = true;
-    }
-}
-
-/// The texts at which DRY stops looking back, as this model's tokens.
-fn breakers(tokenizer: &Tokenizer, options: &SamplingOptions) -> SequenceBreakers {
-    let pieces: Vec<_> =
-        (0..tokenizer.token_count()).map(|id| (id, tokenizer.piece(id, Render::Plain))).collect();
-    let vocabulary = pieces.iter().map(|(id, piece)| (*id, piece.as_ref()));
-    let encode = |text: &str| tokenizer.encode(text, Special::None);
-    SequenceBreakers::new(&options.dry_sequence_breakers, vocabulary, encode)
 }

@@ -53,7 +53,7 @@ pub(crate) struct Inner {
     /// How many of the last layers have theirs there.
     pub(crate) host_experts: usize,
     /// None where the file's vocabulary is broken: models run on ids all the same.
-    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) tokenizer: Option<Rc<Tokenizer>>,
     /// Divisors of the global layers' frequencies.
     pub(crate) rope_factors: Vec<f32>,
     /// Whether the table of per-layer inputs is among the weights.
@@ -119,6 +119,15 @@ impl Model {
     /// # Errors
     /// If the file's vocabulary is missing or broken; sessions run on ids all the same.
     pub fn tokenizer(&self) -> Result<&Tokenizer, RuntimeError> {
+        self.kept_tokenizer().map(|tokenizer| &**tokenizer)
+    }
+
+    /// The same for what outlives a borrow of the model.
+    pub(crate) fn shared_tokenizer(&self) -> Result<Rc<Tokenizer>, RuntimeError> {
+        self.kept_tokenizer().map(Rc::clone)
+    }
+
+    fn kept_tokenizer(&self) -> Result<&Rc<Tokenizer>, RuntimeError> {
         match &self.0.tokenizer {
             Some(tokenizer) => Ok(tokenizer),
             // What is wrong with it is found again, since errors are not kept.

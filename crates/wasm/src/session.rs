@@ -215,7 +215,7 @@ impl Session {
     /// Runs an answer to its end and reports everything but that.
     async fn events(
         &self,
-        generation: &mut Generation<'_, '_>,
+        generation: &mut Generation<'_>,
         total: usize,
         script: &mut Script<'_>,
         times: &mut Times,

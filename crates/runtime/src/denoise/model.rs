@@ -38,7 +38,7 @@ pub(super) struct Inner {
     pub(super) config: DiffusionConfig,
     pub(super) catalog: Catalog,
     pub(super) weights: Weights,
-    tokenizer: Option<Tokenizer>,
+    tokenizer: Option<Rc<Tokenizer>>,
 }
 
 /// The configuration and the tensors of a file; tensors that would change what the known ones mean are refused.
@@ -66,7 +66,7 @@ impl Denoiser {
             reading(&config, &catalog, &shape),
         ];
         let weights = all_weights(&gguf, &device, &graphs, progress).await?;
-        let tokenizer = vocabulary::tokenizer(&gguf).ok();
+        let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
         Ok(Self(Rc::new(Inner { gguf, device, config, catalog, weights, tokenizer })))
     }
 
@@ -106,7 +106,12 @@ impl Denoiser {
     /// # Errors
     /// If the file's vocabulary is missing or broken.
     pub fn tokenizer(&self) -> Result<&Tokenizer, RuntimeError> {
-        self.0.tokenizer.as_ref().ok_or(RuntimeError::NoVocabulary)
+        self.0.tokenizer.as_deref().ok_or(RuntimeError::NoVocabulary)
+    }
+
+    /// The same for what outlives a borrow of the model.
+    pub(super) fn shared_tokenizer(&self) -> Result<Rc<Tokenizer>, RuntimeError> {
+        self.0.tokenizer.clone().ok_or(RuntimeError::NoVocabulary)
     }
 
     /// Which prompt template it wants.

@@ -64,7 +64,7 @@ pub struct Writing<'s, 'm> {
     session: &'s mut Denoising,
     model: &'m Denoiser,
     options: WriteOptions,
-    reply: ReplyText<'m>,
+    reply: ReplyText,
     prompt_tokens: usize,
     written: Written,
     /// The last block, which is read before the next one begins.
@@ -86,7 +86,8 @@ impl<'s, 'm> Writing<'s, 'm> {
         if prompt.tokens.is_empty() {
             return Err(RuntimeError::EmptyPrompt);
         }
-        let reply = ReplyText::new(model.tokenizer()?, prompt.parser.clone(), &options.stops);
+        let reply =
+            ReplyText::new(model.shared_tokenizer()?, prompt.parser.clone(), &options.stops);
         session.restart();
         session.read(&prompt.tokens).await?;
         Ok(Self {

@@ -1,16 +1,18 @@
 //! From tokens to events: complete text, stop strings, thinking and tool calls.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, rc::Rc};
 
 use rullama_chat::{Event as Said, Parser, ParserOptions};
-use rullama_tokenizer::{Render, Stream, Tokenizer};
+use rullama_tokenizer::{Render, Tokenizer, Utf8Stream};
 
 use super::{Done, Event};
 use crate::stop::StopStrings;
 
 /// The text of a reply so far.
-pub(crate) struct ReplyText<'m> {
-    stream: Stream<'m>,
+pub(crate) struct ReplyText {
+    tokenizer: Rc<Tokenizer>,
+    render: Render,
+    stream: Utf8Stream,
     stops: StopStrings,
     parser: Option<Parser>,
     events: VecDeque<Event>,
@@ -18,16 +20,18 @@ pub(crate) struct ReplyText<'m> {
     stopped: bool,
 }
 
-impl<'m> ReplyText<'m> {
+impl ReplyText {
     /// An empty reply. Without a parser, all of it is text.
     pub(crate) fn new(
-        tokenizer: &'m Tokenizer,
+        tokenizer: Rc<Tokenizer>,
         parser: Option<ParserOptions>,
         stops: &[String],
     ) -> Self {
         let render = if parser.is_some() { Render::Markers } else { Render::All };
         Self {
-            stream: tokenizer.stream(render),
+            tokenizer,
+            render,
+            stream: Utf8Stream::default(),
             stops: StopStrings::new(stops.iter().cloned()),
             parser: parser.map(Parser::new),
             events: VecDeque::new(),
@@ -53,7 +57,7 @@ impl<'m> ReplyText<'m> {
 
     /// Appends a token; true if a stop string came.
     pub(crate) fn push(&mut self, id: u32) -> bool {
-        let text = self.stream.push(id);
+        let text = self.stream.push(&self.tokenizer.piece(id, self.render));
         let step = self.stops.push(&text);
         self.say(&step.text);
         self.stopped = step.matched.is_some();

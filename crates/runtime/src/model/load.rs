@@ -1,6 +1,6 @@
 //! From a file to weights on a device, piece by piece.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, rc::Rc};
 
 use rullama_engine::{
     EngineError,
@@ -90,7 +90,7 @@ pub(super) async fn load(
     let passes = UsualPasses::new(&config, &catalog, options, placement);
     passes.warm(&device, &passes.prefill());
     // A third of a second of this thread, while others compile.
-    let tokenizer = vocabulary::tokenizer(&gguf).ok();
+    let tokenizer = vocabulary::tokenizer(&gguf).ok().map(Rc::new);
     let suppressed = tokenizer.as_ref().map_or(0, |tokenizer| tokenizer.suppressed().len());
     passes.warm(&device, &passes.decode(suppressed));
 

@@ -1,0 +1,255 @@
+//! The state of one completion, apart from the session that computes it: which token comes next, what the tokens say, and when it
+//! ends. One session drives one completion; a scheduler drives many.
+
+use std::rc::Rc;
+
+use rullama_chat::Start;
+use rullama_tokenizer::{Render, Special, Tokenizer};
+
+use super::{
+    Constraint, Done, Event, Finish, Prompt, ReplyText,
+    constraint::{ConstraintState, Role},
+    device_sampling,
+};
+use crate::{
+    error::RuntimeError,
+    model::Model,
+    options::SamplingOptions,
+    sampling::{Sampler, SequenceBreakers, logprobs::logprobs},
+    session::DeviceSampling,
+};
+
+/// How tokens are chosen.
+enum Chooser {
+    /// On the device.
+    Device(DeviceSampling),
+    /// On the host, from all logits: filters that need them, or the tokens so far.
+    Host(Box<Sampler>),
+}
+
+/// Where the next token of a completion comes from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum NextToken {
+    /// The device chooses it; [`Completion::accept`] takes it.
+    FromDevice(DeviceSampling),
+    /// [`Completion::choose`] chooses it from the logits of the last token.
+    FromLogits,
+    /// There is none: the completion has just ended, as its last events say.
+    Ended,
+}
+
+/// One completion: how its tokens are chosen and what they say.
+pub struct Completion {
+    tokenizer: Rc<Tokenizer>,
+    chooser: Chooser,
+    /// What the reply is constrained to, and how far it is.
+    constraint: Option<ConstraintState>,
+    options: SamplingOptions,
+    reply: ReplyText,
+    prompt_tokens: usize,
+    cached_tokens: usize,
+    answer_tokens: usize,
+    ended: bool,
+}
+
+impl Completion {
+    /// A completion of a prompt, before its first token.
+    ///
+    /// # Errors
+    /// If the prompt is empty, the model has no vocabulary or the options make no sense.
+    pub fn new(
+        model: &Model,
+        prompt: &Prompt,
+        options: &SamplingOptions,
+        seed: u32,
+    ) -> Result<Self, RuntimeError> {
+        Self::prepared(model, prompt, options, seed, None)
+    }
+
+    /// The same, constrained; thinking before the reply is not.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn constrained(
+        model: &Model,
+        prompt: &Prompt,
+        options: &SamplingOptions,
+        seed: u32,
+        constraint: Box<dyn Constraint>,
+    ) -> Result<Self, RuntimeError> {
+        Self::prepared(model, prompt, options, seed, Some(constraint))
+    }
+
+    fn prepared(
+        model: &Model,
+        prompt: &Prompt,
+        options: &SamplingOptions,
+        seed: u32,
+        constraint: Option<Box<dyn Constraint>>,
+    ) -> Result<Self, RuntimeError> {
+        if prompt.tokens.is_empty() {
+            return Err(RuntimeError::EmptyPrompt);
+        }
+        let tokenizer = model.shared_tokenizer()?;
+        let chooser = match device_sampling::on_device(options, seed) {
+            Some(sampling) if constraint.is_none() => {
+                options.validate()?;
+                Chooser::Device(sampling)
+            }
+            _ => Chooser::Host(Box::new(host_sampler(&tokenizer, prompt, options, seed)?)),
+        };
+        let parser = prompt.parser.clone();
+        let in_thought = parser.as_ref().is_some_and(|parser| parser.start == Start::Thinking);
+        let constraint = constraint.map(|constraint| {
+            ConstraintState::new(constraint, &tokenizer, prompt.thinks, in_thought)
+        });
+        let reply = ReplyText::new(Rc::clone(&tokenizer), parser, &options.stop);
+        // A constrained reply is text as it comes: markers in it mean nothing.
+        let plain = constraint.as_ref().is_some_and(ConstraintState::in_answer);
+        Ok(Self {
+            tokenizer,
+            chooser,
+            constraint,
+            options: options.clone(),
+            reply: if plain { reply.plain() } else { reply },
+            prompt_tokens: prompt.tokens.len(),
+            cached_tokens: 0,
+            answer_tokens: 0,
+            ended: false,
+        })
+    }
+
+    /// Says how many tokens of the prompt were in the KV cache already.
+    pub fn set_cached(&mut self, tokens: usize) {
+        self.cached_tokens = tokens;
+    }
+
+    /// Where the next token comes from; `None` after the end.
+    pub fn next_token(&mut self) -> Option<NextToken> {
+        if self.ended {
+            return None;
+        }
+        let limit = usize::try_from(self.options.num_predict).ok();
+        if limit.is_some_and(|limit| self.answer_tokens >= limit) {
+            self.finish(Finish::Length);
+            return Some(NextToken::Ended);
+        }
+        Some(match &self.chooser {
+            Chooser::Device(sampling) => NextToken::FromDevice(*sampling),
+            Chooser::Host(_) => NextToken::FromLogits,
+        })
+    }
+
+    /// Chooses the next token from the logits of the last one; [`Self::accept`] takes it.
+    ///
+    /// # Errors
+    /// If the constraint cannot be followed.
+    ///
+    /// # Panics
+    /// If the device chooses its tokens.
+    pub fn choose(&mut self, logits: &[f32]) -> Result<u32, RuntimeError> {
+        let Chooser::Host(sampler) = &mut self.chooser else {
+            panic!("tokens of this completion are chosen on the device")
+        };
+        let id = match &mut self.constraint {
+            None => sampler.sample(logits)?.id,
+            Some(constraint) => {
+                constraint.prepare()?;
+                let allow = |id| constraint.allows(id, &self.tokenizer);
+                sampler.sample_with(logits, Some(&allow))?.id
+            }
+        };
+        if self.options.logprobs {
+            let top = usize::from(self.options.top_logprobs);
+            self.reply.tell(Event::Logprobs(logprobs(logits, id, top)));
+        }
+        sampler.accept(id);
+        Ok(id)
+    }
+
+    /// Takes the next token; its events are ready afterwards.
+    ///
+    /// # Errors
+    /// If the constraint cannot be followed.
+    pub fn accept(&mut self, id: u32) -> Result<(), RuntimeError> {
+        self.answer_tokens += 1;
+        if self.tokenizer.is_end(id) {
+            self.finish(Finish::Stop);
+            return Ok(());
+        }
+        let complete = self.follow(id)?;
+        if self.reply.push(id) || complete {
+            self.finish(Finish::Stop);
+        }
+        Ok(())
+    }
+
+    /// An event that has not been told.
+    pub fn event(&mut self) -> Option<Event> {
+        self.reply.next()
+    }
+
+    /// Whether nothing but events that are ready will come.
+    pub fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Ends it because the context is full.
+    pub fn context_full(&mut self) {
+        self.finish(Finish::Context);
+    }
+
+    /// Ends it here; text that was held back and the end are still reported.
+    pub fn cancel(&mut self) {
+        if !self.ended {
+            self.finish(Finish::Cancelled);
+        }
+    }
+
+    /// Tells the constraint which token came; true if nothing can follow it.
+    fn follow(&mut self, id: u32) -> Result<bool, RuntimeError> {
+        let Some(constraint) = &mut self.constraint else { return Ok(false) };
+        let role = constraint.accept(id)?;
+        if role != Role::Thought {
+            self.reply.end_parser();
+        }
+        Ok(role == Role::End)
+    }
+
+    fn finish(&mut self, finish: Finish) {
+        self.reply.finish(Done {
+            finish,
+            prompt_tokens: self.prompt_tokens,
+            cached_tokens: self.cached_tokens,
+            answer_tokens: self.answer_tokens,
+        });
+        self.ended = true;
+    }
+}
+
+/// A sampler that has seen the prompt.
+fn host_sampler(
+    tokenizer: &Tokenizer,
+    prompt: &Prompt,
+    options: &SamplingOptions,
+    seed: u32,
+) -> Result<Sampler, RuntimeError> {
+    let mut sampler = Sampler::new(options, seed)?;
+    if options.dry_multiplier != 0.0 {
+        sampler = sampler.with_breakers(breakers(tokenizer, options));
+    }
+    // Placeholders are no text that could be repeated.
+    let soft = |id: &u32| prompt.media.iter().any(|media| media.placeholder == *id);
+    let text = prompt.tokens.iter().copied().filter(|id| !soft(id));
+    sampler.accept_prompt(&text.collect::<Vec<_>>());
+    Ok(sampler)
+}
+
+/// The texts at which DRY stops looking back, as this model's tokens.
+fn breakers(tokenizer: &Tokenizer, options: &SamplingOptions) -> SequenceBreakers {
+    let pieces: Vec<_> =
+        (0..tokenizer.token_count()).map(|id| (id, tokenizer.piece(id, Render::Plain))).collect();
+    let vocabulary = pieces.iter().map(|(id, piece)| (*id, piece.as_ref()));
+    let encode = |text: &str| tokenizer.encode(text, Special::None);
+    SequenceBreakers::new(&options.dry_sequence_breakers, vocabulary, encode)
+}
