@@ -1,0 +1,130 @@
+//! Images and audio inside requests: base64, data URLs, and what the first bytes say they are.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::general_purpose::GeneralPurpose;
+use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
+
+use crate::ApiError;
+use crate::fields::Field;
+
+/// An image or audio clip, as the file the client sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// What it is.
+    pub kind: MediaKind,
+    /// The file's bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// What a media file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MediaKind {
+    /// PNG, JPEG, GIF or WebP.
+    Image,
+    /// WAV, MP3, FLAC or Ogg.
+    Audio,
+}
+
+impl MediaKind {
+    /// The kind by the first bytes of a file, if it is a known one.
+    ///
+    /// ```
+    /// use rullama_api::MediaKind;
+    ///
+    /// assert_eq!(MediaKind::of(b"\x89PNG\r\n\x1a\n"), Some(MediaKind::Image));
+    /// assert_eq!(MediaKind::of(b"RIFF\x24\0\0\0WAVEfmt "), Some(MediaKind::Audio));
+    /// assert_eq!(MediaKind::of(b"hello"), None);
+    /// ```
+    pub fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes {
+            [0x89, b'P', b'N', b'G', ..]
+            | [0xff, 0xd8, 0xff, ..]
+            | [b'G', b'I', b'F', b'8', ..] => Some(Self::Image),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::Image),
+            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..] => Some(Self::Audio),
+            [b'f', b'L', b'a', b'C', ..]
+            | [b'O', b'g', b'g', b'S', ..]
+            | [b'I', b'D', b'3', ..] => Some(Self::Audio),
+            // A frame of MPEG audio, layer III.
+            [0xff, second, ..] if second & 0xe6 == 0xe2 => Some(Self::Audio),
+            _ => None,
+        }
+    }
+}
+
+/// Some clients leave the padding out.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Decodes bare base64. Line breaks are allowed.
+pub(crate) fn from_base64(field: Field) -> Result<Media, ApiError> {
+    let path = field.path.clone();
+    let text = field.string()?;
+    decode(&text, path)
+}
+
+/// Decodes `data:TYPE;base64,…`. Other URLs are refused: nothing here fetches.
+pub(crate) fn from_data_url(field: Field) -> Result<Media, ApiError> {
+    let path = field.path.clone();
+    let url = field.string()?;
+    let Some(rest) = url.strip_prefix("data:") else {
+        return Err(ApiError::unsupported(path, "send the file as a data URL with base64"));
+    };
+    match rest.split_once(";base64,") {
+        Some((kind, data)) if kind.is_empty() || is_media_type(kind) => decode(data, path),
+        _ => Err(ApiError::field(path, "a data URL of an image or audio file in base64")),
+    }
+}
+
+/// Bare base64 or a data URL.
+pub(crate) fn from_either(field: Field) -> Result<Media, ApiError> {
+    match field.value.as_str() {
+        Some(text) if text.starts_with("data:") => from_data_url(field),
+        _ => from_base64(field),
+    }
+}
+
+/// Checks that a file is of this kind.
+pub(crate) fn expect(media: Media, kind: MediaKind, path: &str) -> Result<Media, ApiError> {
+    if media.kind == kind {
+        return Ok(media);
+    }
+    Err(ApiError::field(
+        path,
+        match kind {
+            MediaKind::Image => "an image, but it is audio",
+            MediaKind::Audio => "audio, but it is an image",
+        },
+    ))
+}
+
+/// A file whose kind its first bytes tell.
+pub(crate) fn from_bytes(bytes: Vec<u8>, path: impl Into<String>) -> Result<Media, ApiError> {
+    match MediaKind::of(&bytes) {
+        Some(kind) => Ok(Media { kind, bytes }),
+        None => Err(ApiError::field(
+            path,
+            "an image (PNG, JPEG, GIF, WebP) or audio (WAV, MP3, FLAC, Ogg)",
+        )),
+    }
+}
+
+fn is_media_type(kind: &str) -> bool {
+    kind.starts_with("image/") || kind.starts_with("audio/")
+}
+
+fn decode(text: &str, path: String) -> Result<Media, ApiError> {
+    let decoded = if text.bytes().any(|byte| byte.is_ascii_whitespace()) {
+        let dense: String = text.split_ascii_whitespace().collect();
+        LENIENT.decode(dense)
+    } else {
+        LENIENT.decode(text)
+    };
+    match decoded {
+        Ok(bytes) => from_bytes(bytes, path),
+        Err(_) => Err(ApiError::field(path, "base64")),
+    }
+}

@@ -1,0 +1,126 @@
+//! Fields that several APIs have in common.
+
+use serde_json::Value;
+
+use crate::fields::{Field, Fields};
+use crate::{ApiError, Format, GenerationRequest, Grammar, KeepAlive, LoraScale, PromptText};
+
+/// The model's name, which must be there.
+pub(super) fn model(fields: &mut Fields) -> Result<String, ApiError> {
+    match fields.string("model")? {
+        Some(model) if !model.is_empty() => Ok(model),
+        _ => Err(ApiError::ModelRequired),
+    }
+}
+
+/// How long the model stays loaded.
+pub(super) fn keep_alive(fields: &mut Fields) -> Result<Option<KeepAlive>, ApiError> {
+    fields.take("keep_alive").map(|field| KeepAlive::read(&field)).transpose()
+}
+
+/// `stream`, `keep_alive`, `truncate`, `shift` and `lora`, which every request may have.
+pub(super) fn settings(
+    fields: &mut Fields,
+    request: &mut GenerationRequest,
+) -> Result<(), ApiError> {
+    request.stream = fields.boolean("stream")?.unwrap_or(request.stream);
+    request.keep_alive = keep_alive(fields)?;
+    request.truncate = fields.boolean("truncate")?.unwrap_or(request.truncate);
+    request.shift = fields.boolean("shift")?.unwrap_or(request.shift);
+    request.lora = fields.take("lora").map(lora).transpose()?;
+    Ok(())
+}
+
+/// `[{"id": 0, "scale": 0.5}]`
+pub(super) fn lora(field: Field) -> Result<Vec<LoraScale>, ApiError> {
+    field
+        .list()?
+        .into_iter()
+        .map(|field| {
+            let mut adapter = field.object()?;
+            let id = adapter.need("id")?.whole(0..=u32::MAX.into(), "the id of an adapter")?;
+            Ok(LoraScale { id: id as u32, scale: adapter.need("scale")?.number()? })
+        })
+        .collect()
+}
+
+/// Ollama's `think`: a boolean or a level. Gemma 4 knows no levels, so that each of them means yes.
+pub(super) fn think(field: &Field) -> Result<bool, ApiError> {
+    match &field.value {
+        Value::Bool(think) => Ok(*think),
+        Value::String(level) if matches!(level.as_str(), "low" | "medium" | "high" | "max") => {
+            Ok(true)
+        }
+        got => Err(ApiError::Think { got: got.to_string() }),
+    }
+}
+
+/// Ollama's `format`: `"json"`, a schema, or nothing.
+pub(super) fn ollama_format(field: Option<Field>) -> Result<Format, ApiError> {
+    match field.map(|field| field.value) {
+        None => Ok(Format::Text),
+        Some(Value::String(text)) if text.is_empty() => Ok(Format::Text),
+        Some(Value::String(text)) if text == "json" => Ok(Format::Json),
+        Some(schema @ Value::Object(_)) => Ok(Format::Schema(schema)),
+        Some(got) => Err(ApiError::Format { got: got.to_string() }),
+    }
+}
+
+/// A schema, which must be an object or a boolean.
+pub(super) fn schema(field: Field) -> Result<Format, ApiError> {
+    match field.value {
+        Value::Object(_) | Value::Bool(_) => Ok(Format::Schema(field.value)),
+        _ => Err(field.wrong("a JSON Schema")),
+    }
+}
+
+/// A grammar in llama.cpp's notation, or in llguidance's if its first line says so.
+pub(super) fn grammar(field: Field) -> Result<Format, ApiError> {
+    let text = field.string()?;
+    Ok(match text {
+        _ if text.is_empty() => Format::Text,
+        _ if text.starts_with("%llguidance") => Format::Grammar(Grammar::Lark(text)),
+        _ => Format::Grammar(Grammar::Gbnf(text)),
+    })
+}
+
+/// `logprobs` and `top_logprobs` of Ollama and Chat Completions.
+pub(super) fn logprobs(fields: &mut Fields) -> Result<Option<u8>, ApiError> {
+    let wanted = fields.boolean("logprobs")?.unwrap_or(false);
+    let top = fields.whole("top_logprobs", 0..=20, "a whole number from 0 to 20")?;
+    match top {
+        Some(top) if top > 0 && !wanted => {
+            Err(ApiError::field("top_logprobs", "used together with `logprobs`: true"))
+        }
+        top => Ok(wanted.then_some(top.unwrap_or(0) as u8)),
+    }
+}
+
+/// A text, a list of texts, token ids, or a list of those.
+pub(super) fn prompts(field: Field) -> Result<Vec<PromptText>, ApiError> {
+    if let Some(tokens) = field.token_ids() {
+        return Ok(vec![PromptText::Tokens(tokens)]);
+    }
+    if let Value::String(text) = field.value {
+        return Ok(vec![PromptText::Text(text)]);
+    }
+    const EXPECTED: &str = "a string, a list of strings, token ids, or a list of those";
+    let Field { value: Value::Array(_), .. } = &field else { return Err(field.wrong(EXPECTED)) };
+    field
+        .list()?
+        .into_iter()
+        .map(|item| match item.token_ids() {
+            Some(tokens) => Ok(PromptText::Tokens(tokens)),
+            None if item.value.is_string() => Ok(PromptText::Text(item.string()?)),
+            None => Err(item.wrong("a string or a list of token ids")),
+        })
+        .collect()
+}
+
+/// A list of token ids, possibly empty.
+pub(super) fn tokens(field: &Field) -> Result<Vec<u32>, ApiError> {
+    match field.value.as_array() {
+        Some(items) if items.is_empty() => Ok(Vec::new()),
+        _ => field.token_ids().ok_or_else(|| field.wrong("a list of token ids")),
+    }
+}

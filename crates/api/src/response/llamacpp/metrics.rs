@@ -1,0 +1,117 @@
+//! `GET /metrics` in Prometheus' text format.
+
+use std::fmt::Write as _;
+
+/// Content type of Prometheus' text format.
+const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
+
+/// Counters and gauges of a server, under llama.cpp's names.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Metrics {
+    /// Prompt tokens processed, without those from the cache.
+    pub prompt_tokens_total: u64,
+    /// Seconds spent on them.
+    pub prompt_seconds_total: f64,
+    /// Tokens generated.
+    pub tokens_predicted_total: u64,
+    /// Seconds spent on them.
+    pub tokens_predicted_seconds_total: f64,
+    /// Most tokens a context has held.
+    pub n_tokens_max: u64,
+    /// Decode passes.
+    pub n_decode_total: u64,
+    /// Tokens that drafters proposed.
+    pub spec_decode_num_draft_tokens_total: u64,
+    /// How many of them were accepted.
+    pub spec_decode_num_accepted_tokens_total: u64,
+    /// How many times a drafter ran.
+    pub spec_decode_num_drafts_total: u64,
+    /// Requests that run.
+    pub requests_processing: u64,
+    /// Requests that wait.
+    pub requests_deferred: u64,
+    /// Requests per decode pass, on average.
+    pub n_busy_slots_per_decode: f64,
+}
+
+impl Metrics {
+    /// The content type to send.
+    pub fn content_type(&self) -> &'static str {
+        CONTENT_TYPE
+    }
+
+    /// The text.
+    pub fn to_text(&self) -> String {
+        let counters: [(&str, &str, f64); 9] = [
+            (
+                "prompt_tokens_total",
+                "Number of prompt tokens processed.",
+                self.prompt_tokens_total as f64,
+            ),
+            ("prompt_seconds_total", "Prompt process time.", self.prompt_seconds_total),
+            (
+                "tokens_predicted_total",
+                "Number of generation tokens processed.",
+                self.tokens_predicted_total as f64,
+            ),
+            (
+                "tokens_predicted_seconds_total",
+                "Predict process time.",
+                self.tokens_predicted_seconds_total,
+            ),
+            ("n_tokens_max", "Largest observed n_tokens.", self.n_tokens_max as f64),
+            ("n_decode_total", "Total number of decode passes.", self.n_decode_total as f64),
+            (
+                "spec_decode_num_draft_tokens_total",
+                "Number of draft tokens.",
+                self.spec_decode_num_draft_tokens_total as f64,
+            ),
+            (
+                "spec_decode_num_accepted_tokens_total",
+                "Number of accepted draft tokens.",
+                self.spec_decode_num_accepted_tokens_total as f64,
+            ),
+            (
+                "spec_decode_num_drafts_total",
+                "Number of drafts.",
+                self.spec_decode_num_drafts_total as f64,
+            ),
+        ];
+        let rate =
+            |tokens: u64, seconds: f64| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
+        let gauges: [(&str, &str, f64); 5] = [
+            (
+                "prompt_tokens_seconds",
+                "Average prompt throughput in tokens/s.",
+                rate(self.prompt_tokens_total, self.prompt_seconds_total),
+            ),
+            (
+                "predicted_tokens_seconds",
+                "Average generation throughput in tokens/s.",
+                rate(self.tokens_predicted_total, self.tokens_predicted_seconds_total),
+            ),
+            (
+                "requests_processing",
+                "Number of requests processing.",
+                self.requests_processing as f64,
+            ),
+            ("requests_deferred", "Number of requests deferred.", self.requests_deferred as f64),
+            (
+                "n_busy_slots_per_decode",
+                "Average number of busy slots per decode pass.",
+                self.n_busy_slots_per_decode,
+            ),
+        ];
+        let mut text = String::new();
+        for (kind, metrics) in [("counter", counters.as_slice()), ("gauge", gauges.as_slice())] {
+            for (name, help, value) in metrics {
+                // Writing to a string cannot fail.
+                _ = write!(
+                    text,
+                    "# HELP llamacpp:{name} {help}\n# TYPE llamacpp:{name} {kind}\nllamacpp:{name} {value}\n"
+                );
+            }
+        }
+        text
+    }
+}
