@@ -14,12 +14,13 @@ use crate::{
 
 /// Crates of the browser that need no GPU: their tests run as 32-bit wasm outside a browser. All crates of the browser are built for
 /// it with the package (`web::check`).
-pub(crate) const WITHOUT_GPU: [&str; 6] = [
+pub(crate) const WITHOUT_GPU: [&str; 7] = [
     "rullama-source",
     "rullama-gguf",
     "rullama-adapter",
     "rullama-tokenizer",
     "rullama-chat",
+    "rullama-api",
     "rullama-sampling",
 ];
 
