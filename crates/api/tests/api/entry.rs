@@ -1,8 +1,8 @@
 //! The entry point for hostile bytes, which the fuzzer shares.
 
 use rullama_api::request::{anthropic, llamacpp, ollama, openai};
-use rullama_api::{ApiError, GenerationRequest, Input};
-use rullama_chat::Content;
+use rullama_api::{ApiError, ChatInput, GenerationRequest, Input, MediaKind};
+use rullama_chat::{Content, Family, render};
 
 /// All readers on one body; the errors they give.
 pub(crate) fn read_all(body: &[u8]) -> Vec<ApiError> {
@@ -55,6 +55,7 @@ fn check(request: &GenerationRequest) {
         let places: Vec<u64> = parts.filter_map(|part| part.rest.get("media")?.as_u64()).collect();
         let expected: Vec<u64> = (0..input.media.len() as u64).collect();
         assert_eq!(places, expected, "files stand in the order of their parts");
+        check_markers(input);
         for message in messages {
             assert!(message.role != "tool" || message.tool_call_id.is_some());
             for call in &message.tool_calls {
@@ -62,4 +63,18 @@ fn check(request: &GenerationRequest) {
             }
         }
     }
+}
+
+/// Files stand in the order of their markers in the prompt, none without the other.
+fn check_markers(input: &ChatInput) {
+    let Ok(prompt) = render(&input.conversation, Family::Small) else { return };
+    let mut kinds = Vec::new();
+    for span in prompt.spans().iter().filter(|span| span.trusted) {
+        for piece in span.text.split("<|").skip(1) {
+            kinds.extend(piece.starts_with("image|>").then_some(MediaKind::Image));
+            kinds.extend(piece.starts_with("audio|>").then_some(MediaKind::Audio));
+        }
+    }
+    let expected: Vec<MediaKind> = input.media.iter().map(|media| media.kind).collect();
+    assert_eq!(kinds, expected);
 }

@@ -15,4 +15,5 @@ mod openai_stream;
 mod order;
 mod responses_requests;
 mod responses_stream;
+mod same_conversation;
 mod support;

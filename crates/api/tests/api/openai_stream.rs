@@ -37,7 +37,7 @@ fn chat_chunks() {
 }
 
 #[test]
-fn no_usage_unless_asked() {
+fn no_usage_unless_requested() {
     let stream = stream(&mut chat(&json!({})), &[started(), text("a"), done(DoneReason::Stop)]);
     assert!(!stream.contains("usage"));
     assert!(stream.contains(r#""finish_reason":"stop""#));
