@@ -82,6 +82,9 @@ pub enum ApiError {
         /// The message's position in the conversation.
         index: usize,
     },
+    /// The conversation ends with calls, so that results are what comes next.
+    #[error("the last message calls tools: append their results, one message per call")]
+    UnansweredCalls,
     /// The model lacks an ability that the request needs.
     #[error("{}", capability.refusal(model))]
     Incapable {

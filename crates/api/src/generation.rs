@@ -4,7 +4,7 @@ use rullama_chat::{Conversation, Message, Tool};
 use serde_json::Value;
 
 use crate::request::conversation::{Builder, Pieces, Trailing};
-use crate::{Dialect, KeepAlive, Media, Options};
+use crate::{ApiError, Dialect, KeepAlive, Media, Options};
 
 /// A request to generate text.
 #[derive(Debug, Clone, PartialEq)]
@@ -210,6 +210,17 @@ impl GenerationRequest {
             echo: false,
             debug_render_only: false,
         }
+    }
+
+    /// Refuses a conversation that ends with calls: nothing can be generated before their results.
+    pub(crate) fn check_end(self) -> Result<Self, ApiError> {
+        if let Input::Chat(chat) = &self.input
+            && let Some(last) = chat.conversation.messages.last()
+            && !last.tool_calls.is_empty()
+        {
+            return Err(ApiError::UnansweredCalls);
+        }
+        Ok(self)
     }
 
     /// How many answers it wants: the prompts times `n`.

@@ -1,12 +1,12 @@
 //! Whatever a client sends, a reader answers with a request or an error.
 
 use proptest::prelude::*;
-use rullama_api::request::ollama;
+use rullama_api::request::{anthropic, llamacpp, ollama, openai};
 use rullama_api::{ApiError, Dialect, KeepAlive, MediaKind, Options, short_name};
 use serde_json::{Map, Value, json};
 
 use super::entry::read_all;
-use super::support::{PNG, WAV, chat};
+use super::support::{PNG, WAV, bytes, chat};
 
 /// JSON with the names and values that requests are made of.
 fn json_value() -> impl Strategy<Value = Value> {
@@ -180,6 +180,29 @@ fn every_seed() {
         seeds += 1;
     }
     assert!(seeds >= 8);
+}
+
+#[test]
+fn nothing_is_generated_before_the_results() {
+    let openai_call =
+        json!({"id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [openai_call]});
+    let block = json!({"type": "tool_use", "id": "a", "name": "f", "input": {}});
+    let anthropic_body = json!({"model": "m", "max_tokens": 1, "messages": [{"role": "assistant", "content": [block]}]});
+    let body = json!({"model": "m", "messages": [message]});
+    let input = json!([{"type": "function_call", "call_id": "a", "name": "f", "arguments": "{}"}]);
+    let responses_body = json!({"model": "m", "input": input});
+    let refused = Err(ApiError::UnansweredCalls);
+    assert_eq!(ollama::chat(&bytes(&body)), refused);
+    assert_eq!(openai::chat_completions(&bytes(&body)), refused);
+    assert_eq!(
+        openai::responses(&bytes(&responses_body)).map(|request| request.generation),
+        refused
+    );
+    assert_eq!(anthropic::messages(&bytes(&anthropic_body)), refused);
+    // Counting and rendering need no answer.
+    assert!(anthropic::count_tokens(&bytes(&anthropic_body)).is_ok());
+    assert!(llamacpp::apply_template(&bytes(&body)).is_ok());
 }
 
 #[test]

@@ -66,6 +66,7 @@ fn sampling() {
     assert!(refused(json!({"top_logprobs": 1})).contains("together with `logprobs`"));
     assert!(refused(json!({"logit_bias": {"12": 101}})).contains("-100 to 100"));
     assert!(refused(json!({"functions": [{"name": "f"}]})).contains("use `tools`"));
+    assert!(refused(json!({"chat_template": "{{ x }}"})).contains("own template"));
     assert!(refused(json!({"modalities": ["text", "audio"]})).contains("only text"));
     assert!(with(json!({"modalities": ["text"], "functions": []})).is_ok());
 }

@@ -16,7 +16,7 @@ pub fn messages(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     let mut request = read(fields)?;
     let limit = limit.ok_or_else(|| ApiError::Missing { field: "max_tokens".to_owned() })?;
     request.options.limit(Some(limit.whole(1..=i64::MAX, "a positive whole number")?));
-    Ok(request)
+    request.check_end()
 }
 
 /// Reads the body of `POST /v1/messages/count_tokens`: the same, without `max_tokens`.

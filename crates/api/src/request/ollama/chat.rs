@@ -25,7 +25,7 @@ pub fn chat(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     };
     let mut request = GenerationRequest::new(Dialect::Ollama, model, input);
     common(&mut fields, &mut request)?;
-    Ok(request)
+    request.check_end()
 }
 
 /// What chat and generate have in common.

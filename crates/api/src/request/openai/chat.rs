@@ -9,12 +9,17 @@ use crate::fields::{Field, Fields};
 use crate::{ApiError, Dialect, GenerationRequest, Input};
 
 /// What would change the answer and cannot be done.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 10] = [
     ("functions", "use `tools`"),
     ("function_call", "use `tool_choice`"),
     ("audio", "only text is generated"),
     ("web_search_options", "declare a tool that searches"),
     ("prompt", "send `messages`, or use /v1/completions"),
+    ("chat_template", "the model's own template is used"),
+    ("guided_json", "use `response_format`"),
+    ("guided_regex", "use `grammar`"),
+    ("guided_choice", "use `response_format` with an `enum`"),
+    ("guided_grammar", "use `grammar`"),
 ];
 
 /// Reads the body of `POST /v1/chat/completions`.
@@ -43,7 +48,7 @@ pub fn chat_completions(body: &[u8]) -> Result<GenerationRequest, ApiError> {
     request.logprobs = shared::logprobs(&mut fields)?;
     let limits = ["max_completion_tokens", "max_tokens", "n_predict"];
     extras::read(&mut fields, &mut request, &limits, 1)?;
-    Ok(request)
+    request.check_end()
 }
 
 /// One message, also of llama.cpp's `/apply-template`.

@@ -53,7 +53,7 @@ pub fn responses(body: &[u8]) -> Result<ResponsesRequest, ApiError> {
     if request.n != 1 {
         return Err(ApiError::field("n", "1: a response has one answer"));
     }
-    Ok(ResponsesRequest { generation: request, echo })
+    Ok(ResponsesRequest { generation: request.check_end()?, echo })
 }
 
 /// Logged probabilities are wanted by `top_logprobs` or by `include`.
