@@ -1,21 +1,24 @@
 //! What an operation sees when it builds its dispatches.
 
-use super::{DeviceFacts, Dispatch, barriers, slabs::Slabs};
+use super::{DeviceFacts, Dispatch, Edge, lower::Lowered, slabs::Slabs};
 use crate::graph::{Element, Graph, Node, Op, Origin, Type};
 
-/// An operation's inputs, results and device; facts only, so that kernel choice is a pure function.
+/// An operation's inputs, results and device; facts only, so that kernel selection is a pure function.
 #[derive(Debug)]
 pub struct GpuCall<'a> {
     /// What the device offers.
     pub facts: &'a DeviceFacts,
+    lowered: &'a Lowered<'a>,
     graph: &'a Graph,
     node: &'a Node,
+    index: usize,
 }
 
 impl<'a> GpuCall<'a> {
-    /// The call for one node of a graph.
-    pub fn new(facts: &'a DeviceFacts, graph: &'a Graph, node: &'a Node) -> Self {
-        Self { facts, graph, node }
+    /// The call for one node of a graph, by its number.
+    pub(crate) fn new(lowered: &'a Lowered<'a>, index: usize) -> Self {
+        let Lowered { facts, graph, .. } = lowered;
+        Self { facts, lowered, graph, node: &graph.nodes()[index], index }
     }
 
     /// All dispatches of a graph, in order, with the numbers of their nodes.
@@ -23,13 +26,7 @@ impl<'a> GpuCall<'a> {
         facts: &DeviceFacts,
         graph: &Graph,
     ) -> impl Iterator<Item = (usize, Dispatch)> {
-        let mut dispatches = Vec::new();
-        for (index, node) in graph.nodes().iter().enumerate() {
-            let of_node = node.op.gpu(&GpuCall::new(facts, graph, node));
-            dispatches.extend(of_node.into_iter().map(|dispatch| (index, dispatch)));
-        }
-        barriers::share(facts, graph, &mut dispatches);
-        dispatches.into_iter()
+        Lowered::new(facts, graph).dispatches().into_iter()
     }
 
     /// Whether each token comes out as in a graph of its own, to the last bit.
@@ -42,16 +39,17 @@ impl<'a> GpuCall<'a> {
         &*self.node.op
     }
 
-    /// The call of the producer of input `i`, if a node of the graph is, and which of its results that is.
-    pub(super) fn maker(&self, i: usize) -> Option<(Self, usize)> {
-        let value = self.node.inputs[i];
-        let Origin::Node(node) = self.graph.info(value).origin else { return None };
-        let node = &self.graph.nodes()[node];
-        let result = node.outputs.iter().position(|output| *output == value)?;
-        Some((Self::new(self.facts, self.graph, node), result))
+    /// How the first input is carried.
+    pub(crate) fn input_edge(&self) -> Edge {
+        self.lowered.edge(self.node.inputs[0])
     }
 
-    /// The call of the only one that reads result `i`, as its first input; `None` if there are others, or if the host may read it.
+    /// How result `i` is carried.
+    pub(crate) fn result_edge(&self, i: usize) -> Edge {
+        self.lowered.edge(self.node.outputs[i])
+    }
+
+    /// The call of the only reader of result `i`, if it reads it as its first input; `None` if the host may read it too.
     pub(super) fn only_reader(&self, i: usize) -> Option<Self> {
         self.only_reader_at(i, 0)
     }
@@ -61,6 +59,11 @@ impl<'a> GpuCall<'a> {
         self.only_reader_at(i, 1)
     }
 
+    fn only_reader_at(&self, i: usize, input: usize) -> Option<Self> {
+        let (reader, place) = self.lowered.only_reader(self.node.outputs[i])?;
+        (place == input).then(|| Self::new(self.lowered, reader))
+    }
+
     /// Which input is the LoRA up-projection, transposed, that it adds to the branch.
     pub(crate) fn branch_lora(&self) -> Option<usize> {
         self.op().branch_lora()
@@ -68,27 +71,16 @@ impl<'a> GpuCall<'a> {
 
     /// Whether the producer of the branch has added that already.
     pub(crate) fn branch_has_lora(&self) -> bool {
-        let maker = self.maker(1);
-        maker.is_some_and(|(maker, _)| {
-            maker.input_partials().is_some_and(|partials| partials.lora.is_some())
-        })
-    }
-
-    fn only_reader_at(&self, i: usize, input: usize) -> Option<Self> {
-        let value = self.node.outputs[i];
-        if self.graph.info(value).kept {
-            return None;
-        }
-        let mut readers = self.graph.nodes().iter().filter(|node| node.inputs.contains(&value));
-        let (Some(reader), None) = (readers.next(), readers.next()) else { return None };
-        let there = reader.inputs.iter().position(|other| *other == value) == Some(input);
-        there.then(|| Self::new(self.facts, self.graph, reader))
+        let Origin::Node(producer) = self.graph.info(self.node.inputs[1]).origin else {
+            return false;
+        };
+        let edge = Self::new(self.lowered, producer).input_edge();
+        edge.partials().is_some_and(|partials| partials.lora.is_some())
     }
 
     /// Whether this one comes right after another one of the same graph.
     pub(super) fn follows(&self, other: &Self) -> bool {
-        let place = |node| self.graph.nodes().iter().position(|one| std::ptr::eq(one, node));
-        place(other.node).map(|at| at + 1) == place(self.node)
+        other.index + 1 == self.index
     }
 
     /// Type of input `i`.

@@ -3,7 +3,7 @@
 
 use rullama_gguf::DType;
 
-use super::{Dispatch, GpuCall, Part};
+use super::{Dispatch, Part};
 
 /// Activations group by group of a weight's units, instead of row-major.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,20 +59,5 @@ impl Layout {
     /// Adds the constants that its parts need.
     pub(crate) fn constants(self, dispatch: Dispatch) -> Dispatch {
         dispatch.constant("SPAN", self.span).constant("UNITS", self.units)
-    }
-}
-
-impl GpuCall<'_> {
-    /// The layout of result `i`, if it is not row-major.
-    pub(crate) fn result_layout(&self, i: usize) -> Option<Layout> {
-        let reader = self.only_reader(i)?;
-        let layout = reader.op().preferred_layout(&reader)?;
-        self.op().produces_layout(self, i, layout)
-    }
-
-    /// The same for the first input.
-    pub(crate) fn input_layout(&self) -> Option<Layout> {
-        let (maker, i) = self.maker(0)?;
-        maker.result_layout(i)
     }
 }

@@ -3,7 +3,7 @@
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
 use super::{
-    Bind, Buffer, BufferRef, DeviceFacts, Dispatch, Gpu, GpuCall, Weights, check_formats,
+    Bind, Buffer, BufferRef, DeviceFacts, Dispatch, Gpu, GpuCall, Lowered, Weights, check_formats,
     memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
     readback::{self, Arriving},
@@ -15,7 +15,7 @@ use crate::{
     precision,
 };
 
-/// Parameter structs lie this far apart: what every device accepts as a uniform's offset.
+/// Distance of parameter structs: what every device accepts as a uniform's offset.
 const PARAMS_STRIDE: u64 = 256;
 
 /// Memory that outlives a run, by state name; plans of one session share it.
@@ -383,7 +383,7 @@ pub fn dispatches(graph: &Graph, facts: &DeviceFacts) -> Result<Vec<Dispatch>, E
 
 /// How many dispatches a graph takes on a device, without one.
 pub fn dispatch_count(graph: &Graph, facts: &DeviceFacts) -> usize {
-    graph.nodes().iter().map(|node| node.op.gpu(&GpuCall::new(facts, graph, node)).len()).sum()
+    Lowered::new(facts, graph).dispatches().len()
 }
 
 /// What [`GpuPlan::own_bytes`] would be on a device, without one.

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{BufferRef, GpuCall};
+use super::BufferRef;
 
 /// For each token, head and KV split the weighted sum of the values, relative to the largest score of the split; after all of those sums,
 /// one vec4 each with that score and the sum of the weights. Splits without a key have nothing. After all that, the LoRA down-projection
@@ -63,27 +63,5 @@ impl SplitKvPartials {
 
     fn rows(self) -> usize {
         self.tokens * self.heads * self.splits
-    }
-}
-
-impl GpuCall<'_> {
-    /// The partials of result `i` that the next operation combines, if it does.
-    pub(crate) fn result_partials(&self, i: usize) -> Option<SplitKvPartials> {
-        let partials = self.op().leaves_partials(self, i)?;
-        let reader = self.only_reader(i)?;
-        // Every operation uses scratch memory: none may come between.
-        let takes = |partials| reader.op().takes_partials(&reader, partials);
-        if !reader.follows(self) || !takes(partials) {
-            return None;
-        }
-        let lora = reader.op().lora_partials(&reader, partials);
-        let with_lora = SplitKvPartials { lora, ..partials };
-        Some(if takes(with_lora) { with_lora } else { partials })
-    }
-
-    /// The same for the first input.
-    pub(crate) fn input_partials(&self) -> Option<SplitKvPartials> {
-        let (maker, i) = self.maker(0)?;
-        maker.result_partials(i)
     }
 }

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use super::{Graph, Node, Step, Type, Value};
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Layout, LoraPartials, SplitKvPartials},
+    gpu::{Dispatch, Edge, GpuCall},
 };
 
 /// An operation: a definition, a reference on the CPU, kernels on the GPU, a gradient.
@@ -30,35 +30,17 @@ pub trait Op: Debug + 'static {
     /// The kernels, their parameters and their grids, in order.
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch>;
 
-    /// The layout its kernels prefer for the first input, where they can read another than row-major.
-    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
-        let _ = call;
-        None
+    /// How its kernels store result `i` for its only reader. The lowering pass asks twice: with [`Edge::RowMajor`], where it may offer
+    /// partials instead, then with the layout that the reader prefers, which it stores as far as it can.
+    fn stores(&self, call: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
+        let _ = (call, i, preferred);
+        Edge::RowMajor
     }
 
-    /// The layout its kernels store result `i` in where its only reader prefers this one: that, the same of floats, or none.
-    fn produces_layout(&self, call: &GpuCall<'_>, i: usize, layout: Layout) -> Option<Layout> {
-        let _ = (call, i, layout);
-        None
-    }
-
-    /// The partials its kernels can leave of result `i` where its only reader combines them.
-    fn leaves_partials(&self, call: &GpuCall<'_>, i: usize) -> Option<SplitKvPartials> {
-        let _ = (call, i);
-        None
-    }
-
-    /// Whether its kernels can take the first input as these partials.
-    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
-        let _ = (call, partials);
-        false
-    }
-
-    /// The LoRA down-projection that the producer of such partials shall multiply them with: the operation then adds the up-projection to
-    /// its result, instead of the reader of the result as a branch.
-    fn lora_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> Option<LoraPartials> {
-        let _ = (call, partials);
-        None
+    /// How its kernels prefer to read the first input where the producer offers this: as offered, in another layout, or row-major.
+    fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
+        let _ = (call, offered);
+        Edge::RowMajor
     }
 
     /// Which input is the LoRA up-projection, transposed, that it adds to its second input, a branch.

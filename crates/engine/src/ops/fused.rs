@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::{
     cpu::{CpuCall, CpuPlan, Data},
-    gpu::{Bind, BufferRef, Dispatch, GpuCall, value_bytes},
+    gpu::{Bind, BufferRef, Dispatch, GpuCall, Lowered, value_bytes},
     graph::{Element, Graph, NodeValues, Type, Value, walk},
 };
 
@@ -65,10 +65,10 @@ pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
     let graph = if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
     let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
     let graph = &others.graph;
+    let lowered = Lowered::new(call.facts, graph);
     let dispatches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
         .flat_map(|node| {
-            let dispatches =
-                graph.nodes()[node].op.gpu(&GpuCall::new(call.facts, graph, &graph.nodes()[node]));
+            let dispatches = lowered.node_dispatches(node);
             dispatches.into_iter().map(move |dispatch| (node, dispatch))
         })
         .collect();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Case, cases};
 use crate::{
-    gpu::{DeviceFacts, Dispatch, GpuCall},
+    gpu::{DeviceFacts, Dispatch, Lowered},
     graph::{Element, Graph, Node},
 };
 
@@ -23,9 +23,10 @@ pub struct Support {
 pub fn support(facts: &DeviceFacts) -> Vec<Support> {
     let mut table: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
     for graph in cases().iter().flat_map(Case::graphs) {
-        for node in graph.nodes() {
+        let lowered = Lowered::new(facts, &graph);
+        for (index, node) in graph.nodes().iter().enumerate() {
             let kernels = table.entry((node.op.name(), format(&graph, node))).or_default();
-            let dispatches = node.op.gpu(&GpuCall::new(facts, &graph, node));
+            let dispatches = lowered.node_dispatches(index);
             kernels.extend(dispatches.iter().map(composition));
         }
     }

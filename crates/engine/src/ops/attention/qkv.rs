@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{DeviceFacts, Dispatch, GpuCall, Layout, SplitKvPartials},
+    gpu::{DeviceFacts, Dispatch, Edge, GpuCall, SplitKvPartials},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
         Columns, KvStoreInputs, QkvRope, Slice,
@@ -171,9 +171,9 @@ impl Op for AttentionQkv {
             v_stride,
             ..problem.params()
         };
-        let output = match call.result_partials(0) {
-            Some(partials) => Output::Partials(partials),
-            None => Output::Rows(call.result_layout(0)),
+        let output = match call.result_edge(0) {
+            Edge::SplitKv(partials) => Output::Partials(partials),
+            edge => Output::Rows(edge.layout()),
         };
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
@@ -202,25 +202,14 @@ impl Op for AttentionQkv {
         stored.into_iter().chain(attend).collect()
     }
 
-    fn produces_layout(&self, call: &GpuCall<'_>, _: usize, order: Layout) -> Option<Layout> {
-        (self.tiling(call).splits > 1).then_some(order.of_floats())
-    }
-
-    fn leaves_partials(&self, call: &GpuCall<'_>, _: usize) -> Option<SplitKvPartials> {
-        let (problem, tiling) = (self.problem(call), self.tiling(call));
-        // The pass's own keys are a split of their own where this operation stores them.
-        let own_key = self.kv.is_some() && fuses(call.facts);
-        let parts = SplitKvPartials {
-            heads: problem.heads,
-            vec4s: problem.vec4s(),
-            splits: tiling.splits + usize::from(own_key),
-            tile: tiling.tile(),
-            own_key,
-            window: self.window.unwrap_or(u32::MAX),
-            tokens: problem.tokens,
-            lora: None,
-        };
-        tiling.reader_combines().then_some(parts)
+    fn stores(&self, call: &GpuCall<'_>, _: usize, preferred: Edge) -> Edge {
+        match preferred {
+            Edge::Permuted(layout) if self.tiling(call).splits > 1 => {
+                Edge::Permuted(layout.of_floats())
+            }
+            Edge::RowMajor => self.partials(call).map_or(Edge::RowMajor, Edge::SplitKv),
+            _ => Edge::RowMajor,
+        }
     }
 
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
@@ -240,6 +229,24 @@ impl Op for AttentionQkv {
 }
 
 impl AttentionQkv {
+    /// What it can leave to its reader to combine.
+    fn partials(&self, call: &GpuCall<'_>) -> Option<SplitKvPartials> {
+        let (problem, tiling) = (self.problem(call), self.tiling(call));
+        // The pass's own keys are a split of their own where this operation stores them.
+        let own_key = self.kv.is_some() && fuses(call.facts);
+        let parts = SplitKvPartials {
+            heads: problem.heads,
+            vec4s: problem.vec4s(),
+            splits: tiling.splits + usize::from(own_key),
+            tile: tiling.tile(),
+            own_key,
+            window: self.window.unwrap_or(u32::MAX),
+            tokens: problem.tokens,
+            lora: None,
+        };
+        tiling.reader_combines().then_some(parts)
+    }
+
     fn mask(&self) -> Mask {
         Mask::Causal { window: self.window }
     }

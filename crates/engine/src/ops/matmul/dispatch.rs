@@ -6,22 +6,21 @@ use super::{
         Gemv, GemvProblem, GemvSlab, handoff,
         tiling::{GemvTiling, XForm},
     },
-    gemv_batch,
+    gemv_batch, lora,
     op::{EdgeLayouts, FusedLinear, LoraForm, RowSelect},
     select::{Form, Shape},
 };
 use crate::{
-    gpu::{Dispatch, GpuCall, Layout, SplitKvPartials},
+    gpu::{Dispatch, Edge, GpuCall, Layout, SplitKvPartials},
     ops::parts::is_packed,
 };
 
 /// The dispatches of a fused linear layer of one token or of a batch-invariant graph; `None` if the operations it stands for must
 /// compute it.
 pub(super) fn gemv(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
-    let partials = call.input_partials();
-    let x = if partials.is_some() { None } else { call.input_layout() };
-    let y = call.result_layout(op.y_output());
-    slab_dispatches(&Gemv::new(op, call, EdgeLayouts { x, partials, y })?)
+    let (x, y) = (call.input_edge(), call.result_edge(op.y_output()));
+    let edges = EdgeLayouts { x: x.layout(), partials: x.partials(), y: y.layout() };
+    slab_dispatches(&Gemv::new(op, call, edges)?)
 }
 
 /// One dispatch per slab, or two where several tokens share what is read of the weight; `None` if the device lacks workgroup memory,
@@ -63,27 +62,41 @@ fn has_kernel(op: &FusedLinear, call: &GpuCall<'_>, edges: EdgeLayouts) -> bool 
     Gemv::new(op, call, edges).is_some_and(|gemv| slab_dispatches(&gemv).is_some())
 }
 
-/// Whether a linear layer without prologue and epilogue can combine split-KV partials.
-pub(super) fn takes_partials(
+/// How a linear layer prefers to read x where its producer offers this.
+pub(super) fn read_edge(op: &FusedLinear, call: &GpuCall<'_>, offered: Edge) -> Edge {
+    if !op.is_plain() {
+        return Edge::RowMajor;
+    }
+    let partials = offered.partials().filter(|_| op.rows == RowSelect::All);
+    if let Some(partials) = partials.and_then(|partials| read_partials(op, call, partials)) {
+        return Edge::SplitKv(partials);
+    }
+    preferred_layout(op, call).map_or(Edge::RowMajor, Edge::Permuted)
+}
+
+/// Split-KV partials as a linear layer combines them, if it can: with LoRA partials where its adapter allows.
+fn read_partials(
+    op: &FusedLinear,
     call: &GpuCall<'_>,
-    lora: LoraForm,
     partials: SplitKvPartials,
-) -> bool {
-    let known = lora == LoraForm::None || lora.has_down_rows();
-    let op = FusedLinear::plain(RowSelect::All, lora);
-    let edges = EdgeLayouts { partials: Some(partials), ..EdgeLayouts::default() };
-    known && call.input(0).shape.width().is_multiple_of(32) && has_kernel(&op, call, edges)
+) -> Option<SplitKvPartials> {
+    let known = op.lora == LoraForm::None || op.lora.has_down_rows();
+    let takes = |partials| {
+        let edges = EdgeLayouts { partials: Some(partials), ..EdgeLayouts::default() };
+        has_kernel(op, call, edges)
+    };
+    if !known || !call.input(0).shape.width().is_multiple_of(32) || !takes(partials) {
+        return None;
+    }
+    let with_lora = lora::partials(op, call, partials)
+        .map(|lora| SplitKvPartials { lora: Some(lora), ..partials });
+    Some(with_lora.filter(|partials| takes(*partials)).unwrap_or(partials))
 }
 
 /// The layout in which a linear layer without prologue and epilogue prefers x: where every team reads x from global memory. The
 /// activations of a token's experts are one long row.
-pub(super) fn preferred_layout(
-    call: &GpuCall<'_>,
-    rows: RowSelect,
-    lora: LoraForm,
-) -> Option<Layout> {
-    let op = FusedLinear::plain(rows, lora);
-    let gemv = Gemv::new(&op, call, EdgeLayouts::default())?;
+fn preferred_layout(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Layout> {
+    let gemv = Gemv::new(op, call, EdgeLayouts::default())?;
     let slabs = &gemv.slabs;
     let direct = |slab: usize| {
         let tiling = GemvTiling::new(&GemvProblem::new(&gemv, slab), call.facts);

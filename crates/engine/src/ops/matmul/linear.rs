@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Layout, SplitKvPartials},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
@@ -48,12 +48,8 @@ impl Op for Linear {
         dispatch::gemv(&plain, call).unwrap_or_else(|| of_many(call))
     }
 
-    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
-        dispatch::preferred_layout(call, RowSelect::All, LoraForm::None)
-    }
-
-    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
-        dispatch::takes_partials(call, LoraForm::None, partials)
+    fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
+        dispatch::read_edge(&FusedLinear::plain(RowSelect::All, LoraForm::None), call, offered)
     }
 
     fn operations(&self, inputs: &[&Type], _: &[&Type]) -> u64 {

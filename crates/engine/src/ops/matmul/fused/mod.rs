@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     cpu::CpuCall,
-    gpu::{Dispatch, GpuCall, Layout, LoraPartials, SplitKvPartials},
+    gpu::{Dispatch, Edge, GpuCall},
     graph::{Graph, NodeValues, Op, Step, Type, Value},
     ops::fused,
 };
@@ -68,25 +68,24 @@ impl Op for FusedLinear {
         }
     }
 
-    fn produces_layout(&self, call: &GpuCall<'_>, i: usize, layout: Layout) -> Option<Layout> {
+    fn stores(&self, call: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
+        let Edge::Permuted(layout) = preferred else { return Edge::RowMajor };
         let gated = self.epilogue == Epilogue::Geglu && !self.rows.is_summed();
         let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. });
-        let produces = gated && lora && i == self.y_output() && dispatch::is_gemv(self, call);
-        produces.then(|| dispatch::produced_layout(self, call, layout))
+        match gated && lora && i == self.y_output() && dispatch::is_gemv(self, call) {
+            true => Edge::Permuted(dispatch::produced_layout(self, call, layout)),
+            false => Edge::RowMajor,
+        }
     }
 
-    fn preferred_layout(&self, call: &GpuCall<'_>) -> Option<Layout> {
-        let asks = self.is_plain() && (self.lora.has_down_rows() || self.rows.is_summed());
-        asks.then(|| dispatch::preferred_layout(call, self.rows, self.lora)).flatten()
-    }
-
-    fn takes_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> bool {
-        let plain = self.is_plain() && self.rows == RowSelect::All;
-        plain && dispatch::takes_partials(call, self.lora, partials)
-    }
-
-    fn lora_partials(&self, call: &GpuCall<'_>, partials: SplitKvPartials) -> Option<LoraPartials> {
-        lora::partials(self, call, partials)
+    fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
+        match dispatch::read_edge(self, call, offered) {
+            // Other forms read x from where it is staged, or more than once.
+            Edge::Permuted(_) if !self.lora.has_down_rows() && !self.rows.is_summed() => {
+                Edge::RowMajor
+            }
+            edge => edge,
+        }
     }
 
     fn branch_lora(&self) -> Option<usize> {

@@ -1,0 +1,133 @@
+//! Lowering: one walk over a graph decides how each edge carries its activations; dispatches are built from these annotations.
+//!
+//! An edge is annotated where one operation alone reads another's result, as its first input: the producer offers what it can leave, the
+//! reader answers with what it prefers, the producer stores that as far as it can. Annotations depend on earlier edges only.
+
+use std::{collections::HashMap, fmt};
+
+use super::{DeviceFacts, Dispatch, GpuCall, Layout, SplitKvPartials, barriers};
+use crate::graph::{Graph, Value};
+
+/// How activations get from a producer to its only reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// Row by row.
+    RowMajor,
+    /// In the order in which the reader's weight format consumes them, perhaps quantised.
+    Permuted(Layout),
+    /// As partial results of split-KV attention, which the reader combines.
+    SplitKv(SplitKvPartials),
+}
+
+impl Edge {
+    /// The layout, if it is permuted.
+    pub(crate) fn layout(self) -> Option<Layout> {
+        if let Self::Permuted(layout) = self { Some(layout) } else { None }
+    }
+
+    /// The partials, if there are any.
+    pub(crate) fn partials(self) -> Option<SplitKvPartials> {
+        if let Self::SplitKv(partials) = self { Some(partials) } else { None }
+    }
+}
+
+impl fmt::Display for Edge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RowMajor => f.write_str("row-major"),
+            Self::Permuted(Layout { span, units, int8 }) => {
+                let form = if *int8 { "int8 pairs" } else { "floats" };
+                write!(f, "permuted {form}, {units} units by {span} columns")
+            }
+            Self::SplitKv(partials) => {
+                write!(f, "split-KV partials, {} splits", partials.splits)?;
+                match partials.lora {
+                    Some(lora) => write!(f, ", LoRA rank {}", lora.rows),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// A graph with its edges annotated for a device.
+#[derive(Debug)]
+pub(crate) struct Lowered<'a> {
+    pub(super) facts: &'a DeviceFacts,
+    pub(super) graph: &'a Graph,
+    /// Edges that are not row-major.
+    edges: HashMap<Value, Edge>,
+    /// The node that reads a value, and as which input, where it is the only one and the host does not read the value.
+    readers: HashMap<Value, Option<(usize, usize)>>,
+}
+
+impl<'a> Lowered<'a> {
+    /// Annotates the edges of a graph.
+    pub(crate) fn new(facts: &'a DeviceFacts, graph: &'a Graph) -> Self {
+        let mut lowered =
+            Self { facts, graph, edges: HashMap::new(), readers: only_readers(graph) };
+        for (index, node) in graph.nodes().iter().enumerate() {
+            for (i, output) in node.outputs.iter().enumerate() {
+                let edge = lowered.annotation(index, i);
+                if edge != Edge::RowMajor {
+                    lowered.edges.insert(*output, edge);
+                }
+            }
+        }
+        lowered
+    }
+
+    fn annotation(&self, index: usize, i: usize) -> Edge {
+        let producer = GpuCall::new(self, index);
+        let Some(reader) = producer.only_reader(i) else { return Edge::RowMajor };
+        let offered = match producer.op().stores(&producer, i, Edge::RowMajor) {
+            // Partials are in scratch memory, which every operation uses: none may come between.
+            Edge::SplitKv(_) if !reader.follows(&producer) => Edge::RowMajor,
+            offered => offered,
+        };
+        match reader.op().reads(&reader, offered) {
+            preferred @ Edge::Permuted(_) => producer.op().stores(&producer, i, preferred),
+            edge => edge,
+        }
+    }
+
+    /// How a value is carried.
+    pub(crate) fn edge(&self, value: Value) -> Edge {
+        self.edges.get(&value).copied().unwrap_or(Edge::RowMajor)
+    }
+
+    /// The node that alone reads a value, and as which input.
+    pub(super) fn only_reader(&self, value: Value) -> Option<(usize, usize)> {
+        self.readers.get(&value).copied().flatten()
+    }
+
+    /// The dispatches of a node.
+    pub(crate) fn node_dispatches(&self, index: usize) -> Vec<Dispatch> {
+        self.graph.nodes()[index].op.gpu(&GpuCall::new(self, index))
+    }
+
+    /// All dispatches, in order, with the numbers of their nodes.
+    pub(crate) fn dispatches(&self) -> Vec<(usize, Dispatch)> {
+        let nodes = 0..self.graph.nodes().len();
+        let of_node =
+            |index| self.node_dispatches(index).into_iter().map(move |dispatch| (index, dispatch));
+        let mut dispatches: Vec<_> = nodes.flat_map(of_node).collect();
+        barriers::share(self.facts, self.graph, &mut dispatches);
+        dispatches
+    }
+}
+
+fn only_readers(graph: &Graph) -> HashMap<Value, Option<(usize, usize)>> {
+    let mut readers = HashMap::new();
+    for (index, node) in graph.nodes().iter().enumerate() {
+        for (i, input) in node.inputs.iter().enumerate() {
+            let known = readers.entry(*input).or_insert(Some((index, i)));
+            // An operation that reads a value twice does so as its first.
+            if known.is_some_and(|(reader, _)| reader != index) {
+                *known = None;
+            }
+        }
+    }
+    readers.retain(|value, _| !graph.info(*value).kept);
+    readers
+}
