@@ -122,6 +122,9 @@ pub(crate) struct ShowArgs {
     /// Print metadata arrays in full
     #[arg(long)]
     pub(crate) full: bool,
+    /// Also list the GPU dispatches of prefill and decode: kernel, tiling, grid, layouts
+    #[arg(long)]
+    pub(crate) plan: bool,
     /// Context length for the memory estimate
     #[arg(long, value_name = "TOKENS")]
     pub(crate) ctx: Option<usize>,

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use rullama::Location;
+use rullama_engine::gpu::{DeviceFacts, Gpu};
 use rullama_gguf::{Gguf, TensorInfo};
+use rullama_runtime::model::{LoadOptions, describe_plans};
 use rullama_store::ModelFiles;
 use serde_json::{Map, Value, json};
 
@@ -16,6 +18,7 @@ use crate::{
     args::ShowArgs,
     locate::Stores,
     output::{bytes, print, print_json, safe, table},
+    quiet::quietly,
 };
 use facts::Facts;
 
@@ -48,7 +51,27 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
             &gguf.tensors().iter().map(tensor_row).collect::<Vec<_>>(),
         ));
     }
+    if args.plan {
+        text.push_str(&plan_section(&gguf, args)?);
+    }
     print(&text)
+}
+
+/// The plan for this machine's GPU, or for the least WebGPU device where there is none.
+fn plan_section(gguf: &Gguf, args: &ShowArgs) -> Result<String> {
+    let gpu = quietly(|| pollster::block_on(Gpu::open()));
+    let (device, facts) = match &gpu {
+        Ok(gpu) => (safe(gpu.name()), gpu.facts().clone()),
+        Err(_) => ("the least WebGPU device".to_owned(), DeviceFacts::floor()),
+    };
+    let options = LoadOptions {
+        context: args.ctx.map(|tokens| tokens.max(1)),
+        host_experts: args.host_experts,
+        ..LoadOptions::default()
+    };
+    let plans = describe_plans(gguf, &facts, &options)?;
+    let body: String = plans.lines().map(|line| format!("    {line}\n")).collect();
+    Ok(format!("  Plan for {device}\n{body}"))
 }
 
 fn section(title: &str, rows: &[Vec<String>]) -> String {

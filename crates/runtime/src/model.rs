@@ -6,6 +6,7 @@ mod load;
 mod memory;
 mod parts;
 mod passes;
+mod plan;
 mod rows;
 mod search;
 mod summary;
@@ -25,6 +26,7 @@ use rullama_tokenizer::Tokenizer;
 pub use kind::ModelKind;
 pub use load::{LoadOptions, TablePlace};
 pub use memory::MemoryUse;
+pub use plan::describe_plans;
 pub use summary::{Summary, hinted_options};
 
 pub use crate::loader::Progress;
