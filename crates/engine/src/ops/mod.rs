@@ -21,10 +21,10 @@ pub(crate) mod add;
 pub(crate) mod add_norm;
 pub(crate) mod argmax;
 pub(crate) mod attention;
+pub(crate) mod block_diffusion;
 pub(crate) mod columns;
 pub(crate) mod convolution;
 pub(crate) mod cross_entropy;
-pub(crate) mod denoise;
 pub(crate) mod dropout;
 pub(crate) mod elementwise;
 pub(crate) mod embed;
@@ -64,10 +64,10 @@ pub use attention::{
     Attention, AttentionGrad, AttentionQkv, AttentionRope2d, AttentionTrain, Mask, NewKv,
     QueryInputs,
 };
+pub use block_diffusion::{CanvasAccept, CanvasSoftmax, CanvasTokens};
 pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
-pub use denoise::{Chances, Places, Settle};
 pub use dropout::Dropout;
 pub use elementwise::Elementwise;
 pub use embed::Embed;

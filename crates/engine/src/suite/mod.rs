@@ -41,7 +41,7 @@ pub fn cases() -> Vec<Case> {
         ops::columns::cases::cases,
         ops::convolution::cases::cases,
         ops::cross_entropy::cases::cases,
-        ops::denoise::cases::cases,
+        ops::block_diffusion::cases::cases,
         ops::dropout::cases::cases,
         ops::elementwise::cases::cases,
         ops::embed::cases::cases,

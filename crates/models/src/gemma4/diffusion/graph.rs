@@ -108,11 +108,11 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
     let cold = b.graph.input(CanvasInputs::COLD, Type::f32([1]));
     let z = b.graph.scale_by(logits, cold);
     let uniform = b.graph.input(CanvasInputs::UNIFORM, Type::f32([c]));
-    let places = b.graph.chances(z, uniform, chances);
+    let places = b.graph.canvas_softmax(z, uniform, chances);
     let noise = b.graph.input(CanvasInputs::NOISE, Type::u32([c]));
     let bound = b.graph.input(CanvasInputs::BOUND, Type::f32([1]));
     let best = b.graph.state(CanvasInputs::BEST, Type::u32([c]));
-    let numbers = b.graph.settle(&places, noise, bound, (ids, best));
+    let numbers = b.graph.canvas_accept(&places, noise, bound, (ids, best));
     b.graph.keep(numbers);
     if pass.traced {
         [logits, places.entropy].into_iter().for_each(|value| b.graph.keep(value));

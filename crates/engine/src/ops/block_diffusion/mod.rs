@@ -1,4 +1,4 @@
-//! The two ends of a denoising step: what logits say about each place of a canvas, and which places keep what was drawn.
+//! The end of a denoising step of block diffusion: probabilities of each position of a canvas, and which positions accept their drawn token.
 
 pub(crate) mod cases;
 
@@ -12,28 +12,30 @@ use crate::{
     ops::parts::reduce,
 };
 
-static CHANCES: Kernel = Kernel { name: "denoise/chances", source: include_str!("chances.wgsl") };
-static SETTLE: Kernel = Kernel { name: "denoise/settle", source: include_str!("settle.wgsl") };
+static SOFTMAX: Kernel =
+    Kernel { name: "block_diffusion/softmax", source: include_str!("softmax.wgsl") };
+static ACCEPT: Kernel =
+    Kernel { name: "block_diffusion/accept", source: include_str!("accept.wgsl") };
 
-/// Lanes of a row: chances are summed lane by lane for the draw.
+/// Lanes of a row: probabilities are summed lane by lane for the draw.
 const LANES: usize = 256;
 
 /// `p = softmax(z)` of each row, which goes into a state; its entropy `−Σ p ln p`, its largest id, and an id drawn by a number in
 /// [0, 1). Inputs: `z` `[n, v]`, the numbers `[n]`, the state `[n, v]`. Results: entropies `[n]`, largest ids `[n]`, drawn ids `[n]`.
 ///
-/// For the draw, ids are taken in the order of their remainders by 256: any order gives the same chances.
+/// For the draw, ids are taken in the order of their remainders by 256: any order gives the same probabilities.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chances;
+pub struct CanvasSoftmax;
 
 /// Accepts places by rising entropy as long as the entropies before sum up to no more than a bound. Accepted places get what was drawn,
 /// the others noise. Inputs: entropies, largest ids, drawn ids and noise `[n]`, the bound `[1]`, the canvas `[n]` and the largest ids of
 /// the step before `[n]`, both states. Result: mean entropy, how many largest ids changed, how many places were accepted `[3]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settle;
+pub struct CanvasAccept;
 
 /// What a step finds out about the places of a canvas.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
+pub struct CanvasTokens {
     /// Entropies `[n]`.
     pub entropy: Value,
     /// The largest ids `[n]`.
@@ -44,34 +46,36 @@ pub struct Places {
 
 impl Graph {
     /// Chances of the rows of `z` `[n, v]`, which go into `state` `[n, v]`; `uniform` `[n]` draws.
-    pub fn chances(&mut self, z: Value, uniform: Value, state: Value) -> Places {
-        let made = self.apply_all(Chances, &[z, uniform, state]);
-        Places { entropy: made[0], best: made[1], drawn: made[2] }
+    pub fn canvas_softmax(&mut self, z: Value, uniform: Value, state: Value) -> CanvasTokens {
+        let made = self.apply_all(CanvasSoftmax, &[z, uniform, state]);
+        CanvasTokens { entropy: made[0], best: made[1], drawn: made[2] }
     }
 
-    /// Settles a canvas: mean entropy, changes, accepted places `[3]`; `states` are the canvas and the largest ids of the step before.
-    pub fn settle(
+    /// Accepts tokens of a canvas: mean entropy, changes, accepted places `[3]`; `states` are the canvas and the largest ids of the step before.
+    pub fn canvas_accept(
         &mut self,
-        places: &Places,
+        places: &CanvasTokens,
         noise: Value,
         bound: Value,
         states: (Value, Value),
     ) -> Value {
-        let Places { entropy, best, drawn } = *places;
-        self.apply(Settle, &[entropy, best, drawn, noise, bound, states.0, states.1])
+        let CanvasTokens { entropy, best, drawn } = *places;
+        self.apply(CanvasAccept, &[entropy, best, drawn, noise, bound, states.0, states.1])
     }
 }
 
-impl Op for Chances {
+impl Op for CanvasSoftmax {
     fn name(&self) -> &'static str {
-        "chances"
+        "canvas_softmax"
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [z, uniform, state] = inputs else { panic!("chances takes z, numbers and a state") };
+        let [z, uniform, state] = inputs else {
+            panic!("canvas_softmax takes z, numbers and a state")
+        };
         let n = z.shape.rows();
-        assert_eq!(z, state, "chances: a state like z");
-        assert_eq!(**uniform, Type::f32([n]), "chances: a number for each row");
+        assert_eq!(z, state, "canvas_softmax: a state like z");
+        assert_eq!(**uniform, Type::f32([n]), "canvas_softmax: a number for each row");
         vec![Type::f32([n]), Type::u32([n]), Type::u32([n])]
     }
 
@@ -100,16 +104,16 @@ impl Op for Chances {
             entropy[row] = sum.ln() - heat / sum;
             best[row] = most as u32;
             drawn[row] = draw(z, largest, &parts, uniform[row]) as u32;
-            let chances = &mut state[row * width..][..width];
-            chances.iter_mut().zip(z).for_each(|(p, x)| *p = (x - largest).exp() / sum);
+            let probabilities = &mut state[row * width..][..width];
+            probabilities.iter_mut().zip(z).for_each(|(p, x)| *p = (x - largest).exp() / sum);
         }
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let shape = &call.input(0).shape;
-        let params = ChancesParams { rows: shape.rows() as u32, width: shape.width() as u32 };
+        let params = SoftmaxParams { rows: shape.rows() as u32, width: shape.width() as u32 };
         vec![
-            Dispatch::new(&CHANCES)
+            Dispatch::new(&SOFTMAX)
                 .part(reduce(call.facts))
                 .constant("WG", LANES as u32)
                 .params(&params)
@@ -124,7 +128,7 @@ impl Op for Chances {
     }
 }
 
-/// The first id, lane by lane, up to which the chances reach `uniform` of their sum.
+/// The first id, lane by lane, up to which the probabilities reach `uniform` of their sum.
 fn draw(z: &[f32], largest: f32, parts: &[f32], uniform: f32) -> usize {
     let goal = uniform * parts.iter().sum::<f32>();
     let mut before = 0.0;
@@ -150,16 +154,16 @@ fn draw(z: &[f32], largest: f32, parts: &[f32], uniform: f32) -> usize {
     chosen
 }
 
-impl Op for Settle {
+impl Op for CanvasAccept {
     fn name(&self) -> &'static str {
-        "settle"
+        "canvas_accept"
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let n = inputs[0].shape.len();
         let ids = [1, 2, 3, 5, 6].iter().all(|i| *inputs[*i] == Type::u32([n]));
-        assert!(inputs.len() == 7 && ids, "settle takes entropies and ids for {n} places");
-        assert_eq!(*inputs[4], Type::f32([1]), "settle: one bound");
+        assert!(inputs.len() == 7 && ids, "canvas_accept takes entropies and ids for {n} places");
+        assert_eq!(*inputs[4], Type::f32([1]), "canvas_accept: one bound");
         vec![Type::f32([3])]
     }
 
@@ -191,9 +195,9 @@ impl Op for Settle {
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let params = SettleParams { places: call.input(0).shape.len() as u32 };
+        let params = AcceptParams { places: call.input(0).shape.len() as u32 };
         let read = |dispatch, input| Dispatch::read(dispatch, BufferRef::Input(input));
-        let dispatch = Dispatch::new(&SETTLE).part(reduce(call.facts)).constant("WG", LANES as u32);
+        let dispatch = Dispatch::new(&ACCEPT).part(reduce(call.facts)).constant("WG", LANES as u32);
         let dispatch = [0, 1, 2, 3, 4].into_iter().fold(dispatch.params(&params), read);
         let dispatch = dispatch.write(BufferRef::Input(5)).write(BufferRef::Input(6));
         vec![dispatch.write(BufferRef::Output(0))]
@@ -202,13 +206,13 @@ impl Op for Settle {
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
-struct ChancesParams {
+struct SoftmaxParams {
     rows: u32,
     width: u32,
 }
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
-struct SettleParams {
+struct AcceptParams {
     places: u32,
 }

@@ -9,7 +9,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> z: array<f32>;
 @group(0) @binding(3) var<storage, read> uniforms: array<f32>;
-@group(0) @binding(4) var<storage, read_write> chances: array<f32>;
+@group(0) @binding(4) var<storage, read_write> probabilities: array<f32>;
 @group(0) @binding(5) var<storage, read_write> entropy: array<f32>;
 @group(0) @binding(6) var<storage, read_write> best: array<u32>;
 @group(0) @binding(7) var<storage, read_write> drawn: array<u32>;
@@ -75,7 +75,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     workgroupBarrier();
     let sum = sh_parts[0];
     for (var j = lane.index; j < p.width; j += WG) {
-        chances[start + j] = exp(z[start + j] - largest) / sum;
+        probabilities[start + j] = exp(z[start + j] - largest) / sum;
     }
     if lane.index == u32(sh_draw.x) {
         var reached = sh_draw.y;
