@@ -130,7 +130,7 @@ impl Model {
         let graphs = decoder.segments.iter().map(|segment| &segment.graph);
         write(&mut own, graphs.clone(), &decoder.factors, pairs).await?;
         self.write_folded(&mut own, &decoder, (adapted.dtype, pairs)).await?;
-        own.settle().await?;
+        own.flush().await?;
         Ok(own)
     }
 

@@ -64,7 +64,7 @@ impl Drafter {
         }
         let own = own_weights(gguf, model, (&config, &catalog), &members).await?;
         let own_bytes = own.gpu_bytes();
-        let weights = model.0.weights.joined(&own);
+        let weights = model.0.weights.with(&own);
         let factors = factors(gguf, &config).await?;
         Ok(Self(Rc::new(Inner { config, catalog, weights, members, factors, own_bytes })))
     }
@@ -127,7 +127,7 @@ async fn own_weights(
     let mut go_on = |_| ControlFlow::Continue(());
     let mut loader = Loader::new(gguf, &mut go_on).prefixed(PREFIX);
     loader.load(&wants, &mut [&mut weights]).await?;
-    weights.settle().await?;
+    weights.flush().await?;
     Ok(weights)
 }
 

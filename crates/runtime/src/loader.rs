@@ -7,7 +7,7 @@ use std::{
 
 use rullama_engine::{
     executor::{Device, Weights},
-    gpu::Fence,
+    gpu::{Fence, ROW_STEP},
     graph::{Element, Graph, Origin, Type},
 };
 use rullama_gguf::{DType, Gguf, GgufError, TensorInfo};
@@ -16,8 +16,6 @@ use sha2::{Digest, Sha256};
 
 use crate::error::RuntimeError;
 
-/// Pieces start at multiples of this many rows.
-const ROW_STEP: u64 = 4;
 /// Bytes queued for the device between two marks. We wait for the mark before the last one: host memory stays small, and the device
 /// has work while we wait.
 const QUEUED: u64 = 32 << 20;
@@ -157,7 +155,8 @@ impl<'a> Loader<'a> {
                 self.heads.push(if want.counts { name.into() } else { Vec::new() });
                 let converted =
                     ty.element == Element::Weight(DType::F32) && tensor.dtype() != DType::F32;
-                let step = (most / tensor.row_bytes().max(1)).max(1).next_multiple_of(ROW_STEP);
+                let step =
+                    (most / tensor.row_bytes().max(1)).max(1).next_multiple_of(ROW_STEP as u64);
                 let step = if converted { tensor.rows() } else { step.min(tensor.rows()) };
                 let mut at = 0;
                 while at < tensor.rows() {
@@ -244,6 +243,6 @@ pub(crate) async fn all_weights(
         weights.reserve(want.origin, want.ty).await?;
     }
     Loader::new(gguf, progress).load(&wants, &mut [&mut weights]).await?;
-    weights.settle().await?;
+    weights.flush().await?;
     Ok(weights)
 }

@@ -30,21 +30,6 @@ impl Weights {
         }
     }
 
-    /// These and others of the same executor, which stay shared.
-    ///
-    /// # Panics
-    /// If the others are on another executor.
-    #[must_use]
-    pub fn joined(&self, others: &Self) -> Self {
-        match (self, others) {
-            (Self::Cpu(these), Self::Cpu(others)) => {
-                Self::Cpu(these.clone().into_iter().chain(others.clone()).collect())
-            }
-            (Self::Gpu(these), Self::Gpu(others)) => Self::Gpu(these.joined(others)),
-            _ => panic!("weights are on different executors"),
-        }
-    }
-
     /// Makes room for a weight of a graph; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors
@@ -112,10 +97,10 @@ impl Weights {
     ///
     /// # Errors
     /// If the device is gone or does not answer.
-    pub async fn settle(&self) -> Result<(), EngineError> {
+    pub async fn flush(&self) -> Result<(), EngineError> {
         match self {
             Self::Cpu(_) => Ok(()),
-            Self::Gpu(weights) => weights.settle().await,
+            Self::Gpu(weights) => weights.flush().await,
         }
     }
 

@@ -40,7 +40,6 @@ pub use plan::{GpuPlan, States, dispatch_count, dispatches, plan_bytes};
 pub use plan_text::plan_text;
 pub use profile::Timing;
 pub use readback::{Arriving, Fence, LANDING_BYTES};
-pub(crate) use slabs::ROW_STEP;
-pub use slabs::Slabs;
+pub use slabs::{ROW_STEP, Slabs};
 pub use split_kv::{LoraPartials, SplitKvPartials};
 pub use weights::Weights;

@@ -1,4 +1,4 @@
-//! How weights lie on the device: blocks are cut into fields, and equal fields of all blocks lie together.
+//! How weights are stored on the device: blocks are split into fields, and equal fields of all blocks are contiguous.
 //!
 //! A file's blocks of 18, 34 or 210 bytes start at any byte; shaders read words. Cutting `d | quants` into a plane of quants and
 //! a plane of scales makes every field aligned without padding a block, and the wide loads of neighbouring lanes adjacent.
@@ -16,7 +16,7 @@ const ALIGN: usize = 16;
 /// Kernels take this many weights at a time; rows of plain floats are padded to it with zeros.
 pub(crate) const UNIT: usize = 32;
 /// Pieces and slabs start at multiples of this many rows, so that planes of single bytes are written at whole words.
-pub(crate) const ROW_STEP: usize = 4;
+pub const ROW_STEP: usize = 4;
 
 /// The fields of a format's block in plane order: where in the block, how many bytes.
 pub(crate) fn fields(dtype: DType) -> &'static [(usize, usize)] {

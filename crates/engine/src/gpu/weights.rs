@@ -37,14 +37,6 @@ impl Weights {
         &self.gpu
     }
 
-    /// These and others of the same device, whose buffers are shared.
-    #[must_use]
-    pub fn joined(&self, others: &Self) -> Self {
-        let mut known = self.known.clone();
-        known.extend(others.known.iter().map(|(name, weight)| (name.clone(), weight.clone())));
-        Self { gpu: self.gpu.clone(), known }
-    }
-
     /// Makes room for a weight under the name its graph has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
     /// its rows follow with [`Self::write`], those of a stack tensor by tensor.
     ///
@@ -69,7 +61,7 @@ impl Weights {
         Ok(())
     }
 
-    /// Writes whole rows from row `first` on, as they lie in the file. Pieces start at multiples of four rows.
+    /// Writes whole rows from row `first` on, as the file has them. Pieces start at multiples of four rows.
     ///
     /// # Errors
     /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
@@ -101,7 +93,7 @@ impl Weights {
     ///
     /// # Errors
     /// If the device is gone or does not answer.
-    pub async fn settle(&self) -> Result<(), EngineError> {
+    pub async fn flush(&self) -> Result<(), EngineError> {
         self.fence()?.wait().await
     }
 

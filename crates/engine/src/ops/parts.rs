@@ -36,6 +36,21 @@ pub(crate) static UNIT: &Part = shared_part!("unit", "unit");
 /// A unit of a column, for kernels that read x from global memory.
 pub(crate) static X_UNIT: &Part = shared_part!("x_unit", "unit");
 
+/// A format of two bytes a number: how four of them are decoded, and what such formats share.
+macro_rules! two_bytes {
+    ($name:literal) => {{
+        static PART: Part = Part {
+            kind: "quant",
+            name: concat!("quant/", $name),
+            source: concat!(
+                include_str!(concat!("../wgsl/quant/", $name, ".wgsl")),
+                include_str!("../wgsl/quant/two_bytes.wgsl"),
+            ),
+        };
+        &PART
+    }};
+}
+
 /// How 32 weights of a format are read.
 ///
 /// # Panics
@@ -43,8 +58,8 @@ pub(crate) static X_UNIT: &Part = shared_part!("x_unit", "unit");
 pub(crate) fn quant(dtype: DType) -> &'static Part {
     match dtype {
         DType::F32 => shared_part!("quant", "f32"),
-        DType::F16 => shared_part!("quant", "f16"),
-        DType::BF16 => shared_part!("quant", "bf16"),
+        DType::F16 => two_bytes!("f16"),
+        DType::BF16 => two_bytes!("bf16"),
         DType::Q4_0 => shared_part!("quant", "q4_0"),
         DType::Q4_1 => shared_part!("quant", "q4_1"),
         DType::Q5_0 => shared_part!("quant", "q5_0"),

@@ -38,7 +38,7 @@ impl Model {
             let group = decoder.factors.iter().find(|group| group.a == name);
             factors::of_group(group.expect("a group of the graph"), &pairs).a
         };
-        own.settle().await?;
+        own.flush().await?;
         let apart = folded_lora_graph(&self.0.catalog, (&decoder.folded, &decoder.factors), dtype);
         let plan =
             Plan::new(apart.graph, &self.0.weights.with(own), &mut Memory::new(self.device()))

@@ -115,7 +115,7 @@ pub(super) async fn load(
     let mut loader = Loader::new(&gguf, progress);
     loader.load(&wants, places).await?;
     let fingerprint = loader.fingerprint();
-    weights.settle().await?;
+    weights.flush().await?;
     Ok(Inner {
         gguf: gguf.into(),
         config,

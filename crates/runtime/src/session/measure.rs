@@ -18,7 +18,7 @@ impl Session {
     /// # Errors
     /// If the device fails.
     pub async fn synchronize(&self) -> Result<(), RuntimeError> {
-        Ok(self.model.0.weights.settle().await?)
+        Ok(self.model.0.weights.flush().await?)
     }
 
     /// Queues a step of the token loop after those under way and does not wait for it: what the host does for each token. Steps queued so

@@ -1,43 +1,4 @@
-// BF16, the upper halves of F32: a unit is 32 neighbours.
-fn unit_at(unit: u32) -> Unit {
-    let at = p.plane0 / 4u + unit * 4u;
-    let a = w[at];
-    let b = w[at + 1u];
-    let c = w[at + 2u];
-    let d = w[at + 3u];
-    let levels = array<vec4<f32>, 8>(
-        uppers(a.xy), uppers(a.zw), uppers(b.xy), uppers(b.zw), uppers(c.xy), uppers(c.zw), uppers(d.xy), uppers(d.zw),
-    );
-    return Unit(levels, vec4(1.0), vec4(0.0));
-}
-
-fn uppers(words: vec2<u32>) -> vec4<f32> {
+// BF16, the upper halves of F32.
+fn decode4(words: vec2<u32>) -> vec4<f32> {
     return bitcast<vec4<f32>>(vec4(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
-}
-
-// A group of four as it is stored, and as numbers.
-alias Raw = vec2<u32>;
-
-fn raw_at(unit: u32, group: u32) -> Raw {
-    let two = w[p.plane0 / 4u + unit * 4u + group / 2u];
-    return select(two.xy, two.zw, group % 2u == 1u);
-}
-
-// Groups 2i and 2i + 1, which one load fetches.
-struct RawPair {
-    first: Raw,
-    second: Raw,
-}
-
-fn raw_pair_at(unit: u32, i: u32) -> RawPair {
-    let two = w[p.plane0 / 4u + unit * 4u + i];
-    return RawPair(two.xy, two.zw);
-}
-
-fn numbers(raw: Raw) -> vec4<f32> {
-    return uppers(raw);
-}
-
-fn unit_column(unit: u32, group: u32) -> u32 {
-    return unit * 32u + group * 4u;
 }
