@@ -9,7 +9,7 @@ const FIRST_STORAGE: usize = 2;
 /// Whose compiler will read the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// naga has subgroup functions without being asked, and refuses the line that asks.
+    /// naga has subgroup functions without `enable subgroups;`, and refuses that line.
     Naga,
     /// Browsers want `enable subgroups;`.
     Browser,

@@ -187,7 +187,7 @@ impl Gpu {
         Self { facts, ..self.clone() }
     }
 
-    /// The same device without kernels that round more than f32 sums do: matrix units take halves or digits.
+    /// The same device without kernels that round more than f32 sums do: matrix units take f16 or int8 pairs.
     #[must_use]
     pub fn exact(&self) -> Self {
         self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..self.facts.clone() })
@@ -234,7 +234,7 @@ impl Gpu {
         self.discrete
     }
 
-    /// Labels of the pipelines made so far, on this device and those it plays: which variants were chosen.
+    /// Labels of the pipelines compiled so far, on this device and those it plays: which variants were chosen.
     pub fn pipeline_labels(&self) -> Vec<String> {
         self.pipelines.labels()
     }

@@ -1,6 +1,6 @@
 //! What kernel choice may depend on: plain numbers, so that it can be tested without a device.
 
-/// How a device's matrix units are spoken to.
+/// The syntax in which a device's matrix units are addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixUnits {
     /// A subgroup multiplies matrices of 16 × 16 halves and sums in f32, in wgpu's syntax.
@@ -11,7 +11,7 @@ pub enum MatrixUnits {
     Emulated,
 }
 
-/// How matrix units of bytes are spoken to.
+/// The syntax in which int8 matrix units are addressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixInt8 {
     /// A subgroup multiplies matrices of 16 × 32 by 32 × 16 bytes and sums whole numbers, in Chromium's syntax.
@@ -29,7 +29,7 @@ pub struct DeviceFacts {
     pub subgroups: Option<(u32, u32)>,
     /// Units that multiply small matrices. Then `f16` holds, and all subgroups have 32 lanes.
     pub matrix: Option<MatrixUnits>,
-    /// Units that multiply small matrices of bytes. Then all subgroups have 32 lanes. Used where there are none for halves.
+    /// Units that multiply small int8 matrices. Then all subgroups have 32 lanes. Used where there are none for f16.
     pub matrix_int8: Option<MatrixInt8>,
     /// Largest storage binding in bytes.
     pub binding_bytes: u64,

@@ -2,7 +2,7 @@
 
 use crate::graph::Value;
 
-/// A WGSL file with one entry point `main`, made whole by parts.
+/// A WGSL file with one entry point `main`, completed by parts.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Kernel {
     /// Name in labels and messages: `folder/file`.
@@ -52,7 +52,7 @@ pub enum Bind {
 pub struct Dispatch {
     /// Which kernel.
     pub kernel: &'static Kernel,
-    /// The parts that make it whole.
+    /// The parts that complete it.
     pub parts: Vec<&'static Part>,
     /// Values of its `override` constants.
     pub constants: Vec<(&'static str, f64)>,

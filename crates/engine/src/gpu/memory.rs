@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::barriers::is_independent;
 use crate::graph::{Element, Graph, Origin, Type, Value};
 
-/// Which slot each value that a node makes lives in, and how large the slots are.
+/// The slot of each value that a node computes, and the sizes of the slots.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slots {
     pub(crate) of: HashMap<Value, usize>,
@@ -67,7 +67,7 @@ fn best_fit(free: &[usize], sizes: &[u64], bytes: u64) -> Option<usize> {
     fits.or_else(|| (0..free.len()).max_by_key(|i| sizes[free[*i]]))
 }
 
-/// The last node that reads each value a node makes.
+/// The last node that reads each value that a node computes.
 fn last_reads(graph: &Graph) -> HashMap<Value, usize> {
     let mut last = HashMap::new();
     for (index, node) in graph.nodes().iter().enumerate() {

@@ -34,7 +34,7 @@ impl Landing {
         if buffer.size() > LANDING_BYTES {
             return;
         }
-        // Those that were not asked for the longest make room.
+        // The least recently used ones make room.
         while kept.len() >= KEPT
             || kept.iter().map(|buffer| buffer.size()).sum::<u64>() + buffer.size() > LANDING_BYTES
         {
@@ -44,7 +44,7 @@ impl Landing {
     }
 }
 
-/// Bytes on their way from the device; several may be under way at once.
+/// Bytes that are being read back; several reads may be in flight.
 #[derive(Debug)]
 pub struct Arriving {
     gpu: Gpu,

@@ -23,7 +23,7 @@ pub use step::Step;
 
 use rullama_gguf::DType;
 
-/// A value of a graph: something an operation reads or makes.
+/// A value of a graph: something an operation reads or computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value(u32);
 

@@ -14,7 +14,7 @@ pub enum Origin {
     Stack(Vec<Member>),
     /// It outlives a run: caches, rings, the last token.
     State(String),
-    /// A node makes it.
+    /// A node computes it.
     Node(usize),
 }
 

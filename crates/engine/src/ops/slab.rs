@@ -26,7 +26,7 @@ pub(crate) struct SlabParams {
     first_row: u32,
     /// Rows of the weight.
     all_rows: u32,
-    /// Columns the product has, or ids.
+    /// Columns of the matmul, or ids.
     count: u32,
 }
 
@@ -45,7 +45,7 @@ impl SlabParams {
         }
     }
 
-    /// For `count` columns of `width` plain numbers that meet no weight.
+    /// For `count` columns of `width` floats, without a weight.
     pub(crate) fn plain(width: usize, count: usize) -> Self {
         let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
         Self {

@@ -1,4 +1,4 @@
-//! Neighbouring columns of a value, so that products made in one go need not be copied apart.
+//! Neighbouring columns of a value, so that the outputs of a stacked matmul need not be copied.
 
 use super::HeadNormRope;
 use crate::graph::{Graph, Type, Value};

@@ -1,4 +1,4 @@
-//! The slots of all tokens sorted by expert, so that a product can take each expert once.
+//! The slots of all tokens sorted by expert, so that a matmul can read each expert once.
 //!
 //! Slot `s = t · k + j` is expert `j` of token `t`. `order` lists the slots of expert 0, then those of expert 1, …, each in rising
 //! order; those of expert `e` begin at `offsets[e]`. Slots of tokens beyond the step's count come last, as if there were one expert
@@ -20,7 +20,7 @@ pub struct ExpertGroups {
     pub experts: usize,
 }
 
-/// Which experts each token goes to, in the form products over experts take.
+/// Which experts each token goes to, in the form that matmuls over experts take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Routes {
     /// `u32[t, k]`

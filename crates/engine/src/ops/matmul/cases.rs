@@ -34,16 +34,16 @@ const BLOCKS: [(DType, usize, usize, usize); 21] = [
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, rows, width) in [(1, 1, 1), (1, 3, 17), (3, 17, 257), (8, 5, 64), (1, 257, 512)] {
-        cases.push(product(DType::F32, t, rows, width));
+        cases.push(matmul(DType::F32, t, rows, width));
     }
     for dtype in [DType::F16, DType::BF16] {
         for (t, rows, width) in [(1, 17, 257), (2, 9, 512)] {
-            cases.push(product(dtype, t, rows, width));
+            cases.push(matmul(dtype, t, rows, width));
         }
     }
     for (dtype, t, rows, width) in BLOCKS {
         let bits = random_bits(dtype, [rows, width]);
-        cases.push(product(dtype, t, rows, width).given("w", bits));
+        cases.push(matmul(dtype, t, rows, width).given("w", bits));
     }
     for (dtype, t, rows, width) in [
         // Enough rows for teams that make two and four of them.
@@ -69,10 +69,10 @@ pub(crate) fn cases() -> Vec<Case> {
         // Enough of the large ones for those with less memory.
         (DType::Q5_0, 129, 16_390, 32),
     ] {
-        cases.push(product(dtype, t, rows, width));
+        cases.push(matmul(dtype, t, rows, width));
     }
-    cases.push(product(DType::F32, 3, 5, 7).gradient());
-    cases.push(product(DType::Q4_0, 2, 9, 64).gradient());
+    cases.push(matmul(DType::F32, 3, 5, 7).gradient());
+    cases.push(matmul(DType::Q4_0, 2, 9, 64).gradient());
     cases.push(smallest_exponents());
     cases.push(stacked(DType::F16, 1, 33, &[4, 20, 3]));
     cases.push(stacked(DType::Q4_0, 3, 64, &[260, 4]));
@@ -99,7 +99,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::F16, 2520, 6144, 768),
         (DType::F16, 2520, 768, 3072),
     ] {
-        cases.push(product(dtype, t, rows, width).bench());
+        cases.push(matmul(dtype, t, rows, width).bench());
     }
     for (up, down, inner) in [
         (DType::Q4_K, DType::Q4_K, 12_288),
@@ -111,7 +111,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Feed-forward products one after the other, as in a model: there and back with weights of their own each time.
+/// Feed-forward layers one after the other, as in a model: there and back with weights of their own each time.
 fn chain(up: DType, down: DType, inner: usize) -> Case {
     const LINKS: usize = 16;
     const WIDTH: usize = 1536;
@@ -129,7 +129,7 @@ fn chain(up: DType, down: DType, inner: usize) -> Case {
     Case::new("linear", name, build).chain(LINKS)
 }
 
-fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
+fn matmul(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, width]));
         let weight = g.weight("w", Type::weight(dtype, [rows, width]));
@@ -163,7 +163,7 @@ fn smallest_exponents() -> Case {
     let weight = Weight::new(DType::MXFP4, [4, 32], bytes);
     let mut x = vec![0.0; 32];
     (x[0], x[1]) = (2f32.powi(126), 2f32.powi(-126));
-    let mut case = product(DType::MXFP4, 1, 4, 32);
+    let mut case = matmul(DType::MXFP4, 1, 4, 32);
     case.name = "MXFP4 smallest and largest exponents".into();
     case.given("x", Data::F32(x)).given("w", Data::Weight(weight)).gives(&[1.0, 6.0, 1.0, 2.0])
 }
@@ -175,7 +175,7 @@ fn large_columns() -> Case {
     let number = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * size(i);
     let mut x: Vec<f32> = (0..t * width).map(number).collect();
     x[..width].fill(0.0);
-    let mut case = product(DType::Q8_0, t, 5, width);
+    let mut case = matmul(DType::Q8_0, t, 5, width);
     case.name = "Q8_0 columns of many sizes".into();
     case.given("x", Data::F32(x))
 }

@@ -11,21 +11,21 @@ pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (m, n, k) in [(1, 1, 1), (3, 17, 5), (33, 18, 70), (1, 16, 257), (257, 3, 16)] {
         for form in FORMS {
-            cases.push(product(form, [m, n, k], false));
-            cases.push(product(form, [m, n, k], true));
+            cases.push(matmul(form, [m, n, k], false));
+            cases.push(matmul(form, [m, n, k], true));
         }
     }
     // Workgroups share long sums; the last form is the one of few results where they do not.
     for form in [Form::Nn, Form::Tn, Form::Nt] {
-        cases.push(product(form, [17, 16, 1100], false));
+        cases.push(matmul(form, [17, 16, 1100], false));
     }
     // What gradients of pairs of rank 16 are made of.
-    cases.push(product(Form::Nn, [512, 16, 12_288], false).bench());
-    cases.push(product(Form::Tn, [16, 1536, 512], false).bench());
-    cases.push(product(Form::Tn, [12_288, 16, 512], false).bench());
-    cases.push(product(Form::Nn, [512, 12_288, 16], false).bench());
+    cases.push(matmul(Form::Nn, [512, 16, 12_288], false).bench());
+    cases.push(matmul(Form::Tn, [16, 1536, 512], false).bench());
+    cases.push(matmul(Form::Tn, [12_288, 16, 512], false).bench());
+    cases.push(matmul(Form::Nn, [512, 12_288, 16], false).bench());
     for form in FORMS {
-        cases.push(product(form, [2, 3, 4], true).gradient());
+        cases.push(matmul(form, [2, 3, 4], true).gradient());
         // a = [[1, 2], [3, 4]], b = [[5, 6], [7, 8]]
         let wanted = match form {
             Form::Nt => [17.0, 23.0, 39.0, 53.0],
@@ -33,7 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
             Form::Tn => [26.0, 30.0, 38.0, 44.0],
         };
         let wanted = wanted.map(|y| y * -0.5);
-        let case = product(form, [2, 2, 2], false)
+        let case = matmul(form, [2, 2, 2], false)
             .given("a", Data::F32(vec![1.0, 2.0, 3.0, 4.0]))
             .given("b", Data::F32(vec![5.0, 6.0, 7.0, 8.0]));
         cases.push(case.gives(&wanted));
@@ -41,7 +41,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-fn product(form: Form, [m, n, k]: [usize; 3], based: bool) -> Case {
+fn matmul(form: Form, [m, n, k]: [usize; 3], based: bool) -> Case {
     let name = format!("{form:?} {m}x{n} over {k}{}", if based { " on a base" } else { "" });
     let build = move |g: &mut Graph| {
         let (a, b) = match form {

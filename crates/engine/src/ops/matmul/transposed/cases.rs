@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::F16, 17, 257, 33),
         (DType::BF16, 1, 5, 64),
     ] {
-        cases.push(product(dtype, t, rows, width));
+        cases.push(matmul(dtype, t, rows, width));
     }
     // Every order of columns that formats have. Rows beyond 8 KiB become slabs on the floor.
     for (dtype, t, rows, width) in [
@@ -27,22 +27,22 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::NVFP4, 4, 11, 192),
     ] {
         let bits = random_bits(dtype, [rows, width]);
-        cases.push(product(dtype, t, rows, width).given("w", bits));
+        cases.push(matmul(dtype, t, rows, width).given("w", bits));
     }
     // Enough of both for every size of a tile by matrix units.
     for (t, rows, width) in
         [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288), (129, 33, 16_384)]
     {
-        cases.push(product(DType::Q8_0, t, rows, width));
+        cases.push(matmul(DType::Q8_0, t, rows, width));
     }
     // Workgroups share a tile.
-    cases.push(product(DType::Q8_0, 20, 2100, 64));
-    cases.push(product(DType::F32, 3, 5, 7).gradient());
-    cases.push(product(DType::Q6_K, 128, 65_536, 1536).bench());
+    cases.push(matmul(DType::Q8_0, 20, 2100, 64));
+    cases.push(matmul(DType::F32, 3, 5, 7).gradient());
+    cases.push(matmul(DType::Q6_K, 128, 65_536, 1536).bench());
     cases
 }
 
-fn product(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
+fn matmul(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
     let build = move |g: &mut Graph| {
         let y = g.input("y", Type::f32([t, rows]));
         let weight = g.weight("w", Type::weight(dtype, [rows, width]));

@@ -1,4 +1,4 @@
-//! `x[t, k] = Σ_r y[t, r] · W[r, k]`: the product with a weight turned around, which carries gradients back through `linear`.
+//! `x[t, k] = Σ_r y[t, r] · W[r, k]`: the matmul with a transposed weight, which carries gradients back through `linear`.
 
 pub(crate) mod cases;
 mod gpu;
