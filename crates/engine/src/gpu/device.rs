@@ -1,4 +1,4 @@
-//! The device: found, asked for what it offers, watched for loss.
+//! The device: found, queried for its features, watched for loss.
 
 use std::{
     cell::Cell,

@@ -49,7 +49,7 @@ impl Landing {
 pub struct Arriving {
     gpu: Gpu,
     landing: Buffer,
-    /// Bytes of each buffer that was asked for, in order.
+    /// Bytes of each requested buffer, in order.
     parts: Vec<usize>,
     submission: wgpu::SubmissionIndex,
     mapped: async_channel::Receiver<Result<(), wgpu::BufferAsyncError>>,
@@ -102,8 +102,8 @@ impl Arriving {
             let view = self.landing.get_mapped_range(..).map_err(|_| EngineError::DeviceLost)?;
             let mut rest: &[u8] = &view;
             let mut part = |bytes: &usize| {
-                let (part, behind) = rest.split_at(*bytes);
-                rest = behind;
+                let (part, after) = rest.split_at(*bytes);
+                rest = after;
                 part.to_vec()
             };
             self.parts.iter().map(&mut part).collect()

@@ -57,8 +57,8 @@ impl Columns {
         let step = HeadNormRope::WIDTH_STEP;
         assert!(width.is_multiple_of(step), "heads of {width}: kernels take multiples of {step}");
         assert!(self.width.is_multiple_of(width), "{self:?} of {x} in heads of {width}");
-        let quads = self.first.is_multiple_of(4) && x.shape.width().is_multiple_of(4);
-        assert!(quads, "{self:?} of {x}: slices lie at multiples of four");
+        let aligned = self.first.is_multiple_of(4) && x.shape.width().is_multiple_of(4);
+        assert!(aligned, "{self:?} of {x}: slices start at multiples of four");
         assert!(self.first + self.width <= x.shape.width(), "{self:?} of {x}");
         self.width / width
     }

@@ -11,9 +11,9 @@
 //! 0.4 `v` of the numbers of one binade). The errors of a sum are independent, so they grow like the sum itself: 0.57 `v` of the
 //! size of the results, however many terms there are. Seven deviations make the bound `4 v · (|y| + rms(y))` on top.
 //!
-//! Where kernels take x as whole numbers of two digits, a number is rounded to a part in 32,639 of the largest of its piece. That error is
+//! Where kernels take x as int8 hi/lo pairs, a number is rounded to a part in 32,639 of the largest of its piece. That error is
 //! evenly spread, 1 / (32639 · √12) of the largest in the root mean square, and the largest of 32 or 64 numbers is at most about three times their
-//! size: 2.7e-5 of the size of the results, again however many terms there are. Eight deviations make the bound; where GeGLU writes digits,
+//! size: 2.7e-5 of the size of the results, again however many terms there are. Eight deviations make the bound; where GeGLU writes int8 pairs,
 //! pieces are 16 numbers, the largest of which is at most four times their size, and six of those do.
 //!
 //! Where sums are scores of attention, their errors are the relative errors of the weights made of them: for scores of size `s`, all
@@ -65,7 +65,7 @@ impl Tolerance {
         Self { factors: 4.0 / (1 << 11) as f32, ..self }
     }
 
-    /// With one factor of products in digits, by the device alone.
+    /// With activations as int8 pairs, by the device alone.
     #[must_use]
     pub fn int8_factors(self) -> Self {
         let deviation = 3.0 / (32_639.0 * 12.0_f32.sqrt());
@@ -116,9 +116,9 @@ mod tests {
         let halves = tolerance.half_factors();
         assert_eq!(halves.broken_at(&[1.0, 2.003], &[1.0, 2.0]), None);
         assert_eq!(halves.broken_at(&[1.0, 2.01], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
-        let digits = tolerance.int8_factors();
-        assert_eq!(digits.broken_at(&[1.0, 2.0005], &[1.0, 2.0]), None);
-        assert_eq!(digits.broken_at(&[1.0, 2.001], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
+        let int8 = tolerance.int8_factors();
+        assert_eq!(int8.broken_at(&[1.0, 2.0005], &[1.0, 2.0]), None);
+        assert_eq!(int8.broken_at(&[1.0, 2.001], &[1.0, 2.0]).map(|(at, _)| at), Some(1));
         // What cancels is as exact as what it was made of.
         assert!(tolerance.broken_at(&[1e-9], &[0.0]).is_some());
         assert_eq!(tolerance.cancelling(1.0).broken_at(&[1e-9], &[0.0]), None);

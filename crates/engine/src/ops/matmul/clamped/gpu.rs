@@ -1,4 +1,4 @@
-//! Two dispatches for many rows: one makes the columns that the tiles of the other take.
+//! Two dispatches for many rows: one prepares the columns that the tiles of the other read.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::{
 
 static PREPARE: Kernel =
     Kernel { name: "matmul/clamped_prepare", source: include_str!("prepare.wgsl") };
-/// Lanes of a workgroup that makes a column.
+/// Lanes of a workgroup that prepares a column.
 const GROUP: u32 = 256;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -57,7 +57,7 @@ pub(super) fn forward(op: &ClampedLinear, call: &GpuCall<'_>) -> Option<Vec<Disp
     Some([prepared].into_iter().chain(dispatches).collect())
 }
 
-/// Where the columns lie, as many versions of them: tiles by plain arithmetic take them as they are. Each version begins with a block of
+/// The buffer with all versions of the columns: tiles without matrix units take them as they are. Each version begins with a block of
 /// sixteen.
 fn columns(tile: Tile, x: &Shape, versions: usize, slabs: &Slabs) -> BufferRef {
     let before = (versions - 1) * x.rows().next_multiple_of(16);
@@ -102,7 +102,7 @@ fn prepare(
         .part(tile.prepare_part().unwrap_or_else(parts::prepare_x_floats))
         .constant("WG", GROUP)
         .params(&params)
-        // Where columns belong is asked of the format; weights are read where they are put, too.
+        // The format says where columns belong; weights are read where they are quantised too.
         .read(BufferRef::Slab(at, 0))
         .read(BufferRef::Input(0))
         .write(buffer)
@@ -134,7 +134,7 @@ impl ClampedLinear {
         matches!(self.prologue, ClampedPrologue::ResidualAdd { .. })
     }
 
-    /// Which columns tensors take and what they give, as tiles are told.
+    /// The version of the columns that each tensor reads, and its clamp, as GEMM kernels take them.
     fn clamp_ranges(&self) -> ClampRanges {
         let mut ranges = ClampRanges::default();
         let mut end = 0;
@@ -145,7 +145,7 @@ impl ClampedLinear {
         ranges
     }
 
-    /// Whether no tile has rows that take different versions.
+    /// Whether no tile has rows that read different versions.
     fn is_whole(&self, tile: Tile, slabs: &Slabs) -> bool {
         let mut end = 0;
         self.stacked.windows(2).all(|two| {

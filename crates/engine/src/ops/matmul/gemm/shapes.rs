@@ -256,7 +256,7 @@ mod tests {
         for (shape, dtype, facts, is_used) in [
             ((2520, 768, 768), DType::F16, &bytes, true),
             ((1024, 512, 32), DType::BF16, &bytes, true),
-            // Finer than digits, or no numbers.
+            // Finer than int8 pairs, or quantised.
             ((2520, 768, 768), DType::F32, &bytes, false),
             ((2520, 768, 768), DType::Q4_K, &bytes, false),
             // Too few columns or tiles, or rows that are no whole units.

@@ -248,7 +248,7 @@ mod tests {
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
             // The same of 26B-A4B, whose rows are longer.
             (8192, 88, [1, 1], &large, (32, 1, 2, 384, packed, 342, 342)),
-            // Where an adapter branch_lora to the branch in front: the gate of a layer's own inputs; gate and up.
+            // With a LoRA up-projection on the branch: the gate of a layer's own inputs; gate and up.
             (256, 48, [1, 2], &large, (16, 3, 1, 384, floats, 32, 32)),
             (24_576, 48, [2, 2], &large, (16, 1, 2, 384, packed, 512, 256)),
             // Wider than the memory of a workgroup.

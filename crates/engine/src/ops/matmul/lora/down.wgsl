@@ -52,9 +52,9 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let first = group.x * 2u;
     // A row past the end is read as the last one and not written.
     let rows = vec2(first, min(first + 1u, p.rows - 1u));
-    let fours = p.width / 4u;
+    let vec4s = p.width / 4u;
     var sums = Sums();
-    for (var i = lane.index; i < fours; i += WG * PREFETCHED) {
+    for (var i = lane.index; i < vec4s; i += WG * PREFETCHED) {
         sums = accumulate(sums, rows, i);
         if PREFETCHED > 1u {
             sums = accumulate(sums, rows, i + WG);
@@ -70,16 +70,16 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     // Each workgroup writes a share of the columns.
     let groups = (p.rows + 1u) / 2u;
-    let share = (fours + groups - 1u) / groups;
-    if fours <= WG {
+    let share = (vec4s + groups - 1u) / groups;
+    if vec4s <= WG {
         // Each lane still has its column.
-        if lane.index < fours && lane.index / share == group.x {
+        if lane.index < vec4s && lane.index / share == group.x {
             write_results(lane.index, sums.last, norms);
         }
         return;
     }
     for (var i = lane.index; i < share; i += WG) {
-        if group.x * share + i < fours {
+        if group.x * share + i < vec4s {
             write_results(group.x * share + i, column_at(group.x * share + i), norms);
         }
     }

@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let mut cases: Vec<Case> = packed.map(|dtype| after_geglu(dtype, [1, 64, 256])).into();
     for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_0] {
-        // Workgroups that make more than one half at a time, and some past the last one; several turns; tokens apart.
+        // Workgroups that compute more than one half at a time, and some past the last one; several turns; batch-invariant tokens.
         cases.push(after_geglu(dtype, [1, 256, 768]));
         cases.push(batch_invariant(after_geglu(dtype, [3, 64, 256]), 3));
         cases.push(batch_invariant(after_geglu(dtype, [5, 256, 768]), 5));
@@ -44,7 +44,7 @@ fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
         let down = g.weight("down", Type::weight(dtype, [ROWS, inner]));
         vec![g.linear(x, down)]
     };
-    let name = format!("{t} x {} behind gates, {width} to {inner} to few", dtype.name());
+    let name = format!("{t} x {} after GeGLU, {width} to {inner} to few", dtype.name());
     with_bits(
         Case::new("fused_linear", name, build).tolerance(tolerance(width * inner)),
         dtype,
@@ -64,7 +64,7 @@ fn with_down(dtype: DType, inner: usize) -> Case {
         let p = g.weight("p", Type::weight(DType::F32, [rank, width]));
         vec![g.linear_with_folded_down(x, down, &FoldedDown { q, h, p })]
     };
-    let name = format!("{} behind gates to few, beside F32 of rank {rank}", dtype.name());
+    let name = format!("{} after GeGLU to few, beside F32 of rank {rank}", dtype.name());
     with_bits(
         Case::new("fused_linear", name, build).tolerance(tolerance(width * inner)),
         dtype,

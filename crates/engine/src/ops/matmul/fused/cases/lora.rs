@@ -47,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(fused_linear(front, back, [dtype, DType::F16], [1, rows, width, rank]));
     }
     for (next, back) in [(true, Back::Plain), (true, Back::Geglu), (false, Back::GeluMul)] {
-        // In front of a linear layer without an adapter, and of one with its own; several tokens.
+        // Before a linear layer without an adapter, and before one with its own; several tokens.
         let front = |rank| Front::Lora { rank, next };
         cases.push(super::fused_linear(front(12), back, DType::Q8_0, [1, 40, 96]));
         cases.push(super::fused_linear(front(20), back, DType::Q8_0, [1, 40, 1536]));
@@ -137,7 +137,7 @@ fn after_geglu(dtype: DType) -> Case {
         let p = g.weight("p", Type::weight(DType::F32, [rank, rows]));
         vec![g.linear_with_folded_down(x, weight, &FoldedDown { q, h, p })]
     };
-    let name = format!("{} beside F32 of rank {rank} behind gates", dtype.name());
+    let name = format!("{} beside F32 of rank {rank} after GeGLU", dtype.name());
     Case::new("fused_linear", name, build).tolerance(tolerance(rows + inner))
 }
 
@@ -146,7 +146,7 @@ fn ahead(
     low: usize,
     back: Back,
     [rows, width, rank]: [usize; 3],
-    [behind, before]: [usize; 2],
+    [after, before]: [usize; 2],
 ) -> Case {
     let build = move |g: &mut Graph| {
         let row = |g: &mut Graph, name: &str| g.input(name, Type::f32([1, width]));
@@ -157,7 +157,7 @@ fn ahead(
         let a = g.weight("low_a", Type::weight(DType::F16, [rank, width]));
         let b = g.weight("low_b", Type::weight(DType::F16, [rows, rank]));
         let (mut whole, mut parts) = (own, vec![own]);
-        let turned = (low > 0).then(|| {
+        let transposed = (low > 0).then(|| {
             let b = g.weight("branch_b", Type::weight(DType::F16, [low, width]));
             let z = g.input("z", Type::f32([1, low]));
             let more = g.linear_t(z, b);
@@ -170,7 +170,7 @@ fn ahead(
             let met = g.scale_row(met, next, 1.0);
             parts.push(g.linear(met, a));
             let at = parts.len() - 1;
-            for (name, rows, at) in [("before", before, at + 1), ("behind", behind, at)] {
+            for (name, rows, at) in [("before", before, at + 1), ("after", after, at)] {
                 if rows > 0 {
                     let other = g.weight(name, Type::weight(DType::F16, [rows, width]));
                     parts.insert(at, g.linear(met, other));
@@ -178,21 +178,21 @@ fn ahead(
             }
         }
         let branch = g.join_columns(&parts);
-        let ahead = 2 * (behind + rank + before);
+        let folded = 2 * (after + rank + before);
         let branch =
-            Branch { residual: h, branch, weight: post, scale, lora_b: turned, folded: ahead };
+            Branch { residual: h, branch, weight: post, scale, lora_b: transposed, folded };
         let prologue = Prologue::ResidualAdd { branch, next: Some(next), eps: super::EPS };
         let (weight, epilogue) = weight(g, back, DType::Q8_0, [1, rows, width]);
         let (h1, y) = g.fused_linear_lora(
             &prologue,
             weight,
-            Some(&LoraPair { a, b, folded_row: behind }),
+            Some(&LoraPair { a, b, folded_row: after }),
             &epilogue,
         );
         std::iter::once(y).chain(h1).collect::<Vec<Value>>()
     };
     let name = format!(
-        "1x{width} to {rows} {back:?}, rank {rank} met ahead between {behind} and {before}, behind rank {low}"
+        "1x{width} to {rows} {back:?}, rank {rank} folded between {after} and {before}, after rank {low}"
     );
     Case::new("fused_linear", name, build).tolerance(tolerance(width + rank))
 }

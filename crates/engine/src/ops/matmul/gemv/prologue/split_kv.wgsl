@@ -32,11 +32,11 @@ fn combined(four: u32) -> vec4<f32> {
 
 // One of the vec4s that each KV split of a head has from `at` on. Nothing here waits for anything but memory, and all loads can
 // be in flight at once.
-fn combined_of(head: u32, at: u32, fours: u32, four: u32) -> vec4<f32> {
-    return combined_both(head, at, fours, vec2(four))[0];
+fn combined_of(head: u32, at: u32, vec4s: u32, four: u32) -> vec4<f32> {
+    return combined_both(head, at, vec4s, vec2(four))[0];
 }
 
-fn combined_both(head: u32, at: u32, fours: u32, two: vec2<u32>) -> mat2x4<f32> {
+fn combined_both(head: u32, at: u32, vec4s: u32, two: vec2<u32>) -> mat2x4<f32> {
     let first = (token * (p.width / 4u / HEAD_VEC4S) + head) * SPLITS;
     // Keys of the caches that the token sees.
     let keys = min(run.position + token + 1u, PART_WINDOW) - PART_OWN_KEY;
@@ -54,7 +54,7 @@ fn combined_both(head: u32, at: u32, fours: u32, two: vec2<u32>) -> mat2x4<f32> 
         let live = s == 0u || (s - PART_OWN_KEY) * length < keys;
         let kv_split = first + select(0u, s, live);
         let about = x[SPLIT_ROWS_AT + kv_split];
-        let start = at + kv_split * fours;
+        let start = at + kv_split * vec4s;
         let parts = mat2x4<f32>(x[start + two.x], x[start + two.y]);
         let factor = select(0.0, exp(about.x - most), live);
         total += factor * about.y;

@@ -1,5 +1,5 @@
-// vec4s are written as floats, which others may read before all are held; then a lane looks at each piece, and where products want
-// another form, one at every two fours.
+// vec4s are stored as floats, which other lanes may read until stage_end; then a lane sums each piece, and where x is quantised, one lane
+// quantises every two vec4s.
 //#use quantise
 
 fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
@@ -7,7 +7,7 @@ fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     set_vec4(i + 1u, two);
 }
 
-// Past the last four.
+// After the last vec4.
 fn stage_end(lane: Lane) {
     workgroupBarrier();
     for (var piece = number(lane); piece < PIECES; piece += WG) {

@@ -1,8 +1,8 @@
-// The fours of a piece are at neighbouring lanes of a subgroup, two at each: what is stats of a piece is exchanged, and fours are written
-// once, in the form that products want.
+// The vec4s of a piece are at neighbouring lanes of a subgroup, two at each: the statistics of a piece are exchanged by shuffles, and vec4s are
+// stored once, in the form of the dot products.
 //#use quantise
 
-// vec4s i and i + 1. All lanes call it for the same turn, those past the last four too: lanes that exchange must be there.
+// vec4s i and i + 1. All lanes call it for the same turn, those past the last vec4 too: shuffles need all lanes.
 fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     // Sums over pairs of groups; where pieces have two units, over those of both.
     var pair = dot(one, vec4(1.0)) + dot(two, vec4(1.0));
@@ -31,7 +31,7 @@ fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     }
 }
 
-// Past the last four.
+// After the last vec4.
 fn stage_end(lane: Lane) {
     workgroupBarrier();
 }
