@@ -1,5 +1,6 @@
 //! What the tree must look like, checked by code.
 
+mod engine;
 mod files;
 mod layers;
 
@@ -16,6 +17,7 @@ pub(crate) fn tidy() -> Result<()> {
     let mut problems = Vec::new();
     layers::check(&metadata, &mut problems)?;
     files::check(&mut problems)?;
+    engine::check(&mut problems)?;
     if problems.is_empty() {
         say("tidy: the tree is in order");
         return Ok(());
