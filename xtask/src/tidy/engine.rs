@@ -11,10 +11,6 @@ use anyhow::{Context, Result};
 use crate::command::{output, root};
 
 const OPS: &str = "crates/engine/src/ops/";
-/// Operations whose parts are named by statics in folders of other names.
-const OTHER_FOLDERS: [&str; 3] = ["attention/", "head_norm_rope/", "local_attention/"];
-/// Operations whose modules still import each other.
-const CIRCULAR: [&str; 1] = ["head_norm_rope"];
 
 pub(super) fn check(problems: &mut Vec<String>) -> Result<()> {
     let mut modules: BTreeMap<String, Uses> = BTreeMap::new();
@@ -25,16 +21,14 @@ pub(super) fn check(problems: &mut Vec<String>) -> Result<()> {
         }
         let text = std::fs::read_to_string(&path).with_context(|| name.to_owned())?;
         let inside = name.strip_prefix(OPS).unwrap_or(name);
-        if !OTHER_FOLDERS.iter().any(|folder| inside.starts_with(folder)) {
-            check_kinds(name, &text, problems);
-        }
+        check_kinds(name, &text, problems);
         if let Some((op, file)) = inside.split_once('/') {
             let (module, uses) = module_uses(op, file, &text);
             let known = modules.entry(op.to_owned()).or_default();
             known.entry(module).or_default().extend(uses);
         }
     }
-    for (op, uses) in modules.iter().filter(|(op, _)| !CIRCULAR.contains(&op.as_str())) {
+    for (op, uses) in &modules {
         problems.extend(cycle(uses).map(|cycle| {
             format!("{OPS}{op}: modules import each other in a circle: {}", cycle.join(" → "))
         }));
@@ -45,14 +39,17 @@ pub(super) fn check(problems: &mut Vec<String>) -> Result<()> {
 /// Modules of an operation, each with those it imports.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Every `Part { kind: "…", …, source: include_str!("…/folder/file.wgsl") }` has the name of its folder as its kind.
+/// Every `Part { kind: "…", …, source: include_str!("…/folder/file.wgsl") }` has the name of its folder as its kind; a kind with a single
+/// part may be a file of its name instead.
 fn check_kinds(name: &str, text: &str, problems: &mut Vec<String>) {
     for literal in text.split("kind: \"").skip(1) {
         let kind = literal.split('"').next().unwrap_or_default();
         let Some(file) = literal.split("include_str!(\"").nth(1) else { continue };
-        let file = file.split('"').next().unwrap_or_default();
-        let folder = Path::new(file).parent().and_then(Path::file_name);
-        if folder.and_then(|folder| folder.to_str()) != Some(kind) {
+        let file = Path::new(file.split('"').next().unwrap_or_default());
+        let path = Path::new(name).with_file_name("").join(file);
+        let folder = path.parent().and_then(Path::file_name);
+        if folder != Some(kind.as_ref()) && path.file_stem() != Some(kind.as_ref()) {
+            let file = file.display();
             problems.push(format!("{name}: the part {file} of kind `{kind}` is in another folder"));
         }
     }

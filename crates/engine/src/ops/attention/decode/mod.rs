@@ -36,8 +36,6 @@ static KV_SPLITS: Part =
 static NORM_ROPE: Part =
     Part { kind: "norm_rope", name: "norm_rope", source: include_str!("norm_rope.wgsl") };
 
-/// Storage bindings of raw queries over caches that hold all keys.
-const RAW_BINDINGS: usize = 6;
 /// Lanes of a workgroup that combines.
 const COMBINE_LANES: usize = 256;
 /// Vec4s of a head that a workgroup combines, as in `combine.wgsl`.
@@ -243,15 +241,10 @@ impl SplitKv<'_> {
 /// With the LoRA A matrix of the projection that reads the heads, where each partial is multiplied with it here.
 fn with_lora(dispatch: Dispatch, lora: Option<LoraPartials>) -> Dispatch {
     let Some(lora) = lora else { return dispatch.part(part!("lora_a", "none")) };
-    let spot = match dispatch.bindings.len() {
-        RAW_BINDINGS => part!("met_spot", "8"),
-        _ => part!("met_spot", "11"),
-    };
     dispatch
         .part(part!("lora_a", "fused"))
         .part(weight_part(lora.dtype))
-        .part(spot)
         .constant("LORA_ROWS", word(lora.rows))
         .constant("LORA_STRIDE", word(lora.stride))
-        .read(BufferRef::ReaderInput(lora.input))
+        .read_as("lora_a", BufferRef::ReaderInput(lora.input))
 }

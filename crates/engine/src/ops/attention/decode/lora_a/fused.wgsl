@@ -1,7 +1,7 @@
 // Multiplies each partial (one head, one KV split) with LoRA A's columns of that head. Attention is linear in its values, so the operation that
 // combines the partials combines these products too; they are stored after the rows' largest scores and sums.
 //#use lora_weight
-//#use met_spot
+@group(0) @binding(auto) var<storage, read> lora_a: array<LoraVec4>;
 // Rows of A, a multiple of four, and the stride between them in vec4s.
 override LORA_ROWS: u32 = 16u;
 override LORA_STRIDE: u32 = 512u;

@@ -1,1 +1,0 @@
-@group(0) @binding(8) var<storage, read> lora_a: array<LoraVec4>;
