@@ -22,7 +22,7 @@ fn changed(change: impl FnOnce(&mut Vocab<'static>)) -> Vocab<'static> {
 }
 
 #[test]
-fn the_unchanged_vocabulary_is_audio() {
+fn the_unchanged_vocabulary_is_sound() {
     let tokenizer = Tokenizer::new(&tiny(&[])).expect("sound");
     assert_eq!(tokenizer.encode("ab c  a", Special::None), [7, 8, 6, 9, 4]);
 }
