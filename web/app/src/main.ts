@@ -4,11 +4,13 @@ import "./ui/tokens.css";
 import "./ui/base.css";
 import { openChats } from "./state/chats.svelte.js";
 import { device } from "./state/engine.svelte.js";
+import { settings } from "./state/settings.svelte.js";
 import { update } from "./state/update.svelte.js";
+import { speak } from "./text/index.svelte.js";
 
 const target = document.getElementById("app");
 if (!target) throw new Error("index.html has no #app");
-await openChats(() => (update.outdated = true));
+await Promise.all([openChats(() => (update.outdated = true)), speak(settings.language)]);
 mount(App, { target });
 void device.look();
 void update.watch();

@@ -260,7 +260,7 @@ test("a file that is wrong at its end leaves nothing of its beginning", async ()
   const text = await (await tab.export()).text();
   const damaged = text.replace(/"role":"user"(?![\s\S]*"role")/u, '"role":"x"');
   expect(damaged).not.toBe(text);
-  await expect(tab.import(textOf(new Blob([damaged])))).rejects.toThrow(/Conversation 2.*role/u);
-  await expect(tab.import(textOf(new Blob([text.replace(/\]\}\s*$/u, "]")])))).rejects.toThrow(/not JSON/u);
+  await expect(tab.import(textOf(new Blob([damaged])))).rejects.toThrow(/Chat 2.*role/u);
+  await expect(tab.import(textOf(new Blob([text.replace(/\]\}\s*$/u, "]")])))).rejects.toThrow(/not valid JSON/u);
   expect(await database.conversations()).toHaveLength(2);
 });

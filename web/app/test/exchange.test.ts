@@ -74,30 +74,34 @@ test("an answer without an end counts as stopped", async () => {
 });
 
 const BAD: [string, (file: Awaited<ReturnType<typeof sample>>) => void, RegExp][] = [
-  ["another format", (file) => (file["format"] = "x"), /not a file that rullama exported/u],
-  ["a later version", (file) => (file["version"] = 2), /version is 2; this app reads version 1/u],
+  ["another format", (file) => (file["format"] = "x"), /not exported by rullama/u],
+  ["a later version", (file) => (file["version"] = 2), /has version 2; this app reads version 1/u],
   ["no list", (file) => (file["conversations"] = {} as never), /`conversations` should be a list/u],
-  ["a null", (file) => (file.conversations[0] = null as never), /Conversation 1 should be an object/u],
-  ["no title", (file) => delete file.conversations[0]!["title"], /Conversation 1: `title` should be text/u],
+  ["a null", (file) => (file.conversations[0] = null as never), /Chat 1 should be an object/u],
+  ["no title", (file) => delete file.conversations[0]!["title"], /Chat 1: `title` should be text/u],
   ["a time that is text", (file) => (file.conversations[0]!["created"] = "now"), /`created` should be a time/u],
-  ["a strange role", (file) => (file.conversations[0]!.turns[1]!["role"] = "root"), /turn 2: `role` should be one of/u],
+  [
+    "a strange role",
+    (file) => (file.conversations[0]!.turns[1]!["role"] = "root"),
+    /message 2: `role` should be one of/u,
+  ],
   [
     "content of another kind",
     (file) => (file.conversations[0]!.turns[0]!["content"] = ["x"]),
-    /turn 1: `content` should be text/u,
+    /message 1: `content` should be text/u,
   ],
   [
     "a parent that is not there",
     (file) => (file.conversations[0]!.turns[1]!["parent"] = "x"),
-    /turn 2: `parent` names a turn that is not there/u,
+    /message 2: `parent` refers to a message that is not in the file/u,
   ],
   [
     "a leaf that is not there",
     (file) => (file.conversations[0]!["leaf"] = "x"),
-    /`leaf` names a turn that is not there/u,
+    /`leaf` refers to a message that is not in the file/u,
   ],
   ["an id twice", (file) => (file.conversations[0]!.turns[1]!["id"] = "q1"), /the id `q1` appears twice/u],
-  ["a circle", (file) => (file.conversations[0]!.turns[0]!["parent"] = "a2"), /in a circle/u],
+  ["a circle", (file) => (file.conversations[0]!.turns[0]!["parent"] = "a2"), /in a loop/u],
   [
     "bad arguments",
     (file) => (file.conversations[0]!.turns[1]!["toolCalls"] = [{ name: "f", arguments: 1 }]),
@@ -121,7 +125,7 @@ test("refuses what is no JSON", async () => {
 test("a name like a property of all objects is nothing special", async () => {
   const file = await sample();
   file.conversations[0]!.turns[1]!["parent"] = "__proto__";
-  await expect(fromJson(JSON.stringify(file))).rejects.toThrow(/not there/u);
+  await expect(fromJson(JSON.stringify(file))).rejects.toThrow(/not in the file/u);
 });
 
 const bytes = (length: number) => Uint8Array.from({ length }, (_, at) => (at * 7) % 256);
@@ -169,9 +173,9 @@ test("what looks like an attachment in a message stays text", async () => {
 test.each([
   ["another address", { data: "https://example.com/x.png" }, /should be an image, audio or video/u],
   ["a page", { data: "data:text/html;base64,AAAA" }, /should be an image/u],
-  ["no base64", { data: "data:image/png;base64,A*AA" }, /not in base64/u],
-  ["padding inside", { data: `data:image/png;base64,${"AA==".repeat(300_000)}` }, /not in base64/u],
-  ["half a byte", { data: "data:image/png;base64,AAAAA" }, /not in base64/u],
+  ["no base64", { data: "data:image/png;base64,A*AA" }, /not valid base64/u],
+  ["padding inside", { data: `data:image/png;base64,${"AA==".repeat(300_000)}` }, /not valid base64/u],
+  ["half a byte", { data: "data:image/png;base64,AAAAA" }, /not valid base64/u],
   ["too many bytes", { data: `data:image/png;base64,${"A".repeat(26_700_000)}` }, /larger than 20 MB/u],
 ])("refuses an attachment that is %s", async (_name, more, message) => {
   const file = await sample();

@@ -1,17 +1,19 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { codeOf, describe, FAILURES } from "../src/lib/failures.js";
+import { ACTIONS, codeOf, describe, labelOf, textOf, titleOf } from "../src/lib/failures.js";
+import { en } from "../src/text/en/index.js";
 
 test("every code of the engine has a text and one action", () => {
   const source = readFileSync(new URL("../../client/src/types.ts", import.meta.url), "utf8");
   const list = /type ErrorCode =([^;]+);/u.exec(source)?.[1] ?? "";
   const codes = [...list.matchAll(/"(\w+)"/gu)].map((match) => match[1]);
   expect(codes.length).toBeGreaterThan(10);
-  expect(Object.keys(FAILURES).sort()).toEqual(codes.sort());
-  for (const { title, text, action } of Object.values(FAILURES)) {
-    expect(title).not.toBe("");
-    expect(text).toMatch(/\.$/u);
-    expect(action.label).not.toBe("");
+  expect(Object.keys(ACTIONS).sort()).toEqual(codes.sort());
+  for (const code of Object.keys(ACTIONS) as (keyof typeof ACTIONS)[]) {
+    expect(titleOf({ code })).toBe(en[`failure.${code}.title`]);
+    expect(textOf({ code })).toMatch(/\.$/u);
+    expect(labelOf({ code })).not.toBe("");
+    expect(labelOf({ code, label: "Other" })).toBe("Other");
   }
 });
 

@@ -207,5 +207,5 @@ test("many turns that answer each other in a circle are refused soon", async () 
     return { id: `t${at}`, parent, role: "user", content: "", created: at };
   });
   const file = { ...VALID, conversations: [{ ...VALID.conversations[1], turns }] };
-  await expect(read(JSON.stringify(file))).rejects.toThrow(/in a circle/u);
+  await expect(read(JSON.stringify(file))).rejects.toThrow(/in a loop/u);
 });

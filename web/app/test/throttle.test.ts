@@ -35,16 +35,10 @@ test("a timer that is held back does not hold back the work", () => {
 });
 
 test("numbers for people", () => {
-  expect(["0 B", "999 B", "1.0 kB", "1.0 MB", "3.6 GB", "128 MB"]).toEqual(
+  expect(["0 byte", "999 byte", "1.0 kB", "1.0 MB", "3.6 GB", "128 MB"]).toEqual(
     [0, 999, 1000, 999_999, 3_600_000_000, 128_000_000].map(format.bytes),
   );
   expect(format.bytes(Number.NaN)).toBe("?");
-  expect([0.04, 3.24, 59.7, 80, 7300].map(format.duration)).toEqual([
-    "40 ms",
-    "3.2 s",
-    "1 min 0 s",
-    "1 min 20 s",
-    "2 h 2 min",
-  ]);
-  expect([5_100_000_000, 270_000_000, 1500, 12].map(format.count)).toEqual(["5.1 B", "270 M", "1.5 k", "12"]);
+  expect([0.04, 3.24, 59.7, 80, 7300].map(format.duration)).toEqual(["40ms", "3.2s", "1m 0s", "1m 20s", "2h 2m"]);
+  expect([5_100_000_000, 270_000_000, 1500, 12].map(format.count)).toEqual(["5.1B", "270M", "1.5K", "12"]);
 });

@@ -10,7 +10,7 @@ test.use({ fake: { served: DEMO } });
 
 test("a picked picture and a sound are shown, sent, kept and exported", async ({ app }) => {
   await start(app);
-  await app.getByLabel("Pictures, sounds and videos").setInputFiles([PICTURE, SPEECH]);
+  await app.getByLabel("Images, audio and video").setInputFiles([PICTURE, SPEECH]);
   await expect(app.getByRole("img", { name: "picture-1.png" })).toBeVisible();
   await expect(app.getByLabel("digit-1-rms.wav", { exact: true })).toBeVisible();
   expect(await barriers(app)).toEqual([]);
@@ -58,10 +58,10 @@ test("a dropped and a pasted picture are attached, and can be removed", async ({
 test("a recording shows its level and is attached", async ({ app, context }) => {
   await context.grantPermissions(["microphone"]);
   await start(app);
-  await app.getByRole("button", { name: "Record sound" }).click();
-  const level = app.getByRole("meter", { name: "Level of the microphone" });
+  await app.getByRole("button", { name: "Record audio" }).click();
+  const level = app.getByRole("meter", { name: "Microphone level" });
   await expect.poll(() => level.evaluate((meter: HTMLMeterElement) => meter.value)).toBeGreaterThan(0);
-  await app.getByRole("button", { name: "End the recording" }).click();
+  await app.getByRole("button", { name: "Stop recording" }).click();
   await expect(app.getByLabel("recording", { exact: true })).toBeVisible();
   await say(app, "What do you hear?");
   await expect(app.getByRole("article").last()).toContainText("[audio] What do you hear?");
@@ -70,11 +70,11 @@ test("a recording shows its level and is attached", async ({ app, context }) => 
 test("a photograph is taken and attached", async ({ app, context }) => {
   await context.grantPermissions(["camera"]);
   await start(app);
-  await app.getByRole("button", { name: "Take a picture" }).click();
+  await app.getByRole("button", { name: "Take a photo" }).click();
   expect(await barriers(app)).toEqual([]);
-  await app.getByRole("button", { name: "Take the picture" }).click();
+  await app.getByRole("button", { name: "Take photo" }).click();
   await expect(app.getByRole("dialog", { name: "Camera" })).toHaveCount(0);
-  await expect(app.getByRole("img", { name: "photograph.jpg" })).toBeVisible();
+  await expect(app.getByRole("img", { name: "photo.jpg" })).toBeVisible();
   await say(app, "Who is this?");
   await expect(app.getByRole("article").last()).toContainText("[image] Who is this?");
 });
@@ -84,8 +84,8 @@ test("without a microphone or a camera it is said what to do", async ({ app }) =
   await app.evaluate(() => {
     navigator.mediaDevices.getUserMedia = () => Promise.reject(new DOMException("no", "NotAllowedError"));
   });
-  await app.getByRole("button", { name: "Take a picture" }).click();
-  await expect(app.getByText(/The camera cannot be used/u)).toBeVisible();
-  await app.getByRole("button", { name: "Record sound" }).click();
-  await expect(app.getByText(/The microphone cannot be used/u)).toBeVisible();
+  await app.getByRole("button", { name: "Take a photo" }).click();
+  await expect(app.getByText(/Could not use the camera/u)).toBeVisible();
+  await app.getByRole("button", { name: "Record audio" }).click();
+  await expect(app.getByText(/Could not use the microphone/u)).toBeVisible();
 });

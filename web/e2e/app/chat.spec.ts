@@ -8,7 +8,7 @@ test.beforeEach(async ({ app }) => start(app));
 test("a newcomer gets an answer with figures and a context meter", async ({ app }) => {
   await say(app, "Hello there");
   await expect(app.getByRole("article").last()).toContainText("You said: Hello there");
-  await expect(app.getByText(/tokens\/s · first token after 40 ms · \d+ tokens/u)).toBeVisible();
+  await expect(app.getByText(/tokens\/s · first token after 40ms · \d+ tokens/u)).toBeVisible();
   await expect(app.getByRole("progressbar", { name: "Context in use" })).toHaveAttribute("max", "4096");
   await expect(app.getByRole("link", { name: "Hello there" })).toHaveAttribute("aria-current", "page");
   // What screen readers are told: that an answer comes, and then the answer, once.
@@ -35,10 +35,10 @@ test("Escape stops an answer, which is kept; answering again keeps both", async 
   await expect(app.getByText("Stopped.", { exact: true }).first()).toBeVisible();
   const kept = await app.getByRole("article").last().locator(".markdown").innerText();
   await change(app, { answer: "Short.", word: 2 });
-  await app.getByRole("button", { name: "Answer again" }).click();
+  await app.getByRole("button", { name: "Regenerate" }).click();
   await expect(app.getByRole("article").last()).toContainText("Short.");
   await expect(app.getByText("2 of 2")).toBeVisible();
-  await app.getByRole("button", { name: "Earlier version" }).click();
+  await app.getByRole("button", { name: "Previous version" }).click();
   await expect(app.getByText("1 of 2")).toBeVisible();
   expect(await app.getByRole("article").last().locator(".markdown").innerText()).toBe(kept);
 });
@@ -55,14 +55,14 @@ test("the stop button stops as well", async ({ app }) => {
 test("editing a message branches off from there", async ({ app }) => {
   await say(app, "first question");
   await say(app, "second question");
-  await app.getByRole("article").first().getByRole("button", { name: "Edit this message" }).click();
+  await app.getByRole("article").first().getByRole("button", { name: "Edit message" }).click();
   const field = app.getByRole("textbox", { name: "Edit your message" });
   await expect(field).toBeFocused();
   await field.fill("another question");
   await field.press("Enter");
   await expect(app.getByRole("article").last()).toContainText("You said: another question");
   await expect(app.getByRole("article")).toHaveCount(2);
-  await app.getByRole("article").first().getByRole("button", { name: "Earlier version" }).click();
+  await app.getByRole("article").first().getByRole("button", { name: "Previous version" }).click();
   await expect(app.getByRole("article")).toHaveCount(4);
   await expect(app.getByRole("article").last()).toContainText("You said: second question");
   expect(await app.evaluate(() => window.fake?.asked?.messages.map((one) => one.content))).toEqual([
@@ -72,7 +72,7 @@ test("editing a message branches off from there", async ({ app }) => {
 
 test("thoughts are folded and not sent back", async ({ app }) => {
   await change(app, { thinking: "It is about **whales**." });
-  await app.getByRole("button", { name: "Think first" }).click();
+  await app.getByRole("button", { name: "Thinking" }).click();
   await say(app, "What is it about?");
   await expect(app.getByText("It is about whales.")).toHaveCount(0);
   await app.getByText("Thoughts", { exact: true }).click();
@@ -92,7 +92,7 @@ test("tool calls are shown, broken ones too", async ({ app }) => {
 test("code is copied as it is", async ({ app }) => {
   await change(app, { answer: "Here:\n\n```js\nlet x = 1 < 2;\n```\n" });
   await say(app, "Code, please");
-  await app.getByRole("button", { name: "Copy the js code" }).click();
+  await app.getByRole("button", { name: "Copy js code" }).click();
   expect(await app.evaluate(() => navigator.clipboard.readText())).toBe("let x = 1 < 2;\n");
 });
 
@@ -103,8 +103,8 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
   await app.getByLabel("Top P").fill("7");
   await app.getByLabel("Default system prompt").fill("Be brief.");
   await app.getByLabel("Default system prompt").blur();
-  await expect(app.getByText("From 0 to 1.")).toBeVisible();
-  await app.getByRole("button", { name: "New conversation" }).click();
+  await expect(app.getByText("Enter a number from 0 to 1.")).toBeVisible();
+  await app.getByRole("button", { name: "New chat" }).click();
   await say(app, "Hello");
   const asked = () => app.evaluate(() => window.fake?.asked);
   expect(await asked()).toMatchObject({
@@ -113,12 +113,12 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
   });
   expect((await asked())?.options.topP).toBeUndefined();
   await app.getByRole("button", { name: "System prompt" }).click();
-  await app.getByRole("textbox", { name: "System prompt of this conversation" }).fill("Be long.");
+  await app.getByRole("textbox", { name: "System prompt for this chat" }).fill("Be long.");
   await app.getByRole("button", { name: "Save" }).click();
   await say(app, "Again");
   expect((await asked())?.messages[0]?.content).toBe("Be long.");
   await app.getByRole("button", { name: "System prompt" }).click();
-  await app.getByRole("textbox", { name: "System prompt of this conversation" }).fill("");
+  await app.getByRole("textbox", { name: "System prompt for this chat" }).fill("");
   await app.getByRole("button", { name: "Save" }).click();
   await say(app, "Without");
   // Told apart from none, for which a model would use its own.
@@ -129,11 +129,11 @@ test("a full context: the answer says so, and goes on without the oldest message
   await change(app, { context: 60, answer: "word ".repeat(70).trim() });
   await say(app, "alone");
   await expect(app.getByRole("button", { name: "Choose a larger context" })).toBeVisible();
-  await app.getByRole("button", { name: "New conversation" }).click();
+  await app.getByRole("button", { name: "New chat" }).click();
   await change(app, { answer: "word ".repeat(30).trim() });
   await say(app, "one two three four five six seven eight nine ten");
   await say(app, "more of it please");
-  const card = app.getByRole("group", { name: "The conversation fills the context" });
+  const card = app.getByRole("group", { name: "The context is full" });
   await expect(card).toBeVisible();
   await card.getByRole("button", { name: "Answer without the oldest messages" }).click();
   await expect(app.getByText(/Answered without the 2 oldest messages/u)).toBeVisible();

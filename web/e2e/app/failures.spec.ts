@@ -1,6 +1,6 @@
 // Every failure says what happened and offers one thing to do.
 import type { ErrorCode } from "../../client/src/types.ts";
-import { FAILURES } from "../../app/src/lib/failures.ts";
+import { en } from "../../app/src/text/en/index.ts";
 import { change, DEMO, expect, say, start, test } from "./fixture.ts";
 
 test.use({ fake: { served: DEMO } });
@@ -8,12 +8,15 @@ test.use({ fake: { served: DEMO } });
 test.describe("no WebGPU", () => {
   test.use({ fake: { served: DEMO, webgpu: false } });
   test("says so on the first screen and explains on the device page", async ({ app }) => {
-    const card = app.getByRole("group", { name: FAILURES.no_webgpu.title });
+    const card = app.getByRole("group", { name: title("no_webgpu") });
     await expect(card).toContainText("navigator.gpu is missing.");
     await card.getByRole("button").click();
-    await expect(app.getByRole("heading", { name: "No WebGPU here" })).toBeVisible();
+    await expect(app.getByRole("heading", { name: "WebGPU is not available" })).toBeVisible();
   });
 });
+
+const title = (code: ErrorCode) => en[`failure.${code}.title`];
+const label = (code: ErrorCode) => en[`failure.${code}.action`];
 
 const LOADING: ErrorCode[] = [
   "out_of_memory",
@@ -38,13 +41,15 @@ test("failures of loading", async ({ app }) => {
     await change(app, { loadFailure: code });
     await app.evaluate(() => (location.hash = "#/models"));
     await app.getByRole("button", { name: "Try it now" }).click();
-    const { title, action } = FAILURES[code];
-    const card = app.getByRole("group", { name: title });
-    await expect(card.getByRole("button")).toHaveText(action.label);
+    const card = app.getByRole("group", { name: title(code) });
+    await expect(card.getByRole("button")).toHaveText(label(code));
     await expect(card).toContainText(`made up: ${code}`);
   }
   await change(app, { loadFailure: null });
-  await app.getByRole("group").getByRole("button", { name: FAILURES.device_lost.action.label }).click();
+  await app
+    .getByRole("group")
+    .getByRole("button", { name: label("device_lost") })
+    .click();
   await expect(app.getByRole("region", { name: "Loaded model" })).toContainText("demo:latest");
 });
 
@@ -55,12 +60,12 @@ test("the device lost in the middle of an answer: what was said is kept, one cli
   await app.getByRole("textbox", { name: "Message" }).fill("Second question");
   await app.getByRole("textbox", { name: "Message" }).press("Enter");
   await expect(app.getByRole("article").last()).toContainText("one two three");
-  await expect(app.getByRole("group", { name: FAILURES.device_lost.title })).toHaveCount(1);
-  await app.getByRole("button", { name: "Reload the model and go on" }).click();
+  await expect(app.getByRole("group", { name: title("device_lost") })).toHaveCount(1);
+  await app.getByRole("button", { name: "Reload model and continue" }).click();
   await expect(app.getByRole("article").last()).toContainText("one two three four five");
   await expect(app.getByText("2 of 2")).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loads)).toBe(2);
-  await app.getByRole("button", { name: "Earlier version" }).click();
+  await app.getByRole("button", { name: "Previous version" }).click();
   await expect(app.getByRole("article").last()).toContainText("one two three");
 });
 
@@ -70,7 +75,7 @@ test("an answer that failed before the page was reloaded can still be had with o
   await say(app, "Hello");
   await app.reload();
   await expect(app.getByRole("button", { name: "Load demo:latest" })).toHaveCount(0);
-  await app.getByRole("button", { name: "Reload the model and go on" }).click();
+  await app.getByRole("button", { name: "Reload model and continue" }).click();
   await expect(app.getByRole("article").last()).toContainText("You said: Hello");
 });
 
@@ -79,8 +84,8 @@ test("other failures of an answer", async ({ app }) => {
   for (const code of ["out_of_memory", "internal", "bad_options"] as const) {
     await change(app, { failAfter: { words: 1, code } });
     await say(app, `Fail with ${code}`);
-    const card = app.getByRole("group", { name: FAILURES[code].title });
-    await expect(card.getByRole("button")).toHaveText(FAILURES[code].action.label);
+    const card = app.getByRole("group", { name: title(code) });
+    await expect(card.getByRole("button")).toHaveText(label(code));
     // The engine's own words.
     await expect(card).toContainText(`made up: ${code}`);
   }
@@ -89,7 +94,7 @@ test("other failures of an answer", async ({ app }) => {
 test("a wrong checksum found later takes the model away", async ({ app }) => {
   await change(app, { verifyFailure: "checksum" });
   await app.getByRole("button", { name: "Try it now" }).click();
-  await expect(app.getByRole("group", { name: FAILURES.checksum.title })).toBeVisible();
+  await expect(app.getByRole("group", { name: title("checksum") })).toBeVisible();
   await change(app, { verifyFailure: null });
   await app.getByRole("button", { name: "Download again" }).click();
   await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
@@ -98,17 +103,17 @@ test("a wrong checksum found later takes the model away", async ({ app }) => {
 test("a file that is no model", async ({ app }) => {
   await app.getByRole("link", { name: "Choose another model" }).click();
   await app
-    .getByLabel("Open a GGUF file")
+    .getByLabel("Open GGUF file")
     .setInputFiles({ name: "notes.txt", mimeType: "", buffer: Buffer.from("hello") });
-  await expect(app.getByRole("group", { name: FAILURES.bad_file.title })).toBeVisible();
+  await expect(app.getByRole("group", { name: title("bad_file") })).toBeVisible();
   await app.getByRole("button", { name: "Choose another file" }).click();
-  await expect(app.getByRole("group", { name: FAILURES.bad_file.title })).toHaveCount(0);
+  await expect(app.getByRole("group", { name: title("bad_file") })).toHaveCount(0);
 });
 
 test("a server that cannot be reached leaves what is stored", async ({ app }) => {
   await start(app);
   await change(app, { servedFailure: "network" });
   await app.getByRole("link", { name: "Models" }).click();
-  await expect(app.getByText("The server's models cannot be listed now")).toBeVisible();
-  await expect(app.getByText("kept here, works offline")).toBeVisible();
+  await expect(app.getByText("The server's models could not be listed")).toBeVisible();
+  await expect(app.getByText("downloaded, works offline")).toBeVisible();
 });

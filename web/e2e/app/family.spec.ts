@@ -1,4 +1,4 @@
-// The decoder's relatives in the app: blocks that settle, texts searched by meaning, drafters.
+// Related models in the app: diffusion, embeddings, draft models.
 import { type Page } from "@playwright/test";
 import { PHONE, barriers, change, expect, overflow, say, test } from "./fixture.ts";
 
@@ -33,7 +33,7 @@ test("a block settles in place, and its text replaces it", async ({ app }) => {
   const canvas = app.locator(".canvas");
   await expect(canvas).toContainText("These words settle **slowly**.");
   await expect(canvas.locator("span.settled").first()).toHaveText(/These/u);
-  await expect(app.getByText(/Settling: step \d of 48 at most/u)).toBeVisible();
+  await expect(app.getByText(/Denoising: step \d of up to 48/u)).toBeVisible();
   expect(await barriers(app)).toEqual([]);
   await change(app, { word: 2 });
   await expect(app.locator(".markdown strong")).toHaveText("slowly");
@@ -61,7 +61,7 @@ for (const scheme of ["light", "dark"] as const) {
 
     test("texts are searched by meaning", async ({ app }) => {
       await app.evaluate(() => (location.hash = "#/search"));
-      await expect(app.getByText(/an EmbeddingGemma, as a GGUF file/u)).toBeVisible();
+      await expect(app.getByText(/EmbeddingGemma, as a GGUF file/u)).toBeVisible();
       await app
         .getByLabel("Texts to search")
         .fill("The whale swims.\n\nBread is baked in an oven.\n\nA fish swims too.");
@@ -78,7 +78,7 @@ for (const scheme of ["light", "dark"] as const) {
       await expect(found.first()).toContainText("Pasted");
       expect(await barriers(app)).toEqual([]);
       expect(await overflow(app)).toBe(0);
-      await found.first().getByRole("button", { name: "Remove this passage" }).click();
+      await found.first().getByRole("button", { name: "Remove passage" }).click();
       await expect(found).toHaveCount(2);
     });
   });
@@ -92,39 +92,39 @@ test("text files are added, others are refused", async ({ app }) => {
   ];
   await app.getByLabel("Open text files").setInputFiles(files);
   await expect(app.getByText("2 passages, kept until")).toBeVisible();
-  await expect(app.getByText("picture.bin is not a text.")).toBeVisible();
+  await expect(app.getByText("picture.bin is not a text file.")).toBeVisible();
 });
 
 test("a model that makes vectors does not chat, and says so", async ({ app }) => {
   await load(app, "embedding:tiny");
-  await app.getByRole("button", { name: "New conversation" }).click();
-  await expect(app.getByRole("heading", { name: "embedding:tiny makes vectors of texts" })).toBeVisible();
+  await app.getByRole("button", { name: "New chat" }).click();
+  await expect(app.getByRole("heading", { name: "embedding:tiny is an embedding model" })).toBeVisible();
   await app.getByRole("main").getByRole("link", { name: "Search texts" }).click();
   await expect(app.getByLabel("Texts to search")).toBeVisible();
 });
 
 test("drafts are chosen with the model, and what was accepted is shown", async ({ app }) => {
   await choose(app, "gemma:chat");
-  await app.getByLabel("Drafts").selectOption("ngram");
+  await app.getByLabel("Drafting").selectOption("ngram");
   expect(await barriers(app)).toEqual([]);
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await say(app, "Hello");
   expect(await app.evaluate(() => window.fake?.loadedWith?.draft)).toBe("ngram");
-  await expect(app.getByText(/tokens\/s · 82 % of drafts accepted/u)).toBeVisible();
+  await expect(app.getByText(/tokens\/s · 82% of drafts accepted/u)).toBeVisible();
   await app.getByRole("link", { name: "Models" }).click();
-  await expect(app.getByText("drafts from the conversation")).toBeVisible();
+  await expect(app.getByText("n-gram drafting")).toBeVisible();
 });
 
 test("a drafter's own file says where it belongs, and is picked there", async ({ app }) => {
   await app.evaluate(() => (location.hash = "#/models"));
   const file = { name: "drafter.gguf", mimeType: "application/octet-stream", buffer: Buffer.from("GGUF") };
-  await app.getByLabel("Open a GGUF file").setInputFiles(file);
-  await expect(app.getByText("A drafter: it guesses for another model.", { exact: false })).toBeVisible();
+  await app.getByLabel("Open GGUF file").setInputFiles(file);
+  await expect(app.getByText("A draft model: it speeds up another model.", { exact: false })).toBeVisible();
   await expect(app.getByRole("button", { name: "Load", exact: true })).toHaveCount(0);
   await app.getByRole("button", { name: "Close" }).click();
   await app.getByRole("button", { name: "Choose gemma:chat" }).click();
-  await app.getByLabel("Pick a drafter").setInputFiles(file);
-  await expect(app.getByLabel("Drafts")).toHaveValue("file");
+  await app.getByLabel("Choose draft model").setInputFiles(file);
+  await expect(app.getByLabel("Drafting")).toHaveValue("file");
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
   expect(await app.evaluate(() => window.fake?.loadedWith?.draft)).toBe("drafter.gguf");

@@ -33,6 +33,7 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
   // But for tests that are about them: in each context one would fetch and store the whole app.
   serviceWorkers: "block",
   viewport: DESKTOP,
+  locale: "en",
   shared: [
     // oxlint-disable-next-line no-empty-pattern -- Playwright reads the parameter list.
     async ({}, use) => {
@@ -57,10 +58,16 @@ export const test = base.extend<Fixtures, { shared: BrowserContext; server: Test
     // The first test may have to wait for a build.
     { scope: "worker", timeout: 180_000 },
   ],
-  context: async ({ shared, viewport, scheme, serviceWorkers }, use, testInfo) => {
+  context: async ({ shared, viewport, scheme, serviceWorkers, locale }, use, testInfo) => {
     testInfo.setTimeout(240_000);
     const browser = shared.browser() as Browser;
-    const context = await browser.newContext({ viewport, colorScheme: scheme, acceptDownloads: true, serviceWorkers });
+    const context = await browser.newContext({
+      viewport,
+      colorScheme: scheme,
+      acceptDownloads: true,
+      serviceWorkers,
+      locale,
+    });
     await context.grantPermissions(["clipboard-read", "clipboard-write"]);
     context.setDefaultTimeout(30_000);
     const errors: Error[] = [];
@@ -150,9 +157,10 @@ export async function barriers(page: Page): Promise<string[]> {
 /** Nothing sticks out sideways. */
 export async function overflow(page: Page): Promise<number> {
   return page.evaluate(() => {
-    const inside = [...document.querySelectorAll("main *")].filter(
-      (one) => !one.closest("pre, .wide, .unseen, dialog") && one.getBoundingClientRect().right > innerWidth + 1,
-    );
+    const inside = [...document.querySelectorAll("main *")].filter((one) => {
+      const { left, right } = one.getBoundingClientRect();
+      return !one.closest("pre, .wide, .unseen, dialog") && (right > innerWidth + 1 || left < -1);
+    });
     return Math.max(inside.length, document.documentElement.scrollWidth - innerWidth);
   });
 }

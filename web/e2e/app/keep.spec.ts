@@ -7,7 +7,7 @@ test.use({ fake: { served: DEMO } });
 test("a reload keeps everything, and one click loads the model again", async ({ app }) => {
   await start(app);
   await say(app, "Remember this");
-  await app.getByRole("button", { name: "Answer again" }).click();
+  await app.getByRole("button", { name: "Regenerate" }).click();
   await expect(app.getByText("2 of 2")).toBeVisible();
   await expect(app.getByRole("button", { name: "Send" })).toBeVisible();
   await app.reload();
@@ -35,7 +35,7 @@ test("a tab that is closed in the middle of an answer loses at most a second", a
   const kept = lastWord(await next.getByRole("article").last().locator(".markdown").innerText());
   // A second is 20 words at 50 ms each.
   expect(kept).toBeGreaterThan(seen - 20);
-  await expect(next.getByText("Not finished")).toBeVisible();
+  await expect(next.getByText("Incomplete")).toBeVisible();
 });
 
 test("two tabs see each other and lose nothing", async ({ app, context, server }) => {
@@ -56,11 +56,11 @@ test("two tabs see each other and lose nothing", async ({ app, context, server }
 test("rename, delete and undo", async ({ app }) => {
   await start(app);
   await say(app, "Old name");
-  await app.getByRole("button", { name: "Change “Old name”" }).click();
+  await app.getByRole("button", { name: "Options for “Old name”" }).click();
   await app.getByRole("textbox", { name: "Name" }).fill("New name");
   await app.getByRole("button", { name: "Rename" }).click();
   await expect(app.getByRole("link", { name: "New name" })).toBeVisible();
-  await app.getByRole("button", { name: "Change “New name”" }).click();
+  await app.getByRole("button", { name: "Options for “New name”" }).click();
   await app.getByRole("button", { name: "Delete" }).click();
   await expect(app.getByRole("link", { name: "New name" })).toHaveCount(0);
   await expect(app.getByRole("article")).toHaveCount(0);
@@ -74,10 +74,10 @@ test("rename, delete and undo", async ({ app }) => {
 test("Ctrl+K finds words and starts anew", async ({ app }) => {
   await start(app);
   await say(app, "About whales");
-  await app.getByRole("button", { name: "New conversation" }).click();
+  await app.getByRole("button", { name: "New chat" }).click();
   await say(app, "About ants");
   await app.keyboard.press("Control+k");
-  const field = app.getByRole("combobox", { name: "Search conversations" });
+  const field = app.getByRole("combobox", { name: "Search chats" });
   await expect(field).toBeFocused();
   await field.fill("said: about WHALES");
   await expect(app.getByRole("option")).toHaveCount(2);
@@ -86,7 +86,7 @@ test("Ctrl+K finds words and starts anew", async ({ app }) => {
   await expect(app.getByRole("article").first()).toContainText("About whales");
   await app.keyboard.press("Control+k");
   await field.press("Enter");
-  await expect(app.getByText("What would you like to know?")).toBeVisible();
+  await expect(app.getByText("What can I help with?")).toBeVisible();
 });
 
 test("export and import; a bad file says what is wrong", async ({ app }) => {
@@ -96,22 +96,20 @@ test("export and import; a bad file says what is wrong", async ({ app }) => {
   const waiting = app.waitForEvent("download");
   await app.getByRole("button", { name: "Export all as JSON" }).click();
   const file = await waiting;
-  expect(file.suggestedFilename()).toMatch(/^rullama-conversations-[\d-]+\.json$/u);
+  expect(file.suggestedFilename()).toMatch(/^rullama-chats-[\d-]+\.json$/u);
   const text = await readFile(await file.path(), "utf8");
   const open = (content: string) =>
     app
-      .getByLabel("Import a file")
+      .getByLabel("Import file")
       .setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(content) });
   await open(text);
-  await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
+  await expect(app.getByText("Imported 1 chat.")).toBeVisible();
   await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
   await open(text.replace('"role":"user"', '"role":"king"'));
   await expect(
-    app.getByText(
-      /talk.json was not imported. Conversation 1, turn \d: `role` should be one of user, assistant, tool/u,
-    ),
+    app.getByText(/Could not import talk.json. Chat 1, message \d: `role` should be one of user, assistant, tool/u),
   ).toBeVisible();
   await open("GGUF");
-  await expect(app.getByText(/This is not JSON/u)).toBeVisible();
+  await expect(app.getByText(/This is not valid JSON/u)).toBeVisible();
   await expect(app.getByRole("link", { name: "Take me along" })).toHaveCount(2);
 });

@@ -30,7 +30,7 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         await app.getByRole("button", { name: "Try it now" }).waitFor();
         await check("welcome");
         await start(app);
-        await app.getByRole("button", { name: "Think first" }).click();
+        await app.getByRole("button", { name: "Thinking" }).click();
         await say(app, "A question that is long enough to need more than one line on a small screen, at least here");
         await check("chat");
         await change(app, { failAfter: { words: 2, code: "device_lost" } });
@@ -38,7 +38,7 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         await check("failure");
         await app.evaluate(() => (location.hash = "#/models"));
         await app.getByRole("button", { name: /Choose hub/u }).click();
-        await app.getByText("Might just fit this GPU").waitFor();
+        await app.getByText("May just fit this GPU").waitFor();
         await check("models");
         for (const page of ["Settings", "Storage", "Search", "Device"]) {
           await app.evaluate((hash) => (location.hash = hash), `#/${page.toLowerCase()}`);
@@ -55,14 +55,14 @@ test.describe("phone", () => {
   test("conversations are in a drawer", async ({ app }) => {
     await start(app);
     await say(app, "Hello");
-    await app.getByRole("button", { name: "Conversations and pages" }).click();
-    const drawer = app.getByRole("dialog", { name: "Conversations and pages" });
+    await app.getByRole("button", { name: "Chats and pages" }).click();
+    const drawer = app.getByRole("dialog", { name: "Chats and pages" });
     await expect(drawer.getByRole("link", { name: "Hello" })).toBeVisible();
     expect(await barriers(app)).toEqual([]);
     await app.keyboard.press("Escape");
     await expect(drawer).toHaveCount(0);
-    await expect(app.getByRole("button", { name: "Conversations and pages" })).toBeFocused();
-    await app.getByRole("button", { name: "Conversations and pages" }).click();
+    await expect(app.getByRole("button", { name: "Chats and pages" })).toBeFocused();
+    await app.getByRole("button", { name: "Chats and pages" }).click();
     await drawer.getByRole("link", { name: "Settings" }).click();
     await expect(drawer).toHaveCount(0);
     await expect(app.getByRole("heading", { name: "Settings" })).toBeVisible();
@@ -90,9 +90,9 @@ test.describe("keyboard", () => {
       order.push(focus.name);
     }
     expect(order.map((name) => name.replace(/ \(.*/u, ""))).toEqual([
-      "Skip to the conversation",
-      "Search conversations",
-      "New conversation",
+      "Skip to content",
+      "Search chats",
+      "New chat",
       "Models",
       "Search",
       "Training",

@@ -80,7 +80,7 @@ test("markdown as models write it", async ({ page }) => {
   await check("a <b>tag</b>", /a &lt;b&gt;tag&lt;\/b&gt;/u);
   await check("3. x", /<ol start="3">/u);
   await check("[a](https://example.org)", /<a .*href="https:\/\/example.org".*>a<\/a>/u);
-  await check("![cat](https://example.org/cat.png)", /<a .*>Picture: cat<\/a>/u);
+  await check("![cat](https://example.org/cat.png)", /<a .*>Image: cat<\/a>/u);
 });
 
 test("a growing answer keeps its finished blocks", async ({ page }) => {

@@ -1,5 +1,5 @@
 // Choosing and loading models, what is stored, the device page.
-import { FAILURES } from "../../app/src/lib/failures.ts";
+import { en } from "../../app/src/text/en/index.ts";
 import { change, DEMO, expect, start, test, letPersist } from "./fixture.ts";
 
 const SERVED = [
@@ -15,9 +15,7 @@ test("without a server there is one thing to do: choose a model", async ({ app }
   await change(app, { served: [] });
   await app.evaluate(() => (location.hash = "#/models"));
   await app.getByRole("heading", { name: "Models" }).waitFor();
-  await app
-    .getByLabel("Open a GGUF file")
-    .setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
+  await app.getByLabel("Open GGUF file").setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
   await expect(app.getByText("Fits this GPU")).toBeVisible();
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await expect(app.getByText("my.gguf runs on this device.")).toBeVisible();
@@ -28,10 +26,10 @@ test("a served model is looked at before it is loaded", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
   await expect(app.getByText("its blob is missing")).toBeVisible();
   await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
-  await expect(app.getByText("Might just fit this GPU")).toBeVisible();
+  await expect(app.getByText("May just fit this GPU")).toBeVisible();
   await expect(app.getByText("The browser lets a buffer have 128 MB only.")).toBeVisible();
   await expect(app.getByRole("row", { name: /GPU memory/u })).toContainText(
-    "3.7 GB: 3.6 GB weights, 64.0 MB for 4,096 tokens",
+    "3.7 GB: 3.6 GB weights, 64.0 MB KV cache (4,096 tokens)",
   );
   await app.getByRole("button", { name: "Load", exact: true }).click();
   await expect(app.getByRole("textbox", { name: "Message" })).toBeVisible();
@@ -43,7 +41,7 @@ test("loading shows bytes, speed and time left, and can be cancelled", async ({ 
   await app.getByRole("link", { name: "Models" }).click();
   await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
   await app.getByRole("button", { name: "Load", exact: true }).click();
-  await expect(app.getByText(/\d\.\d GB of 3\.6 GB · 90\.0 MB\/s · \d+ s left/u)).toBeVisible();
+  await expect(app.getByText(/\d\.\d GB of 3\.6 GB · 90\.0 MB\/s · \d+s left/u)).toBeVisible();
   await expect(app.getByRole("progressbar", { name: "Loading gemma4:e2b" })).toBeVisible();
   await app.getByRole("button", { name: "Cancel" }).click();
   await expect(app.getByRole("progressbar", { name: "Loading gemma4:e2b" })).toHaveCount(0);
@@ -52,13 +50,13 @@ test("loading shows bytes, speed and time left, and can be cancelled", async ({ 
 
 test("an address is checked before anything is asked of it", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
-  const field = app.getByLabel("Address of a GGUF file");
+  const field = app.getByLabel("URL of a GGUF file");
   await field.fill("model.gguf");
   await field.press("Enter");
-  await expect(app.getByText(/This is not an address/u)).toBeVisible();
+  await expect(app.getByText(/This is not a URL/u)).toBeVisible();
   await field.fill("ftp://example.org/model.gguf");
   await field.press("Enter");
-  await expect(app.getByText("Only https and http addresses can be loaded.")).toBeVisible();
+  await expect(app.getByText("Only https and http URLs can be loaded.")).toBeVisible();
   await field.fill("https://example.org/model.gguf");
   await field.press("Enter");
   await expect(app.getByText("Fits this GPU")).toBeVisible();
@@ -78,13 +76,13 @@ test("a file dropped anywhere is offered", async ({ app }) => {
 test("a projector goes with its model, whichever came first", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
   const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("GGUF") });
-  const open = (...names: string[]) => app.getByLabel("Open a GGUF file").setInputFiles(names.map(file));
+  const open = (...names: string[]) => app.getByLabel("Open GGUF file").setInputFiles(names.map(file));
   await open("mmproj.gguf");
-  await expect(app.getByRole("group", { name: FAILURES.projector.title })).toBeVisible();
-  await app.getByRole("button", { name: FAILURES.projector.action.label }).click();
+  await expect(app.getByRole("group", { name: en["failure.projector.title"] })).toBeVisible();
+  await app.getByRole("button", { name: en["failure.projector.action"] }).click();
   await open("my.gguf");
   await open("mmproj.gguf");
-  await expect(app.getByRole("row", { name: /Eyes and ears/u })).toContainText("mmproj.gguf");
+  await expect(app.getByRole("row", { name: /Vision & audio/u })).toContainText("mmproj.gguf");
   await open("mmproj-other.gguf", "other.gguf");
   await expect(app.getByRole("region", { name: "other.gguf" })).toContainText("mmproj-other.gguf");
   await app.getByRole("button", { name: "Load", exact: true }).click();
@@ -96,15 +94,15 @@ test("what is stored is listed, kept on request, and deleted after a second clic
   await letPersist(app, "denied");
   await start(app);
   await app.getByRole("link", { name: "Storage" }).click();
-  await expect(app.getByText(/3\.0 MB in use of 10\.0 GB/u)).toBeVisible();
-  await app.getByRole("button", { name: "Ask it to keep everything" }).click();
-  await expect(app.getByText("The browser did not promise it.")).toBeVisible();
+  await expect(app.getByText(/3\.0 MB of 10\.0 GB used/u)).toBeVisible();
+  await app.getByRole("button", { name: "Protect from automatic deletion" }).click();
+  await expect(app.getByText("The browser declined.")).toBeVisible();
   await letPersist(app, "granted");
-  await app.getByRole("button", { name: "Ask it to keep everything" }).click();
-  await expect(app.getByText("The browser promised not to delete this by itself.")).toBeVisible();
+  await app.getByRole("button", { name: "Protect from automatic deletion" }).click();
+  await expect(app.getByText("Protected: the browser will not delete this automatically.")).toBeVisible();
   await app.getByRole("button", { name: "Delete demo:latest" }).click();
   await app.getByRole("button", { name: "Delete 3.0 MB" }).click();
-  await expect(app.getByText("No model is kept here yet.")).toBeVisible();
+  await expect(app.getByText("No models stored yet.")).toBeVisible();
 });
 
 test("the device page tells of the GPU, tests it and measures", async ({ app }) => {
@@ -113,19 +111,19 @@ test("the device page tells of the GPU, tests it and measures", async ({ app }) 
   await expect(app.getByRole("row", { name: /Name/u })).toContainText("Fake GPU");
   await app.getByText("Limits").click();
   await expect(app.getByRole("row", { name: /maxBufferSize/u })).toContainText("4.3 GB");
-  await app.getByRole("button", { name: "Run the test" }).click();
+  await app.getByRole("button", { name: "Run self-test" }).click();
   await expect(app.getByText("4 cases passed.")).toBeVisible();
-  await app.getByRole("button", { name: "Measure" }).click();
-  await expect(app.getByRole("row", { name: /Writing/u })).toContainText("50.0 tokens/s");
+  await app.getByRole("button", { name: "Measure speed" }).click();
+  await expect(app.getByRole("row", { name: /Generation/u })).toContainText("50.0 tokens/s");
 });
 
 test("a changed context is offered as a reload", async ({ app }) => {
   await start(app);
   await app.getByRole("link", { name: "Settings" }).click();
-  await app.getByLabel("Context").fill("8192");
-  await app.getByLabel("Context").blur();
-  await app.getByRole("button", { name: "Reload the model now" }).click();
-  await expect(app.getByRole("button", { name: "Reload the model now" })).toHaveCount(0);
+  await app.getByLabel("Context size").fill("8192");
+  await app.getByLabel("Context size").blur();
+  await app.getByRole("button", { name: "Reload model now" }).click();
+  await expect(app.getByRole("button", { name: "Reload model now" })).toHaveCount(0);
   expect(await app.evaluate(() => window.fake?.loadedWith?.context)).toBe(8192);
 });
 

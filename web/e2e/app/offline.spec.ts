@@ -47,12 +47,12 @@ test("a new version waits for the user", async ({ app, server }) => {
   const script = await readFile(join(builtApp(), "sw.js"), "utf8");
   server.script("/sw.js", `${script}\n// newer`);
   await app.evaluate(async () => (await navigator.serviceWorker.ready).update());
-  await expect(app.getByText("A new version of rullama is ready.")).toBeVisible();
+  await expect(app.getByText("A new version of rullama is available.")).toBeVisible();
   const reloaded = app.waitForEvent("load");
   await app.getByRole("button", { name: "Reload", exact: true }).click();
   await reloaded;
   await expect(app.getByRole("button", { name: "Try it now" })).toBeVisible();
-  await expect(app.getByText("A new version of rullama is ready.")).toHaveCount(0);
+  await expect(app.getByText("A new version of rullama is available.")).toHaveCount(0);
 });
 
 test("an update in one tab leaves the others whole until they are reloaded", async ({ app, context, server }) => {

@@ -48,9 +48,9 @@ async function record(page: Page, bytes: Buffer): Promise<void> {
     },
     [...bytes],
   );
-  await page.getByRole("button", { name: "Record sound" }).click();
+  await page.getByRole("button", { name: "Record audio" }).click();
   await page.waitForFunction(() => "played" in globalThis);
-  await page.getByRole("button", { name: "End the recording" }).click();
+  await page.getByRole("button", { name: "Stop recording" }).click();
   await expect(page.getByLabel("recording", { exact: true })).toBeVisible();
 }
 
@@ -84,16 +84,16 @@ test("a dropped model with its projector dropped beside it sees a picture", { ta
   const file = (name: string) => ({ name, bytes: bytesOf(`gguf/${name}`) });
   await real.drop([file("micro-e2b-Q8_0.gguf")]);
   await expect(page.getByRole("button", { name: "Load", exact: true })).toBeVisible();
-  await expect(page.getByText("to see and hear with")).toHaveCount(0);
+  await expect(page.getByText("vision & audio, when used")).toHaveCount(0);
   await real.drop([file("micro-e2b-mmproj-F16.gguf")]);
   await expect(page.getByText("micro-e2b-mmproj-F16.gguf")).toBeVisible();
-  await expect(page.getByText("to see and hear with")).toBeVisible();
-  await page.getByLabel("Drafts").selectOption("off");
+  await expect(page.getByText("vision & audio, when used")).toBeVisible();
+  await page.getByLabel("Drafting").selectOption("off");
   await page.getByRole("button", { name: "Load", exact: true }).click();
   await real.ready();
   await page.evaluate(() => (location.hash = "#/settings"));
-  await page.getByLabel("Longest answer").fill("2");
-  await page.getByLabel("Longest answer").blur();
+  await page.getByLabel("Max tokens").fill("2");
+  await page.getByLabel("Max tokens").blur();
   await real.newConversation();
   await real.drop([picture]);
   await expect(page.getByRole("img", { name: picture.name })).toBeVisible();
@@ -107,7 +107,7 @@ test("an adapter is trained on the training page and answers beside the base", {
   await page.evaluate(() => (location.hash = "#/training"));
   const line = { prompt: "Capital?", completion: "Poseidonis." };
   await page.getByLabel("Or paste lines here").fill(JSON.stringify(line));
-  await page.getByLabel("Name of the adapter").fill("Atlantis");
+  await page.getByLabel("Adapter name").fill("Atlantis");
   for (const [label, value] of [
     ["Rank", "4"],
     ["Steps", "3"],
@@ -119,5 +119,5 @@ test("an adapter is trained on the training page and answers beside the base", {
   await page.getByRole("button", { name: "Start training" }).click();
   await patient(page.getByText(/Step [1-3] of 3 · loss \d/u)).toBeVisible();
   await patient(page.getByRole("heading", { name: "Atlantis is ready" })).toBeVisible();
-  await expect(page.getByRole("button", { name: "Use Atlantis in the chat" })).toBeVisible();
+  await expect(page.getByRole("button", { name: "Use Atlantis in chat" })).toBeVisible();
 });

@@ -45,10 +45,10 @@ async function opened(context: BrowserContext, serve: Served): Promise<Omit<Real
   await page.getByLabel("Temperature").fill("0");
   await page.getByLabel("Temperature").blur();
   // A tenth of the time, on a software GPU.
-  await page.getByLabel("Detail").selectOption("at most 70 tokens");
+  await page.getByLabel("Detail").selectOption("up to 70 tokens");
   const field = page.getByRole("textbox", { name: "Message", exact: true });
   const articles = page.getByRole("article");
-  const newConversation = () => page.getByRole("button", { name: "New conversation" }).click();
+  const newConversation = () => page.getByRole("button", { name: "New chat" }).click();
   await newConversation();
   return {
     page,

@@ -44,20 +44,18 @@ test("unfinished downloads and files of addresses are told apart", async ({ app 
   await expect(app.getByRole("region", { name: "Models", exact: true })).not.toContainText("cut:1");
   await app.getByRole("link", { name: "Models" }).click();
   // The one that is served is not here, whatever a file calls itself.
-  await expect(app.getByRole("region", { name: "From this server" })).not.toContainText("kept here");
-  await expect(app.getByRole("region", { name: "Kept in this browser" })).toContainText(
-    "https://example.com/gemma4:e2b",
-  );
+  await expect(app.getByRole("region", { name: "On this server" })).not.toContainText("downloaded");
+  await expect(app.getByRole("region", { name: "In this browser" })).toContainText("https://example.com/gemma4:e2b");
 });
 
 test("a message with a large picture stays in its conversation, whatever is opened at once", async ({ app }) => {
   await start(app);
   await say(app, "The other one");
   const other = new URL(app.url()).hash;
-  await app.getByRole("button", { name: "New conversation" }).click();
+  await app.getByRole("button", { name: "New chat" }).click();
   await say(app, "This one");
   const large = { name: "large.png", mimeType: "image/png", buffer: Buffer.alloc(8_000_000, readFileSync(PICTURE)) };
-  await app.getByLabel("Pictures, sounds and videos").setInputFiles(large);
+  await app.getByLabel("Images, audio and video").setInputFiles(large);
   await expect(app.getByRole("button", { name: "Remove large.png" })).toBeVisible();
   const field = app.getByRole("textbox", { name: "Message", exact: true });
   await field.fill("Look at this");
@@ -136,9 +134,9 @@ test("attachments of earlier versions move into a store of their own, and nothin
   const [attached] = file.conversations.flatMap(({ turns }) => turns.flatMap(({ attachments = [] }) => attachments));
   expect(attached?.data).toBe(data);
   await app
-    .getByLabel("Import a file")
+    .getByLabel("Import file")
     .setInputFiles({ name: "talk.json", mimeType: "application/json", buffer: Buffer.from(text) });
-  await expect(app.getByText("Imported 1 conversation.")).toBeVisible();
+  await expect(app.getByText("Imported 1 chat.")).toBeVisible();
   await app.getByRole("link", { name: "Old" }).first().click();
   await expect.poll(() => image.evaluate((one: HTMLImageElement) => one.naturalWidth)).toBeGreaterThan(0);
 });

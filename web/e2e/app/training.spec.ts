@@ -30,11 +30,11 @@ test.describe("training", () => {
     await expect(app.getByText("Line 3")).toBeVisible();
     await expect(app.getByRole("button", { name: "Start training" })).toBeDisabled();
     await app.getByLabel("Or paste lines here").fill(LINES);
-    await expect(app.getByText("2 examples, 80 tokens, 32 of them learned.")).toBeVisible();
+    await expect(app.getByText("2 examples · 80 tokens, 32 of them trained on")).toBeVisible();
     await expect(app.locator("mark")).toContainText("<turn|>");
     await app.getByRole("button", { name: "Next" }).click();
     await expect(app.getByRole("heading", { name: "Example 2" })).toBeVisible();
-    await expect(app.getByText("4.7 GB of GPU memory: 3.6 GB the model, 960 MB the adapter")).toBeVisible();
+    await expect(app.getByText("4.7 GB of GPU memory: 3.6 GB model, 960 MB adapter")).toBeVisible();
     await app.getByLabel("Rank", { exact: true }).fill("4");
     await app.getByLabel("Rank", { exact: true }).blur();
     await expect(app.getByText("3.9 GB of GPU memory")).toBeVisible();
@@ -44,19 +44,19 @@ test.describe("training", () => {
   test("a run is watched, compared with the base, used in the chat, exported, renamed and deleted", async ({ app }) => {
     await open(app);
     await app.getByLabel("Or paste lines here").fill(LINES);
-    await app.getByLabel("Name of the adapter").fill("Atlantis");
-    await app.getByLabel("Share set aside").fill("0.5");
-    await app.getByLabel("Share set aside").blur();
+    await app.getByLabel("Adapter name").fill("Atlantis");
+    await app.getByLabel("Validation split").fill("0.5");
+    await app.getByLabel("Validation split").blur();
     await change(app, { trainingStep: 300 });
     await app.getByRole("button", { name: "Start training" }).click();
-    await expect(app.getByText(/Step \d+ of 60 · loss \d\.\d+ · set aside/u)).toBeVisible();
-    await expect(app.getByRole("img", { name: /The loss went from/u })).toBeVisible();
+    await expect(app.getByText(/Step \d+ of 60 · loss \d\.\d+ · validation/u)).toBeVisible();
+    await expect(app.getByRole("img", { name: /Loss went from/u })).toBeVisible();
     expect(await barriers(app)).toEqual([]);
     const picture = process.env["SCREENSHOT"];
     if (picture !== undefined) await app.screenshot({ path: picture });
     await change(app, { trainingStep: 2 });
     await expect(app.getByRole("heading", { name: "Atlantis is ready" })).toBeVisible();
-    await app.getByLabel("A question for both").fill("The capital?");
+    await app.getByLabel("Prompt for both").fill("The capital?");
     await app.getByRole("button", { name: "Compare" }).click();
     await expect(app.getByText("With an adapter: You said: The capital?")).toBeVisible();
     await expect(app.getByText("You said: The capital?", { exact: true })).toBeVisible();
@@ -72,11 +72,11 @@ test.describe("training", () => {
     await app.getByRole("button", { name: "Rename Atlantis" }).click();
     await app.getByLabel("New name").fill("Deep sea");
     await app.getByRole("button", { name: "Rename", exact: true }).click();
-    await app.getByRole("button", { name: "Use Deep sea in the chat" }).click();
+    await app.getByRole("button", { name: "Use Deep sea in chat" }).click();
     await expect(app.getByLabel("Adapter", { exact: true })).toHaveValue(/.+/u);
     await say(app, "Hello");
     await expect(app.getByRole("article").last()).toContainText("With an adapter: You said: Hello");
-    await app.getByLabel("Weight of the adapter").selectOption("0.5");
+    await app.getByLabel("Adapter weight").selectOption("0.5");
     await say(app, "Again");
     expect(await app.evaluate(() => window.fake?.asked?.options.adapters?.[0]?.weight)).toBe(0.5);
     await app.getByLabel("Adapter", { exact: true }).selectOption("");
@@ -85,8 +85,8 @@ test.describe("training", () => {
 
     await app.evaluate(() => (location.hash = "#/training"));
     await app.getByRole("button", { name: "Delete Deep sea" }).click();
-    await app.getByRole("button", { name: "Delete for good" }).click();
-    await expect(app.getByText("What you train or import is listed here.")).toBeVisible();
+    await app.getByRole("button", { name: "Delete permanently" }).click();
+    await expect(app.getByText("Adapters you train or import appear here.")).toBeVisible();
   });
 
   test("a paused run goes on, also after a reload; a cancelled one is gone", async ({ app }) => {
@@ -95,42 +95,42 @@ test.describe("training", () => {
     await train(app);
     await app.getByRole("button", { name: "Pause" }).click();
     await expect(app.getByRole("heading", { name: "Paused" })).toBeVisible();
-    await app.getByRole("button", { name: "Go on" }).click();
+    await app.getByRole("button", { name: "Resume" }).click();
     await app.getByRole("button", { name: "Pause" }).click();
     await expect(app.getByRole("heading", { name: "Paused" })).toBeVisible();
     await app.reload();
     await app.getByRole("button", { name: /^Load / }).click();
-    await expect(app.getByRole("heading", { name: "Not finished" })).toBeVisible();
-    await app.getByRole("button", { name: "Go on with trained" }).click();
+    await expect(app.getByRole("heading", { name: "Unfinished trainings" })).toBeVisible();
+    await app.getByRole("button", { name: "Resume trained" }).click();
     await app.getByRole("button", { name: "Cancel" }).click();
-    await app.getByRole("button", { name: "Cancel and lose it" }).click();
+    await app.getByRole("button", { name: "Discard training" }).click();
     await expect(app.getByRole("button", { name: "Start training" })).toHaveCount(0);
-    await expect(app.getByRole("heading", { name: "What to learn from" })).toBeVisible();
-    await expect(app.getByRole("heading", { name: "Not finished" })).toHaveCount(0);
+    await expect(app.getByRole("heading", { name: "Training data" })).toBeVisible();
+    await expect(app.getByRole("heading", { name: "Unfinished trainings" })).toHaveCount(0);
   });
 
   test("a lost device: one click loads the model again and goes on", async ({ app }) => {
     await open(app);
     await change(app, { trainingFailsAt: 5 });
     await train(app);
-    await expect(app.getByText("The GPU stopped working")).toBeVisible();
-    await app.getByRole("button", { name: "Reload the model and go on" }).click();
+    await expect(app.getByText("The GPU connection was lost")).toBeVisible();
+    await app.getByRole("button", { name: "Reload model and continue" }).click();
     await expect(app.getByRole("heading", { name: "trained is ready" })).toBeVisible();
   });
 
   test("adapters are imported from files and by dropping, and what does not fit is said", async ({ app }) => {
     await open(app);
     const file = (name: string) => ({ name, mimeType: "", buffer: Buffer.from("x") });
-    await app.getByLabel("Import an adapter").setInputFiles([file("mine.gguf")]);
-    await expect(app.getByRole("button", { name: "Use mine.gguf in the chat" })).toBeVisible();
-    await app.getByLabel("Import an adapter").setInputFiles([file("other.gguf")]);
+    await app.getByLabel("Import adapter").setInputFiles([file("mine.gguf")]);
+    await expect(app.getByRole("button", { name: "Use mine.gguf in chat" })).toBeVisible();
+    await app.getByLabel("Import adapter").setInputFiles([file("other.gguf")]);
     await expect(app.getByText("This adapter cannot be used")).toBeVisible();
     await app.evaluate((lines) => {
       const files = new DataTransfer();
       files.items.add(new File([lines], "facts.jsonl"));
       document.body.dispatchEvent(new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }));
     }, LINES);
-    await expect(app.getByText("2 examples, 80 tokens")).toBeVisible();
+    await expect(app.getByText("2 examples · 80 tokens")).toBeVisible();
   });
 });
 

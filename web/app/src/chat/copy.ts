@@ -1,16 +1,17 @@
 import { notices } from "../state/notices.svelte.js";
+import { t } from "../text/index.svelte.js";
 
-/** Puts a text on the clipboard and says so on the button that asked for it. */
+/** Puts a text on the clipboard and shows that on the button that was pressed. */
 export async function copy(text: string, button?: HTMLElement): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    notices.show("The browser did not allow copying.");
+    notices.show(t("copy.denied"));
     return;
   }
-  notices.speak("Copied.");
+  notices.speak(t("common.copied"));
   if (!button) return;
   const before = button.textContent;
-  button.textContent = "Copied";
+  button.textContent = t("common.copied");
   setTimeout(() => (button.textContent = before), 1500);
 }

@@ -1,21 +1,23 @@
-// What rendered markdown gets beyond its elements: heads with a copy button on code, and room for wide tables.
+// What rendered markdown gets beyond its elements: a header with a copy button on code, and scrolling for wide tables.
 
 import { copy } from "./copy.js";
+import { t } from "../text/index.svelte.js";
 
 function codeFrame(pre: HTMLPreElement): HTMLElement {
   const code = pre.querySelector("code");
   const language = code?.className.replace("language-", "") ?? "";
   const frame = document.createElement("div");
   frame.className = "code";
+  frame.dir = "ltr";
   const head = document.createElement("div");
   head.className = "code-head";
   const name = document.createElement("span");
-  name.textContent = language || "text";
+  name.textContent = language || t("turn.plainText");
   const button = document.createElement("button");
   button.type = "button";
   button.className = "quiet small";
-  button.textContent = "Copy";
-  button.setAttribute("aria-label", language ? `Copy the ${language} code` : "Copy the code");
+  button.textContent = t("common.copy");
+  button.setAttribute("aria-label", language ? t("turn.copyLanguage", { language }) : t("turn.copyCode"));
   button.addEventListener("click", () => void copy(code?.textContent ?? "", button));
   head.append(name, button);
   pre.replaceWith(frame);
@@ -33,13 +35,13 @@ function scrollable(element: HTMLElement, label: string): void {
 export function furnish(content: DocumentFragment): void {
   for (const pre of content.querySelectorAll("pre")) {
     codeFrame(pre);
-    scrollable(pre, "Code");
+    scrollable(pre, t("turn.code"));
   }
   for (const table of content.querySelectorAll("table")) {
     const wide = document.createElement("div");
     wide.className = "wide";
     table.replaceWith(wide);
     wide.append(table);
-    scrollable(wide, "Table");
+    scrollable(wide, t("turn.table"));
   }
 }

@@ -1,6 +1,7 @@
 // Images, audio and video of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
 
 import type { ContentPart, PictureTokens } from "rullama";
+import { t } from "../text/index.svelte.js";
 
 /** What a turn knows of an attachment. */
 export interface Attachment {
@@ -30,11 +31,11 @@ export function kindOf(type: string): Attachment["kind"] | undefined {
 /** Reads a file that was picked, dropped, pasted or recorded: it may be changed or deleted before the message is sent. */
 export async function attach(file: File): Promise<Attached> {
   const kind = kindOf(file.type);
-  if (!kind) throw new AttachmentError(`${file.name} is no picture, sound or video.`);
-  if (file.size === 0) throw new AttachmentError(`${file.name} is empty.`);
-  if (file.size > MOST_BYTES) throw new AttachmentError(`${file.name} is larger than 20 MB.`);
+  if (!kind) throw new AttachmentError(t("attach.notMedia", { name: file.name }));
+  if (file.size === 0) throw new AttachmentError(t("attach.empty", { name: file.name }));
+  if (file.size > MOST_BYTES) throw new AttachmentError(t("attach.tooLarge", { name: file.name }));
   const bytes = await file.arrayBuffer().catch(() => {
-    throw new AttachmentError(`${file.name} cannot be read.`);
+    throw new AttachmentError(t("attach.unreadable", { name: file.name }));
   });
   return { id: crypto.randomUUID(), kind, name: file.name, blob: new Blob([bytes], { type: file.type }) };
 }

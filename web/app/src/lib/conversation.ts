@@ -1,6 +1,7 @@
 // A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
 
 import type { ErrorCode, Finish, Message, PictureTokens, ToolCall, Usage } from "rullama";
+import { t } from "../text/index.svelte.js";
 import { partsOf, type Attached, type Attachment } from "./attachments.js";
 
 export type Role = "user" | "assistant" | "tool";
@@ -92,7 +93,7 @@ export function newestLeaf(turns: Turns, id: string): string {
 export function titleOf(text: string): string {
   const line = text.trim().split(/\s*\n/u)[0]?.replace(/\s+/gu, " ") ?? "";
   const letters = [...line];
-  if (letters.length <= 60) return line || "New conversation";
+  if (letters.length <= 60) return line || t("chat.title");
   const cut = letters.slice(0, 57).join("");
   const word = cut.lastIndexOf(" ");
   return `${word > 30 ? cut.slice(0, word) : cut}…`;

@@ -4,6 +4,7 @@ import { MOST_BYTES, toBlob, type Attachment } from "./attachments.js";
 import type { Conversation, Turn } from "./conversation.js";
 import type { Stored, StoredBlob } from "./database.js";
 import { FORMAT, VERSION } from "./export.js";
+import { t } from "../text/index.svelte.js";
 import { ImportError, Splitter, type Piece } from "./split-json.js";
 
 export { ImportError } from "./split-json.js";
@@ -45,37 +46,42 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new ImportError(`This is not JSON: ${error instanceof Error ? error.message : "it cannot be read"}.`);
+    const reason = error instanceof Error ? error.message : t("import.unreadable");
+    throw new ImportError(t("import.notJson", { reason }));
   }
 }
 
 /** Whether the file is one of ours. What is around the conversations counts when all of it was read. */
 function checkHead(value: unknown, whole: boolean): void {
-  const file = fields(value, "The file");
+  const file = fields(value, () => t("import.file"));
   if (file.format !== FORMAT && (whole || file.format !== undefined)) {
-    throw new ImportError("This is JSON, but not a file that rullama exported.");
+    throw new ImportError(t("import.foreign"));
   }
   if (file.version !== VERSION && (whole || file.version !== undefined)) {
-    throw new ImportError(`The file's version is ${JSON.stringify(file.version)}; this app reads version ${VERSION}.`);
+    throw new ImportError(t("import.version", { found: JSON.stringify(file.version) ?? "?", known: VERSION }));
   }
-  list(file.conversations, "`conversations`");
+  list(file.conversations, () => "`conversations`");
 }
 
 function conversation(value: unknown, number: number, newId: () => string, given: Piece["blobs"]): Stored {
-  const where = `Conversation ${number}`;
+  const where: Place = () => t("import.conversation", { number });
+  const turnPlace =
+    (index: number): Place =>
+    () =>
+      t("import.turn", { number, turn: index + 1 });
   const from = fields(value, where);
   const id = newId();
-  const raw = list(from.turns, `${where}: \`turns\``).map((turn, index) => fields(turn, `${where}, turn ${index + 1}`));
+  const raw = list(from.turns, at(where, "turns")).map((turn, index) => fields(turn, turnPlace(index)));
   const ids = new Map<string, string>();
   raw.forEach((turn, index) => {
-    const old = string(turn.id, `${where}, turn ${index + 1}: \`id\``);
-    if (ids.has(old)) throw new ImportError(`${where}, turn ${index + 1}: the id \`${old}\` appears twice.`);
+    const old = string(turn.id, at(turnPlace(index), "id"));
+    if (ids.has(old)) throw new ImportError(t("import.twice", { where: turnPlace(index)(), id: old }));
     ids.set(old, newId());
   });
-  const known = (old: unknown, place: string): string | null => {
+  const known = (old: unknown, place: Place): string | null => {
     if (old === null) return null;
     const found = ids.get(string(old, place));
-    if (found === undefined) throw new ImportError(`${place} names a turn that is not there.`);
+    if (found === undefined) throw new ImportError(t("import.missing", { where: place() }));
     return found;
   };
   const blobs: StoredBlob[] = [];
@@ -85,15 +91,15 @@ function conversation(value: unknown, number: number, newId: () => string, given
     return attached;
   };
   const reading: Reading = { conversation: id, known, given, attach };
-  const turns = raw.map((turn, index) => readTurn(turn, `${where}, turn ${index + 1}`, reading));
+  const turns = raw.map((turn, index) => readTurn(turn, turnPlace(index), reading));
   refuseLoops(turns, where);
-  const system = optional(from.system, string, `${where}: \`system\``);
+  const system = optional(from.system, string, at(where, "system"));
   const result: Conversation = {
     id,
-    title: string(from.title, `${where}: \`title\``).slice(0, 200) || "Untitled",
-    created: time(from.created, `${where}: \`created\``),
-    updated: time(from.updated, `${where}: \`updated\``),
-    leaf: known(from.leaf, `${where}: \`leaf\``),
+    title: string(from.title, at(where, "title")).slice(0, 200) || t("common.untitled"),
+    created: time(from.created, at(where, "created")),
+    updated: time(from.updated, at(where, "updated")),
+    leaf: known(from.leaf, at(where, "leaf")),
     ...(system === undefined ? {} : { system }),
   };
   return { conversation: result, turns, blobs };
@@ -103,74 +109,74 @@ function conversation(value: unknown, number: number, newId: () => string, given
 interface Reading {
   conversation: string;
   /** The new id of a turn. */
-  known: (old: unknown, place: string) => string | null;
+  known: (old: unknown, place: Place) => string | null;
   /** Attachments that were taken out of the file's text. */
   given: Piece["blobs"];
   /** Keeps an attachment's bytes; gives its id. */
   attach: (blob: Blob) => string;
 }
 
-function readTurn(from: Fields, where: string, reading: Reading): Turn {
+function readTurn(from: Fields, where: Place, reading: Reading): Turn {
   const { conversation, known } = reading;
   const turn: Turn = {
-    id: known(from.id, `${where}: \`id\``) ?? "",
+    id: known(from.id, at(where, "id")) ?? "",
     conversation,
-    parent: known(from.parent, `${where}: \`parent\``),
-    role: oneOf(from.role, ["user", "assistant", "tool"], `${where}: \`role\``),
-    content: string(from.content, `${where}: \`content\``),
-    created: time(from.created, `${where}: \`created\``),
+    parent: known(from.parent, at(where, "parent")),
+    role: oneOf(from.role, ["user", "assistant", "tool"], at(where, "role")),
+    content: string(from.content, at(where, "content")),
+    created: time(from.created, at(where, "created")),
   };
   if (from.attachments !== undefined) {
-    turn.attachments = list(from.attachments, `${where}: \`attachments\``).map((value) =>
+    turn.attachments = list(from.attachments, at(where, "attachments")).map((value) =>
       attachment(value, where, reading),
     );
   }
-  const thinking = optional(from.thinking, string, `${where}: \`thinking\``);
+  const thinking = optional(from.thinking, string, at(where, "thinking"));
   if (thinking !== undefined) turn.thinking = thinking;
-  const toolName = optional(from.toolName, string, `${where}: \`toolName\``);
+  const toolName = optional(from.toolName, string, at(where, "toolName"));
   if (toolName !== undefined) turn.toolName = toolName;
-  const model = optional(from.model, string, `${where}: \`model\``);
+  const model = optional(from.model, string, at(where, "model"));
   if (model !== undefined) turn.model = model;
   if (from.badCalls !== undefined) {
-    turn.badCalls = list(from.badCalls, `${where}: \`badCalls\``).map((call) => string(call, `${where}: a bad call`));
+    turn.badCalls = list(from.badCalls, at(where, "badCalls")).map((call) => string(call, at(where, "badCalls")));
   }
   if (from.toolCalls !== undefined) {
-    turn.toolCalls = list(from.toolCalls, `${where}: \`toolCalls\``).map((value) => {
-      const call = fields(value, `${where}: a tool call`);
+    turn.toolCalls = list(from.toolCalls, at(where, "toolCalls")).map((value) => {
+      const call = fields(value, at(where, "toolCalls"));
       return {
-        name: string(call.name, `${where}: a tool call's \`name\``),
-        arguments: plain(fields(call.arguments, `${where}: a tool call's \`arguments\``)) as Fields,
+        name: string(call.name, at(where, "toolCalls.name")),
+        arguments: plain(fields(call.arguments, at(where, "toolCalls.arguments"))) as Fields,
       };
     });
   }
   if (turn.role === "assistant") {
     const finishes = ["stop", "length", "context", "cancelled", "failed"] as const;
-    turn.finish = from.finish === undefined ? "cancelled" : oneOf(from.finish, finishes, `${where}: \`finish\``);
+    turn.finish = from.finish === undefined ? "cancelled" : oneOf(from.finish, finishes, at(where, "finish"));
   }
   return turn;
 }
 
 /** Only what is inside the file: an address elsewhere would tell others that it was opened. */
-function attachment(value: unknown, where: string, { given, attach }: Reading): Attachment {
-  const from = fields(value, `${where}: an attachment`);
-  const kind = oneOf(from.kind, ["image", "audio", "video"], `${where}: an attachment's \`kind\``);
-  const name = string(from.name, `${where}: an attachment's \`name\``);
-  const data = string(from.data, `${where}: an attachment's \`data\``);
+function attachment(value: unknown, where: Place, { given, attach }: Reading): Attachment {
+  const from = fields(value, at(where, "attachments"));
+  const kind = oneOf(from.kind, ["image", "audio", "video"], at(where, "attachments.kind"));
+  const name = string(from.name, at(where, "attachments.name"));
+  const data = string(from.data, at(where, "attachments.data"));
   return { id: attach(given.get(data) ?? blobOf(data, where)), kind, name };
 }
 
 /** Bytes that are still text, as in files whose keys another program spelt in its own way. */
-function blobOf(data: string, where: string): Blob {
+function blobOf(data: string, where: Place): Blob {
   if (!/^data:(image|audio|video)\/[\w.+-]+(;[^,]*)?;base64,[A-Za-z0-9+/]*={0,2}$/u.test(data)) {
-    throw new ImportError(`${where}: an attachment's \`data\` should be an image, audio or video in base64.`);
+    throw new ImportError(t("import.notMedia", { where: where() }));
   }
   let blob: Blob;
   try {
     blob = toBlob(data);
   } catch {
-    throw new ImportError(`${where}: an attachment is not in base64.`);
+    throw new ImportError(t("import.notBase64", { where: where() }));
   }
-  if (blob.size > MOST_BYTES) throw new ImportError(`${where}: an attachment is larger than 20 MB.`);
+  if (blob.size > MOST_BYTES) throw new ImportError(t("import.attachmentSize", { where: where() }));
   return blob;
 }
 
@@ -182,13 +188,13 @@ function plain(value: unknown): unknown {
   return Object.fromEntries(kept.map(([key, inner]) => [key, plain(inner)]));
 }
 
-function refuseLoops(turns: readonly Turn[], where: string): void {
+function refuseLoops(turns: readonly Turn[], where: Place): void {
   const parents = new Map(turns.map((turn) => [turn.id, turn.parent]));
   const safe = new Set<string>();
   for (const turn of turns) {
     const path = new Set<string>();
     for (let id: string | null = turn.id; id !== null && !safe.has(id); id = parents.get(id) ?? null) {
-      if (path.has(id)) throw new ImportError(`${where}: its turns answer each other in a circle.`);
+      if (path.has(id)) throw new ImportError(t("import.loop", { where: where() }));
       path.add(id);
     }
     for (const id of path) safe.add(id);
@@ -196,33 +202,39 @@ function refuseLoops(turns: readonly Turn[], where: string): void {
 }
 
 type Fields = Record<string, unknown>;
+/** A place in the file, in words; made only where something is wrong. */
+type Place = () => string;
 
-function fields(value: unknown, where: string): Fields {
+function at(where: Place, field: string): Place {
+  return () => t("import.field", { where: where(), field });
+}
+
+function fields(value: unknown, where: Place): Fields {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
-  throw new ImportError(`${where} should be an object.`);
+  throw new ImportError(t("import.object", { where: where() }));
 }
 
-function list(value: unknown, where: string): unknown[] {
+function list(value: unknown, where: Place): unknown[] {
   if (Array.isArray(value)) return value;
-  throw new ImportError(`${where} should be a list.`);
+  throw new ImportError(t("import.list", { where: where() }));
 }
 
-function string(value: unknown, where: string): string {
+function string(value: unknown, where: Place): string {
   if (typeof value === "string") return value;
-  throw new ImportError(`${where} should be text.`);
+  throw new ImportError(t("import.text", { where: where() }));
 }
 
-function time(value: unknown, where: string): number {
+function time(value: unknown, where: Place): number {
   if (typeof value === "number" && Number.isFinite(value) && value >= 0 && value < 8.64e15) return value;
-  throw new ImportError(`${where} should be a time in milliseconds.`);
+  throw new ImportError(t("import.time", { where: where() }));
 }
 
-function oneOf<T extends string>(value: unknown, allowed: readonly T[], where: string): T {
+function oneOf<T extends string>(value: unknown, allowed: readonly T[], where: Place): T {
   const found = allowed.find((one) => one === value);
   if (found !== undefined) return found;
-  throw new ImportError(`${where} should be one of ${allowed.join(", ")}.`);
+  throw new ImportError(t("import.oneOf", { where: where(), allowed: allowed.join(", ") }));
 }
 
-function optional<T>(value: unknown, read: (value: unknown, where: string) => T, where: string): T | undefined {
+function optional<T>(value: unknown, read: (value: unknown, where: Place) => T, where: Place): T | undefined {
   return value === undefined ? undefined : read(value, where);
 }

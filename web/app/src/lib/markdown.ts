@@ -3,6 +3,7 @@
 
 import createPurifier from "dompurify";
 import { Marked, type Tokens } from "marked";
+import { t } from "../text/index.svelte.js";
 
 /** A piece between blank lines that is rendered on its own, so that a streamed answer only redraws its last one. */
 export interface Block {
@@ -19,7 +20,8 @@ const marked = new Marked({
   breaks: true,
   renderer: {
     html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
-    image: ({ href, text }: Tokens.Image) => `<a href="${escape(href)}">Picture: ${escape(text || href)}</a>`,
+    image: ({ href, text }: Tokens.Image) =>
+      `<a href="${escape(href)}">${escape(t("turn.image", { name: text || href }))}</a>`,
     checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
   },
 });

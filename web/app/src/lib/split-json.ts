@@ -4,6 +4,7 @@
 // text that nobody outside can know. Whatever is not inside a conversation is collected too, with a 0 for each of them, so that
 // `JSON.parse` still decides what is JSON.
 
+import { t } from "../text/index.svelte.js";
 import { bytesOf, MOST_BYTES } from "./attachments.js";
 
 /** Says what is wrong with a file and where. */
@@ -73,19 +74,18 @@ export class Splitter {
 
   /** What is around the conversations, with a 0 for each. */
   end(): string {
-    if (this.mode !== "plain" || this.depth > 0)
-      throw new ImportError("This is not JSON: the file ends in the middle.");
+    if (this.mode !== "plain" || this.depth > 0) throw new ImportError(t("import.cut"));
     return this.around;
   }
 
   private write(text: string): void {
     if (!this.inside) {
       this.around += text;
-      if (this.around.length > MOST_AROUND) throw new ImportError("This is not a file that rullama exported.");
+      if (this.around.length > MOST_AROUND) throw new ImportError(t("import.foreign"));
       return;
     }
     this.length += text.length;
-    if (this.length > MOST_TEXT) throw new ImportError(`Conversation ${this.count + 1} has more than 64 MB of text.`);
+    if (this.length > MOST_TEXT) throw new ImportError(t("import.long", { number: this.count + 1 }));
     this.element.push(text);
   }
 
@@ -118,8 +118,7 @@ export class Splitter {
       else if (letter === ",") this.key = "";
     }
     flush(at);
-    if (this.around !== "" && !/^\s*(?:\{|$)/u.test(this.around))
-      throw new ImportError("This is not JSON: it should be an object.");
+    if (this.around !== "" && !/^\s*(?:\{|$)/u.test(this.around)) throw new ImportError(t("import.notObjectFile"));
     return at;
   }
 
@@ -127,13 +126,13 @@ export class Splitter {
     if (this.depth === 1 && letter === "[" && this.key === "conversations") this.inConversations = true;
     this.key = "";
     this.depth += 1;
-    if (this.depth > MOST_DEPTH) throw new ImportError("This file is nested too deeply.");
+    if (this.depth > MOST_DEPTH) throw new ImportError(t("import.deep"));
   }
 
   private close(): void {
     this.depth -= 1;
     if (this.depth < CONVERSATION_DEPTH) this.inConversations = false;
-    if (this.depth < 0) throw new ImportError("This is not JSON: a bracket closes nothing.");
+    if (this.depth < 0) throw new ImportError(t("import.bracket"));
   }
 
   /** A conversation is whole. */
@@ -219,18 +218,18 @@ export class Splitter {
   private decode(length: number): void {
     const text = this.base64.slice(0, length);
     this.base64 = this.base64.slice(length);
-    const where = `Conversation ${this.count + 1}: an attachment`;
+    const where = () => t("import.conversation", { number: this.count + 1 });
     // Padding ends base64, so nothing may follow bytes that had some.
     const closed = (this.bytes.at(-1)?.length ?? 0) % 3 !== 0;
-    if (!BASE64.test(text) || (closed && text !== "")) throw new ImportError(`${where} is not in base64.`);
+    if (!BASE64.test(text) || (closed && text !== "")) throw new ImportError(t("import.notBase64", { where: where() }));
     let decoded: string;
     try {
       decoded = atob(text);
     } catch {
-      throw new ImportError(`${where} is not in base64.`);
+      throw new ImportError(t("import.notBase64", { where: where() }));
     }
     this.size += decoded.length;
-    if (this.size > MOST_BYTES) throw new ImportError(`${where} is larger than 20 MB.`);
+    if (this.size > MOST_BYTES) throw new ImportError(t("import.attachmentSize", { where: where() }));
     if (decoded !== "") this.bytes.push(bytesOf(decoded));
   }
 }

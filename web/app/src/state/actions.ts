@@ -8,7 +8,7 @@ import { go } from "./route.svelte.js";
 
 /** `turn`: the answer that failed, where it was one; `retry`: what to do again otherwise. */
 export async function perform(action: Action, turn?: Turn, retry?: () => unknown): Promise<void> {
-  switch (action.do) {
+  switch (action) {
     case "choose_model":
       return go("models");
     case "open_device":

@@ -7,6 +7,7 @@ import { engine } from "./engine.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { change, settings } from "./settings.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 class Adapters {
   list = $state.raw<StoredAdapter[]>([]);
@@ -47,12 +48,12 @@ class Adapters {
     if (!api) return;
     await this.#work(async () => {
       const { name } = await api.adapters.add(source, { keep: true });
-      notices.show(`Added ${name}.`);
+      notices.show(t("adapters.added", { name }));
     });
   }
 
   async rename(id: string, name: string): Promise<void> {
-    await this.#work(() => engine().renameAdapter(id, name.trim().slice(0, 100) || "Untitled"));
+    await this.#work(() => engine().renameAdapter(id, name.trim().slice(0, 100) || t("common.untitled")));
   }
 
   async remove(id: string): Promise<void> {
@@ -71,7 +72,7 @@ class Adapters {
       const known = (await api.adapters.list()).some((one) => one.id === id);
       if (!known) await api.adapters.add({ stored: id });
       for (const file of await api.adapters.export(id)) downloadBytes(file.name, file.bytes);
-      notices.show(`Exported ${name}: both files belong into one folder.`);
+      notices.show(t("adapters.exported", { name }));
     });
   }
 

@@ -3,7 +3,7 @@
 import type { CanvasToken, GenerateEvent, GenerateOptions, SettleStep } from "rullama";
 import type { Attached } from "../lib/attachments.js";
 import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
-import { codeOf, describe } from "../lib/failures.js";
+import { codeOf, describe, titleOf } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
 import { throttle } from "../lib/throttle.js";
 import { adapters } from "./adapters.svelte.js";
@@ -12,6 +12,7 @@ import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { route, settle } from "./route.svelte.js";
 import { settings } from "./settings.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 /** How often the page is redrawn and the answer saved: a closed tab loses at most half a second. */
 const SHOW_MS = 50;
@@ -65,7 +66,7 @@ class Answer {
       await this.#write(turn);
       return true;
     } catch (error) {
-      notices.show(`The message could not be saved: ${describe(error).detail ?? "storage does not work"}`);
+      notices.show(t("save.message", { reason: describe(error).detail ?? t("save.storage") }));
       return false;
     } finally {
       this.turn = undefined;
@@ -133,7 +134,7 @@ class Answer {
       turn = await chats().add({ ...row, ...(leftOut > 0 ? { leftOut } : {}) }, asked.id);
       this.turn = turn.id;
       chats().writing.set(turn.id, turn);
-      notices.speak("The model is answering.");
+      notices.speak(t("spoken.answering"));
       const shown = path.slice(leftOut);
       const system = own ?? (settings.system || model.info?.system);
       const blobs = await this.#blobs(shown);
@@ -141,14 +142,14 @@ class Answer {
       await this.#follow(turn, api.chat(messages, this.#options()));
     } catch (error) {
       if (turn) this.#failed(turn, error);
-      else notices.show(`The answer could not be saved: ${describe(error).detail ?? "storage does not work"}`);
+      else notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") }));
     } finally {
       this.canvas = undefined;
       if (turn) {
         // What looks finished is kept, whatever happens to the tab.
         await chats()
           .save(turn)
-          .catch(() => notices.show("This answer could not be saved."));
+          .catch(() => notices.show(t("save.lost")));
         chats().writing.delete(turn.id);
       }
     }
@@ -159,7 +160,7 @@ class Answer {
     const blobs = new Map<string, Blob>();
     for (const { id, name } of path.flatMap((turn) => turn.attachments ?? [])) {
       const blob = await chats().blob(id);
-      if (!blob) throw Object.assign(new Error(`The browser no longer has ${name}.`), { code: "bad_media" });
+      if (!blob) throw Object.assign(new Error(t("attach.lost", { name })), { code: "bad_media" });
       blobs.set(id, blob);
     }
     return blobs;
@@ -221,17 +222,18 @@ class Answer {
   #done(turn: Turn, event: Extract<GenerateEvent, { type: "done" }>, content: string): void {
     turn.finish = event.finish;
     turn.usage = event.usage;
-    notices.speak(event.finish === "cancelled" ? "Stopped." : plain(content) || "The answer is empty.");
+    notices.speak(event.finish === "cancelled" ? t("turn.stopped") : plain(content) || t("turn.empty"));
   }
 
   #failed(turn: Turn, error: unknown): void {
     const code = codeOf(error);
     turn.finish = code === "cancelled" ? "cancelled" : "failed";
     if (code === "cancelled") return;
-    const { title, detail } = describe(error);
+    const failure = describe(error);
+    const { detail } = failure;
     turn.failure = code;
     if (detail) turn.failureDetail = detail;
-    notices.speak(title);
+    notices.speak(titleOf(failure));
     if (code === "device_lost" || code === "freed") model.drop(error);
   }
 }

@@ -4,15 +4,16 @@ import { download } from "../lib/download.js";
 import { ImportError, textOf } from "../lib/exchange.js";
 import { chats } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 /** Exports all conversations, or one. */
 export async function exportFile(one?: { id: string; title: string }): Promise<void> {
   const day = new Date().toISOString().slice(0, 10);
   try {
     const file = await chats().export(one?.id);
-    download(one ? `${one.title}.json` : `rullama-conversations-${day}.json`, file);
+    download(one ? `${one.title}.json` : `rullama-chats-${day}.json`, file);
   } catch (error) {
-    notices.show(`The export failed: ${error instanceof Error ? error.message : String(error)}`);
+    notices.show(t("chats.notExported", { reason: error instanceof Error ? error.message : String(error) }));
   }
 }
 
@@ -20,9 +21,9 @@ export async function exportFile(one?: { id: string; title: string }): Promise<v
 export async function importFile(file: File): Promise<void> {
   try {
     const count = await chats().import(textOf(file));
-    notices.show(`Imported ${count} ${count === 1 ? "conversation" : "conversations"}.`);
+    notices.show(t("chats.imported", { count }));
   } catch (error) {
-    const why = error instanceof ImportError ? error.message : "It could not be stored.";
-    notices.show(`${file.name} was not imported. ${why}`);
+    const why = error instanceof ImportError ? error.message : t("chats.notStored");
+    notices.show(t("chats.notImported", { name: file.name, reason: why }));
   }
 }

@@ -7,6 +7,7 @@ import { openDatabase, type Database, type StoredBlob } from "../lib/database.js
 import { imported } from "../lib/exchange.js";
 import { exported, toFile } from "../lib/export.js";
 import { memoryDatabase } from "../lib/memory-database.js";
+import { t } from "../text/index.svelte.js";
 
 /** How tabs tell each other which conversation changed. */
 export interface Channel {
@@ -195,7 +196,7 @@ export class Chats {
   }
 
   async rename(id: string, title: string): Promise<void> {
-    await this.#change(id, { title: title.trim().slice(0, 200) || "Untitled" });
+    await this.#change(id, { title: title.trim().slice(0, 200) || t("common.untitled") });
   }
 
   async setSystem(system: string | undefined): Promise<void> {

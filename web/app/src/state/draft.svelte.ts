@@ -2,6 +2,7 @@
 
 import { attach, AttachmentError, kindOf, type Attached } from "../lib/attachments.js";
 import { notices } from "./notices.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 class Draft {
   attachments = $state.raw<Attached[]>([]);
@@ -13,7 +14,7 @@ class Draft {
         const attached = await attach(file);
         this.attachments = [...this.attachments, attached];
       } catch (error) {
-        notices.show(error instanceof AttachmentError ? error.message : `${file.name} cannot be attached.`);
+        notices.show(error instanceof AttachmentError ? error.message : t("attach.failed", { name: file.name }));
       }
     }
   }

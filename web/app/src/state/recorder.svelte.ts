@@ -2,6 +2,7 @@
 
 import { draft } from "./draft.svelte.js";
 import { notices } from "./notices.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 /** Models hear thirty seconds at a time. */
 const LONGEST_MS = 30_000;
@@ -20,7 +21,7 @@ class Recorder {
     try {
       stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     } catch {
-      notices.show("The microphone cannot be used: allow it for this page in the browser, and see that one is there.");
+      notices.show(t("attach.noMicrophone"));
       return;
     }
     this.recording = true;

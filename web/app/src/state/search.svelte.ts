@@ -4,6 +4,7 @@ import { SearchIndex, type ModelApi, type SearchHit } from "rullama";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
 import { passages } from "../lib/passages.js";
 import { model } from "./model.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 /** A passage, and where it came from. */
 export interface Passage {
@@ -41,7 +42,7 @@ class Search {
   add(text: string, from: string): void {
     const found = passages(text);
     const room = MOST_PASSAGES - this.passages.length;
-    this.problem = found.length > room ? `Only ${MOST_PASSAGES} passages can be searched; the rest was left out.` : "";
+    this.problem = found.length > room ? t("search.most", { count: MOST_PASSAGES }) : "";
     const more = found.slice(0, room).map((one) => ({ id: String(this.#next++), text: one, from }));
     this.passages = [...this.passages, ...more];
     this.hits = undefined;
@@ -50,8 +51,8 @@ class Search {
   async addFiles(files: Iterable<File>): Promise<void> {
     for (const file of files) {
       const text = file.size > MOST_BYTES ? undefined : await file.text();
-      if (text === undefined) this.problem = `${file.name} is too large to be searched here.`;
-      else if (text.includes("\0")) this.problem = `${file.name} is not a text.`;
+      if (text === undefined) this.problem = t("search.tooLarge", { name: file.name });
+      else if (text.includes("\0")) this.problem = t("search.notText", { name: file.name });
       else this.add(text, file.name);
     }
   }

@@ -2,9 +2,11 @@
 
 import type { PictureTokens, SettleOptions } from "rullama";
 import { readSampling, readSettle, type Sampling } from "../lib/options.js";
+import { isLanguage, type Language } from "../text/index.svelte.js";
 
 export interface Settings {
   theme: "system" | "light" | "dark";
+  language: Language | "system";
   sampling: Sampling;
   /** How blocks of models settle whose do, and whether that is shown. */
   settle: SettleOptions;
@@ -34,6 +36,7 @@ const KEY = "rullama-settings";
 
 export const defaults = (): Settings => ({
   theme: "system",
+  language: "system",
   sampling: {},
   settle: {},
   watch: true,
@@ -62,6 +65,7 @@ export function parse(text: string | null): Settings {
   if (typeof from.watch === "boolean") settings.watch = from.watch;
   if (from.draft === "ngram" || from.draft === "off") settings.draft = from.draft;
   if (from.theme === "light" || from.theme === "dark") settings.theme = from.theme;
+  if (isLanguage(from.language)) settings.language = from.language;
   if (typeof from.system === "string") settings.system = from.system;
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;

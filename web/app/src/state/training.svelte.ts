@@ -7,6 +7,7 @@ import { adapters } from "./adapters.svelte.js";
 import { engine } from "./engine.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
+import { t } from "../text/index.svelte.js";
 
 /** How often the curve is drawn, however fast steps are. */
 const SHOW_MS = 200;
@@ -84,7 +85,7 @@ class Training {
     try {
       const session = await begin(api);
       this.session = session;
-      notices.speak("Training has begun.");
+      notices.speak(t("training.started"));
       await this.#follow(session);
     } catch (error) {
       if (codeOf(error) !== "cancelled") this.failure = describe(error);
@@ -110,7 +111,7 @@ class Training {
       }
       const { adapter } = await session.result;
       this.made = { id: adapter.id, name: adapter.name };
-      notices.speak("Training is done.");
+      notices.speak(t("training.done"));
     } finally {
       show();
       show.flush();

@@ -1,0 +1,95 @@
+import type { failures as source } from "../en/failures.js";
+import type { Translation } from "../catalogue.js";
+
+export const failures: Translation<typeof source> = {
+  "failure.no_webgpu.title": "WebGPU ist in diesem Browser nicht verfügbar",
+  "failure.no_webgpu.text":
+    "Modelle laufen über WebGPU auf der GPU. Aktuelle Versionen von Chrome, Edge, Safari und Firefox unterstützen es auf den meisten Geräten; vielleicht ist es in den Browser-Einstellungen ausgeschaltet.",
+  "failure.no_webgpu.action": "Dieses Gerät prüfen",
+  "failure.device_lost.title": "Die Verbindung zur GPU wurde unterbrochen",
+  "failure.device_lost.text":
+    "Das passiert, wenn der Treiber neu startet, der Computer schläft oder der Speicher ausgeht. Alles bisher Geschriebene ist gespeichert.",
+  "failure.device_lost.action": "Modell neu laden und fortfahren",
+  "failure.out_of_memory.title": "Der GPU-Speicher ist voll",
+  "failure.out_of_memory.text":
+    "Andere Tabs und Programme belegen vielleicht GPU-Speicher. Ein kleinerer Kontext oder ein kleineres Modell braucht weniger.",
+  "failure.out_of_memory.action": "Kontext verkleinern",
+  "failure.does_not_fit.title": "Dieses Modell ist zu groß für diese GPU",
+  "failure.does_not_fit.text": "Es braucht mehr Speicher, als die GPU hat, und wurde daher nicht geladen.",
+  "failure.does_not_fit.action": "Kleineres Modell auswählen",
+  "failure.not_found.title": "Modell nicht gefunden",
+  "failure.not_found.text":
+    "Es ist weder in diesem Browser noch auf dem Server. Vielleicht wurde es umbenannt oder gelöscht.",
+  "failure.not_found.action": "Modell auswählen",
+  "failure.network.title": "Der Server ist nicht erreichbar",
+  "failure.network.text":
+    "Die Verbindung ist fehlgeschlagen. Bereits Heruntergeladenes bleibt erhalten, und der Download wird dort fortgesetzt.",
+  "failure.network.action": "Erneut versuchen",
+  "failure.no_ranges.title": "Der Server unterstützt keine Range-Anfragen",
+  "failure.no_ranges.text":
+    "Modelle werden in Teilen heruntergeladen, was dieser Server nicht erlaubt. Lade die Datei herunter und öffne sie vom Datenträger.",
+  "failure.no_ranges.action": "Datei öffnen",
+  "failure.file_changed.title": "Die Datei hat sich während des Ladens geändert",
+  "failure.file_changed.text":
+    "Server oder Datenträger haben jetzt eine andere Version; das bereits Gelesene ist nicht verwendbar.",
+  "failure.file_changed.action": "Neu beginnen",
+  "failure.checksum.title": "Der Download ist beschädigt",
+  "failure.checksum.text": "Seine Prüfsumme stimmt nicht, daher wurde er verworfen.",
+  "failure.checksum.action": "Erneut herunterladen",
+  "failure.unverified.title": "Der Download kann nicht überprüft werden",
+  "failure.unverified.text":
+    "Die Prüfsumme wird beim Speichern überprüft, und dieser Browser speichert nichts: Es ist in den Einstellungen ausgeschaltet, dies ist ein privates Fenster, oder der Datenträger ist voll.",
+  "failure.unverified.action": "Speicher anzeigen",
+  "failure.quota.title": "Nicht genug Browser-Speicher für dieses Modell",
+  "failure.quota.text":
+    "Browser begrenzen, was eine Seite speichern darf. Lösche nicht mehr benötigte Modelle oder schalte das Behalten von Downloads in den Einstellungen aus.",
+  "failure.quota.action": "Platz schaffen",
+  "failure.storage.title": "Der Browser-Speicher funktioniert nicht",
+  "failure.storage.text":
+    "Vielleicht verwendet ein anderer Tab dasselbe Modell, oder dies ist ein privates Fenster ohne Speicher.",
+  "failure.storage.action": "Speicher anzeigen",
+  "failure.bad_file.title": "Diese Datei kann nicht gelesen werden",
+  "failure.bad_file.text": "Sie ist kein GGUF-Modell oder beschädigt.",
+  "failure.bad_file.action": "Andere Datei auswählen",
+  "failure.unsupported_model.title": "Dieses Modell wird nicht unterstützt",
+  "failure.unsupported_model.text": "rullama führt Modelle der Gemma-Familie aus.",
+  "failure.unsupported_model.action": "Anderes Modell auswählen",
+  "failure.projector.title": "Diese Datei ist nur ein Teil eines Modells",
+  "failure.projector.text":
+    "Sie enthält die Bild- und Audio-Encoder (mmproj). Öffne zuerst das Modell und lege dann diese Datei auf der Seite ab, oder wähle beide zusammen aus.",
+  "failure.projector.action": "Zugehöriges Modell auswählen",
+  "failure.context_full.title": "Der Kontext ist voll",
+  "failure.context_full.text":
+    "Prompt und Antwort zusammen überschreiten den Kontext des Modells. Du kannst die ältesten Nachrichten auslassen: Sie bleiben im Chat, aber das Modell sieht sie nicht.",
+  "failure.context_full.action": "Ohne die ältesten Nachrichten antworten",
+  "failure.context_full.larger": "Größeren Kontext wählen",
+  "failure.bad_options.title": "Eine Einstellung ist ungültig",
+  "failure.bad_options.text": "Die Engine hat eine der Einstellungen abgelehnt.",
+  "failure.bad_options.action": "Einstellungen öffnen",
+  "failure.bad_media.title": "Ein Anhang kann nicht verwendet werden",
+  "failure.bad_media.text":
+    "Er kann nicht dekodiert werden, ist zu lang, oder dieses Modell unterstützt ihn nicht. Entferne ihn und sende die Nachricht erneut, oder wähle ein anderes Modell.",
+  "failure.bad_media.action": "Anderes Modell auswählen",
+  "failure.bad_adapter.title": "Dieser Adapter kann nicht verwendet werden",
+  "failure.bad_adapter.text": "Er ist beschädigt, für ein anderes Modell gemacht oder wurde gelöscht.",
+  "failure.bad_adapter.action": "Adapter anzeigen",
+  "failure.bad_data.title": "Diese Daten können nicht zum Training verwendet werden",
+  "failure.bad_data.text": "Jede Zeile muss ein JSON-Beispiel mit Text zum Trainieren sein.",
+  "failure.bad_data.action": "Daten anzeigen",
+  "failure.bad_checkpoint.title": "Dieses Training kann nicht fortgesetzt werden",
+  "failure.bad_checkpoint.text":
+    "Sein Checkpoint ist beschädigt oder gehört zu einem anderen Modell oder anderen Einstellungen.",
+  "failure.bad_checkpoint.action": "Trainings anzeigen",
+  "failure.diverged.title": "Training divergiert",
+  "failure.diverged.text": "Der Verlust ist keine Zahl mehr. Verwende eine niedrigere Lernrate oder weniger Schritte.",
+  "failure.diverged.action": "Einstellungen ändern",
+  "failure.cancelled.title": "Gestoppt",
+  "failure.cancelled.text": "Dies wurde vor dem Ende gestoppt.",
+  "failure.cancelled.action": "Erneut versuchen",
+  "failure.freed.title": "Das Modell ist nicht mehr geladen",
+  "failure.freed.text": "Es wurde in der Zwischenzeit entladen.",
+  "failure.freed.action": "Erneut laden",
+  "failure.internal.title": "In rullama ist ein Fehler aufgetreten",
+  "failure.internal.text": "Das ist ein Fehler in rullama. Deine Chats sind sicher.",
+  "failure.internal.action": "Seite neu laden",
+};

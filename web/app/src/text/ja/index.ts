@@ -1,0 +1,10 @@
+// Japanese.
+import { chat } from "./chat.js";
+import { failures } from "./failures.js";
+import { files } from "./files.js";
+import { models } from "./models.js";
+import { pages } from "./pages.js";
+import { shell } from "./shell.js";
+import { training } from "./training.js";
+
+export const ja = { ...shell, ...chat, ...models, ...pages, ...training, ...failures, ...files };
