@@ -5,7 +5,15 @@ import { fromBase64 } from "./fetched.js";
 import { pictureOf } from "./picture.js";
 import type { AnswerRequest, CallOptions, PlainMedium, Transport } from "./protocol.js";
 import { soundOf } from "./sound.js";
-import type { AudioSource, ContentPart, ImageSource, Message, PictureTokens, VideoSource } from "./types.js";
+import type {
+  AudioSource,
+  ContentPart,
+  ImageSource,
+  MediaEvent,
+  Message,
+  PictureTokens,
+  VideoSource,
+} from "./types.js";
 import { framesOf } from "./video.js";
 
 /** A picture, a sound or a video that a request needs. */
@@ -49,6 +57,9 @@ function incomplete(type: string, field: string): RullamaError {
   return new RullamaError("bad_options", `a part of type ${type} has no ${field}`);
 }
 
+const KINDS = { picture: "image", sound: "audio", video: "video" } as const;
+type Told = (phase: MediaEvent["phase"]) => void;
+
 interface Known {
   number: Promise<number>;
   tokens: number;
@@ -64,16 +75,25 @@ export class Perceptions {
   ) {}
 
   /** The request with the numbers of its media. */
-  async fill(request: AnswerRequest, media: Medium[], signal?: AbortSignal): Promise<AnswerRequest> {
+  async fill(
+    request: AnswerRequest,
+    media: Medium[],
+    signal?: AbortSignal,
+    onEvent: (event: MediaEvent) => void = () => {},
+  ): Promise<AnswerRequest> {
     if (media.length === 0) return request;
     const numbers: number[] = [];
     // One after the other: each may need much memory.
-    for (const medium of media) numbers.push(await this.numberOf(medium, signal));
+    for (const [index, medium] of media.entries()) {
+      const told = (phase: MediaEvent["phase"]) =>
+        onEvent({ type: "media", kind: KINDS[medium.kind], phase, index, total: media.length });
+      numbers.push(await this.numberOf(medium, told, signal));
+    }
     this.trim(new Set(media.map(({ source }) => source)));
     return { ...request, media: numbers };
   }
 
-  private numberOf(medium: Medium, signal?: AbortSignal): Promise<number> {
+  private numberOf(medium: Medium, told: Told, signal?: AbortSignal): Promise<number> {
     const { source } = medium;
     const tokens = medium.kind === "picture" ? medium.tokens : 0;
     const before = this.known.get(source);
@@ -82,7 +102,7 @@ export class Perceptions {
       this.known.set(source, before);
       return before.number;
     }
-    const number = this.perceive(medium, signal ? { signal } : {});
+    const number = this.perceive(medium, told, signal ? { signal } : {});
     const entry = { number, tokens };
     this.known.set(source, entry);
     // What failed is tried anew the next time.
@@ -90,16 +110,19 @@ export class Perceptions {
     return number;
   }
 
-  private async perceive(medium: Medium, options: CallOptions<"perceive">): Promise<number> {
-    if (medium.kind === "video") return this.film(medium.source, options);
+  private async perceive(medium: Medium, told: Told, options: CallOptions<"perceive">): Promise<number> {
+    told("decode");
+    if (medium.kind === "video") return this.film(medium.source, told, options);
     const plain = await decode(medium);
+    told("encode");
     return this.transport.call("perceive", { model: this.model, medium: plain }, options);
   }
 
-  private async film(source: VideoSource, options: CallOptions<"perceive">): Promise<number> {
+  private async film(source: VideoSource, told: Told, options: CallOptions<"perceive">): Promise<number> {
     const { model } = this;
     const [pictures, seconds]: [number[], number[]] = [[], []];
     for await (const frame of framesOf(source)) {
+      told("encode");
       pictures.push(await this.transport.call("perceive", { model, medium: frame.picture }, options));
       seconds.push(frame.seconds);
     }

@@ -72,8 +72,13 @@ export class Model implements ModelApi {
     signal?: AbortSignal,
     media: () => Medium[] = () => [],
   ): AsyncIterableIterator<GenerateEvent> {
-    const filled = async () => this.perceptions.fill(request, media(), signal);
-    return answerEvents(this.transport, async () => ({ model: this.id, request: await filled() }), signal);
+    const filled = (onEvent: (event: GenerateEvent) => void) =>
+      this.perceptions.fill(request, media(), signal, onEvent);
+    return answerEvents(
+      this.transport,
+      async (onEvent) => ({ model: this.id, request: await filled(onEvent) }),
+      signal,
+    );
   }
 
   async embed(input: string | string[], options: EmbedOptions = {}): Promise<Embedded> {

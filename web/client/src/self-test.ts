@@ -30,12 +30,13 @@ export async function selfTest(
     const { plays, cases } = JSON.parse(suite.describe()) as Suite;
     const wanted = sample(cases, most);
     const results: OpResult[] = [];
+    const total = plays.length * wanted.size;
     for (const [p, play] of plays.entries()) {
       for (const [c, { op, name }] of cases.entries()) {
         if (!wanted.has(c)) continue;
         if (signal?.aborted) throw new CancelledError();
         const outcome = JSON.parse(await suite.run(c, p)) as Pick<OpResult, "verdict" | "message">;
-        const result = { op, name, play, ...outcome };
+        const result = { op, name, play, ...outcome, total };
         results.push(result);
         onResult(result);
       }

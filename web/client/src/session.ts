@@ -48,7 +48,8 @@ export class Session implements SessionApi {
     { signal }: GenerateOptions,
     messages: Message[] = [],
   ): AsyncIterableIterator<GenerateEvent> {
-    const filled = async () => this.perceptions.fill(request, mediaOf(messages), signal);
-    return answerEvents(this.transport, async () => ({ ...this.at, request: await filled() }), signal);
+    const filled = (onEvent: (event: GenerateEvent) => void) =>
+      this.perceptions.fill(request, mediaOf(messages), signal, onEvent);
+    return answerEvents(this.transport, async (onEvent) => ({ ...this.at, request: await filled(onEvent) }), signal);
   }
 }

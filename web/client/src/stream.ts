@@ -11,7 +11,7 @@ import type { GenerateEvent, Usage } from "./types.js";
 export async function* answerEvents(
   transport: Transport,
   /** What to ask for, once it is known. */
-  params: () => Promise<Requests["answer"]["params"]>,
+  params: (onEvent: (event: GenerateEvent) => void) => Promise<Requests["answer"]["params"]>,
   signal?: AbortSignal,
 ): AsyncGenerator<GenerateEvent, void, void> {
   const stop = new AbortController();
@@ -25,7 +25,7 @@ export async function* answerEvents(
     events.push(event);
     wake();
   };
-  const ask = async () => transport.call("answer", await params(), { signal: stop.signal, onEvent });
+  const ask = async () => transport.call("answer", await params(onEvent), { signal: stop.signal, onEvent });
   const finished = ask().finally(() => {
     ended = true;
     wake();

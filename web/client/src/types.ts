@@ -256,8 +256,19 @@ export interface CanvasToken {
   settled: boolean;
 }
 
+/** Before the prompt: an attachment of the messages is decoded, or its soft tokens are computed. */
+export interface MediaEvent {
+  type: "media";
+  kind: "image" | "audio" | "video";
+  phase: "decode" | "encode";
+  /** Which one, of so many. */
+  index: number;
+  total: number;
+}
+
 /** Something that happened while an answer was made; `done` is always the last one. */
 export type GenerateEvent =
+  | MediaEvent
   | { type: "prefill"; done: number; total: number }
   | { type: "text"; text: string }
   | { type: "thinking"; text: string }
@@ -394,6 +405,8 @@ export interface OpResult {
   play: string;
   verdict: "passed" | "failed" | "skipped";
   message: string;
+  /** Cases of the whole run. */
+  total?: number;
 }
 
 export interface BenchResult {

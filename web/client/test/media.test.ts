@@ -91,6 +91,23 @@ describe("what was perceived", () => {
     expect(await show(samples)).toEqual([34]);
   });
 
+  it("is told as it is decoded and encoded, and not where it is known already", async () => {
+    const perceptions = new Perceptions(engine().transport, 1);
+    const told: string[] = [];
+    const fill = (count: number) =>
+      perceptions.fill(
+        { options: {} },
+        [samples, { ...samples }].slice(0, count).map((source) => ({ kind: "sound", source })),
+        undefined,
+        ({ kind, phase, index, total }) => told.push(`${phase} ${kind} ${index + 1}/${total}`),
+      );
+    await fill(2);
+    expect(told).toEqual(["decode audio 1/2", "encode audio 1/2", "decode audio 2/2", "encode audio 2/2"]);
+    told.length = 0;
+    await fill(1);
+    expect(told).toEqual([]);
+  });
+
   it("is asked for anew after a failure", async () => {
     let broken = true;
     const call = async () => {
