@@ -1,6 +1,7 @@
 // A made-up engine for tests of the app: the same interface, no GPU, and failures on demand. Never shipped.
 
 import type {
+  ContentPart,
   DeviceReport,
   Embedded,
   EngineApi,
@@ -20,6 +21,7 @@ import type {
   TrainingOptions,
   Usage,
 } from "rullama";
+import { Queue } from "../../client/src/queue.js";
 import { FakeError, pause, settings } from "./fake.js";
 import {
   FakeAdapters,
@@ -47,6 +49,8 @@ function nameOf(source: ModelSource): string {
   return "name" in source && typeof source.name === "string" ? source.name : "file";
 }
 
+/** Models that are loaded: their files cannot be deleted. */
+const inUse = new Map<string, number>();
 const stored = (): StoredModel[] => JSON.parse(localStorage.getItem(STORED) ?? "[]") as StoredModel[];
 const store = (models: StoredModel[]) => localStorage.setItem(STORED, JSON.stringify(models));
 
@@ -67,6 +71,9 @@ function vectorOf(text: string): Float32Array<ArrayBuffer> {
   return vector.map((x) => x / length);
 }
 
+type Medium = Extract<ContentPart, { type: "image" | "audio" | "video" }>;
+const isMedia = (part: ContentPart): part is Medium => ["image", "audio", "video"].includes(part.type);
+
 function describe(source: ModelSource): FitReport {
   const name = nameOf(source);
   const kind = kindOf(name);
@@ -86,12 +93,31 @@ function describe(source: ModelSource): FitReport {
       vocabulary: 262_144,
       trainedContext: 131_072,
       thinking: kind === "decoder",
-      defaults: { temperature: 1, topK: 64, topP: 0.95 },
+      // As they come from files: single precision, and null for what a file does not say.
+      defaults: { temperature: 1, topK: 64, topP: 0.949999988079071, minP: null as unknown as number },
+      ...(settings().system === undefined ? {} : { system: settings().system }),
     },
-    memory: { weights, caches: 64e6, work: 32e6, gpu: weights + 96e6, tableOnGpu: false },
+    memory: {
+      weights,
+      caches: 64e6,
+      work: 32e6,
+      gpu: weights + 96e6,
+      tableOnGpu: false,
+      ...(sees(name) ? { towers: 300e6 } : {}),
+    },
     verdict: settings().verdict ?? "fits",
     warnings: settings().warnings ?? [],
   };
+}
+
+/** Models take images and audio, but for those that are called otherwise. */
+const sees = (name: string) => kindOf(name) === "decoder" && !name.includes("text-only");
+
+/** Sampling settings that the real engine refuses. */
+function refuse({ temperature, topP, minP, maxTokens }: GenerateOptions): void {
+  const share = (value = 0) => value >= 0 && value <= 1;
+  if (!(share(topP) && share(minP) && (temperature ?? 0) >= 0 && (maxTokens ?? 1) >= 1))
+    throw new FakeError("bad_options");
 }
 
 class FakeModel implements ModelApi {
@@ -101,6 +127,8 @@ class FakeModel implements ModelApi {
   #lose: (error: Error) => void = () => {};
   #freed = false;
   #dead = false;
+  /** Answers come one after the other, as from the real engine. */
+  readonly #queue = new Queue();
 
   constructor(readonly info: ModelInfo) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
@@ -111,11 +139,41 @@ class FakeModel implements ModelApi {
   }
 
   async *chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    let leave = () => {};
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    try {
+      await new Promise<void>((enter, refused) => {
+        this.#queue
+          .run(() => {
+            enter();
+            return left;
+          }, options.signal)
+          .catch(() => refused(new FakeError("cancelled")));
+      });
+      yield* this.#answer(messages, options);
+    } finally {
+      leave();
+    }
+  }
+
+  async *#answer(given: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
     if (this.#freed) throw new FakeError("freed");
     if (this.#dead) throw new FakeError("device_lost");
+    if (this.info.kind === "embedding") throw new FakeError("unsupported_model");
+    refuse(options);
     const fake = settings();
     const { signal, ...rest } = options;
-    fake.asked = { messages: structuredClone(messages), options: structuredClone(rest) };
+    const own: Message[] = this.info.system ? [{ role: "system", content: this.info.system }] : [];
+    const messages = given.some(({ role }) => role === "system") ? given : [...own, ...given];
+    fake.asked = { messages: structuredClone(given), seen: structuredClone(messages), options: structuredClone(rest) };
+    const media = messages.flatMap(({ content }) => (typeof content === "string" ? [] : content)).filter(isMedia);
+    if (media.length > 0 && (!sees(this.info.name) || fake.badMedia)) throw new FakeError("bad_media");
+    for (const [index, { type }] of media.entries()) {
+      for (const phase of ["decode", "encode"] as const) {
+        yield { type: "media", kind: type, phase, index, total: media.length };
+        await pause(fake.encode ?? 0);
+      }
+    }
     const context = fake.context ?? this.info.context;
     const promptTokens = messages.reduce((sum, message) => sum + said(message).split(/\s+/u).length, 0);
     if (promptTokens >= context) throw new FakeError("context_full");
@@ -222,6 +280,11 @@ class FakeModel implements ModelApi {
   async freeTowers() {}
 
   async free() {
+    if (!this.#freed) {
+      const count = (inUse.get(this.info.name) ?? 1) - 1;
+      if (count > 0) inUse.set(this.info.name, count);
+      else inUse.delete(this.info.name);
+    }
     this.#freed = true;
   }
 }
@@ -255,7 +318,7 @@ class FakeEngine implements EngineApi {
       vendor: "fake",
       architecture: "paper",
       description: "Fake GPU",
-      fallback: false,
+      fallback: settings().fallback ?? false,
       features: ["shader-f16", "subgroups"],
       limits: { maxBufferSize: 4294967296, maxStorageBufferBindingSize: 2147483644 },
       subgroups: { min: 32, max: 32 },
@@ -318,6 +381,8 @@ class FakeEngine implements EngineApi {
       draft === undefined || draft === "off"
         ? {}
         : { draft: draft === "ngram" ? { from: "ngram" as const } : { from: "drafter" as const, name: nameOf(draft) } };
+    const name = nameOf(source);
+    inUse.set(name, (inUse.get(name) ?? 0) + 1);
     return new FakeModel({
       ...info,
       ...drafts,
@@ -348,6 +413,8 @@ class FakeEngine implements EngineApi {
   persist = () => navigator.storage.persist();
 
   async remove(id: string) {
+    const one = stored().find((model) => model.id === id);
+    if (one && inUse.has(one.source)) throw new FakeError("storage");
     store(stored().filter((model) => model.id !== id));
   }
 
@@ -368,10 +435,12 @@ class FakeEngine implements EngineApi {
 
   async selfTest(options: { onResult?: (result: OpResult) => void; signal?: AbortSignal } = {}) {
     const results: OpResult[] = [];
-    for (const op of ["linear", "norm", "rope", "attention"]) {
-      await pause(5);
+    const ops = ["linear", "norm", "rope", "attention"];
+    for (const op of ops) {
+      await pause(settings().word ?? 5);
       if (options.signal?.aborted) throw new FakeError("cancelled");
-      const result: OpResult = { op, name: "case 1", play: "f32", verdict: "passed", message: "" };
+      const total = ops.length;
+      const result: OpResult = { op, name: "case 1", play: "f32", verdict: "passed", message: "", total };
       results.push(result);
       options.onResult?.(result);
     }

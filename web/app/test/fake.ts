@@ -24,7 +24,15 @@ export interface Fake {
   badCall?: string;
   quota?: number;
   /** What the last answer was asked with, for tests to look at. */
-  asked?: { messages: Message[]; options: Omit<GenerateOptions, "signal"> };
+  asked?: { messages: Message[]; seen?: Message[]; options: Omit<GenerateOptions, "signal"> };
+  /** The system prompt that the model brings. */
+  system?: string;
+  /** A GPU that a program plays on the CPU. */
+  fallback?: boolean;
+  /** Refuses all attachments. */
+  badMedia?: boolean;
+  /** Milliseconds of decoding and of encoding an attachment. */
+  encode?: number;
   loadedWith?: Pick<LoadOptions, "context" | "cache" | "keep"> & { draft?: string; projector?: string };
   loads?: number;
   /** Milliseconds of a training's step, and the step at which its device is lost. */

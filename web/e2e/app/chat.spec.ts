@@ -8,11 +8,11 @@ test.beforeEach(async ({ app }) => start(app));
 test("a newcomer gets an answer with figures and a context meter", async ({ app }) => {
   await say(app, "Hello there");
   await expect(app.getByRole("article").last()).toContainText("You said: Hello there");
-  await expect(app.getByText(/tokens\/s · first token after 40ms · \d+ tokens/u)).toBeVisible();
+  await expect(app.getByText(/tokens\/s · first token after \d+ms · \d+ tokens/u)).toBeVisible();
   await expect(app.getByRole("progressbar", { name: "Context in use" })).toHaveAttribute("max", "4096");
   await expect(app.getByRole("link", { name: "Hello there" })).toHaveAttribute("aria-current", "page");
   // What screen readers are told: that an answer comes, and then the answer, once.
-  await expect(app.getByTestId("spoken")).toHaveText("You said: Hello there");
+  await expect(app.getByTestId("spoken").locator("p").last()).toHaveText("You said: Hello there");
 });
 
 test("Enter sends, Shift+Enter breaks the line", async ({ app }) => {

@@ -73,6 +73,10 @@ test("an answer that failed before the page was reloaded can still be had with o
   await start(app);
   await change(app, { failAfter: { words: 0, code: "device_lost" } });
   await say(app, "Hello");
+  await app.evaluate(() => {
+    const settings = JSON.parse(localStorage.getItem("rullama-settings") ?? "{}") as object;
+    localStorage.setItem("rullama-settings", JSON.stringify({ ...settings, autoload: false }));
+  });
   await app.reload();
   await expect(app.getByRole("button", { name: "Load demo:latest" })).toHaveCount(0);
   await app.getByRole("button", { name: "Reload model and continue" }).click();

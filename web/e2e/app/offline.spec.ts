@@ -18,7 +18,6 @@ test("the app starts offline after a first visit, conversations included", async
   await context.setOffline(true);
   await app.reload();
   await expect(app.getByRole("article").last()).toContainText("You said: Before the tunnel");
-  await app.getByRole("button", { name: "Load demo:latest" }).click();
   await say(app, "In the tunnel");
   const broken = await app.evaluate(() =>
     performance.getEntriesByType("resource").filter((one) => (one as PerformanceResourceTiming).responseStatus >= 400),

@@ -99,7 +99,6 @@ test.describe("training", () => {
     await app.getByRole("button", { name: "Pause" }).click();
     await expect(app.getByRole("heading", { name: "Paused" })).toBeVisible();
     await app.reload();
-    await app.getByRole("button", { name: /^Load / }).click();
     await expect(app.getByRole("heading", { name: "Unfinished trainings" })).toBeVisible();
     await app.getByRole("button", { name: "Resume trained" }).click();
     await app.getByRole("button", { name: "Cancel" }).click();

@@ -37,6 +37,8 @@ export function furnish(content: DocumentFragment): void {
     codeFrame(pre);
     scrollable(pre, t("turn.code"));
   }
+  for (const item of content.querySelectorAll("li"))
+    if (/^\s*[☐☑]/u.test(item.textContent ?? "")) item.className = "task";
   for (const table of content.querySelectorAll("table")) {
     const wide = document.createElement("div");
     wide.className = "wide";

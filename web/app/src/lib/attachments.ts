@@ -37,7 +37,22 @@ export async function attach(file: File): Promise<Attached> {
   const bytes = await file.arrayBuffer().catch(() => {
     throw new AttachmentError(t("attach.unreadable", { name: file.name }));
   });
-  return { id: crypto.randomUUID(), kind, name: file.name, blob: new Blob([bytes], { type: file.type }) };
+  const blob = new Blob([bytes], { type: file.type });
+  if (kind === "image" && !(await decodable(blob)))
+    throw new AttachmentError(t("attach.undecodable", { name: file.name }));
+  return { id: crypto.randomUUID(), kind, name: file.name, blob };
+}
+
+/** Whether the browser can read an image; said when it is attached, not when the message fails. */
+async function decodable(blob: Blob): Promise<boolean> {
+  if (typeof createImageBitmap === "undefined") return true;
+  try {
+    (await createImageBitmap(blob)).close();
+    return true;
+  } catch {
+    // Vector images have no bitmap without a page, and may still be drawn by one.
+    return blob.type === "image/svg+xml";
+  }
 }
 
 /** What the model gets: images and audio before the words about them. */

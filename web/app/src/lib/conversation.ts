@@ -31,6 +31,12 @@ export interface Turn {
   usage?: Usage;
   /** How many of the oldest turns the model was not shown, so that the rest fitted. */
   leftOut?: number;
+  /** Whether the model was shown none of the attachments. */
+  mediaLeftOut?: boolean;
+  /** Milliseconds from the request to the first token, with images and audio encoded. */
+  firstToken?: number;
+  /** Tokens that did not fit into the context, about. */
+  needed?: number;
 }
 
 export interface Conversation {

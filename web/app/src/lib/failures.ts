@@ -9,6 +9,9 @@ export type Action =
   | "reload_model"
   | "try_again"
   | "answer_without_oldest"
+  | "answer_without_media"
+  | "enlarge_context"
+  | "edit_message"
   | "open_device"
   | "open_settings"
   | "open_storage"
@@ -22,6 +25,8 @@ export interface Failure {
   action: Action;
   /** What the button says, where that is not the code's own label. */
   label?: string;
+  /** What it means, where that is not the code's own text. */
+  text?: string;
 }
 
 /** What helps against each code the engine knows; the compiler and a test hold this to be complete. Titles and texts are messages. */
@@ -43,7 +48,7 @@ export const ACTIONS: Record<ErrorCode, Action> = {
   projector: "choose_model",
   context_full: "answer_without_oldest",
   bad_options: "open_settings",
-  bad_media: "choose_model",
+  bad_media: "answer_without_media",
   bad_adapter: "open_training",
   bad_data: "open_training",
   bad_checkpoint: "open_training",
@@ -55,7 +60,7 @@ export const ACTIONS: Record<ErrorCode, Action> = {
 
 /** The title of a failure, its explanation, and what its button says. */
 export const titleOf = ({ code }: Pick<Failure, "code">): string => t(`failure.${code}.title`);
-export const textOf = ({ code }: Pick<Failure, "code">): string => t(`failure.${code}.text`);
+export const textOf = ({ code, text }: Pick<Failure, "code" | "text">): string => text ?? t(`failure.${code}.text`);
 export const labelOf = ({ code, label }: Pick<Failure, "code" | "label">): string =>
   label ?? t(`failure.${code}.action`);
 

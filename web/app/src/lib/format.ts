@@ -56,6 +56,11 @@ export function rate(tokensPerSecond: number): string {
   return t("turn.rate", { rate: decimal(tokensPerSecond, tokensPerSecond >= 100 ? 0 : 1) });
 }
 
+/** A number with as many decimal places as it has, up to four. */
+export function number(value: number): string {
+  return new Intl.NumberFormat(locale(), { maximumFractionDigits: 4 }).format(value);
+}
+
 export function whole(value: number): string {
   return new Intl.NumberFormat(locale()).format(value);
 }

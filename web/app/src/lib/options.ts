@@ -47,6 +47,11 @@ export function within(field: Pick<Field, "least" | "most" | "whole">, value: un
   return whole < field.least || whole > field.most ? undefined : whole;
 }
 
+/** A context for so many tokens of a prompt and an answer to it: the next power of two with a quarter left. */
+export function contextFor(tokens: number): number {
+  return Math.min(262_144, 2 ** Math.ceil(Math.log2(Math.max(256, tokens / 0.75))));
+}
+
 /** The settings of an unknown value that make sense. */
 export const readSampling = (value: unknown): Sampling => readFields(FIELDS, value);
 export const readSettle = (value: unknown): SettleOptions => readFields(DIFFUSION_FIELDS, value);

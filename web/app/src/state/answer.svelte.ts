@@ -1,10 +1,12 @@
-// The answer that is being written: asks the model, shows and saves what comes, and says how it ended.
+// Answers that are being written or wait for their turn: asks the model, shows and saves what comes, and says how it ended. The model
+// answers one request at a time, so later ones queue here, each in its own conversation.
 
-import type { CanvasToken, GenerateEvent, GenerateOptions, SettleStep } from "rullama";
-import type { Attached } from "../lib/attachments.js";
+import type { CanvasToken, GenerateEvent, GenerateOptions, MediaEvent, SettleStep } from "rullama";
+import type { Attached, Attachment } from "../lib/attachments.js";
 import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe, titleOf } from "../lib/failures.js";
 import { plain } from "../lib/markdown.js";
+import { Sentences } from "../lib/sentences.js";
 import { throttle } from "../lib/throttle.js";
 import { adapters } from "./adapters.svelte.js";
 import { chats, type NewTurn } from "./chats.svelte.js";
@@ -19,139 +21,207 @@ const SHOW_MS = 50;
 const SAVE_MS = 500;
 /** Tokens around each message that are not its text. */
 const TURN_TOKENS = 8;
-/** What a video takes at most, and a sound of eleven seconds. */
+/** What a video takes at most, and eleven seconds of audio. */
 const ATTACHMENT_TOKENS = { audio: 280, video: 32 * 70 };
 
+/** What an answer is written with, beyond the settings. */
+interface Wish {
+  /** How many of the oldest turns to leave out. */
+  leaveOut?: (path: Turn[]) => Promise<number>;
+  /** Leave out all attachments. */
+  withoutMedia?: boolean;
+}
+
+/** An answer that is being written or waits. */
+export interface Job {
+  /** The turn of the answer. */
+  turn: string;
+  conversation: string;
+  /** The message it answers. */
+  asked: string;
+  phase: "queued" | "media" | "reading" | "thinking" | "writing";
+  /** Whether it was told to stop and has not ended yet. */
+  stopping: boolean;
+  read?: { done: number; total: number };
+  /** The attachment that is being decoded or encoded. */
+  media?: MediaEvent;
+  /** The block that is denoised, of diffusion models. */
+  canvas?: SettleStep & { tokens?: CanvasToken[] };
+  /** When the model began with it, by `performance.now()`. */
+  begun?: number;
+}
+
 class Answer {
-  /** The turn that is being written, while there is one. */
-  turn = $state<string>();
-  phase = $state<"reading" | "thinking" | "writing">("reading");
-  read = $state<{ done: number; total: number }>();
-  /** The block that settles, of models whose do. */
-  canvas = $state.raw<SettleStep & { tokens?: CanvasToken[] }>();
-  #abort: AbortController | undefined;
+  /** In the order they are written; only the first one has begun. */
+  jobs = $state<Job[]>([]);
+  #stops = new Map<string, AbortController>();
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor() {
     // An answer would keep the old model until it ends.
-    model.leaving = () => this.stop();
+    model.leaving = () => this.#stop(this.jobs);
   }
 
   get busy(): boolean {
-    return this.turn !== undefined;
+    return this.jobs.length > 0;
   }
 
-  stop(): void {
-    this.#abort?.abort();
+  /** The answers that belong to a conversation. */
+  of(conversation: string | undefined): Job[] {
+    return this.jobs.filter((job) => job.conversation === conversation);
   }
 
-  /** Says something and waits for the answer; false if it could not be said. */
+  /** The answers of the conversation that is shown. */
+  get shown(): Job[] {
+    return this.of(chats().current?.id);
+  }
+
+  job(turn: string): Job | undefined {
+    return this.jobs.find((job) => job.turn === turn);
+  }
+
+  /** Stops the answers of a conversation, also those that wait: of the one that is shown, unless told otherwise. */
+  stop(conversation = chats().current?.id): void {
+    this.#stop(this.of(conversation));
+  }
+
+  #stop(jobs: Job[]): void {
+    for (const job of jobs) {
+      job.stopping = true;
+      this.#stops.get(job.turn)?.abort();
+    }
+  }
+
+  /** Sends a message, whose answer is written as soon as the model is free; false if it could not be sent. */
   async send(text: string, attachments: Attached[] = []): Promise<boolean> {
     return this.#say({ role: "user", content: text, ...(attachments.length ? { attachments } : {}) });
   }
 
-  /** Says something else in a turn's place; what was said before stays as a branch. */
-  async edit(turn: Turn, text: string): Promise<void> {
-    const { conversation, attachments } = $state.snapshot(turn);
-    const edited: NewTurn = { role: "user", content: text, conversation, ...(attachments ? { attachments } : {}) };
+  /** Sends something else in a turn's place; what was sent before stays as a branch. */
+  async edit(turn: Turn, text: string, attachments: Attachment[]): Promise<void> {
+    const { conversation } = turn;
+    const kept = $state.snapshot(attachments);
+    const edited: NewTurn = {
+      role: "user",
+      content: text,
+      conversation,
+      ...(kept.length ? { attachments: kept } : {}),
+    };
     await this.#say(edited, turn.parent);
   }
 
   async #say(said: NewTurn, parent?: string | null): Promise<boolean> {
-    if (!this.#claim()) return false;
+    if (!model.chats) return false;
+    let turn: Turn;
     try {
-      const turn = await chats().add(said, parent);
-      // A first message gives a conversation its address, if it is still the one that is shown.
-      const { page, id } = route.current;
-      if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
-      await this.#write(turn);
-      return true;
+      turn = await chats().add(said, parent);
     } catch (error) {
       notices.show(t("save.message", { reason: describe(error).detail ?? t("save.storage") }));
       return false;
-    } finally {
-      this.turn = undefined;
     }
+    // A first message gives a conversation its address, if it is still the one that is shown.
+    const { page, id } = route.current;
+    if (page === "chat" && id === undefined && chats().current?.id === turn.conversation) settle(turn.conversation);
+    await this.#to(turn);
+    return true;
   }
 
   /** Answers a turn again; the old answer stays as an alternative. */
-  async again(turn: Turn): Promise<void> {
+  async again(turn: Turn, wish: Wish = {}): Promise<void> {
     const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
-    if (asked) await this.#to(asked);
+    // A second click must not start a second one.
+    if (asked && model.chats && !this.jobs.some((job) => job.asked === asked.id)) await this.#to(asked, wish);
   }
 
   /** Answers a turn again without the oldest messages, so that half of the context is free. */
-  async withoutOldest(turn: Turn): Promise<void> {
-    const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
-    if (asked) await this.#to(asked, (path) => this.#leaveOut(path));
+  withoutOldest(turn: Turn): Promise<void> {
+    return this.again(turn, { leaveOut: (path) => this.#leaveOut(path) });
   }
 
-  async #to(asked: Turn, leaveOut?: (path: Turn[]) => Promise<number>): Promise<void> {
-    if (!this.#claim()) return;
+  /** Answers a turn again without anything that is attached to it or to what was said before. */
+  withoutMedia(turn: Turn): Promise<void> {
+    return this.again(turn, { withoutMedia: true });
+  }
+
+  /** Queues an answer; its turn is there at once, so that the next message can follow it. */
+  async #to(asked: Turn, wish: Wish = {}): Promise<void> {
+    const { conversation } = asked;
+    const job = $state<Job>({ turn: "", conversation, asked: asked.id, phase: "queued", stopping: false });
+    this.jobs.push(job);
+    const stop = new AbortController();
+    let turn: Turn;
     try {
-      await this.#write(asked, leaveOut);
-    } finally {
-      this.turn = undefined;
+      turn = await chats().add({ role: "assistant", content: "", conversation }, asked.id);
+    } catch (error) {
+      this.jobs = this.jobs.filter((one) => one !== job);
+      notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") }));
+      return;
     }
-  }
-
-  /** Begins an answer, before anything is waited for: a second click must not start a second one. */
-  #claim(): boolean {
-    if (this.busy || !model.chats) return false;
-    this.turn = "";
-    this.phase = "reading";
-    this.read = undefined;
-    this.#abort = new AbortController();
-    return true;
+    job.turn = turn.id;
+    this.#stops.set(turn.id, stop);
+    if (job.stopping) stop.abort();
+    chats().writing.set(turn.id, turn);
+    const before = this.#last;
+    const done = (async () => {
+      await untilAborted(before, stop.signal);
+      await this.#write(job, turn, asked, wish, stop.signal);
+    })();
+    // The next one waits for this one and, where this one gave up waiting, for those before it.
+    this.#last = Promise.allSettled([before, done]);
+    await done;
   }
 
   async #leaveOut(path: Turn[]): Promise<number> {
     const { api, info } = model;
     if (!api || !info) return 0;
-    const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.pictures };
     const sizes: number[] = [];
-    for (const one of path) {
-      const shown = (one.attachments ?? []).reduce((sum, { kind }) => sum + tokensOf[kind], 0);
-      sizes.push((await api.tokenize(one.content)).length + TURN_TOKENS + shown);
-    }
+    for (const one of path) sizes.push(await this.#sizeOf(one));
     // Half of the context, or whatever leaves out one exchange more.
     const all = sizes.reduce((sum, size) => sum + size, 0);
     return tooOld(path, sizes, Math.min(info.context / 2, all - 1));
   }
 
+  /** Tokens of a turn, about. */
+  async #sizeOf({ content, attachments = [] }: Turn): Promise<number> {
+    const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.pictures };
+    const words = (await model.api?.tokenize(content))?.length ?? 0;
+    return words + TURN_TOKENS + attachments.reduce((sum, { kind }) => sum + tokensOf[kind], 0);
+  }
+
   /** Writes an answer to a turn, in its own conversation: another one may be shown by now. */
-  async #write(asked: Turn, leaveOut?: (path: Turn[]) => Promise<number>): Promise<void> {
+  async #write(job: Job, turn: Turn, asked: Turn, wish: Wish, signal: AbortSignal): Promise<void> {
     const { api, choice } = model;
-    if (!api) return;
-    const { conversation } = asked;
-    const adapter = adapters.chosen?.name;
-    const answering = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
-    let turn: Turn | undefined;
+    let path: Turn[] = [];
     try {
-      const { path, system: own } = await chats().history(asked);
-      const before = path.findLast((one) => one.role === "assistant")?.leftOut ?? 0;
-      const leftOut = leaveOut ? await leaveOut(path) : before;
-      const row = { role: "assistant", content: "", conversation, model: answering } as const;
-      turn = await chats().add({ ...row, ...(leftOut > 0 ? { leftOut } : {}) }, asked.id);
-      this.turn = turn.id;
-      chats().writing.set(turn.id, turn);
-      notices.speak(t("spoken.answering"));
+      if (signal.aborted) throw new DOMException("stopped before it began", "AbortError");
+      if (!api) throw Object.assign(new Error(t("bar.noModel")), { code: "freed" });
+      const adapter = adapters.chosen?.name;
+      turn.model = adapter === undefined ? choice?.name : `${choice?.name} + ${adapter}`;
+      const history = await chats().history(asked);
+      path = history.path;
+      const before = path.findLast((one) => one.role === "assistant");
+      const leftOut = wish.leaveOut ? await wish.leaveOut(path) : (before?.leftOut ?? 0);
+      if (leftOut > 0) turn.leftOut = leftOut;
       const shown = path.slice(leftOut);
-      const system = own ?? (settings.system || model.info?.system);
-      const blobs = await this.#blobs(shown);
+      const attached = shown.some(({ attachments = [] }) => attachments.length > 0);
+      if (attached && (wish.withoutMedia || before?.mediaLeftOut || model.media === "none")) turn.mediaLeftOut = true;
+      notices.speak(t("spoken.answering"));
+      const system = history.system ?? (settings.system || model.info?.system);
+      const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
       const messages = toMessages(shown, { system, pictures: settings.pictures, blobs });
-      await this.#follow(turn, api.chat(messages, this.#options()));
+      job.phase = blobs.size > 0 ? "media" : "reading";
+      job.begun = performance.now();
+      await this.#follow(job, turn, api.chat(messages, this.#options(signal)));
     } catch (error) {
-      if (turn) this.#failed(turn, error);
-      else notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") }));
+      await this.#failed(turn, error, path);
     } finally {
-      this.canvas = undefined;
-      if (turn) {
-        // What looks finished is kept, whatever happens to the tab.
-        await chats()
-          .save(turn)
-          .catch(() => notices.show(t("save.lost")));
-        chats().writing.delete(turn.id);
-      }
+      // What looks finished is kept, whatever happens to the tab.
+      await chats()
+        .save(turn)
+        .catch(() => notices.show(t("save.lost")));
+      chats().writing.delete(turn.id);
+      this.#stops.delete(turn.id);
+      this.jobs = this.jobs.filter((one) => one.turn !== turn.id);
     }
   }
 
@@ -166,48 +236,63 @@ class Answer {
     return blobs;
   }
 
-  #options(): GenerateOptions {
+  #options(signal: AbortSignal): GenerateOptions {
     const think = settings.think && model.info?.thinking === true;
     const { choices } = adapters;
     const adapted = choices.length > 0 ? { adapters: choices } : {};
-    const options = { ...$state.snapshot(settings.sampling), think, ...adapted, signal: this.#abort?.signal };
+    const options = { ...$state.snapshot(settings.sampling), think, ...adapted, signal };
     if (model.info?.kind !== "diffusion") return options;
     // Words that change all the time are motion, too.
     const canvas = settings.watch && !matchMedia("(prefers-reduced-motion: reduce)").matches;
     return { ...options, ...$state.snapshot(settings.settle), canvas };
   }
 
-  async #follow(turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {
+  async #follow(job: Job, turn: Turn, events: AsyncIterable<GenerateEvent>): Promise<void> {
     let content = "";
     let thinking = "";
+    const spoken = new Sentences((sentence) => notices.speak(sentence));
     const show = throttle(SHOW_MS, () => {
       turn.content = content;
       if (thinking) turn.thinking = thinking;
     });
     const save = throttle(SAVE_MS, () => {
       show.flush();
+      spoken.push(plain(content));
       // Losing one of these is no harm: the end is saved with care.
       void chats()
         .save(turn)
         .catch(() => {});
     });
+    const first = () => (turn.firstToken ??= performance.now() - (job.begun ?? 0));
     try {
       for await (const event of events) {
-        if (event.type === "prefill") this.read = { done: event.done, total: event.total };
-        else if (event.type === "canvas" || event.type === "step") {
-          this.phase = "writing";
-          this.canvas = event;
+        if (event.type === "media") {
+          job.media = event;
+          continue;
+        }
+        if (event.type === "prefill") {
+          job.phase = "reading";
+          job.read = { done: event.done, total: event.total };
+        } else if (event.type === "canvas" || event.type === "step") {
+          first();
+          job.phase = "writing";
+          job.canvas = event;
           continue;
         } else if (event.type === "text") {
-          this.phase = "writing";
-          this.canvas = undefined;
+          first();
+          job.phase = "writing";
+          job.canvas = undefined;
           content += event.text;
         } else if (event.type === "thinking") {
-          this.phase = "thinking";
+          first();
+          job.phase = "thinking";
           thinking += event.text;
         } else if (event.type === "tool_call") turn.toolCalls = [...(turn.toolCalls ?? []), event.call];
         else if (event.type === "bad_call") turn.badCalls = [...(turn.badCalls ?? []), event.raw];
-        else if (event.type === "done") this.#done(turn, event, content);
+        else if (event.type === "done") {
+          turn.finish = event.finish;
+          turn.usage = event.usage;
+        }
         show();
         save();
       }
@@ -217,25 +302,34 @@ class Answer {
       show.flush();
       save.flush();
     }
+    if (turn.finish === "cancelled") notices.speak(t("turn.stopped"));
+    else if (spoken.end(plain(content)) === 0) notices.speak(t("turn.empty"));
   }
 
-  #done(turn: Turn, event: Extract<GenerateEvent, { type: "done" }>, content: string): void {
-    turn.finish = event.finish;
-    turn.usage = event.usage;
-    notices.speak(event.finish === "cancelled" ? t("turn.stopped") : plain(content) || t("turn.empty"));
-  }
-
-  #failed(turn: Turn, error: unknown): void {
+  async #failed(turn: Turn, error: unknown, path: readonly Turn[]): Promise<void> {
     const code = codeOf(error);
     turn.finish = code === "cancelled" ? "cancelled" : "failed";
     if (code === "cancelled") return;
     const failure = describe(error);
-    const { detail } = failure;
     turn.failure = code;
-    if (detail) turn.failureDetail = detail;
+    if (failure.detail) turn.failureDetail = failure.detail;
     notices.speak(titleOf(failure));
-    if (code === "device_lost" || code === "freed") model.drop(error);
+    if (code === "context_full") {
+      const sizes = await Promise.all(path.map((one) => this.#sizeOf(one))).catch(() => []);
+      turn.needed = sizes.reduce((sum, size) => sum + size, 0);
+    }
+    if (model.api && (code === "device_lost" || code === "freed")) model.drop(error);
   }
+}
+
+/** Settles with a promise, or as soon as a signal aborts. */
+async function untilAborted(promise: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  let wake = () => {};
+  const aborted = new Promise<void>((resolve) => (wake = resolve));
+  signal.addEventListener("abort", wake, { once: true });
+  await Promise.race([promise, aborted]);
+  signal.removeEventListener("abort", wake);
 }
 
 export const answer = new Answer();

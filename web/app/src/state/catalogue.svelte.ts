@@ -3,7 +3,7 @@
 import type { ServedModel, StorageReport } from "rullama";
 import { describe, type Failure } from "../lib/failures.js";
 import { engine } from "./engine.svelte.js";
-import type { Choice } from "./model.svelte.js";
+import { model, type Choice } from "./model.svelte.js";
 
 /** A file or address that was picked but not loaded yet. */
 export const picked = $state<{ choice?: Choice }>({});
@@ -45,6 +45,11 @@ class Catalogue {
 
   async remove(id: string): Promise<Failure | undefined> {
     try {
+      // Its file cannot be deleted while the engine reads from it.
+      const loaded = model.api && this.storage?.models.find((one) => one.id === id);
+      const { choice } = model;
+      if (loaded && choice && (loaded.source === choice.source || loaded.names.includes(choice.name)))
+        await model.unload();
       await engine().remove(id);
       return undefined;
     } catch (error) {

@@ -19,7 +19,8 @@ export interface Channel {
 export type NewTurn = Pick<Turn, "role" | "content"> &
   Partial<Omit<Turn, "attachments">> & { attachments?: (Attachment | Attached)[] };
 
-const UNDO_MS = 60_000;
+/** How long a deleted conversation can be brought back. */
+export const UNDO_MS = 60_000;
 /** Blobs that are remembered: the engine knows what it has perceived by the object. */
 const MOST_BLOBS = 64;
 
@@ -27,6 +28,10 @@ export class Chats {
   list = $state<Conversation[]>([]);
   current = $state<Conversation>();
   turns = $state<Record<string, Turn>>({});
+  /** The turn that is being edited. */
+  editing = $state<string>();
+  /** The turn to scroll to, after a search found it. */
+  revealed = $state<string>();
   /** A new conversation's system prompt, before its first message. */
   draftSystem = $state<string>();
   /** Turns that this tab is writing: nobody else knows better. */
@@ -34,6 +39,7 @@ export class Chats {
   path = $derived(branch(this.turns, this.current?.leaf ?? null));
   /** Whether conversations outlive this window. */
   readonly kept: boolean;
+  #found: Turn | undefined;
   #blobs = new Map<string, Blob>();
   #database: Database;
   #channel: Channel;
@@ -78,6 +84,8 @@ export class Chats {
     this.turns = Object.fromEntries(turns.map((turn) => [turn.id, this.writing.get(turn.id) ?? turn]));
     this.current = found;
     this.draftSystem = undefined;
+    this.editing = undefined;
+    this.#showFound();
     return found !== undefined || id === undefined;
   }
 
@@ -193,6 +201,23 @@ export class Chats {
     if (!next || !this.current) return;
     this.current.leaf = newestLeaf(this.turns, next.id);
     await this.#change(this.current.id, { leaf: this.current.leaf });
+  }
+
+  /** Shows a turn that was found, on whatever branch it is: now, or as soon as its conversation is opened. */
+  reveal(turn: Turn): void {
+    this.#found = turn;
+    if (this.current?.id === turn.conversation) this.#showFound();
+  }
+
+  #showFound(): void {
+    const found = this.#found;
+    if (!found || !this.current || this.current.id !== found.conversation) return;
+    this.#found = undefined;
+    if (!this.path.some((one) => one.id === found.id)) {
+      this.current.leaf = newestLeaf(this.turns, found.id);
+      void this.#change(this.current.id, { leaf: this.current.leaf });
+    }
+    this.revealed = found.id;
   }
 
   async rename(id: string, title: string): Promise<void> {

@@ -1,18 +1,64 @@
-// What is attached to the message that is being written.
+// Messages that are being written: one per conversation, kept while the user is elsewhere. Texts outlive the tab.
 
 import { attach, AttachmentError, kindOf, type Attached } from "../lib/attachments.js";
-import { notices } from "./notices.svelte.js";
+import { throttle } from "../lib/throttle.js";
 import { t } from "../text/index.svelte.js";
+import { chats } from "./chats.svelte.js";
+import { model } from "./model.svelte.js";
+import { notices } from "./notices.svelte.js";
 
-class Draft {
-  attachments = $state.raw<Attached[]>([]);
+const KEY = "rullama-drafts";
+/** The draft of a conversation that does not exist yet. */
+const NEW = "new";
+const SAVE_MS = 400;
+/** More are not remembered. */
+const MOST = 50;
 
-  /** Attaches files; says which of them cannot be. */
+interface Draft {
+  text: string;
+  attachments: Attached[];
+}
+
+class Drafts {
+  #all = $state.raw<Record<string, Draft>>(stored());
+  #save = throttle(SAVE_MS, () => keep(this.#all));
+
+  /** The conversation whose draft is shown. */
+  get key(): string {
+    return chats().current?.id ?? NEW;
+  }
+
+  get text(): string {
+    return this.#all[this.key]?.text ?? "";
+  }
+
+  set text(text: string) {
+    this.#change(this.key, { text });
+  }
+
+  get attachments(): Attached[] {
+    return this.#all[this.key]?.attachments ?? [];
+  }
+
+  #change(key: string, fields: Partial<Draft>): void {
+    const { [key]: old = { text: "", attachments: [] }, ...others } = this.#all;
+    const draft = { ...old, ...fields };
+    const empty = draft.text === "" && draft.attachments.length === 0;
+    this.#all = empty ? others : { ...others, [key]: draft };
+    this.#save();
+  }
+
+  /** Attaches files; says which of them cannot be. They go where the user is now, however long reading takes. */
   async add(files: Iterable<File>): Promise<void> {
-    for (const file of files) {
+    const { key } = this;
+    const all = [...files];
+    if (all.length > 0 && model.media === "none") {
+      return notices.show(t("attach.unsupported", { model: model.choice?.name ?? "" }));
+    }
+    for (const file of all) {
       try {
         const attached = await attach(file);
-        this.attachments = [...this.attachments, attached];
+        this.#change(key, { attachments: [...(this.#all[key]?.attachments ?? []), attached] });
       } catch (error) {
         notices.show(error instanceof AttachmentError ? error.message : t("attach.failed", { name: file.name }));
       }
@@ -20,23 +66,50 @@ class Draft {
   }
 
   remove(at: number): void {
-    this.attachments = this.attachments.filter((_, index) => index !== at);
+    this.#change(this.key, { attachments: this.attachments.filter((_, index) => index !== at) });
   }
 
-  /** Everything attached, which is then gone from here. */
-  take(): Attached[] {
-    const taken = this.attachments;
-    this.attachments = [];
-    return taken;
+  /** The draft that is shown, which is then gone from here. */
+  take(): Draft & { key: string } {
+    const { key, text, attachments } = this;
+    this.#change(key, { text: "", attachments: [] });
+    this.#save.flush();
+    return { key, text, attachments };
   }
 
-  /** Attaches again what could not be sent. */
-  giveBack(taken: Attached[]): void {
-    this.attachments = [...taken, ...this.attachments];
+  /** Brings back what could not be sent, unless something else was written meanwhile. */
+  giveBack({ key, text, attachments }: Draft & { key: string }): void {
+    const now = this.#all[key];
+    this.#change(key, { text: now?.text || text, attachments: [...attachments, ...(now?.attachments ?? [])] });
+  }
+
+  forget(conversation: string): void {
+    this.#change(conversation, { text: "", attachments: [] });
   }
 }
 
-export const draft = new Draft();
+/** Texts that were left when the tab was closed. */
+function stored(): Record<string, Draft> {
+  try {
+    const value: unknown = JSON.parse(localStorage.getItem(KEY) ?? "{}");
+    if (typeof value !== "object" || value === null) return {};
+    const texts = Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string");
+    return Object.fromEntries(texts.slice(-MOST).map(([key, text]) => [key, { text, attachments: [] }]));
+  } catch {
+    return {};
+  }
+}
+
+function keep(all: Record<string, Draft>): void {
+  const texts = Object.entries(all).flatMap(([key, { text }]) => (text === "" ? [] : [[key, text]]));
+  try {
+    localStorage.setItem(KEY, JSON.stringify(Object.fromEntries(texts.slice(-MOST))));
+  } catch {
+    // A window that keeps nothing, or a draft that is too long: it lives as long as the tab.
+  }
+}
+
+export const draft = new Drafts();
 
 /** Files that can be attached. */
 export function media(files: Iterable<File>): File[] {

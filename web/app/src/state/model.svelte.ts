@@ -2,6 +2,7 @@
 
 import type { FitReport, ModelApi, ModelInfo, ModelSource, Progress } from "rullama";
 import { codeOf, describe, type Failure } from "../lib/failures.js";
+import { holdLoaded } from "../lib/loaded-lock.js";
 import { engine } from "./engine.svelte.js";
 import { change, settings } from "./settings.svelte.js";
 
@@ -23,9 +24,12 @@ class Model {
   progress = $state.raw<Progress>();
   loading = $state(false);
   failure = $state.raw<Failure>();
-  /** Called before the model goes away: whoever uses it stops. */
+  /** Whether it takes images, audio and video; unknown until its file was looked at. */
+  media = $state<"some" | "none" | "unknown">("unknown");
+  /** Called before the model goes away: those who use it stop. */
   leaving: () => void = () => {};
   #abort: AbortController | undefined;
+  #release = () => {};
 
   /** Whether it writes answers; others turn texts into vectors. */
   get chats(): boolean {
@@ -82,6 +86,8 @@ class Model {
   #ready(api: ModelApi, choice: Choice, kept: boolean): void {
     this.api = api;
     this.info = api.info;
+    this.#release = holdLoaded();
+    void this.#lookForEncoders(api, choice);
     const { source, name } = choice;
     if (typeof source === "string") change({ lastModel: { source, name } });
     void api.lost.then((error) => {
@@ -94,15 +100,24 @@ class Model {
     if (kept) void keepStored();
   }
 
+  /** Vision and audio encoders are loaded when they are needed; what the file says of them tells whether there are any. */
+  async #lookForEncoders(api: ModelApi, choice: Choice): Promise<void> {
+    this.media = api.info.kind === "decoder" ? "unknown" : "none";
+    if (this.media === "none") return;
+    const report = await this.inspect(choice).catch(() => undefined);
+    if (this.api === api && report) this.media = report.memory.towers ? "some" : "none";
+  }
+
   #failed(error: unknown): void {
     const failure = describe(error);
-    // Whoever stops a load knows that it stopped.
+    // Stopping a load is no failure.
     this.failure = failure.code === "cancelled" ? undefined : failure;
   }
 
   /** The model can no longer be used: says why, and keeps in mind which it was. */
   drop(error: unknown): void {
     const { api } = this;
+    this.#release();
     this.api = undefined;
     this.info = undefined;
     this.failure = describe(error);
@@ -122,6 +137,7 @@ class Model {
   async unload(): Promise<void> {
     const { api } = this;
     if (api) this.leaving();
+    this.#release();
     this.api = undefined;
     this.info = undefined;
     // A device that is gone has freed everything already.

@@ -4,17 +4,20 @@ export interface Notice {
   id: number;
   text: string;
   action?: { label: string; run: () => void };
+  /** Milliseconds it stays; what can be undone stays longer. */
+  stays?: number;
   /** Called when the notice goes away without its action. */
   gone?: () => void;
 }
 
 const SHOWN_MS = 8000;
+const SPOKEN = 5;
 let next = 1;
 
 class Notices {
   list = $state<Notice[]>([]);
-  /** What a screen reader says next, when it has a pause. */
-  spoken = $state("");
+  /** What screen readers say next, when they have a pause: the last few, as one may come before another was read. */
+  spoken = $state<{ id: number; text: string }[]>([]);
   #timers = new Map<number, ReturnType<typeof setTimeout>>();
 
   show(text: string, more: Omit<Notice, "id" | "text"> = {}): void {
@@ -41,13 +44,12 @@ class Notices {
     this.hold(id);
     this.#timers.set(
       id,
-      setTimeout(() => this.close(id), SHOWN_MS),
+      setTimeout(() => this.close(id), this.list.find((one) => one.id === id)?.stays ?? SHOWN_MS),
     );
   }
 
   speak(text: string): void {
-    // The same words twice are two announcements.
-    this.spoken = text === this.spoken ? `${text}\u00a0` : text;
+    this.spoken = [...this.spoken.slice(-SPOKEN + 1), { id: next++, text }];
   }
 }
 

@@ -24,6 +24,8 @@ export interface Settings {
   cache: "f32" | "f16" | "q8";
   /** Keep downloads for the next time and for offline use. */
   keep: boolean;
+  /** Load the model that was used last when the app starts. */
+  autoload: boolean;
   /** The adapter that chats answer with, where the model has it, and how much of it. */
   adapter?: { id: string; weight: number };
   /** The model that was used last: the name or address it can be loaded by again, and what to call it. */
@@ -47,6 +49,7 @@ export const defaults = (): Settings => ({
   context: 4096,
   cache: "f16",
   keep: true,
+  autoload: true,
 });
 
 /** Settings of a stored text; what makes no sense in it is replaced by defaults. */
@@ -69,6 +72,7 @@ export function parse(text: string | null): Settings {
   if (typeof from.system === "string") settings.system = from.system;
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;
+  if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
   settings.pictures = PICTURES.find((tokens) => tokens === from.pictures) ?? settings.pictures;
   const { context } = from;

@@ -58,13 +58,18 @@ export const failures: Translation<typeof source> = {
     "الموجّه والرد معًا أطول من سياق النموذج. يمكنك استبعاد أقدم الرسائل: تبقى في المحادثة لكن النموذج لا يراها.",
   "failure.context_full.action": "الرد دون أقدم الرسائل",
   "failure.context_full.larger": "اختيار سياق أكبر",
+  "failure.context_full.enlarge": "إعادة التحميل بسياق من {context} رمز",
+  "failure.context_full.enlargeText":
+    "تحتوي هذه الرسالة على نحو {needed} رمز، لكن السياق مضبوط على {context}. يمكن للنموذج استخدام سياق أكبر يحتاج ذاكرة رسومية أكثر.",
+  "failure.context_full.shorten":
+    "تحتوي هذه الرسالة على نحو {needed} رمز، أكثر من {context} التي يقرؤها هذا النموذج. اختصرها أو قسّمها.",
   "failure.bad_options.title": "أحد الإعدادات غير صالح",
   "failure.bad_options.text": "رفض المحرّك أحد الإعدادات.",
   "failure.bad_options.action": "فتح الإعدادات",
   "failure.bad_media.title": "لا يمكن استخدام أحد المرفقات",
   "failure.bad_media.text":
-    "لا يمكن فك ترميزه، أو أنه طويل جدًا، أو لا يدعمه هذا النموذج. أزِله وأعد إرسال الرسالة، أو اختر نموذجًا آخر.",
-  "failure.bad_media.action": "اختيار نموذج آخر",
+    "لا يمكن فك ترميزه، أو أنه طويل جدًا، أو لا يدعمه هذا النموذج. عدّل الرسالة لإزالته، أو دع النموذج يرد دون المرفقات.",
+  "failure.bad_media.action": "الرد دون المرفقات",
   "failure.bad_adapter.title": "لا يمكن استخدام هذا المحوّل",
   "failure.bad_adapter.text": "تالف، أو مُعدّ لنموذج آخر، أو حُذف.",
   "failure.bad_adapter.action": "عرض المحوّلات",

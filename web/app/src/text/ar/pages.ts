@@ -22,6 +22,7 @@ export const pages: Translation<typeof source> = {
   "settings.cacheF16": "16 بت",
   "settings.cacheQ8": "8 بت: نصف الذاكرة",
   "settings.keep": "الاحتفاظ بالنماذج المنزَّلة في هذا المتصفح للاستخدام دون اتصال",
+  "settings.autoload": "تحميل آخر نموذج مستخدم عند بدء التطبيق",
   "settings.reload": "إعادة تحميل النموذج الآن",
   "settings.appearance": "المظهر",
   "settings.themeSystem": "النظام",
@@ -108,14 +109,7 @@ export const pages: Translation<typeof source> = {
   "selftest.run": "بدء الاختبار الذاتي",
   "selftest.stop": "إيقاف الاختبار الذاتي",
   "selftest.starting": "جارٍ البدء…",
-  "selftest.progress": {
-    zero: "{count} حالة، الآن {op}",
-    one: "اكتملت حالة واحدة، الآن {op}",
-    two: "اكتملت حالتان، الآن {op}",
-    few: "اكتملت {count} حالات، الآن {op}",
-    many: "اكتملت {count} حالة، الآن {op}",
-    other: "اكتملت {count} حالة، الآن {op}",
-  },
+  "selftest.progress": "الحالة {done} من {total}: {op}",
   "selftest.wrong": "فشلت {failed} من {total} حالة. لا تثق بالردود على هذا المعالج الرسومي.",
   "selftest.passed": {
     zero: "لم تنجح أي حالة.",

@@ -63,13 +63,18 @@ export const failures: Translation<typeof source> = {
     "Prompt und Antwort zusammen überschreiten den Kontext des Modells. Du kannst die ältesten Nachrichten auslassen: Sie bleiben im Chat, aber das Modell sieht sie nicht.",
   "failure.context_full.action": "Ohne die ältesten Nachrichten antworten",
   "failure.context_full.larger": "Größeren Kontext wählen",
+  "failure.context_full.enlarge": "Mit {context} Token Kontext neu laden",
+  "failure.context_full.enlargeText":
+    "Diese Nachricht hat etwa {needed} Token, der Kontext ist aber auf {context} eingestellt. Das Modell kann einen größeren nutzen, was mehr GPU-Speicher braucht.",
+  "failure.context_full.shorten":
+    "Diese Nachricht hat etwa {needed} Token, mehr als die {context}, die dieses Modell lesen kann. Kürze sie oder teile sie auf.",
   "failure.bad_options.title": "Eine Einstellung ist ungültig",
   "failure.bad_options.text": "Die Engine hat eine der Einstellungen abgelehnt.",
   "failure.bad_options.action": "Einstellungen öffnen",
   "failure.bad_media.title": "Ein Anhang kann nicht verwendet werden",
   "failure.bad_media.text":
-    "Er kann nicht dekodiert werden, ist zu lang, oder dieses Modell unterstützt ihn nicht. Entferne ihn und sende die Nachricht erneut, oder wähle ein anderes Modell.",
-  "failure.bad_media.action": "Anderes Modell auswählen",
+    "Er kann nicht dekodiert werden, ist zu lang, oder dieses Modell unterstützt ihn nicht. Bearbeite die Nachricht, um ihn zu entfernen, oder lass das Modell ohne Anhänge antworten.",
+  "failure.bad_media.action": "Ohne Anhänge antworten",
   "failure.bad_adapter.title": "Dieser Adapter kann nicht verwendet werden",
   "failure.bad_adapter.text": "Er ist beschädigt, für ein anderes Modell gemacht oder wurde gelöscht.",
   "failure.bad_adapter.action": "Adapter anzeigen",

@@ -58,13 +58,18 @@ export const failures = {
     "Prompt and answer together exceed the model's context. You can leave out the oldest messages: they stay in the chat, but the model does not see them.",
   "failure.context_full.action": "Answer without the oldest messages",
   "failure.context_full.larger": "Choose a larger context",
+  "failure.context_full.enlarge": "Reload with a {context}-token context",
+  "failure.context_full.enlargeText":
+    "This message has about {needed} tokens, but the context is set to {context}. The model can use a larger one, which needs more GPU memory.",
+  "failure.context_full.shorten":
+    "This message has about {needed} tokens, more than the {context} this model can read. Shorten it or split it up.",
   "failure.bad_options.title": "A setting is not valid",
   "failure.bad_options.text": "The engine rejected one of the settings.",
   "failure.bad_options.action": "Open Settings",
   "failure.bad_media.title": "An attachment cannot be used",
   "failure.bad_media.text":
-    "It cannot be decoded, is too long, or this model does not support it. Remove it and resend the message, or choose another model.",
-  "failure.bad_media.action": "Choose another model",
+    "It cannot be decoded, is too long, or this model does not support it. Edit the message to remove it, or let the model answer without attachments.",
+  "failure.bad_media.action": "Answer without attachments",
   "failure.bad_adapter.title": "This adapter cannot be used",
   "failure.bad_adapter.text": "It is corrupt, made for another model, or was deleted.",
   "failure.bad_adapter.action": "Show adapters",

@@ -60,13 +60,18 @@ export const failures: Translation<typeof source> = {
     "プロンプトと回答の合計がモデルのコンテキストを超えています。最も古いメッセージを除くことができます。チャットには残りますが、モデルには見えません。",
   "failure.context_full.action": "古いメッセージを除いて回答",
   "failure.context_full.larger": "より大きいコンテキストを選択",
+  "failure.context_full.enlarge": "{context} トークンのコンテキストで再読み込み",
+  "failure.context_full.enlargeText":
+    "このメッセージは約 {needed} トークンですが、コンテキストは {context} に設定されています。モデルはより大きいコンテキストを使えますが、GPU メモリが多く必要です。",
+  "failure.context_full.shorten":
+    "このメッセージは約 {needed} トークンで、このモデルが読める {context} を超えています。短くするか分割してください。",
   "failure.bad_options.title": "設定が無効です",
   "failure.bad_options.text": "エンジンが設定の 1 つを拒否しました。",
   "failure.bad_options.action": "設定を開く",
   "failure.bad_media.title": "添付ファイルを使用できません",
   "failure.bad_media.text":
-    "デコードできないか、長すぎるか、このモデルが対応していません。削除してメッセージを再送信するか、別のモデルを選択してください。",
-  "failure.bad_media.action": "別のモデルを選択",
+    "デコードできないか、長すぎるか、このモデルが対応していません。メッセージを編集して削除するか、添付ファイルなしで回答させてください。",
+  "failure.bad_media.action": "添付ファイルなしで回答",
   "failure.bad_adapter.title": "このアダプターは使用できません",
   "failure.bad_adapter.text": "破損しているか、別のモデル用か、削除されています。",
   "failure.bad_adapter.action": "アダプターを表示",

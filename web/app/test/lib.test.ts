@@ -1,0 +1,39 @@
+// Small pieces that pages are made of.
+import { expect, test } from "vitest";
+import { contextFor } from "../src/lib/options.js";
+import { Sentences } from "../src/lib/sentences.js";
+import { ticks } from "../src/lib/ticks.js";
+import { lineProblem } from "../src/lib/training-lines.js";
+
+test("axes have round numbers", () => {
+  expect(ticks(2.58 * 4)).toEqual([0, 5, 10, 15]);
+  expect(ticks(3.2)).toEqual([0, 1, 2, 3, 4]);
+  expect(ticks(0.9)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+  expect(ticks(1)).toEqual([0, 0.2, 0.4, 0.6, 0.8, 1]);
+  expect(ticks(0.001)).toEqual([0, 0.0002, 0.0004, 0.0006, 0.0008, 0.001]);
+});
+
+test("a context is large enough for a prompt and an answer", () => {
+  expect(contextFor(6000)).toBe(8192);
+  expect(contextFor(7000)).toBe(16_384);
+  expect(contextFor(1)).toBe(256);
+  expect(contextFor(1e9)).toBe(262_144);
+});
+
+test("a growing answer is said sentence by sentence, each once", () => {
+  const said: string[] = [];
+  const sentences = new Sentences((text) => said.push(text));
+  sentences.push("It is");
+  expect(said).toEqual([]);
+  sentences.push("It is a whale. It sw");
+  sentences.push("It is a whale. It swims. In the");
+  expect(said).toEqual(["It is a whale.", "It swims."]);
+  expect(sentences.end("It is a whale. It swims. In the sea")).toBe(3);
+  expect(said.at(-1)).toBe("In the sea");
+  expect(new Sentences(() => {}).end("")).toBe(0);
+});
+
+test("lines that are no JSON are explained without the parser's own words", () => {
+  expect(lineProblem("expected value at line 1 column 1")).toBe("This is not valid JSON (near character 1).");
+  expect(lineProblem("the line has no `prompt`")).toBe("the line has no `prompt`");
+});
