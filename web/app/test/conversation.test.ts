@@ -40,7 +40,7 @@ describe("titles", () => {
   const check = (text: string, title: string) => expect(titleOf(text)).toBe(title);
   test("the first line, cut at a word", () => {
     check("  Hello   there\nmore", "Hello there");
-    check("", "New conversation");
+    check("", "New chat");
     check(`${"word ".repeat(20)}`, `${"word ".repeat(11).trim()}…`);
     check("x".repeat(80), `${"x".repeat(57)}…`);
     check("😀".repeat(61), `${"😀".repeat(57)}…`);

@@ -42,3 +42,11 @@ test("addresses name pages and conversations", () => {
   expect(parseRoute("#/nowhere/x")).toEqual({ page: "chat", id: "x" });
   expect(parseRoute("")).toEqual({ page: "chat" });
 });
+
+test("presets are read one by one, and only whole ones", () => {
+  const preset = { id: "a", name: "French", system: "Answer in French.", sampling: { topK: 5, topP: 9 }, think: 1 };
+  const text = JSON.stringify({ presets: [preset, { name: "x" }, null, "y"], language: "xx", titles: true });
+  const read = parse(text);
+  expect(read.presets).toEqual([{ ...preset, sampling: { topK: 5 }, think: false }]);
+  expect([read.language, read.titles]).toEqual(["system", true]);
+});

@@ -14,7 +14,7 @@ test("without a server there is one thing to do: choose a model", async ({ app }
   await app.reload();
   await change(app, { served: [] });
   await app.evaluate(() => (location.hash = "#/models"));
-  await app.getByRole("heading", { name: "Models" }).waitFor();
+  await app.getByRole("heading", { name: "Models", level: 1 }).waitFor();
   await app.getByLabel("Open GGUF file").setInputFiles({ name: "my.gguf", mimeType: "", buffer: Buffer.from("GGUF") });
   await expect(app.getByText("Fits this GPU")).toBeVisible();
   await app.getByRole("button", { name: "Load", exact: true }).click();
@@ -37,7 +37,8 @@ test("a served model is looked at before it is loaded", async ({ app }) => {
 });
 
 test("loading shows bytes, speed and time left, and can be cancelled", async ({ app }) => {
-  await change(app, { loadStep: 150 });
+  // Long enough for an estimate: the first seconds tell little.
+  await change(app, { loadStep: 800 });
   await app.getByRole("link", { name: "Models" }).click();
   await app.getByRole("button", { name: "Choose gemma4:e2b" }).click();
   await app.getByRole("button", { name: "Load", exact: true }).click();
@@ -50,10 +51,10 @@ test("loading shows bytes, speed and time left, and can be cancelled", async ({ 
 
 test("an address is checked before anything is asked of it", async ({ app }) => {
   await app.getByRole("link", { name: "Models" }).click();
-  const field = app.getByLabel("URL of a GGUF file");
+  const field = app.getByLabel("URL of a GGUF file, or Hugging Face repository");
   await field.fill("model.gguf");
   await field.press("Enter");
-  await expect(app.getByText(/This is not a URL/u)).toBeVisible();
+  await expect(app.getByText(/This is neither a URL nor/u)).toBeVisible();
   await field.fill("ftp://example.org/model.gguf");
   await field.press("Enter");
   await expect(app.getByText("Only https and http URLs can be loaded.")).toBeVisible();

@@ -2,6 +2,7 @@
 
 import type { ServedModel, StorageReport } from "rullama";
 import { describe, type Failure } from "../lib/failures.js";
+import { isDemo } from "../lib/known-models.js";
 import { engine } from "./engine.svelte.js";
 import { model, type Choice } from "./model.svelte.js";
 
@@ -40,7 +41,7 @@ class Catalogue {
 
   /** The demonstration model, where the server has one. */
   get demo(): ServedModel | undefined {
-    return this.served?.find((one) => /^demo(?::|$)/u.test(one.name) && !one.error);
+    return this.served?.find((one) => isDemo(one.name) && !one.error);
   }
 
   async remove(id: string): Promise<Failure | undefined> {

@@ -12,8 +12,8 @@ export interface Choice {
   name: string;
   /** A file of its drafter, where one was picked. */
   drafter?: { source: ModelSource; name: string };
-  /** Its eyes and ears, where they are in a file of their own. */
-  projector?: File;
+  /** Its vision and audio encoders, where they are in a file of their own. */
+  projector?: { source: ModelSource; name: string };
 }
 
 class Model {
@@ -59,7 +59,7 @@ class Model {
         cache,
         keep,
         draft: draftOf(choice),
-        projector: choice.projector,
+        projector: choice.projector?.source,
         signal: abort.signal,
         onProgress: (progress) => {
           if (this.#abort === abort) this.progress = progress;
@@ -89,7 +89,10 @@ class Model {
     this.#release = holdLoaded();
     void this.#lookForEncoders(api, choice);
     const { source, name } = choice;
-    if (typeof source === "string") change({ lastModel: { source, name } });
+    if (typeof source === "string") {
+      const encoders = typeof choice.projector?.source === "string" ? { projector: choice.projector.source } : {};
+      change({ lastModel: { source, name, ...encoders } });
+    }
     void api.lost.then((error) => {
       if (this.api === api) this.drop(error);
     });
@@ -130,7 +133,7 @@ class Model {
 
   /** Loads the same model again: after a reload of the page, the one that was used last. */
   async reload(): Promise<boolean> {
-    const choice = this.choice ?? $state.snapshot(settings.lastModel);
+    const choice = this.choice ?? lastChoice();
     return choice ? this.load(choice) : false;
   }
 
@@ -147,8 +150,17 @@ class Model {
   inspect(choice: Choice, signal?: AbortSignal): Promise<FitReport> {
     const { context, cache } = settings;
     const { source, projector } = choice;
-    return engine().inspect(source, { context, cache, draft: draftOf(choice), projector, signal });
+    return engine().inspect(source, { context, cache, draft: draftOf(choice), projector: projector?.source, signal });
   }
+}
+
+/** The model that was used last, as it was loaded. */
+export function lastChoice(): Choice | undefined {
+  const last = $state.snapshot(settings.lastModel);
+  if (!last) return undefined;
+  const { source, name, projector } = last;
+  const encoders = projector ? { projector: { source: projector, name: projector.split("/").at(-1) ?? "" } } : {};
+  return { source, name, ...encoders };
 }
 
 let asked = false;

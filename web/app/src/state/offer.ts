@@ -21,7 +21,8 @@ export async function offer(files: readonly File[]): Promise<void> {
   const [projector] = projectors;
   const source = files.find((file) => !projectors.includes(file));
   const chosen = source ? { source, name: source.name } : (picked.choice ?? (model.api ? model.choice : undefined));
-  if (chosen) picked.choice = projector ? { ...chosen, projector } : chosen;
+  if (chosen)
+    picked.choice = projector ? { ...chosen, projector: { source: projector, name: projector.name } } : chosen;
   // Without a model it is offered as one, and its card says what is missing.
   else if (projector) picked.choice = { source: projector, name: projector.name };
 }

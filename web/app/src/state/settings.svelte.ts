@@ -4,6 +4,17 @@ import type { PictureTokens, SettleOptions } from "rullama";
 import { readSampling, readSettle, type Sampling } from "../lib/options.js";
 import { isLanguage, type Language } from "../text/index.svelte.js";
 
+/** A system prompt with sampling settings, under a name. */
+export interface Preset {
+  id: string;
+  name: string;
+  system: string;
+  sampling: Sampling;
+  think: boolean;
+}
+
+const MOST_PRESETS = 100;
+
 export interface Settings {
   theme: "system" | "light" | "dark";
   language: Language | "system";
@@ -24,12 +35,16 @@ export interface Settings {
   cache: "f32" | "f16" | "q8";
   /** Keep downloads for the next time and for offline use. */
   keep: boolean;
+  /** System prompts with settings that were saved for other chats. */
+  presets: Preset[];
+  /** Let the model name chats after their first answer. */
+  titles: boolean;
   /** Load the model that was used last when the app starts. */
   autoload: boolean;
   /** The adapter that chats answer with, where the model has it, and how much of it. */
   adapter?: { id: string; weight: number };
   /** The model that was used last: the name or address it can be loaded by again, and what to call it. */
-  lastModel?: { source: string; name: string };
+  lastModel?: { source: string; name: string; projector?: string };
 }
 
 export const CONTEXT = { least: 256, most: 262_144, whole: true };
@@ -50,6 +65,8 @@ export const defaults = (): Settings => ({
   cache: "f16",
   keep: true,
   autoload: true,
+  presets: [],
+  titles: false,
 });
 
 /** Settings of a stored text; what makes no sense in it is replaced by defaults. */
@@ -72,6 +89,8 @@ export function parse(text: string | null): Settings {
   if (typeof from.system === "string") settings.system = from.system;
   if (typeof from.think === "boolean") settings.think = from.think;
   if (typeof from.keep === "boolean") settings.keep = from.keep;
+  if (typeof from.titles === "boolean") settings.titles = from.titles;
+  if (Array.isArray(from.presets)) settings.presets = from.presets.slice(0, MOST_PRESETS).flatMap(readPreset);
   if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
   settings.pictures = PICTURES.find((tokens) => tokens === from.pictures) ?? settings.pictures;
@@ -79,13 +98,21 @@ export function parse(text: string | null): Settings {
   if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
     settings.context = context;
   }
-  const { source, name } = (from.lastModel ?? {}) as Record<string, unknown>;
-  if (typeof source === "string" && source && typeof name === "string") settings.lastModel = { source, name };
+  const { source, name, projector } = (from.lastModel ?? {}) as Record<string, unknown>;
+  if (typeof source === "string" && source && typeof name === "string") {
+    settings.lastModel = { source, name, ...(typeof projector === "string" && projector ? { projector } : {}) };
+  }
   const { id, weight } = (from.adapter ?? {}) as Record<string, unknown>;
   if (typeof id === "string" && id && typeof weight === "number" && Number.isFinite(weight)) {
     settings.adapter = { id, weight };
   }
   return settings;
+}
+
+function readPreset(value: unknown): Preset[] {
+  const { id, name, system, sampling, think } = (value ?? {}) as Record<string, unknown>;
+  if (typeof id !== "string" || typeof name !== "string" || typeof system !== "string" || !name) return [];
+  return [{ id, name, system, sampling: readSampling(sampling), think: think === true }];
 }
 
 function stored(): string | null {

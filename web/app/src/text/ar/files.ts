@@ -12,6 +12,9 @@ export const files: Translation<typeof source> = {
   "import.notObjectFile": "هذا ليس JSON صالحًا: ينبغي أن يكون كائنًا.",
   "import.bracket": "هذا ليس JSON صالحًا: قوس إغلاق بلا قوس فتح.",
   "import.foreign": "لم يُصدَّر هذا الملف من rullama.",
+  "import.unknown":
+    "لا يحتوي هذا الملف على محادثات يمكن لـ rullama قراءتها. يمكن استيراد ملفات rullama وChatGPT وOpen WebUI وllama.cpp.",
+  "import.tooLarge": "الملف أكبر من 300 ميغابايت.",
   "import.version": "إصدار الملف {found}؛ وهذا التطبيق يقرأ الإصدار {known}.",
   "import.deep": "تداخل هذا الملف عميق جدًا.",
   "import.long": "نص المحادثة {number} يتجاوز 64 ميغابايت.",

@@ -12,6 +12,9 @@ export const files: Translation<typeof source> = {
   "import.notObjectFile": "Das ist kein gültiges JSON: Es sollte ein Objekt sein.",
   "import.bracket": "Das ist kein gültiges JSON: Zu einer schließenden Klammer fehlt die öffnende.",
   "import.foreign": "Diese Datei wurde nicht von rullama exportiert.",
+  "import.unknown":
+    "Diese Datei enthält keine Chats, die rullama lesen kann. Importiert werden Exporte von rullama, ChatGPT, Open WebUI und llama.cpp.",
+  "import.tooLarge": "Die Datei ist größer als 300 MB.",
   "import.version": "Die Datei hat Version {found}; diese App liest Version {known}.",
   "import.deep": "Diese Datei ist zu tief verschachtelt.",
   "import.long": "Chat {number} hat mehr als 64 MB Text.",

@@ -28,13 +28,30 @@ export const models: Translation<typeof source> = {
   "models.open": "GGUF-Datei öffnen",
   "models.openHelp":
     "Oder irgendwo auf dieser Seite ablegen. Die Datei wird an Ort und Stelle gelesen und nicht kopiert. Liegen Bild- und Audio-Encoder in einer eigenen Datei (mmproj), wähle beide zusammen aus oder lege sie danach ab.",
-  "models.url": "URL einer GGUF-Datei",
+  "models.url": "URL einer GGUF-Datei oder Hugging-Face-Repository",
   "models.check": "Prüfen",
-  "models.urlInvalid": "Das ist keine URL. Sie sollte so aussehen: https://example.org/model.gguf",
+  "models.urlInvalid":
+    "Das ist weder eine URL noch ein Hugging-Face-Repository. Beispiele: https://example.org/model.gguf oder org/repo",
   "models.urlScheme": "Nur https- und http-URLs können geladen werden.",
   "models.urlHelp": "Der Server muss Range-Anfragen und CORS unterstützen.",
   "models.urlHelpKept":
     "Der Server muss Range-Anfragen und CORS unterstützen. Der Download bleibt für die Offline-Nutzung gespeichert.",
+  "models.urlPlaceholder": "https://…/model.gguf oder org/repo",
+  "known.title": "Empfohlene Modelle",
+  "known.help":
+    "Werden von Hugging Face heruntergeladen und in diesem Browser behalten. „Auswählen“ prüft vor dem Download, ob ein Modell auf diese GPU passt.",
+  "known.size": "{size} Download",
+  "known.memory": "etwa {size} GPU-Speicher",
+  "known.recommended": "Zum Einstieg",
+  "ability.images": "Bilder",
+  "ability.audio": "Audio",
+  "ability.thinking": "Nachdenken",
+  "ability.search": "semantische Suche",
+  "ability.diffusion": "Textdiffusion",
+  "hub.reading": "Dateien von {repository} werden aufgelistet…",
+  "hub.failed":
+    "Die Dateien von {repository} konnten nicht aufgelistet werden. Prüfe Name und Verbindung; private Repositorys können nicht gelesen werden.",
+  "hub.none": "{repository} enthält keine GGUF-Dateien.",
   "load.open": "{name} wird geöffnet",
   "load.load": "{name} wird geladen",
   "load.verify": "{name} wird überprüft",

@@ -10,6 +10,9 @@ export const files = {
   "import.notObjectFile": "This is not valid JSON: it should be an object.",
   "import.bracket": "This is not valid JSON: a closing bracket has no opening one.",
   "import.foreign": "This file was not exported by rullama.",
+  "import.unknown":
+    "This file holds no chats that rullama can read. Exports of rullama, ChatGPT, Open WebUI and llama.cpp can be imported.",
+  "import.tooLarge": "The file is larger than 300 MB.",
   "import.version": "The file has version {found}; this app reads version {known}.",
   "import.deep": "This file is nested too deeply.",
   "import.long": "Chat {number} has more than 64 MB of text.",

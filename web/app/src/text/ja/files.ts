@@ -12,6 +12,9 @@ export const files: Translation<typeof source> = {
   "import.notObjectFile": "有効な JSON ではありません: オブジェクトである必要があります。",
   "import.bracket": "有効な JSON ではありません: 閉じ括弧に対応する開き括弧がありません。",
   "import.foreign": "このファイルは rullama でエクスポートされたものではありません。",
+  "import.unknown":
+    "このファイルには rullama が読めるチャットがありません。rullama、ChatGPT、Open WebUI、llama.cpp のエクスポートをインポートできます。",
+  "import.tooLarge": "ファイルが 300 MB を超えています。",
   "import.version": "ファイルのバージョンは {found} ですが、このアプリが読めるのは {known} です。",
   "import.deep": "このファイルは入れ子が深すぎます。",
   "import.long": "チャット {number} のテキストが 64 MB を超えています。",
