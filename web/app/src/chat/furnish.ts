@@ -1,5 +1,6 @@
 // What rendered markdown gets beyond its elements: a header with a copy button on code, and scrolling for wide tables.
 
+import { DISPLAY } from "../lib/math.js";
 import { copy } from "./copy.js";
 import { t } from "../text/index.svelte.js";
 
@@ -34,6 +35,7 @@ function scrollable(element: HTMLElement, label: string): void {
 
 export function furnish(content: DocumentFragment): void {
   for (const pre of content.querySelectorAll("pre")) {
+    if (pre.querySelector(`code.language-${DISPLAY}`)) continue;
     codeFrame(pre);
     scrollable(pre, t("turn.code"));
   }

@@ -2,6 +2,7 @@
 
 import type { ErrorCode, Finish, Message, PictureTokens, ToolCall, Usage } from "rullama";
 import { t } from "../text/index.svelte.js";
+import type { FieldName } from "./options.js";
 import { partsOf, type Attached, type Attachment } from "./attachments.js";
 
 export type Role = "user" | "assistant" | "tool";
@@ -35,6 +36,10 @@ export interface Turn {
   mediaLeftOut?: boolean;
   /** Milliseconds from the request to the first token, with images and audio encoded. */
   firstToken?: number;
+  /** What it was written with: what was set, over the model's own defaults. */
+  settings?: Partial<Record<FieldName, number>> & { think: boolean };
+  /** Whether a person wrote or changed this answer. */
+  edited?: boolean;
   /** Tokens that did not fit into the context, about. */
   needed?: number;
 }
@@ -48,6 +53,8 @@ export interface Conversation {
   leaf: string | null;
   /** Its own system prompt; the default one where absent. */
   system?: string;
+  /** Whether it stays at the top of the list. */
+  pinned?: boolean;
   /** When it was deleted, while that can still be undone. */
   deleted?: number;
 }

@@ -3,6 +3,7 @@
 
 import createPurifier from "dompurify";
 import { Marked, type Tokens } from "marked";
+import { formulas } from "./math.js";
 import { t } from "../text/index.svelte.js";
 
 /** A piece between blank lines that is rendered on its own, so that a streamed answer only redraws its last one. */
@@ -25,6 +26,8 @@ const marked = new Marked({
     checkbox: ({ checked }: Tokens.Checkbox) => (checked ? "☑ " : "☐ "),
   },
 });
+
+marked.use(formulas);
 
 const ALLOWED_TAGS = [
   ..."a b blockquote br code del div em h1 h2 h3 h4 h5 h6 hr i li ol p pre s span strong sub sup".split(" "),

@@ -5,6 +5,7 @@ import type { CanvasToken, GenerateEvent, GenerateOptions, MediaEvent, SettleSte
 import type { Attached, Attachment } from "../lib/attachments.js";
 import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe, titleOf } from "../lib/failures.js";
+import { FIELDS, type FieldName } from "../lib/options.js";
 import { plain } from "../lib/markdown.js";
 import { Sentences } from "../lib/sentences.js";
 import { throttle } from "../lib/throttle.js";
@@ -13,6 +14,7 @@ import { chats, type NewTurn } from "./chats.svelte.js";
 import { model } from "./model.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { route, settle } from "./route.svelte.js";
+import { nameChat } from "./titles.js";
 import { settings } from "./settings.svelte.js";
 import { t } from "../text/index.svelte.js";
 
@@ -126,6 +128,17 @@ class Answer {
     return true;
   }
 
+  /** Puts another answer in a turn's place; the old one stays as an alternative. */
+  async rewrite(turn: Turn, text: string): Promise<void> {
+    const { conversation, model: by } = turn;
+    const written = { role: "assistant", content: text, conversation, finish: "stop", edited: true } as const;
+    await chats()
+      .add({ ...written, ...(by === undefined ? {} : { model: by }) }, turn.parent)
+      .catch((error: unknown) =>
+        notices.show(t("save.answer", { reason: describe(error).detail ?? t("save.storage") })),
+      );
+  }
+
   /** Answers a turn again; the old answer stays as an alternative. */
   async again(turn: Turn, wish: Wish = {}): Promise<void> {
     const asked = turn.role === "assistant" ? chats().turns[turn.parent ?? ""] : turn;
@@ -165,6 +178,7 @@ class Answer {
     const done = (async () => {
       await untilAborted(before, stop.signal);
       await this.#write(job, turn, asked, wish, stop.signal);
+      await nameChat(asked, turn);
     })();
     // The next one waits for this one and, where this one gave up waiting, for those before it.
     this.#last = Promise.allSettled([before, done]);
@@ -210,6 +224,7 @@ class Answer {
       const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
       const messages = toMessages(shown, { system, pictures: settings.pictures, blobs });
       job.phase = blobs.size > 0 ? "media" : "reading";
+      turn.settings = this.#settings();
       job.begun = performance.now();
       await this.#follow(job, turn, api.chat(messages, this.#options(signal)));
     } catch (error) {
@@ -234,6 +249,16 @@ class Answer {
       blobs.set(id, blob);
     }
     return blobs;
+  }
+
+  /** The settings that count: what is set, or else what the model brings. */
+  #settings(): NonNullable<Turn["settings"]> {
+    const known: Partial<Record<FieldName, number>> = {};
+    for (const { name } of FIELDS) {
+      const value = settings.sampling[name] ?? model.info?.defaults[name];
+      if (typeof value === "number" && name !== "seed") known[name] = value;
+    }
+    return { ...known, think: settings.think && model.info?.thinking === true };
   }
 
   #options(signal: AbortSignal): GenerateOptions {

@@ -1,7 +1,11 @@
 // Conversations to files and back.
 
+import type { Conversation } from "../lib/conversation.js";
+import { toMarkdown, toPage } from "../lib/documents.js";
 import { download } from "../lib/download.js";
 import { ImportError, textOf } from "../lib/exchange.js";
+import { FORMAT } from "../lib/export.js";
+import { foreign } from "../lib/foreign.js";
 import { chats } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { t } from "../text/index.svelte.js";
@@ -17,10 +21,39 @@ export async function exportFile(one?: { id: string; title: string }): Promise<v
   }
 }
 
+/** Exports a chat as a document for people. */
+export async function exportDocument(one: Conversation, kind: "md" | "html"): Promise<void> {
+  try {
+    const path = await chats().shownPath(one.id);
+    const page = kind === "html";
+    const text = page ? await toPage(one, path, (id) => chats().blob(id)) : toMarkdown(one, path);
+    const type = page ? "text/html" : "text/markdown";
+    download(`${one.title}.${kind}`, new Blob([text], { type: `${type};charset=utf-8` }));
+  } catch (error) {
+    notices.show(t("chats.notExported", { reason: error instanceof Error ? error.message : String(error) }));
+  }
+}
+
+/** Larger files of other programs are not read: they must fit into memory whole. */
+const MOST_FOREIGN = 300_000_000;
+
+/** Whether a file begins like one that this app exported; what is no JSON is told by its reader. */
+async function isOurs(file: File): Promise<boolean> {
+  const head = await file.slice(0, 400).text();
+  return head.includes(FORMAT) || !/^\s*(?:\[|\{\s*"(?:conv|id|title|mapping|chat)")/u.test(head);
+}
+
+async function importForeign(file: File): Promise<number> {
+  if (file.size > MOST_FOREIGN) throw new ImportError(t("import.tooLarge"));
+  const stored = foreign(await file.text());
+  await chats().adopt(stored);
+  return stored.length;
+}
+
 /** Imports a file and says how it went. */
 export async function importFile(file: File): Promise<void> {
   try {
-    const count = await chats().import(textOf(file));
+    const count = (await isOurs(file)) ? await chats().import(textOf(file)) : await importForeign(file);
     notices.show(t("chats.imported", { count }));
   } catch (error) {
     const why = error instanceof ImportError ? error.message : t("chats.notStored");

@@ -3,7 +3,7 @@
 
 import { alternatives, branch, newestLeaf, titleOf, type Conversation, type Turn } from "../lib/conversation.js";
 import type { Attached, Attachment } from "../lib/attachments.js";
-import { openDatabase, type Database, type StoredBlob } from "../lib/database.js";
+import { openDatabase, type Database, type Stored, type StoredBlob } from "../lib/database.js";
 import { imported } from "../lib/exchange.js";
 import { exported, toFile } from "../lib/export.js";
 import { memoryDatabase } from "../lib/memory-database.js";
@@ -224,6 +224,10 @@ export class Chats {
     await this.#change(id, { title: title.trim().slice(0, 200) || t("common.untitled") });
   }
 
+  async pin(id: string, pinned: boolean): Promise<void> {
+    await this.#change(id, { pinned });
+  }
+
   async setSystem(system: string | undefined): Promise<void> {
     if (this.current) await this.#change(this.current.id, { system });
     else this.draftSystem = system;
@@ -271,6 +275,12 @@ export class Chats {
     return toFile(exported(stored(), (blob) => this.#database.blob(blob)));
   }
 
+  /** What a conversation shows, for a document. */
+  async shownPath(id: string): Promise<Turn[]> {
+    const conversation = this.#find(id);
+    return branch(await this.#turnsOf(id), conversation?.leaf ?? null);
+  }
+
   /** Adds a file's conversations beside those that are here; says how many. All of them or none. */
   async import(chunks: AsyncIterable<string>): Promise<number> {
     const added: string[] = [];
@@ -286,6 +296,13 @@ export class Chats {
     this.#show(await this.#database.conversations());
     for (const id of added) this.#channel.postMessage(id);
     return added.length;
+  }
+
+  /** Adds chats of another program. All of them or none. */
+  async adopt(stored: Stored[]): Promise<void> {
+    await this.#database.add(stored);
+    this.#show(await this.#database.conversations());
+    for (const { conversation } of stored) this.#channel.postMessage(conversation.id);
   }
 
   #change(id: string, fields: Partial<Conversation>): Promise<void> {
