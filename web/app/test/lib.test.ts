@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import { contextFor } from "../src/lib/options.js";
 import { Sentences } from "../src/lib/sentences.js";
 import { ticks } from "../src/lib/ticks.js";
+import { cleanTitle } from "../src/state/titles.js";
 import { lineProblem } from "../src/lib/training-lines.js";
 
 test("axes have round numbers", () => {
@@ -36,4 +37,11 @@ test("a growing answer is said sentence by sentence, each once", () => {
 test("lines that are no JSON are explained without the parser's own words", () => {
   expect(lineProblem("expected value at line 1 column 1")).toBe("This is not valid JSON (near character 1).");
   expect(lineProblem("the line has no `prompt`")).toBe("the line has no `prompt`");
+});
+
+test("titles that models write are cleaned", () => {
+  expect(cleanTitle('**Title: "Whales and the Sea."**\nMore')).toBe("Whales and the Sea");
+  expect(cleanTitle("„Wale“")).toBe("Wale");
+  expect(cleanTitle("")).toBe("");
+  expect(cleanTitle("x".repeat(200))).toHaveLength(80);
 });

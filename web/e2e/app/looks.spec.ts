@@ -1,4 +1,6 @@
 // Accessibility rules, small screens, keyboard: every page, in light and dark.
+import { join } from "node:path";
+import process from "node:process";
 import { barriers, change, DEMO, DESKTOP, expect, overflow, PHONE, say, SMALLEST, start, test } from "./fixture.ts";
 
 const ANSWER = [
@@ -23,7 +25,10 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         fake: { served: SERVED, answer: ANSWER, thinking: "Hm.", warnings: ["A warning."], verdict: "tight" },
       });
       test("no page keeps anybody out or sticks out", async ({ app }) => {
+        const folder = process.env["SCREENSHOTS"];
         const check = async (place: string) => {
+          // `npm run screenshots` keeps what every page looks like, for people to look at.
+          if (folder) await app.screenshot({ path: join(folder, `${place.toLowerCase()}-${name}-${scheme}.png`) });
           expect(await barriers(app), place).toEqual([]);
           expect(await overflow(app), place).toBe(0);
         };
@@ -40,7 +45,7 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
         await app.getByRole("button", { name: /Choose hub/u }).click();
         await app.getByText("May just fit this GPU").waitFor();
         await check("models");
-        for (const page of ["Settings", "Storage", "Search", "Device"]) {
+        for (const page of ["Settings", "Storage", "Search", "Training", "Device"]) {
           await app.evaluate((hash) => (location.hash = hash), `#/${page.toLowerCase()}`);
           await expect(app.getByRole("heading", { name: page, level: 1 })).toBeFocused();
           await check(page);
@@ -74,7 +79,7 @@ test.describe("keyboard", () => {
   test("everything is reached in order, and focus is seen", async ({ app }) => {
     await app.getByRole("button", { name: "Try it now" }).waitFor();
     const order: string[] = [];
-    for (let step = 0; step < 11; step++) {
+    for (let step = 0; step < 12; step++) {
       await app.keyboard.press("Tab");
       const focus = await app.evaluate(() => {
         const one = document.activeElement;
@@ -99,6 +104,7 @@ test.describe("keyboard", () => {
       "Storage",
       "Settings",
       "Device",
+      "Model: Choose a model",
       "Try it now",
       "Choose another model",
     ]);
