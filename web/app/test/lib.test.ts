@@ -1,5 +1,6 @@
 // Small pieces that pages are made of.
 import { expect, test } from "vitest";
+import { isIos } from "../src/lib/platform.js";
 import { contextFor } from "../src/lib/options.js";
 import { Sentences } from "../src/lib/sentences.js";
 import { ticks } from "../src/lib/ticks.js";
@@ -44,4 +45,11 @@ test("titles that models write are cleaned", () => {
   expect(cleanTitle("„Wale“")).toBe("Wale");
   expect(cleanTitle("")).toBe("");
   expect(cleanTitle("x".repeat(200))).toHaveLength(80);
+});
+
+test("iPads are told from Macs", () => {
+  expect(isIos("Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X)", 5)).toBe(true);
+  expect(isIos("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)", 5)).toBe(true);
+  expect(isIos("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7)", 0)).toBe(false);
+  expect(isIos("Mozilla/5.0 (Linux; Android 16)", 5)).toBe(false);
 });

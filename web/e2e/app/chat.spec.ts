@@ -114,12 +114,12 @@ test("settings, seed and system prompts reach the model", async ({ app }) => {
   expect((await asked())?.options.topP).toBeUndefined();
   await app.getByRole("button", { name: "System prompt" }).click();
   await app.getByRole("textbox", { name: "System prompt for this chat" }).fill("Be long.");
-  await app.getByRole("button", { name: "Save" }).click();
+  await app.getByRole("button", { name: "Save", exact: true }).click();
   await say(app, "Again");
   expect((await asked())?.messages[0]?.content).toBe("Be long.");
   await app.getByRole("button", { name: "System prompt" }).click();
   await app.getByRole("textbox", { name: "System prompt for this chat" }).fill("");
-  await app.getByRole("button", { name: "Save" }).click();
+  await app.getByRole("button", { name: "Save", exact: true }).click();
   await say(app, "Without");
   // Told apart from none, for which a model would use its own.
   expect((await asked())?.messages[0]).toEqual({ role: "system", content: "" });

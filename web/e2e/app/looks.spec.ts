@@ -31,6 +31,9 @@ for (const [name, viewport] of Object.entries({ desktop: DESKTOP, phone: PHONE, 
           if (folder) await app.screenshot({ path: join(folder, `${place.toLowerCase()}-${name}-${scheme}.png`) });
           expect(await barriers(app), place).toEqual([]);
           expect(await overflow(app), place).toBe(0);
+          // Pages scroll inside of the frame; the document itself does not.
+          const below = () => app.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+          expect(await below(), place).toBe(0);
         };
         await app.getByRole("button", { name: "Try it now" }).waitFor();
         await check("welcome");

@@ -348,3 +348,23 @@ test("what fails on export is said", async ({ app }) => {
   await app.getByRole("button", { name: "Export all as JSON" }).click();
   await expect(app.getByText("Export failed: The quota has been exceeded.")).toBeVisible();
 });
+
+test("a GPU that was lost in the background comes back with the user", async ({ app }) => {
+  await start(app);
+  const see = (state: DocumentVisibilityState) =>
+    app.evaluate((given) => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => given });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  await change(app, { failAfter: { words: 1, code: "device_lost" }, word: 800 });
+  await message(app).fill("Hello");
+  await message(app).press("Enter");
+  await see("hidden");
+  await expect(app.getByRole("group", { name: en["failure.device_lost.title"] })).toBeVisible();
+  expect(await app.evaluate(() => window.fake?.loads)).toBe(1);
+  await see("visible");
+  await expect.poll(() => app.evaluate(() => window.fake?.loads)).toBe(2);
+  await change(app, { word: 2 });
+  await say(app, "Are you back?");
+  await expect(app.getByRole("article").last()).toContainText("You said: Are you back?");
+});

@@ -117,8 +117,23 @@ class Model {
     this.failure = failure.code === "cancelled" ? undefined : failure;
   }
 
+  /** Whether the GPU was taken away while nobody looked at the page, as phones do. */
+  #lostInBackground = false;
+
+  /** Loads a model again that was lost in the background, when the user comes back to the page. */
+  watch(): () => void {
+    const changed = () => {
+      if (document.visibilityState !== "visible" || !this.#lostInBackground) return;
+      this.#lostInBackground = false;
+      if (this.failure?.code === "device_lost" && !this.loading) void this.reload();
+    };
+    document.addEventListener("visibilitychange", changed);
+    return () => document.removeEventListener("visibilitychange", changed);
+  }
+
   /** The model can no longer be used: says why, and keeps in mind which it was. */
   drop(error: unknown): void {
+    this.#lostInBackground = document.visibilityState === "hidden" && codeOf(error) === "device_lost";
     const { api } = this;
     this.#release();
     this.api = undefined;

@@ -32,6 +32,7 @@ export const pages: Translation<typeof source> = {
   "settings.language": "اللغة",
   "settings.languageSystem": "النظام",
   "settings.install": "تثبيت rullama كتطبيق",
+  "settings.installIos": "لتثبيت rullama على هذا الجهاز، اضغط «مشاركة» ثم «إضافة إلى الشاشة الرئيسية».",
   "settings.chats": "المحادثات",
   "settings.chatsHelp":
     "تُخزَّن المحادثات في هذا المتصفح فقط. صدّرها لنسخها احتياطيًا أو نقلها. يمكن أيضًا استيراد ملفات ChatGPT وOpen WebUI وllama.cpp.",

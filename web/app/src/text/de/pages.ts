@@ -32,6 +32,8 @@ export const pages: Translation<typeof source> = {
   "settings.language": "Sprache",
   "settings.languageSystem": "System",
   "settings.install": "rullama als App installieren",
+  "settings.installIos":
+    "Um rullama auf diesem Gerät zu installieren, tippe auf „Teilen“ und dann auf „Zum Home-Bildschirm“.",
   "settings.chats": "Chats",
   "settings.chatsHelp":
     "Chats werden nur in diesem Browser gespeichert. Exportiere sie, um sie zu sichern oder umzuziehen. Auch Exporte von ChatGPT, Open WebUI und llama.cpp lassen sich importieren.",

@@ -30,6 +30,7 @@ export const pages = {
   "settings.language": "Language",
   "settings.languageSystem": "System",
   "settings.install": "Install rullama as an app",
+  "settings.installIos": "To install rullama on this device, tap Share and then “Add to Home Screen”.",
   "settings.chats": "Chats",
   "settings.chatsHelp":
     "Chats are stored in this browser only. Export them to back them up or move them. Exports of ChatGPT, Open WebUI and llama.cpp can be imported, too.",

@@ -32,6 +32,7 @@ export const pages: Translation<typeof source> = {
   "settings.language": "言語",
   "settings.languageSystem": "システム",
   "settings.install": "rullama をアプリとしてインストール",
+  "settings.installIos": "このデバイスにインストールするには、共有ボタンをタップして「ホーム画面に追加」を選択します。",
   "settings.chats": "チャット",
   "settings.chatsHelp":
     "チャットはこのブラウザーにのみ保存されます。バックアップや移行にはエクスポートしてください。ChatGPT、Open WebUI、llama.cpp のエクスポートもインポートできます。",
