@@ -78,6 +78,11 @@ test.describe("attachments", () => {
     await expect(app.getByRole("article")).toHaveCount(2);
     await say(app, "And without?");
     await expect(app.getByRole("article").last()).toContainText("Answered without the attachments.");
+    // Without a model nobody knows yet what the next one takes.
+    await app.getByRole("button", { name: "Model: text-only:1" }).click();
+    await app.getByRole("menuitem", { name: "Unload" }).click();
+    await attach(app);
+    await expect(app.getByRole("button", { name: "Remove picture-1.png" })).toBeVisible();
   });
 
   test("an image that cannot be decoded is refused when it is attached", async ({ app }) => {

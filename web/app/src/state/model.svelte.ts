@@ -138,6 +138,7 @@ class Model {
     this.#release();
     this.api = undefined;
     this.info = undefined;
+    this.media = "unknown";
     this.failure = describe(error);
     void api?.free().catch(() => {});
   }
@@ -158,6 +159,7 @@ class Model {
     this.#release();
     this.api = undefined;
     this.info = undefined;
+    this.media = "unknown";
     // A device that is gone has freed everything already.
     await api?.free().catch(() => {});
   }
