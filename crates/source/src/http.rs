@@ -12,6 +12,7 @@ use std::{cell::RefCell, ops::Range, time::Duration};
 use bytes::Bytes;
 use ureq::http::Uri;
 
+pub use self::redirect::{follow, web_address};
 use self::{
     answer::{Part, Version},
     client::Client,

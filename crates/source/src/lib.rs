@@ -17,7 +17,7 @@ pub use error::{Change, SourceError};
 #[cfg(not(target_arch = "wasm32"))]
 pub use file::FileSource;
 #[cfg(not(target_arch = "wasm32"))]
-pub use http::{HttpOptions, HttpSource};
+pub use http::{HttpOptions, HttpSource, follow, web_address};
 pub use memory::MemorySource;
 
 /// A future that stays on this thread: the engine is single-threaded, natively and in the browser.

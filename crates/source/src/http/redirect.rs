@@ -3,7 +3,7 @@
 use ureq::http::Uri;
 
 /// `url` as an http or https address with a host.
-pub(super) fn web_address(url: &str) -> Option<Uri> {
+pub fn web_address(url: &str) -> Option<Uri> {
     let uri: Uri = url.trim().parse().ok()?;
     let web = matches!(uri.scheme_str(), Some("http" | "https"));
     (web && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
@@ -20,7 +20,7 @@ pub(super) fn without_login(url: &str) -> String {
 }
 
 /// Where a `Location` header leads from `base`. Nowhere, if it leaves the web or goes from https back to http.
-pub(super) fn follow(base: &Uri, location: &str) -> Option<Uri> {
+pub fn follow(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or_default().trim();
     if location.is_empty() {
         return None;
