@@ -25,8 +25,12 @@ impl Digest {
 
     /// The digest of everything `hasher` has seen.
     pub(crate) fn finish(hasher: Sha256) -> Self {
-        let hex = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { hex }
+        Self::from_bytes(hasher.finalize().into())
+    }
+
+    /// The digest whose 32 bytes are known.
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self { hex: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
     }
 
     /// The 64 hex digits as they were written.

@@ -26,8 +26,10 @@ pub struct ModelFiles {
     pub id: Digest,
     /// Facts about the model.
     pub config: ConfigBlob,
-    /// The weights.
+    /// The weights; of split weights the first file, which holds the metadata.
     pub model: Layer,
+    /// The other files of split weights, in order.
+    pub shards: Vec<Layer>,
     /// Vision and audio towers, where they are files of their own.
     pub projectors: Vec<Layer>,
     /// LoRA adapters, to be applied in this order.
@@ -77,8 +79,10 @@ impl ModelFiles {
         let config = loader.config(&manifest)?;
         let model = loader.last(&manifest, LayerKind::Model)?;
         let model = model.ok_or(StoreError::NoWeights { name: loader.name.clone() })?;
+        let shards = loader.shards(&manifest)?;
         Ok(Self {
             model,
+            shards,
             projectors: loader.all(&manifest, LayerKind::Projector)?,
             adapters: loader.all(&manifest, LayerKind::Adapter)?,
             draft: loader.last(&manifest, LayerKind::Draft)?,
@@ -147,6 +151,15 @@ impl Loader {
 
     fn last(&mut self, manifest: &Manifest, kind: LayerKind) -> Result<Option<Layer>, StoreError> {
         manifest.of_kind(kind).last().map(|blob| self.layer(blob)).transpose()
+    }
+
+    /// The model layers before the last one, if they and it are files of split weights. Others are superseded.
+    fn shards(&mut self, manifest: &Manifest) -> Result<Vec<Layer>, StoreError> {
+        let mut models: Vec<&BlobRef> = manifest.of_kind(LayerKind::Model).collect();
+        if !models.pop().is_some_and(|last| last.shard) {
+            return Ok(Vec::new());
+        }
+        models.into_iter().filter(|blob| blob.shard).map(|blob| self.layer(blob)).collect()
     }
 
     fn text(&mut self, manifest: &Manifest, kind: LayerKind) -> Result<Option<String>, StoreError> {

@@ -78,6 +78,8 @@ pub(crate) struct BlobRef {
     pub(crate) kind: LayerKind,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
+    /// Whether it is one of several files, by its name: `x-00002-of-00005.gguf`.
+    pub(crate) shard: bool,
 }
 
 #[derive(Debug)]
@@ -140,6 +142,8 @@ struct RawLayer {
     digest: Value,
     #[serde(default)]
     size: Value,
+    #[serde(default)]
+    name: Value,
 }
 
 impl RawLayer {
@@ -149,8 +153,18 @@ impl RawLayer {
             ManifestProblem::BadDigest { kind, digest }
         })?;
         let size = self.size.as_u64().ok_or(ManifestProblem::BadSize { kind })?;
-        Ok(BlobRef { kind, digest, size })
+        let shard = self.name.as_str().is_some_and(is_shard);
+        Ok(BlobRef { kind, digest, size, shard })
     }
+}
+
+fn is_shard(name: &str) -> bool {
+    let number = |text: &str| text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.to_ascii_lowercase()
+        .strip_suffix(".gguf")
+        .and_then(|stem| stem.rsplit_once("-of-"))
+        .and_then(|(rest, count)| Some((rest.rsplit_once('-')?.1, count)))
+        .is_some_and(|(index, count)| number(index) && number(count))
 }
 
 #[cfg(test)]

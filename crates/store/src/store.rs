@@ -124,6 +124,24 @@ impl Store {
         self.load((entry.name.clone(), entry.manifest.clone()))
     }
 
+    /// The stored name and the manifest of `name`, whose files need not be whole. Case is ignored as in
+    /// [`resolve`](Self::resolve).
+    ///
+    /// # Errors
+    /// If there is no such model.
+    pub fn manifest(&self, name: &ModelName) -> Result<(ModelName, PathBuf), StoreError> {
+        self.find(name).map_err(|walk| {
+            let outcome =
+                if walk.unreadable.is_empty() { Outcome::Read } else { Outcome::Unreadable };
+            let known: Vec<ModelName> = walk.manifests.into_iter().map(|(name, _)| name).collect();
+            StoreError::NotFound {
+                name: name.to_string(),
+                searched: vec![Searched { root: self.root.clone(), outcome }],
+                near: near(name, &known),
+            }
+        })
+    }
+
     /// The manifest of `name`, or all that is there instead. Names are compared with what the folders list and never
     /// joined to a path, so that none can lead elsewhere, and the stored case is known.
     fn find(&self, name: &ModelName) -> Result<(ModelName, PathBuf), Walk> {

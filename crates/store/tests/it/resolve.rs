@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use rullama_store::LayerKind;
+use rullama_store::{LayerKind, StoreError};
 use serde_json::json;
 
-use crate::builder::Builder;
+use crate::builder::{Builder, parse};
 
 #[test]
 fn a_single_file_model() {
@@ -101,6 +101,31 @@ fn facts_are_read_as_far_as_they_make_sense() {
     assert_eq!(draft.tensor_prefix.as_deref(), Some("draft."));
     assert_eq!(draft.config, Some(json!({ "x": 1 })));
     assert_eq!(files.id, rullama_store::Digest::of(manifest.to_string().as_bytes()));
+}
+
+#[test]
+fn weights_in_several_files() {
+    let store = Builder::new();
+    let layers = [2, 3, 1].map(|number| {
+        let mut layer = store.blob("model", format!("file {number}"));
+        layer["name"] = format!("m-Q8_0-0000{number}-of-00003.gguf").into();
+        layer
+    });
+    store.model("m", &layers);
+    let files = store.resolve("m").unwrap();
+    assert_eq!(files.model.path, store.path_of(&layers[2]), "the last one, as Ollama does");
+    let shards: Vec<_> = files.shards.iter().map(|layer| layer.path.clone()).collect();
+    assert_eq!(shards, [store.path_of(&layers[0]), store.path_of(&layers[1])]);
+}
+
+#[test]
+fn manifests_are_found_even_if_they_are_broken() {
+    let store = Builder::new();
+    store.manifest_text("Alice/tuned:v1", "{");
+    let (name, path) = store.store().manifest(&parse("alice/TUNED:v1")).unwrap();
+    assert_eq!((name, path), (parse("Alice/tuned:v1"), store.manifest_path("Alice/tuned:v1")));
+    let error = store.store().manifest(&parse("alice/tuned:v2")).unwrap_err();
+    assert!(matches!(error, StoreError::NotFound { near, .. } if near == ["Alice/tuned:v1"]));
 }
 
 #[test]
