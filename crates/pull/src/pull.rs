@@ -1,0 +1,199 @@
+//! Pulling a model: manifest, blobs, manifest into the store.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{RecvTimeoutError, channel},
+    },
+    time::Duration,
+};
+
+use rullama_store::{Digest, ModelName};
+use ureq::http::Uri;
+
+use crate::{
+    OnProgress, Progress, PullError, PullOptions,
+    download::download,
+    fetch::Wanted,
+    hub,
+    join::Downloads,
+    manifest::{Blob, MANIFEST_TYPE, MAX_BYTES, Manifest},
+    options::is_hugging_face,
+    parts::BlobPaths,
+    progress::report,
+    remote::{Answer, Ask, Remote},
+    write::{install, stored_name},
+};
+
+/// How often to begin again when another process deletes blobs that we need.
+const ROUNDS: usize = 3;
+
+/// Pulls models into one store. Clones share their downloads: two pulls of one blob load it once.
+#[derive(Debug, Clone)]
+pub struct Puller {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    root: PathBuf,
+    options: PullOptions,
+    downloads: Arc<Downloads>,
+}
+
+/// A model that was pulled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Pulled {
+    /// The name it is stored under.
+    pub name: ModelName,
+    /// Its id: the digest of its manifest.
+    pub id: Digest,
+}
+
+impl Puller {
+    /// Pulls into the store at `root`, which is created when the first model comes.
+    pub fn new(root: impl Into<PathBuf>, options: PullOptions) -> Self {
+        let (root, downloads) = (root.into(), Arc::default());
+        Self { shared: Arc::new(Shared { root, options, downloads }) }
+    }
+
+    /// The same store and downloads with other options, such as those of one request.
+    #[must_use]
+    pub fn with_options(&self, options: PullOptions) -> Self {
+        let Shared { root, downloads, .. } = &*self.shared;
+        Self {
+            shared: Arc::new(Shared { root: root.clone(), options, downloads: downloads.clone() }),
+        }
+    }
+
+    /// The options it was made with.
+    pub fn options(&self) -> &PullOptions {
+        &self.shared.options
+    }
+
+    /// Its store.
+    pub fn root(&self) -> &Path {
+        &self.shared.root
+    }
+
+    /// Pulls `name`. `on_progress` is called at least every 100 ms or so, on this thread.
+    ///
+    /// # Errors
+    /// Whatever the error, what was downloaded stays, and the next pull continues there. Only data that turns out to be
+    /// wrong is deleted.
+    pub fn pull(&self, name: &ModelName, on_progress: OnProgress<'_>) -> Result<Pulled, PullError> {
+        report(on_progress, Progress::PullingManifest)?;
+        let remote = Remote::new(self.options(), name)?;
+        let stored = stored_name(self.root(), &canonical(name)?)?;
+        let first = self.pull_registry(&remote, name, &stored, on_progress);
+        match first {
+            Err(error) if is_hugging_face(name) && hub::may_know_better(&error) => {
+                hub::pull(self, &remote, name, &stored, on_progress, error)
+            }
+            result => result,
+        }
+    }
+
+    /// Pulls from a server that speaks the registry's protocol.
+    fn pull_registry(
+        &self,
+        remote: &Arc<Remote>,
+        name: &ModelName,
+        stored: &ModelName,
+        on_progress: OnProgress<'_>,
+    ) -> Result<Pulled, PullError> {
+        let repository = format!("/v2/{}/{}", name.namespace(), name.model());
+        let uri = remote.at(&format!("{repository}/manifests/{}", name.tag()))?;
+        let answer = fetch(remote, uri, Some(MANIFEST_TYPE), MAX_BYTES, "manifest", on_progress)?;
+        match answer.status {
+            200 => {}
+            404 => return Err(PullError::NotFound { name: name.to_string() }),
+            _ => return Err(remote.refused("the manifest", &answer)),
+        }
+        let manifest = Manifest::parse(&name.to_string(), &answer.body)?;
+        for _ in 0..ROUNDS {
+            for blob in manifest.blobs() {
+                let origin = remote.at(&format!("{repository}/blobs/{}", blob.digest))?;
+                self.get_blob(remote, blob, origin, on_progress)?;
+            }
+            report(on_progress, Progress::Verifying)?;
+            let id = install(self.root(), stored, &manifest, &answer.body, on_progress)?;
+            if let Some(id) = id {
+                return Ok(Pulled { name: stored.clone(), id });
+            }
+        }
+        let problem = "its blobs are deleted by another process as they come".into();
+        Err(PullError::BadManifest { name: name.to_string(), problem })
+    }
+
+    /// Downloads a blob, unless it is there.
+    pub(crate) fn get_blob(
+        &self,
+        remote: &Arc<Remote>,
+        blob: &Blob,
+        origin: Uri,
+        on_progress: OnProgress<'_>,
+    ) -> Result<(), PullError> {
+        let paths = BlobPaths::new(self.root(), &blob.digest);
+        let (digest, total) = (blob.digest.clone(), blob.size);
+        if paths.is_complete(total) {
+            paths.remove_leftovers();
+            return report(on_progress, Progress::Layer { digest, total, completed: total });
+        }
+        let wanted = Wanted { digest, size: total, origin };
+        let (remote, shared) = (remote.clone(), self.shared.clone());
+        self.shared.downloads.get(&blob.digest, total, on_progress, move |status| {
+            download(&remote, &wanted, &paths, &shared.options, status)
+        })
+    }
+}
+
+/// The name to store a model under: Hugging Face has two hosts.
+fn canonical(name: &ModelName) -> Result<ModelName, PullError> {
+    if !is_hugging_face(name) {
+        return Ok(name.clone());
+    }
+    Ok(format!("hf.co/{}/{}:{}", name.namespace(), name.model(), name.tag()).parse()?)
+}
+
+/// Fetches something small on another thread, so that the caller can cancel meanwhile.
+pub(crate) fn fetch(
+    remote: &Arc<Remote>,
+    uri: Uri,
+    accept: Option<&'static str>,
+    max: u64,
+    what: &str,
+    on_progress: OnProgress<'_>,
+) -> Result<Answer, PullError> {
+    let (remote_there, what_there) = (remote.clone(), what.to_owned());
+    in_background(on_progress, move || {
+        let ask = Ask { accept, what: &what_there, ..Ask::default() };
+        remote_there.fetch(&uri, ask, max)
+    })
+    .unwrap_or_else(|| Err(remote.bad_answer(what, "the request failed")))
+}
+
+/// Runs `work` on another thread and reports that we wait; nothing, if it panics.
+pub(crate) fn in_background<T: Send + 'static>(
+    on_progress: OnProgress<'_>,
+    work: impl FnOnce() -> Result<T, PullError> + Send + 'static,
+) -> Option<Result<T, PullError>> {
+    let (sender, result) = channel();
+    std::thread::spawn(move || {
+        // Nobody listens after a cancellation.
+        let _ = sender.send(work());
+    });
+    loop {
+        match result.recv_timeout(Duration::from_millis(60)) {
+            Ok(result) => return Some(result),
+            Err(RecvTimeoutError::Disconnected) => return None,
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(cancelled) = report(on_progress, Progress::Waiting) {
+                    return Some(Err(cancelled));
+                }
+            }
+        }
+    }
+}
