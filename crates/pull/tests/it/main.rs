@@ -1,0 +1,13 @@
+//! Pulling, creating, copying and deleting, against a server that plays the registry.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+
+mod auth;
+mod faults;
+mod hub;
+mod joined;
+mod pull;
+#[allow(dead_code, reason = "the kill tests use other parts of it")]
+mod registry;
+mod setup;
+mod write;
