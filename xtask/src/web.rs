@@ -35,7 +35,7 @@ pub(crate) fn web_task() -> Result<()> {
 /// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, persistent storage, training,
 /// models of the real server, also without it, all of storage, and the app's conversations, failures, looks, policy, what it stores and
 /// its offline start.
-const IN_CI: [&str; 15] = [
+const IN_CI: [&str; 21] = [
     "client/control",
     "client/greedy",
     "client/lost",
@@ -44,12 +44,18 @@ const IN_CI: [&str; 15] = [
     "client/served",
     "client/training",
     "storage",
+    "app/answers",
+    "app/budget",
+    "app/catalogue",
     "app/chat",
     "app/failures",
+    "app/language",
     "app/looks",
     "app/offline",
+    "app/organize",
     "app/policy",
     "app/real",
+    "app/repair",
     "app/stored",
 ];
 
