@@ -62,10 +62,12 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat() {
 fn ctrl_c_while_the_prompt_is_read() {
     let mut program = rullama(["run", &golden_arg(TINY), "--device", "cpu"]);
     let mut child = program.spawn();
-    // The program reads standard input until its end, which does not come.
+    // The program reads standard input until its end, which does not come: waiting for a child would close it.
+    let stdin = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));
     press(&child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
+    drop(stdin);
 }
 
 #[test]
