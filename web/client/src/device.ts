@@ -111,7 +111,7 @@ async function openNow(
     software: isSoftware(adapter),
     subgroups: subgroups ? [subgroups.min, subgroups.max] : null,
     matrix: matrix === "halves",
-    matrixBytes: matrix === "bytes",
+    matrixInt8: matrix === "bytes",
     f16,
     packedDot: hasPackedDot(),
   });
