@@ -90,7 +90,7 @@ fn step_json(cost: &Cost) -> Value {
 fn profile_json(profile: &Profile) -> Value {
     let kernel = |row: &Row| {
         json!({
-            "kernel": row.label, "dispatches": row.dispatches, "launches": row.dispatches, "nanoseconds": row.nanoseconds,
+            "kernel": row.label, "dispatches": row.dispatches, "nanoseconds": row.nanoseconds,
             "bytes": row.bytes, "bytes_per_second": row.bandwidth(),
         })
     };

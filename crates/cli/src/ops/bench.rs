@@ -63,8 +63,6 @@ fn as_json(row: &Row) -> Value {
         "op": measured.op,
         "kernels": measured.kernels,
         "dispatches": measured.dispatches,
-        // The old name, for programs that read it.
-        "launches": measured.dispatches,
         "nanoseconds": measured.nanoseconds,
         "bytes_per_second": measured.bandwidth(),
         "read_bytes_per_second": read,

@@ -19,18 +19,6 @@ static SPLIT_KV: Kernel =
     Kernel { name: "attention/split_kv", source: include_str!("split_kv.wgsl") };
 static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str!("combine.wgsl") };
 
-/// A part of `decode/KIND/NAME.wgsl`.
-macro_rules! part {
-    ($kind:literal, $name:literal) => {{
-        static PART: Part = Part {
-            kind: $kind,
-            name: concat!($kind, "/", $name),
-            source: include_str!(concat!($kind, "/", $name, ".wgsl")),
-        };
-        &PART
-    }};
-}
-
 static KV_SPLITS: Part =
     Part { kind: "kv_splits", name: "kv_splits", source: include_str!("kv_splits.wgsl") };
 static NORM_ROPE: Part =

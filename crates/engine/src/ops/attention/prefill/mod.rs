@@ -57,18 +57,6 @@ pub(super) enum HeadTile {
     Width512,
 }
 
-/// A part of `tile_size/WIDTH.wgsl`.
-macro_rules! tile_size {
-    ($width:literal) => {{
-        static PART: Part = Part {
-            kind: "tile_size",
-            name: concat!("tile_size/", $width),
-            source: include_str!(concat!("tile_size/", $width, ".wgsl")),
-        };
-        &PART
-    }};
-}
-
 impl HeadTile {
     fn of(width: usize) -> Option<Self> {
         match width {
@@ -91,10 +79,10 @@ impl HeadTile {
     /// The part with the sizes of the tile.
     fn part(self) -> &'static Part {
         match self {
-            Self::Width64 => tile_size!("64"),
-            Self::Width128 => tile_size!("128"),
-            Self::Width256 => tile_size!("256"),
-            Self::Width512 => tile_size!("512"),
+            Self::Width64 => part!("tile_size", "64"),
+            Self::Width128 => part!("tile_size", "128"),
+            Self::Width256 => part!("tile_size", "256"),
+            Self::Width512 => part!("tile_size", "512"),
         }
     }
 }
