@@ -1,72 +1,72 @@
-//! Which tensors have factors of an adapter beside them, and how graphs want to have those.
+//! Which tensors of a model have LoRA pairs, and the weights through which graphs read them.
 
 use std::collections::BTreeMap;
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{LORA_RECOMPUTE_BYTES, LoraPair, Routes},
+    ops::{LoraPair, Routes},
 };
 use rullama_gguf::DType;
 
 use crate::{build::Build, folded_lora::NextMatmul};
 
-/// The tensor whose factors change logits; also where the model has one table for both.
+/// The tensor whose LoRA pair changes logits, also where the model has one table for embeddings and LM head.
 pub(crate) const HEAD: &str = "output.weight";
-/// Bytes of a second factor that is added where a branch joins the stream, at most: every workgroup that makes the sum reads it. Those
-/// are few before a product that has factors of its own or few rows.
-const READ_BY_FEW: u64 = 256 << 10;
-const READ_BY_MANY: u64 = 64 << 10;
-/// Inner sizes are multiples of this, with zeros after what there is.
+/// Largest `B`, in bytes, that is applied in the residual sum: every workgroup of the dispatch that computes the sum reads all of `B`.
+/// The first limit is for dispatches of few workgroups: matmuls with a LoRA pair or with few rows.
+const MAX_B_FEW_WORKGROUPS: u64 = 256 << 10;
+const MAX_B_MANY_WORKGROUPS: u64 = 64 << 10;
+/// Ranks are padded with zeros to a multiple of this.
 const RANK_STEP: usize = 4;
 
-/// Tensors that an adapter changes, with the inner size of their factors.
+/// Tensors that an adapter changes, with their ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Adapted {
-    /// Inner sizes by tensor. Factors of the table of tokens go by `token_embd.weight` for the lookup and by `output.weight` for the
-    /// head, whatever the file calls it.
+    /// Ranks by tensor. The pair of the token table is named `token_embd.weight` for the lookup and `output.weight` for the LM head,
+    /// whatever the file calls that table.
     pub ranks: BTreeMap<String, usize>,
-    /// How factors are stored: F16 or F32.
+    /// How `A` and `B` are stored: F16 or F32.
     pub dtype: DType,
     /// Whether down-projections are folded where that saves a dispatch: they get weights of their own.
     pub fold: bool,
 }
 
-/// Tensors with their rows; how many experts they are for, where they are for any, and their columns.
+/// Names and rows of tensors; the number of experts, if they have any, and columns.
 pub(crate) type Tensors = (Vec<(String, usize)>, (Option<usize>, usize));
 
-/// What lies after a branch that has not joined the stream yet.
+/// LoRA values stored after the output rows of a branch that is not added to the residual stream yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PendingLora {
-    /// The second factor of its own pair, turned.
-    pub(crate) low: Option<Value>,
-    /// How many numbers are for the product that follows.
-    pub(crate) ahead: usize,
+    /// `B` of the branch's own pair, transposed.
+    pub(crate) lora_b: Option<Value>,
+    /// Columns that hold the folded down-projections of the next matmul.
+    pub(crate) folded: usize,
 }
 
-/// The factors that stand beside one weight of a graph, which may be several tensors.
+/// The LoRA pair of one weight of a graph, which may be several tensors stacked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactorGroup {
-    /// Name of the weight `A` `[rank, columns]`: those of the tensors below each other.
+    /// Name of the weight `A` `[rank, columns]`: the tensors' own, stacked.
     pub a: String,
-    /// Name of the weight `B` `[rows, rank]`: a tensor's rows have numbers only in its own columns.
+    /// Name of the weight `B` `[rows, rank]`, block-diagonal: a tensor's rows are zero outside its own columns.
     pub b: String,
-    /// Name of the same turned, `[rank, rows]`, where the graph uses that too.
-    pub turned: Option<String>,
-    /// The tensors, with their rows and the inner sizes of their factors, which may be none.
+    /// Name of `B` transposed, `[rank, rows]`, where the graph reads that too.
+    pub b_transposed: Option<String>,
+    /// The tensors, with their rows and ranks; a rank may be 0.
     pub tensors: Vec<(String, usize, usize)>,
-    /// How many matrices a tensor is; those of experts have them as a first dimension, and so have both weights.
+    /// Number of experts, 1 without: the first dimension of a tensor, of `A` and of `B`.
     pub experts: usize,
-    /// Inner size of all, and what was added to it.
+    /// Sum of all ranks, padded.
     pub rank: usize,
-    /// What enters.
+    /// Columns of `A`: the width of x.
     pub columns: usize,
-    /// `A` is stored as `[columns, rank]`: rows of `B` are looked up and come first.
+    /// `A` is stored as `[columns, rank]`: for an embedding lookup, which reads rows of `B` first.
     pub lookup: bool,
 }
 
 impl Adapted {
-    /// The factors beside some tensors `[rows, columns]`, or `[experts, rows, columns]`, that enter a graph as one weight, if any has
-    /// some.
+    /// The LoRA pair of tensors `[rows, columns]`, or `[experts, rows, columns]`, that a graph reads as one weight; `None` if the adapter
+    /// changes none of them.
     pub(crate) fn group(
         &self,
         tensors: &[(String, usize)],
@@ -82,7 +82,7 @@ impl Adapted {
         (all > 0).then(|| FactorGroup {
             a: format!("factor_a.{name}"),
             b: format!("factor_b.{name}"),
-            turned: None,
+            b_transposed: None,
             rank: all.next_multiple_of(RANK_STEP),
             columns,
             lookup,
@@ -93,14 +93,14 @@ impl Adapted {
 }
 
 impl Build<'_> {
-    /// The factors beside some weights that are stored as one, or one of them.
+    /// The LoRA pair of weights that are stored as one.
     pub(crate) fn factors(&mut self, names: &[&str]) -> Option<LoraPair> {
         self.adapted?;
         let (tensors, size) = self.tensors(names)?;
         self.factors_of(&tensors, size, false)
     }
 
-    /// Tensors with their rows; how many experts they are for, and their columns.
+    /// The tensors with these names inside the scope.
     pub(crate) fn tensors(&self, names: &[&str]) -> Option<Tensors> {
         let tensors: Vec<(String, usize)> = names
             .iter()
@@ -112,7 +112,7 @@ impl Build<'_> {
         Some((tensors, size))
     }
 
-    /// The same for tensors of so many experts, if any, and columns, whatever they are called.
+    /// The LoRA pair of tensors with this number of experts, if any, and columns, by their whole names.
     pub(crate) fn factors_of(
         &mut self,
         tensors: &[(String, usize)],
@@ -133,9 +133,9 @@ impl Build<'_> {
         Some(LoraPair { a, b, folded_row: 0 })
     }
 
-    /// The product that ends a branch of the stream `h`, which [`Self::joined`] takes and nothing else. For one token the first factor of
-    /// an adapter goes beside the weight, and the second is added where the branch joins the stream, before the products that
-    /// follow: that takes no dispatches of its own. The first factor of those is met here too.
+    /// The matmul that ends a branch of the residual stream `h`; only [`Self::residual_add`] may read its output. For one token its dispatch
+    /// also computes `A x` of its LoRA pair and the folded down-projections of the next matmuls; the residual sum applies `B`. So an
+    /// adapter adds no dispatches.
     pub(crate) fn branch(
         &mut self,
         (x, h): (Value, Value),
@@ -149,26 +149,24 @@ impl Build<'_> {
         }
         let (factors, weight) = (self.factors(&[name]), self.weight(name));
         let bytes = |value| self.graph.ty(value).bytes();
-        let most = |most| factors.is_none_or(|own| bytes(own.b) <= most);
-        let large = factors.is_none_or(|own| bytes(own.a) > LORA_RECOMPUTE_BYTES as u64);
-        let (by_few, by_many) = (most(READ_BY_FEW), most(READ_BY_MANY));
-        let ahead = (large && by_many)
-            .then(|| self.fold_lora((x, h), (name, factors.as_ref()), next))
-            .flatten();
-        let beside = large && if self.is_few(next) { by_few } else { by_many };
-        let y = match (&ahead, factors) {
-            (Some(ahead), _) => self.graph.linear_with_folded_down(x, weight, ahead),
-            (None, Some(own)) if beside => self.graph.linear_with_down(x, weight, own.a),
+        let fits = |most| factors.is_none_or(|own| bytes(own.b) <= most);
+        let (fits_few, fits_many) = (fits(MAX_B_FEW_WORKGROUPS), fits(MAX_B_MANY_WORKGROUPS));
+        let folded =
+            fits_many.then(|| self.fold_lora((x, h), (name, factors.as_ref()), next)).flatten();
+        let stores_down = if self.has_few_workgroups(next) { fits_few } else { fits_many };
+        let y = match (&folded, factors) {
+            (Some(folded), _) => self.graph.linear_with_folded_down(x, weight, folded),
+            (None, Some(own)) if stores_down => self.graph.linear_with_down(x, weight, own.a),
             (None, factors) => return self.linear_with(x, name, factors),
         };
-        let low = factors.map(|_| self.turned(name));
-        let ahead = ahead.map_or(0, |ahead| 2 * self.graph.ty(ahead.p).shape.rows());
-        self.pending_lora.insert(y, PendingLora { low, ahead });
+        let lora_b = factors.map(|_| self.b_transposed(name));
+        let folded = folded.map_or(0, |folded| 2 * self.graph.ty(folded.p).shape.rows());
+        self.pending_lora.insert(y, PendingLora { lora_b, folded });
         y
     }
 
-    /// Whether few workgroups compute the input of the next matmuls.
-    fn is_few(&mut self, next: &NextMatmul) -> bool {
+    /// Whether few workgroups compute the residual sum before the next matmuls.
+    fn has_few_workgroups(&mut self, next: &NextMatmul) -> bool {
         let here = self.enter(&next.scope);
         let few = next.names == ["inp_gate"]
             || next.names.first().is_some_and(|name| self.is_adapted(name));
@@ -176,24 +174,24 @@ impl Build<'_> {
         few
     }
 
-    /// The second factor of this product, which was requested last, turned.
-    fn turned(&mut self, name: &str) -> Value {
-        let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has factors"));
-        let group = self.factors.last_mut().expect("factors were asked for");
-        let turned = format!("factor_t.{}", group.b);
-        group.turned = Some(turned.clone());
-        self.graph.weight(turned, Type::weight(adapted.dtype, [group.rank, rows]))
+    /// `B` of this matmul's pair, the last that [`Self::factors`] returned, transposed.
+    fn b_transposed(&mut self, name: &str) -> Value {
+        let (rows, adapted) = (self.rows_of(name), self.adapted.expect("it has a LoRA pair"));
+        let group = self.factors.last_mut().expect("the pair was requested");
+        let transposed = format!("factor_t.{}", group.b);
+        group.b_transposed = Some(transposed.clone());
+        self.graph.weight(transposed, Type::weight(adapted.dtype, [group.rank, rows]))
     }
 
-    /// Rows of a weight; of experts, those of one.
+    /// Rows of a weight; those of one expert where it has experts.
     pub(crate) fn rows_of(&self, name: &str) -> usize {
         let ty = self.catalog.get(&self.full(&format!("{name}.weight")));
         ty.map_or(0, |ty| ty.shape.rows() / experts_of(ty).unwrap_or(1).max(1))
     }
 
-    /// Whether products of experts are made apart from what is around them: the gradient of the fused form would compute it again, and
-    /// factors are added in between.
-    pub(crate) fn experts_apart(&self, name: &str) -> bool {
+    /// Whether the matmuls of experts are not fused with the operations around them: the gradient of the fused form would recompute
+    /// those, and LoRA terms are added in between.
+    pub(crate) fn experts_unfused(&self, name: &str) -> bool {
         self.trains() || self.is_adapted(name)
     }
 
@@ -203,7 +201,7 @@ impl Build<'_> {
         self.adapted.is_some_and(|adapted| adapted.ranks.contains_key(&full))
     }
 
-    /// Products of tokens with the weights of their experts, `[t, k, r]`. Factors are weights of experts too, only thin.
+    /// Matmuls of tokens with the weights of their experts, `[t, k, r]`; LoRA pairs of experts are weights of experts too.
     pub(crate) fn each_expert(&mut self, x: Value, name: &str, routes: &Routes) -> Value {
         let weight = self.weight(name);
         let y = self.graph.linear_experts(x, routes, weight);
@@ -214,7 +212,7 @@ impl Build<'_> {
     }
 }
 
-/// How many experts a weight is for, where it is for any.
+/// The number of experts of a weight, if it has any.
 fn experts_of(ty: &Type) -> Option<usize> {
     match *ty.shape.dims() {
         [experts, _, _] => Some(experts),

@@ -205,10 +205,10 @@ impl<'a> Build<'a> {
     /// `next` follows.
     pub(crate) fn residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
         let weight = self.weight(add.name);
-        let PendingLora { low, ahead } =
-            self.pending_lora.remove(&add.a).unwrap_or(PendingLora { low: None, ahead: 0 });
+        let PendingLora { lora_b, folded } =
+            self.pending_lora.remove(&add.a).unwrap_or(PendingLora { lora_b: None, folded: 0 });
         let (residual, scale) = (add.h, add.scale);
-        let branch = Branch { residual, branch: add.a, weight, scale, lora_b: low, folded: ahead };
+        let branch = Branch { residual, branch: add.a, weight, scale, lora_b, folded };
         if self.trains() {
             // One value crosses from a layer to the next.
             let h = self.graph.add_norm(&branch, self.eps);
@@ -276,7 +276,7 @@ impl<'a> Build<'a> {
 
     /// `gelu(gate · x) ⊙ (up · x)` for each expert of a token; both weights of an expert are one.
     pub(crate) fn gated_experts(&mut self, stream: Stream, name: &str, mixture: &Mixture) -> Value {
-        if self.experts_apart(name) {
+        if self.experts_unfused(name) {
             let (_, x) = self.rows(stream);
             let both = self.each_expert(x, name, &mixture.routes);
             return self.graph.geglu_halves(both);
@@ -343,7 +343,7 @@ impl<'a> Build<'a> {
         stream: Stream,
         names: &[&str],
     ) -> Option<(Value, Vec<Slice>)> {
-        let (h, weight, eps, ahead) = match stream.start {
+        let (h, weight, eps, folded) = match stream.start {
             Prologue::ResidualAdd { branch, next: Some(weight), eps } => {
                 (branch.residual, weight, eps, branch.folded)
             }
@@ -355,10 +355,12 @@ impl<'a> Build<'a> {
         let (value, _) = self.stack(&[last])?;
         self.stack(others)?;
         let (h, mut slices) = self.products(stream, others);
-        let (factors, behind) = (self.factors(&[last]), self.rank_of(others));
+        let (factors, first_row) = (self.factors(&[last]), self.rank_of(others));
         let (start, factors) = match factors {
             // Folded factors include the norms before the branch, not those of the stream after it.
-            Some(own) if ahead > 0 => (stream.start, Some(LoraPair { folded_row: behind, ..own })),
+            Some(own) if folded > 0 => {
+                (stream.start, Some(LoraPair { folded_row: first_row, ..own }))
+            }
             // Who makes the stream again need not wait for the product that makes it, too: both run side by side.
             None => (stream.start, None),
             own => (Prologue::Norm { h, weight, eps }, own),

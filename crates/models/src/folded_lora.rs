@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Graph, Type, Value},
-    ops::{FoldedDown, LORA_RECOMPUTE_BYTES, LoraPair},
+    ops::{FoldedDown, LoraPair},
 };
 use rullama_gguf::DType;
 
@@ -29,28 +29,28 @@ pub(crate) struct NextMatmul {
 pub struct FoldedLora {
     /// Name of the weight `P`.
     pub p: String,
-    /// Name of the weight `Q`, with the first factor of the branch's own pair above it, where it has one.
+    /// Name of the weight `Q`, stacked below `A` of the branch's own pair, where it has one.
     pub q: String,
-    /// Names of what `A` is made of, one below the other, as in [`FactorGroup::a`].
+    /// Names of the matrices stacked in `A`, as in [`FactorGroup::a`].
     pub a: Vec<String>,
-    /// The weight that makes the branch, and its own pair, where there is one, by the same name.
+    /// The weight of the matmul that ends the branch.
     pub weight: String,
-    /// See there.
+    /// Name of `A` of that matmul's own pair, if it has one.
     pub own: Option<String>,
-    /// The norms after the branch and before the product.
+    /// The norms after the branch and before the next matmul.
     pub norms: [String; 2],
 }
 
 impl Build<'_> {
     /// The folded down-projections of the matmuls that follow the branch which the matmul `name` of the rows `x` ends. `own` are that
-    /// matmul's factors, where they are computed beside it anyway.
+    /// matmul's own pair, if it has one.
     pub(crate) fn fold_lora(
         &mut self,
         (x, h): (Value, Value),
         (name, own): (&str, Option<&LoraPair>),
         next: &NextMatmul,
     ) -> Option<FoldedDown> {
-        let adapted = self.adapted.filter(|adapted| adapted.fold)?;
+        self.adapted.filter(|adapted| adapted.fold)?;
         let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm);
         let post_norm = self.full(&format!("{post_norm}.weight"));
         let here = self.enter(&next.scope);
@@ -62,8 +62,7 @@ impl Build<'_> {
         let (k, d) = (self.graph.ty(x).shape.width(), self.graph.ty(h).shape.width());
         let own_rank = own.map_or(0, |own| self.graph.ty(own.a).shape.rows());
         let [q, p] = [[own_rank + rank, k], [rank, d]];
-        let small = rank * d * adapted.dtype.block_bytes() <= LORA_RECOMPUTE_BYTES;
-        if small || 4 * (q[0] * q[1] + p[0] * p[1]) > FOLDED_BYTES {
+        if rank == 0 || 4 * (q[0] * q[1] + p[0] * p[1]) > FOLDED_BYTES {
             return None;
         }
         let a: Vec<String> = groups.into_iter().map(|group| group.a).collect();
@@ -81,23 +80,24 @@ impl Build<'_> {
         Some(FoldedDown { q, h, p })
     }
 
-    /// Products that share what enters them, as far as one product each makes them: all, or all but the last and that one.
+    /// Matmuls that share x, grouped by the dispatch that computes them: all together, or all but the last and the last. Empty if they
+    /// need more dispatches.
     fn entered<'n>(&mut self, names: &'n [&'n str]) -> Vec<&'n [&'n str]> {
         if names.is_empty() || self.stack(names).is_some() {
             return vec![names];
         }
         let (others, last) = names.split_at(names.len() - 1);
-        let apart = !others.is_empty() && self.stack(others).is_some();
-        if apart && self.stack(last).is_some() { vec![others, last] } else { Vec::new() }
+        let stacked = !others.is_empty() && self.stack(others).is_some();
+        if stacked && self.stack(last).is_some() { vec![others, last] } else { Vec::new() }
     }
 
-    /// The factors beside weights that are one product, without asking for them.
+    /// The LoRA pair of weights that are stored as one, without adding it to the graph.
     fn group(&self, names: &[&str]) -> Option<FactorGroup> {
         let (tensors, size) = self.tensors(names)?;
         self.adapted?.group(&tensors, size, false)
     }
 
-    /// Inner size of those.
+    /// The padded rank of that pair; 0 without one.
     pub(crate) fn rank_of(&self, names: &[&str]) -> usize {
         self.group(names).map_or(0, |group| group.rank)
     }
@@ -106,9 +106,9 @@ impl Build<'_> {
 /// The graph that folds down-projections.
 #[derive(Debug)]
 pub struct FoldedLoraGraph {
-    /// The graph; its inputs are the factors `A`, by their names.
+    /// The graph; its inputs are the matrices `A`, by their names.
     pub graph: Graph,
-    /// `P`, and `Q` without the rows above it, of each factor of each group.
+    /// `P`, and `Q` without the rows stacked above it, for each `A` of each group.
     pub made: Vec<[Value; 2]>,
 }
 
@@ -133,14 +133,14 @@ pub fn folded_lora_graph(
         let a = graph.input(a.clone(), Type::f32([next.rank, next.columns]));
         let [post_norm, norm] = [0, 1].map(|i| tensor(&mut graph, &group.norms[i]));
         let p = graph.scale_row(a, norm, 1.0);
-        let met = graph.scale_row(p, post_norm, 1.0);
+        let scaled = graph.scale_row(p, post_norm, 1.0);
         let weight = tensor(&mut graph, &group.weight);
-        let mut q = graph.linear_t(met, weight);
+        let mut q = graph.linear_t(scaled, weight);
         if let Some(own) = group.own.as_deref().map(of) {
-            let (rows, width) = (graph.ty(met).shape.width(), own.columns);
+            let (rows, width) = (graph.ty(scaled).shape.width(), own.columns);
             let b = graph.weight(own.b.clone(), Type::weight(dtype, [rows, own.rank]));
             let a = graph.weight(own.a.clone(), Type::weight(dtype, [own.rank, width]));
-            let inner = graph.linear_t(met, b);
+            let inner = graph.linear_t(scaled, b);
             let more = graph.linear_t(inner, a);
             q = graph.add(q, more);
         }

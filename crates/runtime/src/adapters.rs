@@ -162,10 +162,14 @@ async fn write<'a>(
     let pairs: BTreeMap<&str, _> = pairs.iter().map(|p| (p.tensor.as_str(), p)).collect();
     for group in groups {
         let made = factors::of_group(group, &pairs);
-        let turned = group.turned.iter().map(|name| (name, factors::turned(&made.b, group.rank)));
-        let turned: Vec<_> = turned.collect();
-        for (name, numbers) in [(&group.a, made.a), (&group.b, made.b)].into_iter().chain(turned) {
-            write_one(own, graphs.clone(), name, &numbers).await?;
+        let transposed: Vec<_> = group
+            .b_transposed
+            .iter()
+            .map(|name| (name, factors::transposed(&made.b, group.rank)))
+            .collect();
+        let both = [(&group.a, made.a), (&group.b, made.b)];
+        for (name, values) in both.into_iter().chain(transposed) {
+            write_one(own, graphs.clone(), name, &values).await?;
         }
     }
     Ok(())

@@ -80,8 +80,8 @@ pub use layer_norm::LayerNorm;
 pub use local_attention::LocalAttention;
 pub use matmul::{
     Adapter, Clamp, ClampedLinear, ClampedPrologue, Epilogue, ExpertRows, FoldedDown, Form,
-    FusedLinear, LORA_RECOMPUTE_BYTES, Linear, LinearExperts, LinearExpertsGrad, LinearT, LoraForm,
-    LoraPair, Matmul, Mixture, Prologue, RowSelect, Stacked,
+    FusedLinear, Linear, LinearExperts, LinearExpertsGrad, LinearT, LoraForm, LoraPair, Matmul,
+    Mixture, Prologue, RowSelect, Stacked,
 };
 pub use member::Member;
 pub use norm_sum::NormSum;

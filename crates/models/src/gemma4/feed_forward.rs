@@ -93,7 +93,7 @@ pub(super) fn mixture(
         let up = b.each_expert(x, "ffn_up_exps", &routes);
         b.graph.geglu(gate, up)
     };
-    if b.experts_apart("ffn_down_exps") {
+    if b.experts_unfused("ffn_down_exps") {
         let each = b.each_expert(both, "ffn_down_exps", &routes);
         return b.graph.experts_combine(each, weights);
     }

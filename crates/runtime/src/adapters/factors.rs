@@ -45,8 +45,8 @@ pub(super) fn of_group(group: &FactorGroup, pairs: &BTreeMap<&str, &Pair>) -> Ma
     made
 }
 
-/// Rows of so many numbers as columns.
-pub(super) fn turned(numbers: &[f32], width: usize) -> Vec<f32> {
+/// The transpose of a matrix with rows of this width.
+pub(super) fn transposed(numbers: &[f32], width: usize) -> Vec<f32> {
     let column = |i: usize| numbers.iter().skip(i).step_by(width).copied();
     (0..width).flat_map(column).collect()
 }
@@ -75,12 +75,12 @@ mod tests {
     fn group(lookup: bool, tensors: &[(&str, usize, usize)], rank: usize) -> FactorGroup {
         let tensors = tensors.iter().map(|(n, rows, rank)| ((*n).into(), *rows, *rank)).collect();
         let (a, b) = ("a".into(), "b".into());
-        FactorGroup { a, b, turned: None, tensors, experts: 1, rank, columns: 2, lookup }
+        FactorGroup { a, b, b_transposed: None, tensors, experts: 1, rank, columns: 2, lookup }
     }
 
     #[test]
     fn rows_become_columns() {
-        assert_eq!(turned(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        assert_eq!(transposed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
 
     #[test]

@@ -153,14 +153,10 @@ fn a_token_with_an_adapter_takes_few_dispatches_more() {
         let plain =
             block_on(session.step_cost(DeviceSampling::Greedy)).expect("a graph").dispatches;
         let layers = model.config().layers.len() as u64;
-        // Every workgroup makes the thin product for itself; or they are made beside other products, except before the first. Where
-        // kernels may not bind enough buffers there is one before queries and one before gates; where they may bind ten, two
-        // that would make the thin product for themselves have one before them.
-        let buffers = gpu.facts().storage_buffers;
-        let of_one = if buffers > 10 { 0 } else { 2 };
-        let of_many = if buffers >= 10 { 3 } else { 2 * layers };
-        for (count, each, more) in [(1, FactorType::F16, of_one), (MANY, FactorType::F32, of_many)]
-        {
+        // Down-projections are part of the dispatches before them, except in the first layer. Where kernels may not bind enough buffers,
+        // one is computed before queries and one before gates of each layer.
+        let more = if gpu.facts().storage_buffers >= 10 { 3 } else { 2 * layers };
+        for (count, each) in [(1, FactorType::F16), (MANY, FactorType::F32)] {
             let adapters = vec![(&adapter, 1.0); count];
             let ready = block_on(model.attach(&adapters, each)).expect("they fit");
             session.set_adapters(Some(&ready)).expect("the same model");

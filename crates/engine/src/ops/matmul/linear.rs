@@ -3,10 +3,9 @@
 use super::{
     dispatch,
     gemm::{ClampRanges, Gemm},
-    gemv_batch,
     op::{FusedLinear, LoraForm, RowSelect},
     reference::{RowBatch, matmul_rows},
-    select::{Form, Shape},
+    select::Shape,
 };
 use crate::{
     cpu::CpuCall,
@@ -45,7 +44,7 @@ impl Op for Linear {
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let plain = FusedLinear::plain(RowSelect::All, LoraForm::None);
-        dispatch::gemv(&plain, call).unwrap_or_else(|| of_many(call))
+        dispatch::gemv(&plain, call).unwrap_or_else(|| gemm(call))
     }
 
     fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
@@ -66,22 +65,16 @@ impl Op for Linear {
     }
 }
 
-/// Several tokens: one dispatch per slab, after one that converts x where tiles take it in another form.
-fn of_many(call: &GpuCall<'_>) -> Vec<Dispatch> {
+/// GEMM: one dispatch per slab, after one that converts x where tiles take it in another form.
+fn gemm(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (x, slabs) = (&call.input(0).shape, call.slabs(1));
     let gemm = Gemm { x, weight: 1, output: 0, clamp: ClampRanges::default() };
-    let form = |slab| Form::of_many(&Shape::of_slab(x, &slabs, slab), call.facts);
-    let prepared = match form(0) {
-        Form::Gemm(tile) => tile.prepare(call, &slabs),
-        _ => None,
+    let tile = |slab| Shape::of_slab(x, &slabs, slab).tile(call.facts);
+    let dispatch = |slab| {
+        let tile = tile(slab);
+        let columns = tile.columns_buffer(x, slabs.row_units());
+        gemm.dispatch(tile, (&slabs, slab), columns, call)
     };
-    let dispatch = |slab| match form(slab) {
-        Form::Gemm(tile) => {
-            let columns = tile.columns_buffer(x, slabs.row_units());
-            gemm.dispatch(tile, (&slabs, slab), columns, call)
-        }
-        Form::GemvSharedRows { team } => gemv_batch::shared_rows(team, &slabs, slab, call),
-        Form::Gemv | Form::GemvBatch => unreachable!("of_many knows neither"),
-    };
+    let prepared = tile(0).prepare(call, &slabs);
     prepared.into_iter().chain((0..slabs.rows.len()).map(dispatch)).collect()
 }

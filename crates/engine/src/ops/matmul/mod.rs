@@ -24,8 +24,5 @@ pub use fused::{LoraPair, Mixture};
 pub use linear::Linear;
 pub use lora::Adapter;
 pub use moe::{LinearExperts, LinearExpertsGrad};
-pub use op::{
-    Epilogue, ExpertRows, FoldedDown, FusedLinear, LORA_RECOMPUTE_BYTES, LoraForm, Prologue,
-    RowSelect,
-};
+pub use op::{Epilogue, ExpertRows, FoldedDown, FusedLinear, LoraForm, Prologue, RowSelect};
 pub use transposed::LinearT;

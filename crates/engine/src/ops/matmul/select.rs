@@ -3,10 +3,10 @@
 //! | tokens | condition | form |
 //! | --- | --- | --- |
 //! | 1 | | GEMV |
-//! | 2–8 | batch-invariant, weight large enough to pay | batched GEMV (x staged or quantised by a dispatch of its own) |
-//! | any | batch-invariant otherwise | GEMV, each token by its own workgroups |
+//! | 2–8 | weight large enough to pay | batched GEMV (x staged or quantised by a dispatch of its own) |
+//! | 2–8 | smaller weight | GEMV, each token by its own workgroups |
+//! | > 8 | batch-invariant | GEMV, each token by its own workgroups |
 //! | ≥ 1024 | F16 or BF16 weights, only int8 matrix units | GEMM with int8 matrix units |
-//! | 2–8 | | GEMV with rows shared by the tokens |
 //! | > 8 | f16 matrix units | GEMM with matrix units, five tile shapes |
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
 //! | > 8 | quantised weights | GEMM, scalar tiles |
@@ -15,16 +15,12 @@
 
 use rullama_gguf::DType;
 
-use super::{gemm::Tile, gemv::Team};
+use super::{gemm::Tile, gemv::MOST_BATCHED};
 use crate::{
     gpu::{DeviceFacts, Slabs},
     graph,
 };
 
-/// Tokens up to which teams of lanes read each weight once for all tokens.
-const MOST_BATCHED: usize = 8;
-/// Lanes that keep enough loads in flight for a large device. Below, rows are split among more lanes.
-const BUSY_LANES: usize = 64 << 10;
 /// Reading a weight once for several tokens pays if it has this many units for each lane of a busy device: where x is read from where it
 /// is, and where one more dispatch stages it.
 const BATCH_PAYS: (usize, usize) = (1, 4);
@@ -34,13 +30,8 @@ const BATCH_PAYS: (usize, usize) = (1, 4);
 pub(super) enum Form {
     /// Each token by workgroups of its own.
     Gemv,
-    /// Up to 8 tokens of a batch-invariant graph: each as by [`Form::Gemv`], to the last bit, with weights read once.
+    /// Up to 8 tokens: each as by [`Form::Gemv`], to the last bit, with weights read once.
     GemvBatch,
-    /// Up to 8 tokens, two rows of the weight at a time.
-    GemvSharedRows {
-        /// Lanes that compute them.
-        team: Team,
-    },
     /// Tiles of many tokens.
     Gemm(Tile),
 }
@@ -71,25 +62,10 @@ impl Form {
     pub(super) fn new(shape: &Shape, facts: &DeviceFacts) -> Self {
         match shape.tokens {
             1 => Self::Gemv,
-            2..=MOST_BATCHED if shape.batch_invariant && shape.batch_pays(facts) => Self::GemvBatch,
+            2..=MOST_BATCHED if shape.batch_pays(facts) => Self::GemvBatch,
+            2..=MOST_BATCHED => Self::Gemv,
             _ if shape.batch_invariant => Self::Gemv,
-            _ => Self::of_many(shape, facts),
-        }
-    }
-
-    /// The same without GEMV, which may lack a kernel for the combination.
-    pub(super) fn of_many(shape: &Shape, facts: &DeviceFacts) -> Self {
-        let (tokens, rows) = (shape.tokens, shape.rows);
-        // Weights are quantised together with x, all rows at once.
-        let int8 = Tile::with_int8_units((tokens, rows, shape.width), shape.dtype, facts);
-        let int8 = int8.filter(|_| shape.one_slab);
-        match tokens {
-            _ if let Some(tile) = int8 => Self::Gemm(tile),
-            0..=MOST_BATCHED => {
-                let team = Team::new(rows.div_ceil(2), shape.row_units, BUSY_LANES, facts);
-                Self::GemvSharedRows { team }
-            }
-            _ => Self::Gemm(Tile::new(tokens, rows, facts)),
+            _ => Self::Gemm(shape.tile(facts)),
         }
     }
 }
@@ -109,6 +85,13 @@ impl Shape {
         }
     }
 
+    /// The tile of a GEMM, which also computes what GEMV lacks a kernel for.
+    pub(super) fn tile(&self, facts: &DeviceFacts) -> Tile {
+        // Weights are quantised together with x, all rows at once.
+        let int8 = Tile::with_int8_units((self.tokens, self.rows, self.width), self.dtype, facts);
+        int8.filter(|_| self.one_slab).unwrap_or_else(|| Tile::new(self.tokens, self.rows, facts))
+    }
+
     fn batch_pays(&self, facts: &DeviceFacts) -> bool {
         let each = if self.staged { BATCH_PAYS.1 } else { BATCH_PAYS.0 };
         self.rows * self.row_units >= facts.busy_lanes as usize * each
@@ -117,10 +100,10 @@ impl Shape {
 
 #[cfg(test)]
 mod tests {
-    use super::{DType, DeviceFacts, Form, Shape, Team, Tile};
+    use super::{DType, DeviceFacts, Form, Shape, Tile};
     use crate::{
         gpu::{MatrixInt8, MatrixUnits},
-        ops::matmul::{gemm::TileShape, gemv_batch::shared_rows_groups},
+        ops::matmul::gemm::TileShape,
     };
 
     fn shape(tokens: usize, rows: usize, row_units: usize) -> Shape {
@@ -153,7 +136,6 @@ mod tests {
         let invariant = |shape| Shape { batch_invariant: true, ..shape };
         let f16 = |shape| Shape { dtype: DType::F16, ..shape };
         let (large, small) = (shape(4, 24_576, 48), shape(4, 512, 48));
-        let team = Team { lanes: 16, split: 1 };
         for (shape, facts, form) in [
             (shape(1, 512, 48), &floor, Form::Gemv),
             (invariant(large), &floor, Form::GemvBatch),
@@ -162,7 +144,8 @@ mod tests {
             // A dispatch that stages x pays where the weight is larger still.
             (invariant(Shape { rows: 2048, ..large }), &floor, Form::GemvBatch),
             (invariant(Shape { rows: 2048, staged: true, ..large }), &floor, Form::Gemv),
-            (large, &floor, Form::GemvSharedRows { team }),
+            (large, &floor, Form::GemvBatch),
+            (small, &floor, Form::Gemv),
             (
                 f16(shape(2520, 768, 24)),
                 &int8,
@@ -181,25 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn teams_and_tiles_follow_shapes_and_devices() {
-        let (wide8, wide32) = (subgroups(8), subgroups(32));
-        let shared = |lanes, split| Form::GemvSharedRows { team: Team { lanes, split } };
-        let tile = |columns| Form::Gemm(Tile::Scalar { columns });
-        for (tokens, rows, units, facts, form, groups) in [
-            (2, 257, 48, &wide32, shared(16, 3), 33),
-            (8, 12_288, 48, &wide32, shared(16, 1), 1536),
-            (8, 257, 48, &wide8, shared(8, 6), 33),
-            (9, 257, 48, &wide32, tile(16), 5),
-            (512, 12_288, 48, &wide32, tile(64), 1536),
-        ] {
-            let selected = Form::new(&shape(tokens, rows, units), facts);
-            assert_eq!(selected, form, "{tokens} tokens, {rows} rows of {units} units");
-            let counted = match selected {
-                Form::GemvSharedRows { team } => shared_rows_groups(team, rows),
-                Form::Gemm(tile) => tile.groups(tokens, rows),
-                Form::Gemv | Form::GemvBatch => 0,
-            };
-            assert_eq!(counted, groups, "{tokens} tokens, {rows} rows");
+    fn tiles_follow_shapes() {
+        let floor = subgroups(32);
+        for (tokens, rows, columns, groups) in [(9, 257, 16, 5), (512, 12_288, 64, 1536)] {
+            let tile = Tile::Scalar { columns };
+            assert_eq!(Form::new(&shape(tokens, rows, 48), &floor), Form::Gemm(tile));
+            assert_eq!(tile.groups(tokens, rows), groups, "{tokens} tokens, {rows} rows");
         }
+        // Where GEMV lacks a kernel.
+        assert_eq!(shape(4, 257, 48).tile(&floor), Tile::Scalar { columns: 16 });
     }
 }

@@ -34,8 +34,8 @@ struct Params {
     most: [f32; MOST_STACKED],
 }
 
-/// `None` for few rows, such that are not read four numbers at a time, and tensors that are not whole tiles where those take different
-/// versions of `x`: the operations this one stands for make those.
+/// `None` for up to 8 tokens, rows whose width is not a multiple of 4, and tensors that are not whole tiles where tensors read different
+/// clamped versions of `x`: the operations this one stands for compute those.
 pub(super) fn forward(op: &ClampedLinear, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let at = op.prologue.inputs();
     let (weight, slabs) = (&call.input(at).shape, call.slabs(at));
@@ -43,7 +43,7 @@ pub(super) fn forward(op: &ClampedLinear, call: &GpuCall<'_>) -> Option<Vec<Disp
     let output = usize::from(op.adds_residual());
     let gemm = Gemm { x: &x, weight: at, output, clamp: op.clamp_ranges() };
     let shape = select::Shape::of_slab(&x, &slabs, 0);
-    let Form::Gemm(tile) = Form::of_many(&shape, call.facts) else { return None };
+    let Form::Gemm(tile) = Form::new(&shape, call.facts) else { return None };
     if !weight.width().is_multiple_of(4) {
         return None;
     }

@@ -117,7 +117,7 @@ impl Graph {
             (Prologue::ResidualAdd { branch, .. }, Some(pair)) if branch.folded > 0 => {
                 LoraForm::Folded { first_row: pair.folded_row }
             }
-            (_, Some(_)) => LoraForm::Recomputed,
+            (_, Some(_)) => LoraForm::Pair,
         };
         inputs.extend(pair.into_iter().flat_map(|pair| [pair.a, pair.b]));
         let op = FusedLinear {

@@ -60,7 +60,7 @@ impl Op for FusedLinear {
         }
         let one = call.input(0).shape.rows() == 1;
         match self.lora {
-            LoraForm::Recomputed | LoraForm::Folded { .. } if one => {
+            LoraForm::Pair | LoraForm::Folded { .. } if one => {
                 let most = call.facts.storage_buffers as usize;
                 fused::gpu(call, &|graph, inputs| lora::in_two(self, graph, inputs, most))
             }

@@ -25,7 +25,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         let mine = first_turn % TOKENS;
         token = mine;
         first_turn = first_turn / TOKENS;
-        if mine >= run.count {
+        if PADDED > 0u && mine >= run.count {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! GEMV: a weight times the activations of one token, or of several tokens of a batch-invariant graph; one dispatch per slab.
+//! GEMV: a weight times the activations of one token, of up to 8, or of any number in a batch-invariant graph; one dispatch per slab.
 
 pub(super) mod handoff;
 mod parts;
@@ -21,6 +21,9 @@ use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
     ops::parts::{columns, is_read_in_words},
 };
+
+/// Tokens up to which a GEMV, batched or not, is used in graphs that are not batch-invariant.
+pub(super) const MOST_BATCHED: usize = 8;
 
 static GEMV: Kernel = Kernel { name: "matmul/gemv", source: include_str!("gemv.wgsl") };
 

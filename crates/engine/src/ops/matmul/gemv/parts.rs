@@ -10,7 +10,7 @@ use crate::{
     ops::{
         matmul::{
             lora::folded_part,
-            op::{EdgeLayouts, Epilogue, FusedLinear, LoraForm, Prologue, RowSelect},
+            op::{EdgeLayouts, Epilogue, FusedLinear, Prologue, RowSelect},
         },
         parts::{self, GELU, UNIT, WEIGHTS, X_UNIT, quant},
     },
@@ -42,6 +42,7 @@ impl GemvSlab<'_> {
             .part(quant(dtype))
             .part(UNIT)
             .part(parts::team(facts))
+            .constant("PADDED", u32::from(self.gemv.call.is_batch_invariant()))
             .constant("WG", tiling.lanes as u32)
             .constant("LANES", tiling.team.lanes as u32)
             .constant("SPLIT", tiling.team.split as u32);
@@ -158,13 +159,13 @@ impl GemvSlab<'_> {
             .constant("GROUPS", tiling.x_form.piece_groups() as u32)
     }
 
-    /// How x is staged: by shuffles where subgroups hold whole pieces, unless a LoRA down-projection reads x from workgroup memory first.
+    /// How x is staged: by shuffles where subgroups hold whole pieces.
     fn stage(&self, tiling: &GemvTiling) -> &'static Part {
         let lanes = tiling.x_form.piece_groups() / 2;
         let facts = self.gemv.call.facts;
         let whole = facts.subgroups.is_some_and(|(least, _)| least as usize >= lanes)
             && tiling.lanes.is_multiple_of(lanes);
-        match whole && self.gemv.op.lora != LoraForm::Recomputed {
+        match whole {
             true => part!("stage", "shuffle"),
             false => part!("stage", "memory"),
         }

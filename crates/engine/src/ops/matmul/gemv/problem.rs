@@ -1,6 +1,6 @@
 //! The sizes of a GEMV: what its tiling depends on.
 
-use super::Gemv;
+use super::{Gemv, MOST_BATCHED};
 use crate::{
     gpu::{GpuCall, Layout},
     ops::{
@@ -69,12 +69,12 @@ pub(in crate::ops::matmul) struct ExpertSpan {
 }
 
 impl ExpertSpan {
-    /// `None` if a graph of several tokens is not batch-invariant, or no kernel has the combination.
+    /// `None` if a GEMM computes that many tokens, or no kernel has the combination.
     pub(in crate::ops::matmul) fn new(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Self> {
         let (at, x) = (op.weight_input(), &call.input(0).shape);
         let RowSelect::Experts(experts) = op.rows else {
             let tokens = x.rows();
-            let single = tokens == 1 || call.is_batch_invariant();
+            let single = tokens <= MOST_BATCHED || call.is_batch_invariant();
             let span = Self { rows: None, times: 1, expert_rows: 0, chosen: 0, tokens };
             return single.then_some(span);
         };

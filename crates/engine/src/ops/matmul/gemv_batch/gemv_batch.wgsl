@@ -41,7 +41,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             s3 += of_token(3u, rows, piece);
         }
         // Graphs are built for the largest number of tokens; passes often have fewer.
-        if TOKENS > 4u && run.count > 4u {
+        if TOKENS > 4u && (PADDED == 0u || run.count > 4u) {
             s4 += of_token(4u, rows, piece);
             if TOKENS > 5u {
                 s5 += of_token(5u, rows, piece);

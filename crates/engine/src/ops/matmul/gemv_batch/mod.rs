@@ -1,9 +1,8 @@
-//! Batched GEMV: up to 8 tokens of a batch-invariant graph whose weight is read once for all of them, each token as by itself to the last
-//! bit; and a GEMV over the rows of a weight for up to 8 tokens of any graph.
+//! Batched GEMV: the weight is read once for up to 8 tokens, each of which is computed as by itself to the last bit.
 
 use super::{
     gemv::{
-        GLOBAL_X, Gemv, GemvSlab, SUMS, Team, X_WORDS,
+        GLOBAL_X, Gemv, GemvSlab, SUMS, X_WORDS,
         handoff::INT8_WORDS,
         quantise_part,
         tiling::{GemvTiling, XForm},
@@ -12,18 +11,13 @@ use super::{
     op::{Epilogue, LoraForm},
 };
 use crate::{
-    gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
-    ops::{
-        parts::{self, UNIT, WEIGHTS, X_UNIT, quant},
-        slab::{SLAB, SlabParams},
-    },
+    gpu::{BufferRef, Dispatch, Kernel},
+    ops::parts,
 };
 
 static GEMV_BATCH: Kernel =
     Kernel { name: "matmul/gemv_batch", source: include_str!("gemv_batch.wgsl") };
 static QUANTISE: Kernel = Kernel { name: "matmul/quantise", source: include_str!("quantise.wgsl") };
-static SHARED_ROWS: Kernel =
-    Kernel { name: "matmul/shared_rows", source: include_str!("shared_rows.wgsl") };
 
 /// Rows of a weight that a team takes at a time where x is staged; they share what is read of it.
 const ROWS: usize = 2;
@@ -52,7 +46,7 @@ pub(super) fn dispatches(slab: &GemvSlab<'_>) -> Option<Vec<Dispatch>> {
         return Some(vec![gemv]);
     }
     let stage = batch.stage_x(width);
-    debug_assert_eq!(op.lora, LoraForm::None, "batch-invariant graphs have no adapters");
+    debug_assert_eq!(op.lora, LoraForm::None, "LoRA forms are for one token");
     let fits = stage.bindings.len() <= call.facts.storage_buffers as usize;
     fits.then(|| vec![stage, gemv])
 }
@@ -137,31 +131,4 @@ impl Batch<'_> {
         let dispatch = self.slab.bind(self.staged_x(), self.slab.prologue(one, dispatch));
         BranchLora::none(&op.prologue, dispatch)
     }
-}
-
-/// Workgroups of [`shared_rows`] for this many rows.
-pub(super) fn shared_rows_groups(team: Team, rows: usize) -> usize {
-    rows.div_ceil(team.group() / team.size() * 2)
-}
-
-/// Up to 8 tokens: a team reads two rows of the weight once for all tokens.
-pub(super) fn shared_rows(team: Team, slabs: &Slabs, slab: usize, call: &GpuCall<'_>) -> Dispatch {
-    let x = &call.input(0).shape;
-    Dispatch::new(&SHARED_ROWS)
-        .part(SLAB)
-        .part(WEIGHTS)
-        .part(quant(slabs.dtype))
-        .part(UNIT)
-        .part(X_UNIT)
-        .part(parts::team(call.facts))
-        .part(parts::columns(x.width()))
-        .constant("WG", team.group() as u32)
-        .constant("LANES", team.lanes as u32)
-        .constant("SPLIT", team.split as u32)
-        .constant("COLUMNS", x.rows() as u32)
-        .params(&SlabParams::new(slabs, slab, &call.input(1).shape, x.rows()))
-        .read(BufferRef::Slab(1, slab))
-        .read(BufferRef::Input(0))
-        .write(BufferRef::Output(0))
-        .grid_over(shared_rows_groups(team, slabs.rows[slab].len()))
 }

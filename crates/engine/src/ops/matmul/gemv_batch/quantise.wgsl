@@ -10,7 +10,7 @@
 @group(0) @binding(4) var<storage, read_write> staged_x: array<vec4<u32>>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
-    if group.x >= run.count {
+    if PADDED > 0u && group.x >= run.count {
         return;
     }
     token = group.x;

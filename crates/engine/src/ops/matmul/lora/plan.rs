@@ -5,10 +5,7 @@ use rullama_gguf::DType;
 use super::up::UpProjection;
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Layout, Part},
-    graph::Element,
-    ops::matmul::op::{
-        EdgeLayouts, FusedLinear, LORA_RECOMPUTE_BYTES, LoraForm, Prologue, RowSelect,
-    },
+    ops::matmul::op::{EdgeLayouts, FusedLinear, LoraForm, Prologue, RowSelect},
 };
 
 /// vec4s that a lane of a workgroup of down rows prefetches at once, at most.
@@ -57,9 +54,9 @@ impl LoraPlan {
         match op.lora {
             LoraForm::None => Some(Self::empty(first)),
             LoraForm::DownRows | LoraForm::DownRowsFolded => Self::down_rows(op, call, edges),
-            LoraForm::Recomputed | LoraForm::Folded { .. } | LoraForm::Precomputed => {
-                Self::up_rows(op, call)
-            }
+            // In two dispatches: see `in_two`.
+            LoraForm::Pair => None,
+            LoraForm::Folded { .. } | LoraForm::Precomputed => Self::up_rows(op, call),
         }
     }
 
@@ -93,7 +90,6 @@ impl LoraPlan {
                 let inside = first_row + rank <= branch.folded / 2;
                 next.is_some() && inside && call.input(0).shape.rows() == 1
             }
-            (LoraForm::Recomputed, _) => recomputes(call, first, b.dtype),
             (form, _) => form == LoraForm::Precomputed,
         };
         let plan = Self {
@@ -147,9 +143,8 @@ impl LoraPlan {
     /// Bytes of workgroup memory with this many lanes.
     pub(in crate::ops::matmul) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.form {
-            LoraForm::None | LoraForm::Precomputed => 0,
+            LoraForm::None | LoraForm::Pair | LoraForm::Precomputed => 0,
             LoraForm::Folded { .. } => self.rank * 4,
-            LoraForm::Recomputed => lanes * 16 + self.rank * 4,
             LoraForm::DownRows | LoraForm::DownRowsFolded => {
                 lanes * 4 + self.up.as_ref().map_or(0, UpProjection::shared_bytes)
             }
@@ -169,7 +164,6 @@ impl LoraPlan {
     /// Whether the lanes of a workgroup are enough for it.
     pub(in crate::ops::matmul) fn has_lanes(&self, lanes: usize) -> bool {
         match self.form {
-            LoraForm::Recomputed => self.vec4s <= lanes,
             LoraForm::Folded { .. } => self.rank <= lanes,
             _ => true,
         }
@@ -182,16 +176,12 @@ impl LoraPlan {
         edges: EdgeLayouts,
         lanes: usize,
     ) -> Dispatch {
-        let [first, second] = [0, 1].map(|i| BufferRef::Slab(self.first + i, 0));
+        let second = BufferRef::Slab(self.first + 1, 0);
         let up = |dispatch: Dispatch| {
             dispatch.part(part!("lora_up", "rows")).part(weight_part(self.dtype))
         };
         match self.form {
-            LoraForm::None => Self::none(dispatch),
-            LoraForm::Recomputed => up(dispatch.part(part!("lora", "recomputed")))
-                .constant("RANK", self.rank as u32)
-                .read_as("lora_first", first)
-                .read_as("lora_b", second),
+            LoraForm::None | LoraForm::Pair => Self::none(dispatch),
             LoraForm::Precomputed => up(dispatch.part(part!("lora", "precomputed")))
                 .read_as("lora_first", BufferRef::Input(self.first))
                 .read_as("lora_b", second),
@@ -255,13 +245,4 @@ pub(in crate::ops::matmul) fn folded_part(form: LoraForm) -> &'static Part {
         LoraForm::Folded { .. } => part!("folded_down", "present"),
         _ => part!("folded_down", "none"),
     }
-}
-
-/// Whether workgroups can compute `A x` for themselves.
-fn recomputes(call: &GpuCall<'_>, first: usize, dtype: DType) -> bool {
-    let a = call.slabs(first);
-    let width = call.input(first).shape.width();
-    let bytes = call.input(first).shape.len() * dtype.block_bytes();
-    let same = call.input(first).element == Element::Weight(dtype);
-    same && a.rows.len() == 1 && width.is_multiple_of(32) && bytes <= LORA_RECOMPUTE_BYTES
 }

@@ -9,7 +9,7 @@ use crate::{
 /// Bindings of a down-projection after residual sum and norms.
 const RESIDUAL_BINDINGS: usize = 8;
 
-/// `A x` in a dispatch of its own before the others, where no workgroup should compute it for itself. That dispatch also stores what the
+/// `A x` in a dispatch of its own before the others. That dispatch also stores what the
 /// prologue computes, where a kernel may bind that many buffers, so that the others need not compute it again.
 pub(in crate::ops::matmul) fn in_two(
     op: &FusedLinear,

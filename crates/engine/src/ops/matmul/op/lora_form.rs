@@ -2,17 +2,13 @@
 
 use crate::graph::{Graph, Value};
 
-/// Largest `A`, in bytes, that every workgroup reads to compute `A x` for itself ([`LoraForm::Recomputed`]); beyond, a dispatch of its own
-/// costs less. 0 switches the form off.
-pub const LORA_RECOMPUTE_BYTES: usize = 24 << 10;
-
 /// How a fused linear layer computes a LoRA pair, before its epilogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoraForm {
     /// No pair.
     None,
-    /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`: every workgroup computes `A x` for itself, or a dispatch before does.
-    Recomputed,
+    /// `B (A x)`, of the weights `A` `[r, k]` and `B` `[rows, r]`: a dispatch before computes `A x`.
+    Pair,
     /// The same where the preceding dispatch computed `A x` up to the factors of the norms between: see [`FoldedDown`].
     Folded {
         /// The first row of `A` among all rows that were folded.
@@ -46,7 +42,7 @@ impl LoraForm {
         match self {
             Self::None => 0,
             Self::DownRows => 1,
-            Self::Recomputed | Self::Folded { .. } | Self::Precomputed => 2,
+            Self::Pair | Self::Folded { .. } | Self::Precomputed => 2,
             Self::DownRowsFolded => 3,
         }
     }
@@ -67,7 +63,7 @@ impl LoraForm {
         let [.., first, b] = inputs else { return y };
         let z = match self {
             Self::None => return y,
-            Self::Recomputed | Self::Folded { .. } => graph.linear(x, *first),
+            Self::Pair | Self::Folded { .. } => graph.linear(x, *first),
             Self::Precomputed => *first,
             Self::DownRows => {
                 let z = graph.linear(x, *b);

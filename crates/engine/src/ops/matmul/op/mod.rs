@@ -8,7 +8,7 @@ mod rows;
 
 pub(super) use edges::EdgeLayouts;
 pub use epilogue::Epilogue;
-pub use lora_form::{FoldedDown, LORA_RECOMPUTE_BYTES, LoraForm};
+pub use lora_form::{FoldedDown, LoraForm};
 pub use prologue::Prologue;
 pub use rows::{ExpertRows, RowSelect};
 

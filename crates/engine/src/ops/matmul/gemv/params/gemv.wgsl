@@ -34,5 +34,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
+// Whether rows of x from run.count on are padding, which kernels skip.
+override PADDED: u32 = 1u;
 // The token that is computed.
 var<private> token: u32;
