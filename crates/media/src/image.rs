@@ -1,4 +1,4 @@
-//! An image on its way to the tower: decoded, resized to fill a number of soft tokens, cut into patches.
+//! Image preprocessing: decoding, resizing to a number of soft tokens, patches.
 
 #[cfg(feature = "decode")]
 mod decode;
@@ -13,67 +13,67 @@ use std::borrow::Cow;
 
 use crate::MediaError;
 
-/// The most pixels of an image we take: 300 megabytes of them, 400 with an alpha channel.
+/// Maximum pixels of an image: 300 MB as RGB, 400 MB as RGBA.
 pub const MOST_PIXELS: u64 = 100_000_000;
 
-/// Pixels of eight bits a channel, row by row.
+/// An image with eight bits per channel, row-major.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     size: Size,
     pixels: Pixels,
 }
 
-/// Bytes as they came: towers take either, and most images are resized before anybody looks at every byte.
+/// RGB or RGBA as decoded: most images are resized first, so converting here would be a wasted pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pixels {
     /// Red, green and blue.
     Rgb(Vec<u8>),
-    /// The same and alpha (not premultiplied); what shines through is white.
+    /// Red, green, blue and alpha (not premultiplied), to be blended over white.
     Rgba(Vec<u8>),
 }
 
 impl Image {
-    /// An image of red, green and blue bytes.
+    /// An image of RGB bytes.
     ///
     /// # Errors
-    /// If it is empty, too large, or the bytes are not so many pixels.
+    /// If it is empty, too large, or the byte count does not match the size.
     pub fn from_rgb(width: u32, height: u32, rgb: Vec<u8>) -> Result<Self, MediaError> {
         check(width, height, rgb.len(), 3)?;
         Ok(Self { size: Size { width, height }, pixels: Pixels::Rgb(rgb) })
     }
 
-    /// An image with an alpha channel (not premultiplied), laid on white.
+    /// An image of RGBA bytes (alpha not premultiplied), which is blended over white.
     ///
     /// # Errors
-    /// If it is empty, too large, or the bytes are not so many pixels.
+    /// If it is empty, too large, or the byte count does not match the size.
     pub fn from_rgba(width: u32, height: u32, rgba: Vec<u8>) -> Result<Self, MediaError> {
         check(width, height, rgba.len(), 4)?;
         Ok(Self { size: Size { width, height }, pixels: Pixels::Rgba(rgba) })
     }
 
-    /// Decodes the bytes of a PNG, JPEG, WebP or GIF file (its first frame), turned as its EXIF data says.
+    /// Decodes a PNG, JPEG, WebP or GIF file (its first frame), rotated according to its EXIF orientation.
     ///
     /// # Errors
-    /// If the file is damaged, of another kind, or its image empty or too large.
+    /// If the file is damaged, of another format, or its image empty or too large.
     #[cfg(feature = "decode")]
     pub fn decode(file: &[u8]) -> Result<Self, MediaError> {
         decode::decode(file)
     }
 
-    /// Its size in pixels.
+    /// The size in pixels.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Red, green and blue of its pixels.
+    /// The pixels as RGB.
     pub fn rgb(&self) -> Cow<'_, [u8]> {
         match &self.pixels {
             Pixels::Rgb(rgb) => rgb.into(),
-            Pixels::Rgba(rgba) => laid_on_white(rgba).into(),
+            Pixels::Rgba(rgba) => blend_over_white(rgba).into(),
         }
     }
 
-    /// The same and alpha, as the device takes them: it lays them on white itself.
+    /// The pixels as RGBA; the GPU kernel that reads them blends them over white.
     pub fn rgba(&self) -> Cow<'_, [u8]> {
         match &self.pixels {
             Pixels::Rgb(rgb) => with_alpha(rgb).into(),
@@ -86,41 +86,41 @@ impl Image {
         self.resize(self.size.target(budget))
     }
 
-    /// Resized to a size: bicubic, with antialiasing.
+    /// Resized to `size`: bicubic, with antialiasing.
     pub fn resize(&self, size: Size) -> Self {
         Self { pixels: Pixels::Rgba(resize::resize(&self.rgb(), self.size, size)), size }
     }
 
-    /// Cut into squares.
+    /// Split into square patches.
     ///
     /// # Errors
-    /// If the sides are no multiples of the squares'.
+    /// If the sides are not multiples of `side`.
     pub fn patches(&self, side: u32) -> Result<Patches, MediaError> {
         patches::patches(self, side)
     }
 }
 
-/// Pixels that nothing shines through.
+/// RGB as opaque RGBA.
 fn with_alpha(rgb: &[u8]) -> Vec<u8> {
     let pixels = rgb.as_chunks::<3>().0.iter();
     pixels.flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect()
 }
 
-fn laid_on_white(rgba: &[u8]) -> Vec<u8> {
+fn blend_over_white(rgba: &[u8]) -> Vec<u8> {
     let mut rgb = vec![0; rgba.len() / 4 * 3];
     let (fours, rest) = rgba.as_chunks::<16>();
     let (out_fours, out_rest) = rgb.as_chunks_mut::<12>();
     for (out, pixels) in out_fours.iter_mut().zip(fours) {
         match opaque(pixels) {
             Some(colours) => *out = colours,
-            None => lay_on_white(out, pixels),
+            None => blend_pixels(out, pixels),
         }
     }
-    lay_on_white(out_rest, rest);
+    blend_pixels(out_rest, rest);
     rgb
 }
 
-/// The colours of four pixels that nothing shines through, which most are: three words of four.
+/// RGB of four pixels if all are opaque, which is the common case.
 fn opaque(pixels: &[u8; 16]) -> Option<[u8; 12]> {
     let word =
         |i: usize| u32::from_le_bytes([pixels[i], pixels[i + 1], pixels[i + 2], pixels[i + 3]]);
@@ -136,7 +136,7 @@ fn opaque(pixels: &[u8; 16]) -> Option<[u8; 12]> {
     Some(out)
 }
 
-fn lay_on_white(out: &mut [u8], rgba: &[u8]) {
+fn blend_pixels(out: &mut [u8], rgba: &[u8]) {
     for (out, pixel) in out.as_chunks_mut::<3>().0.iter_mut().zip(rgba.as_chunks::<4>().0) {
         *out = on_white(*pixel);
     }

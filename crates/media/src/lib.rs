@@ -1,7 +1,6 @@
-//! Images and audio, made into the numbers that Gemma 4's towers read.
+//! Preprocessing of images and audio for Gemma 4's vision and audio encoders.
 //!
-//! No model and no GPU here: pixels and samples in, patches and log-mel features out, to the last bit as the reference makes
-//! them where it says how.
+//! No model and no GPU: pixels and samples in, patches and log-mel features out, bit-exact where the reference specifies the arithmetic.
 
 pub mod audio;
 mod bands;

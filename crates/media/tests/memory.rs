@@ -1,4 +1,4 @@
-//! Peak memory of decoding, by what goes in and what comes out. A program of its own: the allocator counts everything.
+//! Peak memory of decoding, relative to input and output size. A separate test binary, since the allocator counts everything.
 #![cfg(feature = "decode")]
 
 use std::{io::Cursor, path::Path};
@@ -10,17 +10,16 @@ use rullama_media::{MediaError, audio::Audio, image::Image};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What decoders take whatever they read: tables, and for audio the block in hand, 8 channels of 65,535 samples, decoded
-/// and interleaved.
+/// Fixed cost of decoders: tables, and for audio the current block, 8 channels of 65,535 samples, decoded and interleaved.
 const DECODER: usize = 6 << 20;
-/// What a header may cost that is refused.
+/// Limit for a header that is refused.
 const HEADER: usize = 256 << 10;
-/// The samples, and while they grow those of half the length and of twice the length, 4 bytes each.
+/// Bytes per sample: the samples, and while the vector grows those of half and of twice the length, 4 bytes each.
 const SAMPLE: usize = 3 * 4;
-/// A pixel as its decoder has it (for JPEG and WebP with what it is made of), as RGBA, and as RGB.
+/// Bytes per pixel: as its decoder has it (for JPEG and WebP with intermediate data), as RGBA, and as RGB.
 const PIXEL: usize = 4 * 4;
 
-/// What `work` gives, and how much more memory than before it took at its peak.
+/// The result of `work`, and its peak memory in addition to what was allocated before.
 fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = MEMORY.current_usage();
     MEMORY.reset_peak_usage();
@@ -28,7 +27,7 @@ fn peak<T>(work: impl FnOnce() -> T) -> (T, usize) {
     (result, MEMORY.peak_usage().saturating_sub(before))
 }
 
-/// A line of the table.
+/// A line of the printed table.
 fn line(what: &str, file: usize, peak: usize, bound: usize) -> String {
     let each = peak as f64 / file as f64;
     format!("{what:<24} {file:>9} bytes  peak {peak:>11}  bound {bound:>11}  {each:>9.1} per byte")
@@ -36,7 +35,7 @@ fn line(what: &str, file: usize, peak: usize, bound: usize) -> String {
 
 fn audio(what: &str, file: &[u8]) -> String {
     let (audio, peak) = peak(|| Audio::decode(file).expect("it is read"));
-    // The decoder has the file to itself.
+    // The decoder gets its own copy of the file.
     let bound = DECODER + 2 * file.len() + SAMPLE * audio.samples().len();
     assert!(peak <= bound, "{what}: {peak} bytes, more than {bound}");
     line(what, file.len(), peak, bound)
@@ -50,7 +49,7 @@ fn image(what: &str, file: &[u8]) -> String {
     line(what, file.len(), peak, bound)
 }
 
-/// A header that promises more pixels than there may be.
+/// Decodes a header that claims more pixels than are accepted.
 fn refused(what: &str, file: &[u8]) -> String {
     let (result, peak) = peak(|| Image::decode(file).map(drop));
     let known =
@@ -88,11 +87,11 @@ fn silent_flac(frames: u8) -> Vec<u8> {
     let mut file = b"fLaC\x80\0\0\x22".to_vec();
     file.extend([BLOCK.to_be_bytes(), BLOCK.to_be_bytes()].concat());
     file.extend([0; 6]);
-    // Rate, channels less one, bits of a sample less one, samples.
+    // Rate, channels minus one, bits per sample minus one, samples.
     file.extend((RATE << 44 | 7 << 41 | 7 << 36 | total).to_be_bytes());
     file.extend([0; 16]);
     for frame in 0..frames {
-        // Numbers above 127 take two bytes, as in UTF-8.
+        // Frame numbers above 127 take two bytes, as in UTF-8.
         let number = char::from(frame).to_string();
         let mut bytes = vec![0xff, 0xf8, 0x70, 0x70];
         bytes.extend(number.as_bytes());
@@ -106,7 +105,7 @@ fn silent_flac(frames: u8) -> Vec<u8> {
     file
 }
 
-/// A PNG file of so many pixels, of which there are none.
+/// A PNG file whose header claims a size without pixel data.
 fn empty_png(width: u32, height: u32) -> Vec<u8> {
     let mut file = encoded(ImageFormat::Png, 1);
     file[16..20].copy_from_slice(&width.to_be_bytes());
@@ -123,7 +122,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// The lossless kind of WebP, whose sides are 14 bits each.
+/// A lossless WebP file, whose sides have 14 bits each.
 fn empty_webp(side: u32) -> Vec<u8> {
     let mut file = encoded(ImageFormat::WebP, 1);
     let at = file.windows(4).position(|four| four == b"VP8L").expect("lossless") + 9;
@@ -145,7 +144,7 @@ fn empty_gif(side: u16) -> Vec<u8> {
     file
 }
 
-/// One test, so that nothing else allocates meanwhile.
+/// A single test, so that nothing else allocates at the same time.
 #[test]
 fn peak_memory_is_bounded_by_what_is_decoded() {
     for name in ["tone.flac", "stereo.flac", "tone.ogg", "tone.mp3", "tone.wav"] {

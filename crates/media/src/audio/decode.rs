@@ -1,4 +1,4 @@
-//! Files of audio clips, by `symphonia`.
+//! Audio file decoding with `symphonia`.
 
 use std::io::Cursor;
 
@@ -21,10 +21,11 @@ pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
     let mut format = get_probe()
         .probe(&Hint::new(), source, FormatOptions::default(), MetadataOptions::default())
         .map_err(|error| bad(&error))?;
-    let track = format.default_track(TrackType::Audio).ok_or_else(|| no("no audio track"))?;
+    let track =
+        format.default_track(TrackType::Audio).ok_or_else(|| bad_audio("bad_audio audio track"))?;
     let track_id = track.id;
     let codec = track.codec_params.as_ref().and_then(|codec| codec.audio());
-    let codec = codec.ok_or_else(|| no("unknown codec"))?;
+    let codec = codec.ok_or_else(|| bad_audio("unknown codec"))?;
     vorbis::check(codec.extra_data.as_deref().unwrap_or_default())?;
     let mut decoder = get_codecs()
         .make_audio_decoder(codec, &AudioDecoderOptions::default())
@@ -36,7 +37,7 @@ pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
         let packet = match format.next_packet() {
             Ok(Some(packet)) if packet.track_id == track_id => packet,
             Ok(Some(_)) => continue,
-            // A file that is cut ends where it is cut.
+            // A truncated file ends at its last whole packet.
             Ok(None) | Err(Error::IoError(_) | Error::ResetRequired) => break,
             Err(error) => return Err(bad(&error)),
         };
@@ -52,12 +53,12 @@ pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
                     }
                 };
                 if shape != (rate, channels) {
-                    return Err(no("its sample rate changes"));
+                    return Err(bad_audio("its sample rate changes"));
                 }
                 buffer.copy_to_vec_interleaved::<f32>(&mut samples);
                 mixer.push(&samples)?;
             }
-            // One packet that makes no sense is skipped, as players do.
+            // Players skip packets that cannot be decoded, too.
             Err(Error::DecodeError(_)) => {}
             Err(error) => return Err(bad(&error)),
         }
@@ -70,11 +71,11 @@ fn bad(error: &Error) -> MediaError {
     MediaError::BadAudio { reason: error.to_string() }
 }
 
-fn no(reason: &str) -> MediaError {
+fn bad_audio(reason: &str) -> MediaError {
     MediaError::BadAudio { reason: reason.into() }
 }
 
-/// What the decoder of a file's track is made from.
+/// The codec's setup data of a file's audio track.
 #[cfg(test)]
 pub(super) fn headers(file: &[u8]) -> Option<Vec<u8>> {
     let source = MediaSourceStream::new(Box::new(Cursor::new(file.to_vec())), Default::default());

@@ -1,4 +1,4 @@
-//! Log-mel features: the magnitude of short windows' spectra, gathered into 128 bands as an ear does.
+//! Log-mel features: magnitude spectra of short windows in 128 mel bands.
 
 use std::{array, f32::consts::FRAC_1_SQRT_2};
 
@@ -8,27 +8,27 @@ use super::{
 };
 use crate::bands::in_bands;
 
-/// Bands.
+/// Mel bands.
 pub const BINS: usize = 128;
 
 const HOP: usize = 160;
 const WINDOW: usize = 320;
-/// A window as the reference counts it; its last sample is not used.
+/// Window length of the reference implementation, whose last sample is not used.
 const SPAN: usize = WINDOW + 1;
 const FFT: usize = spectrum::LENGTH;
-/// Silence at the start, half a window of it.
+/// Zero padding at the start: half a window.
 const LEAD: usize = 160;
-/// Steps of work of a frame, about.
+/// Approximate operations per frame, for the decision to use threads.
 const STEPS: usize = 1 << 13;
 /// Added before the logarithm.
 const FLOOR: f64 = 0.001;
 
-/// Frames of [`BINS`] numbers, ten milliseconds apart.
+/// Frames of [`BINS`] values, one every 10 ms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Features {
-    /// How many frames.
+    /// Number of frames.
     pub frames: usize,
-    /// Their numbers, frame by frame.
+    /// Log-mel values, frame by frame.
     pub values: Vec<f32>,
 }
 
@@ -40,18 +40,18 @@ pub(super) fn frames_of_samples(samples: usize) -> usize {
 pub(super) fn features(piece: &[f32]) -> Features {
     let frames = frames_of_samples(piece.len());
     let (transform, window, bands) = (Spectrum::new(), window(), bands());
-    // Frames are transformed several at a time; those past the last one hear silence.
+    // Frames are transformed in groups of `WINDOWS`; frames past the last one see zeros.
     let mut samples = vec![0.0; frames.next_multiple_of(WINDOWS) * HOP + WINDOW];
-    let heard = piece.len().min(samples.len() - LEAD);
-    samples[LEAD..LEAD + heard].copy_from_slice(&piece[..heard]);
+    let length = piece.len().min(samples.len() - LEAD);
+    samples[LEAD..LEAD + length].copy_from_slice(&piece[..length]);
     let mut values = vec![0.0; frames * BINS];
     in_bands(&mut values, WINDOWS * BINS, frames * STEPS, |first, band| {
         let mut inputs = [[0.0; WINDOWS]; FFT];
         for (group, out) in band.chunks_mut(WINDOWS * BINS).enumerate() {
             let start = (first + group) * WINDOWS * HOP;
-            let heard = &samples[start..start + (WINDOWS - 1) * HOP + WINDOW];
+            let input_samples = &samples[start..start + (WINDOWS - 1) * HOP + WINDOW];
             for (i, (input, weight)) in inputs.iter_mut().zip(&window).enumerate() {
-                *input = array::from_fn(|index| weight * f64::from(heard[index * HOP + i]));
+                *input = array::from_fn(|index| weight * f64::from(input_samples[index * HOP + i]));
             }
             let spectra = transform.magnitudes(&inputs);
             let levels: [_; BINS] = array::from_fn(|index| bands[index].levels(&spectra));
@@ -65,24 +65,24 @@ pub(super) fn features(piece: &[f32]) -> Features {
     Features { frames, values }
 }
 
-/// A Hann window that goes round.
+/// A periodic Hann window.
 fn window() -> Vec<f64> {
     let angle = |index: usize| std::f64::consts::TAU * index as f64 / WINDOW as f64;
     (0..WINDOW).map(|index| 0.5 - 0.5 * angle(index).cos()).collect()
 }
 
-/// A triangle over the bins of a spectrum.
+/// A triangular mel filter over the bins of a spectrum.
 struct Band {
     first: usize,
     weights: Vec<f64>,
 }
 
 impl Band {
-    /// What is heard of it in each window, with as many bits as are kept.
+    /// The band's magnitude in each window, rounded to f32.
     fn levels(&self, spectra: &[Each]) -> [f32; WINDOWS] {
-        let near = &spectra[self.first..self.first + self.weights.len()];
+        let bins_of_band = &spectra[self.first..self.first + self.weights.len()];
         let mut sums = [0.0; WINDOWS];
-        for (weight, bins) in self.weights.iter().zip(near) {
+        for (weight, bins) in self.weights.iter().zip(bins_of_band) {
             for (sum, bin) in sums.iter_mut().zip(bins) {
                 *sum += weight * bin;
             }
@@ -91,12 +91,12 @@ impl Band {
     }
 }
 
-/// The natural logarithm of a positive number that is not subnormal, to two units in the last place or 1e-8. The library's is a call and a
-/// few branches for each of 400,000 numbers, a third of all the time in a browser; this one is computed four at a time.
+/// The natural logarithm of a positive normal number, to two units in the last place or 1e-8. Unlike the library's, which is a call with
+/// branches per value, it vectorises.
 fn ln(number: f32) -> f32 {
-    // ln 2, the first of them in so few bits that all exponents times it are exact.
+    // ln 2 in two parts; the first has so few bits that its product with any exponent is exact.
     const LN_2: [f32; 2] = [0.693_359_4, -2.121_944_4e-4];
-    // A power of two times something around 1.
+    // number = 2^exponent · rest, with rest in [√½, √2).
     let above = number.to_bits().wrapping_sub(FRAC_1_SQRT_2.to_bits());
     let exponent = (above.cast_signed() >> 23) as f32;
     let rest = f32::from_bits((above & 0x7f_ffff) + FRAC_1_SQRT_2.to_bits());
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bands_are_the_references() {
+    fn bands_equal_the_reference() {
         let bands = bands();
         assert_eq!(bands.iter().map(|band| band.weights.len()).sum::<usize>(), 506);
         assert!(bands[0].weights.is_empty());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithms_are_the_librarys() {
+    fn logarithms_equal_the_library() {
         let mut number = FLOOR as f32;
         while number < 1e5 {
             let wanted = f64::from(number).ln();
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tone_and_silence() {
+    fn a_tone_and_silence_give_known_features() {
         let tone: Vec<f32> = (0..16_000)
             .map(|i| (std::f64::consts::TAU * 1000.0 * f64::from(i) / 16_000.0).sin() as f32)
             .collect();
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_short_pieces() {
+    fn short_pieces_have_few_frames() {
         for (samples, frames, tokens) in [
             (0, 0, 0),
             (160, 0, 0),

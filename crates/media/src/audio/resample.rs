@@ -1,6 +1,6 @@
-//! Another rate, by band-limited resampling: plain interpolation would fold what lies above 8 kHz into the speech.
+//! Band-limited resampling: plain interpolation would alias frequencies above 8 kHz into the speech.
 //!
-//! Samples are taken as they are decoded, so that no more than the result is ever held.
+//! Samples are resampled as they are decoded, so that only the result is held in memory.
 
 use std::ops::RangeInclusive;
 
@@ -12,24 +12,24 @@ use rubato::{
 use super::{MOST_SECONDS, RATE};
 use crate::MediaError;
 
-/// Rates that audio clips have.
+/// Supported sample rates in Hz.
 const RATES: RangeInclusive<u32> = 1_000..=768_000;
-/// Samples that are taken together.
+/// Input samples per call of the resampler.
 const CHUNK: usize = 1024;
-/// Samples that each new one is made of; with less, what lies just below 8 kHz is lost.
+/// Filter length in samples; a shorter one attenuates frequencies just below 8 kHz.
 const FILTER: usize = 128;
-/// The most samples of a result.
+/// Maximum samples of the result.
 const MOST_SAMPLES: usize = MOST_SECONDS as usize * RATE as usize;
 
-/// Makes one channel at [`RATE`] of interleaved samples that come in pieces.
+/// Mixes interleaved samples, pushed in pieces, down to mono at [`RATE`].
 pub(super) struct Mixer {
     channels: usize,
     rate: u32,
-    /// Frames so far.
+    /// Frames pushed so far.
     frames: u64,
-    /// Frames of one channel that no chunk was made of yet.
+    /// Mixed frames that are not resampled yet.
     pending: Vec<f32>,
-    /// Where the rate must be changed.
+    /// The resampler, unless the input is at [`RATE`].
     filter: Option<Filter>,
     done: Vec<f32>,
 }
@@ -37,15 +37,15 @@ pub(super) struct Mixer {
 struct Filter {
     inner: Async<f32>,
     out: Vec<f32>,
-    /// Samples of the result that are only the filter's delay.
+    /// Leading samples of the result that are the filter's delay, still to be dropped.
     delay: usize,
 }
 
 impl Mixer {
-    /// A mixer of audio with so many channels at this rate.
+    /// A mixer for `channels` channels at `rate`.
     ///
     /// # Errors
-    /// If no audio has such a rate.
+    /// If the rate is out of range.
     pub(super) fn new(channels: usize, rate: u32) -> Result<Self, MediaError> {
         if !RATES.contains(&rate) {
             return Err(MediaError::BadRate { rate });
@@ -55,10 +55,10 @@ impl Mixer {
         Ok(Self { channels: channels.max(1), rate, frames: 0, pending, filter, done })
     }
 
-    /// Takes whole frames of interleaved samples.
+    /// Adds whole frames of interleaved samples.
     ///
     /// # Errors
-    /// If the audio becomes too long, or samples are no numbers.
+    /// If the audio becomes too long, or a sample is not finite.
     pub(super) fn push(&mut self, samples: &[f32]) -> Result<(), MediaError> {
         if samples.iter().any(|sample| !sample.is_finite()) {
             return Err(MediaError::NotFinite);
@@ -71,7 +71,7 @@ impl Mixer {
         let channels = self.channels as f32;
         for frame in frames {
             if self.pending.len() == CHUNK {
-                self.take_chunk(None)?;
+                self.resample_pending(None)?;
             }
             self.pending.push(if let [one] = frame {
                 *one
@@ -82,38 +82,38 @@ impl Mixer {
         Ok(())
     }
 
-    /// Everything that was pushed.
+    /// The mono samples of everything that was pushed.
     ///
     /// # Errors
-    /// If it cannot be resampled.
+    /// If resampling fails.
     pub(super) fn finish(mut self) -> Result<Vec<f32>, MediaError> {
         let wanted = (self.frames * u64::from(RATE)).div_ceil(u64::from(self.rate)) as usize;
         if !self.pending.is_empty() {
-            self.take_chunk(Some(self.pending.len()))?;
+            self.resample_pending(Some(self.pending.len()))?;
         }
-        // What the filter still holds comes out after silence.
+        // Flushes the filter with silence.
         while self.done.len() < wanted {
-            self.take_chunk(Some(0))?;
+            self.resample_pending(Some(0))?;
         }
         self.done.truncate(wanted);
         Ok(self.done)
     }
 
-    /// Makes samples of the pending ones: of a whole chunk, or of so many and silence.
-    fn take_chunk(&mut self, partial: Option<usize>) -> Result<(), MediaError> {
-        let made = match &mut self.filter {
+    /// Resamples the pending frames: a whole chunk, or `partial` frames followed by silence.
+    fn resample_pending(&mut self, partial: Option<usize>) -> Result<(), MediaError> {
+        let resampled = match &mut self.filter {
             None => &self.pending,
             Some(filter) => {
                 self.pending.resize(CHUNK, 0.0);
                 filter.run(&self.pending, partial).ok_or(MediaError::BadRate { rate: self.rate })?
             }
         };
-        let needed = self.done.len() + made.len();
+        let needed = self.done.len() + resampled.len();
         if needed > self.done.capacity() {
             let capacity = (2 * needed).min(MOST_SAMPLES).max(needed);
             self.done.reserve_exact(capacity - self.done.len());
         }
-        self.done.extend_from_slice(made);
+        self.done.extend_from_slice(resampled);
         self.pending.clear();
         Ok(())
     }
@@ -129,16 +129,16 @@ impl Filter {
         Ok(Self { inner, out, delay })
     }
 
-    /// What comes out for a chunk of samples, of which only so many count.
+    /// The output for a chunk of samples, of which the first `partial` count.
     fn run(&mut self, chunk: &[f32], partial: Option<usize>) -> Option<&[f32]> {
         let length = self.out.len();
         let input = InterleavedSlice::new(chunk, 1, chunk.len()).ok()?;
         let mut output = InterleavedSlice::new_mut(&mut self.out, 1, length).ok()?;
         let indexing = Indexing { partial_len: partial, ..Indexing::new() };
-        let made = self.inner.process_into_buffer(&input, &mut output, Some(&indexing));
-        let (_, made) = made.ok()?;
-        let skipped = self.delay.min(made);
+        let result = self.inner.process_into_buffer(&input, &mut output, Some(&indexing));
+        let (_, produced) = result.ok()?;
+        let skipped = self.delay.min(produced);
         self.delay -= skipped;
-        Some(&self.out[skipped..made])
+        Some(&self.out[skipped..produced])
     }
 }

@@ -1,7 +1,7 @@
-//! Memory that the codebooks of an OGG Vorbis file ask for.
+//! Bounds the memory that the codebooks of an OGG Vorbis file need.
 //!
-//! A codebook of 30 bytes can unpack to 16 MB, and a setup header may have 256 of them. The decoder unpacks them all at
-//! once, so they are added up before it sees them.
+//! A codebook of 30 bytes can unpack to 16 MB, and a setup header may have 256 of them. The decoder unpacks all of them, so their sizes
+//! are added up before it does.
 
 use crate::MediaError;
 
@@ -9,7 +9,7 @@ use crate::MediaError;
 const IDENTIFICATION: usize = 30;
 const SETUP: &[u8] = b"\x05vorbis";
 const SYNC: u32 = 0x56_4342;
-/// Several times what encoders write.
+/// Memory limit: several times what encoders' files need.
 const MOST_BYTES: u64 = 16 << 20;
 /// Bytes of an entry in the decoder's tables: length, code word, value and tree.
 const ENTRY_BYTES: u64 = 24;
@@ -17,7 +17,7 @@ const ENTRY_BYTES: u64 = 24;
 /// Refuses headers whose codebooks would take more memory than those of any real file.
 ///
 /// # Errors
-/// If they would. Other damage is for the decoder to report.
+/// If they would. Other damage is reported by the decoder.
 pub(super) fn check(headers: &[u8]) -> Result<(), MediaError> {
     if unpacked(headers) > MOST_BYTES {
         let reason = "its codebooks are too large".into();
@@ -26,7 +26,7 @@ pub(super) fn check(headers: &[u8]) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// Bytes of all codebooks that can be read, once they are unpacked.
+/// Unpacked size of all readable codebooks, in bytes.
 fn unpacked(headers: &[u8]) -> u64 {
     let setup = headers.get(IDENTIFICATION..).and_then(|rest| rest.strip_prefix(SETUP));
     let Some(setup) = setup else { return 0 };
@@ -35,7 +35,7 @@ fn unpacked(headers: &[u8]) -> u64 {
     (0..count).map_while(|_| codebook(&mut bits)).sum()
 }
 
-/// Bytes of the next codebook once it is unpacked; nothing where the header is damaged.
+/// Unpacked size of the next codebook in bytes; `None` if the header is damaged.
 fn codebook(bits: &mut Bits<'_>) -> Option<u64> {
     if bits.read(24)? != SYNC {
         return None;
@@ -66,7 +66,7 @@ fn codebook(bits: &mut Bits<'_>) -> Option<u64> {
     Some(own + table)
 }
 
-/// Skips the lengths of code words that come in order, as counts.
+/// Skips ordered code word lengths, which are stored as counts per length.
 fn ordered_lengths(bits: &mut Bits<'_>, entries: u32) -> Option<()> {
     bits.skip(5)?;
     let mut left = entries;
@@ -76,18 +76,18 @@ fn ordered_lengths(bits: &mut Bits<'_>, entries: u32) -> Option<()> {
     Some(())
 }
 
-/// The largest number whose power is no more than the entries.
+/// The largest integer whose power `dimensions` is at most `entries`.
 fn root(entries: u32, dimensions: u32) -> Option<u32> {
     match dimensions {
         0 => return None,
         1 => return Some(entries),
         _ => {}
     }
-    let fits = |number: &u32| number.checked_pow(dimensions).is_some_and(|power| power <= entries);
+    let fits = |value: &u32| value.checked_pow(dimensions).is_some_and(|power| power <= entries);
     Some((1..).take_while(fits).last().unwrap_or(0))
 }
 
-/// Bits, the lowest of a byte first.
+/// A bit reader, least significant bit first.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: u64,
@@ -115,7 +115,7 @@ impl Bits<'_> {
 mod tests {
     use super::*;
 
-    /// Writes bits as [`Bits`] reads them.
+    /// A bit writer, the inverse of [`Bits`].
     #[derive(Default)]
     struct Out(Vec<bool>);
 
@@ -134,7 +134,7 @@ mod tests {
         }
     }
 
-    /// Codebooks of equal code words, which take few bytes whatever they unpack to.
+    /// Headers of codebooks with equal code words, which are short whatever size they unpack to.
     fn headers(count: u32, entries: u32, dimensions: u32) -> Vec<u8> {
         let mut out = Out::default();
         out.put(count - 1, 8);
@@ -163,7 +163,7 @@ mod tests {
         assert!(bomb.len() < 10_000, "{}", bomb.len());
         assert!(matches!(check(&bomb), Err(MediaError::BadAudio { .. })));
         assert_eq!(check(&headers(44, 1 << 10, 8)), Ok(()));
-        assert_eq!(check(&bomb[..40]), Ok(()), "what is cut is for the decoder to say");
+        assert_eq!(check(&bomb[..40]), Ok(()), "truncation is reported by the decoder");
         assert_eq!(check(b""), Ok(()));
     }
 
@@ -176,14 +176,14 @@ mod tests {
         let count = bits.read(8).expect("a count") + 1;
         let books = (0..count).map_while(|_| codebook(&mut bits)).count();
         assert_eq!(books, count as usize);
-        // After the codebooks there is one time transform, which is zero.
+        // After the codebooks comes one time transform, which is zero.
         assert_eq!((bits.read(6), bits.read(16)), (Some(0), Some(0)));
         let bytes = unpacked(&headers);
         assert!((10_000..MOST_BYTES / 4).contains(&bytes), "{bytes}");
     }
 
     #[test]
-    fn roots_are_whole_and_no_more() {
+    fn roots_are_rounded_down() {
         assert_eq!(root(131_072, 32), Some(1));
         assert_eq!(root(81, 4), Some(3));
         assert_eq!(root(80, 4), Some(2));

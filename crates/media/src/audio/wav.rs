@@ -1,4 +1,4 @@
-//! WAV files. Ours, because files that were streamed or cut carry lengths that are wrong, which is no reason to refuse them.
+//! WAV decoding. Own code, since streamed and truncated files have wrong lengths in their headers and are read anyway.
 
 use super::{Audio, resample::Mixer};
 use crate::MediaError;
@@ -6,12 +6,12 @@ use crate::MediaError;
 const PCM: u16 = 1;
 const FLOAT: u16 = 3;
 const EXTENSIBLE: u16 = 0xfffe;
-/// Frames that are converted together.
+/// Frames converted at a time.
 const FRAMES: usize = 256;
-/// Where an extensible format says what it really is.
+/// Offset of the actual format in an extensible `fmt ` chunk.
 const SUBFORMAT: usize = 24;
 
-/// What the chunk `fmt ` says.
+/// The chunk `fmt `.
 #[derive(Clone, Copy)]
 struct Format {
     kind: u16,
@@ -34,13 +34,13 @@ pub(super) fn decode(file: &[u8]) -> Result<Audio, MediaError> {
             b"fmt " => format = Some(read_format(&payload[..length])?),
             b"data" => {
                 let format = format.ok_or_else(|| bad("no format chunk"))?;
-                // A length of zero is that of a stream whose end nobody knew.
+                // Streaming writers leave the length at zero.
                 let length = if claimed == 0 { payload.len() } else { length };
                 return audio(&payload[..length], format);
             }
             _ => {}
         }
-        // Chunks have even lengths.
+        // Chunks are padded to even lengths.
         rest = payload.get(length + length % 2..).unwrap_or_default();
     }
     Err(bad("no audio data"))

@@ -1,4 +1,4 @@
-//! Files of images, by the `image` crate.
+//! Image file decoding with the `image` crate.
 
 use std::io::Cursor;
 
@@ -7,7 +7,7 @@ use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 use super::{Image, MOST_PIXELS};
 use crate::MediaError;
 
-/// The most memory a decoder may take: what [`MOST_PIXELS`] of four bytes need, and as much again for its own work.
+/// Memory limit of a decoder: [`MOST_PIXELS`] of four bytes, and as much again for its own buffers.
 const MOST_BYTES: u64 = MOST_PIXELS * 8;
 
 pub(super) fn decode(file: &[u8]) -> Result<Image, MediaError> {
@@ -21,11 +21,11 @@ pub(super) fn decode(file: &[u8]) -> Result<Image, MediaError> {
     if u64::from(width) * u64::from(height) > MOST_PIXELS {
         return Err(MediaError::ImageTooLarge { width, height, limit: MOST_PIXELS });
     }
-    // Photographs are stored as the sensor saw them, with a note how to turn them.
-    let turned = decoder.orientation().ok();
+    // Cameras store sensor rows and an EXIF orientation.
+    let orientation = decoder.orientation().ok();
     let mut image = DynamicImage::from_decoder(decoder).map_err(|error| bad(&error))?;
-    if let Some(turned) = turned {
-        image.apply_orientation(turned);
+    if let Some(orientation) = orientation {
+        image.apply_orientation(orientation);
     }
     let (width, height) = (image.width(), image.height());
     if image.color().has_alpha() {

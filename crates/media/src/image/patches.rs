@@ -1,24 +1,24 @@
-//! Squares of an image, as the towers read them.
+//! Patches of an image, as the vision encoders read them.
 
 use super::{Image, on_white};
 use crate::MediaError;
 
-/// Bytes to numbers from 0 to 1; a product, as the reference has it, not a quotient, whose last bit may differ.
+/// Scales bytes to 0..=1. The reference multiplies, too: a division may differ in the last bit.
 const SCALE: f32 = 1.0 / 255.0;
 
-/// An image as rows of squares, each of `side · side · 3` numbers from 0 to 1 in the order row, column, channel.
+/// An image as rows of patches, each of `side · side · 3` values in 0..=1 in the order row, column, channel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patches {
-    /// Squares from left to right.
+    /// Patches per row.
     pub columns: u32,
-    /// Squares from top to bottom.
+    /// Rows of patches.
     pub rows: u32,
-    /// The numbers, square by square, row by row.
+    /// The values, patch by patch, row by row.
     pub values: Vec<f32>,
 }
 
 impl Patches {
-    /// How many squares.
+    /// Number of patches.
     pub fn count(&self) -> usize {
         self.columns as usize * self.rows as usize
     }
@@ -38,8 +38,8 @@ pub(super) fn patches(image: &Image, side: u32) -> Result<Patches, MediaError> {
             for inside in 0..side {
                 let start = (row * side + inside) * width + column * side;
                 let strip = pixels[start..start + side].iter();
-                let numbers = |pixel: &_| on_white(*pixel).map(|byte| f32::from(byte) * SCALE);
-                values.extend(strip.flat_map(numbers));
+                let values_of = |pixel: &_| on_white(*pixel).map(|byte| f32::from(byte) * SCALE);
+                values.extend(strip.flat_map(values_of));
             }
         }
     }

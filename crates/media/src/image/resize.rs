@@ -1,4 +1,4 @@
-//! Bicubic resizing with antialiasing, in the fixed-point arithmetic of the reference, so that pixels are equal to the last bit.
+//! Bicubic resizing with antialiasing, in the fixed-point arithmetic of the reference, so that pixels are bit-exact.
 //!
 //! Columns first, then rows, rounded to bytes after each: the rounding is part of the definition.
 
@@ -7,19 +7,19 @@ use std::borrow::Cow;
 use super::{Size, with_alpha};
 use crate::bands::in_bands;
 
-/// The most bits after the point.
+/// Maximum fractional bits of a weight.
 const MOST_BITS: u32 = 22;
-/// Weights fit into so much.
+/// Bound of a fixed-point weight: 15 bits and a sign.
 const LARGEST_WEIGHT: f64 = 32768.0;
 const CHANNELS: usize = 3;
 
-/// What one output element is made of: where its taps begin, and their weights.
+/// The filter taps of an output element: index of the first input and the weights.
 struct Taps {
     first: usize,
     weights: Vec<i32>,
 }
 
-/// One axis: the taps of each output element, and the bits after their point.
+/// One axis: the taps of each output element, and the fractional bits of their weights.
 struct Axis {
     taps: Vec<Taps>,
     bits: u32,
@@ -45,9 +45,9 @@ fn columns(rgb: &[u8], from: u32, to: u32) -> Vec<u8> {
         for (row, out) in band.chunks_exact_mut(new_line).enumerate() {
             let pixels = &rgb[(first + row) * line..][..line];
             for (taps, out) in axis.taps.iter().zip(out.chunks_exact_mut(CHANNELS)) {
-                let near = &pixels[taps.first * CHANNELS..][..taps.weights.len() * CHANNELS];
+                let inputs = &pixels[taps.first * CHANNELS..][..taps.weights.len() * CHANNELS];
                 let mut sums = [axis.half(); CHANNELS];
-                for (weight, pixel) in taps.weights.iter().zip(near.chunks_exact(CHANNELS)) {
+                for (weight, pixel) in taps.weights.iter().zip(inputs.chunks_exact(CHANNELS)) {
                     for (sum, value) in sums.iter_mut().zip(pixel) {
                         *sum += weight * i32::from(*value);
                     }
@@ -87,7 +87,7 @@ fn rows(rgb: &[u8], width: u32, axis: &Axis, to: u32) -> Vec<u8> {
 }
 
 impl Axis {
-    /// One half, which makes the shift round.
+    /// One half in fixed point, so that the shift rounds.
     fn half(&self) -> i32 {
         1 << (self.bits - 1)
     }
@@ -100,7 +100,7 @@ impl Axis {
 fn axis(from: u32, to: u32) -> Axis {
     let exact: Vec<(usize, Vec<f64>)> = (0..to).map(|index| exact_taps(index, from, to)).collect();
     let largest = exact.iter().flat_map(|(_, weights)| weights).fold(0.0_f64, |a, b| a.max(*b));
-    // As many bits as keep the largest weight within sixteen bits with its sign.
+    // The most fractional bits with which the largest weight fits 15 bits and a sign.
     let fits = |bits: &u32| (largest * f64::from(1_u32 << bits)).round() < LARGEST_WEIGHT;
     let bits = (1..=MOST_BITS).rev().find(fits).unwrap_or(1);
     let scale = f64::from(1_u32 << bits);
@@ -111,11 +111,11 @@ fn axis(from: u32, to: u32) -> Axis {
     Axis { taps: taps.collect(), bits }
 }
 
-/// Where an output element's taps begin, and their weights, which sum to 1.
+/// The first input of an output element's taps and their weights, which sum to 1.
 fn exact_taps(index: u32, from: u32, to: u32) -> (usize, Vec<f64>) {
     let ratio = f64::from(from) / f64::from(to);
     let centre = (f64::from(index) + 0.5) * ratio;
-    // Where there is less space than before, the kernel is widened so that every input counts.
+    // When shrinking, the kernel is widened so that every input pixel counts.
     let widening = ratio.max(1.0);
     let support = 2.0 * widening;
     let first = (centre - support + 0.5).floor().max(0.0) as u32;

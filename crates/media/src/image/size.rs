@@ -1,23 +1,23 @@
-//! The size an image gets: as many soft tokens as its budget allows, each a cell of 48 × 48 pixels.
+//! The size an image is resized to: as many soft tokens as its budget allows, each of 48 × 48 pixels.
 
 use crate::MediaError;
 
-/// Pixels of a soft token's side.
+/// Side of a soft token in pixels.
 pub const CELL: u32 = 48;
 
-/// The most soft tokens of an image.
+/// Maximum soft tokens of an image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Budget {
-    /// 70: frames of a video.
+    /// 70: for video frames.
     Tiny,
     /// 140.
     Small,
-    /// 280: what an image gets unless told otherwise.
+    /// 280: the default.
     #[default]
     Medium,
     /// 560.
     Large,
-    /// 1120: pages with small print.
+    /// 1120: for pages with small print.
     Huge,
 }
 
@@ -55,14 +55,14 @@ pub struct Size {
 }
 
 impl Size {
-    /// The size that nearly fills a budget. Both sides are rounded down to whole cells on their own, so the proportions change a little.
+    /// The size that nearly fills a budget. Both sides are rounded down to whole cells separately, so the aspect ratio changes a little.
     pub fn target(self, budget: Budget) -> Self {
         let (width, height) = (f64::from(self.width), f64::from(self.height));
         let most = budget.tokens();
         let pixels = f64::from(most) * f64::from(CELL * CELL);
         let factor = (pixels / (width * height)).sqrt();
         let cells = |side: f64| (factor * side / f64::from(CELL)).floor() as u32;
-        // A strip so long that its other side would vanish.
+        // An image so elongated that its short side rounds to zero cells.
         let strip = |long: u32, short: u32| (long / short).min(most);
         let (wide, high) = match (cells(width), cells(height)) {
             (0, 0) => (1, 1),

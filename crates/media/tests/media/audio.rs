@@ -1,4 +1,4 @@
-//! Features, rates and pieces.
+//! Features, sample rates and pieces.
 
 use rullama_media::{
     MediaError,
@@ -21,7 +21,7 @@ fn features_equal_the_goldens() {
     let features = features(pieces[0]);
     let wanted = floats("media/micro-e2b-audio.safetensors", "audio.log_mel");
     assert_eq!(features.frames * BINS, wanted.len());
-    // The reference transforms in f32: within 1e-5 of f64 on such an audio clip.
+    // The reference computes the FFT in f32: within 1e-5 of f64 on this clip.
     for (got, wanted) in features.values.iter().zip(wanted) {
         assert!((got - wanted).abs() < 2e-5, "{got} is not {wanted}");
     }
@@ -32,8 +32,8 @@ fn other_rates_keep_a_tone_and_its_length() {
     for rate in [8_000, 11_025, 22_050, 44_100, 48_000, 96_000] {
         let audio = Audio::new(&tone(440.0, rate, rate as usize), 1, rate).expect("an audio clip");
         assert_eq!(audio.samples().len(), 16_000, "{rate}");
-        // Away from the ends, where the filter sees silence. The filter's delay is taken off in whole samples, so the tone may
-        // be late by less than one: so much of its steepest slope.
+        // Away from the ends, where the filter sees silence. The filter's delay is removed in whole samples, so the tone may lag by less
+        // than one sample: `late` is that lag times the steepest slope.
         let late = 0.5 * std::f32::consts::TAU * 440.0 / 16_000.0;
         let wanted = tone(440.0, 16_000, 16_000);
         for (at, (got, wanted)) in
@@ -48,7 +48,7 @@ fn other_rates_keep_a_tone_and_its_length() {
 }
 
 #[test]
-fn what_lies_above_the_new_rate_is_gone() {
+fn frequencies_above_nyquist_are_removed() {
     let audio = Audio::new(&tone(15_000.0, 48_000, 48_000), 1, 48_000).expect("an audio clip");
     assert!(audio.samples()[1000..15_000].iter().all(|sample| sample.abs() < 1e-2));
 }
@@ -60,7 +60,7 @@ fn channels_are_averaged() {
 }
 
 #[test]
-fn long_audio_come_in_pieces_and_short_ones_not_at_all() {
+fn long_audio_is_split_and_too_short_audio_refused() {
     let pieces = |samples: usize| {
         let audio = Audio::new(&vec![0.1; samples], 1, 16_000).expect("an audio clip");
         audio.pieces().map(|pieces| pieces.iter().map(|piece| piece.len()).collect::<Vec<_>>())
@@ -73,7 +73,7 @@ fn long_audio_come_in_pieces_and_short_ones_not_at_all() {
 }
 
 #[test]
-fn what_is_no_audio() {
+fn invalid_audio_is_refused() {
     assert_eq!(Audio::new(&[0.0], 1, 3), Err(MediaError::BadRate { rate: 3 }));
     assert_eq!(Audio::new(&[f32::NAN], 1, 16_000), Err(MediaError::NotFinite));
 }

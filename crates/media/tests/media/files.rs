@@ -1,4 +1,4 @@
-//! Files of every kind we take, and files that lie.
+//! Files of every supported format, and malformed files.
 
 use std::{io::Cursor, path::Path};
 
@@ -14,7 +14,7 @@ fn image_file(format: ImageFormat) -> Vec<u8> {
     file.into_inner()
 }
 
-/// A WAV file of so many bits a sample; the length its header claims may be a lie.
+/// A WAV file; `claimed`, the data length in its header, may be wrong.
 fn wav(format: u16, channels: u16, bits: u16, data: &[u8], claimed: u32) -> Vec<u8> {
     let align = channels * bits / 8;
     let mut file = b"RIFF\0\0\0\0WAVEfmt ".to_vec();
@@ -31,7 +31,7 @@ fn wav(format: u16, channels: u16, bits: u16, data: &[u8], claimed: u32) -> Vec<
 }
 
 #[test]
-fn images_of_every_kind() {
+fn images_of_every_format_are_decoded() {
     for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif] {
         let image = Image::decode(&image_file(format)).expect("it is read");
         assert_eq!((image.size().width, image.size().height), (7, 5), "{format:?}");
@@ -41,9 +41,9 @@ fn images_of_every_kind() {
     }
 }
 
-/// The same tone, written by other programs.
+/// The same tone, encoded by other programs.
 #[test]
-fn audio_of_every_kind() {
+fn audio_of_every_format_is_decoded() {
     for (name, seconds) in [
         ("tone.wav", 0.05),
         ("float.wav", 0.02),
@@ -65,21 +65,21 @@ fn audio_of_every_kind() {
 }
 
 #[test]
-fn photographs_are_turned_as_they_say() {
-    // A JPEG with an EXIF note: turned by a quarter.
+fn exif_orientation_is_applied() {
+    // A JPEG with the EXIF orientation "rotate by 90°".
     let jpeg = image_file(ImageFormat::Jpeg);
     let mut exif =
         b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"
             .to_vec();
-    let mut turned = jpeg[..2].to_vec();
-    turned.append(&mut exif);
-    turned.extend(&jpeg[2..]);
-    let image = Image::decode(&turned).expect("it is read");
+    let mut rotated = jpeg[..2].to_vec();
+    rotated.append(&mut exif);
+    rotated.extend(&jpeg[2..]);
+    let image = Image::decode(&rotated).expect("it is read");
     assert_eq!((image.size().width, image.size().height), (5, 7));
 }
 
 #[test]
-fn samples_of_every_width() {
+fn samples_of_every_width_are_decoded() {
     let half = [0.5_f32, -0.5];
     let bytes = |width: usize| -> Vec<u8> {
         let scaled = |value: f32| (f64::from(value) * 2_f64.powi(8 * width as i32 - 1)) as i32;
@@ -97,23 +97,23 @@ fn samples_of_every_width() {
 }
 
 #[test]
-fn streamed_and_cut_files_end_where_they_end() {
+fn streamed_and_truncated_files_are_read_to_their_end() {
     let data: Vec<u8> = (0..400_u16).flat_map(|i| (i * 50).to_le_bytes()).collect();
     for (claimed, given, samples) in
         [(800, 800, 400), (u32::MAX, 800, 400), (0, 800, 400), (100_000, 800, 400), (800, 601, 300)]
     {
         let audio = Audio::decode(&wav(1, 1, 16, &data[..given], claimed)).expect("it is read");
-        assert_eq!(audio.samples().len(), samples, "{claimed} claimed, {given} there");
+        assert_eq!(audio.samples().len(), samples, "{claimed} claimed, {given} given");
     }
 }
 
 #[test]
-fn what_is_no_file_of_ours() {
+fn other_files_are_refused() {
     for bytes in [&b""[..], b"hello", b"RIFF", b"\x89PNG\r\n\x1a\n", b"<html></html>"] {
         assert!(matches!(Image::decode(bytes), Err(MediaError::BadImage { .. })));
         assert!(matches!(Audio::decode(bytes), Err(MediaError::BadAudio { .. })));
     }
-    // A header that promises 65,000 × 65,000 pixels.
+    // A header that claims 65,000 × 65,000 pixels.
     let mut huge = image_file(ImageFormat::Gif);
     huge[6..10].copy_from_slice(&[0xe8, 0xfd, 0xe8, 0xfd]);
     assert!(Image::decode(&huge).is_err());
@@ -122,16 +122,16 @@ fn what_is_no_file_of_ours() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Damage anywhere gives an image, an audio clip or an error, never a panic.
+    /// A damaged file gives an image, an audio clip or an error, never a panic.
     #[test]
-    fn damage_is_survived(kind in 0..5_usize, at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<prop::sample::Index>()) {
+    fn damage_never_panics(kind in 0..5_usize, at in any::<prop::sample::Index>(), flip in 1..=255_u8, cut in any::<prop::sample::Index>()) {
         let formats = [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP, ImageFormat::Gif];
         let mut file = match formats.get(kind) {
             Some(format) => image_file(*format),
             None => golden("media/micro-e2b-audio.wav")[..4000].to_vec(),
         };
-        let place = at.index(file.len());
-        file[place] ^= flip;
+        let index = at.index(file.len());
+        file[index] ^= flip;
         file.truncate(cut.index(file.len()) + 1);
         let _ = Image::decode(&file);
         let _ = Audio::decode(&file);

@@ -17,7 +17,7 @@ fn size(width: u32, height: u32) -> Size {
 }
 
 #[test]
-fn sizes_are_the_references() {
+fn sizes_equal_the_reference() {
     let table = [
         ((224, 224), [(384, 384), (528, 528), (768, 768), (1104, 1104), (1584, 1584)]),
         ((1, 1), [(384, 384), (528, 528), (768, 768), (1104, 1104), (1584, 1584)]),
@@ -37,7 +37,7 @@ fn sizes_are_the_references() {
 }
 
 #[test]
-fn pixels_equal_the_goldens_to_the_last_bit() {
+fn pixels_equal_the_goldens_bit_for_bit() {
     for model in ["micro-e2b", "micro-moe"] {
         let file = format!("media/{model}-vision.safetensors");
         let image = Image::decode(&golden(&format!("media/{model}-image.png"))).expect("a PNG");
@@ -61,27 +61,27 @@ fn pixels_equal_the_goldens_to_the_last_bit() {
 }
 
 #[test]
-fn patches_are_rows_of_rows_columns_channels() {
+fn patches_are_ordered_row_column_channel() {
     let pixels = (0..32_u8).flat_map(|y| (0..48_u8).flat_map(move |x| [x, y, 0]));
-    let image = Image::from_rgb(48, 32, pixels.collect()).expect("so many bytes");
+    let image = Image::from_rgb(48, 32, pixels.collect()).expect("matching byte count");
     let patches = image.patches(16).expect("whole patches");
     assert_eq!((patches.columns, patches.rows, patches.count()), (3, 2, 6));
-    // Patch 4 is the middle one of the second row; its row 2, column 5.
+    // Patch 4 is the middle one of the second row; within it, row 2, column 5.
     let at = 4 * 768 + (2 * 16 + 5) * 3;
     assert_eq!(patches.values[at..at + 2], [21.0, 18.0].map(|value| value * (1.0 / 255.0)));
     assert_eq!(image.patches(20), Err(MediaError::NotWhole { width: 48, height: 32, side: 20 }));
 }
 
 #[test]
-fn transparent_pixels_lie_on_white() {
+fn transparent_pixels_are_blended_over_white() {
     let rgba = vec![10, 20, 30, 255, 10, 20, 30, 0, 0, 100, 200, 128];
-    let image = Image::from_rgba(3, 1, rgba).expect("so many bytes");
+    let image = Image::from_rgba(3, 1, rgba).expect("matching byte count");
     assert_eq!(&*image.rgb(), [10, 20, 30, 255, 255, 255, 127, 177, 227]);
 }
 
-/// Four pixels are taken at a time, and one by one where something shines through one of them.
+/// Pixels are converted four at a time, and one by one if any of the four is not opaque.
 #[test]
-fn opaque_pixels_are_kept_wherever_they_are() {
+fn opaque_pixels_are_kept_at_every_position() {
     let rgba: Vec<u8> = (0..4 * 11).map(|i| if i % 4 == 3 { 255 } else { i * 5 }).collect();
     let opaque: Vec<u8> = rgba.chunks(4).flat_map(|pixel| pixel[..3].to_vec()).collect();
     let image = Image::from_rgba(11, 1, rgba.clone()).expect("eleven pixels");
@@ -99,7 +99,7 @@ fn opaque_pixels_are_kept_wherever_they_are() {
 }
 
 #[test]
-fn what_is_no_image() {
+fn invalid_images_are_refused() {
     assert_eq!(
         Image::from_rgb(0, 5, Vec::new()),
         Err(MediaError::EmptyImage { width: 0, height: 5 })
@@ -129,11 +129,11 @@ proptest! {
         width in 1..40_u32, height in 1..40_u32, wide in 1..60_u32, high in 1..60_u32, colour in any::<[u8; 3]>()
     ) {
         let pixels = colour.repeat((width * height) as usize);
-        let image = Image::from_rgb(width, height, pixels).expect("so many bytes");
+        let image = Image::from_rgb(width, height, pixels).expect("matching byte count");
         let resized = image.resize(size(wide, high));
         prop_assert_eq!(resized.size(), size(wide, high));
         prop_assert!(resized.rgba().chunks(4).all(|pixel| pixel[3] == 255));
-        // Weights are rounded to fifteen bits, so their sum may miss one by a little.
+        // Weights are rounded to fifteen bits, so their sum may differ slightly from one.
         for (at, value) in resized.rgb().iter().enumerate() {
             prop_assert!(value.abs_diff(colour[at % 3]) <= 1);
         }

@@ -1,4 +1,4 @@
-//! Images and audio against the reference's numbers, and what is wrong with files.
+//! Images and audio against the reference's values, and malformed files.
 #![cfg(feature = "decode")]
 
 mod audio;
@@ -8,18 +8,18 @@ mod images;
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
 
-/// Numbers of a golden file.
-fn numbers<T>(file: &str, name: &str, read: fn([u8; 4]) -> T) -> Vec<T> {
+/// Elements of a tensor in a golden file.
+fn elements<T>(file: &str, name: &str, read: fn([u8; 4]) -> T) -> Vec<T> {
     let bytes = golden(file);
     let tensors = SafeTensors::deserialize(&bytes).expect("a safetensors file");
-    let data = tensors.tensor(name).expect("the tensor is there").data();
+    let data = tensors.tensor(name).expect("the tensor exists").data();
     data.as_chunks().0.iter().map(|four| read(*four)).collect()
 }
 
 fn floats(file: &str, name: &str) -> Vec<f32> {
-    numbers(file, name, f32::from_le_bytes)
+    elements(file, name, f32::from_le_bytes)
 }
 
 fn ids(file: &str, name: &str) -> Vec<i32> {
-    numbers(file, name, i32::from_le_bytes)
+    elements(file, name, i32::from_le_bytes)
 }
