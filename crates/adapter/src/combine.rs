@@ -1,22 +1,22 @@
-//! Several adapters as one: factors side by side along the rank.
+//! Several adapters as one: their factors concatenated along the rank.
 
 use std::collections::BTreeMap;
 
 use crate::Pair;
 
-/// Pairs and how much they count.
+/// A LoRA pair and the weight of its adapter.
 #[derive(Debug, Clone, Copy)]
 pub struct Weighted<'a> {
-    /// A pair.
+    /// The pair.
     pub pair: &'a Pair,
-    /// What its change is multiplied with.
+    /// Factor applied to its update `scale · B A`.
     pub weight: f32,
 }
 
-/// One pair of scale 1 for each tensor that any of them changes, whose change is the weighted sum of theirs.
+/// One pair of scale 1 for each adapted tensor, whose update is the weighted sum of the updates of `pairs`.
 ///
 /// # Panics
-/// If two pairs of a tensor have different shapes: both were fitted to the same model.
+/// If two pairs for the same tensor have different shapes, which fitting both to the same model rules out.
 pub fn combine(pairs: &[Weighted<'_>]) -> Vec<Pair> {
     let mut by_tensor: BTreeMap<&str, Vec<&Weighted<'_>>> = BTreeMap::new();
     for pair in pairs {
@@ -40,8 +40,8 @@ fn sum(pairs: &[&Weighted<'_>]) -> Pair {
     for row in 0..experts * rows {
         for Weighted { pair, weight } in pairs {
             let factor = pair.scale * weight;
-            let numbers = &pair.b[row * pair.rank..][..pair.rank];
-            b.extend(numbers.iter().map(|number| number * factor));
+            let values = &pair.b[row * pair.rank..][..pair.rank];
+            b.extend(values.iter().map(|value| value * factor));
         }
     }
     Pair { tensor: tensor.clone(), experts, rank, rows, columns, a, b, scale: 1.0 }

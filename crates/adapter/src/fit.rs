@@ -1,38 +1,38 @@
-//! Whether an adapter was made for a model.
+//! Checks whether an adapter fits a model.
 
 use crate::{Adapter, Pair, error::AdapterError};
 
-/// What a model has under a tensor's name.
+/// What a model has under a tensor name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// A matrix that may be adapted, or those of experts.
+    /// A matrix that can be adapted, or the matrices of all experts.
     Matrix {
-        /// How many there are: experts, or one.
+        /// Number of matrices: experts, or 1.
         experts: usize,
-        /// Numbers that come out of it.
+        /// Output features.
         rows: usize,
-        /// Numbers that go in.
+        /// Input features.
         columns: usize,
     },
-    /// Nothing that is computed: keys and values of a layer that uses another one's.
+    /// A tensor that is never computed: keys and values of a layer that shares another layer's KV cache.
     Unused,
-    /// Nothing.
+    /// No such tensor.
     Absent,
 }
 
-/// The pairs of an adapter that change a model.
+/// The pairs of an adapter that fit a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit<'a> {
-    /// They change something.
+    /// Pairs with an effect.
     pub pairs: Vec<&'a Pair>,
-    /// They would change what the model does not compute.
+    /// Tensors of pairs without effect, since the model does not compute them.
     pub without_effect: Vec<&'a str>,
 }
 
-/// Why an adapter is not one of the model.
+/// Why an adapter does not fit a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// Made for another kind of model.
+    /// Trained for another architecture.
     Architecture {
         /// The adapter's.
         found: String,
@@ -56,10 +56,10 @@ pub enum Misfit {
 }
 
 impl Adapter {
-    /// The pairs that change a model of `architecture`, which has under a tensor's name what `target` says.
+    /// The pairs that change a model of `architecture`; `target` looks up the model's tensors by name.
     ///
     /// # Errors
-    /// If any does not fit; the error names all of them.
+    /// If any pair does not fit; the error lists all of them.
     pub fn fit(
         &self,
         architecture: &str,
@@ -116,7 +116,7 @@ fn shape([experts, rows, columns]: [usize; 3]) -> String {
     }
 }
 
-/// All of them, for a message; of very many the first.
+/// The misfits for a message, at most `SHOWN` of them.
 pub(crate) fn list(misfits: &[Misfit]) -> String {
     const SHOWN: usize = 24;
     let shown: Vec<String> = misfits.iter().take(SHOWN).map(ToString::to_string).collect();

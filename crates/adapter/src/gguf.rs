@@ -12,7 +12,7 @@ use crate::{
 };
 
 const ALPHA: &str = "adapter.lora.alpha";
-/// Tensors of experts have this in their names: their factors have the experts as third dimension.
+/// Marks the names of expert tensors, whose factors have the experts as third dimension.
 const EXPERTS: &str = "_exps.";
 
 pub(crate) async fn read(source: Rc<dyn ByteSource>) -> Result<Adapter, AdapterError> {
@@ -35,7 +35,7 @@ pub(crate) async fn read(source: Rc<dyn ByteSource>) -> Result<Adapter, AdapterE
         return Err(AdapterError::BadNumber { key: ALPHA, value, wanted: "a number" });
     }
     let (halves, ignored) = halves(&file).await?;
-    // Without alpha, the factors are meant as they are.
+    // Without alpha, as in llama.cpp, the factors are used unscaled.
     let scale = |rank: usize| if alpha == 0.0 { 1.0 } else { alpha / rank as f32 };
     let pairs = halves.pairs(|_, rank| Ok(scale(rank)))?;
     if pairs.is_empty() {
@@ -64,7 +64,7 @@ async fn halves(file: &Gguf) -> Result<(Halves, Vec<String>), AdapterError> {
         };
         let matrix = matrix(file, tensor).await?;
         match (base == EMBEDDING, half) {
-            // Rows by token, as a matrix of the table has them; the other one is that of a checkpoint.
+            // The embedding's `lora_a` has one row per token, as B here; its `lora_b` is PEFT's `lora_embedding_B`.
             (true, Half::A) => halves.add(base, Half::B, matrix)?,
             (true, Half::B) => halves.add(base, Half::A, matrix.transposed())?,
             (false, half) => halves.add(base, half, matrix)?,
@@ -81,22 +81,22 @@ async fn matrix(file: &Gguf, tensor: &TensorInfo) -> Result<Matrix, AdapterError
     let name = tensor.name();
     let mut more = tensor.dims().iter().skip(2).copied();
     let experts = if name.contains(EXPERTS) { more.next().unwrap_or(1) } else { 1 };
-    // Tensors have numbers, so there is an expert.
+    // A tensor has at least one element, so `experts` is not 0.
     let rows = tensor.rows() / experts.max(1);
     if experts == 0 || more.any(|size| size != 1) {
         let (tensor, shape) = (name.to_owned(), tensor.dims().to_vec());
         return Err(AdapterError::NotAMatrix { tensor, shape });
     }
-    let numbers = file.rows_f32(tensor, 0..tensor.rows()).await?;
+    let values = file.rows_f32(tensor, 0..tensor.rows()).await?;
     let size = |size: u64| {
         usize::try_from(size).map_err(|_| AdapterError::TooLarge { bytes: tensor.nbytes() })
     };
     let (experts, rows, columns) = (size(experts)?, size(rows)?, size(tensor.row_len())?);
-    Ok(Matrix { experts, rows, columns, numbers })
+    Ok(Matrix { experts, rows, columns, values })
 }
 
 pub(crate) fn write(adapter: &Adapter, out: impl io::Write) -> Result<(), AdapterError> {
-    // One alpha for all: what a pair has beyond it goes into its B.
+    // The format has one alpha for all pairs: a pair's difference from it goes into its B.
     let alpha = adapter.pairs.first().map_or(1.0, alpha_of);
     let alpha = if alpha == 0.0 { 1.0 } else { alpha };
     let architecture = adapter.architecture.as_deref().unwrap_or("gemma4");
@@ -112,17 +112,17 @@ pub(crate) fn write(adapter: &Adapter, out: impl io::Write) -> Result<(), Adapte
     }
     for pair in &adapter.pairs {
         let &Pair { experts, rank, rows, columns, .. } = pair;
-        let more = alpha_of(pair) / alpha;
-        let b: Vec<f32> = pair.b.iter().map(|number| number * more).collect();
+        let factor = alpha_of(pair) / alpha;
+        let b: Vec<f32> = pair.b.iter().map(|value| value * factor).collect();
         let (a, dims_a, b, dims_b) = if pair.tensor == EMBEDDING {
-            // See `halves`.
+            // The inverse of `halves`.
             let other = transposed(&pair.a, rank, columns);
             (b, [rank, rows], other, [rank, columns])
         } else {
             (pair.a.clone(), [columns, rank], b, [rank, rows])
         };
-        for (end, numbers, dims) in [("lora_a", a, dims_a), ("lora_b", b, dims_b)] {
-            let bytes = quant::quantize(DType::F32, &numbers)?;
+        for (end, values, dims) in [("lora_a", a, dims_a), ("lora_b", b, dims_b)] {
+            let bytes = quant::quantize(DType::F32, &values)?;
             let name = format!("{}.{end}", pair.tensor);
             let mut dims = dims.map(|size| size as u64).to_vec();
             dims.extend((experts > 1).then_some(experts as u64));

@@ -1,33 +1,33 @@
-//! Pairs put together from halves that come in any order.
+//! LoRA pairs assembled from A and B, which come in any order.
 
 use std::collections::BTreeMap;
 
 use crate::{Pair, error::AdapterError};
 
-/// A matrix of a file, row by row; or those of all experts, one after the other.
+/// A row-major matrix, or those of all experts, one after the other.
 #[derive(Debug, Clone)]
 pub(crate) struct Matrix {
     pub(crate) experts: usize,
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    pub(crate) numbers: Vec<f32>,
+    pub(crate) values: Vec<f32>,
 }
 
 impl Matrix {
-    /// Rows become columns.
+    /// The transposed matrix.
     pub(crate) fn transposed(&self) -> Self {
         let Self { experts, rows, columns, .. } = *self;
         debug_assert_eq!(experts, 1, "tables have no experts");
-        let numbers = transposed(&self.numbers, rows, columns);
-        Self { experts, rows: columns, columns: rows, numbers }
+        let values = transposed(&self.values, rows, columns);
+        Self { experts, rows: columns, columns: rows, values }
     }
 }
 
-/// `numbers` of `rows × columns` as `columns × rows`.
-pub(crate) fn transposed(numbers: &[f32], rows: usize, columns: usize) -> Vec<f32> {
-    let mut out = Vec::with_capacity(numbers.len());
+/// `values` of `rows × columns` as `columns × rows`.
+pub(crate) fn transposed(values: &[f32], rows: usize, columns: usize) -> Vec<f32> {
+    let mut out = Vec::with_capacity(values.len());
     for column in 0..columns {
-        out.extend((0..rows).map(|row| numbers[row * columns + column]));
+        out.extend((0..rows).map(|row| values[row * columns + column]));
     }
     out
 }
@@ -47,7 +47,7 @@ impl Half {
     }
 }
 
-/// Halves by tensor.
+/// A and B by tensor.
 #[derive(Default)]
 pub(crate) struct Halves(BTreeMap<String, [Option<Matrix>; 2]>);
 
@@ -58,7 +58,7 @@ impl Halves {
         half: Half,
         matrix: Matrix,
     ) -> Result<(), AdapterError> {
-        if !matrix.numbers.iter().all(|number| number.is_finite()) {
+        if !matrix.values.iter().all(|value| value.is_finite()) {
             return Err(AdapterError::NotFinite { tensor: tensor.into() });
         }
         let slot = &mut self.0.entry(tensor.into()).or_default()[half as usize];
@@ -68,7 +68,7 @@ impl Halves {
         Ok(())
     }
 
-    /// The pairs, each scaled as `scale` says of its tensor and rank.
+    /// The pairs, each scaled by `scale(tensor, rank)`.
     pub(crate) fn pairs(
         self,
         scale: impl Fn(&str, usize) -> Result<f32, AdapterError>,
@@ -85,7 +85,7 @@ impl Halves {
             }
             let scale = scale(&tensor, a.rows)?;
             let (experts, rank, rows, columns) = (a.experts, a.rows, b.rows, a.columns);
-            Ok(Pair { tensor, experts, rank, rows, columns, a: a.numbers, b: b.numbers, scale })
+            Ok(Pair { tensor, experts, rank, rows, columns, a: a.values, b: b.values, scale })
         };
         self.0.into_iter().map(pair).collect()
     }

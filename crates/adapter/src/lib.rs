@@ -1,8 +1,8 @@
-//! LoRA adapters: what is in their files, and whether they fit a model.
+//! LoRA adapters: reading and writing their files, and checking whether they fit a model.
 //!
-//! An adapter changes matrices of a model by a thin product: `y = W x + s · B (A x)`. Three kinds of files hold such factors (PEFT's
-//! safetensors, GGUF, and rullama's own safetensors); [`Adapter::read`] makes the same plain value of each. Files lie: every shape,
-//! name and number is checked, and what would change answers without being understood is refused.
+//! An adapter changes matrices of a model by a low-rank update: `y = W x + s · B (A x)`. Three kinds of files hold such factors (PEFT's
+//! safetensors, GGUF, and rullama's own safetensors); [`Adapter::read`] reads each into the same plain value. Files are not trusted:
+//! every shape, name and value is checked, and unknown features that would change the model's output are refused.
 
 mod combine;
 pub mod container;
@@ -25,17 +25,17 @@ pub use fit::{Fit, Misfit, Target};
 pub use names::module;
 pub use peft::{PeftFiles, PeftPieces};
 
-/// The tensor whose pair changes the lookup of tokens, before it is scaled.
+/// The tensor whose pair changes the token embedding, before it is scaled.
 pub const EMBEDDING: &str = "token_embd.weight";
-/// The tensor whose pair changes logits, before they are capped; also where the model has one table for both.
+/// The tensor whose pair changes the logits, before softcapping; also for models with tied embeddings.
 pub const HEAD: &str = "output.weight";
 
 /// The factors of an adapter, by the tensors of the base model they change.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adapter {
-    /// What to call it in messages: a path, a URL, a file name.
+    /// Name for messages: a path, a URL, a file name.
     pub name: String,
-    /// What kind of file it was read from.
+    /// Kind of file it was read from.
     pub format: Format,
     /// The architecture of its base model, where the file names one: `gemma4`.
     pub architecture: Option<String>,
@@ -43,11 +43,11 @@ pub struct Adapter {
     pub base_model: Option<String>,
     /// One pair for each adapted tensor, sorted by name.
     pub pairs: Vec<Pair>,
-    /// Tensors of the file that change nothing here: those of towers, norms.
+    /// Tensors of the file without effect here: of vision and audio encoders, norms.
     pub ignored: Vec<String>,
 }
 
-/// Kinds of files.
+/// Kinds of adapter files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// PEFT's `adapter_model.safetensors` with its `adapter_config.json`.
@@ -59,7 +59,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// For people.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Peft => "PEFT safetensors",
@@ -69,39 +69,38 @@ impl Format {
     }
 }
 
-/// The factors for one matrix `W` of `rows × columns`: it becomes `W + scale · B A`. The experts of a mixture are such matrices
-/// one after the other, each with factors of its own.
+/// The factors for one matrix `W` of `rows × columns`, which becomes `W + scale · B A`; for a mixture of experts, those of all experts,
+/// one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pair {
-    /// The tensor of the base model: `blk.0.attn_q.weight`. [`EMBEDDING`] and [`HEAD`] are told apart, whether or not the model
-    /// has one table for both.
+    /// The tensor of the base model, such as `blk.0.attn_q.weight`. [`EMBEDDING`] and [`HEAD`] are distinct even if the model ties them.
     pub tensor: String,
-    /// How many matrices the tensor holds: those of experts, else one.
+    /// Number of matrices in the tensor: experts, or 1.
     pub experts: usize,
-    /// The inner size.
+    /// Rank of the update.
     pub rank: usize,
-    /// Rows of a matrix: numbers that come out.
+    /// Rows of a matrix: output features.
     pub rows: usize,
-    /// Columns of a matrix: numbers that go in.
+    /// Columns of a matrix: input features.
     pub columns: usize,
-    /// `A`, `rank × columns`, row by row, matrix by matrix.
+    /// `A`, `rank × columns`, row-major, expert by expert.
     pub a: Vec<f32>,
-    /// `B`, `rows × rank`, row by row, matrix by matrix.
+    /// `B`, `rows × rank`, row-major, expert by expert.
     pub b: Vec<f32>,
-    /// What the product is multiplied with: α / r, or α / √r.
+    /// Factor of `B A`: α / r, or α / √r.
     pub scale: f32,
 }
 
 impl Pair {
-    /// The numbers it has.
+    /// Number of parameters.
     pub fn parameters(&self) -> usize {
         self.a.len() + self.b.len()
     }
 
-    /// Adds the change to whole rows of the tensor, the first of which is `first`; rows are counted through its matrices.
+    /// Adds the update to whole rows of the tensor, starting at row `first`, counted across its experts.
     ///
     /// # Panics
-    /// If these are no whole rows of the tensor.
+    /// If `rows` are not whole rows of the tensor.
     pub fn add_to(&self, first: usize, rows: &mut [f32]) {
         let factors = self.b[first * self.rank..].chunks_exact(self.rank);
         for (i, (row, factors)) in rows.chunks_exact_mut(self.columns).zip(factors).enumerate() {
@@ -115,10 +114,10 @@ impl Pair {
 }
 
 impl Adapter {
-    /// Reads an adapter of any kind. `config` is the text of the `adapter_config.json` beside a PEFT file, where there is one.
+    /// Reads an adapter of any format. `config` is the text of the `adapter_config.json` next to a PEFT file, if there is one.
     ///
     /// # Errors
-    /// If the file is broken, is no adapter, or requests something that would not be done.
+    /// If the file is broken, is not an adapter, or needs an unsupported feature.
     pub async fn read(
         source: Rc<dyn ByteSource>,
         config: Option<&str>,
@@ -135,28 +134,28 @@ impl Adapter {
         self.pairs.iter().map(|pair| pair.rank).max().unwrap_or(0)
     }
 
-    /// The numbers it has.
+    /// Number of parameters.
     pub fn parameters(&self) -> usize {
         self.pairs.iter().map(Pair::parameters).sum()
     }
 
-    /// The adapter as PEFT's two files. `base_model` is the folder or repository PEFT is told it belongs to.
+    /// The adapter as PEFT's two files. `base_model` is the folder or repository of the base model, for `adapter_config.json`.
     ///
     /// # Errors
-    /// If a tensor has no name there.
+    /// If a tensor has no name in the PEFT format.
     pub fn to_peft(&self, base_model: &str) -> Result<PeftFiles, AdapterError> {
         Ok(self.peft_pieces(base_model)?.whole())
     }
 
-    /// The same in pieces that are made one at a time.
+    /// PEFT's files in pieces that are serialised one at a time.
     ///
     /// # Errors
-    /// If a tensor has no name there.
+    /// If a tensor has no name in the PEFT format.
     pub fn peft_pieces(&self, base_model: &str) -> Result<PeftPieces<'_>, AdapterError> {
         peft::pieces(self, base_model)
     }
 
-    /// The adapter as a GGUF file of f32 numbers.
+    /// The adapter as a GGUF file of f32 tensors.
     ///
     /// # Errors
     /// If a name is too long for the format.
@@ -166,10 +165,10 @@ impl Adapter {
         Ok(bytes)
     }
 
-    /// The same, written somewhere.
+    /// Writes the adapter as a GGUF file of f32 tensors.
     ///
     /// # Errors
-    /// If a name is too long for the format, or it cannot be written.
+    /// If a name is too long for the format, or writing fails.
     pub fn write_gguf(&self, out: impl io::Write) -> Result<(), AdapterError> {
         gguf::write(self, out)
     }

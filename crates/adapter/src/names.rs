@@ -1,8 +1,8 @@
-//! Names of modules in checkpoints, and of the tensors they are in GGUF files.
+//! Module names of checkpoints and the GGUF tensors they correspond to.
 
 use crate::{EMBEDDING, HEAD};
 
-/// Modules of a layer: in checkpoints, in GGUF files.
+/// Modules of a layer: name in checkpoints, name in GGUF files.
 const LAYER: [(&str, &str); 10] = [
     ("self_attn.q_proj", "attn_q"),
     ("self_attn.k_proj", "attn_k"),
@@ -23,15 +23,15 @@ const MODEL: [(&str, &str); 3] = [
     ("lm_head", HEAD),
 ];
 
-/// Parts of a checkpoint that are no language model.
+/// Parts of a checkpoint outside of the language model.
 const TOWERS: [&str; 4] = ["vision_tower", "audio_tower", "embed_vision", "embed_audio"];
 
-/// Whether a module belongs to a tower.
+/// Whether a module belongs to a vision or audio encoder.
 pub(crate) fn of_tower(module: &str) -> bool {
     TOWERS.iter().any(|tower| module.split('.').any(|part| part == *tower))
 }
 
-/// The tensor of a module, by the end of its name: prefixes differ between checkpoints.
+/// The tensor of a module, by the suffix of its name: prefixes differ between checkpoints.
 pub(crate) fn tensor(module: &str) -> Option<String> {
     for (end, tensor) in MODEL {
         if ends_with(module, end).is_some() {
@@ -40,14 +40,14 @@ pub(crate) fn tensor(module: &str) -> Option<String> {
     }
     LAYER.iter().find_map(|(end, name)| {
         let front = ends_with(module, end)?;
-        let (front, number) = front.rsplit_once('.').unwrap_or(("", front));
+        let (front, layer) = front.rsplit_once('.').unwrap_or(("", front));
         ends_with(front, "layers")?;
-        let number: u32 = number.parse().ok()?;
-        Some(format!("blk.{number}.{name}.weight"))
+        let layer: u32 = layer.parse().ok()?;
+        Some(format!("blk.{layer}.{name}.weight"))
     })
 }
 
-/// What stands before the last parts of a name.
+/// The part of a module path before the suffix `end`.
 fn ends_with<'a>(module: &'a str, end: &str) -> Option<&'a str> {
     let front = module.strip_suffix(end)?;
     if front.is_empty() { Some("") } else { front.strip_suffix('.') }
@@ -61,10 +61,10 @@ pub fn module(tensor: &str) -> Option<String> {
     if let Some((module, _)) = MODEL.iter().find(|(_, name)| *name == tensor) {
         return Some(format!("model.language_model.{module}"));
     }
-    let (number, name) = tensor.strip_prefix("blk.")?.strip_suffix(".weight")?.split_once('.')?;
-    let number: u32 = number.parse().ok()?;
+    let (layer, name) = tensor.strip_prefix("blk.")?.strip_suffix(".weight")?.split_once('.')?;
+    let layer: u32 = layer.parse().ok()?;
     let (module, _) = LAYER.iter().find(|(_, known)| *known == name)?;
-    Some(format!("model.language_model.layers.{number}.{module}"))
+    Some(format!("model.language_model.layers.{layer}.{module}"))
 }
 
 /// Names for a message: the first few, escaped.
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn modules_are_known_by_their_end() {
+    fn modules_are_matched_by_suffix() {
         for (path, wanted) in [
             ("model.language_model.layers.3.self_attn.q_proj", Some("blk.3.attn_q.weight")),
             ("model.layers.12.mlp.down_proj", Some("blk.12.ffn_down.weight")),
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_lead_back_to_their_modules() {
+    fn tensor_names_round_trip_through_modules() {
         let names = LAYER.iter().map(|(_, name)| format!("blk.7.{name}.weight"));
         for name in names.chain(MODEL.iter().map(|(_, name)| (*name).into())) {
             let module = module(&name).expect("every tensor has a module");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn towers_are_recognised_by_whole_parts() {
+    fn towers_are_matched_by_whole_path_segments() {
         assert!(of_tower("model.vision_tower.encoder.layers.0.self_attn.q_proj"));
         assert!(!of_tower("model.language_model.layers.0.self_attn.q_proj"));
     }

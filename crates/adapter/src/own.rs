@@ -9,35 +9,35 @@ use crate::{
 };
 
 const PREFIX: &str = "lora.blk.";
-/// Projections whose name differs from the tensor's.
+/// The projection whose name differs from its tensor's.
 const OUTPUT: (&str, &str) = ("attn_o", "attn_output");
 const SAME: [&str; 6] = ["attn_q", "attn_k", "attn_v", "ffn_gate", "ffn_up", "ffn_down"];
 
-/// Whether the file is of this kind.
+/// Whether the file has rullama's own format.
 pub(crate) fn is_own(file: &Container) -> bool {
     let named = file.tensors().first().is_some_and(|(name, _)| name.starts_with(PREFIX));
-    named || (file.said("rank").is_some() && file.said("target_modules").is_some())
+    named || (file.metadata("rank").is_some() && file.metadata("target_modules").is_some())
 }
 
 pub(crate) async fn read(file: &Container) -> Result<Adapter, AdapterError> {
-    let said = |key: &'static str| {
+    let metadata = |key: &'static str| {
         let missing = || AdapterError::BadNumber {
             key,
             value: String::new(),
             wanted: "in the file's metadata",
         };
-        file.said(key).ok_or_else(missing)
+        file.metadata(key).ok_or_else(missing)
     };
-    let rank = said("rank")?;
+    let rank = metadata("rank")?;
     let rank = rank.trim().parse().ok().filter(|rank: &usize| *rank > 0).ok_or_else(|| {
         AdapterError::BadNumber { key: "rank", value: rank.into(), wanted: "a whole number" }
     })?;
-    let alpha = said("alpha")?;
+    let alpha = metadata("alpha")?;
     let alpha =
         alpha.trim().parse().ok().filter(|alpha: &f32| alpha.is_finite()).ok_or_else(|| {
             AdapterError::BadNumber { key: "alpha", value: alpha.into(), wanted: "a number" }
         })?;
-    let targets: Vec<&str> = said("target_modules")?.split(',').map(str::trim).collect();
+    let targets: Vec<&str> = metadata("target_modules")?.split(',').map(str::trim).collect();
 
     let (mut halves, mut unknown, mut ignored) = (Halves::default(), Vec::new(), Vec::new());
     for (name, info) in file.tensors() {
@@ -50,7 +50,7 @@ pub(crate) async fn read(file: &Container) -> Result<Adapter, AdapterError> {
             continue;
         }
         let matrix = matrix(file, &name, info).await?;
-        // A lookup of rows: what the others have first comes last.
+        // The embedding is a row lookup: its A and B are swapped and transposed.
         match (tensor == EMBEDDING, half) {
             (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
             (true, Half::B) => halves.add(&tensor, Half::A, matrix.transposed())?,

@@ -1,11 +1,11 @@
-//! Tensors of a safetensors file as matrices of floats.
+//! Tensors of a safetensors file as f32 matrices.
 
 use rullama_gguf::{DType, quant};
 use safetensors::{Dtype, tensor::TensorInfo};
 
 use crate::{container::Container, error::AdapterError, halves::Matrix};
 
-/// A tensor as numbers.
+/// Reads a tensor as an f32 matrix.
 pub(crate) async fn matrix(
     file: &Container,
     name: &str,
@@ -28,8 +28,8 @@ pub(crate) async fn matrix(
         }
     };
     let bytes = file.bytes(tensor).await?;
-    // The container checked that the bytes are those of the shape.
-    let mut numbers = vec![0.0; rows * columns];
-    quant::dequantize(dtype, &bytes, &mut numbers)?;
-    Ok(Matrix { experts: 1, rows, columns, numbers })
+    // The container checked that the byte count matches the shape.
+    let mut values = vec![0.0; rows * columns];
+    quant::dequantize(dtype, &bytes, &mut values)?;
+    Ok(Matrix { experts: 1, rows, columns, values })
 }

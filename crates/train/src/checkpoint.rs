@@ -5,7 +5,7 @@ use std::{collections::HashMap, rc::Rc};
 
 use rullama_adapter::{
     AdapterError,
-    container::{Container, beginning},
+    container::{Container, header},
 };
 use rullama_source::{ByteSource, Bytes};
 use safetensors::Dtype;
@@ -45,7 +45,7 @@ impl About {
         let about = serde_json::to_string(self)
             .map_err(|error| wrong(format!("cannot be written: {error}")))?;
         let tensors = states.iter().map(|(name, length)| (name.clone(), vec![*length]));
-        Ok(beginning(HashMap::from([(KEY.to_owned(), about)]), tensors)?)
+        Ok(header(HashMap::from([(KEY.to_owned(), about)]), tensors)?)
     }
 }
 
@@ -59,7 +59,7 @@ impl Checkpoint {
             AdapterError::NotAnAdapter { why, .. } => wrong(format!("is damaged: {why}")),
             other => other.into(),
         })?;
-        let about = file.said(KEY).ok_or_else(|| wrong("was not written by rullama".into()))?;
+        let about = file.metadata(KEY).ok_or_else(|| wrong("was not written by rullama".into()))?;
         let about =
             serde_json::from_str(about).map_err(|error| wrong(format!("is damaged: {error}")))?;
         for (name, tensor) in file.tensors() {

@@ -1,11 +1,11 @@
-//! `adapter_config.json`: alpha and ranks, and what else it requires.
+//! `adapter_config.json`: rank, alpha and the features it needs.
 
 use regex_lite::Regex;
 use serde_json::{Map, Value};
 
 use crate::{container::Container, error::AdapterError};
 
-/// Fields that change what is computed, and the values with which they do not.
+/// Fields of features that would change the output and are not implemented.
 const REFUSED: [(&str, &str); 12] = [
     ("use_dora", "magnitudes (DoRA)"),
     ("lora_bias", "LoRA biases (lora_bias)"),
@@ -21,7 +21,7 @@ const REFUSED: [(&str, &str); 12] = [
     ("arrow_config", "routing between adapters (Arrow)"),
 ];
 
-/// What is needed of a configuration.
+/// The fields of a configuration that matter here.
 pub(super) struct Config {
     rank: usize,
     alpha: f32,
@@ -40,9 +40,9 @@ impl Config {
         if kind != "LORA" {
             return Err(bad(format!("peft_type is {kind:?}, only \"LORA\" is supported")));
         }
-        for (field, what) in REFUSED {
-            if fields.get(field).is_some_and(asks) {
-                return Err(AdapterError::Unsupported { what });
+        for (field, feature) in REFUSED {
+            if fields.get(field).is_some_and(is_set) {
+                return Err(AdapterError::Unsupported { what: feature });
             }
         }
         if fields.get("bias").is_some_and(|bias| bias != "none" && !bias.is_null()) {
@@ -63,16 +63,16 @@ impl Config {
         })
     }
 
-    /// Of a file that stands alone: the configuration as a whole, or rank and alpha, in its own metadata.
-    pub(super) fn of_metadata(file: &Container) -> Result<Option<Self>, AdapterError> {
-        if let Some(text) = file.said("adapter_config") {
+    /// From the metadata of a file without `adapter_config.json`: the whole configuration, or rank and alpha.
+    pub(super) fn from_metadata(file: &Container) -> Result<Option<Self>, AdapterError> {
+        if let Some(text) = file.metadata("adapter_config") {
             return Self::parse(text).map(Some);
         }
-        let rank = file.said("r").or_else(|| file.said("rank"));
-        let alpha = file.said("lora_alpha").or_else(|| file.said("alpha"));
+        let rank = file.metadata("r").or_else(|| file.metadata("rank"));
+        let alpha = file.metadata("lora_alpha").or_else(|| file.metadata("alpha"));
         let (Some(rank), Some(alpha)) = (rank, alpha) else { return Ok(None) };
         let stabilised =
-            file.said("use_rslora").is_some_and(|said| said.eq_ignore_ascii_case("true"));
+            file.metadata("use_rslora").is_some_and(|text| text.eq_ignore_ascii_case("true"));
         let number = |text: &str| {
             text.trim().parse::<serde_json::Number>().map_or(Value::Null, Value::Number)
         };
@@ -90,7 +90,7 @@ impl Config {
         self.base_model.as_deref()
     }
 
-    /// What the product of a module's factors is multiplied with.
+    /// Factor of a module's `B A`.
     pub(super) fn scale(
         &self,
         module: &str,
@@ -107,8 +107,8 @@ impl Config {
     }
 }
 
-/// Whether a field requests something: it is not null, false, or empty.
-fn asks(field: &Value) -> bool {
+/// Whether a field enables a feature: it is not null, false or empty.
+fn is_set(field: &Value) -> bool {
     match field {
         Value::Null | Value::Bool(false) => false,
         Value::Array(items) => !items.is_empty(),
@@ -129,7 +129,7 @@ fn alpha_of(key: &'static str, value: &Value) -> Result<f32, AdapterError> {
     alpha.ok_or(AdapterError::BadNumber { key, value: text, wanted })
 }
 
-/// Overrides by module. PEFT takes names for regular expressions that match the end of a module's path.
+/// Overrides by module. PEFT treats keys as regular expressions that match the end of a module path.
 fn patterns<T>(
     fields: &Map<String, Value>,
     key: &'static str,

@@ -1,19 +1,19 @@
-//! Names of tensors in PEFT's files: `base_model.model.<module>.lora_A[.<adapter>].weight`.
+//! Tensor names in PEFT files: `base_model.model.<module>.lora_A[.<adapter>].weight`.
 
 use crate::{error::AdapterError, halves::Half};
 
-/// What a name means.
+/// The meaning of a tensor name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Key<'a> {
-    /// A factor of a module; of a lookup of rows, or of a product.
+    /// A factor of a module; `lookup` for an embedding, otherwise a linear layer.
     Factor { module: &'a str, half: Half, lookup: bool },
-    /// A weight of the base model, stored beside the factors of a lookup. It changes nothing.
+    /// A weight of the base model, stored next to the factors of an embedding. It has no effect.
     Base,
-    /// Something else.
+    /// Any other name.
     Unknown,
 }
 
-/// Markers of factors: half, whether of a lookup.
+/// Markers of factors: half, whether of an embedding.
 const FACTORS: [(&str, Half, bool); 4] = [
     ("lora_A", Half::A, false),
     ("lora_B", Half::B, false),
@@ -23,7 +23,7 @@ const FACTORS: [(&str, Half, bool); 4] = [
 
 impl<'a> Key<'a> {
     /// # Errors
-    /// If the name tells of something that is not done.
+    /// If the name belongs to an unsupported feature.
     pub(super) fn parse(name: &'a str) -> Result<Self, AdapterError> {
         if name.contains(".lora_magnitude_vector") {
             return Err(AdapterError::Unsupported { what: "magnitudes (DoRA)" });
@@ -44,7 +44,7 @@ impl<'a> Key<'a> {
             return match rest.rsplit('.').next() {
                 Some("bias") => Err(AdapterError::Unsupported { what: "LoRA biases (lora_bias)" }),
                 Some("weight") => Ok(Self::Factor { module, half, lookup }),
-                // Factors of lookups are no modules: their name, and that of the adapter, is all there is.
+                // Embedding factors are parameters, not modules, so their names have no `.weight`.
                 _ if lookup => Ok(Self::Factor { module, half, lookup }),
                 _ => Ok(Self::Unknown),
             };
@@ -62,7 +62,7 @@ impl<'a> Key<'a> {
     }
 }
 
-/// What stands before a part and after it.
+/// The parts of a path before and after the segment `part`.
 fn split_at_part<'a>(path: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
     let (front, rest) = path.split_once(&format!(".{part}"))?;
     if rest.is_empty() { Some((front, rest)) } else { Some((front, rest.strip_prefix('.')?)) }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_taken_apart() {
+    fn names_are_parsed() {
         let factor = |module, half, lookup| Key::Factor { module, half, lookup };
         for (name, wanted) in [
             ("base_model.model.m.q_proj.lora_A.weight", factor("m.q_proj", Half::A, false)),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_done_is_refused() {
+    fn unsupported_features_are_refused() {
         for name in [
             "base_model.model.m.q_proj.lora_magnitude_vector.weight",
             "base_model.model.lm_head.modules_to_save.weight",

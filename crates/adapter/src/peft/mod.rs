@@ -1,4 +1,4 @@
-//! PEFT's safetensors.
+//! PEFT's safetensors format.
 
 mod config;
 mod key;
@@ -18,11 +18,11 @@ use key::Key;
 pub(crate) use write::pieces;
 pub use write::{PeftFiles, PeftPieces};
 
-/// `config` is the file beside it; without one, the file's own metadata may say what is needed.
+/// `config` is the text of `adapter_config.json`; without it, the file's own metadata must hold rank and alpha.
 pub(crate) async fn read(file: &Container, config: Option<&str>) -> Result<Adapter, AdapterError> {
     let config = match config {
         Some(text) => Config::parse(text)?,
-        None => Config::of_metadata(file)?
+        None => Config::from_metadata(file)?
             .ok_or_else(|| AdapterError::NoConfig { name: file.name().into() })?,
     };
     let (mut halves, mut unknown, mut ignored) = (Halves::default(), Vec::new(), Vec::new());
@@ -50,7 +50,7 @@ pub(crate) async fn read(file: &Container, config: Option<&str>) -> Result<Adapt
             continue;
         };
         let matrix = matrix(file, name, info).await?;
-        // Lookups of rows are stored as products with a one-hot column: here they are rows of the table.
+        // PEFT stores the embedding's factors as for a linear layer on one-hot columns; here they are rows of the table.
         match (lookup, half) {
             (true, Half::A) => halves.add(&tensor, Half::B, matrix.transposed())?,
             (true, Half::B) => halves.add(&tensor, Half::A, matrix.transposed())?,

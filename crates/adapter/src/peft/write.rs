@@ -1,4 +1,4 @@
-//! Writing what PEFT loads.
+//! Writing PEFT files.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Adapter, EMBEDDING, Pair,
-    container::{beginning, bytes_of},
+    container::{bytes_of, header},
     error::AdapterError,
     halves::transposed,
     names,
@@ -17,23 +17,23 @@ use crate::{
 pub struct PeftFiles {
     /// `adapter_config.json`.
     pub config: String,
-    /// `adapter_model.safetensors`; its metadata holds the configuration too, so that it can stand alone.
+    /// `adapter_model.safetensors`; its metadata holds the configuration too, so that it can be used without the other file.
     pub weights: Vec<u8>,
 }
 
 impl PeftFiles {
-    /// What the configuration is called.
+    /// File name of the configuration.
     pub const CONFIG: &'static str = "adapter_config.json";
-    /// What the weights are called.
+    /// File name of the weights.
     pub const WEIGHTS: &'static str = "adapter_model.safetensors";
 }
 
-/// The same in pieces, of which one at a time is made: a whole file takes as much memory as the adapter.
+/// PEFT's two files in pieces that are serialised one at a time, since a whole file takes as much memory as the adapter.
 pub struct PeftPieces<'a> {
     /// `adapter_config.json`.
     pub config: String,
-    /// How `adapter_model.safetensors` begins.
-    beginning: Vec<u8>,
+    /// Header of `adapter_model.safetensors`.
+    header: Vec<u8>,
     halves: Vec<Written<'a>>,
 }
 
@@ -41,9 +41,9 @@ pub struct PeftPieces<'a> {
 struct Written<'a> {
     name: String,
     shape: [usize; 2],
-    numbers: &'a [f32],
-    /// Stored the other way round.
-    turned: bool,
+    values: &'a [f32],
+    /// Whether the file stores it transposed.
+    transposed: bool,
 }
 
 impl PeftPieces<'_> {
@@ -51,16 +51,16 @@ impl PeftPieces<'_> {
     pub fn weights(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
         let tensor = |half: &Written<'_>| {
             let [rows, columns] = half.shape;
-            match half.turned {
-                true => bytes_of(&transposed(half.numbers, columns, rows)),
-                false => bytes_of(half.numbers),
+            match half.transposed {
+                true => bytes_of(&transposed(half.values, columns, rows)),
+                false => bytes_of(half.values),
             }
         };
         let tensors = self.halves.iter().map(move |half| Cow::Owned(tensor(half)));
-        std::iter::once(Cow::Borrowed(&self.beginning[..])).chain(tensors)
+        std::iter::once(Cow::Borrowed(&self.header[..])).chain(tensors)
     }
 
-    /// All of it.
+    /// Both files as a whole.
     pub fn whole(self) -> PeftFiles {
         let weights = self.weights().fold(Vec::new(), |mut all, piece| {
             all.extend_from_slice(&piece);
@@ -85,12 +85,12 @@ pub(crate) fn pieces<'a>(
     let mut halves = Vec::new();
     for (pair, module) in adapter.pairs.iter().zip(&modules) {
         let &Pair { rank, rows, columns, .. } = pair;
-        let turned = pair.tensor == EMBEDDING;
-        let written = |end: &str, shape, numbers| {
+        let transposed = pair.tensor == EMBEDDING;
+        let written = |end: &str, shape, values| {
             let name = format!("base_model.model.{module}.{end}");
-            Written { name, shape, numbers, turned }
+            Written { name, shape, values, transposed }
         };
-        halves.extend(if turned {
+        halves.extend(if transposed {
             [
                 written("lora_embedding_A", [rank, rows], &pair.b[..]),
                 written("lora_embedding_B", [columns, rank], &pair.a[..]),
@@ -102,13 +102,14 @@ pub(crate) fn pieces<'a>(
             ]
         });
     }
-    let said = [("format".to_owned(), "pt".to_owned()), ("adapter_config".into(), config.clone())];
+    let metadata =
+        [("format".to_owned(), "pt".to_owned()), ("adapter_config".into(), config.clone())];
     let tensors = halves.iter().map(|half| (half.name.clone(), half.shape.to_vec()));
-    let beginning = beginning(said.into(), tensors)?;
-    Ok(PeftPieces { config, beginning, halves })
+    let header = header(metadata.into(), tensors)?;
+    Ok(PeftPieces { config, header, halves })
 }
 
-/// Rank and alpha of the first pair for all, and those of pairs that differ by name.
+/// Rank and alpha of the first pair as defaults, and overrides for pairs that differ.
 fn config(adapter: &Adapter, modules: &[String], base_model: &str) -> Value {
     let (rank, alpha) = adapter.pairs.first().map_or((1, 1.0), |pair| (pair.rank, alpha_of(pair)));
     let (mut ranks, mut alphas) = (Map::new(), Map::new());
@@ -145,7 +146,7 @@ fn alpha_of(pair: &Pair) -> f32 {
     pair.scale * pair.rank as f32
 }
 
-/// Whole numbers without a point, as people write them.
+/// Integers without a decimal point, as PEFT writes them.
 fn number(value: f32) -> Value {
     let whole = value as i64;
     if whole as f32 == value { json!(whole) } else { json!(f64::from(value)) }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::support::{KEY, adapter, assert_same_changes, pair, read, safetensors};
+use crate::support::{KEY, adapter, assert_same_updates, pair, read, safetensors};
 
 fn good() -> Vec<u8> {
     let [a, b] = [format!("{KEY}.lora_A.weight"), format!("{KEY}.lora_B.weight")];
@@ -26,14 +26,14 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_file_is_refused(at in any::<prop::sample::Index>()) {
+    fn a_truncated_file_is_refused(at in any::<prop::sample::Index>()) {
         let mut file = good();
         file.truncate(at.index(file.len()));
         prop_assert!(read(file, None).is_err());
     }
 
     #[test]
-    fn both_formats_give_back_what_was_written(
+    fn both_formats_round_trip(
         sizes in prop::collection::vec((1usize..4, 1usize..6, 1usize..6, 0.1f32..4.0), 1..5),
     ) {
         let pairs = sizes.iter().enumerate().map(|(layer, (rank, rows, columns, scale))| {
@@ -42,8 +42,8 @@ proptest! {
         let all = adapter(pairs.collect());
         let files = all.to_peft("base").expect("names for all");
         let peft = read(files.weights, Some(&files.config)).expect("an adapter");
-        assert_same_changes(&peft.pairs, &all.pairs);
+        assert_same_updates(&peft.pairs, &all.pairs);
         let gguf = read(all.to_gguf().expect("a file"), None).expect("an adapter");
-        assert_same_changes(&gguf.pairs, &all.pairs);
+        assert_same_updates(&gguf.pairs, &all.pairs);
     }
 }

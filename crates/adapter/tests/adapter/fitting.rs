@@ -12,26 +12,26 @@ fn model(tensor: &str) -> Target {
 }
 
 #[test]
-fn what_fits_is_given_and_what_has_no_effect_is_named() {
-    let it = adapter(vec![
+fn fitting_pairs_are_returned_and_pairs_without_effect_named() {
+    let adapter = adapter(vec![
         pair("blk.0.attn_q.weight", 2, 6, 4, 1.0),
         pair("blk.1.attn_k.weight", 2, 6, 4, 1.0),
         pairs("blk.0.ffn_down_exps.weight", (8, 2), [6, 4], 1.0),
     ]);
-    let fit = it.fit("gemma4", model).expect("it fits");
-    assert_eq!(fit.pairs, [&it.pairs[0], &it.pairs[1]]);
+    let fit = adapter.fit("gemma4", model).expect("adapter fits");
+    assert_eq!(fit.pairs, [&adapter.pairs[0], &adapter.pairs[1]]);
     assert_eq!(fit.without_effect, ["blk.1.attn_k.weight"]);
 }
 
 #[test]
-fn all_that_does_not_fit_is_listed() {
-    let mut it = adapter(vec![
+fn all_misfits_are_listed() {
+    let mut adapter = adapter(vec![
         pair("blk.0.attn_q.weight", 2, 6, 5, 1.0),
         pair("blk.9.attn_q.weight", 2, 6, 4, 1.0),
         pairs("blk.0.ffn_down_exps.weight", (4, 2), [6, 4], 1.0),
     ]);
-    it.architecture = Some("llama".into());
-    let error = it.fit("gemma4", model).expect_err("nothing fits");
+    adapter.architecture = Some("llama".into());
+    let error = adapter.fit("gemma4", model).expect_err("nothing fits");
     let text = error.to_string();
     for word in ["llama", "gemma4", "blk.9.attn_q.weight", "6 × 4", "6 × 5", "4 experts"] {
         assert!(text.contains(word), "{text}");

@@ -2,12 +2,12 @@ use rullama_adapter::{AdapterError, EMBEDDING};
 use rullama_gguf::{DType, Writer, quant};
 use rullama_testkit::golden;
 
-use crate::support::{assert_same_changes, read};
+use crate::support::{assert_same_updates, read};
 
 fn counted(writer: Writer, name: &str, dims: &[u64], dtype: DType) -> Writer {
     let count: u64 = dims.iter().product();
-    let numbers: Vec<f32> = (0..count).map(|i| i as f32).collect();
-    writer.tensor(name, dims, dtype, quant::quantize(dtype, &numbers).expect("whole blocks"))
+    let values: Vec<f32> = (0..count).map(|i| i as f32).collect();
+    writer.tensor(name, dims, dtype, quant::quantize(dtype, &values).expect("whole blocks"))
 }
 
 fn adapter() -> Writer {
@@ -21,7 +21,7 @@ fn adapter() -> Writer {
 fn the_golden_adapters_are_read() {
     let moe = read(golden("gguf/micro-moe-lora-F32.gguf"), None).expect("an adapter");
     assert!(moe.pairs.iter().all(|pair| pair.rank == 4 && pair.scale == 2.0));
-    // Two sliding layers, and one where keys are values.
+    // Two sliding-window layers, and a global one whose keys are its values.
     assert_eq!(moe.pairs.len(), 7 + 7 + 6);
 }
 
@@ -53,7 +53,7 @@ fn quantised_factors_are_read() {
 }
 
 #[test]
-fn the_table_of_tokens_is_stored_by_rows() {
+fn embedding_factors_are_stored_by_rows() {
     let writer = counted(adapter(), "token_embd.weight.lora_a", &[2, 5], DType::F32);
     let writer = counted(writer, "token_embd.weight.lora_b", &[2, 3], DType::F32);
     let adapter = read(writer.finish().expect("a file"), None).expect("an adapter");
@@ -64,7 +64,7 @@ fn the_table_of_tokens_is_stored_by_rows() {
 }
 
 #[test]
-fn experts_have_factors_one_after_the_other() {
+fn expert_factors_are_stored_one_after_the_other() {
     let name = "blk.0.ffn_up_exps.weight";
     let file = |b: &[u64]| {
         let writer = counted(adapter(), &format!("{name}.lora_a"), &[4, 2, 3], DType::F32);
@@ -75,7 +75,7 @@ fn experts_have_factors_one_after_the_other() {
     assert_eq!((pair.experts, pair.rank, pair.rows, pair.columns), (3, 2, 5, 4));
     assert_eq!((pair.a[8], pair.b[10]), (8.0, 10.0));
     let again = read(it.to_gguf().expect("a file"), None).expect("an adapter");
-    assert_same_changes(&again.pairs, &it.pairs);
+    assert_same_updates(&again.pairs, &it.pairs);
     assert!(matches!(it.to_peft("x"), Err(AdapterError::NoPeftName { .. })));
     let error = read(file(&[2, 5, 4]), None).expect_err("another number of experts");
     assert!(matches!(error, AdapterError::Experts { a: 3, b: 4, .. }), "{error}");

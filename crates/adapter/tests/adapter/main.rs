@@ -1,4 +1,4 @@
-//! Adapters of every kind, good and bad.
+//! Adapter files of every format, valid and invalid.
 
 mod any_bytes;
 mod combining;

@@ -2,7 +2,7 @@ use rullama_adapter::AdapterError;
 
 use crate::support::{KEY, read, safetensors};
 
-/// The scale of a file with one pair of rank 4.
+/// The scale read from a file with one pair of rank 4.
 fn scale(config: &str) -> Result<f32, AdapterError> {
     let [a, b] = [format!("{KEY}.lora_A.weight"), format!("{KEY}.lora_B.weight")];
     let file = safetensors(&[(&a, &[4, 5]), (&b, &[3, 4])], &[]);
@@ -18,9 +18,9 @@ fn scales_follow_the_configuration() {
         (r#"{"r": 16, "lora_alpha": 8, "rank_pattern": {"q_proj": 4}}"#, 2.0),
         (r#"{"r": 4, "lora_alpha": 8, "alpha_pattern": {"layers.0.self_attn.q_proj": 1}}"#, 0.25),
         (r#"{"r": 4, "lora_alpha": 8, "alpha_pattern": {"layers\\.\\d+\\..*q_proj": 1}}"#, 0.25),
-        // Ends of paths only, at whole parts.
+        // Patterns match whole path segments at the end only.
         (r#"{"r": 4, "lora_alpha": 8, "alpha_pattern": {"proj": 1, "self_attn": 1}}"#, 2.0),
-        // The first that matches.
+        // The first matching pattern wins.
         (r#"{"r": 4, "lora_alpha": 8, "alpha_pattern": {".*q_proj": 4, "q_proj": 2}}"#, 1.0),
         (
             r#"{"r": 8, "lora_alpha": 16, "use_rslora": true, "rank_pattern": {"q_proj": 4},
@@ -33,7 +33,7 @@ fn scales_follow_the_configuration() {
 }
 
 #[test]
-fn what_would_change_answers_is_refused() {
+fn features_that_change_the_output_are_refused() {
     for field in [
         r#""use_dora": true"#,
         r#""bias": "all""#,
@@ -49,10 +49,10 @@ fn what_would_change_answers_is_refused() {
         let error = scale(&config);
         assert!(matches!(error, Err(AdapterError::Unsupported { .. })), "{field}: {error:?}");
     }
-    // The same fields, saying nothing.
-    let quiet = r#"{"r": 4, "lora_alpha": 8, "use_dora": false, "bias": "none", "modules_to_save": [],
+    // The same fields with values that enable nothing.
+    let disabled = r#"{"r": 4, "lora_alpha": 8, "use_dora": false, "bias": "none", "modules_to_save": [],
         "target_parameters": null, "trainable_token_indices": null}"#;
-    assert_eq!(scale(quiet).expect("a scale"), 2.0);
+    assert_eq!(scale(disabled).expect("a scale"), 2.0);
 }
 
 #[test]

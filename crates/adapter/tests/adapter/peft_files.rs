@@ -1,7 +1,7 @@
 use rullama_adapter::{AdapterError, EMBEDDING, Format, HEAD};
 use rullama_testkit::golden;
 
-use crate::support::{KEY, adapter, assert_same_changes, pair, read, safetensors};
+use crate::support::{KEY, adapter, assert_same_updates, pair, read, safetensors};
 
 const CONFIG: &str = r#"{"peft_type": "LORA", "r": 2, "lora_alpha": 8}"#;
 
@@ -10,7 +10,7 @@ fn a_and_b(key: &str) -> [String; 2] {
 }
 
 #[test]
-fn the_golden_adapter_is_the_same_in_both_formats() {
+fn the_golden_adapter_is_equal_in_both_formats() {
     let config = String::from_utf8(golden("lora/micro-e2b-Q8_0-adapter/adapter_config.json"));
     let config = config.expect("text");
     let weights = golden("lora/micro-e2b-Q8_0-adapter/adapter_model.safetensors");
@@ -42,12 +42,12 @@ fn adapter_names_and_text_only_prefixes_are_read() {
 }
 
 #[test]
-fn lookups_are_rows_of_the_table() {
+fn embedding_factors_become_rows_of_the_table() {
     let (a, b) = (
         "base_model.model.model.embed_tokens.lora_embedding_A",
         "base_model.model.model.embed_tokens.lora_embedding_B",
     );
-    // Two ranks, five tokens, three columns.
+    // Rank 2, five tokens, three columns.
     let file = safetensors(&[(a, &[2, 5]), (b, &[3, 2])], &[]);
     let adapter = read(file, Some(CONFIG)).expect("an adapter");
     let pair = &adapter.pairs[0];
@@ -57,7 +57,7 @@ fn lookups_are_rows_of_the_table() {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn written_files_are_read_back() {
     let all = adapter(vec![
         pair("blk.0.attn_q.weight", 2, 6, 4, 2.0),
         pair("blk.0.attn_k.weight", 3, 2, 4, 0.5),
@@ -69,16 +69,16 @@ fn what_is_written_is_read_again() {
         pair(HEAD, 2, 10, 4, 2.0),
     ]);
     let files = all.to_peft("a/model").expect("names for all");
-    let again = read(files.weights.clone(), Some(&files.config)).expect("an adapter");
-    assert_eq!(again.pairs, all.pairs);
-    let alone = read(files.weights, None).expect("the file holds its configuration");
-    assert_eq!(alone.pairs, all.pairs);
+    let read_back = read(files.weights.clone(), Some(&files.config)).expect("an adapter");
+    assert_eq!(read_back.pairs, all.pairs);
+    let without_config = read(files.weights, None).expect("the file holds its configuration");
+    assert_eq!(without_config.pairs, all.pairs);
     let gguf = read(all.to_gguf().expect("a file"), None).expect("an adapter");
-    assert_same_changes(&gguf.pairs, &all.pairs);
+    assert_same_updates(&gguf.pairs, &all.pairs);
 }
 
 #[test]
-fn towers_are_left_out_and_the_rest_must_be_known() {
+fn tower_tensors_are_ignored_and_unknown_ones_refused() {
     let [a, b] = a_and_b(KEY);
     let tower = "base_model.model.model.vision_tower.encoder.layers.0.self_attn.q_proj";
     let [tower_a, tower_b] = a_and_b(tower);
@@ -116,18 +116,18 @@ fn broken_pairs_are_refused() {
 }
 
 #[test]
-fn a_file_alone_says_its_alpha_or_is_refused() {
+fn a_file_without_config_needs_alpha_in_its_metadata() {
     let [a, b] = a_and_b(KEY);
     let tensors: [(&str, &[usize]); 2] = [(&a, &[2, 5]), (&b, &[3, 2])];
     let error = read(safetensors(&tensors, &[]), None).expect_err("no configuration");
     assert!(error.to_string().contains("adapter_config.json"), "{error}");
-    let said = [("r", "2"), ("lora_alpha", "3")];
-    let adapter = read(safetensors(&tensors, &said), None).expect("an adapter");
+    let metadata = [("r", "2"), ("lora_alpha", "3")];
+    let adapter = read(safetensors(&tensors, &metadata), None).expect("an adapter");
     assert_eq!(adapter.pairs[0].scale, 1.5);
 }
 
 #[test]
-fn numbers_that_are_none_are_refused() {
+fn nan_is_refused() {
     let [a, b] = a_and_b(KEY);
     let mut file = safetensors(&[(&a, &[2, 5]), (&b, &[3, 2])], &[]);
     let end = file.len();

@@ -1,4 +1,4 @@
-//! Files made by tests.
+//! Adapter files for the tests.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -13,7 +13,7 @@ pub(crate) fn read(bytes: Vec<u8>, config: Option<&str>) -> Result<Adapter, Adap
 }
 
 /// A safetensors file of f32 tensors, each filled with 0, 1, 2 and so on.
-pub(crate) fn safetensors(tensors: &[(&str, &[usize])], said: &[(&str, &str)]) -> Vec<u8> {
+pub(crate) fn safetensors(tensors: &[(&str, &[usize])], metadata: &[(&str, &str)]) -> Vec<u8> {
     let counted = |shape: &[usize]| -> Vec<u8> {
         let length = shape.iter().product::<usize>();
         (0..length).flat_map(|i| (i as f32).to_le_bytes()).collect()
@@ -22,28 +22,28 @@ pub(crate) fn safetensors(tensors: &[(&str, &[usize])], said: &[(&str, &str)]) -
     let views = tensors.iter().zip(&bytes).map(|((name, shape), bytes)| {
         (*name, TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("bytes of the shape"))
     });
-    let said: HashMap<String, String> =
-        said.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    safetensors::serialize(views, Some(said)).expect("a file")
+    let metadata: HashMap<String, String> =
+        metadata.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    safetensors::serialize(views, Some(metadata)).expect("a file")
 }
 
-/// A pair with numbers that differ.
+/// A pair with distinct values.
 pub(crate) fn pair(tensor: &str, rank: usize, rows: usize, columns: usize, scale: f32) -> Pair {
     pairs(tensor, (1, rank), [rows, columns], scale)
 }
 
-/// The same for experts.
+/// Pairs for all experts of a tensor.
 pub(crate) fn pairs(
     tensor: &str,
     (experts, rank): (usize, usize),
     [rows, columns]: [usize; 2],
     scale: f32,
 ) -> Pair {
-    let numbers = |count: usize, seed: usize| -> Vec<f32> {
+    let values = |count: usize, seed: usize| -> Vec<f32> {
         (0..count).map(|i| ((i * 7 + seed) % 23) as f32 / 8.0 - 1.0).collect()
     };
-    let a = numbers(experts * rank * columns, tensor.len());
-    let b = numbers(experts * rows * rank, 3);
+    let a = values(experts * rank * columns, tensor.len());
+    let b = values(experts * rows * rank, 3);
     Pair { tensor: tensor.into(), experts, rank, rows, columns, a, b, scale }
 }
 
@@ -59,8 +59,8 @@ pub(crate) fn adapter(mut pairs: Vec<Pair>) -> Adapter {
     }
 }
 
-/// `scale · B A`, row by row, expert by expert.
-pub(crate) fn change(pair: &Pair) -> Vec<f32> {
+/// `scale · B A`, row-major, expert by expert.
+pub(crate) fn update(pair: &Pair) -> Vec<f32> {
     let mut out = Vec::new();
     for (row, b) in pair.b.chunks_exact(pair.rank).enumerate() {
         let a = &pair.a[row / pair.rows * pair.rank * pair.columns..];
@@ -72,13 +72,13 @@ pub(crate) fn change(pair: &Pair) -> Vec<f32> {
     out
 }
 
-/// Whether two sets of pairs change the same tensors alike.
-pub(crate) fn assert_same_changes(found: &[Pair], wanted: &[Pair]) {
+/// Asserts that two sets of pairs update the same tensors alike.
+pub(crate) fn assert_same_updates(found: &[Pair], wanted: &[Pair]) {
     let names = |pairs: &[Pair]| pairs.iter().map(|pair| pair.tensor.clone()).collect::<Vec<_>>();
     assert_eq!(names(found), names(wanted));
     for (found, wanted) in found.iter().zip(wanted) {
         let name = &found.tensor;
-        for (x, y) in change(found).iter().zip(change(wanted)) {
+        for (x, y) in update(found).iter().zip(update(wanted)) {
             assert!((x - y).abs() <= 1e-5 * (1.0 + y.abs()), "{name}: {x} and {y}");
         }
     }
