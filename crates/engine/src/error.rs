@@ -1,10 +1,10 @@
-//! What can go wrong outside the graph itself: weights and devices.
+//! The crate's error type.
 
-/// Why a graph cannot be made ready or run.
+/// Why a graph cannot be prepared or run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// The graph names a weight that nobody brought.
+    /// A weight of the graph was not loaded.
     #[error("the model has no tensor `{name}`")]
     MissingWeight {
         /// Name in the graph.
@@ -17,64 +17,64 @@ pub enum EngineError {
         name: String,
         /// Type in the graph.
         wanted: String,
-        /// What was brought.
+        /// Type of the given weight.
         found: String,
     },
     /// No adapter was found.
     #[error("no GPU found; update the GPU driver, or use the CPU")]
     NoAdapter {
-        /// What wgpu says.
+        /// wgpu's error.
         source: wgpu::RequestAdapterError,
     },
-    /// The adapter gave no device.
+    /// The adapter could not be opened.
     #[error("cannot open the GPU; update its driver, or use the CPU")]
     NoDevice {
-        /// What wgpu says.
+        /// wgpu's error.
         source: wgpu::RequestDeviceError,
     },
-    /// The device is gone: a driver reset, a sleeping laptop, a closed tab.
+    /// The device was lost: a driver reset, a sleeping laptop, a closed tab.
     #[error("the GPU device was lost; reload the model")]
     DeviceLost,
-    /// The device refused a command, and nothing it computes afterwards can be trusted: a bug of ours.
+    /// The device rejected a command, a bug in the engine; later results cannot be trusted.
     #[error("the GPU rejected a command; reload the model, and please report this: {message}")]
     Refused {
-        /// What wgpu says.
+        /// wgpu's message.
         message: String,
     },
-    /// There is no memory for a buffer.
+    /// Out of memory for a buffer.
     #[error(
-        "out of GPU memory: no room for {bytes} bytes ({what}); use a smaller model or a shorter context"
+        "out of GPU memory: cannot allocate {bytes} bytes ({what}); use a smaller model or a shorter context"
     )]
     OutOfMemory {
-        /// What it was for.
+        /// What the buffer is for.
         what: String,
-        /// How much was asked for.
+        /// Bytes requested.
         bytes: u64,
     },
-    /// A cache is larger than what a kernel can bind.
+    /// A KV cache is larger than a binding.
     #[error(
         "the cache `{name}` takes {bytes} bytes, but this GPU binds at most {limit} at a time; use a context of at most \
          {fits} positions or a smaller cache format"
     )]
     CacheTooLarge {
-        /// Which state.
+        /// Name of the state.
         name: String,
-        /// How large it is.
+        /// Bytes of the cache.
         bytes: u64,
-        /// How large a binding may be.
+        /// Maximum bytes of a binding.
         limit: u64,
-        /// Slots that would fit.
+        /// Positions that would fit.
         fits: u64,
     },
-    /// Waiting for the device took too long.
+    /// The device did not respond in time.
     #[error("the GPU did not respond in time; try again, or use the CPU")]
     Timeout,
-    /// A kernel was refused by the driver's compiler.
+    /// The driver's compiler rejected a kernel.
     #[error("the driver rejected kernel {kernel}: {message}")]
     Kernel {
-        /// Which one.
+        /// Label of the pipeline.
         kernel: String,
-        /// What the compiler says.
+        /// The compiler's message.
         message: String,
     },
     /// No kernel reads this block format.
@@ -83,19 +83,19 @@ pub enum EngineError {
          another quantisation of it"
     )]
     UnsupportedFormat {
-        /// Which weight.
+        /// Name of the tensor.
         name: String,
         /// Its format.
         format: &'static str,
     },
-    /// A piece of a weight is not made of whole rows.
+    /// A piece of a weight that does not consist of whole rows.
     #[error("tensor `{name}`: {bytes} bytes from row {first} are not whole rows")]
     NotWholeRows {
-        /// Which weight.
+        /// Name of the tensor.
         name: String,
         /// First row of the piece.
         first: usize,
-        /// Its length.
+        /// Bytes of the piece.
         bytes: usize,
     },
 }

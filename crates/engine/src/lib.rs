@@ -1,4 +1,4 @@
-//! A forward pass is a graph of operations, and that graph is data: run on WebGPU, or by the CPU reference of each operation.
+//! A forward pass as a graph of operations, which runs on WebGPU or on the CPU reference of each operation.
 
 pub mod cpu;
 mod error;

@@ -1,4 +1,4 @@
-//! Work for all cores; where there are no threads, as in a page, the same work one piece after the other.
+//! Parallel work on all cores; without threads, as in a browser, the same work sequentially.
 
 use std::fmt;
 #[cfg(not(target_arch = "wasm32"))]
@@ -10,11 +10,11 @@ use std::{
 #[cfg(not(target_arch = "wasm32"))]
 use rayon::prelude::*;
 
-/// Multiplications that are worth waking other cores for: some tens of microseconds.
+/// Multiplications from which threads pay: some tens of microseconds.
 const WORTH_SHARING: u64 = 1 << 17;
 
-/// Fills `out` in pieces of `size` numbers (the last one may be shorter), each by one call that gets the piece's number and
-/// memory of its core's own. `operations` is what all pieces cost together, in multiplications.
+/// Fills `out` in pieces of `size` elements (the last may be shorter), each by one call of `work`, which gets the piece's index and scratch
+/// memory of its thread. `operations` is the cost of all pieces, in multiplications.
 pub(crate) fn for_pieces<S>(
     out: &mut [f32],
     size: usize,
@@ -36,7 +36,7 @@ pub(crate) fn for_pieces<S>(
     }
 }
 
-/// The pieces on all cores, at least `least` of them at a time.
+/// Runs the pieces on all cores, at least `least` of them per task.
 #[cfg(not(target_arch = "wasm32"))]
 fn share<S>(
     out: &mut [f32],
@@ -72,7 +72,7 @@ pub(crate) struct JobQueue(Arc<Shared>);
 #[cfg(not(target_arch = "wasm32"))]
 type Job = Box<dyn FnOnce() + Send>;
 
-/// What the queue and the worker threads share. Workers hold no job outside of [`Shared::run_next`].
+/// State shared by the queue and the worker threads. Workers hold no job outside of [`Shared::run_next`].
 #[cfg(not(target_arch = "wasm32"))]
 #[derive(Default)]
 struct Shared {
@@ -89,7 +89,7 @@ struct Jobs {
 
 #[cfg(not(target_arch = "wasm32"))]
 impl JobQueue {
-    /// Runs a job on another core when one is free.
+    /// Runs a job on a worker thread.
     pub(crate) fn spawn(&self, job: impl FnOnce() + Send + 'static) {
         self.0.lock().waiting.push_back(Box::new(job));
         let shared = Arc::clone(&self.0);
@@ -111,8 +111,8 @@ impl Shared {
             jobs.running += 1;
             job
         };
-        // The panic hook has reported a panic by then, and the receiver of the job's result sees a closed channel; without
-        // this, rayon would abort the process.
+        // The panic hook has already reported a panic, and the receiver of the job's result sees a closed channel; without `catch_unwind`,
+        // rayon would abort the process.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
         self.lock().running -= 1;
         self.idle.notify_all();
@@ -164,7 +164,7 @@ mod tests {
 
     use super::{JobQueue, WORTH_SHARING, for_pieces};
 
-    /// Every piece is filled once, by its number, whether it is shared or not.
+    /// Every piece is filled once, by its index, in parallel or not.
     fn check(len: usize, size: usize, operations: u64) {
         let mut out = vec![0.0; len];
         for_pieces(
@@ -196,7 +196,7 @@ mod tests {
 
     impl Drop for Held {
         fn drop(&mut self) {
-            // A driver takes its time.
+            // Drivers take a while, too.
             std::thread::sleep(Duration::from_millis(5));
             self.0.fetch_sub(1, Ordering::SeqCst);
         }

@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     executor::Device,
-    gpu::{self, LANDING_BYTES, work_bytes},
+    gpu::{self, STAGING_BYTES, work_bytes},
     graph::Graph,
 };
 use rullama_models::gemma4::{TrainPass, train_graph};
@@ -70,7 +70,7 @@ pub(crate) fn need(
     let beside = plan_bytes(&longest.graph, device) - least
         + plan_bytes(&graph(&measuring(&learning)).graph, device)
         + plan_bytes(&update, device)
-        + LANDING_BYTES;
+        + STAGING_BYTES;
     let adapter = longest
         .parameters
         .iter()

@@ -14,10 +14,10 @@ use crate::{
     precision,
 };
 
-/// The numbers of one value.
+/// The elements of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Data {
-    /// Activations, gradients, and caches of any precision (rounded when written).
+    /// Activations, gradients, and caches of any precision (rounded on write).
     F32(Vec<f32>),
     /// Ids and counts.
     U32(Vec<u32>),
@@ -26,32 +26,32 @@ pub enum Data {
 }
 
 impl Data {
-    /// Numbers.
+    /// The f32 elements.
     ///
     /// # Panics
-    /// If these are ids or a weight.
+    /// If the data is of another type.
     pub fn f32(&self) -> &[f32] {
         match self {
-            Self::F32(numbers) => numbers,
-            other => panic!("f32 numbers were expected, not {other:?}"),
+            Self::F32(values) => values,
+            other => panic!("f32 data was expected, not {other:?}"),
         }
     }
 
-    /// Ids.
+    /// The u32 elements.
     ///
     /// # Panics
-    /// If these are no ids.
+    /// If the data is of another type.
     pub fn u32(&self) -> &[u32] {
         match self {
-            Self::U32(numbers) => numbers,
-            other => panic!("u32 numbers were expected, not {other:?}"),
+            Self::U32(ids) => ids,
+            other => panic!("u32 data was expected, not {other:?}"),
         }
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Self::F32(numbers) => numbers.len(),
-            Self::U32(numbers) => numbers.len(),
+            Self::F32(values) => values.len(),
+            Self::U32(ids) => ids.len(),
             Self::Weight(weight) => weight.shape.len(),
         }
     }
@@ -61,14 +61,14 @@ impl Data {
     }
 }
 
-/// A weight as it lies in its file; rows are decoded when they are needed.
+/// A weight in its file's format; rows are decoded on demand.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weight {
     /// Block format.
     pub dtype: DType,
     /// Sizes, outermost first.
     pub shape: Shape,
-    /// All rows, one after the other: of one tensor, or of each tensor of a stack.
+    /// All rows in order: of one tensor, or of each tensor of a stack.
     pub parts: Vec<Bytes>,
 }
 
@@ -118,10 +118,10 @@ impl Weight {
     }
 }
 
-/// What an operation's CPU reference sees: its inputs, its results, the step.
+/// The context of an operation's CPU reference: its inputs, its results, the step.
 #[derive(Debug)]
 pub struct CpuCall<'a> {
-    /// The numbers of this run.
+    /// The parameters of this run.
     pub step: &'a Step,
     graph: &'a Graph,
     node: &'a Node,
@@ -148,12 +148,12 @@ impl<'a> CpuCall<'a> {
         self.graph.ty(self.node.outputs[i])
     }
 
-    /// How many inputs there are.
+    /// Number of inputs.
     pub fn inputs(&self) -> usize {
         self.node.inputs.len()
     }
 
-    /// Numbers of input `i`.
+    /// Elements of input `i`.
     pub fn f32(&self, i: usize) -> Ref<'a, [f32]> {
         Ref::map(self.borrow(self.node.inputs[i]), Data::f32)
     }
@@ -171,49 +171,49 @@ impl<'a> CpuCall<'a> {
         })
     }
 
-    /// All numbers of input `i`, decoded if it is a weight: for norms, scales and other short ones.
+    /// All elements of input `i`, decoded if it is a weight: for norms, scales and other short weights.
     pub fn numbers(&self, i: usize) -> Vec<f32> {
         match &*self.borrow(self.node.inputs[i]) {
-            Data::F32(numbers) => numbers.clone(),
-            Data::U32(_) => panic!("ids are no numbers"),
+            Data::F32(values) => values.clone(),
+            Data::U32(_) => panic!("input {i} holds ids, not f32 values"),
             Data::Weight(weight) => {
                 let width = weight.shape.width();
-                let mut numbers = vec![0.0; weight.shape.len()];
-                for (row, out) in numbers.chunks_exact_mut(width).enumerate() {
+                let mut values = vec![0.0; weight.shape.len()];
+                for (row, out) in values.chunks_exact_mut(width).enumerate() {
                     weight.row(row, out);
                 }
-                numbers
+                values
             }
         }
     }
 
-    /// State `i`, to be written.
+    /// State `i`, writable.
     pub fn state(&self, i: usize) -> RefMut<'a, [f32]> {
         f32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
     }
 
-    /// Writes numbers into state `i` from `at` on, rounded to the precision it is kept in.
+    /// Writes values into state `i` from element `at` on, rounded to the state's precision.
     ///
     /// # Panics
-    /// If they do not fit, or are no whole groups of a Q8 state.
-    pub fn store(&self, i: usize, at: usize, numbers: &[f32]) {
+    /// If they do not fit, or are not whole groups of a Q8 state.
+    pub fn store(&self, i: usize, at: usize, values: &[f32]) {
         let mut state = self.state(i);
-        let place = &mut state[at..at + numbers.len()];
-        place.copy_from_slice(numbers);
-        precision::round(self.input(i).element, place);
+        let target = &mut state[at..at + values.len()];
+        target.copy_from_slice(values);
+        precision::round(self.input(i).element, target);
     }
 
-    /// Ids of state `i`, to be written.
+    /// Ids of state `i`, writable.
     pub fn state_u32(&self, i: usize) -> RefMut<'a, [u32]> {
         u32_mut(self.memory[self.node.inputs[i].index()].borrow_mut())
     }
 
-    /// Result `i`, to be written.
+    /// Result `i`, writable.
     pub fn out(&self, i: usize) -> RefMut<'a, [f32]> {
         f32_mut(self.memory[self.node.outputs[i].index()].borrow_mut())
     }
 
-    /// Ids of result `i`, to be written.
+    /// Ids of result `i`, writable.
     pub fn out_u32(&self, i: usize) -> RefMut<'a, [u32]> {
         u32_mut(self.memory[self.node.outputs[i].index()].borrow_mut())
     }
@@ -225,14 +225,14 @@ impl<'a> CpuCall<'a> {
 
 fn f32_mut(data: RefMut<'_, Data>) -> RefMut<'_, [f32]> {
     RefMut::map(data, |data| match data {
-        Data::F32(numbers) => numbers.as_mut_slice(),
-        other => panic!("f32 numbers were expected, not {other:?}"),
+        Data::F32(values) => values.as_mut_slice(),
+        other => panic!("f32 data was expected, not {other:?}"),
     })
 }
 
 fn u32_mut(data: RefMut<'_, Data>) -> RefMut<'_, [u32]> {
     RefMut::map(data, |data| match data {
-        Data::U32(numbers) => numbers.as_mut_slice(),
-        other => panic!("u32 numbers were expected, not {other:?}"),
+        Data::U32(ids) => ids.as_mut_slice(),
+        other => panic!("u32 data was expected, not {other:?}"),
     })
 }

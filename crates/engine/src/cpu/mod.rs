@@ -1,5 +1,4 @@
-//! Runs a graph on the CPU, one operation after the other, in plain f32: the reference of the tests, and the fallback where
-//! there is no GPU.
+//! Runs a graph on the CPU, one operation after the other, in f32: the reference for tests, and the fallback without a GPU.
 
 mod dot;
 mod memory;
@@ -15,10 +14,10 @@ use crate::{
     precision,
 };
 
-/// Memory that outlives a run, by state name; plans of one session share it.
+/// State memory by name; plans of one session share it.
 pub type CpuStates = HashMap<String, Rc<RefCell<Data>>>;
 
-/// A graph with its memory, ready to be run again and again.
+/// A graph with its memory, ready to run.
 #[derive(Debug)]
 pub struct CpuPlan {
     graph: Graph,
@@ -26,10 +25,10 @@ pub struct CpuPlan {
 }
 
 impl CpuPlan {
-    /// Takes a graph and the weights it names; its states are its own. Weights of a stack are asked for one by one.
+    /// Prepares a graph with its own states. `weights` is called for each tensor of a stack.
     ///
     /// # Errors
-    /// If a weight is missing or has another shape than the graph says.
+    /// If a weight is missing or has another shape than in the graph.
     pub fn new(
         graph: Graph,
         weights: impl FnMut(&str, &Type) -> Option<Weight>,
@@ -37,10 +36,10 @@ impl CpuPlan {
         Self::with_states(graph, weights, &mut CpuStates::new())
     }
 
-    /// Takes a graph and the weights it names: `states` holds the memory of earlier plans of this session and gets the new ones.
+    /// Prepares a graph: `states` holds the states of the session's earlier plans, and gets the new ones.
     ///
     /// # Errors
-    /// If a weight is missing or has another shape than the graph says.
+    /// If a weight is missing or has another shape than in the graph.
     pub fn with_states(
         graph: Graph,
         mut weights: impl FnMut(&str, &Type) -> Option<Weight>,
@@ -79,20 +78,20 @@ impl CpuPlan {
         &self.graph
     }
 
-    /// Writes an input or a state, rounded to the precision it is kept in.
+    /// Writes an input or a state, rounded to its precision.
     ///
     /// # Panics
-    /// If there is no such value, or the data has another length or element.
+    /// If there is no such value, or the data has another length or type.
     pub fn write(&self, name: &str, mut data: Data) {
         let value =
             self.find(name).unwrap_or_else(|| panic!("the graph has no input or state `{name}`"));
-        if let Data::F32(numbers) = &mut data {
-            precision::round(self.graph.ty(value).element, numbers);
+        if let Data::F32(values) = &mut data {
+            precision::round(self.graph.ty(value).element, values);
         }
         let mut slot = self.memory[value.index()].borrow_mut();
         assert!(
             slot.same_kind(&data),
-            "`{name}` takes {} numbers of another kind or count",
+            "`{name}` takes {} elements; the data has another type or length",
             slot.len()
         );
         *slot = data;
@@ -108,17 +107,17 @@ impl CpuPlan {
     /// A value after a run.
     ///
     /// # Panics
-    /// If it is not made of f32.
+    /// If it is not f32.
     pub fn read(&self, value: Value) -> Vec<f32> {
         self.memory[value.index()].borrow().f32().to_vec()
     }
 
-    /// A value after a run, as it is.
+    /// A value after a run, in its own type.
     pub fn data(&self, value: Value) -> Data {
         self.memory[value.index()].borrow().clone()
     }
 
-    /// A value after a run, ids as numbers.
+    /// A value after a run, ids converted to f32.
     pub fn read_any(&self, value: Value) -> Vec<f32> {
         match &*self.memory[value.index()].borrow() {
             Data::U32(ids) => ids.iter().map(|id| *id as f32).collect(),

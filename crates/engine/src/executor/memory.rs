@@ -1,4 +1,4 @@
-//! The states of a session: caches, the last token.
+//! The states of a session: KV caches, the last token.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -11,7 +11,7 @@ use crate::{
     precision,
 };
 
-/// Memory that outlives a run; all plans of a session share one.
+/// State memory; all plans of a session share it.
 #[derive(Debug)]
 pub enum Memory {
     /// On the CPU.
@@ -21,7 +21,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Nothing yet: plans make their states here.
+    /// Empty memory, in which plans create their states.
     pub fn new(device: &Device) -> Self {
         match device {
             Device::Cpu => Self::Cpu(CpuStates::new()),
@@ -29,10 +29,10 @@ impl Memory {
         }
     }
 
-    /// A copy that later runs do not touch.
+    /// A copy that later runs do not change.
     ///
     /// # Errors
-    /// If there is no room for it.
+    /// If memory runs out.
     pub async fn fork(&self) -> Result<Self, EngineError> {
         Ok(match self {
             Self::Cpu(states) => {
@@ -43,10 +43,10 @@ impl Memory {
         })
     }
 
-    /// The bytes of a state as a device keeps them, whatever executor it lives on; `None` if no plan has made it.
+    /// The bytes of a state in the device's format, on either executor; `None` if no plan has created it.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn read(&self, name: &str, ty: &Type) -> Result<Option<Vec<u8>>, EngineError> {
         match self {
             Self::Cpu(states) => Ok(states.get(name).map(|data| match &*data.borrow() {
@@ -60,10 +60,10 @@ impl Memory {
         }
     }
 
-    /// Writes the bytes of a state, as [`Self::read`] gave them; a state no plan has made is left alone.
+    /// Writes the bytes of a state, as [`Self::read`] returned them; ignored if no plan has created the state.
     ///
     /// # Panics
-    /// If there are too few bytes for the type: the caller has checked.
+    /// If there are fewer bytes than the type needs.
     pub fn write(&mut self, name: &str, ty: &Type, bytes: &[u8]) {
         match self {
             Self::Cpu(states) => {
@@ -92,7 +92,7 @@ impl Memory {
     }
 }
 
-/// Bytes of a state as a device keeps it, without padding.
+/// Bytes of a state in the device's format, without padding.
 pub fn state_bytes(ty: &Type) -> usize {
     let len = ty.shape.len();
     match ty.element {

@@ -1,4 +1,4 @@
-//! One way to use both executors: a device, the weights of a model on it, the memory of a session, and plans over them.
+//! One interface to both executors: a device, the weights of a model on it, the memory of a session, and plans.
 
 mod memory;
 mod plan;
@@ -24,7 +24,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// The adapter's name, for people.
+    /// The adapter's display name.
     pub fn name(&self) -> &str {
         match self {
             Self::Cpu => "CPU",
@@ -32,7 +32,7 @@ impl Device {
         }
     }
 
-    /// Refuses a weight in a format that this device cannot read, before anything is loaded.
+    /// Checks that the device reads a weight's format, before anything is loaded.
     ///
     /// # Errors
     /// If it is a GPU and no kernel reads the format.
@@ -43,7 +43,7 @@ impl Device {
         }
     }
 
-    /// The most bytes of a value that its kernels can reach.
+    /// Maximum bytes of a value that kernels can bind.
     pub fn most_bytes(&self) -> u64 {
         match self {
             Self::Cpu => u64::MAX,

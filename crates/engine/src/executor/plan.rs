@@ -1,15 +1,15 @@
-//! A graph ready to run, on either executor.
+//! A graph prepared for either executor.
 
 use super::{Memory, Weights};
 use crate::{
     cpu::{CpuPlan, Data},
     error::EngineError,
-    gpu::{Arriving, GpuPlan, profile::Table},
+    gpu::{GpuPlan, PendingReadback, profile::Table},
     graph::{Cost, Element, Graph, Origin, Step, Type, Value},
     precision,
 };
 
-/// A graph ready to run.
+/// A graph prepared for a device.
 #[derive(Debug)]
 pub enum Plan {
     /// Operation by operation on the CPU.
@@ -18,20 +18,20 @@ pub enum Plan {
     Gpu(Box<GpuPlan>),
 }
 
-/// What a run makes, perhaps still under way.
+/// The results of a run, possibly still in flight.
 #[derive(Debug)]
 pub enum Results {
     /// Ready.
-    Here(Vec<Data>),
-    /// On their way from a GPU.
-    Arriving(Box<Arriving>, Vec<Type>),
+    Ready(Vec<Data>),
+    /// Being read back from a GPU.
+    Pending(Box<PendingReadback>, Vec<Type>),
 }
 
 impl Plan {
-    /// Makes a graph ready: `memory` holds the states of earlier plans of this session and gets the new ones.
+    /// Prepares a graph: `memory` holds the states of the session's earlier plans, and gets the new ones.
     ///
     /// # Errors
-    /// If a weight is missing, a kernel is refused or there is no memory.
+    /// If a weight is missing, a kernel is rejected or memory runs out.
     ///
     /// # Panics
     /// If weights and memory are on different executors.
@@ -67,7 +67,7 @@ impl Plan {
         self.graph().values().any(|(_, info)| named(&info.origin))
     }
 
-    /// Writes ids into an input or a state; they take effect in the runs that follow.
+    /// Writes ids into an input or a state, for the runs that follow.
     ///
     /// # Panics
     /// If the graph has no such input or state.
@@ -78,7 +78,7 @@ impl Plan {
         }
     }
 
-    /// The same from bytes, four to a word.
+    /// Like [`Self::write_ids`], from little-endian bytes.
     ///
     /// # Panics
     /// If the graph has no such input or state.
@@ -89,21 +89,21 @@ impl Plan {
         }
     }
 
-    /// Writes the numbers of an f32 input; they take effect in the runs that follow.
+    /// Writes an f32 input, for the runs that follow.
     ///
     /// # Panics
     /// If the graph has no such input.
-    pub fn write_numbers(&self, name: &str, numbers: Vec<f32>) {
+    pub fn write_numbers(&self, name: &str, values: Vec<f32>) {
         match self {
-            Self::Cpu(plan) => plan.write(name, Data::F32(numbers)),
-            Self::Gpu(plan) => plan.write(name, bytemuck::cast_slice(&numbers)),
+            Self::Cpu(plan) => plan.write(name, Data::F32(values)),
+            Self::Gpu(plan) => plan.write(name, bytemuck::cast_slice(&values)),
         }
     }
 
     /// Queues one run.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
         match self {
             Self::Cpu(plan) => {
@@ -114,32 +114,31 @@ impl Plan {
         }
     }
 
-    /// Queues one run that brings some values back (kept ones, inputs or states); on a GPU more runs may be queued before they
-    /// arrive.
+    /// Queues one run that reads some values back (kept ones, inputs or states); on a GPU more runs may be queued before they arrive.
     ///
     /// # Errors
-    /// If the device is gone or has no room for the copies.
+    /// If the device is lost or has no memory for the copies.
     pub async fn run_reading(&self, step: &Step, values: &[Value]) -> Result<Results, EngineError> {
         match self {
             Self::Cpu(plan) => {
                 plan.run(step);
-                Ok(Results::Here(values.iter().map(|value| plan.data(*value)).collect()))
+                Ok(Results::Ready(values.iter().map(|value| plan.data(*value)).collect()))
             }
             Self::Gpu(plan) => {
                 let types = values.iter().map(|value| plan.graph().ty(*value).clone()).collect();
-                Ok(Results::Arriving(Box::new(plan.run_reading(step, values).await?), types))
+                Ok(Results::Pending(Box::new(plan.run_reading(step, values).await?), types))
             }
         }
     }
 
-    /// Does what can be done ahead of the next run, while the device is busy.
+    /// Records the commands of the next run in advance, while the device is busy.
     pub fn prepare(&self) {
         if let Self::Gpu(plan) = self {
             plan.prepare();
         }
     }
 
-    /// What this run costs on any device.
+    /// The cost of a run, on any device.
     pub fn cost(&self, step: &Step) -> Cost {
         match self {
             Self::Cpu(plan) => plan.graph().cost(step),
@@ -147,13 +146,13 @@ impl Plan {
         }
     }
 
-    /// How long each kernel of a run takes, by a clock around every dispatch; nothing on the CPU. States change as by two runs.
+    /// Times of each kernel of a run, by timestamps around every dispatch; `None` on the CPU. States change as by two runs.
     ///
     /// # Errors
     /// If the device fails.
     pub async fn profile(&self, step: &Step) -> Result<Option<Table>, EngineError> {
         let Self::Gpu(plan) = self else { return Ok(None) };
-        // The first run makes the clocks warm.
+        // The first run raises the GPU's clock rate.
         plan.profile(step).await?;
         let run = plan.profile(step).await?;
         Ok(Some(plan.profile_table(&[run], step, None)))
@@ -169,15 +168,15 @@ impl Plan {
 }
 
 impl Results {
-    /// Waits for the values, in the order they were asked for.
+    /// Waits for the values, in the order of the request.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn wait(self) -> Result<Vec<Data>, EngineError> {
         match self {
-            Self::Here(data) => Ok(data),
-            Self::Arriving(arriving, types) => {
-                let parts = arriving.wait().await?;
+            Self::Ready(data) => Ok(data),
+            Self::Pending(readback, types) => {
+                let parts = readback.wait().await?;
                 Ok(parts.iter().zip(&types).map(|(bytes, ty)| decode(bytes, ty)).collect())
             }
         }

@@ -1,4 +1,4 @@
-//! The weights of a model where its graphs run.
+//! The weights of a model on either executor.
 
 use std::collections::HashMap;
 
@@ -12,17 +12,17 @@ use crate::{
     graph::{Element, Origin, Type},
 };
 
-/// Weights by name. On the CPU they stay as they lie in the file; on a GPU they are copied piece by piece.
+/// Weights by name. On the CPU they are the file's bytes; to a GPU they are copied piece by piece.
 #[derive(Debug)]
 pub enum Weights {
-    /// Bytes of the file, or of memory.
+    /// Bytes of the mapped file, or of memory.
     Cpu(HashMap<String, cpu::Weight>),
     /// Buffers of the device.
     Gpu(gpu::Weights),
 }
 
 impl Weights {
-    /// No weights yet.
+    /// An empty set of weights.
     pub fn new(device: &Device) -> Self {
         match device {
             Device::Cpu => Self::Cpu(HashMap::new()),
@@ -30,10 +30,10 @@ impl Weights {
         }
     }
 
-    /// Makes room for a weight of a graph; its rows follow with [`Self::write`], tensor by tensor, in order.
+    /// Allocates a weight of a graph; its rows follow with [`Self::write`], tensor by tensor, in order.
     ///
     /// # Errors
-    /// If it is no weight, the format has no kernels, or there is no memory.
+    /// If the origin is not a weight, the format has no kernels, or memory runs out.
     pub async fn reserve(&mut self, origin: &Origin, ty: &Type) -> Result<(), EngineError> {
         let (Some(name), Element::Weight(dtype)) = (origin.weight_name(), ty.element) else {
             return Err(EngineError::WrongWeight {
@@ -54,10 +54,10 @@ impl Weights {
         }
     }
 
-    /// Writes whole rows of a tensor as they lie in the file, from row `first` of the weight on, which is a multiple of four.
+    /// Writes whole rows of a tensor in the file's format, from row `first` of the weight on, which is a multiple of four.
     ///
     /// # Errors
-    /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
+    /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts at another row.
     pub fn write(
         &mut self,
         origin: &Origin,
@@ -77,7 +77,7 @@ impl Weights {
         }
     }
 
-    /// These weights and others of the same device, without copying any.
+    /// The union with other weights of the same device, without copying any.
     ///
     /// # Panics
     /// If they are on different executors.
@@ -93,10 +93,10 @@ impl Weights {
         }
     }
 
-    /// Waits until a device has taken what was written.
+    /// Waits until the device has received the writes.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn flush(&self) -> Result<(), EngineError> {
         match self {
             Self::Cpu(_) => Ok(()),
@@ -104,10 +104,10 @@ impl Weights {
         }
     }
 
-    /// A mark after all that was queued; none on the CPU, which does things at once.
+    /// A fence after everything that was queued; `None` on the CPU, which has no queue.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub fn fence(&self) -> Result<Option<gpu::Fence>, EngineError> {
         match self {
             Self::Cpu(_) => Ok(None),
@@ -115,7 +115,7 @@ impl Weights {
         }
     }
 
-    /// Most bytes that one [`Self::write`] should take: all of a mapped file, a piece for a GPU.
+    /// Maximum bytes for one [`Self::write`]: all of a mapped file, a piece for a GPU.
     pub fn piece_bytes(&self) -> u64 {
         match self {
             Self::Cpu(_) => u64::MAX,
@@ -123,7 +123,7 @@ impl Weights {
         }
     }
 
-    /// Bytes on the host: of a mapped file, or of memory.
+    /// Bytes on the host, of a mapped file or of memory.
     pub fn host_bytes(&self) -> u64 {
         match self {
             Self::Cpu(known) => {

@@ -1,14 +1,14 @@
-//! Barrier elision. wgpu puts a barrier before a dispatch that reads what was written or writes what was used, and a barrier waits for
-//! everything. Where a dispatch is independent of the one before it, what it reads is bound to that one as well, invisible to the kernel, so
-//! that both share one barrier; and it writes memory that nothing else of the pass has used before.
+//! Barrier elision. wgpu puts a barrier before a dispatch that reads a buffer written before or writes a buffer used before, and a
+//! barrier waits for all earlier dispatches. The inputs of a dispatch that is independent of the previous one are therefore bound to the
+//! previous one as well, invisible to its kernel, so that both share one barrier; its outputs get memory that the pass has not used yet.
 
 use super::{Bind, BufferRef, DeviceFacts, Dialect, Dispatch, memory::value_bytes};
 use crate::graph::{Graph, Node, Origin, Value};
 
-/// Results up to this size get memory of their own: enough for the activations of a token.
+/// Only outputs up to this size get memory of their own: enough for the activations of a token.
 const SMALL: u64 = 64 << 10;
 
-/// Whether the operation with this number is independent of the one before it.
+/// Whether node `index` is independent of the one before it.
 pub(super) fn is_independent(graph: &Graph, index: usize) -> bool {
     let nodes = graph.nodes();
     let Some(before) = index.checked_sub(1).map(|index| &nodes[index]) else { return false };
@@ -22,8 +22,8 @@ pub(super) fn is_independent(graph: &Graph, index: usize) -> bool {
         && node.outputs.iter().all(is_small)
 }
 
-/// Lets independent dispatches share a barrier where there are bindings left for it. Browsers track the use of buffers across submits, so that
-/// they put a barrier before any write.
+/// Lets independent dispatches share a barrier where bindings are left for it. Not in browsers: they track buffer usage across submits
+/// and put a barrier before any write.
 pub(super) fn share(facts: &DeviceFacts, graph: &Graph, dispatches: &mut [(usize, Dispatch)]) {
     if Dialect::of_this_build() == Dialect::Browser {
         return;
@@ -44,11 +44,11 @@ pub(super) fn share(facts: &DeviceFacts, graph: &Graph, dispatches: &mut [(usize
     }
 }
 
-/// What this operation reads of other operations and the one before it does not.
+/// The values that node `index` reads from other nodes and the node before it does not read.
 fn read_by(graph: &Graph, index: usize) -> Vec<Value> {
     let (before, node) = (&graph.nodes()[index - 1], &graph.nodes()[index]);
-    let is_made = |value: &&Value| matches!(graph.info(**value).origin, Origin::Node(_));
-    let mut read: Vec<Value> = node.inputs.iter().filter(is_made).copied().collect();
+    let is_computed = |value: &&Value| matches!(graph.info(**value).origin, Origin::Node(_));
+    let mut read: Vec<Value> = node.inputs.iter().filter(is_computed).copied().collect();
     read.retain(|value| !before.inputs.contains(value));
     read.sort_unstable();
     read.dedup();
@@ -75,7 +75,7 @@ mod tests {
         let (a, b) = (weight(&mut g, "a"), weight(&mut g, "b"));
         let one = g.add(x, x);
         let other = g.add(one, x);
-        // Each takes one of them: neither waits for the other.
+        // Each reads one of the two sums, so neither waits for the other.
         let first = g.linear(other, a);
         let second = g.linear(one, b);
         let last = g.add(first, second);
@@ -86,10 +86,10 @@ mod tests {
         let shared_reads: Vec<_> =
             dispatches.iter().map(|(_, dispatch)| &dispatch.shared_reads[..]).collect();
         assert_eq!(shared_reads, [&[][..], &[], &[one], &[], &[]]);
-        // No binding is left for what the second one reads.
+        // No binding is left for the second dispatch's input.
         let bound = dispatches[2].1.bindings.len() as u32;
-        let few = DeviceFacts { storage_buffers: bound, ..DeviceFacts::floor() };
-        let dispatches: Vec<_> = GpuCall::dispatches(&few, &g).collect();
+        let full = DeviceFacts { storage_buffers: bound, ..DeviceFacts::floor() };
+        let dispatches: Vec<_> = GpuCall::dispatches(&full, &g).collect();
         assert!(dispatches.iter().all(|(_, dispatch)| dispatch.shared_reads.is_empty()));
         let slots = assign(&g);
         let used = [one, other, first].map(|value| slots.of[&value]);

@@ -1,18 +1,18 @@
-//! Memory of a device that is given back the moment nobody uses it, and how much of it is held.
+//! GPU buffers that are destroyed with their last reference, and the count of their bytes.
 
 use std::{cell::Cell, ops::Deref, rc::Rc};
 
-/// Bytes of a device that are held.
+/// Bytes of all buffers on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Held {
-    /// By the buffers there are.
+    /// Bytes of the buffers that exist now.
     pub now: u64,
-    /// The most there were at once.
+    /// The peak so far.
     pub most: u64,
 }
 
-/// A buffer that several may hold. It is destroyed with its last holder: in a browser, dropping alone leaves it to the garbage
-/// collector, which knows nothing of gigabytes on the other side.
+/// A reference-counted buffer, destroyed with its last reference: in a browser, dropping a wgpu buffer leaves its memory to the garbage
+/// collector, which does not see GPU memory and runs too late.
 #[derive(Debug, Clone)]
 pub struct Buffer(Rc<Destroyed>);
 
@@ -38,7 +38,7 @@ impl Buffer {
         Self(Rc::new(Destroyed { buffer, held: held.clone() }))
     }
 
-    /// Bytes it takes on the device.
+    /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
         self.size()
     }

@@ -1,12 +1,12 @@
-//! What an operation sees when it builds its dispatches.
+//! The context in which an operation builds its dispatches.
 
 use super::{DeviceFacts, Dispatch, Edge, lower::Lowered, slabs::Slabs};
 use crate::graph::{Element, Graph, Node, Op, Origin, Type};
 
-/// An operation's inputs, results and device; facts only, so that kernel selection is a pure function.
+/// An operation's inputs, results and device facts. There is no device in it, so that kernel selection is a pure function.
 #[derive(Debug)]
 pub struct GpuCall<'a> {
-    /// What the device offers.
+    /// Facts of the device.
     pub facts: &'a DeviceFacts,
     lowered: &'a Lowered<'a>,
     graph: &'a Graph,
@@ -15,13 +15,13 @@ pub struct GpuCall<'a> {
 }
 
 impl<'a> GpuCall<'a> {
-    /// The call for one node of a graph, by its number.
+    /// The call for node `index` of a graph.
     pub(crate) fn new(lowered: &'a Lowered<'a>, index: usize) -> Self {
         let Lowered { facts, graph, .. } = lowered;
         Self { facts, lowered, graph, node: &graph.nodes()[index], index }
     }
 
-    /// All dispatches of a graph, in order, with the numbers of their nodes.
+    /// All dispatches of a graph, in order, with the indices of their nodes.
     pub(crate) fn dispatches(
         facts: &DeviceFacts,
         graph: &Graph,
@@ -29,7 +29,7 @@ impl<'a> GpuCall<'a> {
         Lowered::new(facts, graph).dispatches().into_iter()
     }
 
-    /// Whether each token comes out as in a graph of its own, to the last bit.
+    /// Whether each token's results must be bit-identical to those of a graph with that token alone.
     pub fn is_batch_invariant(&self) -> bool {
         self.graph.is_batch_invariant()
     }
@@ -39,12 +39,12 @@ impl<'a> GpuCall<'a> {
         &*self.node.op
     }
 
-    /// How the first input is carried.
+    /// The edge of the first input.
     pub(crate) fn input_edge(&self) -> Edge {
         self.lowered.edge(self.node.inputs[0])
     }
 
-    /// How result `i` is carried.
+    /// The edge of result `i`.
     pub(crate) fn result_edge(&self, i: usize) -> Edge {
         self.lowered.edge(self.node.outputs[i])
     }
@@ -54,22 +54,22 @@ impl<'a> GpuCall<'a> {
         self.only_reader_at(i, 0)
     }
 
-    /// The same, as its second input: where a branch joins the stream.
+    /// The call of the only reader of result `i`, if it reads it as its second input: a branch added to the residual stream.
     pub(crate) fn only_branch_reader(&self, i: usize) -> Option<Self> {
         self.only_reader_at(i, 1)
     }
 
     fn only_reader_at(&self, i: usize, input: usize) -> Option<Self> {
-        let (reader, place) = self.lowered.only_reader(self.node.outputs[i])?;
-        (place == input).then(|| Self::new(self.lowered, reader))
+        let (reader, read_as) = self.lowered.only_reader(self.node.outputs[i])?;
+        (read_as == input).then(|| Self::new(self.lowered, reader))
     }
 
-    /// Which input is the LoRA up-projection, transposed, that it adds to the branch.
+    /// The index of the input that is the transposed LoRA up-projection (B) which the operation adds to its branch.
     pub(crate) fn branch_lora(&self) -> Option<usize> {
         self.op().branch_lora()
     }
 
-    /// Whether the producer of the branch has added that already.
+    /// Whether the branch's producer has already added that LoRA.
     pub(crate) fn branch_has_lora(&self) -> bool {
         let Origin::Node(producer) = self.graph.info(self.node.inputs[1]).origin else {
             return false;
@@ -78,7 +78,7 @@ impl<'a> GpuCall<'a> {
         edge.partials().is_some_and(|partials| partials.lora.is_some())
     }
 
-    /// Whether this one comes right after another one of the same graph.
+    /// Whether this node comes right after `other`.
     pub(super) fn follows(&self, other: &Self) -> bool {
         other.index + 1 == self.index
     }
@@ -93,7 +93,7 @@ impl<'a> GpuCall<'a> {
         self.graph.ty(self.node.outputs[i])
     }
 
-    /// How many inputs there are.
+    /// Number of inputs.
     pub fn inputs(&self) -> usize {
         self.node.inputs.len()
     }
@@ -101,7 +101,7 @@ impl<'a> GpuCall<'a> {
     /// The slabs of the weight at input `i`.
     ///
     /// # Panics
-    /// If it is no weight.
+    /// If the input is not a weight.
     pub fn slabs(&self, i: usize) -> Slabs {
         let ty = self.input(i);
         match ty.element {

@@ -1,13 +1,13 @@
-//! Compiling kernels outside of wgpu, which in a browser compiles one after the other while everything else waits.
+//! Compiling kernels outside of wgpu, which in a browser compiles them one by one and blocks the page.
 
 use std::{any::Any, fmt, pin::Pin, rc::Rc};
 
 use super::{Bind, Dispatch};
 
-/// A kernel in WebGPU's terms: everything a compiler needs.
+/// A kernel in WebGPU's terms, with everything a compiler needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KernelSource {
-    /// Its name in a debugger.
+    /// Label for debuggers.
     pub label: String,
     /// WGSL with the entry point `main`.
     pub text: String,
@@ -28,15 +28,15 @@ impl KernelSource {
     }
 }
 
-/// Ends when a kernel is compiled, or cannot be; its output is kept alive until wgpu has compiled it too.
+/// Resolves when a kernel is compiled or compilation failed; its output is kept alive until wgpu has compiled the kernel too.
 pub type Compiling = Pin<Box<dyn Future<Output = Box<dyn Any>>>>;
 
-/// Compiles kernels before wgpu does. Devices cache kernels by their content, so wgpu gets the compiled one.
+/// Compiles kernels before wgpu does. Browsers cache kernels by content, so that wgpu then gets the compiled kernel.
 #[derive(Clone)]
 pub struct PipelineCompiler(Rc<dyn Fn(KernelSource) -> Compiling>);
 
 impl PipelineCompiler {
-    /// A compiler that is called once for each kernel.
+    /// A compiler; `begin` is called once for each kernel.
     pub fn new(begin: impl Fn(KernelSource) -> Compiling + 'static) -> Self {
         Self(Rc::new(begin))
     }

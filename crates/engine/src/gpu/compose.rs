@@ -1,4 +1,4 @@
-//! Kernel + parts → WGSL text: `//#use` lines are replaced, `@binding(auto)` gets the number of the buffer that is bound under the
+//! Kernel + parts → WGSL text: `//#use` lines are replaced by parts, `@binding(auto)` gets the number of the buffer bound under the
 //! variable's name, `enable` and `diagnostic` lines move to the top. Nothing else.
 
 use super::Dispatch;
@@ -6,12 +6,12 @@ use super::Dispatch;
 /// The binding of the first storage buffer, after parameters and step.
 const FIRST_STORAGE: usize = 2;
 
-/// Whose compiler will read the text.
+/// The compiler that will read the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Dialect {
-    /// naga has subgroup functions without `enable subgroups;`, and refuses that line.
+    /// naga has subgroup functions without `enable subgroups;` and rejects that line.
     Naga,
-    /// Browsers want `enable subgroups;`.
+    /// Browsers require `enable subgroups;`.
     Browser,
 }
 
@@ -22,10 +22,10 @@ impl Dialect {
     }
 }
 
-/// The whole text of a dispatch's kernel.
+/// The complete WGSL of a dispatch's kernel.
 ///
 /// # Panics
-/// If a `//#use` line names a kind that no part has, a part is never used, or a binding has no number: the dispatch is wrong then.
+/// If a `//#use` line names a kind without a part, a part is unused, or a binding has no number: all are bugs in the dispatch.
 pub fn compose(dispatch: &Dispatch, dialect: Dialect) -> String {
     let kernel = dispatch.kernel;
     let mut text = Text {
@@ -65,7 +65,7 @@ impl Text<'_> {
                 let index = parts.iter().position(|part| part.kind == kind.trim());
                 let index = index.unwrap_or_else(|| panic!("{name}: no part of kind `{kind}`"));
                 let part = parts[index];
-                // A part that two others need is written once.
+                // A part that two others use is inserted once.
                 if !std::mem::replace(&mut self.used[index], true) {
                     self.expand(part.name, part.source);
                 }
@@ -81,13 +81,13 @@ impl Text<'_> {
         }
     }
 
-    /// A declaration with the number of its binding.
+    /// Writes a declaration with the number of its binding.
     fn numbered(&mut self, name: &str, variable: &str) {
         let declared = variable.split(['>', ':']).nth(1).unwrap_or_default().trim();
-        let place = self.dispatch.named.iter().find(|(name, _)| *name == declared);
-        let (_, place) =
-            place.unwrap_or_else(|| panic!("{name}: nothing is bound as `{declared}`"));
-        self.body.push_str(&format!("@group(0) @binding({}) {variable}", FIRST_STORAGE + place));
+        let binding = self.dispatch.named.iter().find(|(name, _)| *name == declared);
+        let (_, binding) =
+            binding.unwrap_or_else(|| panic!("{name}: nothing is bound as `{declared}`"));
+        self.body.push_str(&format!("@group(0) @binding({}) {variable}", FIRST_STORAGE + binding));
     }
 }
 

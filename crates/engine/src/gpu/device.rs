@@ -1,4 +1,4 @@
-//! The device: found, queried for its features, watched for loss.
+//! The GPU device: opening it, its features and facts, loss detection.
 
 use std::{
     cell::Cell,
@@ -12,17 +12,17 @@ use std::{
 use super::{
     Buffer, DeviceFacts, Held, MatrixInt8, MatrixUnits, States,
     pipelines::Pipelines,
-    readback::{self, Landing},
+    readback::{self, StagingPool},
 };
 use crate::error::EngineError;
 
-/// What kernels have variants for.
+/// Features that kernels have variants for.
 const USEFUL: wgpu::Features = wgpu::Features::SHADER_F16
     .union(wgpu::Features::SUBGROUP)
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(MATRIX);
 
-/// Matrix units, which wgpu calls experimental.
+/// Matrix units (cooperative matrices), which wgpu calls experimental.
 const MATRIX: wgpu::Features = wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX;
 
 /// A device with its queue and facts.
@@ -38,42 +38,42 @@ pub struct Gpu {
     lost: Arc<AtomicBool>,
     refused: Arc<OnceLock<String>>,
     pub(super) pipelines: Rc<Pipelines>,
-    pub(super) landing: Rc<Landing>,
+    pub(super) staging: Rc<StagingPool>,
     pub(super) traffic: Rc<Cell<Traffic>>,
     held: Rc<Cell<Held>>,
 }
 
-/// Which adapter is wanted, and what is known about it that wgpu does not tell. Browsers tell wgpu neither names nor kinds of
-/// adapters nor what they run on, and wgpu asks them neither for subgroups nor for matrix units.
+/// Which adapter to open, and facts about it that wgpu does not report. In browsers wgpu knows neither names nor types of adapters nor
+/// their backend, and does not request subgroups or matrix units.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OpenOptions {
-    /// Rather the adapter that takes less power.
+    /// Prefers the adapter that uses less power.
     pub low_power: bool,
-    /// Smallest and largest width of the subgroups that the device will have.
+    /// Smallest and largest subgroup size.
     pub subgroups: Option<(u32, u32)>,
-    /// Products of packed bytes are single instructions on it.
+    /// Packed int8 dot products are single instructions.
     pub packed_dot: bool,
-    /// Matrix units that it will have, where all subgroups have 32 lanes and kernels may use halves.
+    /// Matrix units; used only if all subgroups have 32 lanes and f16 is available.
     pub matrix: Option<MatrixUnits>,
-    /// Matrix units of bytes that it will have, where all subgroups have 32 lanes.
+    /// Matrix units for int8; used only if all subgroups have 32 lanes.
     pub matrix_int8: Option<MatrixInt8>,
-    /// What to call it.
+    /// Display name of the adapter.
     pub name: Option<String>,
-    /// It is a program on the CPU.
+    /// Whether it is a software renderer.
     pub software: bool,
 }
 
-/// What went to and from a device since it was opened.
+/// Transfers since a device was opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Command buffers submitted together.
+    /// Number of queue submits.
     pub submits: u64,
-    /// Bytes that came back.
+    /// Bytes read back.
     pub bytes_read_back: u64,
 }
 
 impl Gpu {
-    /// The adapter with the most to offer, with everything we can use switched on.
+    /// Opens the default high-performance adapter, with all features that kernels can use.
     ///
     /// # Errors
     /// If there is no adapter, or it gives no device.
@@ -81,30 +81,30 @@ impl Gpu {
         Self::open_with(OpenOptions::default()).await
     }
 
-    /// An adapter of this machine's choice, as [`Self::open`], under some wishes.
+    /// Opens an adapter with options.
     ///
     /// # Errors
     /// If there is no adapter, or it gives no device.
-    pub async fn open_with(wishes: OpenOptions) -> Result<Self, EngineError> {
+    pub async fn open_with(options: OpenOptions) -> Result<Self, EngineError> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let options = wgpu::RequestAdapterOptions {
-            power_preference: match wishes.low_power {
+        let request = wgpu::RequestAdapterOptions {
+            power_preference: match options.low_power {
                 true => wgpu::PowerPreference::LowPower,
                 false => wgpu::PowerPreference::HighPerformance,
             },
             ..Default::default()
         };
         let adapter = instance
-            .request_adapter(&options)
+            .request_adapter(&request)
             .await
             .map_err(|source| EngineError::NoAdapter { source })?;
         let gpu = Self::from_adapter(&adapter).await?;
-        let subgroups = wishes.subgroups.or(gpu.facts.subgroups);
-        let packed_dot = gpu.facts.packed_dot || wishes.packed_dot;
-        let (name, software) = (wishes.name.unwrap_or(gpu.name), gpu.software || wishes.software);
+        let subgroups = options.subgroups.or(gpu.facts.subgroups);
+        let packed_dot = gpu.facts.packed_dot || options.packed_dot;
+        let (name, software) = (options.name.unwrap_or(gpu.name), gpu.software || options.software);
         let usable = gpu.facts.f16 && subgroups == Some((32, 32));
-        let matrix = wishes.matrix.filter(|_| usable).or(gpu.facts.matrix);
-        let matrix_int8 = wishes.matrix_int8.filter(|_| subgroups == Some((32, 32)));
+        let matrix = options.matrix.filter(|_| usable).or(gpu.facts.matrix);
+        let matrix_int8 = options.matrix_int8.filter(|_| subgroups == Some((32, 32)));
         let facts = DeviceFacts { subgroups, matrix, matrix_int8, packed_dot, ..gpu.facts };
         Ok(Self { name, software, facts, ..gpu })
     }
@@ -129,9 +129,9 @@ impl Gpu {
         device.set_device_lost_callback(move |_, _| flag.store(true, Ordering::Relaxed));
         let refused = Arc::new(OnceLock::new());
         let first = Arc::clone(&refused);
-        // Without a handler wgpu panics; a device that is being lost refuses commands before we hear of the loss.
+        // Without a handler wgpu panics; a device that is being lost rejects commands before the loss is reported.
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
-            // The first one says what went wrong, later ones follow from it.
+            // Only the first error counts, later ones follow from it.
             let _ = first.set(error.to_string());
         }));
         let subgroups = features.contains(wgpu::Features::SUBGROUP);
@@ -139,14 +139,14 @@ impl Gpu {
             f16: features.contains(wgpu::Features::SHADER_F16),
             subgroups: subgroups.then_some((info.subgroup_min_size, info.subgroup_max_size)),
             matrix: matrix_units(adapter, features, &info),
-            // wgpu has none.
+            // wgpu supports none.
             matrix_int8: None,
             binding_bytes: limits.max_storage_buffer_binding_size,
             buffer_bytes: limits.max_buffer_size,
             storage_buffers: limits.max_storage_buffers_per_shader_stage,
             invocations: limits.max_compute_invocations_per_workgroup,
             workgroup_bytes: limits.max_compute_workgroup_storage_size,
-            // WebGPU promises the function, not its speed; these two have an instruction for it.
+            // WebGPU guarantees the function, not its speed; these two backends have an instruction for it.
             packed_dot: matches!(info.backend, wgpu::Backend::Vulkan | wgpu::Backend::Dx12),
             busy_lanes: DeviceFacts::floor().busy_lanes,
             timestamps: features.contains(wgpu::Features::TIMESTAMP_QUERY),
@@ -162,16 +162,16 @@ impl Gpu {
             lost,
             refused,
             pipelines: Rc::default(),
-            landing: Rc::default(),
+            staging: Rc::default(),
             traffic: Rc::default(),
             held: Rc::default(),
         })
     }
 
-    /// Every adapter of this machine, with all it offers.
+    /// Opens every adapter of this machine.
     ///
     /// # Errors
-    /// If an adapter gives no device.
+    /// If an adapter cannot be opened.
     pub async fn all() -> Result<Vec<Self>, EngineError> {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let mut devices = Vec::new();
@@ -181,39 +181,39 @@ impl Gpu {
         Ok(devices)
     }
 
-    /// The same device, playing one that offers less: kernels are chosen by facts.
+    /// The same device in the role of a lesser one with these facts, by which kernels are selected.
     #[must_use]
     pub fn playing(&self, facts: DeviceFacts) -> Self {
         Self { facts, ..self.clone() }
     }
 
-    /// The same device without kernels that round more than f32 sums do: matrix units take f16 or int8 pairs.
+    /// The same device without kernels that round more than f32 sums do: matrix units, which take f16 or int8 pairs.
     #[must_use]
     pub fn exact(&self) -> Self {
         self.playing(DeviceFacts { matrix: None, matrix_int8: None, ..self.facts.clone() })
     }
 
-    /// What the device offers.
+    /// The facts that kernel selection depends on.
     pub fn facts(&self) -> &DeviceFacts {
         &self.facts
     }
 
-    /// The adapter's name, for people.
+    /// The adapter's display name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether the adapter is a program on the CPU, good for tests alone.
+    /// Whether the adapter is a software renderer, useful only for tests.
     pub fn is_software(&self) -> bool {
         self.software
     }
 
-    /// What went to and from the device so far.
+    /// Transfers so far.
     pub fn traffic(&self) -> Traffic {
         self.traffic.get()
     }
 
-    /// Bytes of all buffers on the device: weights, caches, activations and whatever else there is.
+    /// Bytes of all buffers on the device: weights, caches, activations, staging.
     pub fn held(&self) -> Held {
         self.held.get()
     }
@@ -229,17 +229,17 @@ impl Gpu {
         self.queue.submit(commands)
     }
 
-    /// Whether the adapter is known to have memory of its own.
+    /// Whether the adapter is known to have dedicated memory.
     pub fn is_discrete(&self) -> bool {
         self.discrete
     }
 
-    /// Labels of the pipelines compiled so far, on this device and those it plays: which variants were chosen.
+    /// Labels of the pipelines compiled so far, on this device and in its roles: which variants were selected.
     pub fn pipeline_labels(&self) -> Vec<String> {
         self.pipelines.labels()
     }
 
-    /// Fails once the device is gone or has refused a command.
+    /// Fails if the device is lost or has rejected a command.
     pub(super) fn check(&self) -> Result<(), EngineError> {
         if self.lost.load(Ordering::Relaxed) {
             return Err(EngineError::DeviceLost);
@@ -253,11 +253,11 @@ impl Gpu {
     /// Destroys the device, as a driver reset would.
     pub fn destroy(&self) {
         self.device.destroy();
-        // Natively the loss is noticed by looking; a browser tells us by itself. A device that is gone cannot answer.
+        // Natively the loss is noticed by polling; browsers report it. Polling a lost device may fail.
         let _ = self.device.poll(wgpu::PollType::Poll);
     }
 
-    /// Copies of states.
+    /// Copies states into new buffers.
     pub(crate) async fn copy_states(&self, states: &States) -> Result<States, EngineError> {
         let mut encoder =
             self.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -271,7 +271,7 @@ impl Gpu {
         Ok(copies)
     }
 
-    /// The first bytes of a buffer, after all that was queued before.
+    /// The first bytes of a buffer, after everything that was queued.
     pub(crate) async fn read_buffer(
         &self,
         buffer: &wgpu::Buffer,
@@ -282,14 +282,14 @@ impl Gpu {
         Ok(read)
     }
 
-    /// Queues a write of whole words.
+    /// Queues a write, padded to whole words.
     pub(crate) fn write_buffer(&self, buffer: &wgpu::Buffer, bytes: &[u8]) {
         let mut padded = bytes.to_vec();
         padded.resize(bytes.len().next_multiple_of(4), 0);
         self.queue.write_buffer(buffer, 0, &padded);
     }
 
-    /// A buffer, or an error one can react to when there is no memory for it.
+    /// Creates a buffer; running out of memory is an error, not a lost device.
     pub(super) async fn buffer(
         &self,
         label: &str,
@@ -315,7 +315,7 @@ impl Gpu {
     }
 }
 
-/// Consent to what wgpu calls experimental, where the device offers it.
+/// Consent to wgpu's experimental features, if the device has one that is used.
 #[expect(
     unsafe_code,
     reason = "wgpu asks for consent to experimental features by an unsafe function"
@@ -324,20 +324,20 @@ fn experimental(features: wgpu::Features) -> wgpu::ExperimentalFeatures {
     if !features.contains(MATRIX) {
         return wgpu::ExperimentalFeatures::disabled();
     }
-    // SAFETY: there is no memory to keep safe on our side; the function warns of bugs in wgpu's new features. The one we switch on
-    // adds instructions to kernels, and ours reach with them workgroup memory of their own, at indices they bound themselves, and blocks of
-    // heads in scratch memory that is made for whole blocks.
+    // SAFETY: no memory safety on the host is at stake; the function warns of bugs in wgpu's new features. The one feature enabled here
+    // adds instructions to kernels, which access with them only workgroup memory at indices the kernels bound themselves, and blocks of
+    // heads in scratch buffers that are allocated for whole blocks.
     unsafe { wgpu::ExperimentalFeatures::enabled() }
 }
 
-/// The form of matrix units that kernels have a variant for, if it is offered.
+/// The matrix units that kernels have a variant for, if the adapter offers them.
 fn matrix_units(
     adapter: &wgpu::Adapter,
     features: wgpu::Features,
     info: &wgpu::AdapterInfo,
 ) -> Option<MatrixUnits> {
     let needs = MATRIX | wgpu::Features::SHADER_F16 | wgpu::Features::SUBGROUP;
-    // Lanes must know their subgroup, which is a division only where all subgroups have one width; kernels are cut for this one.
+    // Kernels compute an invocation's subgroup by division, so all subgroups must have one size, and tiles are chosen for 32 lanes.
     let usable =
         features.contains(needs) && (info.subgroup_min_size, info.subgroup_max_size) == (32, 32);
     let wanted = |form: &wgpu::CooperativeMatrixProperties| {

@@ -1,22 +1,22 @@
-//! The layout of activations between two operations. Where one operation alone reads another's result, and its lanes read units of a weight,
-//! whose columns are scattered, the producer stores them in the order in which they are read.
+//! The layout of activations between two operations. Lanes of a GEMV read units of a quantised weight, whose columns are not adjacent; if
+//! that GEMV is the only reader of a result, the producer stores it in the order in which it is read.
 
 use rullama_gguf::DType;
 
 use super::{Dispatch, Part};
 
-/// Activations group by group of a weight's units, instead of row-major.
+/// Activations in the order of a weight's units, instead of row-major.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Columns that share their units.
+    /// Columns that a group of units covers together.
     pub span: u32,
-    /// Units of a row.
+    /// Units per row.
     pub units: u32,
-    /// Quantised to int8 hi/lo pairs, for packed dot products; each half of a unit has a scale of its own.
+    /// Whether values are quantised to int8 hi/lo pairs for packed dot products; each half of a unit then has its own scale.
     pub int8: bool,
 }
 
-/// A part of `wgsl/store_layout`.
+/// A part in `wgsl/store_layout`.
 macro_rules! store_layout {
     ($name:literal) => {{
         static PART: Part = Part {
@@ -29,10 +29,10 @@ macro_rules! store_layout {
 }
 
 impl Layout {
-    /// Neighbouring columns in half a unit of any format.
+    /// Adjacent columns in half a unit of any format.
     pub(crate) const HALF: usize = 16;
 
-    /// For rows of this many units of a format; `None` if its units are arranged otherwise.
+    /// The layout for rows of `row_units` units of a format; `None` for formats whose units have another structure.
     pub(crate) fn new(dtype: DType, row_units: usize) -> Option<Self> {
         let span = match dtype {
             DType::Q2_K | DType::Q3_K => return None,
@@ -43,12 +43,12 @@ impl Layout {
         Some(Self { span, units: u32::try_from(row_units).ok()?, int8: false })
     }
 
-    /// The same layout, of floats.
+    /// The same layout with f32 values.
     pub(crate) fn of_floats(self) -> Self {
         Self { int8: false, ..self }
     }
 
-    /// Adds the part that says where results are stored.
+    /// Adds the part that computes where results are stored.
     pub(crate) fn stored(layout: Option<Self>, dispatch: Dispatch) -> Dispatch {
         match layout {
             None => dispatch.part(store_layout!("row_major")),
@@ -56,7 +56,7 @@ impl Layout {
         }
     }
 
-    /// Adds the constants that its parts need.
+    /// Adds the constants of the layout's parts.
     pub(crate) fn constants(self, dispatch: Dispatch) -> Dispatch {
         dispatch.constant("SPAN", self.span).constant("UNITS", self.units)
     }

@@ -1,56 +1,56 @@
-//! What kernel choice may depend on: plain numbers, so that it can be tested without a device.
+//! The facts that kernel selection may depend on: plain values, so that it can be tested without a device.
 
-/// The syntax in which a device's matrix units are addressed.
+/// The syntax of a device's matrix units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixUnits {
-    /// A subgroup multiplies matrices of 16 × 16 halves and sums in f32, in wgpu's syntax.
+    /// A subgroup multiplies 16 × 16 f16 matrices and accumulates in f32, in wgpu's syntax.
     Wgpu16,
-    /// The same in Chromium's syntax.
+    /// The same operation in Chromium's syntax.
     Chromium16,
-    /// They are not there: every lane computes what they would. Only for tests of kernels.
+    /// No matrix units: every lane computes what they would. Only for tests of kernels.
     Emulated,
 }
 
-/// The syntax in which int8 matrix units are addressed.
+/// The syntax of a device's int8 matrix units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MatrixInt8 {
-    /// A subgroup multiplies matrices of 16 × 32 by 32 × 16 bytes and sums whole numbers, in Chromium's syntax.
+    /// A subgroup multiplies 16 × 32 by 32 × 16 int8 matrices and accumulates in i32, in Chromium's syntax.
     Chromium,
-    /// They are not there: every lane computes what they would. Only for tests of kernels.
+    /// No matrix units: every lane computes what they would. Only for tests of kernels.
     Emulated,
 }
 
-/// What a device offers.
+/// The capabilities of a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
-    /// `enable f16;` is accepted.
+    /// Whether `enable f16;` is accepted.
     pub f16: bool,
-    /// Smallest and largest subgroup width, where subgroups are offered.
+    /// Smallest and largest subgroup size, if subgroups are available.
     pub subgroups: Option<(u32, u32)>,
-    /// Units that multiply small matrices. Then `f16` holds, and all subgroups have 32 lanes.
+    /// Matrix units. They imply `f16` and subgroups of 32 lanes.
     pub matrix: Option<MatrixUnits>,
-    /// Units that multiply small int8 matrices. Then all subgroups have 32 lanes. Used where there are none for f16.
+    /// Matrix units for int8. They imply subgroups of 32 lanes, and are used only without `matrix`.
     pub matrix_int8: Option<MatrixInt8>,
     /// Largest storage binding in bytes.
     pub binding_bytes: u64,
     /// Largest buffer in bytes.
     pub buffer_bytes: u64,
-    /// Storage buffers a kernel may bind.
+    /// Storage buffers per kernel.
     pub storage_buffers: u32,
-    /// Invocations in a workgroup.
+    /// Invocations per workgroup.
     pub invocations: u32,
     /// Bytes of workgroup memory.
     pub workgroup_bytes: u32,
-    /// Products of packed bytes are single instructions.
+    /// Whether packed int8 dot products are single instructions.
     pub packed_dot: bool,
-    /// Lanes that keep enough loads in flight. No API tells it, so it is that of a large device; a small one loses little.
+    /// Lanes that keep enough loads in flight to saturate memory. No API reports it, so it is a large device's value; a small one loses little.
     pub busy_lanes: u32,
-    /// Timestamps around passes.
+    /// Whether passes can be timed with timestamps.
     pub timestamps: bool,
 }
 
 impl DeviceFacts {
-    /// The least any WebGPU device offers.
+    /// The minimum of every WebGPU device.
     pub fn floor() -> Self {
         Self {
             f16: false,

@@ -1,4 +1,4 @@
-//! Which block formats the kernels read: fewer than the CPU decodes.
+//! The block formats that GPU kernels read: fewer than the CPU decodes.
 
 use rullama_gguf::DType;
 
@@ -8,12 +8,12 @@ use crate::{
     graph::{Element, Graph, Origin, Type},
 };
 
-/// Whether GPU kernels read weights of this format. The CPU decodes more of them.
+/// Whether GPU kernels read weights of this format.
 pub fn reads(dtype: DType) -> bool {
     !fields(dtype).is_empty()
 }
 
-/// Refuses a weight that no GPU kernel reads. Anything but a weight is accepted.
+/// Checks that GPU kernels read a value's format; values that are not weights pass.
 ///
 /// # Errors
 /// If the weight's format has no kernel.
@@ -28,7 +28,7 @@ pub fn check_format(origin: &Origin, ty: &Type) -> Result<(), EngineError> {
     }
 }
 
-/// Refuses a graph with a weight that no GPU kernel reads: kernel selection relies on it.
+/// Checks that GPU kernels read all weights of a graph, which kernel selection relies on.
 ///
 /// # Errors
 /// If the format of a weight has no kernel.
@@ -63,8 +63,8 @@ mod tests {
         DType::F64,
     ];
 
-    /// A graph with a weight of the format in every place where models have one: a table, a matmul of one token or many after each
-    /// prologue and epilogue, experts, a transposed matmul.
+    /// A graph with a weight of the format in every position in which models have one: an embedding table, matmuls after each prologue and
+    /// epilogue, experts, a transposed matmul.
     fn graph(dtype: DType, tokens: usize) -> Graph {
         let (width, rows, experts) = (512, 256, 8);
         let mut g = Graph::new();

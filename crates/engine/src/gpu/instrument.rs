@@ -1,15 +1,15 @@
-//! The debug mode of kernels: each is rewritten before it is compiled, and counts in one more buffer what it does wrong.
+//! Instrumented kernels, for tests: each is rewritten before it is compiled, and counts its faults in an additional buffer.
 
 use std::{cell::RefCell, fmt, sync::Arc};
 
 use super::{Buffer, Gpu, readback};
 use crate::error::EngineError;
 
-/// Rewrites a kernel: its WGSL, the values of its `override` constants and the number of the binding with the counters. What it gives has
-/// no `override` left.
+/// Rewrites a kernel, given its WGSL, the values of its `override` constants and the binding of the counters. The result has no
+/// `override` left.
 type Rewrite = dyn Fn(&str, &[(&'static str, f64)], u32) -> String + Send + Sync;
 
-/// What rewrites kernels.
+/// Wraps a [`Rewrite`].
 #[derive(Clone)]
 pub(super) struct Rewriter(Arc<Rewrite>);
 
@@ -30,7 +30,7 @@ impl fmt::Debug for Rewriter {
     }
 }
 
-/// The rewriter of a device and its counters, where it has one.
+/// The rewriter of a device and its counters, if it is instrumented.
 #[derive(Debug, Default)]
 pub(super) struct Instrument(RefCell<Option<(Rewriter, Buffer)>>);
 
@@ -39,18 +39,18 @@ impl Instrument {
         self.0.borrow().as_ref().map(|(rewriter, _)| rewriter.clone())
     }
 
-    /// The buffer that all rewritten kernels count in.
+    /// The counter buffer of all rewritten kernels.
     pub(super) fn counters(&self) -> Option<Buffer> {
         self.0.borrow().as_ref().map(|(_, counters)| counters.clone())
     }
 }
 
 impl Gpu {
-    /// Counters of a rewritten kernel, `array<atomic<u32>, COUNTERS>`.
+    /// Number of counters, bound as `array<atomic<u32>, COUNTERS>`.
     pub const COUNTERS: usize = 4;
 
-    /// Rewrites all kernels from now on: `rewrite` takes a kernel's WGSL, the values of its `override` constants and the number of the binding where
-    /// [`Self::COUNTERS`] counters are bound. For tests; nothing may have been compiled before.
+    /// Rewrites all kernels from now on: `rewrite` gets a kernel's WGSL, the values of its `override` constants and the binding of the
+    /// [`Self::COUNTERS`] counters. For tests.
     ///
     /// # Errors
     /// If there is no memory for the counters.
@@ -71,10 +71,10 @@ impl Gpu {
         Ok(())
     }
 
-    /// What rewritten kernels have counted so far, after all that was queued.
+    /// The counts of the rewritten kernels, after everything that was queued.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub async fn counted(&self) -> Result<[u32; Self::COUNTERS], EngineError> {
         let mut counts = [0; Self::COUNTERS];
         if let Some(counters) = self.pipelines.instrument.counters() {

@@ -1,4 +1,4 @@
-//! Kernels as data: WGSL text, the parts it is composed from, and one dispatch of it.
+//! Kernels as data: WGSL text, the parts it is composed from, and a dispatch of it.
 
 use crate::graph::Value;
 
@@ -11,12 +11,12 @@ pub struct Kernel {
     pub source: &'static str,
 }
 
-/// WGSL that fills one `//#use` line. Parts of one kind define the same names and are in a folder of that name.
+/// WGSL that replaces a `//#use` line. Parts of one kind define the same names and share a folder of that name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Part {
-    /// What the `//#use` line says.
+    /// The kind that `//#use` lines name.
     pub kind: &'static str,
-    /// Which one of its kind.
+    /// The part's name within its kind.
     pub name: &'static str,
     /// The text.
     pub source: &'static str,
@@ -27,17 +27,17 @@ pub struct Part {
 pub enum BufferRef {
     /// Input of the operation.
     Input(usize),
-    /// A slab of a weight: rows that fit one binding.
+    /// A slab of a weight (input, slab): rows that fit one binding.
     Slab(usize, usize),
     /// Result of the operation.
     Output(usize),
-    /// A weight in one slab: an input of the only operation that reads the first result.
+    /// Input of the only operation that reads the first result; a weight in one slab.
     ReaderInput(usize),
-    /// Memory for this operation alone: its number and its bytes.
+    /// Scratch memory: its index and its bytes.
     Scratch(usize, u64),
 }
 
-/// A binding: what, and whether it is written.
+/// A storage binding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bind {
     /// `var<storage, read>`
@@ -46,11 +46,11 @@ pub enum Bind {
     Write(BufferRef),
 }
 
-/// One dispatch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order. WGSL either names the number of a
-/// binding, or says `@binding(auto)` for one that is bound by the variable's name.
+/// One dispatch. Binding 0 is the parameters, binding 1 the step; storage bindings follow in order. WGSL declares them by number, or with
+/// `@binding(auto)` if they are bound by the variable's name.
 #[derive(Debug, Clone)]
 pub struct Dispatch {
-    /// Which kernel.
+    /// The kernel.
     pub kernel: &'static Kernel,
     /// The parts that complete it.
     pub parts: Vec<&'static Part>,
@@ -60,9 +60,9 @@ pub struct Dispatch {
     pub params: Vec<u8>,
     /// Storage bindings.
     pub bindings: Vec<Bind>,
-    /// Names of the WGSL variables whose bindings the composer numbers, with their places among the bindings.
+    /// WGSL variables declared with `@binding(auto)`, with the indices of their storage bindings.
     pub named: Vec<(&'static str, usize)>,
-    /// What the next, independent dispatch reads: bound after the others, invisible to the kernel, so that both share a barrier.
+    /// Values that the next, independent dispatch reads: bound last and invisible to this kernel, so that both share a barrier.
     pub shared_reads: Vec<Value>,
     /// Workgroups in each dimension.
     pub grid: [u32; 3],
@@ -97,7 +97,7 @@ impl Dispatch {
         self
     }
 
-    /// Sets the parameter struct: scalars of four bytes, padded to 16 here.
+    /// Sets the parameter struct, of four-byte scalars; it is padded to 16 bytes.
     #[must_use]
     pub fn params(mut self, params: &impl bytemuck::NoUninit) -> Self {
         self.params = bytemuck::bytes_of(params).to_vec();
@@ -105,35 +105,35 @@ impl Dispatch {
         self
     }
 
-    /// Adds a binding that is only read.
+    /// Adds a read-only binding.
     #[must_use]
     pub fn read(mut self, buffer: BufferRef) -> Self {
         self.bindings.push(Bind::Read(buffer));
         self
     }
 
-    /// Adds a binding that is written.
+    /// Adds a writable binding.
     #[must_use]
     pub fn write(mut self, buffer: BufferRef) -> Self {
         self.bindings.push(Bind::Write(buffer));
         self
     }
 
-    /// Adds a binding that is only read, of the WGSL variable with this name.
+    /// Adds a read-only binding for the WGSL variable of this name.
     #[must_use]
     pub fn read_as(mut self, name: &'static str, buffer: BufferRef) -> Self {
         self.named.push((name, self.bindings.len()));
         self.read(buffer)
     }
 
-    /// Adds a binding that is written, of the WGSL variable with this name.
+    /// Adds a writable binding for the WGSL variable of this name.
     #[must_use]
     pub fn write_as(mut self, name: &'static str, buffer: BufferRef) -> Self {
         self.named.push((name, self.bindings.len()));
         self.write(buffer)
     }
 
-    /// What tells its pipeline from others, and the pipeline's name in a debugger.
+    /// The key of its pipeline, which is also the pipeline's debug label.
     pub fn label(&self) -> String {
         let mut label = self.kernel.name.to_owned();
         for part in &self.parts {
@@ -151,8 +151,8 @@ impl Dispatch {
         label
     }
 
-    /// Sets a grid of `n` workgroups in one row, or in several where a row would be too long; the kernel takes its number
-    /// with `grid_index`.
+    /// Sets a grid of `n` workgroups in one row, or in several if a row would exceed WebGPU's limit; the kernel gets its index from
+    /// `grid_index`.
     #[must_use]
     pub fn grid_over(self, n: usize) -> Self {
         const LONGEST: usize = 65_535;

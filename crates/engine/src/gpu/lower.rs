@@ -1,21 +1,21 @@
-//! Lowering: one walk over a graph decides how each edge carries its activations; dispatches are built from these annotations.
+//! Lowering: one walk over a graph decides the layout of each edge; dispatches are built from these annotations.
 //!
-//! An edge is annotated where one operation alone reads another's result, as its first input: the producer offers what it can leave, the
-//! reader answers with what it prefers, the producer stores that as far as it can. Annotations depend on earlier edges only.
+//! An edge is annotated if a single operation reads the value, as its first input: the producer offers a form (row-major or partials), the
+//! reader replies with the form it prefers, and the producer stores that if it can. Annotations depend on earlier edges only.
 
 use std::{collections::HashMap, fmt};
 
 use super::{DeviceFacts, Dispatch, GpuCall, Layout, SplitKvPartials, barriers};
 use crate::graph::{Graph, Value};
 
-/// How activations get from a producer to its only reader.
+/// The form in which activations are passed from a producer to its only reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
-    /// Row by row.
+    /// Row-major.
     RowMajor,
-    /// In the order in which the reader's weight format consumes them, perhaps quantised.
+    /// In the order in which the reader's weight format consumes them, possibly quantised.
     Permuted(Layout),
-    /// As partial results of split-KV attention, which the reader combines.
+    /// As split-KV partials, which the reader combines.
     SplitKv(SplitKvPartials),
 }
 
@@ -25,7 +25,7 @@ impl Edge {
         if let Self::Permuted(layout) = self { Some(layout) } else { None }
     }
 
-    /// The partials, if there are any.
+    /// The split-KV partials, if any.
     pub(crate) fn partials(self) -> Option<SplitKvPartials> {
         if let Self::SplitKv(partials) = self { Some(partials) } else { None }
     }
@@ -55,9 +55,9 @@ impl fmt::Display for Edge {
 pub(crate) struct Lowered<'a> {
     pub(super) facts: &'a DeviceFacts,
     pub(super) graph: &'a Graph,
-    /// Edges that are not row-major.
+    /// The edges that are not row-major.
     edges: HashMap<Value, Edge>,
-    /// The node that reads a value, and as which input, where it is the only one and the host does not read the value.
+    /// For each value read by a single node and not by the host: the node, and which of its inputs the value is.
     readers: HashMap<Value, Option<(usize, usize)>>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Lowered<'a> {
         let producer = GpuCall::new(self, index);
         let Some(reader) = producer.only_reader(i) else { return Edge::RowMajor };
         let offered = match producer.op().stores(&producer, i, Edge::RowMajor) {
-            // Partials are in scratch memory, which every operation uses: none may come between.
+            // Partials are in scratch memory, which every operation uses: no operation may come between.
             Edge::SplitKv(_) if !reader.follows(&producer) => Edge::RowMajor,
             offered => offered,
         };
@@ -91,12 +91,12 @@ impl<'a> Lowered<'a> {
         }
     }
 
-    /// How a value is carried.
+    /// The edge of a value.
     pub(crate) fn edge(&self, value: Value) -> Edge {
         self.edges.get(&value).copied().unwrap_or(Edge::RowMajor)
     }
 
-    /// The node that alone reads a value, and as which input.
+    /// The only node that reads a value, and as which input.
     pub(super) fn only_reader(&self, value: Value) -> Option<(usize, usize)> {
         self.readers.get(&value).copied().flatten()
     }
@@ -106,7 +106,7 @@ impl<'a> Lowered<'a> {
         self.graph.nodes()[index].op.gpu(&GpuCall::new(self, index))
     }
 
-    /// All dispatches, in order, with the numbers of their nodes.
+    /// All dispatches, in order, with the indices of their nodes.
     pub(crate) fn dispatches(&self) -> Vec<(usize, Dispatch)> {
         let nodes = 0..self.graph.nodes().len();
         let of_node =
@@ -122,7 +122,7 @@ fn only_readers(graph: &Graph) -> HashMap<Value, Option<(usize, usize)>> {
     for (index, node) in graph.nodes().iter().enumerate() {
         for (i, input) in node.inputs.iter().enumerate() {
             let known = readers.entry(*input).or_insert(Some((index, i)));
-            // An operation that reads a value twice does so as its first.
+            // If a node reads a value twice, the first of the two inputs counts.
             if known.is_some_and(|(reader, _)| reader != index) {
                 *known = None;
             }

@@ -1,4 +1,4 @@
-//! Memory by lifetimes: a value's slot is reused once its last reader has run.
+//! Slots for activations: a value's slot is reused after its last reader.
 
 use std::collections::HashMap;
 
@@ -24,14 +24,14 @@ pub(crate) fn value_bytes(ty: &Type) -> u64 {
     bytes.next_multiple_of(16).max(16)
 }
 
-/// Bytes of the activations and inputs of a graph on a device.
+/// Bytes of a graph's activations and inputs on a device.
 pub fn work_bytes(graph: &Graph) -> u64 {
     let inputs = graph.values().filter(|(_, info)| matches!(info.origin, Origin::Input(_)));
     let inputs: u64 = inputs.map(|(_, info)| value_bytes(&info.ty)).sum();
     inputs + assign(graph).bytes.iter().sum::<u64>()
 }
 
-/// Gives every value a slot. A node's inputs and results never share one, so no buffer is bound read and written at once.
+/// Assigns a slot to every computed value. A node's inputs and outputs never share one, so no buffer is bound read and written at once.
 pub(crate) fn assign(graph: &Graph) -> Slots {
     let last = last_reads(graph);
     let mut slots = Slots::default();
@@ -61,13 +61,13 @@ pub(crate) fn assign(graph: &Graph) -> Slots {
     slots
 }
 
-/// The free slot that fits with the least waste, else the largest one, which then grows.
+/// The free slot that fits with the least waste, or the largest one, which then grows.
 fn best_fit(free: &[usize], sizes: &[u64], bytes: u64) -> Option<usize> {
     let fits = (0..free.len()).filter(|i| sizes[free[*i]] >= bytes).min_by_key(|i| sizes[free[*i]]);
     fits.or_else(|| (0..free.len()).max_by_key(|i| sizes[free[*i]]))
 }
 
-/// The last node that reads each value that a node computes.
+/// The last node that reads each computed value.
 fn last_reads(graph: &Graph) -> HashMap<Value, usize> {
     let mut last = HashMap::new();
     for (index, node) in graph.nodes().iter().enumerate() {

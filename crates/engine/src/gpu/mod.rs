@@ -1,5 +1,5 @@
-//! Runs a graph on a WebGPU device: kernels composed from parts, memory by lifetimes, one pass and one submit per run.
-//! The only module of the workspace that knows wgpu.
+//! Runs a graph on a WebGPU device: kernels composed from parts, slots shared by lifetime, one compute pass and one submit per run.
+//! The only module of the workspace that uses wgpu.
 
 mod barriers;
 mod buffer;
@@ -39,7 +39,7 @@ pub use memory::work_bytes;
 pub use plan::{GpuPlan, States, dispatch_count, dispatches, plan_bytes};
 pub use plan_text::plan_text;
 pub use profile::Timing;
-pub use readback::{Arriving, Fence, LANDING_BYTES};
+pub use readback::{Fence, PendingReadback, STAGING_BYTES};
 pub use slabs::{ROW_STEP, Slabs};
 pub use split_kv::{LoraPartials, SplitKvPartials};
 pub use weights::Weights;

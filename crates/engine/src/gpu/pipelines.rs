@@ -1,5 +1,5 @@
-//! (kernel, parts, constants, bindings) → pipeline, once per device; many at a time where there are threads, or a compiler outside of
-//! wgpu.
+//! The pipeline cache of a device, by kernel, parts, constants and bindings. Pipelines are compiled in parallel on threads or by a compiler
+//! outside of wgpu.
 
 use std::{borrow::Cow, cell::RefCell, fmt, pin::Pin, rc::Rc};
 
@@ -22,52 +22,52 @@ pub(crate) struct Pipeline {
     pub(crate) layout: wgpu::BindGroupLayout,
 }
 
-/// The pipelines of a device: those it has, and those that are being compiled.
+/// The pipelines of a device: compiled ones, and those being compiled.
 #[derive(Debug, Default)]
 pub(crate) struct Pipelines {
     known: RefCell<FxHashMap<String, Rc<Pipeline>>>,
     started: RefCell<FxHashMap<String, Started>>,
     compiler: RefCell<Option<PipelineCompiler>>,
     pub(super) instrument: Instrument,
-    /// Compile jobs; each holds the device, so they end with the pipelines (see [`JobQueue`]).
+    /// Compile jobs; each holds the device, so they must not outlive the pipelines (see [`JobQueue`]).
     jobs: JobQueue,
 }
 
 /// A pipeline that is being compiled.
 enum Started {
-    /// Through wgpu, perhaps on another thread.
-    Here(Receiver<Compiled>),
-    /// Outside of wgpu, which gets it afterwards.
-    Elsewhere(Compiling),
+    /// By wgpu, perhaps on another thread.
+    Wgpu(Receiver<Compiled>),
+    /// Outside of wgpu, which compiles it afterwards.
+    External(Compiling),
 }
 
 impl fmt::Debug for Started {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Here(_) => "Here",
-            Self::Elsewhere(_) => "Elsewhere",
+            Self::Wgpu(_) => "Wgpu",
+            Self::External(_) => "External",
         })
     }
 }
 
-/// A pipeline from wgpu; in a browser its errors are known later.
+/// A pipeline from wgpu; in a browser its errors arrive later.
 struct Compiled {
     pipeline: Pipeline,
-    problem: Pin<Box<dyn Problem>>,
+    error: Pin<Box<dyn PipelineError>>,
 }
 
-trait Problem: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend {}
-impl<T: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend> Problem for T {}
+trait PipelineError: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend {}
+impl<T: Future<Output = Option<wgpu::Error>> + wgpu::WasmNotSend> PipelineError for T {}
 
 impl Pipelines {
-    /// Labels of all pipelines made so far.
+    /// Labels of all pipelines compiled so far.
     pub(crate) fn labels(&self) -> Vec<String> {
         let mut labels: Vec<String> = self.known.borrow().keys().cloned().collect();
         labels.sort_unstable();
         labels
     }
 
-    /// Starts compiling what a dispatch needs, unless that was done before.
+    /// Starts compiling a dispatch's pipeline, unless it exists or was started before.
     pub(crate) fn start(&self, gpu: &Gpu, dispatch: &Dispatch) {
         let key = dispatch.label();
         let mut started = self.started.borrow_mut();
@@ -76,14 +76,14 @@ impl Pipelines {
         }
         if let Some(compiler) = &*self.compiler.borrow() {
             let source = KernelSource::new(key.clone(), text(dispatch), dispatch);
-            started.insert(key, Started::Elsewhere(compiler.begin(source)));
+            started.insert(key, Started::External(compiler.begin(source)));
             return;
         }
         let (done, compiled) = async_channel::bounded(1);
-        started.insert(key.clone(), Started::Here(compiled));
+        started.insert(key.clone(), Started::Wgpu(compiled));
         let (target, dispatch) = (self.target(gpu), dispatch.clone());
         self.jobs.spawn(move || {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = done.try_send(compile(&target, &dispatch, key));
         });
     }
@@ -93,7 +93,7 @@ impl Pipelines {
         Target { device, backend: gpu.backend, rewriter }
     }
 
-    /// The pipeline a dispatch needs.
+    /// The pipeline of a dispatch.
     pub(crate) async fn get(
         &self,
         gpu: &Gpu,
@@ -105,23 +105,23 @@ impl Pipelines {
         }
         gpu.check()?;
         self.start(gpu, dispatch);
-        let started = self.started.borrow_mut().remove(&key).expect("it was just started");
+        let started = self.started.borrow_mut().remove(&key).expect("started above");
         let refused = |message| EngineError::Kernel { kernel: key.clone(), message };
         let compiled = match started {
-            Started::Here(compiled) => {
+            Started::Wgpu(compiled) => {
                 let crashed = |_| refused("the compiler crashed".to_owned());
                 compiled.recv().await.map_err(crashed)?
             }
-            Started::Elsewhere(done) => {
-                let held = done.await;
+            Started::External(done) => {
+                let external = done.await;
                 gpu.check()?;
                 let compiled = compile(&self.target(gpu), dispatch, key.clone());
-                // Until here the device knew the kernel by this alone.
-                drop(held);
+                // The external pipeline keeps the kernel in the browser's cache until wgpu has compiled it, too.
+                drop(external);
                 compiled
             }
         };
-        if let Some(error) = compiled.problem.await {
+        if let Some(error) = compiled.error.await {
             gpu.check()?;
             return Err(refused(error.to_string()));
         }
@@ -132,16 +132,16 @@ impl Pipelines {
 }
 
 impl Gpu {
-    /// Has kernels compiled by this compiler before wgpu from now on.
+    /// Compiles kernels with this compiler before wgpu from now on.
     pub fn set_compiler(&self, compiler: PipelineCompiler) {
         *self.pipelines.compiler.borrow_mut() = Some(compiler);
     }
 
-    /// Starts compiling the kernels of a graph at once, on other threads where there are any: weights can be loaded meanwhile,
-    /// and a plan of the graph then finds its pipelines ready. The future ends when they are; dropping it loses nothing.
+    /// Starts compiling the kernels of a graph, on other threads if there are any, so that weights can be loaded meanwhile and a plan of
+    /// the graph finds its pipelines compiled. The future resolves when they are; dropping it does not stop the compilation.
     ///
     /// # Errors
-    /// If a weight's format has no kernel, a kernel is refused or the device is gone.
+    /// If a weight's format has no kernel, a kernel is rejected or the device is lost.
     pub fn warm(&self, graph: &Graph) -> impl Future<Output = Result<(), EngineError>> + use<> {
         let dispatches = check_formats(graph)
             .map(|()| GpuCall::dispatches(self.facts(), graph).collect::<Vec<_>>());
@@ -162,7 +162,7 @@ fn text(dispatch: &Dispatch) -> String {
     compose(dispatch, Dialect::of_this_build())
 }
 
-/// What kernels are compiled for.
+/// What kernels are compiled with.
 struct Target {
     device: wgpu::Device,
     backend: wgpu::Backend,
@@ -203,25 +203,25 @@ fn compile(target: &Target, dispatch: &Dispatch, key: String) -> Compiled {
         },
         cache: None,
     });
-    let problem = Box::pin(scope.pop());
-    Compiled { pipeline: Pipeline { label: key, compute, layout }, problem }
+    let error = Box::pin(scope.pop());
+    Compiled { pipeline: Pipeline { label: key, compute, layout }, error }
 }
 
-/// A kernel without the checks that wgpu adds to shaders of strangers, as far as its backend bounds buffer accesses by itself (decision 0004).
-#[expect(unsafe_code, reason = "wgpu asks for the promise that a shader stays inside its memory")]
+/// A shader module without wgpu's runtime checks, if the backend bounds buffer accesses itself (decision 0004).
+#[expect(unsafe_code, reason = "the caller of wgpu's function promises in-bounds accesses")]
 fn trusted(target: &Target, label: Option<&str>, text: String) -> wgpu::ShaderModule {
     let source = wgpu::ShaderSource::Wgsl(Cow::Owned(text));
     let module = wgpu::ShaderModuleDescriptor { label, source };
     let checks = runtime_checks(target.backend);
-    // SAFETY: the text is put together from this crate's own parts alone. Their indices come from shapes that `infer` has checked and
-    // from ids and positions that were checked before they went to the device or are clamped there; their loops end at sizes of those shapes,
-    // and so do their divisors. The suite runs every kernel on adapters of this machine and counts indices outside (`tests/bounds.rs`); where
-    // neither API nor driver bounds accesses, wgpu's checks stay; browsers check for themselves.
+    // SAFETY: the text is composed from this crate's own parts only. Their indices come from shapes that `infer` has checked and from ids
+    // and positions that were checked before the upload or are clamped in the kernel; loop bounds and divisors come from those shapes, too.
+    // The suite runs every kernel on adapters of this machine and counts out-of-bounds indices (`tests/bounds.rs`); where neither API nor
+    // driver bounds accesses, wgpu's checks stay; browsers have their own.
     unsafe { target.device.create_shader_module_trusted(module, checks) }
 }
 
-/// The checks that kernels keep on a backend. Vulkan (`robustBufferAccess`, and `robustBufferAccess2` where a driver has it; wgpu switches both
-/// on) and DX12 (views of a descriptor table have sizes) bound accesses to buffers themselves. Metal does not.
+/// The checks that kernels keep on a backend. Vulkan (`robustBufferAccess`, and `robustBufferAccess2` if the driver has it; wgpu enables
+/// both) and DX12 (descriptor table views have sizes) bound buffer accesses themselves. Metal does not.
 fn runtime_checks(backend: wgpu::Backend) -> wgpu::ShaderRuntimeChecks {
     let bounded = matches!(
         backend,
@@ -234,24 +234,24 @@ fn runtime_checks(backend: wgpu::Backend) -> wgpu::ShaderRuntimeChecks {
     }
 }
 
-/// Parameters, step, then the storage bindings in order, then what is invisible to the kernel.
+/// Parameters, step, storage bindings in order, then the bindings invisible to the kernel.
 fn entries(dispatch: &Dispatch) -> Vec<wgpu::BindGroupLayoutEntry> {
-    let seen = 2 + dispatch.bindings.len();
+    let visible = 2 + dispatch.bindings.len();
     let uniforms = [wgpu::BufferBindingType::Uniform; 2].into_iter();
     let storage = dispatch
         .bindings
         .iter()
         .map(|bind| wgpu::BufferBindingType::Storage { read_only: matches!(bind, Bind::Read(_)) });
-    let unseen =
+    let invisible =
         dispatch.shared_reads.iter().map(|_| wgpu::BufferBindingType::Storage { read_only: true });
-    let all = uniforms.chain(storage).chain(unseen).enumerate();
-    all.map(|(binding, ty)| entry(binding, binding < seen, ty)).collect()
+    let all = uniforms.chain(storage).chain(invisible).enumerate();
+    all.map(|(binding, ty)| entry(binding, binding < visible, ty)).collect()
 }
 
-fn entry(binding: usize, seen: bool, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
+fn entry(binding: usize, visible: bool, ty: wgpu::BufferBindingType) -> wgpu::BindGroupLayoutEntry {
     wgpu::BindGroupLayoutEntry {
         binding: u32::try_from(binding).expect("few bindings"),
-        visibility: match seen {
+        visibility: match visible {
             true => wgpu::ShaderStages::COMPUTE,
             false => wgpu::ShaderStages::NONE,
         },
@@ -275,7 +275,7 @@ mod tests {
         ] {
             let checks = runtime_checks(backend);
             assert_eq!((checks.bounds_checks, checks.int_div_checks), (kept, kept), "{backend:?}");
-            // Loops end at sizes of shapes everywhere.
+            // Loops are bounded by shapes on every backend.
             assert!(!checks.force_loop_bounding, "{backend:?}");
         }
     }

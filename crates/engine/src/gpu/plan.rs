@@ -1,4 +1,4 @@
-//! A graph prepared for a device: memory, pipelines and bind groups once; then one compute pass and one submit per run.
+//! A graph prepared for a device: memory, pipelines and bind groups once, then one compute pass and one submit per run.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -6,7 +6,7 @@ use super::{
     Bind, Buffer, BufferRef, DeviceFacts, Dispatch, Gpu, GpuCall, Lowered, Weights, check_formats,
     memory::{Slots, assign, value_bytes, work_bytes},
     pipelines::Pipeline,
-    readback::{self, Arriving},
+    readback::{self, PendingReadback},
 };
 use crate::{
     cpu::Data,
@@ -15,10 +15,10 @@ use crate::{
     precision,
 };
 
-/// Distance of parameter structs: what every device accepts as a uniform's offset.
+/// Offset between parameter structs: the uniform offset alignment of every device.
 const PARAMS_STRIDE: u64 = 256;
 
-/// Memory that outlives a run, by state name; plans of one session share it.
+/// State buffers by name; plans of one session share them.
 pub type States = HashMap<String, Buffer>;
 
 /// A graph ready to run on a device.
@@ -28,10 +28,10 @@ pub struct GpuPlan {
     graph: Graph,
     dispatches: Vec<BoundDispatch>,
     step: Buffer,
-    /// Only bind groups read it, but it is ours to give back.
+    /// Owned here, used only by the bind groups.
     params: Buffer,
     memory: Memory,
-    /// The commands of the next pass, where they were recorded already.
+    /// The commands of the next run, if they were recorded in advance.
     prerecorded: RefCell<Option<wgpu::CommandBuffer>>,
 }
 
@@ -51,7 +51,7 @@ impl BoundDispatch {
     }
 }
 
-/// Buffers of everything but weights.
+/// All buffers but the weights'.
 #[derive(Debug)]
 struct Memory {
     slots: Slots,
@@ -61,10 +61,10 @@ struct Memory {
 }
 
 impl GpuPlan {
-    /// Makes a graph ready: `states` holds the buffers of earlier plans of this session and gets the new ones.
+    /// Prepares a graph: `states` holds the state buffers of the session's earlier plans, and gets the new ones.
     ///
     /// # Errors
-    /// If a weight is missing or in a format without kernels, a kernel is refused or there is no memory.
+    /// If a weight is missing or in a format without kernels, a kernel is rejected or memory runs out.
     pub async fn new(
         graph: Graph,
         weights: &Weights,
@@ -136,7 +136,7 @@ impl GpuPlan {
         &self.graph
     }
 
-    /// Writes an input or a state; takes effect in the runs that follow.
+    /// Writes an input or a state, for the runs that follow.
     ///
     /// # Panics
     /// If the graph has no such input or state.
@@ -149,25 +149,25 @@ impl GpuPlan {
         self.gpu.queue.write_buffer(&self.memory.named[&value], 0, bytes);
     }
 
-    /// Queues one run: one uniform, one pass, one submit.
+    /// Queues one run: one uniform write, one pass, one submit.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub fn run(&self, step: &Step) -> Result<(), EngineError> {
         self.write_step(step)?;
         self.gpu.submit([self.commands()]);
         Ok(())
     }
 
-    /// Queues one run and the copies of some values after it, in the same submit. More runs may be queued before these arrive.
+    /// Queues one run and copies of some values after it, in the same submit. More runs may be queued before the copies arrive.
     ///
     /// # Errors
-    /// If the device is gone or has no room for the copies.
+    /// If the device is lost or has no memory for the copies.
     pub async fn run_reading(
         &self,
         step: &Step,
         values: &[Value],
-    ) -> Result<Arriving, EngineError> {
+    ) -> Result<PendingReadback, EngineError> {
         self.write_step(step)?;
         let wanted: Vec<_> = values
             .iter()
@@ -176,8 +176,8 @@ impl GpuPlan {
         readback::submit(&self.gpu, Some(self.commands()), &wanted).await
     }
 
-    /// Records the commands of the next pass now: that takes a while, which is hidden where the device is busy with another pass whose results
-    /// must be known before the next one is queued.
+    /// Records the commands of the next run in advance: encoding takes a while, which is hidden while the device is busy with a run whose
+    /// results must be known before the next one is queued.
     pub fn prepare(&self) {
         let commands = self.commands();
         self.prerecorded.replace(Some(commands));
@@ -196,7 +196,7 @@ impl GpuPlan {
         encoder.finish()
     }
 
-    /// Sets the numbers of the next run.
+    /// Writes the step uniform of the next run.
     pub(super) fn write_step(&self, step: &Step) -> Result<(), EngineError> {
         self.gpu.check()?;
         self.gpu.queue.write_buffer(&self.step, 0, bytemuck::bytes_of(step));
@@ -211,35 +211,35 @@ impl GpuPlan {
         &self.gpu
     }
 
-    /// Waits for the queued runs and reads a value back; it must be kept, an input or a state.
+    /// Waits for the queued runs and reads a value back, which must be kept, an input or a state.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn read(&self, value: Value) -> Result<Vec<u8>, EngineError> {
         readback::read(&self.gpu, self.memory.of(value), value_bytes(self.graph.ty(value))).await
     }
 
-    /// Writes the numbers of an input or state, rounded to the precision it is kept in.
+    /// Writes an input or state, rounded to its precision.
     ///
     /// # Panics
-    /// If the graph has no such input or state, or the numbers are of another kind.
+    /// If the graph has no such input or state, or the data has another type.
     pub fn write_data(&self, name: &str, ty: &Type, data: &Data) {
         match (ty.element, data) {
-            (Element::U32, Data::U32(numbers)) => self.write(name, bytemuck::cast_slice(numbers)),
-            (Element::F32 | Element::F16 | Element::Q8, Data::F32(numbers)) => {
-                let mut bytes = precision::encode(ty.element, numbers);
-                // The device takes multiples of four bytes.
+            (Element::U32, Data::U32(ids)) => self.write(name, bytemuck::cast_slice(ids)),
+            (Element::F32 | Element::F16 | Element::Q8, Data::F32(values)) => {
+                let mut bytes = precision::encode(ty.element, values);
+                // WebGPU writes multiples of four bytes.
                 bytes.resize(bytes.len().next_multiple_of(4), 0);
                 self.write(name, &bytes);
             }
-            (element, _) => panic!("`{name}` is kept as {element:?}"),
+            (element, _) => panic!("`{name}` is stored as {element:?}"),
         }
     }
 
-    /// A value as numbers, whatever it is kept as.
+    /// A value as f32, whatever its element type.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn read_any(&self, value: Value) -> Result<Vec<f32>, EngineError> {
         let ty = self.graph.ty(value);
         let bytes = self.read(value).await?;
@@ -250,7 +250,7 @@ impl GpuPlan {
         Ok(ids.iter().take(ty.shape.len()).map(|id| *id as f32).collect())
     }
 
-    /// Fills every slot with a byte pattern, so that a test notices what a kernel leaves unwritten.
+    /// Fills every slot with a byte pattern, so that a test notices elements that a kernel does not write.
     pub fn poison(&self) {
         for (buffer, bytes) in self.memory.slot_buffers.iter().zip(&self.memory.slots.bytes) {
             let bytes = usize::try_from(*bytes).expect("test-sized memory");
@@ -263,7 +263,7 @@ impl GpuPlan {
         self.dispatches.iter().map(|dispatch| dispatch.pipeline.label.clone()).collect()
     }
 
-    /// What a run costs on any device.
+    /// The cost of a run, on any device.
     pub fn cost(&self, step: &Step) -> Cost {
         Cost { dispatches: self.dispatches.len() as u64, ..self.graph.cost(step) }
     }
@@ -321,7 +321,7 @@ impl Memory {
         Ok(Self { slots, slot_buffers, named, scratch })
     }
 
-    /// The buffer of anything but a weight.
+    /// The buffer of a value that is not a weight.
     fn of(&self, value: Value) -> &wgpu::Buffer {
         match self.slots.of.get(&value) {
             Some(slot) => &self.slot_buffers[*slot],
@@ -336,8 +336,8 @@ impl Memory {
         weights: &'a Weights,
         bind: &Bind,
     ) -> Result<&'a wgpu::Buffer, EngineError> {
-        let (Bind::Read(place) | Bind::Write(place)) = bind;
-        let (value, slab) = match place {
+        let (Bind::Read(buffer) | Bind::Write(buffer)) = bind;
+        let (value, slab) = match buffer {
             BufferRef::Scratch(index, _) => return Ok(&self.scratch[*index]),
             BufferRef::Input(i) => (node.inputs[*i], 0),
             BufferRef::Slab(i, slab) => (node.inputs[*i], *slab),
@@ -359,9 +359,9 @@ impl Memory {
     }
 }
 
-/// States are bound whole: a cache that is too large for that is refused before anything is made for it.
+/// States are bound whole: refuses a cache larger than a binding before anything is allocated for it.
 fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
-    // What the device can do, whatever it plays.
+    // The device's own limit, whatever role it plays.
     let limit = gpu.device.limits().max_storage_buffer_binding_size;
     let bytes = value_bytes(ty);
     if bytes <= limit {
@@ -372,7 +372,7 @@ fn check_binding(gpu: &Gpu, name: &str, ty: &Type) -> Result<(), EngineError> {
     Err(EngineError::CacheTooLarge { name: name.into(), bytes, limit, fits })
 }
 
-/// The dispatches of a graph on a device with these facts, without one.
+/// The dispatches of a graph for a device with these facts; no device is needed.
 ///
 /// # Errors
 /// If the format of a weight has no kernel.
@@ -381,12 +381,12 @@ pub fn dispatches(graph: &Graph, facts: &DeviceFacts) -> Result<Vec<Dispatch>, E
     Ok(GpuCall::dispatches(facts, graph).map(|(_, dispatch)| dispatch).collect())
 }
 
-/// How many dispatches a graph takes on a device, without one.
+/// Number of dispatches of a graph for a device with these facts.
 pub fn dispatch_count(graph: &Graph, facts: &DeviceFacts) -> usize {
     Lowered::new(facts, graph).dispatches().len()
 }
 
-/// What [`GpuPlan::own_bytes`] would be on a device, without one.
+/// [`GpuPlan::own_bytes`] of a graph for a device with these facts.
 pub fn plan_bytes(graph: &Graph, facts: &DeviceFacts) -> u64 {
     let dispatches: Vec<(usize, Dispatch)> = GpuCall::dispatches(facts, graph).collect();
     let scratch: u64 = scratch_sizes(&dispatches).values().sum();
@@ -397,7 +397,7 @@ fn params_bytes(dispatches: &[(usize, Dispatch)]) -> u64 {
     PARAMS_STRIDE * (dispatches.len() as u64).max(1)
 }
 
-/// Scratch memory is shared by all operations: for each number up to the largest, the most any of them asks for.
+/// Scratch buffers are shared by all operations: for each index up to the largest, the largest size that any dispatch needs.
 fn scratch_sizes(dispatches: &[(usize, Dispatch)]) -> std::collections::BTreeMap<usize, u64> {
     let mut sizes = std::collections::BTreeMap::new();
     for bind in dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings) {

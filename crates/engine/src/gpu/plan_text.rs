@@ -1,11 +1,11 @@
-//! A plan as text: what a graph becomes on a device, one dispatch a line.
+//! A plan as text: the dispatches of a graph on a device, one per line.
 
 use std::fmt::Write;
 
 use super::{DeviceFacts, Dispatch, Edge, Lowered, Part, check_formats};
 use crate::{error::EngineError, graph::Graph};
 
-/// Kinds of parts that follow from the others, or from the device, and tell a reader nothing.
+/// Kinds of parts that follow from other parts or from the device, and are not printed.
 const IMPLIED: [&str; 15] = [
     "columns",
     "gelu",
@@ -24,15 +24,15 @@ const IMPLIED: [&str; 15] = [
     "x_words",
 ];
 
-/// Parts that do nothing special, besides those with the name `none`.
-const USUAL: [&str; 5] =
+/// Default parts, which are not printed; nor are parts with the name `none`.
+const DEFAULT_PARTS: [&str; 5] =
     ["epilogue/per_row", "fetch/direct", "output/plain", "rows/all", "store/floats"];
 
-/// Constants that say how a kernel is tiled.
+/// Constants of a kernel's tiling.
 const TILING: [&str; 8] = ["WG", "LANES", "SPLIT", "ROWS", "COLUMNS", "TOKENS", "SPLITS", "CHUNKS"];
 
-/// The dispatches of a graph on a device with these facts, without one: for each its operation and result, kernel and parts, tiling, grid,
-/// edges that are not row-major, and whether the next dispatch shares its barrier.
+/// The dispatches of a graph for a device with these facts: for each its operation and result, kernel and parts, tiling, grid, edges that
+/// are not row-major, and whether the next dispatch shares its barrier.
 ///
 /// # Errors
 /// If the format of a weight has no kernel.
@@ -57,7 +57,7 @@ pub fn plan_text(graph: &Graph, facts: &DeviceFacts) -> Result<String, EngineErr
             columns.push("shares a barrier with the next".into());
         }
         columns.retain(|column| !column.is_empty());
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{at:>4} {}", node.op.name());
         if let Some(output) = node.outputs.last() {
             let _ = write!(text, " {}", graph.ty(*output));
@@ -68,11 +68,11 @@ pub fn plan_text(graph: &Graph, facts: &DeviceFacts) -> Result<String, EngineErr
 }
 
 fn kernel(dispatch: &Dispatch) -> String {
-    let said = |part: &&&'static Part| {
-        let usual = part.name.ends_with("/none") || USUAL.contains(&part.name);
-        !usual && !IMPLIED.contains(&part.kind)
+    let printed = |part: &&&'static Part| {
+        let default = part.name.ends_with("/none") || DEFAULT_PARTS.contains(&part.name);
+        !default && !IMPLIED.contains(&part.kind)
     };
-    let parts: Vec<&str> = dispatch.parts.iter().filter(said).map(|part| part.name).collect();
+    let parts: Vec<&str> = dispatch.parts.iter().filter(printed).map(|part| part.name).collect();
     match parts.is_empty() {
         true => dispatch.kernel.name.to_owned(),
         false => format!("{} ({})", dispatch.kernel.name, parts.join(", ")),
@@ -80,11 +80,11 @@ fn kernel(dispatch: &Dispatch) -> String {
 }
 
 fn tiling(dispatch: &Dispatch) -> String {
-    let said = |(name, _): &&(&str, f64)| TILING.contains(name);
+    let printed = |(name, _): &&(&str, f64)| TILING.contains(name);
     let constants: Vec<String> = dispatch
         .constants
         .iter()
-        .filter(said)
+        .filter(printed)
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     constants.join(" ")

@@ -1,8 +1,8 @@
-//! How weights are stored on the device: blocks are split into fields, and equal fields of all blocks are contiguous.
+//! Weights on the device: blocks are split into fields, and equal fields of all blocks are contiguous.
 //!
-//! A file's blocks of 18, 34 or 210 bytes start at any byte; shaders read words. Cutting `d | quants` into a plane of quants and
-//! a plane of scales makes every field aligned without padding a block, and the wide loads of neighbouring lanes adjacent.
-//! A weight beyond the binding limit becomes several slabs of rows, each with planes of its own.
+//! A file's blocks of 18, 34 or 210 bytes start at any byte; shaders read words. Splitting `d | quants` into a plane of quants and a plane
+//! of scales aligns every field without padding the blocks, and makes the wide loads of neighbouring lanes adjacent. A weight larger
+//! than a binding becomes several slabs of rows, each with its own planes.
 
 use std::ops::Range;
 
@@ -11,14 +11,14 @@ use rullama_gguf::DType;
 use super::DeviceFacts;
 use crate::graph::Shape;
 
-/// Planes start at multiples of this, so that fields of 16 bytes can be loaded at once.
+/// Alignment of planes in bytes, so that fields of 16 bytes can be loaded at once.
 const ALIGN: usize = 16;
-/// Kernels take this many weights at a time; rows of plain floats are padded to it with zeros.
+/// Weights that kernels read at a time; rows of plain floats are padded to a multiple of it with zeros.
 pub(crate) const UNIT: usize = 32;
-/// Pieces and slabs start at multiples of this many rows, so that planes of single bytes are written at whole words.
+/// Pieces and slabs start at multiples of this many rows, so that planes with single-byte fields are written at whole words.
 pub const ROW_STEP: usize = 4;
 
-/// The fields of a format's block in plane order: where in the block, how many bytes.
+/// The fields of a format's block in plane order: offset in the block, bytes.
 pub(crate) fn fields(dtype: DType) -> &'static [(usize, usize)] {
     match dtype {
         DType::F32 => &[(0, 4)],
@@ -45,33 +45,33 @@ pub(crate) fn fields(dtype: DType) -> &'static [(usize, usize)] {
 pub struct Slabs {
     /// Block format.
     pub dtype: DType,
-    /// Blocks in a row of the file.
+    /// Blocks per row in the file.
     pub file_blocks: usize,
-    /// Blocks in a row on the device: more for plain floats whose rows are no multiple of a unit.
+    /// Blocks per row on the device: more for plain floats if their rows are not multiples of a unit.
     pub row_blocks: usize,
     /// The rows of each slab.
     pub rows: Vec<Range<usize>>,
 }
 
 impl Slabs {
-    /// Cuts a weight so that no slab is larger than a binding.
+    /// Splits a weight so that every slab fits a binding.
     ///
     /// # Panics
-    /// If the format is not one the kernels know; loading checks that.
+    /// If kernels do not read the format; loading checks that.
     pub fn new(dtype: DType, shape: &Shape, facts: &DeviceFacts) -> Self {
         assert!(!fields(dtype).is_empty(), "{} has no layout on the device", dtype.name());
         let file_blocks = shape.width() / dtype.block_elements();
         let row_blocks = file_blocks.next_multiple_of(UNIT.div_ceil(dtype.block_elements()));
         let row_bytes = row_blocks * dtype.block_bytes();
-        let room = usize::try_from(facts.binding_bytes).unwrap_or(usize::MAX)
+        let capacity = usize::try_from(facts.binding_bytes).unwrap_or(usize::MAX)
             - ALIGN * fields(dtype).len();
-        let most = (room / row_bytes.max(1) / ROW_STEP * ROW_STEP).max(ROW_STEP);
+        let most = (capacity / row_bytes.max(1) / ROW_STEP * ROW_STEP).max(ROW_STEP);
         let all = shape.rows();
         let rows = (0..all.div_ceil(most)).map(|i| i * most..((i + 1) * most).min(all)).collect();
         Self { dtype, file_blocks, row_blocks, rows }
     }
 
-    /// Units in a row on the device.
+    /// Units per row on the device.
     pub fn row_units(&self) -> usize {
         self.row_blocks * self.dtype.block_elements() / UNIT
     }
@@ -92,7 +92,7 @@ impl Slabs {
         self.plane_bytes(slab).last().copied().unwrap_or(0)
     }
 
-    /// Where each plane starts, and where the last one ends.
+    /// Byte offset of each plane, and the end of the last one.
     fn plane_bytes(&self, slab: usize) -> Vec<usize> {
         let blocks = self.rows[slab].len() * self.row_blocks;
         let mut at = 0;
@@ -104,10 +104,10 @@ impl Slabs {
         starts
     }
 
-    /// Cuts whole rows of a file into planes: for each field, the byte offset in slab `slab` and the bytes to write there.
+    /// Splits whole rows of a file into planes: for each field, the byte offset in slab `slab` and the bytes to write there.
     ///
     /// `first` is the first row, counted from the start of the slab; `bytes` holds whole rows of `file_blocks` blocks.
-    pub fn cut(&self, slab: usize, first: usize, bytes: &[u8]) -> Vec<(usize, Vec<u8>)> {
+    pub fn split(&self, slab: usize, first: usize, bytes: &[u8]) -> Vec<(usize, Vec<u8>)> {
         let block_bytes = self.dtype.block_bytes();
         let fields = fields(self.dtype).iter().zip(self.plane_bytes(slab));
         fields
@@ -123,11 +123,11 @@ impl Slabs {
     }
 }
 
-/// Appends one field of every block of a row. Copies of a length the compiler knows are loads and stores; others are calls, which
-/// a page pays dearly for.
+/// Appends one field of every block of a row. Copies of a length known at compile time become loads and stores; others are calls, which
+/// are slow as wasm.
 fn gather(plane: &mut Vec<u8>, row: &[u8], block: usize, (offset, width): (usize, usize)) {
     match width {
-        // All there is of a block.
+        // The block has a single field.
         _ if width == block => plane.extend_from_slice(row),
         1 => gather_known::<1>(plane, row, block, offset),
         2 => gather_known::<2>(plane, row, block, offset),
@@ -189,13 +189,13 @@ mod tests {
                 times[*start..start + width].iter_mut().for_each(|n| *n += 1);
             }
             assert!(times.iter().all(|n| *n == 1), "{}: {times:?}", dtype.name());
-            assert!(fields(dtype).len() <= 4, "{}: parameters name four planes", dtype.name());
+            assert!(fields(dtype).len() <= 4, "{}: parameters have four planes", dtype.name());
         }
     }
 
-    /// Rows written in pieces land where the blocks of a row, counted through the slab, are expected in each plane.
+    /// Rows written in pieces are at the expected offsets of each plane.
     #[test]
-    fn pieces_and_slabs_put_each_field_in_its_place() {
+    fn pieces_and_slabs_put_each_field_at_its_offset() {
         for dtype in FORMATS {
             let width = if dtype.block_elements() == 1 { 33 } else { dtype.block_elements() * 3 };
             let row_bytes = width / dtype.block_elements() * dtype.block_bytes();
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// A file of counted bytes, cut in pieces of four rows into the memory of its slabs.
+    /// A file of counted bytes, split in pieces of four rows into the memory of its slabs.
     fn written(
         dtype: DType,
         shape: [usize; 2],
@@ -241,7 +241,7 @@ mod tests {
             for first in (0..rows.len()).step_by(ROW_STEP) {
                 let end = (first + ROW_STEP).min(rows.len());
                 let piece = &file[(rows.start + first) * row_bytes..(rows.start + end) * row_bytes];
-                for (at, plane) in slabs.cut(slab, first, piece) {
+                for (at, plane) in slabs.split(slab, first, piece) {
                     assert!(at.is_multiple_of(4), "{}: copies start at whole words", dtype.name());
                     memory[slab][at..at + plane.len()].copy_from_slice(&plane);
                 }

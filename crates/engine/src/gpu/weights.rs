@@ -1,4 +1,4 @@
-//! Weights on the device: written in pieces of whole rows, cut into planes, never whole in host memory.
+//! Weights on the device: written in pieces of whole rows and split into planes, never whole in host memory.
 
 use std::rc::Rc;
 
@@ -27,7 +27,7 @@ pub(crate) struct Resident {
 }
 
 impl Weights {
-    /// No weights yet.
+    /// An empty set of weights.
     pub fn new(gpu: &Gpu) -> Self {
         Self { gpu: gpu.clone(), known: FxHashMap::default() }
     }
@@ -37,11 +37,11 @@ impl Weights {
         &self.gpu
     }
 
-    /// Makes room for a weight under the name its graph has for it ([`Origin::weight_name`](crate::graph::Origin::weight_name));
-    /// its rows follow with [`Self::write`], those of a stack tensor by tensor.
+    /// Allocates a weight under its name in the graph ([`Origin::weight_name`](crate::graph::Origin::weight_name)); its rows follow with
+    /// [`Self::write`], those of a stack tensor by tensor.
     ///
     /// # Errors
-    /// If the format has no kernels, or there is no memory.
+    /// If the format has no kernels, or memory runs out.
     pub async fn reserve(
         &mut self,
         name: &str,
@@ -61,19 +61,19 @@ impl Weights {
         Ok(())
     }
 
-    /// Writes whole rows from row `first` on, as the file has them. Pieces start at multiples of four rows.
+    /// Writes whole rows from row `first` on, in the file's format. Pieces start at multiples of [`ROW_STEP`] rows.
     ///
     /// # Errors
-    /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts elsewhere.
+    /// If the weight was not reserved, or the bytes are not whole rows inside it, or the piece starts at another row.
     pub fn write(&self, name: &str, first: usize, bytes: &[u8]) -> Result<(), EngineError> {
         let missing = || EngineError::MissingWeight { name: name.into() };
         let Resident { slabs, buffers } = &**self.known.get(name).ok_or_else(missing)?;
         let row_bytes = slabs.file_blocks * slabs.dtype.block_bytes();
         let rows = bytes.len() / row_bytes;
         let all = slabs.rows.last().map_or(0, |range| range.end);
-        let ends_well =
+        let ends_aligned =
             first + rows == all || (first + rows < all && rows.is_multiple_of(ROW_STEP));
-        if rows * row_bytes != bytes.len() || !first.is_multiple_of(ROW_STEP) || !ends_well {
+        if rows * row_bytes != bytes.len() || !first.is_multiple_of(ROW_STEP) || !ends_aligned {
             return Err(EngineError::NotWholeRows { name: name.into(), first, bytes: bytes.len() });
         }
         for (slab, range) in slabs.rows.iter().enumerate() {
@@ -82,25 +82,25 @@ impl Weights {
                 continue;
             }
             let piece = &bytes[(start - first) * row_bytes..(end - first) * row_bytes];
-            for (offset, plane) in slabs.cut(slab, start - range.start, piece) {
+            for (offset, plane) in slabs.split(slab, start - range.start, piece) {
                 self.copy(&buffers[slab], offset, plane);
             }
         }
         Ok(())
     }
 
-    /// Waits until the device has taken what was written, so that copies do not pile up on the host.
+    /// Waits until the device has received the writes, so that copies do not accumulate on the host.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn flush(&self) -> Result<(), EngineError> {
         self.fence()?.wait().await
     }
 
-    /// A mark after all that was queued on their device.
+    /// A fence after everything that was queued.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub fn fence(&self) -> Result<Fence, EngineError> {
         Fence::new(&self.gpu)
     }
@@ -109,7 +109,7 @@ impl Weights {
         self.known.get(name).map(|resident| &**resident)
     }
 
-    /// These weights and others, without copying any.
+    /// The union with other weights, without copying any.
     #[must_use]
     pub fn with(&self, others: &Self) -> Self {
         let all = self.known.iter().chain(&others.known);
@@ -122,7 +122,7 @@ impl Weights {
         self.known.values().flat_map(|resident| &resident.buffers).map(Buffer::bytes).sum()
     }
 
-    /// Queues a copy; the device takes multiples of four bytes at multiples of four.
+    /// Queues a copy, padded to WebGPU's multiple of four bytes.
     fn copy(&self, buffer: &wgpu::Buffer, offset: usize, mut plane: Vec<u8>) {
         plane.resize(plane.len().next_multiple_of(4), 0);
         self.gpu.queue.write_buffer(buffer, offset as u64, &plane);

@@ -1,4 +1,4 @@
-//! Gradients as more operations: the graph is walked from its end, and each operation appends its rule.
+//! Gradients as graph operations: the graph is walked backwards, and each operation appends its gradient rule.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,16 +8,16 @@ use std::{
 
 use super::{Graph, Origin, Value, op::NodeValues};
 
-/// Appends the gradients of `loss` (one number) with respect to `wrt`, and returns them in the same order.
+/// Appends the gradients of `loss` (a scalar) with respect to `wrt`, and returns them in the same order.
 ///
-/// `seed` is the gradient of the loss itself, usually an input of one 1.0. Rules are asked only along paths that lead to
-/// a wanted value; a wanted value that the loss does not depend on gets `None`.
+/// `seed` is the gradient of the loss itself, usually an input of 1.0. Rules run only along paths that lead to a value of `wrt`; a value
+/// that the loss does not depend on gets `None`.
 pub fn backward(graph: &mut Graph, loss: Value, seed: Value, wrt: &[Value]) -> Vec<Option<Value>> {
     let nodes = 0..graph.nodes().len();
     walk(graph, nodes, HashMap::from([(loss, seed)]), wrt)
 }
 
-/// Walks back over some operations of the graph: from the gradients of what they make to those of `wrt`, what they read.
+/// Walks backwards over `nodes`, from the known gradients of their outputs to the gradients of `wrt`.
 pub(crate) fn walk(
     graph: &mut Graph,
     nodes: Range<usize>,
@@ -29,7 +29,7 @@ pub(crate) fn walk(
     wrt.iter().map(|value| walk.of(*value)).collect()
 }
 
-/// A walk back over a graph, part by part, from the last one to the first: gradients of values so far.
+/// The gradients computed so far, in a backward walk over ranges of nodes from the last to the first.
 #[derive(Debug)]
 pub struct Gradients {
     known: HashMap<Value, Value>,
@@ -37,17 +37,17 @@ pub struct Gradients {
 }
 
 impl Gradients {
-    /// A walk towards `wrt`, from values whose gradients are known.
+    /// Starts a walk towards `wrt` from known gradients.
     pub fn new(known: impl IntoIterator<Item = (Value, Value)>, wrt: &[Value]) -> Self {
         Self { known: known.into_iter().collect(), wrt: wrt.iter().copied().collect() }
     }
 
-    /// The gradient of a value, as far as it has been walked to.
+    /// The gradient of a value, as far as the walk has come.
     pub fn of(&self, value: Value) -> Option<Value> {
         self.known.get(&value).copied()
     }
 
-    /// Appends the gradients of what these operations read to the graph.
+    /// Appends the gradients of the inputs of these nodes to the graph.
     pub fn back_over(&mut self, graph: &mut Graph, nodes: Range<usize>) {
         let leads = leads_to(graph, &self.wrt);
         for index in nodes.rev() {
@@ -73,22 +73,22 @@ impl Gradients {
         }
     }
 
-    /// The same for operations whose results are not kept until here: they are computed again first, from what they read.
+    /// Like [`Self::back_over`] for nodes whose results are no longer kept: they are recomputed from their inputs first.
     ///
     /// # Panics
-    /// If one of the operations writes a state, which it would then do twice.
+    /// If one of the nodes writes a state, which must not happen twice.
     pub fn back_over_again(&mut self, graph: &mut Graph, nodes: Range<usize>) {
         let first = graph.nodes().len();
-        let mut again: HashMap<Value, Value> = HashMap::new();
+        let mut recomputed: HashMap<Value, Value> = HashMap::new();
         for index in nodes {
             let node = &graph.nodes()[index];
-            assert!(node.op.writes().is_empty(), "{} cannot be computed again", node.op.name());
+            assert!(node.op.writes().is_empty(), "{} cannot be recomputed", node.op.name());
             let (op, outputs) = (Rc::clone(&node.op), node.outputs.clone());
             let inputs: Vec<Value> =
-                node.inputs.iter().map(|v| again.get(v).copied().unwrap_or(*v)).collect();
-            again.extend(outputs.into_iter().zip(graph.apply_shared(op, &inputs)));
+                node.inputs.iter().map(|v| recomputed.get(v).copied().unwrap_or(*v)).collect();
+            recomputed.extend(outputs.into_iter().zip(graph.apply_shared(op, &inputs)));
         }
-        let known = again.iter().filter_map(|(old, new)| Some((*new, self.of(*old)?)));
+        let known = recomputed.iter().filter_map(|(old, new)| Some((*new, self.of(*old)?)));
         let known: Vec<(Value, Value)> = known.collect();
         self.known.extend(known);
         let nodes = first..graph.nodes().len();
@@ -96,7 +96,7 @@ impl Gradients {
     }
 }
 
-/// For each value of the graph so far, whether a wanted value flows into it.
+/// For each value of the graph so far, whether it depends on a value of `wrt`.
 fn leads_to(graph: &Graph, wrt: &HashSet<Value>) -> Vec<bool> {
     let mut leads = vec![false; graph.values().count()];
     for (value, info) in graph.values() {

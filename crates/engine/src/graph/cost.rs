@@ -1,10 +1,10 @@
-//! What a graph costs on any machine: dispatches, bytes moved, operations.
+//! The cost of a graph, on any machine: dispatches, bytes moved, operations.
 
 use std::ops::AddAssign;
 
 use super::{Element, Graph, Node, Step, Type};
 
-/// Counts that hold on every device, unlike times.
+/// Counts that are the same on every device, unlike times.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Kernel dispatches.
@@ -27,14 +27,14 @@ impl AddAssign for Cost {
 }
 
 impl Graph {
-    /// What the whole graph moves and computes in a run; dispatches are the plan's to count.
+    /// Bytes and operations of a whole run; dispatches are counted by the plan.
     pub fn cost(&self, step: &Step) -> Cost {
         let mut cost = Cost::default();
         self.nodes().iter().for_each(|node| cost += self.node_cost(node, step));
         cost
     }
 
-    /// What one operation moves and computes in a run; dispatches are the plan's to count.
+    /// Bytes and operations of one node in a run; dispatches are counted by the plan.
     pub fn node_cost(&self, node: &Node, step: &Step) -> Cost {
         let types =
             |values: &[super::Value]| values.iter().map(|v| self.ty(*v)).collect::<Vec<_>>();
@@ -49,7 +49,7 @@ impl Graph {
 }
 
 impl Type {
-    /// Bytes of a value as the kernels see it.
+    /// Bytes of a value as kernels read it.
     pub fn bytes(&self) -> u64 {
         let len = self.shape.len() as u64;
         match self.element {

@@ -1,7 +1,7 @@
 //! A forward pass as data: a graph of operations over named values.
 //!
-//! A model writes the graph once; the GPU plan, the CPU executor, the gradient transform, the printer and the cost
-//! counter read it. A wrong shape is a bug in a model's graph, not in its input, and panics here with both shapes.
+//! A model builds the graph once; the GPU plan, the CPU executor, the gradient transform, the printer and the cost counter read it. A
+//! wrong shape is a bug in a model's graph, not in its input, and panics here with both shapes.
 
 mod backward;
 mod cost;
@@ -28,33 +28,33 @@ use rullama_gguf::DType;
 pub struct Value(u32);
 
 impl Value {
-    /// Its place in [`Graph::values`].
+    /// Its index in [`Graph::values`].
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// One operation of the graph.
+/// A node of the graph.
 #[derive(Debug)]
 pub struct Node {
-    /// What is done.
+    /// The operation.
     pub op: Rc<dyn Op>,
-    /// What is read (and, for states the op names, written).
+    /// The values it reads (and, for states the op names, writes).
     pub inputs: Vec<Value>,
-    /// What is made.
+    /// The values it computes.
     pub outputs: Vec<Value>,
 }
 
-/// What is known about a value.
+/// Properties of a value.
 #[derive(Debug, Clone)]
 pub struct ValueInfo {
     /// Shape and element.
     pub ty: Type,
     /// Where it comes from.
     pub origin: Origin,
-    /// The name a test or a trace can ask for it by.
+    /// The name by which tests and traces request it.
     pub tap: Option<String>,
-    /// Kept until the end of the run, so that it can be read back.
+    /// Whether its memory is kept until the end of the run, so that it can be read back.
     pub kept: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct ValueInfo {
 pub struct Graph {
     values: Vec<ValueInfo>,
     nodes: Vec<Node>,
-    /// Weights and states, which each have one value: models of hundreds of layers have thousands.
+    /// Weights and states by origin, for a fast lookup: models of hundreds of layers have thousands.
     named: HashMap<Origin, Value>,
     batch_invariant: bool,
 }
@@ -74,8 +74,8 @@ impl Graph {
         Self::default()
     }
 
-    /// An empty graph whose few tokens are computed batch-invariantly: each to the last bit as in a graph of its own, by the same kernels.
-    /// Rows past the live ones are not computed.
+    /// An empty graph whose tokens are computed batch-invariantly: each bit-identical to a graph with that token alone, by the same kernels.
+    /// Rows past the step's count are not computed.
     pub fn new_batch_invariant() -> Self {
         Self { batch_invariant: true, ..Self::default() }
     }
@@ -90,7 +90,7 @@ impl Graph {
         self.value(ty, Origin::Input(name.into()))
     }
 
-    /// A constant from the model's file; asking twice for a name gives the same value.
+    /// A tensor of the model's file; the same name gives the same value.
     ///
     /// # Panics
     /// If the name was used with another type before.
@@ -98,10 +98,10 @@ impl Graph {
         self.named(Origin::Weight(name.into()), ty)
     }
 
-    /// A constant made of several tensors of the model's file, one below the other; asking twice gives the same value.
+    /// Several tensors of the model's file stacked by rows; the same members give the same value.
     ///
     /// # Panics
-    /// If there are no members, or one of them ends where the next one's rows cannot be written: see [`Member::stackable`].
+    /// If there are no members, or rows cannot follow one of them: see [`Member::stackable`].
     pub fn weight_rows(&mut self, members: &[Member], dtype: DType, width: usize) -> Value {
         let (last, before) = members.split_last().expect("a stack has members");
         for member in before {
@@ -111,7 +111,7 @@ impl Graph {
         self.named(Origin::Stack(members.into()), Type::weight(dtype, [rows, width]))
     }
 
-    /// Memory that outlives a run; asking twice for a name gives the same value.
+    /// Memory that outlives a run; the same name gives the same value.
     ///
     /// # Panics
     /// If the name was used with another type before.
@@ -140,7 +140,7 @@ impl Graph {
         self.apply_shared(Rc::new(op), inputs)
     }
 
-    /// Appends an operation that may be in the graph already.
+    /// Appends an operation that other nodes may share.
     #[track_caller]
     fn apply_shared(&mut self, op: Rc<dyn Op>, inputs: &[Value]) -> Vec<Value> {
         let types: Vec<&Type> = inputs.iter().map(|v| self.ty(*v)).collect();
@@ -160,7 +160,7 @@ impl Graph {
         outputs
     }
 
-    /// Names a value, so that tests and traces can ask for it.
+    /// Names a value, so that tests and traces can request it.
     pub fn tap(&mut self, value: Value, name: impl Into<String>) {
         self.values[value.index()].tap = Some(name.into());
     }
@@ -176,17 +176,17 @@ impl Graph {
         Some(Value(u32::try_from(index).ok()?))
     }
 
-    /// Shape and element of a value.
+    /// The type of a value.
     pub fn ty(&self, value: Value) -> &Type {
         &self.info(value).ty
     }
 
-    /// All that is known about a value.
+    /// The properties of a value.
     pub fn info(&self, value: Value) -> &ValueInfo {
         &self.values[value.index()]
     }
 
-    /// All values, in the order they were made.
+    /// All values, in order of creation.
     pub fn values(&self) -> impl Iterator<Item = (Value, &ValueInfo)> {
         (0u32..).map(Value).zip(&self.values)
     }
@@ -202,12 +202,12 @@ impl Graph {
     /// If there is none.
     pub(crate) fn reader(&self, node: &Node) -> &Node {
         let reads = |other: &&Node| other.inputs.contains(&node.outputs[0]);
-        self.nodes.iter().find(reads).expect("a result that somebody reads")
+        self.nodes.iter().find(reads).expect("the result has a reader")
     }
 
     fn named(&mut self, origin: Origin, ty: Type) -> Value {
         if let Some(value) = self.named.get(&origin).copied() {
-            assert_eq!(*self.ty(value), ty, "{origin:?} is asked for with two types");
+            assert_eq!(*self.ty(value), ty, "{origin:?} was requested with two types");
             return value;
         }
         let value = self.value(ty, origin.clone());

@@ -1,4 +1,4 @@
-//! What an operation must say about itself.
+//! The trait of operations.
 
 use std::fmt::Debug;
 
@@ -8,7 +8,7 @@ use crate::{
     gpu::{Dispatch, Edge, GpuCall},
 };
 
-/// An operation: a definition, a reference on the CPU, kernels on the GPU, a gradient.
+/// An operation: a CPU reference that defines it, GPU kernels, a gradient.
 pub trait Op: Debug + 'static {
     /// The name of its folder.
     fn name(&self) -> &'static str;
@@ -16,51 +16,51 @@ pub trait Op: Debug + 'static {
     /// The types of its results.
     ///
     /// # Panics
-    /// If the inputs do not fit: a model's graph is wrong then.
+    /// If the inputs do not fit: a bug in a model's graph.
     fn infer(&self, inputs: &[&Type]) -> Vec<Type>;
 
-    /// Which inputs are states it writes.
+    /// Indices of the inputs that are states it writes.
     fn writes(&self) -> &'static [usize] {
         &[]
     }
 
-    /// The definition, in f32: obvious rather than fast.
+    /// The CPU reference in f32, which defines the operation: obvious rather than fast.
     fn cpu(&self, call: &CpuCall<'_>);
 
-    /// The kernels, their parameters and their grids, in order.
+    /// The dispatches, in order.
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch>;
 
-    /// How its kernels store result `i` for its only reader. The lowering pass asks twice: with [`Edge::RowMajor`], where it may offer
-    /// partials instead, then with the layout that the reader prefers, which it stores as far as it can.
+    /// The form in which its kernels store result `i` for its only reader. Lowering calls it twice: with [`Edge::RowMajor`], for which it may
+    /// return partials instead, then with the layout that the reader prefers, which it returns if it can store it.
     fn stores(&self, call: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
         let _ = (call, i, preferred);
         Edge::RowMajor
     }
 
-    /// How its kernels prefer to read the first input where the producer offers this: as offered, in another layout, or row-major.
+    /// The form in which its kernels prefer to read the first input, given the producer's offer: as offered, another layout, or row-major.
     fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
         let _ = (call, offered);
         Edge::RowMajor
     }
 
-    /// Which input is the LoRA up-projection, transposed, that it adds to its second input, a branch.
+    /// The index of the input that is the transposed LoRA up-projection (B) which it adds to its second input, a branch.
     fn branch_lora(&self) -> Option<usize> {
         None
     }
 
-    /// Multiplications and additions it takes.
+    /// Number of multiplications and additions.
     fn operations(&self, inputs: &[&Type], outputs: &[&Type]) -> u64 {
         let _ = inputs;
         outputs.iter().map(|ty| ty.shape.len() as u64).sum()
     }
 
-    /// Bytes of its inputs that a run reads: all, unless it picks some.
+    /// Bytes of its inputs that a run reads: all, unless it selects rows.
     fn bytes_read(&self, inputs: &[&Type], step: &Step) -> u64 {
         let _ = step;
         inputs.iter().map(|ty| ty.bytes()).sum()
     }
 
-    /// One gradient per input, or `None` where none flows; `dy` has one entry per result.
+    /// One gradient per input, or `None` if none flows; `dy` has one entry per result.
     ///
     /// # Panics
     /// If the operation has no gradient rule, which is the default.
@@ -78,9 +78,9 @@ pub trait Op: Debug + 'static {
 /// The values of a node, for gradient rules, which append to the graph the node is in.
 #[derive(Debug, Clone)]
 pub struct NodeValues {
-    /// What the node reads.
+    /// The values it reads.
     pub inputs: Vec<Value>,
-    /// What it computes.
+    /// The values it computes.
     pub outputs: Vec<Value>,
 }
 

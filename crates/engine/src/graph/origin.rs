@@ -6,15 +6,15 @@ use crate::gpu::ROW_STEP;
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The host writes it before a run.
+    /// Written by the host before a run.
     Input(String),
-    /// It is read from the model's file, by tensor name, and never changes.
+    /// A tensor of the model's file, by name; constant.
     Weight(String),
-    /// Several tensors of one format and width, one below the other; else like a weight.
+    /// Several tensors of one format and width, stacked by rows; otherwise like a weight.
     Stack(Vec<Member>),
-    /// It outlives a run: caches, rings, the last token.
+    /// Outlives a run: KV caches, the last token.
     State(String),
-    /// A node computes it.
+    /// Computed by a node.
     Node(usize),
 }
 
@@ -23,7 +23,7 @@ pub enum Origin {
 pub struct Member {
     /// Its name in the model's file.
     pub name: String,
-    /// How many rows it has.
+    /// Number of rows.
     pub rows: usize,
 }
 
@@ -33,14 +33,14 @@ impl Member {
         Self { name: name.into(), rows }
     }
 
-    /// Whether other rows may follow its own in a stack: rows are written to a device in fours.
+    /// Whether other rows may follow its own in a stack: rows are written to a device in groups of [`ROW_STEP`].
     pub fn stackable(&self) -> bool {
         self.rows.is_multiple_of(ROW_STEP)
     }
 }
 
 impl Origin {
-    /// The name a weight is kept under on a device: its tensor's, or its members' joined by `+`. `None` for all else.
+    /// The name of a weight on a device: its tensor's, or its members' joined by `+`. `None` for other origins.
     pub fn weight_name(&self) -> Option<String> {
         match self {
             Self::Weight(name) => Some(name.clone()),
@@ -52,18 +52,18 @@ impl Origin {
         }
     }
 
-    /// The tensors of a weight of type `ty`, each with the row it starts at and its own type; none for all else.
+    /// The tensors of a weight of type `ty`, each with its first row and its own type; none for other origins.
     pub fn tensors<'a>(&'a self, ty: &Type) -> Vec<(&'a str, usize, Type)> {
         match self {
             Self::Weight(name) => vec![(name, 0, ty.clone())],
             Self::Stack(members) => {
                 let mut first = 0;
-                let place = |member: &'a Member| {
+                let with_first_row = |member: &'a Member| {
                     let shape = [member.rows, ty.shape.width()].into();
                     first += member.rows;
                     (member.name.as_str(), first - member.rows, Type { shape, ..ty.clone() })
                 };
-                members.iter().map(place).collect()
+                members.iter().map(with_first_row).collect()
             }
             Self::Input(_) | Self::State(_) | Self::Node(_) => vec![],
         }

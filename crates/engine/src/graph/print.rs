@@ -1,4 +1,4 @@
-//! The graph as text, one operation a line, for snapshots and for people.
+//! The graph as text, one operation per line, for snapshots and debugging.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
-//! Shapes, element types, and what a wrong shape is called.
+//! Shapes and element types.
 
 use std::fmt;
 
 use rullama_gguf::DType;
 
-/// Sizes of a value, outermost first: `[t, d]` is `t` rows of `d` numbers.
+/// Sizes of a value, outermost first: `[t, d]` is `t` rows of `d` elements.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Shape(Vec<usize>);
 
@@ -19,24 +19,23 @@ impl Shape {
         self.0.last().copied().unwrap_or(1)
     }
 
-    /// How many rows of [`Self::width`] there are.
+    /// Number of rows of [`Self::width`] elements.
     pub fn rows(&self) -> usize {
         product(&self.0[..self.0.len().saturating_sub(1)])
     }
 
-    /// How many numbers there are in all.
+    /// Number of elements.
     pub fn len(&self) -> usize {
         product(&self.0)
     }
 
-    /// Whether there are no numbers at all.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// The product of some sizes. One too large for this platform stays the largest number instead of wrapping, and is then refused for the memory it
-/// would take.
+/// The product of sizes. It saturates instead of wrapping, so that an overflow is refused as too much memory.
 fn product(sizes: &[usize]) -> usize {
     sizes.iter().fold(1, |product: usize, size| product.saturating_mul(*size))
 }
@@ -71,7 +70,7 @@ impl fmt::Debug for Shape {
     }
 }
 
-/// How one number is kept in memory.
+/// Storage of an element in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Element {
     /// Activations and gradients.
@@ -80,18 +79,18 @@ pub enum Element {
     U32,
     /// A weight in the format of its file; never written.
     Weight(DType),
-    /// A cache in half precision.
+    /// A KV cache in half precision.
     F16,
-    /// A cache of bytes with one scale per 32 numbers.
+    /// A KV cache of int8 with one scale per 32 elements.
     Q8,
 }
 
-/// What a value is: its shape and its element.
+/// The type of a value: shape and element.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Type {
     /// Sizes, outermost first.
     pub shape: Shape,
-    /// How a number is kept.
+    /// The element type.
     pub element: Element,
 }
 
@@ -106,7 +105,7 @@ impl Type {
         Self { shape: shape.into(), element: Element::Weight(dtype) }
     }
 
-    /// A cache of this precision and shape.
+    /// A KV cache of this precision and shape.
     pub fn cache(element: Element, shape: impl Into<Shape>) -> Self {
         Self { shape: shape.into(), element }
     }

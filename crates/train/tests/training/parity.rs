@@ -2,7 +2,7 @@
 
 use pollster::block_on;
 use rullama_adapter::Pair;
-use rullama_engine::{executor::Device, gpu::LANDING_BYTES};
+use rullama_engine::{executor::Device, gpu::STAGING_BYTES};
 use rullama_train::{Settings, Shape, TrainError, Trainer};
 
 use crate::golden::{Golden, adapter, devices, model, without_b};
@@ -129,7 +129,7 @@ fn no_more_memory_is_held_than_was_estimated() {
             let (held, need) = (gpu.held().now - before, trainer.need().total());
             assert!(held <= need, "{held} bytes instead of {need}");
             // Landing buffers are few here.
-            let exact = need - LANDING_BYTES;
+            let exact = need - STAGING_BYTES;
             assert!(held * 100 >= exact * 95, "{held} bytes of {exact}");
         }
     }

@@ -1,4 +1,4 @@
-//! How long each dispatch of a plan takes on the device, by timestamps around passes of one dispatch each; or all of them, by timestamps
+//! Times of a plan on the device: of each dispatch, by timestamps around passes of one dispatch each, or of the whole plan, by timestamps
 //! around one pass.
 
 mod table;
@@ -10,26 +10,26 @@ use std::ops::Range;
 use super::{GpuPlan, readback};
 use crate::{error::EngineError, graph::Step};
 
-/// wgpu's largest query set holds the two timestamps of this many dispatches.
+/// Dispatches per query set: wgpu's largest holds two timestamps for each of these.
 const DISPATCHES_PER_SET: usize = 2048;
 
 /// One dispatch and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timing {
-    /// Which operation of the graph dispatched it.
+    /// The node of the graph that dispatched it.
     pub node: usize,
     /// Label of its pipeline.
     pub label: String,
-    /// Time on the device.
+    /// Time on the device in nanoseconds.
     pub nanoseconds: f64,
 }
 
 impl GpuPlan {
-    /// Runs the graph once, each dispatch in a pass of its own between two timestamps. Nothing is returned where the device has no
-    /// timestamps. Slower than [`Self::run`], which uses one pass.
+    /// Runs the graph once, each dispatch in its own pass between two timestamps; slower than [`Self::run`], which uses one pass. Empty if
+    /// the device has no timestamps.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn profile(&self, step: &Step) -> Result<Vec<Timing>, EngineError> {
         if !self.times_dispatches() {
             self.run(step)?;
@@ -49,11 +49,11 @@ impl GpuPlan {
         Ok(timings)
     }
 
-    /// Runs the graph once as [`Self::run`] does and returns the nanoseconds between two timestamps around it; `None` where the device
-    /// has no timestamps.
+    /// Runs the graph once as [`Self::run`] does and returns the nanoseconds between two timestamps around it; `None` if the device has no
+    /// timestamps.
     ///
     /// # Errors
-    /// If the device is gone or does not answer.
+    /// If the device is lost or does not respond.
     pub async fn time(&self, step: &Step) -> Result<Option<f64>, EngineError> {
         if !self.times_dispatches() {
             self.run(step)?;
@@ -64,7 +64,7 @@ impl GpuPlan {
         Ok(self.timed(&[all]).await?.first().copied())
     }
 
-    /// Adds up profiles of some runs by kernel, beside the best bandwidth of the device where that was measured
+    /// Sums profiles of several runs by kernel; `best_bandwidth` is the device's measured read bandwidth
     /// ([`crate::suite::read_bandwidth`]).
     pub fn profile_table(
         &self,
@@ -79,12 +79,12 @@ impl GpuPlan {
         table(runs, bytes, best_bandwidth)
     }
 
-    /// Whether [`Self::profile`] has anything to say.
+    /// Whether the device has timestamps, which [`Self::profile`] needs.
     pub fn times_dispatches(&self) -> bool {
         self.gpu().facts().timestamps
     }
 
-    /// Runs some dispatches, pass by pass, and returns the nanoseconds of each pass.
+    /// Runs ranges of dispatches, one pass each, and returns the nanoseconds of each pass.
     async fn timed(&self, passes: &[Range<usize>]) -> Result<Vec<f64>, EngineError> {
         let gpu = self.gpu();
         let count = 2 * u32::try_from(passes.len()).expect("a query set is small");

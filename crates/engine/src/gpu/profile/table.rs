@@ -1,40 +1,40 @@
-//! Times of dispatches, added up by kernel: a table for people.
+//! A table of dispatch times, summed by kernel.
 
 use std::{collections::HashMap, fmt};
 
 use super::Timing;
 
-/// What the dispatches of one kernel took in a run.
+/// The dispatches of one kernel in a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// Label of the pipeline.
     pub label: String,
-    /// How often it was dispatched.
+    /// Number of dispatches.
     pub dispatches: usize,
-    /// Time of all dispatches.
+    /// Time of all dispatches in nanoseconds.
     pub nanoseconds: f64,
-    /// What they moved.
+    /// Bytes they move.
     pub bytes: f64,
 }
 
 impl Row {
-    /// Bytes moved per second; nothing if no time passed.
+    /// Bytes moved per second; 0 if no time passed.
     pub fn bandwidth(&self) -> f64 {
         if self.nanoseconds > 0.0 { self.bytes / self.nanoseconds * 1e9 } else { 0.0 }
     }
 }
 
-/// The kernels of a run, the longest first.
+/// The kernels of a run, longest time first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// One row per kernel.
     pub rows: Vec<Row>,
-    /// Bytes per second the device reads at best, where that was measured.
+    /// The device's best read bandwidth in bytes per second, if it was measured.
     pub best_bandwidth: Option<f64>,
 }
 
-/// Adds up the dispatches of some runs of a graph, as the mean of a run. `bytes` tells what an operation of the graph moves; its
-/// dispatches share that by their time, since it is not known which of them moved how much.
+/// Averages the dispatches of several runs of a graph, by kernel. `bytes` returns the bytes that a node moves; its dispatches share them in
+/// proportion to their times, since the bytes of each dispatch are not known.
 pub fn table(
     runs: &[Vec<Timing>],
     bytes: impl Fn(usize) -> u64,
@@ -75,7 +75,7 @@ pub fn table(
 }
 
 impl Table {
-    /// All kernels together.
+    /// The sum of all kernels.
     pub fn total(&self) -> Row {
         Row {
             label: "together".into(),
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn dispatches_are_added_up_by_kernel() {
-        // Node 1 takes two kernels, which share its bytes by their time; node 2 takes one of them again.
+        // Node 1 has two kernels, which share its bytes by time; node 2 uses one of them again.
         let run = vec![
             timing(0, "add", 1000.0),
             timing(1, "split", 3000.0),
@@ -132,16 +132,16 @@ mod tests {
             timing(2, "split", 2000.0),
         ];
         let bytes = |node: usize| [10, 4000, 6000][node];
-        let made = table(&[run], bytes, Some(4e9));
+        let table = table(&[run], bytes, Some(4e9));
         let wanted = [
             row("split", 2, 5000.0, 9000.0),
             row("add", 1, 1000.0, 10.0),
             row("combine", 1, 1000.0, 1000.0),
         ];
-        assert_eq!(made.rows, wanted);
-        assert_eq!(made.total(), row("together", 4, 7000.0, 10_010.0));
-        assert!((made.rows[0].bandwidth() - 1.8e9).abs() < 1.0);
-        let text = made.to_string();
+        assert_eq!(table.rows, wanted);
+        assert_eq!(table.total(), row("together", 4, 7000.0, 10_010.0));
+        assert!((table.rows[0].bandwidth() - 1.8e9).abs() < 1.0);
+        let text = table.to_string();
         let split = text.lines().nth(1).expect("a line for each kernel");
         assert_eq!(
             split.split_whitespace().collect::<Vec<_>>(),
@@ -151,18 +151,18 @@ mod tests {
     }
 
     #[test]
-    fn several_runs_give_their_mean() {
+    fn several_runs_are_averaged() {
         let runs = [vec![timing(0, "add", 100.0)], vec![timing(0, "add", 300.0)]];
         assert_eq!(table(&runs, |_| 8, None).rows, [row("add", 1, 200.0, 8.0)]);
     }
 
     #[test]
-    fn no_runs_and_no_time_give_no_nonsense() {
+    fn no_runs_and_no_time_give_finite_values() {
         let empty = table(&[], |_| 0, Some(1e9));
         assert!(empty.rows.is_empty());
         assert!(!empty.to_string().contains("NaN"));
-        let still = table(&[vec![timing(0, "a", 0.0), timing(0, "b", 0.0)]], |_| 8, Some(0.0));
-        assert_eq!(still.rows, [row("a", 1, 0.0, 4.0), row("b", 1, 0.0, 4.0)]);
-        assert!(!still.to_string().contains("NaN") && !still.to_string().contains("inf"));
+        let timeless = table(&[vec![timing(0, "a", 0.0), timing(0, "b", 0.0)]], |_| 8, Some(0.0));
+        assert_eq!(timeless.rows, [row("a", 1, 0.0, 4.0), row("b", 1, 0.0, 4.0)]);
+        assert!(!timeless.to_string().contains("NaN") && !timeless.to_string().contains("inf"));
     }
 }
