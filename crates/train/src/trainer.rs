@@ -201,7 +201,7 @@ impl Trainer {
             gradient_scale: 1.0,
             step: self.steps + 1,
         };
-        self.update.write_numbers(SETTINGS, step.numbers().into());
+        self.update.write_numbers(SETTINGS, step.values().into());
         if let Some(clip) = clip {
             self.update.write_numbers(LIMIT, vec![clip]);
             self.update.write_numbers(ZERO, vec![0.0]);

@@ -1,4 +1,4 @@
-//! Operations that stand for several others: their reference, their gradient, and their dispatches where no kernel does it all at once.
+//! Fused operations in terms of simpler ones: their CPU reference, their gradient, and their dispatches where no fused kernel applies.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use crate::{
     graph::{Element, Graph, NodeValues, Type, Value, walk},
 };
 
-/// Appends the others to a graph: from the fused operation's inputs to its results.
+/// Appends the simpler operations to a graph, from the fused operation's inputs to its results.
 pub(crate) type Expand<'a> = &'a dyn Fn(&mut Graph, &[Value]) -> Vec<Value>;
 
-/// The others as a graph of their own; inputs are named by their numbers.
-struct Others {
+/// The simpler operations as a separate graph; inputs are named by their indices.
+struct Expanded {
     graph: Graph,
     inputs: Vec<Value>,
     results: Vec<Value>,
 }
 
-impl Others {
+impl Expanded {
     fn new<'a>(
         mut graph: Graph,
         types: impl Iterator<Item = &'a Type>,
@@ -34,18 +34,18 @@ impl Others {
     }
 }
 
-/// Types of what the others make: they know what fits.
+/// Result types, by the simpler operations' shape rules.
 pub(crate) fn infer(inputs: &[&Type], expand: Expand<'_>) -> Vec<Type> {
-    let others = Others::new(Graph::new(), inputs.iter().copied(), expand);
-    others.results.iter().map(|value| others.graph.ty(*value).clone()).collect()
+    let expanded = Expanded::new(Graph::new(), inputs.iter().copied(), expand);
+    expanded.results.iter().map(|value| expanded.graph.ty(*value).clone()).collect()
 }
 
-/// What the others compute.
+/// Runs the simpler operations on the CPU.
 pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
-    let Others { graph, inputs, results } =
-        Others::new(Graph::new(), (0..call.inputs()).map(|i| call.input(i)), expand);
-    let number = |name: &str| name.parse::<usize>().expect("inputs are named by their numbers");
-    let weights = |name: &str, _: &Type| Some(call.weight(number(name)).clone());
+    let Expanded { graph, inputs, results } =
+        Expanded::new(Graph::new(), (0..call.inputs()).map(|i| call.input(i)), expand);
+    let index = |name: &str| name.parse::<usize>().expect("inputs are named by their indices");
+    let weights = |name: &str, _: &Type| Some(call.weight(index(name)).clone());
     let plan = CpuPlan::new(graph, weights).expect("the weights of the outer graph fit");
     for i in 0..inputs.len() {
         match call.input(i).element {
@@ -60,11 +60,11 @@ pub(crate) fn cpu(call: &CpuCall<'_>, expand: Expand<'_>) {
     }
 }
 
-/// The others' dispatches; their intermediate values lie in scratch memory, after their own.
+/// The simpler operations' dispatches; intermediate values are in scratch buffers, after the operations' own.
 pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
     let graph = if call.is_batch_invariant() { Graph::new_batch_invariant() } else { Graph::new() };
-    let others = Others::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
-    let graph = &others.graph;
+    let expanded = Expanded::new(graph, (0..call.inputs()).map(|i| call.input(i)), expand);
+    let graph = &expanded.graph;
     let lowered = Lowered::new(call.facts, graph);
     let dispatches: Vec<(usize, Dispatch)> = (0..graph.nodes().len())
         .flat_map(|node| {
@@ -72,60 +72,60 @@ pub(crate) fn gpu(call: &GpuCall<'_>, expand: Expand<'_>) -> Vec<Dispatch> {
             dispatches.into_iter().map(move |dispatch| (node, dispatch))
         })
         .collect();
-    let places = dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings);
-    let own = places.filter_map(|(Bind::Read(place) | Bind::Write(place))| match place {
-        BufferRef::Scratch(number, _) => Some(number + 1),
+    let buffers = dispatches.iter().flat_map(|(_, dispatch)| &dispatch.bindings);
+    let own = buffers.filter_map(|(Bind::Read(buffer) | Bind::Write(buffer))| match buffer {
+        BufferRef::Scratch(index, _) => Some(index + 1),
         _ => None,
     });
-    let intermediates = Intermediates { first: own.max().unwrap_or(0), numbers: HashMap::new() };
-    let mut map = Map { others: &others, intermediates };
-    dispatches.into_iter().map(|(node, dispatch)| map.moved(node, dispatch)).collect()
+    let intermediates = Intermediates { first: own.max().unwrap_or(0), indices: HashMap::new() };
+    let mut map = Map { expanded: &expanded, intermediates };
+    dispatches.into_iter().map(|(node, dispatch)| map.dispatch(node, dispatch)).collect()
 }
 
-/// Where values of the others lie for the fused operation.
+/// Maps buffers of the expanded graph to buffers of the fused operation.
 struct Map<'a> {
-    others: &'a Others,
+    expanded: &'a Expanded,
     intermediates: Intermediates,
 }
 
-/// Scratch numbers of values that are neither inputs nor results.
+/// Scratch indices of values that are neither inputs nor results.
 struct Intermediates {
     first: usize,
-    numbers: HashMap<Value, usize>,
+    indices: HashMap<Value, usize>,
 }
 
 impl Map<'_> {
-    fn moved(&mut self, node: usize, mut dispatch: Dispatch) -> Dispatch {
-        for Bind::Read(place) | Bind::Write(place) in &mut dispatch.bindings {
-            *place = self.place(node, *place);
+    fn dispatch(&mut self, node: usize, mut dispatch: Dispatch) -> Dispatch {
+        for Bind::Read(buffer) | Bind::Write(buffer) in &mut dispatch.bindings {
+            *buffer = self.buffer(node, *buffer);
         }
         dispatch
     }
 
-    fn place(&mut self, node: usize, place: BufferRef) -> BufferRef {
-        let node = &self.others.graph.nodes()[node];
-        let value = match place {
-            BufferRef::Scratch(..) => return place,
+    fn buffer(&mut self, node: usize, buffer: BufferRef) -> BufferRef {
+        let node = &self.expanded.graph.nodes()[node];
+        let value = match buffer {
+            BufferRef::Scratch(..) => return buffer,
             BufferRef::Input(i) | BufferRef::Slab(i, _) => node.inputs[i],
             BufferRef::Output(i) => node.outputs[i],
-            BufferRef::ReaderInput(i) => self.others.graph.reader(node).inputs[i],
+            BufferRef::ReaderInput(i) => self.expanded.graph.reader(node).inputs[i],
         };
         let at = |values: &[Value]| values.iter().position(|other| *other == value);
-        match (at(&self.others.inputs), at(&self.others.results), place) {
+        match (at(&self.expanded.inputs), at(&self.expanded.results), buffer) {
             (Some(i), _, BufferRef::Slab(_, slab)) => BufferRef::Slab(i, slab),
             (Some(i), _, BufferRef::ReaderInput(_)) => BufferRef::Slab(i, 0),
             (Some(i), ..) => BufferRef::Input(i),
             (None, Some(i), _) => BufferRef::Output(i),
             (None, None, _) => {
-                let next = self.intermediates.first + self.intermediates.numbers.len();
-                let number = *self.intermediates.numbers.entry(value).or_insert(next);
-                BufferRef::Scratch(number, value_bytes(self.others.graph.ty(value)))
+                let next = self.intermediates.first + self.intermediates.indices.len();
+                let index = *self.intermediates.indices.entry(value).or_insert(next);
+                BufferRef::Scratch(index, value_bytes(self.expanded.graph.ty(value)))
             }
         }
     }
 }
 
-/// Gradients through the others, which are computed again.
+/// Gradients through the simpler operations, which are recomputed.
 pub(crate) fn grad(
     graph: &mut Graph,
     node: &NodeValues,
@@ -136,11 +136,11 @@ pub(crate) fn grad(
     let results = expand(graph, &node.inputs);
     let known = results.into_iter().zip(dy).filter_map(|(result, dy)| Some((result, (*dy)?)));
     let (known, nodes) = (known.collect(), first..graph.nodes().len());
-    let numbers: Vec<Value> = {
-        let is_number = |value: &&Value| graph.ty(**value).element == Element::F32;
-        node.inputs.iter().filter(is_number).copied().collect()
+    let wrt: Vec<Value> = {
+        let is_f32 = |value: &&Value| graph.ty(**value).element == Element::F32;
+        node.inputs.iter().filter(is_f32).copied().collect()
     };
     let gradients: HashMap<Value, Option<Value>> =
-        numbers.iter().copied().zip(walk(graph, nodes, known, &numbers)).collect();
+        wrt.iter().copied().zip(walk(graph, nodes, known, &wrt)).collect();
     node.inputs.iter().map(|input| gradients.get(input).copied().flatten()).collect()
 }

@@ -1,19 +1,19 @@
-//! The order of logits, for operations that look for the largest: by size, then by id; NaN comes last.
+//! The order of logits for operations that search the largest: by value, then by id; NaN comes last.
 
 use std::cmp::Reverse;
 
 use crate::gpu::Part;
 
-/// Logits as integers in WGSL.
+/// The sort key of a logit in WGSL.
 pub(crate) static KEY: &Part = shared_part!("key", "key");
 
-/// Candidates are all logits.
+/// All logits are candidates.
 pub(crate) static LOGITS: &Part = shared_part!("candidates", "logits");
 
-/// Candidates are what an earlier dispatch left.
+/// The results of an earlier dispatch are candidates.
 pub(crate) static SURVIVORS: &Part = shared_part!("candidates", "survivors");
 
-/// The `count` ids of the largest logits, largest first.
+/// The ids of the `count` largest logits, largest first.
 pub(crate) fn largest_ids(logits: &[f32], count: usize) -> Vec<u32> {
     let order = |id: &u32| (Reverse(key(logits[*id as usize])), *id);
     let mut ids: Vec<u32> = (0..).zip(logits).map(|(id, _)| id).collect();
@@ -25,7 +25,7 @@ pub(crate) fn largest_ids(logits: &[f32], count: usize) -> Vec<u32> {
     ids
 }
 
-/// A logit as an integer that sorts like it; NaN is 0.
+/// A logit as an integer with the same order; NaN is 0.
 pub(crate) fn key(logit: f32) -> u32 {
     let bits = logit.to_bits();
     match logit {

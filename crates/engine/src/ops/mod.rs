@@ -1,6 +1,6 @@
 //! One folder per operation: definition, CPU reference, kernels, gradient, tests.
 
-/// A WGSL part from a folder beside the file that names it; the folder is its kind.
+/// A WGSL part from a folder next to the file that names it; the folder is its kind.
 macro_rules! part {
     ($kind:literal, $name:literal) => {{
         static PART: $crate::gpu::Part = $crate::gpu::Part {

@@ -1,4 +1,4 @@
-//! WGSL parts that several operations share, and the choice among parts of one kind.
+//! WGSL parts that several operations share, and the selection among parts of one kind.
 
 use rullama_gguf::DType;
 
@@ -7,7 +7,7 @@ use crate::{
     graph::Element,
 };
 
-/// A part from a folder of `wgsl/`.
+/// A part in a folder of `wgsl/`.
 macro_rules! shared_part {
     ($kind:literal, $name:literal) => {{
         static PART: $crate::gpu::Part = $crate::gpu::Part {
@@ -19,7 +19,7 @@ macro_rules! shared_part {
     }};
 }
 
-/// How a workgroup sums on this device: by subgroups first, or through workgroup memory, which works everywhere.
+/// Sums over a workgroup: by subgroups first, or through workgroup memory, which works on every device.
 pub(crate) fn reduce(facts: &DeviceFacts) -> &'static Part {
     match facts.subgroups {
         Some(_) => shared_part!("reduce", "subgroup"),
@@ -27,16 +27,16 @@ pub(crate) fn reduce(facts: &DeviceFacts) -> &'static Part {
     }
 }
 
-/// What block formats are decoded with.
+/// Reads the planes of a weight's slab.
 pub(crate) static WEIGHTS: &Part = shared_part!("weights", "words");
 
-/// The numbers of a column that a unit of weights is multiplied with, and their dot product.
+/// A unit of x, and its dot product with a unit of weights.
 pub(crate) static UNIT: &Part = shared_part!("unit", "unit");
 
 /// A unit of a column, for kernels that read x from global memory.
 pub(crate) static X_UNIT: &Part = shared_part!("x_unit", "unit");
 
-/// A format of two bytes a number: how four of them are decoded, and what such formats share.
+/// A two-byte format: decodes four weights, followed by what such formats share.
 macro_rules! two_bytes {
     ($name:literal) => {{
         static PART: Part = Part {
@@ -51,7 +51,7 @@ macro_rules! two_bytes {
     }};
 }
 
-/// How 32 weights of a format are read.
+/// Decodes a unit of 32 weights of a format.
 ///
 /// # Panics
 /// If no kernel reads the format; loading refuses such weights.
@@ -78,12 +78,12 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
     }
 }
 
-/// Whether the part of a format can load words first and decode them later.
+/// Whether a format's part can load words first and decode them later.
 pub(crate) fn is_read_in_words(dtype: DType) -> bool {
     dtype == DType::Q4_K
 }
 
-/// Whether weights of a format can be read as packed bytes.
+/// Whether weights of a format can be read as packed int8.
 pub(crate) fn is_packed(dtype: DType) -> bool {
     matches!(
         dtype,
@@ -98,12 +98,12 @@ pub(crate) fn is_packed(dtype: DType) -> bool {
     )
 }
 
-/// Whether units of a format share their scales, two by two.
+/// Whether pairs of units of a format share their scales.
 pub(crate) fn is_paired(dtype: DType) -> bool {
     matches!(dtype, DType::Q4_K | DType::Q5_K)
 }
 
-/// How columns of this length are read.
+/// Reads columns of this length.
 pub(crate) fn columns(width: usize) -> &'static Part {
     if width.is_multiple_of(32) {
         shared_part!("columns", "vec4")
@@ -112,7 +112,7 @@ pub(crate) fn columns(width: usize) -> &'static Part {
     }
 }
 
-/// How a few lanes sum on this device.
+/// Sums over a team of lanes.
 pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     if facts.subgroups.is_some() {
         shared_part!("team", "subgroup")
@@ -121,16 +121,16 @@ pub(crate) fn team(facts: &DeviceFacts) -> &'static Part {
     }
 }
 
-/// How elements of a KV cache are read.
+/// Reads elements of a KV cache.
 ///
 /// # Panics
-/// If the element is none of a cache.
+/// If a cache cannot have this element type.
 pub(crate) fn kv(element: Element) -> &'static Part {
     match element {
         Element::F32 => shared_part!("kv", "f32"),
         Element::F16 => shared_part!("kv", "f16"),
         Element::Q8 => shared_part!("kv", "q8"),
-        other => panic!("{other:?} is no element of a cache"),
+        other => panic!("{other:?} is not a cache precision"),
     }
 }
 
@@ -144,20 +144,20 @@ pub(crate) fn kv_f16_converted() -> &'static Part {
     shared_part!("kv_f16", "converted")
 }
 
-/// How elements of a KV cache are written.
+/// Writes elements of a KV cache.
 ///
 /// # Panics
-/// If the element is none of a cache.
+/// If a cache cannot have this element type.
 pub(crate) fn kv_store(element: Element) -> &'static Part {
     match element {
         Element::F32 => shared_part!("kv_store", "f32"),
         Element::F16 => shared_part!("kv_store", "f16"),
         Element::Q8 => shared_part!("kv_store", "q8"),
-        other => panic!("{other:?} is no element of a cache"),
+        other => panic!("{other:?} is not a cache precision"),
     }
 }
 
-/// GELU, its slope and a tanh that is safe everywhere.
+/// GELU, its derivative and a tanh that does not overflow.
 pub(crate) static GELU: &Part = shared_part!("gelu", "gelu");
 
 /// GEMM tiles without matrix units, for quantised weights.
@@ -165,12 +165,12 @@ pub(crate) fn tile_scalar() -> &'static Part {
     shared_part!("tile", "scalar")
 }
 
-/// The same for F32, F16 and BF16 weights, by register tiles; they need a shape and a part that loads weights.
+/// Register tiles for F32, F16 and BF16 weights, without matrix units; they need a shape and a part that loads weights.
 pub(crate) fn tile_register() -> &'static Part {
     shared_part!("tile", "register")
 }
 
-/// The shape of a register tile of 64 rows by this many columns.
+/// The shape of a register tile of 64 rows by `columns` columns.
 ///
 /// # Panics
 /// If there is no such tile.
@@ -179,7 +179,7 @@ pub(crate) fn tile_shape_register(columns: usize) -> &'static Part {
         64 => shared_part!("tile_shape", "register_64x64"),
         32 => shared_part!("tile_shape", "register_64x32"),
         16 => shared_part!("tile_shape", "register_64x16"),
-        other => panic!("no tile of blocks has {other} columns"),
+        other => panic!("no register tile has {other} columns"),
     }
 }
 
@@ -212,7 +212,7 @@ pub(crate) fn matrix(units: MatrixUnits) -> &'static Part {
     }
 }
 
-/// GEMM tiles with int8 matrix units, of rows and columns that were quantised to int8 hi/lo pairs.
+/// GEMM tiles with int8 matrix units, for rows and columns quantised to int8 hi/lo pairs.
 pub(crate) fn tile_int8(units: MatrixInt8) -> [&'static Part; 3] {
     let matrix = match units {
         MatrixInt8::Chromium => shared_part!("matrix", "chromium_int8"),
@@ -221,12 +221,12 @@ pub(crate) fn tile_int8(units: MatrixInt8) -> [&'static Part; 3] {
     [shared_part!("tile", "int8"), matrix, shared_part!("columns", "int8_pair")]
 }
 
-/// Quantises columns for them.
+/// Quantises columns for int8 matrix units.
 pub(crate) fn prepare_x_int8() -> &'static Part {
     shared_part!("prepare_x", "int8_pair")
 }
 
-/// Columns that were converted to f16.
+/// Reads columns converted to f16.
 pub(crate) fn columns_f16() -> &'static Part {
     shared_part!("columns", "f16")
 }
@@ -236,7 +236,7 @@ pub(crate) fn prepare_x_f16() -> &'static Part {
     shared_part!("prepare_x", "f16")
 }
 
-/// Copies columns for other tiles, as they are.
+/// Copies columns as f32 for tiles without matrix units.
 pub(crate) fn prepare_x_floats() -> &'static Part {
     shared_part!("prepare_x", "floats")
 }
@@ -246,12 +246,12 @@ pub(crate) fn tile_shape_128x128() -> &'static Part {
     shared_part!("tile_shape", "128x128")
 }
 
-/// The same with half the workgroup memory.
+/// A tile of 128 rows by 128 columns with half the workgroup memory.
 pub(crate) fn tile_shape_128x128_half() -> &'static Part {
     shared_part!("tile_shape", "128x128_half")
 }
 
-/// How a tile with matrix units stages weights of a format in workgroup memory.
+/// Stages weights of a format in workgroup memory, for a tile with matrix units.
 pub(crate) fn stage_weights(dtype: DType) -> &'static Part {
     if is_packed(dtype) {
         shared_part!("stage_weights", "packed")
@@ -260,10 +260,10 @@ pub(crate) fn stage_weights(dtype: DType) -> &'static Part {
     }
 }
 
-/// Weights that are staged in units.
+/// Stages weights unit by unit.
 pub(crate) static STAGE_UNITS: &Part = shared_part!("stage_units", "units");
 
-/// F16 weights for a tile with matrix units: how their slab is bound, found and staged.
+/// F16 weights for a tile with matrix units: binding, indexing and staging of their slab.
 pub(crate) fn f16_weights() -> [&'static Part; 3] {
     [
         shared_part!("weights", "f16"),

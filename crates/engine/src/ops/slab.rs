@@ -1,4 +1,4 @@
-//! What a kernel that reads a weight is told about the slab it is dispatched for.
+//! Parameters of kernels that read a slab of a weight.
 
 use bytemuck::NoUninit;
 
@@ -7,7 +7,7 @@ use crate::{
     graph::Shape,
 };
 
-/// [`SlabParams`] as the first members of a kernel's own.
+/// [`SlabParams`] in WGSL, as the first members of a kernel's parameters.
 pub(crate) static SLAB: &Part = shared_part!("slab", "members");
 
 /// The first members of such a kernel's parameters.
@@ -16,13 +16,13 @@ pub(crate) static SLAB: &Part = shared_part!("slab", "members");
 pub(crate) struct SlabParams {
     /// Word offsets of the planes.
     planes: [u32; 4],
-    /// Numbers in a row.
+    /// Row width.
     width: u32,
-    /// Units in a row.
+    /// Units per row.
     row_units: u32,
     /// Rows of the slab.
     rows: u32,
-    /// The first of them, counted through the weight.
+    /// The slab's first row in the weight.
     first_row: u32,
     /// Rows of the weight.
     all_rows: u32,

@@ -1,4 +1,4 @@
-//! Neighbouring columns of a value, so that the outputs of a stacked matmul need not be copied.
+//! Slices of columns of a value, so that the outputs of a stacked matmul need not be copied.
 
 use super::HeadNormRope;
 use crate::graph::{Graph, Type, Value};
@@ -6,11 +6,11 @@ use crate::graph::{Graph, Type, Value};
 /// Columns of a value `[t, n]`, from `first` on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slice {
-    /// What is sliced.
+    /// The sliced value.
     pub value: Value,
     /// The first column.
     pub first: usize,
-    /// How many columns; all that follow if it is not said.
+    /// Number of columns, or all that follow.
     pub width: Option<usize>,
 }
 
@@ -26,7 +26,7 @@ impl Slice {
         Self { value, first, width: Some(width) }
     }
 
-    /// Which columns these are.
+    /// The slice's columns.
     ///
     /// # Panics
     /// If the value has fewer.
@@ -42,17 +42,17 @@ impl Slice {
 /// Columns of an operation's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Columns {
-    /// The first one.
+    /// The first column.
     pub first: usize,
-    /// How many.
+    /// Number of columns.
     pub width: usize,
 }
 
 impl Columns {
-    /// How many heads of `width` numbers they are.
+    /// Number of heads of `width` elements.
     ///
     /// # Panics
-    /// If they are no whole heads, or do not lie where kernels can read four numbers at once.
+    /// If they are not whole heads, or not aligned to vec4s.
     pub(crate) fn heads(&self, x: &Type, width: usize) -> usize {
         let step = HeadNormRope::WIDTH_STEP;
         assert!(width.is_multiple_of(step), "heads of {width}: kernels take multiples of {step}");
@@ -63,8 +63,8 @@ impl Columns {
         self.width / width
     }
 
-    /// The columns of one row of `numbers`, whose rows are those of `x`.
-    pub(crate) fn of<'a>(&self, numbers: &'a [f32], x: &Type, row: usize) -> &'a [f32] {
-        &numbers[row * x.shape.width() + self.first..][..self.width]
+    /// The columns of one row of `values`, whose rows have the type of `x`.
+    pub(crate) fn of<'a>(&self, values: &'a [f32], x: &Type, row: usize) -> &'a [f32] {
+        &values[row * x.shape.width() + self.first..][..self.width]
     }
 }

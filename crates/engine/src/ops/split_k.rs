@@ -1,4 +1,4 @@
-//! Long sums that several workgroups share: each sums a chunk, and a dispatch of its own adds those up (split-K).
+//! Split-K: several workgroups share a long sum, each sums a chunk, and a second dispatch adds the chunks up.
 
 use bytemuck::NoUninit;
 
@@ -6,11 +6,11 @@ use crate::gpu::{BufferRef, Dispatch, Kernel};
 
 static ADD_UP: Kernel = Kernel { name: "split_k/add_up", source: include_str!("split_k.wgsl") };
 
-/// Lanes of a workgroup that adds up.
+/// Lanes of a workgroup that adds up chunks.
 const LANES: usize = 256;
 /// Workgroups that keep a large device busy.
 const BUSY: usize = 512;
-/// The most chunks: adding them up reads them all.
+/// Maximum chunks: adding them up reads them all.
 const MOST: usize = 16;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -20,17 +20,17 @@ struct Params {
     chunks: u32,
 }
 
-/// In how many chunks `groups` workgroups share sums of `terms`, each of at least `least`.
+/// Number of chunks for `groups` workgroups and sums of `terms` terms, each chunk of at least `least` terms.
 pub(crate) fn chunks(groups: usize, terms: usize, least: usize) -> usize {
     (BUSY / groups.max(1)).min(terms / least).clamp(1, MOST)
 }
 
-/// Where the sums of chunks lie: as they come, one set of results after the other.
+/// The buffer of the chunks' sums: one set of results after the other.
 pub(crate) fn parts_at(scratch: usize, results: usize, chunks: usize) -> BufferRef {
     BufferRef::Scratch(scratch, (results * chunks) as u64 * 4)
 }
 
-/// Adds them up, the first chunk first.
+/// Adds the chunks' sums up, the first chunk first.
 pub(crate) fn add_up(parts: BufferRef, results: usize, chunks: usize, to: BufferRef) -> Dispatch {
     let word = |n: usize| u32::try_from(n).expect("sizes of one value fit 32 bits");
     Dispatch::new(&ADD_UP)
@@ -46,10 +46,10 @@ mod tests {
 
     #[test]
     fn few_workgroups_share_long_sums() {
-        for (groups, terms, want) in
+        for (groups, terms, wanted) in
             [(1, 1 << 20, 16), (96, 262_144, 5), (600, 262_144, 1), (32, 12_288, 12), (32, 1536, 1)]
         {
-            assert_eq!(chunks(groups, terms, 1024), want, "{groups} groups, {terms} terms");
+            assert_eq!(chunks(groups, terms, 1024), wanted, "{groups} groups, {terms} terms");
         }
     }
 }

@@ -1,4 +1,4 @@
-// state[i] = 0     one lane per number
+// state[i] = 0     one lane per element
 struct Params {
     len: u32,
 }

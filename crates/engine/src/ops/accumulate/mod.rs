@@ -1,4 +1,4 @@
-//! States that sum over runs: `state = state + value`, and `state = 0` to begin again.
+//! States that accumulate over runs: `state = state + value`, and `state = 0`.
 
 pub(crate) mod cases;
 
@@ -17,7 +17,7 @@ static CLEAR: Kernel = Kernel { name: "accumulate/clear", source: include_str!("
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Accumulate;
 
-/// Makes its input, a state, zero.
+/// Sets its input, a state, to zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clear;
 
@@ -27,7 +27,7 @@ impl Graph {
         self.apply_all(Accumulate, &[state, value]);
     }
 
-    /// Makes an f32 state zero.
+    /// Sets an f32 state to zero.
     pub fn clear(&mut self, state: Value) {
         self.apply_all(Clear, &[state]);
     }

@@ -1,4 +1,4 @@
-// state[i] += value[i]     one lane per number
+// state[i] += value[i]     one lane per element
 struct Params {
     len: u32,
 }

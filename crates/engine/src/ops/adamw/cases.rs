@@ -18,10 +18,10 @@ const STEP: AdamWStep = AdamWStep {
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = [1, 17, 257, 600].map(|n| update(n, STEP)).into();
     cases.push(update(33, AdamWStep { step: 1000, gradient_scale: 0.25, ..STEP }));
-    // The first step has the size of the rate, whatever the gradient's.
-    let fresh =
+    // The size of the first step is the learning rate, whatever the gradient.
+    let zero_moments =
         |case: Case| case.given("m", Data::F32(vec![0.0; 2])).given("v", Data::F32(vec![0.0; 2]));
-    let case = fresh(update(2, AdamWStep { decay: 0.0, ..STEP }))
+    let case = zero_moments(update(2, AdamWStep { decay: 0.0, ..STEP }))
         .given("theta", Data::F32(vec![1.0, -1.0]))
         .given("g", Data::F32(vec![0.5, -20.0]));
     cases.push(case.gives(&[0.9, -0.9]));
@@ -43,6 +43,6 @@ fn update(n: usize, step: AdamWStep) -> Case {
         vec![trained.parameters, trained.first, trained.second]
     })
     .given("v", Data::F32(squares))
-    .given("settings", Data::F32(step.numbers().into()))
+    .given("settings", Data::F32(step.values().into()))
     .tolerance(Tolerance { steps: 32.0, ..Tolerance::ARITHMETIC })
 }

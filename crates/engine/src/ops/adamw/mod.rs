@@ -17,7 +17,7 @@ static UPDATE: Kernel = Kernel { name: "adamw/update", source: include_str!("upd
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdamW;
 
-/// The numbers of one step.
+/// The settings of one step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdamWStep {
     /// Learning rate.
@@ -26,22 +26,22 @@ pub struct AdamWStep {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Keeps the division finite.
+    /// AdamW's epsilon.
     pub eps: f32,
     /// Decoupled weight decay, `λ`.
     pub decay: f32,
-    /// Multiplies the gradient: for clipping by the global norm.
+    /// Factor of the gradient, for clipping by the global norm.
     pub gradient_scale: f32,
     /// Number of the step, from 1.
     pub step: u32,
 }
 
 impl AdamWStep {
-    /// How many numbers the input of a run holds.
+    /// Elements of the settings input.
     pub const LEN: usize = 8;
 
-    /// The input of a run. Powers are taken here, in f64: in f32 `1 − β2^k` of the first steps would be rough.
-    pub fn numbers(&self) -> [f32; Self::LEN] {
+    /// The settings input. Powers are computed here in f64: in f32 `1 − β2^k` of the first steps would be inaccurate.
+    pub fn values(&self) -> [f32; Self::LEN] {
         let correction =
             |beta: f32| (1.0 - f64::from(beta).powf(f64::from(self.step.max(1)))).recip() as f32;
         [
@@ -57,7 +57,7 @@ impl AdamWStep {
     }
 }
 
-/// What one update works on; all but the settings have one shape.
+/// The values of one update, all of one shape.
 #[derive(Debug, Clone, Copy)]
 pub struct Trained {
     /// Parameters, a state.
@@ -71,7 +71,7 @@ pub struct Trained {
 }
 
 impl Graph {
-    /// Updates the parameters in place; `settings` `[8]` holds [`AdamWStep::numbers`].
+    /// Updates the parameters in place; `settings` `[8]` holds [`AdamWStep::values`].
     pub fn adamw(&mut self, trained: &Trained, settings: Value) {
         let Trained { parameters, first, second, gradient } = *trained;
         self.apply_all(AdamW, &[parameters, first, second, gradient, settings]);

@@ -1,4 +1,4 @@
-//! `y = a + b`, element by element.
+//! `y = a + b`, elementwise.
 
 pub(crate) mod cases;
 

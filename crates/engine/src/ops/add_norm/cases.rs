@@ -35,7 +35,7 @@ fn two(t: usize, d: usize, scaled: bool) -> Case {
     })
 }
 
-/// The second result first, so that its gradient is checked; the first is used as well.
+/// A product of both results, so that the gradient of the second is checked.
 fn second_of_two(t: usize, d: usize, scaled: bool) -> Case {
     case("add_norm_norm", t, d, scaled, |g, branch, next| {
         let (h1, x) = g.add_norm_norm(branch, next, EPS);

@@ -1,4 +1,4 @@
-// h1 = s * (h + a * rho * w),  rho = 1 / sqrt(mean(a^2) + eps);  then what is next     one workgroup per row
+// h1 = s * (h + a * rho * w),  rho = 1 / sqrt(mean(a^2) + eps);  then part `next`     one workgroup per row
 //#use reduce
 //#use next
 

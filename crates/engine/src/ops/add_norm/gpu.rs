@@ -36,7 +36,7 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .read(BufferRef::Input(0))
         .read(BufferRef::Input(1))
         .read(BufferRef::Input(2))
-        // Without a scale the weight stands in for it, unread.
+        // Without a scale the weight is bound in its place and not read.
         .read(BufferRef::Input(op.scale_input().unwrap_or(2)))
         .write(BufferRef::Output(0))
         .grid_over(shape.rows());
@@ -46,7 +46,7 @@ pub(super) fn forward(op: &AddNorm, call: &GpuCall<'_>) -> Vec<Dispatch> {
     }]
 }
 
-/// Lanes of a workgroup: one row alone must keep a device busy while a token is made, so wide rows take all there are.
+/// Lanes of a workgroup: in decoding, one row alone must keep the device busy, so wide rows use the maximum.
 pub(crate) fn lanes(width: usize, facts: &DeviceFacts) -> u32 {
     let most = facts.invocations.min(1024);
     if width > 1024 { 1 << most.ilog2() } else { most.min(256) }
@@ -58,7 +58,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn wide_rows_take_more_lanes_where_there_are_more() {
+    fn wide_rows_use_the_maximum_of_lanes() {
         let floor = DeviceFacts::floor();
         let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
         for (width, facts, wanted) in

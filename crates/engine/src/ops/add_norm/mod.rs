@@ -1,6 +1,6 @@
-//! Residual, norm after a branch, layer scale and the next norm as one: `h1 = s · (h + rms(a) ⊙ w)`, and where the next norm
-//! follows, `x = rms(h1) ⊙ w2`. A LoRA up-projection may be added to the branch: `a + B z` takes the place of `a`, with `z` stored after it.
-//! The numbers after that are for the linear layer that follows.
+//! Residual add, post-branch norm, layer scale and optionally the next norm in one: `h1 = s · (h + rms(a) ⊙ w)`, and `x = rms(h1) ⊙ w2`.
+//! A LoRA up-projection may be added to the branch: `a + B z` takes the place of `a`, with `z` stored after `a` in the branch's rows.
+//! The columns after `z` belong to the folded LoRA A of the next linear layer.
 
 pub(crate) mod cases;
 pub(crate) mod gpu;
@@ -14,23 +14,23 @@ use crate::{
     ops::{RmsNormGrad, fused},
 };
 
-/// A norm added to the residual stream. Inputs: `h`, `a`, `w`, then `s`, `w2` and `B` where there are any.
+/// A norm added to the residual stream. Inputs: `h`, `a`, `w`, then optionally `s`, `w2` and `B`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddNorm {
-    /// Added to each mean, inside the root.
+    /// Added to each mean square before the root.
     pub eps: f32,
-    /// The sum is multiplied by a number of the model.
+    /// Whether the sum is multiplied by the layer's scale.
     pub scaled: bool,
-    /// A second result: the norm of the first.
+    /// Whether there is a second result, the norm of the first.
     pub next: bool,
-    /// A LoRA up-projection is added to the branch.
+    /// Whether a LoRA up-projection is added to the branch.
     pub lora: bool,
-    /// Numbers after the branch, and after the LoRA rows, that this operation does not read.
+    /// Trailing columns of the branch that this operation does not read.
     pub folded: usize,
 }
 
-/// What [`AddNorm`] reads: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`; of values where a
-/// model writes it, of numbers of inputs (`usize`) inside an operation.
+/// The inputs of [`AddNorm`]: residual and branch, `[t, d]`, the branch's norm weight `[d]`, and the layer's scale `[1]`; graph values in a
+/// model, input indices (`usize`) inside an operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Branch<V = Value> {
     /// The residual stream `h`.
@@ -41,10 +41,10 @@ pub struct Branch<V = Value> {
     pub weight: V,
     /// The layer's output scale, if this is the layer's last branch.
     pub scale: Option<V>,
-    /// A LoRA up-projection of the branch, transposed: a weight `[r, d]`, where the branch is `[t, d + r]`: `B z` is not added to the branch
-    /// yet, and `z` is stored after it.
+    /// The transposed LoRA up-projection of the branch, a weight `[r, d]`. The branch is then `[t, d + r]`: `z` is stored after `a`, and `B z`
+    /// is not added yet.
     pub lora_b: Option<V>,
-    /// How many numbers are stored after all that for the linear layer that follows: see [`FoldedDown`](crate::ops::FoldedDown).
+    /// Columns after that for the next linear layer: see [`FoldedDown`](crate::ops::FoldedDown).
     pub folded: usize,
 }
 
@@ -62,7 +62,7 @@ impl Graph {
 }
 
 impl Branch {
-    /// The operation, with a next norm or without.
+    /// The operation, with or without the next norm.
     fn op(&self, next: bool, eps: f32) -> AddNorm {
         let (scaled, lora) = (self.scale.is_some(), self.lora_b.is_some());
         AddNorm { eps, scaled, next, lora, folded: self.folded }
@@ -76,7 +76,7 @@ impl<V: Copy> Branch<V> {
         all.chain(self.scale).chain(next).chain(self.lora_b).collect()
     }
 
-    /// The same with other names for the inputs, in their order.
+    /// The branch with its inputs mapped by `name`, in the order of [`Self::inputs`].
     pub(crate) fn map<W>(
         &self,
         next: Option<V>,
@@ -92,22 +92,22 @@ impl<V: Copy> Branch<V> {
 }
 
 impl AddNorm {
-    /// Which input the scale is.
+    /// Index of the scale input.
     pub(crate) fn scale_input(&self) -> Option<usize> {
         self.scaled.then_some(3)
     }
 
-    /// Which input the weight of the next norm is.
+    /// Index of the next norm's weight.
     pub(crate) fn next_input(&self) -> Option<usize> {
         self.next.then_some(3 + usize::from(self.scaled))
     }
 
-    /// Which input the LoRA up-projection is.
+    /// Index of the LoRA up-projection.
     pub(crate) fn lora_input(&self) -> Option<usize> {
         self.lora.then_some(3 + usize::from(self.scaled) + usize::from(self.next))
     }
 
-    /// The LoRA up-projection first, then the rest.
+    /// The LoRA up-projection as a separate operation, then the rest.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let d = graph.ty(inputs[0]).shape.width();
         let lora = self.lora_input();
@@ -117,15 +117,15 @@ impl AddNorm {
         let parts = graph.split_columns(inputs[1], &widths);
         let mut a = parts[0];
         if let Some(i) = lora {
-            let more = graph.linear_t(parts[1], inputs[i]);
-            a = graph.add(a, more);
+            let lora = graph.linear_t(parts[1], inputs[i]);
+            a = graph.add(a, lora);
         }
         let inputs = [&[inputs[0], a], &inputs[2..lora.unwrap_or(inputs.len())]].concat();
         graph.apply_all(Self { lora: false, folded: 0, ..self.clone() }, &inputs)
     }
 
-    /// Whether the branch is more than a row as wide as the stream.
-    fn has_more(&self) -> bool {
+    /// Whether the branch has columns beyond the stream's width.
+    fn has_extra_columns(&self) -> bool {
         self.lora || self.folded > 0
     }
 }
@@ -152,7 +152,7 @@ impl Op for AddNorm {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        if self.has_more() {
+        if self.has_extra_columns() {
             return fused::cpu(call, &|graph, inputs| self.unfused(graph, inputs));
         }
         let (h, a, w) = (call.f32(0), call.f32(1), call.numbers(2));
@@ -189,7 +189,7 @@ impl Op for AddNorm {
         node: &NodeValues,
         dy: &[Option<Value>],
     ) -> Vec<Option<Value>> {
-        if self.has_more() {
+        if self.has_extra_columns() {
             return fused::grad(graph, node, dy, &|graph, inputs| self.unfused(graph, inputs));
         }
         let (x, h1) = (&node.inputs, node.outputs[0]);

@@ -1,4 +1,4 @@
-//! The fused operations against what they stand for.
+//! The fused operations against their composition from simple ones.
 
 use super::{Branch, cases::case};
 use crate::{

@@ -1,4 +1,4 @@
-// The best of `each` candidates     one workgroup for each chunk of them (x) of each row (y)
+// The best of `each` candidates     one workgroup per chunk of candidates (x) and row (y)
 //#use key
 //#use candidates
 
@@ -45,8 +45,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         workgroupBarrier();
     }
     if lane == 0u {
-        let place = group.y * ((p.candidates + p.each - 1u) / p.each) + group.x;
-        best_keys[place] = sh_keys[0];
-        best_ids[place] = sh_ids[0];
+        let out = group.y * ((p.candidates + p.each - 1u) / p.each) + group.x;
+        best_keys[out] = sh_keys[0];
+        best_ids[out] = sh_ids[0];
     }
 }

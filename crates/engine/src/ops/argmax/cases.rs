@@ -31,7 +31,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The same largest logit in several workgroups.
+/// Equal largest logits in several workgroups.
 fn equals() -> Case {
     let mut logits = vec![0.5; 5000];
     for id in [4999, 4098, 2050, 2049] {

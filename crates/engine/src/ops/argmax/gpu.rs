@@ -1,4 +1,4 @@
-//! Two dispatches: many workgroups leave one candidate each, then one workgroup takes the best of those.
+//! Two dispatches: each workgroup of the first finds one candidate, one workgroup of the second the best of them.
 
 use bytemuck::NoUninit;
 
@@ -10,9 +10,9 @@ use crate::{
 
 static BEST: Kernel = Kernel { name: "argmax/best", source: include_str!("best.wgsl") };
 
-/// Workgroups of the first dispatch at most: a candidate for each lane of the second.
+/// Maximum workgroups of the first dispatch: one candidate per lane of the second.
 const MOST_GROUPS: usize = 256;
-/// Logits a workgroup of the first dispatch takes at least.
+/// Minimum logits per workgroup of the first dispatch.
 const LEAST_EACH: usize = 1024;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -27,7 +27,7 @@ pub(super) fn forward(op: &Argmax, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (len, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
     let each = len.div_ceil(MOST_GROUPS).max(LEAST_EACH);
     let groups = len.div_ceil(each);
-    let list = |number: usize| BufferRef::Scratch(number, (groups * rows) as u64 * 4);
+    let list = |index: usize| BufferRef::Scratch(index, (groups * rows) as u64 * 4);
     let dispatch = |source: &'static Part, candidates: usize, each: usize| {
         Dispatch::new(&BEST)
             .part(KEY)

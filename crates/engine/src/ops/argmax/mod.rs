@@ -1,4 +1,4 @@
-//! The id of the largest logit; the lower one of equals; NaN never wins.
+//! The id of the largest logit; the lower id if equal; NaN never wins.
 
 pub(crate) mod cases;
 mod gpu;
@@ -10,10 +10,10 @@ use crate::{
     graph::{Graph, Op, Type, Value},
 };
 
-/// Id of the largest of each row of `[t, v]`. Inputs: the logits, and the state where the id goes.
+/// Id of the largest logit of each row of `[t, v]`. Inputs: the logits, and the state that receives the id, if any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Argmax {
-    /// The id goes into a state rather than to a result.
+    /// Whether the id is written to a state instead of a result.
     pub into: bool,
 }
 

@@ -1,9 +1,9 @@
-// A place is accepted if the entropies of all places before it, by rising entropy, sum up to no more than the bound. Accepted places
-// get what was drawn, others noise     one workgroup
+// A position is accepted if the entropies of all positions before it, in order of rising entropy, sum to no more than the bound. Accepted
+// positions get their drawn token, others noise     one workgroup
 //#use reduce
 
 struct Params {
-    places: u32,
+    positions: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -14,34 +14,34 @@ struct Params {
 @group(0) @binding(6) var<storage, read> bound: array<f32>;
 @group(0) @binding(7) var<storage, read_write> canvas: array<u32>;
 @group(0) @binding(8) var<storage, read_write> before: array<u32>;
-@group(0) @binding(9) var<storage, read_write> numbers: array<f32>;
+@group(0) @binding(9) var<storage, read_write> statistics: array<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     var all = 0.0;
     var changed = 0.0;
     var accepted = 0.0;
-    for (var i = lane.index; i < p.places; i += WG) {
-        let mine = entropy[i];
+    for (var i = lane.index; i < p.positions; i += WG) {
+        let own = entropy[i];
         var sum = 0.0;
-        for (var j = 0u; j < p.places; j++) {
+        for (var j = 0u; j < p.positions; j++) {
             let other = entropy[j];
-            if other < mine || (other == mine && j < i) {
+            if other < own || (other == own && j < i) {
                 sum += other;
             }
         }
-        let keeps = sum <= bound[0];
-        canvas[i] = select(noise[i], drawn[i], keeps);
+        let is_accepted = sum <= bound[0];
+        canvas[i] = select(noise[i], drawn[i], is_accepted);
         changed += select(0.0, 1.0, before[i] != best[i]);
         before[i] = best[i];
-        accepted += select(0.0, 1.0, keeps);
-        all += mine;
+        accepted += select(0.0, 1.0, is_accepted);
+        all += own;
     }
     all = wg_sum(all, lane);
     changed = wg_sum(changed, lane);
     accepted = wg_sum(accepted, lane);
     if lane.index == 0u {
-        numbers[0] = all / f32(p.places);
-        numbers[1] = changed;
-        numbers[2] = accepted;
+        statistics[0] = all / f32(p.positions);
+        statistics[1] = changed;
+        statistics[2] = accepted;
     }
 }

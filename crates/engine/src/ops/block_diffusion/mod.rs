@@ -17,49 +17,49 @@ static SOFTMAX: Kernel =
 static ACCEPT: Kernel =
     Kernel { name: "block_diffusion/accept", source: include_str!("accept.wgsl") };
 
-/// Lanes of a row: probabilities are summed lane by lane for the draw.
+/// Lanes per row: probabilities are summed lane by lane for the draw.
 const LANES: usize = 256;
 
-/// `p = softmax(z)` of each row, which goes into a state; its entropy `−Σ p ln p`, its largest id, and an id drawn by a number in
-/// [0, 1). Inputs: `z` `[n, v]`, the numbers `[n]`, the state `[n, v]`. Results: entropies `[n]`, largest ids `[n]`, drawn ids `[n]`.
+/// `p = softmax(z)` of each row, written to a state; its entropy `−Σ p ln p`, its most likely id, and an id drawn with a uniform number in
+/// [0, 1). Inputs: `z` `[n, v]`, the uniform numbers `[n]`, the state `[n, v]`. Results: entropies, most likely ids, drawn ids, each `[n]`.
 ///
-/// For the draw, ids are taken in the order of their remainders by 256: any order gives the same probabilities.
+/// The draw orders ids by their remainder modulo 256: any order gives the same distribution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanvasSoftmax;
 
-/// Accepts places by rising entropy as long as the entropies before sum up to no more than a bound. Accepted places get what was drawn,
-/// the others noise. Inputs: entropies, largest ids, drawn ids and noise `[n]`, the bound `[1]`, the canvas `[n]` and the largest ids of
-/// the step before `[n]`, both states. Result: mean entropy, how many largest ids changed, how many places were accepted `[3]`.
+/// Accepts positions in order of rising entropy while the entropies before sum to no more than a bound. Accepted positions get their drawn
+/// token, others noise. Inputs: entropies, most likely ids, drawn ids and noise `[n]`, the bound `[1]`, and two states `[n]`: the canvas
+/// and the most likely ids of the previous step. Result `[3]`: mean entropy, number of changed most likely ids, number of accepted positions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CanvasAccept;
 
-/// What a step finds out about the places of a canvas.
+/// The token candidates of a canvas after a step.
 #[derive(Debug, Clone, Copy)]
 pub struct CanvasTokens {
     /// Entropies `[n]`.
     pub entropy: Value,
-    /// The largest ids `[n]`.
+    /// The most likely ids `[n]`.
     pub best: Value,
     /// Drawn ids `[n]`.
     pub drawn: Value,
 }
 
 impl Graph {
-    /// Chances of the rows of `z` `[n, v]`, which go into `state` `[n, v]`; `uniform` `[n]` draws.
+    /// Softmax of the rows of `z` `[n, v]`, written to `state` `[n, v]`; `uniform` `[n]` are the random numbers of the draws.
     pub fn canvas_softmax(&mut self, z: Value, uniform: Value, state: Value) -> CanvasTokens {
-        let made = self.apply_all(CanvasSoftmax, &[z, uniform, state]);
-        CanvasTokens { entropy: made[0], best: made[1], drawn: made[2] }
+        let results = self.apply_all(CanvasSoftmax, &[z, uniform, state]);
+        CanvasTokens { entropy: results[0], best: results[1], drawn: results[2] }
     }
 
-    /// Accepts tokens of a canvas: mean entropy, changes, accepted places `[3]`; `states` are the canvas and the largest ids of the step before.
+    /// Accepts tokens of a canvas, see [`CanvasAccept`]; `states` are the canvas and the most likely ids of the previous step.
     pub fn canvas_accept(
         &mut self,
-        places: &CanvasTokens,
+        tokens: &CanvasTokens,
         noise: Value,
         bound: Value,
         states: (Value, Value),
     ) -> Value {
-        let CanvasTokens { entropy, best, drawn } = *places;
+        let CanvasTokens { entropy, best, drawn } = *tokens;
         self.apply(CanvasAccept, &[entropy, best, drawn, noise, bound, states.0, states.1])
     }
 }
@@ -71,11 +71,11 @@ impl Op for CanvasSoftmax {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let [z, uniform, state] = inputs else {
-            panic!("canvas_softmax takes z, numbers and a state")
+            panic!("canvas_softmax takes z, uniform numbers and a state")
         };
         let n = z.shape.rows();
-        assert_eq!(z, state, "canvas_softmax: a state like z");
-        assert_eq!(**uniform, Type::f32([n]), "canvas_softmax: a number for each row");
+        assert_eq!(z, state, "canvas_softmax: the state must have the type of z");
+        assert_eq!(**uniform, Type::f32([n]), "canvas_softmax: one uniform number per row");
         vec![Type::f32([n]), Type::u32([n]), Type::u32([n])]
     }
 
@@ -128,15 +128,15 @@ impl Op for CanvasSoftmax {
     }
 }
 
-/// The first id, lane by lane, up to which the probabilities reach `uniform` of their sum.
+/// The first id, lane by lane, at which the cumulative probability reaches `uniform`.
 fn draw(z: &[f32], largest: f32, parts: &[f32], uniform: f32) -> usize {
-    let goal = uniform * parts.iter().sum::<f32>();
+    let threshold = uniform * parts.iter().sum::<f32>();
     let mut before = 0.0;
     let (mut lane, mut start) = (0, 0.0);
     for (index, part) in parts.iter().enumerate().filter(|(_, part)| **part > 0.0) {
         (lane, start) = (index, before);
         before += part;
-        if before >= goal {
+        if before >= threshold {
             break;
         }
     }
@@ -147,7 +147,7 @@ fn draw(z: &[f32], largest: f32, parts: &[f32], uniform: f32) -> usize {
             chosen = id;
         }
         sum += weight;
-        if sum >= goal {
+        if sum >= threshold {
             break;
         }
     }
@@ -162,7 +162,7 @@ impl Op for CanvasAccept {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let n = inputs[0].shape.len();
         let ids = [1, 2, 3, 5, 6].iter().all(|i| *inputs[*i] == Type::u32([n]));
-        assert!(inputs.len() == 7 && ids, "canvas_accept takes entropies and ids for {n} places");
+        assert!(inputs.len() == 7 && ids, "canvas_accept takes entropies and ids of {n} positions");
         assert_eq!(*inputs[4], Type::f32([1]), "canvas_accept: one bound");
         vec![Type::f32([3])]
     }
@@ -175,27 +175,27 @@ impl Op for CanvasAccept {
         let (entropy, best, drawn, noise) = (call.f32(0), call.u32(1), call.u32(2), call.u32(3));
         let bound = call.f32(4)[0];
         let (mut canvas, mut before) = (call.state_u32(5), call.state_u32(6));
-        let mut numbers = call.out(0);
+        let mut statistics = call.out(0);
         let mut accepted = 0;
         let n = entropy.len();
         let changed = (0..n).filter(|i| best[*i] != before[*i]).count();
         for i in 0..n {
             let earlier = |j: &usize| {
-                let (mine, other) = (key(entropy[i]), key(entropy[*j]));
-                other < mine || (other == mine && *j < i)
+                let (own, other) = (key(entropy[i]), key(entropy[*j]));
+                other < own || (other == own && *j < i)
             };
             let sum: f32 = (0..n).filter(earlier).map(|j| entropy[j]).sum();
             accepted += usize::from(sum <= bound);
             canvas[i] = if sum <= bound { drawn[i] } else { noise[i] };
             before[i] = best[i];
         }
-        numbers[0] = entropy.iter().sum::<f32>() / n as f32;
-        numbers[1] = changed as f32;
-        numbers[2] = accepted as f32;
+        statistics[0] = entropy.iter().sum::<f32>() / n as f32;
+        statistics[1] = changed as f32;
+        statistics[2] = accepted as f32;
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let params = AcceptParams { places: call.input(0).shape.len() as u32 };
+        let params = AcceptParams { positions: call.input(0).shape.len() as u32 };
         let read = |dispatch, input| Dispatch::read(dispatch, BufferRef::Input(input));
         let dispatch = Dispatch::new(&ACCEPT).part(reduce(call.facts)).constant("WG", LANES as u32);
         let dispatch = [0, 1, 2, 3, 4].into_iter().fold(dispatch.params(&params), read);
@@ -214,5 +214,5 @@ struct SoftmaxParams {
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
 struct AcceptParams {
-    places: u32,
+    positions: u32,
 }

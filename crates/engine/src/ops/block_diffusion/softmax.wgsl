@@ -1,4 +1,4 @@
-// p = softmax(z), its entropy, its largest id, and an id drawn from it     one workgroup per row
+// p = softmax(z), its entropy, its most likely id, and an id drawn from it     one workgroup per row
 //#use reduce
 
 struct Params {
@@ -16,7 +16,7 @@ struct Params {
 
 var<workgroup> sh_parts: array<f32, WG>;
 var<workgroup> sh_ids: array<u32, WG>;
-// Which lane draws, what comes before it, and the goal.
+// The lane that draws, the sum of the lanes before it, and the sum to reach.
 var<workgroup> sh_draw: vec3<f32>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
@@ -47,7 +47,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let all_heat = wg_sum(heat, lane);
     sh_parts[lane.index] = part;
     workgroupBarrier();
-    // One lane adds up, so that sums run in order.
+    // One lane adds up, so that the order of the sums is fixed.
     if lane.index == 0u {
         var sum = 0.0;
         var first = 0xffffffffu;
@@ -55,19 +55,19 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             sum += sh_parts[i];
             first = min(first, sh_ids[i]);
         }
-        let goal = uniforms[row] * sum;
+        let threshold = uniforms[row] * sum;
         var before = 0.0;
         var chosen = vec2(0.0);
         for (var i = 0u; i < WG; i++) {
             if sh_parts[i] > 0.0 {
                 chosen = vec2(f32(i), before);
                 before += sh_parts[i];
-                if before >= goal {
+                if before >= threshold {
                     break;
                 }
             }
         }
-        sh_draw = vec3(chosen, goal);
+        sh_draw = vec3(chosen, threshold);
         entropy[row] = log(sum) - all_heat / sum;
         best[row] = min(first, p.width - 1u);
         sh_parts[0] = sum;

@@ -1,11 +1,11 @@
-// y[t, goal + j] = x[t, source + j], or zero where rows of x have no length     one lane per element
+// y[t, dest + j] = x[t, source + j], or zero if source_row is 0     one lane per element
 struct Params {
     len: u32,
     width: u32,
     source: u32,
     source_row: u32,
-    goal: u32,
-    goal_row: u32,
+    dest: u32,
+    dest_row: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
@@ -24,5 +24,5 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if p.source_row > 0u {
         value = x[row * p.source_row + p.source + column];
     }
-    y[row * p.goal_row + p.goal + column] = value;
+    y[row * p.dest_row + p.dest + column] = value;
 }

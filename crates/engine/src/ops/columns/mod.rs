@@ -1,4 +1,4 @@
-//! Rows cut into columns that lie side by side, and put together again: `[t, a + b]` to `[t, a]` and `[t, b]`, and back.
+//! Splits rows into columns and joins them again: `[t, a + b]` to `[t, a]` and `[t, b]`, and back.
 
 pub(crate) mod cases;
 
@@ -12,29 +12,29 @@ use crate::{
 
 static COPY: Kernel = Kernel { name: "columns/copy", source: include_str!("copy.wgsl") };
 
-/// Cuts rows into parts of these widths.
+/// Splits rows into parts of these widths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SplitColumns {
-    /// Widths of the parts, from the left; together the width of the rows.
+    /// Widths of the parts, from the left; their sum is the width of the rows.
     pub widths: Vec<usize>,
 }
 
-/// Puts rows of several values side by side. A part without numbers of its own is zero.
+/// Concatenates rows of several values. Columns that no part covers are zero.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JoinColumns {
-    /// Where each input begins in the joined rows.
+    /// First column of each input in the joined rows.
     pub firsts: Vec<usize>,
     /// Width of the joined rows.
     pub width: usize,
 }
 
 impl Graph {
-    /// Rows `[t, Σ widths]` as values of their own, from the left.
+    /// Rows `[t, Σ widths]` split into separate values, from the left.
     pub fn split_columns(&mut self, x: Value, widths: &[usize]) -> Vec<Value> {
         self.apply_all(SplitColumns { widths: widths.into() }, &[x])
     }
 
-    /// Rows of several values side by side.
+    /// Rows of several values, concatenated.
     pub fn join_columns(&mut self, parts: &[Value]) -> Value {
         let mut width = 0;
         let firsts = parts.iter().map(|part| {
@@ -47,7 +47,7 @@ impl Graph {
 }
 
 impl SplitColumns {
-    /// Where each part begins.
+    /// First column of each part.
     fn firsts(&self) -> Vec<usize> {
         let before = |i: usize| self.widths[..i].iter().sum();
         (0..self.widths.len()).map(before).collect()
@@ -101,7 +101,7 @@ impl Op for SplitColumns {
 }
 
 impl JoinColumns {
-    /// Whether the inputs leave columns that nothing is written to.
+    /// Whether the inputs leave columns uncovered.
     fn has_gaps(&self, widths: impl Iterator<Item = usize>) -> bool {
         widths.sum::<usize>() < self.width
     }
@@ -113,7 +113,7 @@ impl Op for JoinColumns {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        assert_eq!(inputs.len(), self.firsts.len(), "join_columns: one place for each part");
+        assert_eq!(inputs.len(), self.firsts.len(), "join_columns: one first column per part");
         let rows = inputs[0].shape.rows();
         for (input, first) in inputs.iter().zip(&self.firsts) {
             let fits = input.shape.rows() == rows && first + input.shape.width() <= self.width;
@@ -137,8 +137,8 @@ impl Op for JoinColumns {
         let rows = call.output(0).shape.rows();
         let width = |i: usize| call.input(i).shape.width();
         let zero = self.has_gaps((0..call.inputs()).map(width)).then(|| {
-            let nothing = copy(rows, self.width, [0, 0], [0, self.width]);
-            nothing.read(BufferRef::Input(0)).write(BufferRef::Output(0))
+            let zeros = copy(rows, self.width, [0, 0], [0, self.width]);
+            zeros.read(BufferRef::Input(0)).write(BufferRef::Output(0))
         });
         let part = |(i, to): (usize, &usize)| {
             copy(rows, width(i), [0, width(i)], [*to, self.width])
@@ -162,15 +162,15 @@ impl Op for JoinColumns {
     }
 }
 
-/// A dispatch that copies `width` columns: where they begin, and how long rows are, on both sides. Rows of no length are zero.
+/// A dispatch that copies `width` columns; `from` and `to` are the first column and the row width. A source row width of 0 writes zeros.
 fn copy(rows: usize, width: usize, from: [usize; 2], to: [usize; 2]) -> Dispatch {
     let params = Params {
         len: (rows * width) as u32,
         width: width as u32,
         source: from[0] as u32,
         source_row: from[1] as u32,
-        goal: to[0] as u32,
-        goal_row: to[1] as u32,
+        dest: to[0] as u32,
+        dest_row: to[1] as u32,
     };
     Dispatch::new(&COPY).params(&params).grid_over((rows * width).div_ceil(256))
 }
@@ -182,6 +182,6 @@ struct Params {
     width: u32,
     source: u32,
     source_row: u32,
-    goal: u32,
-    goal_row: u32,
+    dest: u32,
+    dest_row: u32,
 }

@@ -1,4 +1,4 @@
-//! One lane per result.
+//! One lane per output element.
 
 use bytemuck::NoUninit;
 
@@ -14,7 +14,7 @@ struct HalfParams {
     rows: u32,
     columns: u32,
     channels: u32,
-    made: u32,
+    out_channels: u32,
     first: u32,
     outs: u32,
     chunk: u32,
@@ -29,27 +29,27 @@ struct PastParams {
     taps: u32,
 }
 
-/// Weights that a workgroup holds at a time, as in the kernel, and channels that a dispatch makes at most: at least one channel of x fits.
-const HELD: usize = 2048;
+/// Weights in workgroup memory, as in the kernel, and maximum output channels of a dispatch: at least one input channel fits.
+const SHARED_WEIGHTS: usize = 2048;
 const MOST_OUTS: usize = 128;
 
 pub(super) fn half(plane: &Plane) -> Vec<Dispatch> {
     let dispatch = |first: usize| {
-        let outs = (plane.made - first).min(MOST_OUTS);
-        let len = plane.places() * outs;
+        let outs = (plane.out_channels - first).min(MOST_OUTS);
+        let len = plane.positions() * outs;
         let params = HalfParams {
             rows: plane.rows as u32,
             columns: plane.columns as u32,
             channels: plane.channels as u32,
-            made: plane.made as u32,
+            out_channels: plane.out_channels as u32,
             first: first as u32,
             outs: outs as u32,
-            chunk: (HELD / (SIDE * SIDE * (outs + 1))) as u32,
+            chunk: (SHARED_WEIGHTS / (SIDE * SIDE * (outs + 1))) as u32,
             len: len as u32,
         };
         dispatch(&HALF).params(&params).grid_over(len.div_ceil(256))
     };
-    (0..plane.made).step_by(MOST_OUTS).map(dispatch).collect()
+    (0..plane.out_channels).step_by(MOST_OUTS).map(dispatch).collect()
 }
 
 pub(super) fn past(call: &GpuCall<'_>) -> Vec<Dispatch> {

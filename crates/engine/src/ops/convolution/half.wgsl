@@ -1,14 +1,14 @@
-// y[t, f, o] = sum of w[o, c, a, b] * x[2t + a - 1, 2f + b - 1, c], zeros around     one lane per result of some channels; weights of a
-// few channels of x at a time are brought to workgroup memory, where lanes of neighbouring results read neighbours
+// 3x3 convolution with stride 2: y[t, f, o] = sum of w[o, c, a, b] * x[2t + a - 1, 2f + b - 1, c], zero padding     one lane per output
+// element; weights of a few input channels at a time are staged in workgroup memory, where neighbouring lanes read neighbours
 struct Params {
     rows: u32,
     columns: u32,
     channels: u32,
-    made: u32,
-    // Of the channels that are made, those of this dispatch.
+    out_channels: u32,
+    // The output channels of this dispatch.
     first: u32,
     outs: u32,
-    // Channels of x at a time.
+    // Input channels at a time.
     chunk: u32,
     len: u32,
 }
@@ -24,8 +24,8 @@ var<workgroup> sh_w: array<f32, 2048>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
     let i = grid_index(group) * 256u + index;
     let out = i % p.outs;
-    let place = i / p.outs;
-    // One more than there are, so that those a lane writes do not meet in a memory bank.
+    let position = i / p.outs;
+    // One more than `outs`, so that a lane's writes do not conflict in a memory bank.
     let stride = p.outs + 1u;
     var sum = 0.0;
     for (var first = 0u; first < p.channels; first += p.chunk) {
@@ -35,24 +35,24 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         }
         workgroupBarrier();
         if i < p.len {
-            sum += part(place, first, taps / 9u, out, stride);
+            sum += part(position, first, taps / 9u, out, stride);
         }
         // The next weights are written over these.
         workgroupBarrier();
     }
     if i < p.len {
-        y[place * p.made + p.first + out] = sum;
+        y[position * p.out_channels + p.first + out] = sum;
     }
 }
 
-// The sum over some channels of x.
-fn part(place: u32, first: u32, count: u32, out: u32, stride: u32) -> f32 {
+// The sum over `count` input channels from `first` on.
+fn part(position: u32, first: u32, count: u32, out: u32, stride: u32) -> f32 {
     let across = (p.columns + 1u) / 2u;
     var sum = 0.0;
     for (var tap = 0u; tap < 9u; tap++) {
-        // The place before the first one wraps around, and so is outside too.
-        let row = place / across * 2u + tap / 3u - 1u;
-        let column = place % across * 2u + tap % 3u - 1u;
+        // -1 wraps around, and so is out of range too.
+        let row = position / across * 2u + tap / 3u - 1u;
+        let column = position % across * 2u + tap % 3u - 1u;
         if row >= p.rows || column >= p.columns {
             continue;
         }

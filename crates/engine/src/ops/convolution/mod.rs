@@ -1,7 +1,7 @@
-//! Convolutions of audio towers.
+//! Convolutions of the audio encoders.
 //!
-//! Over a plane, taking every second place: `y[t, f, o] = Σ w[o, c, a, b] · x[2t + a − 1, 2f + b − 1, c]` with `a, b < 3` and zeros
-//! around. Over the past, each column by itself: `y[t, c] = Σ w[c, j] · x[t − k + 1 + j, c]`.
+//! 2-D, 3 × 3 with stride 2 and zero padding: `y[t, f, o] = Σ w[o, c, a, b] · x[2t + a − 1, 2f + b − 1, c]` with `a, b < 3`.
+//! Causal depthwise 1-D: `y[t, c] = Σ w[c, j] · x[t − k + 1 + j, c]`.
 
 pub(crate) mod cases;
 mod gpu;
@@ -12,51 +12,51 @@ use crate::{
     graph::{Graph, Op, Type, Value},
 };
 
-/// Side of the plane's kernel.
+/// Side of the 2-D kernel.
 const SIDE: usize = 3;
 
-/// A convolution over a plane whose rows hold `columns` places of channels; every second place of both axes is kept.
+/// A 3 × 3 convolution with stride 2 over rows of `columns` positions of channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvolveHalf {
-    /// Places along the second axis.
+    /// Positions along the second axis.
     pub columns: usize,
 }
 
-/// A convolution of each column with its own weights, over the present and the past.
+/// A causal depthwise convolution over the rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvolvePast;
 
 impl Graph {
-    /// `x` `[t, columns · c]` with the weight of `o · c · 9` numbers, in the order out, in, first axis, second axis:
+    /// Convolves `x` `[t, columns · c]` with a weight of `o · c · 9` elements, in the order out, in, first axis, second axis. The result is
     /// `[⌈t/2⌉, ⌈columns/2⌉ · o]`.
     pub fn convolve_half(&mut self, x: Value, weight: Value, columns: usize) -> Value {
         self.apply(ConvolveHalf { columns }, &[x, weight])
     }
 
-    /// `x` `[t, c]` with the weight of `c · k` numbers, column by column; zeros come before the first row.
+    /// Convolves each column of `x` `[t, c]` with its own `k` weights; zeros precede the first row.
     pub fn convolve_past(&mut self, x: Value, weight: Value) -> Value {
         self.apply(ConvolvePast, &[x, weight])
     }
 }
 
-/// Sizes of a convolution over a plane.
+/// Sizes of a 2-D convolution.
 struct Plane {
     rows: usize,
     columns: usize,
     channels: usize,
-    made: usize,
+    out_channels: usize,
 }
 
 impl ConvolveHalf {
     fn plane(&self, x: &Type, weight: &Type) -> Plane {
         let channels = x.shape.width() / self.columns;
-        let made = weight.shape.len() / (channels * SIDE * SIDE);
-        Plane { rows: x.shape.rows(), columns: self.columns, channels, made }
+        let out_channels = weight.shape.len() / (channels * SIDE * SIDE);
+        Plane { rows: x.shape.rows(), columns: self.columns, channels, out_channels }
     }
 }
 
 impl Plane {
-    fn places(&self) -> usize {
+    fn positions(&self) -> usize {
         self.rows.div_ceil(2) * self.columns.div_ceil(2)
     }
 }
@@ -70,9 +70,9 @@ impl Op for ConvolveHalf {
         let (x, weight) = (inputs[0], inputs[1]);
         let plane = self.plane(x, weight);
         let whole = x.shape.width() == plane.columns * plane.channels
-            && weight.shape.len() == plane.made * plane.channels * SIDE * SIDE;
+            && weight.shape.len() == plane.out_channels * plane.channels * SIDE * SIDE;
         assert!(whole, "convolve_half: {x} in {} columns with {weight}", self.columns);
-        vec![Type::f32([plane.rows.div_ceil(2), plane.columns.div_ceil(2) * plane.made])]
+        vec![Type::f32([plane.rows.div_ceil(2), plane.columns.div_ceil(2) * plane.out_channels])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
@@ -82,11 +82,11 @@ impl Op for ConvolveHalf {
         let inside =
             |at: usize, tap: usize, end: usize| (2 * at + tap).checked_sub(1).filter(|i| *i < end);
         for (i, y) in y.iter_mut().enumerate() {
-            let (place, out) = (i / plane.made, i % plane.made);
+            let (position, out) = (i / plane.out_channels, i % plane.out_channels);
             let mut sum = 0.0;
             for tap in 0..SIDE * SIDE {
-                let row = inside(place / across, tap / SIDE, plane.rows);
-                let column = inside(place % across, tap % SIDE, plane.columns);
+                let row = inside(position / across, tap / SIDE, plane.rows);
+                let column = inside(position % across, tap % SIDE, plane.columns);
                 let (Some(row), Some(column)) = (row, column) else { continue };
                 let x = &x[(row * plane.columns + column) * plane.channels..][..plane.channels];
                 for (channel, x) in x.iter().enumerate() {

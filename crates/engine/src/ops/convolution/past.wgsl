@@ -1,4 +1,4 @@
-// y[t, c] = sum of w[c, j] * x[t - taps + 1 + j, c], zeros before the first row     one lane per result
+// Causal depthwise convolution: y[t, c] = sum of w[c, j] * x[t - taps + 1 + j, c], zeros before the first row     one lane per output element
 struct Params {
     len: u32,
     columns: u32,

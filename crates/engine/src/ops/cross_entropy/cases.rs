@@ -18,7 +18,7 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(gradient(v, count, targets));
     }
     cases.push(loss(5, 3, &[4, MASKED, 0, 1]).gradient());
-    // -ln(e / (e + 2)), and nothing from the other rows.
+    // -ln(e / (e + 2)); the other rows contribute nothing.
     let logits = Data::F32(vec![0.0, 1.0, 0.0, 9.0, 9.0, 9.0, 7.0, 7.0, 8.0]);
     cases.push(loss(3, 2, &[1, MASKED, 0]).given("logits", logits).gives(&[0.551_444_7]));
     cases

@@ -1,4 +1,4 @@
-//! One workgroup per row finds its largest logit and sum; a second dispatch adds the losses up or makes the gradient.
+//! One workgroup per row computes its largest logit and sum; a second dispatch sums the losses or computes the gradient.
 
 use bytemuck::NoUninit;
 
@@ -50,7 +50,7 @@ fn rows(call: &GpuCall<'_>) -> Dispatch {
         .grid_over(call.input(0).shape.rows())
 }
 
-/// Of each row: largest logit, sum, loss.
+/// Per row: largest logit, sum, loss.
 fn statistics(call: &GpuCall<'_>) -> BufferRef {
     BufferRef::Scratch(0, call.input(0).shape.rows() as u64 * 12)
 }

@@ -1,4 +1,4 @@
-// dl[i, j] = (exp(l[i, j] - max) / sum - [j is the target]) * dloss, 0 in rows without one     one lane per logit
+// dl[i, j] = (exp(l[i, j] - max) / sum - [j is the target]) * dloss, 0 in rows without a target     one lane per logit
 struct Params {
     rows: u32,
     width: u32,
@@ -18,11 +18,11 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if row >= p.rows {
         return;
     }
-    let goal = targets[row];
-    if row >= run.count || goal >= p.width {
+    let label = targets[row];
+    if row >= run.count || label >= p.width {
         dlogits[i] = 0.0;
         return;
     }
     let share = exp(logits[i] - statistics[row * 3u]) / statistics[row * 3u + 1u];
-    dlogits[i] = (share - select(0.0, 1.0, i % p.width == goal)) * dloss[0];
+    dlogits[i] = (share - select(0.0, 1.0, i % p.width == label)) * dloss[0];
 }

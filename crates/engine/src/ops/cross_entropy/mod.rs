@@ -1,7 +1,7 @@
-//! Cross entropy of logits with targets, summed over the rows that have one: `Σ_i (logsumexp(l_i) − l_i[y_i])`.
+//! Cross entropy of logits and targets, summed over the rows with a target: `Σ_i (logsumexp(l_i) − l_i[y_i])`.
 //!
-//! Rows whose target is [`MASKED`] and rows after the run's last token count nothing. The host divides by the number of
-//! targets of all runs of an optimizer step: the gradient's seed is `1/N`.
+//! Rows whose target is [`MASKED`] and rows past the step's count contribute nothing. The host divides by the number of targets of all
+//! runs of an optimizer step: the gradient's seed is `1/N`.
 
 pub(crate) mod cases;
 mod gpu;
@@ -12,10 +12,10 @@ use crate::{
     graph::{Element, Graph, NodeValues, Op, Step, Type, Value},
 };
 
-/// The target of a row that counts nothing.
+/// The target of a row without a loss.
 pub const MASKED: u32 = u32::MAX;
 
-/// Loss of logits `[t, v]` with targets `[t]`.
+/// Loss of logits `[t, v]` and targets `[t]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CrossEntropy;
 
@@ -108,7 +108,7 @@ fn check(name: &str, inputs: &[&Type]) {
     assert!(fits, "{name}: {logits} with targets {targets}");
 }
 
-/// The target of a row that counts; ids beyond the vocabulary count as masked.
+/// The target of a row with a loss; ids beyond the vocabulary count as masked.
 fn target_of(row: usize, target: u32, width: usize, step: &Step) -> Option<usize> {
     let live = row < step.count as usize;
     usize::try_from(target).ok().filter(|target| live && *target < width)

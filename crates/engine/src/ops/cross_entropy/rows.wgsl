@@ -28,10 +28,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     let sum = wg_sum(part, lane);
     if lane.index == 0u {
-        let goal = targets[row];
+        let label = targets[row];
         var loss = 0.0;
-        if row < run.count && goal < p.width {
-            loss = largest + log(sum) - logits[start + goal];
+        if row < run.count && label < p.width {
+            loss = largest + log(sum) - logits[start + label];
         }
         statistics[row * 3u] = largest;
         statistics[row * 3u + 1u] = sum;

@@ -1,4 +1,4 @@
-// y[i] = x[i] * factor where the random bits of i are not below the limit, else 0     one lane per number
+// y[i] = x[i] * factor if the random bits of i are not below the limit, else 0     one lane per element
 struct Params {
     len: u32,
     salt: u32,

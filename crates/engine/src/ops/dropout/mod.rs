@@ -1,7 +1,7 @@
-//! Leaves out numbers at random: `y = x / (1 − rate)` where a number stays, else 0.
+//! Dropout: `y = x / (1 − rate)` for kept elements, else 0.
 //!
-//! Which ones stay follows from the run's seed, the place of the operation in the model and the place of the number, so that the
-//! gradient, and the same operation computed again, leave out the same.
+//! The kept elements depend on the step's seed, the operation's salt and the element's index, so that the gradient and a recomputed forward
+//! pass drop the same.
 
 pub(crate) mod cases;
 
@@ -15,31 +15,31 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "dropout/forward", source: include_str!("forward.wgsl") };
 
-/// Leaves out numbers at random.
+/// Drops random elements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dropout {
-    /// The share that is left out, from 0 to less than 1.
+    /// The share of dropped elements, in [0, 1).
     pub rate: f32,
-    /// Tells operations of one run apart.
+    /// Distinguishes the operations of a graph.
     pub salt: u32,
 }
 
 impl Graph {
-    /// `x` with some numbers left out.
+    /// `x` with random elements dropped.
     pub fn dropout(&mut self, x: Value, op: Dropout) -> Value {
         self.apply(op, &[x])
     }
 }
 
 impl Dropout {
-    /// Numbers whose random bits are below this are left out.
+    /// Elements whose random bits are below this are dropped.
     fn limit(self) -> u32 {
-        // Fits: the rate is below 1. Saturates for rates that are not.
+        // Fits, since the rate is below 1; otherwise the cast saturates.
         (f64::from(self.rate) * 4_294_967_296.0) as u32
     }
 
-    fn stays(self, seed: u32, place: u32) -> bool {
-        random(seed ^ random(self.salt ^ random(place))) >= self.limit()
+    fn keeps(self, seed: u32, index: u32) -> bool {
+        random(seed ^ random(self.salt ^ random(index))) >= self.limit()
     }
 
     fn factor(self) -> f32 {
@@ -47,7 +47,7 @@ impl Dropout {
     }
 }
 
-/// Well mixed bits of a number.
+/// A hash of `x`.
 fn random(x: u32) -> u32 {
     let mut x = x.wrapping_add(0x9e37_79b9);
     x = (x ^ (x >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -67,8 +67,8 @@ impl Op for Dropout {
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
-        for (place, (y, x)) in (0u32..).zip(y.iter_mut().zip(x.iter())) {
-            *y = if self.stays(call.step.seed, place) { x * self.factor() } else { 0.0 };
+        for (index, (y, x)) in (0u32..).zip(y.iter_mut().zip(x.iter())) {
+            *y = if self.keeps(call.step.seed, index) { x * self.factor() } else { 0.0 };
         }
     }
 

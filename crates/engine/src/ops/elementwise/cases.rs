@@ -92,7 +92,7 @@ fn literals() -> Vec<Case> {
     ]
 }
 
-/// Where a device's own tanh may give NaN. Moderate and huge ones apart: the size of the results sets the tolerance.
+/// Arguments for which a device's own tanh may give NaN. Moderate and huge ones are separate, since the size of the results sets the tolerance.
 fn large_arguments() -> Vec<Case> {
     let moderate = [-20.0, -9.5, -9.0, -8.5, -5.0, 5.0, 9.0, 9.5, 20.0];
     let huge = [-1e15, -1e4, -100.0, 100.0, 1e4, 1e15];
@@ -132,7 +132,7 @@ fn scale_by(t: usize, d: usize) -> Case {
     })
 }
 
-/// With a row that goes with all rows.
+/// With one row for all rows of the first input.
 fn by_row(op: Elementwise, shape: [usize; 2], row: usize) -> Case {
     let name = format!("{}x{} by {row}", shape[0], shape[1]);
     Case::new(op.name(), name, move |g: &mut Graph| {

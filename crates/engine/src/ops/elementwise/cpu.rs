@@ -1,4 +1,4 @@
-//! The definitions, one element at a time.
+//! The CPU references, one element at a time.
 
 use super::Elementwise;
 use crate::cpu::CpuCall;
@@ -13,16 +13,13 @@ pub(super) fn forward(op: &Elementwise, call: &CpuCall<'_>) {
     let offset = op.offset(&|i| call.input(i).shape.width());
     let mut y = call.out(0);
     for i in 0..y.len() {
-        y[i] = element(
-            op,
-            &inputs,
-            &BufferRef { i, row: i / width, column: i % width, other, offset },
-        );
+        y[i] =
+            element(op, &inputs, &Element { i, row: i / width, column: i % width, other, offset });
     }
 }
 
-/// Where an element lies, and how long the rows of the input are that differ from the result's.
-struct BufferRef {
+/// Position of an element, and the row width and slice offset of the input whose rows differ from the result's.
+struct Element {
     i: usize,
     row: usize,
     column: usize,
@@ -30,14 +27,14 @@ struct BufferRef {
     offset: usize,
 }
 
-impl BufferRef {
-    /// The same row and column of the slice in the longer rows.
+impl Element {
+    /// Index of the same row and column in a slice of the longer rows.
     fn in_slice(&self) -> usize {
         self.row * self.other + self.offset + self.column
     }
 }
 
-fn element(op: &Elementwise, x: &[Vec<f32>], at: &BufferRef) -> f32 {
+fn element(op: &Elementwise, x: &[Vec<f32>], at: &Element) -> f32 {
     let i = at.i;
     match op {
         Elementwise::Mul => x[0][i] * x[1][i],
@@ -88,7 +85,7 @@ fn gelu(z: f32) -> f32 {
 
 fn gelu_slope(z: f32) -> f32 {
     let t = inner_tanh(z);
-    // Where tanh is flat the second term is zero; z³ may have overflowed there.
+    // Where tanh is ±1 the second term is zero, but z³ may have overflowed.
     if t.abs() == 1.0 {
         return 0.5 * (1.0 + t);
     }

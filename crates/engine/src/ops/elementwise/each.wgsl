@@ -1,13 +1,13 @@
-// y[i] = function(i)     one lane per element; the function brings its inputs, from binding 3 on
+// y[i] = function(i)     one lane per element; the part `function` declares its inputs, from binding 3 on
 //#use function
 
 struct Params {
     len: u32,
-    // Row length of the result.
+    // Row width of the result.
     width: u32,
-    // Row length of the input whose rows are longer or shorter than the result's.
+    // Row width of the input whose rows are longer or shorter than the result's.
     other: u32,
-    // Where the slice starts in the longer rows.
+    // First column of the slice in the longer rows.
     offset: u32,
     constant: f32,
     second: f32,

@@ -1,4 +1,4 @@
-//! One lane per element; what it computes is a part.
+//! One lane per element; the function is a part.
 
 use bytemuck::NoUninit;
 
@@ -44,7 +44,7 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
     vec![(0..call.inputs()).fold(dispatch, |dispatch, i| dispatch.read(BufferRef::Input(i)))]
 }
 
-/// A function of this folder, and whether it needs GELU and its relatives.
+/// A part of kind `function`, and whether it needs the part with GELU, the logistic function and tanh.
 macro_rules! function {
     ($name:literal, $activated:literal) => {
         (part!("function", $name), $activated)

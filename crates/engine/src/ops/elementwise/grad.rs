@@ -1,4 +1,4 @@
-//! Gradients, written with the same functions.
+//! Gradient rules, in terms of the same functions.
 
 use super::Elementwise;
 use crate::graph::{Graph, NodeValues, Op, Value};

@@ -1,6 +1,6 @@
-//! Functions of single elements: products, scales, GELU, GeGLU, the logit cap, slices of per-layer inputs, and their slopes.
+//! Elementwise functions: products, scales, GELU, GeGLU, softcap, slices of per-layer inputs, and their derivatives.
 //!
-//! `gelu(z) = z/2 · (1 + tanh(√(2/π) · (z + 0.044715 · z³)))`. One kernel serves them all; the function is its part.
+//! `gelu(z) = z/2 · (1 + tanh(√(2/π) · (z + 0.044715 · z³)))`. All share one kernel, of which the function is a part.
 
 pub(crate) mod cases;
 mod cpu;
@@ -13,14 +13,14 @@ use crate::{
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
-/// What is computed for each element of the result.
+/// The function computed for each element of the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Elementwise {
     /// `a · b`
     Mul,
     /// `x · by`
     Scale {
-        /// The constant.
+        /// The factor.
         by: f32,
     },
     /// `x · s[0]`
@@ -31,13 +31,13 @@ pub enum Elementwise {
     GeluGrad,
     /// `gelu(a) · b`
     Geglu,
-    /// `gelu(a) · b`, where rows of `a` and `b` are the halves of rows twice as long
+    /// `gelu(a) · b`, where each row is a row of `a` followed by a row of `b`
     GegluHalves,
-    /// Gradients of both halves in rows of the same kind, of the halves and `dy`
+    /// Gradients of `a` and `b` in rows of the same structure, of those rows and `dy`
     GegluHalvesGrad,
     /// `cap · tanh(x / cap)`
     Softcap {
-        /// No result is larger.
+        /// Bound of the results' magnitude.
         cap: f32,
     },
     /// `dy · (1 − (l / cap)²)`, of the capped values `l` and `dy`
@@ -45,41 +45,41 @@ pub enum Elementwise {
         /// The forward cap.
         cap: f32,
     },
-    /// `x` between two limits
+    /// `x` clamped to a range
     Clamp {
-        /// No result is smaller.
+        /// Lower bound.
         least: f32,
-        /// No result is larger.
+        /// Upper bound.
         most: f32,
     },
     /// `(x − b[column]) · s[column]`
     Standardise,
     /// `x · σ(x)`
     Silu,
-    /// `a · σ(b)`, where rows of `a` and `b` are the halves of rows twice as long
+    /// `a · σ(b)`, where each row is a row of `a` followed by a row of `b`
     GluHalves,
     /// `x + b[column]`
     AddRow,
-    /// `x · by · s[column]`, where the row of `s` may be shorter and is repeated
+    /// `x · by · s[column]`, where `s` is repeated if it is shorter than a row
     ScaleRow {
-        /// The constant.
+        /// The factor.
         by: f32,
     },
     /// `gelu(u) · long[:, slice]`
     GeluMulSlice {
-        /// Which slice, counted in rows of `u`.
+        /// Index of the slice, in units of the width of `u`.
         slice: usize,
     },
     /// `x · long[:, slice]`
     MulSlice {
-        /// Which slice, counted in rows of `x`.
+        /// Index of the slice, in units of the width of `x`.
         slice: usize,
     },
-    /// Rows of `slices` slices that hold `x` at `slice` and zeros elsewhere
+    /// Rows of `slices` slices, with `x` at `slice` and zeros elsewhere
     PlaceSlice {
-        /// Which slice, counted in rows of `x`.
+        /// Index of the slice, in units of the width of `x`.
         slice: usize,
-        /// How many there are.
+        /// Number of slices.
         slices: usize,
     },
 }
@@ -95,7 +95,7 @@ impl Graph {
         self.apply(Elementwise::Scale { by }, &[x])
     }
 
-    /// `x` times the only number of `s`, which is frozen: no gradient flows into it.
+    /// `x` times the only element of `s`, which is frozen: no gradient flows into it.
     pub fn scale_by(&mut self, x: Value, s: Value) -> Value {
         self.apply(Elementwise::ScaleBy, &[x, s])
     }
@@ -120,7 +120,7 @@ impl Graph {
         self.apply(Elementwise::Softcap { cap }, &[x])
     }
 
-    /// `x` between two limits; infinite ones do not limit.
+    /// `x` clamped to a range; bounds may be infinite.
     pub fn clamp(&mut self, x: Value, least: f32, most: f32) -> Value {
         self.apply(
             Elementwise::Clamp { least: least.max(f32::MIN), most: most.min(f32::MAX) },
@@ -128,7 +128,7 @@ impl Graph {
         )
     }
 
-    /// `(x − bias) ⊙ scale`, both of one row, which are frozen: no gradient flows.
+    /// `(x − bias) ⊙ scale` for every row; bias and scale are frozen: no gradient rule.
     pub fn standardise(&mut self, x: Value, bias: Value, scale: Value) -> Value {
         self.apply(Elementwise::Standardise, &[x, bias, scale])
     }
@@ -143,12 +143,12 @@ impl Graph {
         self.apply(Elementwise::GluHalves, &[ab])
     }
 
-    /// `x` and the same row added to each of its rows, which is frozen: no gradient flows.
+    /// `x` with `row` added to each of its rows; no gradient rule.
     pub fn add_row(&mut self, x: Value, row: Value) -> Value {
         self.apply(Elementwise::AddRow, &[x, row])
     }
 
-    /// `x` times a constant and the same row, repeated where it is shorter than those of `x`; no gradient flows.
+    /// `x` times a constant and `row`, which is repeated if it is shorter than the rows of `x`; no gradient rule.
     pub fn scale_row(&mut self, x: Value, row: Value, by: f32) -> Value {
         self.apply(Elementwise::ScaleRow { by }, &[x, row])
     }
@@ -160,7 +160,7 @@ impl Graph {
 }
 
 impl Elementwise {
-    /// Row length of the input whose rows are longer or shorter than the result's; 0 if there is none.
+    /// Row width of the input whose rows are longer or shorter than the result's; 0 if there is none.
     fn other_width(&self, width: &dyn Fn(usize) -> usize) -> usize {
         match self {
             Self::GegluHalves | Self::GluHalves | Self::PlaceSlice { .. } => width(0),
@@ -172,7 +172,7 @@ impl Elementwise {
         }
     }
 
-    /// Where the slice starts in the longer rows; 0 if there is none.
+    /// First column of the slice in the longer rows; 0 if there is none.
     fn offset(&self, width: &dyn Fn(usize) -> usize) -> usize {
         match self {
             Self::GeluMulSlice { slice }
@@ -192,7 +192,7 @@ impl Elementwise {
         }
     }
 
-    /// Row length of the result for a first input of this row length.
+    /// Row width of the result for a first input of this row width.
     fn width_from(&self, first: usize) -> usize {
         match self {
             Self::GegluHalves | Self::GluHalves => first / 2,

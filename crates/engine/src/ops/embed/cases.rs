@@ -6,7 +6,7 @@ use crate::{
     suite::{Case, random_bits},
 };
 
-/// Formats whose blocks are made of bits, with rows wide enough for several units.
+/// Quantised formats, with rows wide enough for several units.
 const BLOCKS: [(DType, usize); 14] = [
     (DType::Q4_0, 96),
     (DType::Q4_1, 96),
@@ -32,14 +32,14 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(rows_of(dtype, rows, width));
     }
     for (dtype, width) in BLOCKS {
-        // Enough rows for several slabs on the floor.
+        // Enough rows for several slabs on the floor device.
         let rows = 20_000 / (width / dtype.block_elements() * dtype.block_bytes()) + 3;
         cases.push(rows_of(dtype, rows, width).given("w", random_bits(dtype, [rows, width])));
     }
     cases
 }
 
-/// The first rows, the last ones, and some between; one twice.
+/// The first rows, the last ones, and some in between; one twice.
 fn rows_of(dtype: DType, rows: usize, width: usize) -> Case {
     let last = rows as u32 - 1;
     let ids = vec![0, last, last / 2, last.min(1), last / 3, last / 2, last.saturating_sub(1)];
@@ -47,10 +47,10 @@ fn rows_of(dtype: DType, rows: usize, width: usize) -> Case {
     embed(name, dtype, [rows, width], 39.191_837).given("ids", Data::U32(ids))
 }
 
-/// Ids beyond the last row are zeros, wherever the row would lie.
+/// Ids beyond the last row give zeros.
 fn beyond() -> Case {
-    let numbers: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
-    let weight = Weight::new(DType::F32, [2, 2], numbers);
+    let bytes: Vec<u8> = [1.0f32, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+    let weight = Weight::new(DType::F32, [2, 2], bytes);
     let ids = vec![1, 2, 0, u32::MAX, 1 << 31, 3, 1];
     let y = [1.5, 2.0, 0.0, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.5, 2.0];
     embed("ids beyond the rows".into(), DType::F32, [2, 2], 0.5)
@@ -59,7 +59,7 @@ fn beyond() -> Case {
         .gives(&y)
 }
 
-/// Seven ids of a weight.
+/// Looks up seven ids.
 fn embed(name: String, dtype: DType, shape: [usize; 2], scale: f32) -> Case {
     Case::new("embed", name, move |g: &mut Graph| {
         let ids = g.input("ids", Type::u32([7]));

@@ -1,4 +1,4 @@
-// y[t, :] = scale * W[ids[t], :]     one workgroup per id; a slab writes the rows it holds, the first one also ids beyond all rows
+// y[t, :] = scale * W[ids[t], :]     one workgroup per id; each slab writes the rows it holds, the first one also zeros for ids beyond all rows
 //#use weights
 //#use quant
 
@@ -44,20 +44,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// Rows of plain floats may end inside a group.
+// Rows of plain floats may end inside a vec4.
 fn store4(t: u32, k: u32, weights: vec4<f32>) {
     let at = t * p.width + k;
-    let numbers = weights * p.scale;
+    let values = weights * p.scale;
     if k < p.width {
-        y[at] = numbers.x;
+        y[at] = values.x;
     }
     if k + 1u < p.width {
-        y[at + 1u] = numbers.y;
+        y[at + 1u] = values.y;
     }
     if k + 2u < p.width {
-        y[at + 2u] = numbers.z;
+        y[at + 2u] = values.z;
     }
     if k + 3u < p.width {
-        y[at + 3u] = numbers.w;
+        y[at + 3u] = values.w;
     }
 }

@@ -1,4 +1,4 @@
-//! `y[t, :] = scale · W[id[t], :]`: rows of a weight by number, in any block format. An id beyond the last row gives zeros.
+//! `y[t, :] = scale · W[id[t], :]`: embedding lookup in a weight of any block format. An id beyond the last row gives zeros.
 
 pub(crate) mod cases;
 mod gpu;
@@ -10,10 +10,10 @@ use crate::{
     threads::for_pieces,
 };
 
-/// Rows of a weight by number, times a constant.
+/// Rows of a weight by id, times a constant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embed {
-    /// What every number is multiplied by.
+    /// Factor of every element.
     pub scale: f32,
 }
 
@@ -31,7 +31,7 @@ impl Op for Embed {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let [ids, weight] = inputs else { panic!("embed takes ids and a weight") };
-        assert_eq!(ids.element, Element::U32, "embed: {ids} are no ids for weight {weight}");
+        assert_eq!(ids.element, Element::U32, "embed: {ids} are not ids for weight {weight}");
         vec![Type::f32([ids.shape.len(), weight.shape.width()])]
     }
 

@@ -13,7 +13,7 @@ pub(crate) fn cases() -> Vec<Case> {
             .into();
     cases.push(groups(2, 2, 3, vec![2, 0, 0, 2], 2).gives(&[1.0, 2.0, 0.0, 3.0]));
     cases.push(groups(2, 2, 3, vec![2, 0, 0, 2], 1).gives(&[1.0, 0.0, 2.0, 3.0]));
-    // All tokens want one expert.
+    // All tokens go to one expert.
     cases.push(groups(257, 1, 3, vec![1; 257], 257));
     let ids = (0..512 * 8).map(|i| scattered(i, 128)).collect();
     cases.push(groups(512, 8, 128, ids, 512).bench());

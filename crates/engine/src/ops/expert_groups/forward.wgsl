@@ -1,5 +1,5 @@
-// order = slots by expert, offsets[e] = slots of experts before e     one workgroup per expert e, which looks at all slots
-// Each lane takes a run of neighbouring slots: how many lie before expert e, how many are its own, and where those go.
+// order = slots sorted by expert, offsets[e] = number of slots of experts before e     one workgroup per expert e, which reads all slots.
+// Each lane takes a range of slots: it counts those of earlier experts and of expert e, then writes the latter to their positions.
 const WG: u32 = 256u;
 
 struct Params {
@@ -13,10 +13,10 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> order: array<u32>;
 @group(0) @binding(4) var<storage, read_write> offsets: array<u32>;
 
-// Slots of earlier experts and of this one, summed over the lanes so far.
+// Slots of earlier experts and of this one: an inclusive prefix sum over lanes.
 var<workgroup> sh_counts: array<vec2<u32>, WG>;
 
-// Slots of tokens that are not live come after all experts; ids beyond the experts join them, so that every slot has a place.
+// Slots of tokens past the count are sorted after all experts, and so are ids beyond the experts, so that every slot has a position.
 fn expert_of(slot: u32) -> u32 {
     return select(p.experts, min(ids[slot], p.experts), slot / p.chosen < run.count);
 }

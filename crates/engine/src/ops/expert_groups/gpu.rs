@@ -1,4 +1,4 @@
-//! One workgroup per expert, and one for the slots that are not live.
+//! One workgroup per expert, and one for the slots of tokens past the count.
 
 use bytemuck::NoUninit;
 

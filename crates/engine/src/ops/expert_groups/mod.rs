@@ -1,8 +1,8 @@
-//! The slots of all tokens sorted by expert, so that a matmul can read each expert once.
+//! Sorts the slots of all tokens by expert, so that a matmul can read each expert once.
 //!
-//! Slot `s = t · k + j` is expert `j` of token `t`. `order` lists the slots of expert 0, then those of expert 1, …, each in rising
-//! order; those of expert `e` begin at `offsets[e]`. Slots of tokens beyond the step's count come last, as if there were one expert
-//! more, and `offsets` ends with the number of all slots.
+//! Slot `s = t · k + j` is expert `j` of token `t`. `order` lists the slots of expert 0, then of expert 1, …, each in ascending order; those
+//! of expert `e` begin at `offsets[e]`. Slots of tokens beyond the step's count come last, as if of one more expert, and `offsets` ends
+//! with the total number of slots.
 
 pub(crate) mod cases;
 mod gpu;
@@ -16,21 +16,21 @@ use crate::{
 /// Counting sort of slots by expert.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertGroups {
-    /// How many experts there are.
+    /// Number of experts.
     pub experts: usize,
 }
 
-/// Which experts each token goes to, in the form that matmuls over experts take.
+/// The experts of each token, as matmuls over experts take them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Routes {
     /// `u32[t, k]`
     pub ids: Value,
-    /// Where each expert is to be taken once: `order` `u32[t · k]` and `offsets` `u32[experts + 2]`.
+    /// Slots sorted by expert, if each expert should be read once: `order` `u32[t · k]` and `offsets` `u32[experts + 2]`.
     pub groups: Option<(Value, Value)>,
 }
 
 impl Graph {
-    /// Routes from ids `u32[t, k]`, sorted by expert where that pays.
+    /// Routes from ids `u32[t, k]`, sorted by expert if that pays.
     pub fn routes(&mut self, ids: Value, experts: usize) -> Routes {
         let slots = self.ty(ids).shape.len();
         let sorts = !self.is_batch_invariant() && sorting_pays(slots, experts);
@@ -38,14 +38,14 @@ impl Graph {
         Routes { ids, groups }
     }
 
-    /// Slots sorted by expert, and where each expert's begin: `u32[t · k]` and `u32[experts + 2]`.
+    /// Slots sorted by expert, and the offset of each expert: `u32[t · k]` and `u32[experts + 2]`.
     pub fn expert_groups(&mut self, ids: Value, experts: usize) -> (Value, Value) {
         let results = self.apply_all(ExpertGroups { experts }, &[ids]);
         (results[0], results[1])
     }
 }
 
-/// Whether experts have enough slots each for tiles; below that, reading an expert again for each slot is cheaper.
+/// Whether experts have enough slots each for GEMM tiles; with fewer, reading an expert again for each slot is cheaper.
 fn sorting_pays(slots: usize, experts: usize) -> bool {
     slots >= 2 * experts
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::sorting_pays;
 
     #[test]
-    fn tiles_for_many_slots_only() {
+    fn only_many_slots_are_sorted() {
         for (tokens, chosen, experts, wanted) in [
             (1, 8, 128, false),
             (8, 8, 128, false),

@@ -7,7 +7,7 @@ use crate::{
     graph::{Op, Type},
 };
 
-/// Gradients of [`super::ExpertsCombine`]: from `z`, the weights and the sum's gradient.
+/// Gradients of [`super::ExpertsCombine`]. Inputs: `z`, the weights and the sum's gradient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExpertsCombineGrad;
 

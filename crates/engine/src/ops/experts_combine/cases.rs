@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
     for (t, live) in [(1, 1), (3, 3), (40, 33)] {
         cases.push(block(t, live));
     }
-    // Apart enough that a small step does not change the choice.
+    // Far enough apart that a small step does not change the selected experts.
     let logits = [0.3, -0.9, 0.8, 0.1, -0.2, 0.4, -0.6, 0.0, 0.7, -0.1];
     cases.push(block(2, 2).given("logits", Data::F32(logits.into())).gradient());
     cases.push(combine(1, 8, 2816).bench());
@@ -53,7 +53,7 @@ fn backward(t: usize, k: usize, d: usize) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(d))
 }
 
-/// From logits to the sum, with ids and groups made on the device: few tokens gather, many are grouped.
+/// A mixture from router logits to the sum, with ids and groups computed on the device: few tokens are gathered, many grouped.
 fn block(t: usize, live: u32) -> Case {
     const EXPERTS: usize = 5;
     let build = move |g: &mut Graph| {

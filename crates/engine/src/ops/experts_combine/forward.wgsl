@@ -1,4 +1,4 @@
-// y[t, i] = sum over j of w[t, j] * z[t, j, i], j in order     one lane per number of y
+// y[t, i] = sum over j of w[t, j] * z[t, j, i], j in order     one lane per element of y
 struct Params {
     width: u32,
     chosen: u32,

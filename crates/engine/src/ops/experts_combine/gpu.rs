@@ -1,4 +1,4 @@
-//! Forward: one lane per number of the sum. Backward: one workgroup per slot.
+//! Forward: one lane per element of the sum. Backward: one workgroup per slot.
 
 use bytemuck::NoUninit;
 

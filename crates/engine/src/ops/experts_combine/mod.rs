@@ -1,4 +1,4 @@
-//! `y[t, :] = Σ_j w[t, j] · z[t, j, :]`: what a token's experts made, weighted, in the order of its slots.
+//! `y[t, :] = Σ_j w[t, j] · z[t, j, :]`: the weighted sum of a token's expert outputs, in the order of its slots.
 
 mod backward;
 pub(crate) mod cases;
@@ -30,7 +30,7 @@ impl Op for ExpertsCombine {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let [z, weights] = inputs else { panic!("experts_combine takes z and weights") };
-        let [t, k, d] = *z.shape.dims() else { panic!("experts_combine: {z} is no [t, k, d]") };
+        let [t, k, d] = *z.shape.dims() else { panic!("experts_combine: {z} is not [t, k, d]") };
         assert_eq!(weights.shape.dims(), [t, k], "experts_combine: {z} with weights {weights}");
         vec![Type::f32([t, d])]
     }

@@ -1,14 +1,14 @@
-// y[t, j] = sum over i with numbers[i] = t of x[i, j], in order     one lane per element
+// y[t, j] = sum over i with row_ids[i] = t of x[i, j], in order     one lane per element
 struct Params {
     len: u32,
     width: u32,
     rows: u32,
-    numbers: u32,
+    count: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> numbers: array<u32>;
+@group(0) @binding(3) var<storage, read> row_ids: array<u32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(256)
@@ -19,8 +19,8 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let row = at / p.width;
     var sum = 0.0;
-    for (var i = 0u; i < p.numbers; i++) {
-        if numbers[i] == row {
+    for (var i = 0u; i < p.count; i++) {
+        if row_ids[i] == row {
             sum += x[i * p.width + at % p.width];
         }
     }

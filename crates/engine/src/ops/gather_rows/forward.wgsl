@@ -1,14 +1,14 @@
-// y[i, j] = x[numbers[i], j], zero where there is no such row     one lane per element
+// y[i, j] = x[row_ids[i], j], zero if there is no such row     one lane per element
 struct Params {
     len: u32,
     width: u32,
     rows: u32,
-    numbers: u32,
+    count: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(2) var<storage, read> x: array<f32>;
-@group(0) @binding(3) var<storage, read> numbers: array<u32>;
+@group(0) @binding(3) var<storage, read> row_ids: array<u32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 @compute @workgroup_size(256)
@@ -17,7 +17,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     if i >= p.len {
         return;
     }
-    let row = numbers[i / p.width];
+    let row = row_ids[i / p.width];
     var value = 0.0;
     if row < p.rows {
         value = x[row * p.width + i % p.width];

@@ -1,6 +1,6 @@
-//! Some rows of a value, by number: `y[i, :] = x[rows[i], :]`, and their gradient, which adds each back to the row it came from.
+//! Gathers rows by id: `y[i, :] = x[rows[i], :]`, and its gradient, which scatters each row back with an add.
 //!
-//! Numbers past the last row stand for no row: zeros, and no gradient.
+//! Ids past the last row give zeros and no gradient.
 
 pub(crate) mod cases;
 
@@ -17,19 +17,19 @@ static FORWARD: Kernel =
 static BACKWARD: Kernel =
     Kernel { name: "gather_rows/backward", source: include_str!("backward.wgsl") };
 
-/// Rows of `x` `[t, d]` with these numbers, ids `[n]`: `[n, d]`.
+/// The rows of `x` `[t, d]` with the ids `[n]`: `[n, d]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatherRows;
 
-/// Rows `[n, d]`, each added to the row of its number, ids `[n]`: `[t, d]`.
+/// Adds rows `[n, d]` to the rows with the ids `[n]`: `[t, d]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScatterRows {
-    /// How many rows there are.
+    /// Number of rows of the result.
     pub rows: usize,
 }
 
 impl Graph {
-    /// The rows of `x` `[t, d]` with the numbers `rows`, ids `[n]`: `[n, d]`.
+    /// The rows of `x` `[t, d]` with the ids `rows` `[n]`: `[n, d]`.
     pub fn gather_rows(&mut self, x: Value, rows: Value) -> Value {
         self.apply(GatherRows, &[x, rows])
     }
@@ -101,14 +101,14 @@ impl Op for ScatterRows {
     }
 }
 
-/// A dispatch over the result, for `rows` rows of which some have numbers.
-fn over(kernel: &'static Kernel, call: &GpuCall<'_>, rows: usize, numbers: usize) -> Dispatch {
+/// A dispatch over the result, with `count` ids of `rows` rows.
+fn over(kernel: &'static Kernel, call: &GpuCall<'_>, rows: usize, count: usize) -> Dispatch {
     let out = &call.output(0).shape;
     let params = Params {
         len: out.len() as u32,
         width: out.width() as u32,
         rows: rows as u32,
-        numbers: numbers as u32,
+        count: count as u32,
     };
     Dispatch::new(kernel)
         .params(&params)
@@ -124,5 +124,5 @@ struct Params {
     len: u32,
     width: u32,
     rows: u32,
-    numbers: u32,
+    count: u32,
 }

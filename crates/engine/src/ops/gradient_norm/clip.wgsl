@@ -1,4 +1,4 @@
-// y = settings, their last number times min(1, limit / length)     one lane per number
+// y = settings, the last one times min(1, limit / norm)     one lane per setting
 struct Params {
     len: u32,
 }
@@ -16,10 +16,10 @@ fn main(@builtin(local_invocation_index) i: u32) {
     }
     var value = settings[i];
     if i == p.len - 1u {
-        // The length of what the update sees: its settings may scale gradients already.
-        let length = sqrt(squares[0]) * value;
-        if length > limit[0] {
-            value *= limit[0] / length;
+        // The norm that the update sees: its settings may scale gradients already.
+        let norm = sqrt(squares[0]) * value;
+        if norm > limit[0] {
+            value *= limit[0] / norm;
         }
     }
     y[i] = value;

@@ -1,5 +1,4 @@
-//! The length of all gradients together, and the settings of an update that keeps it below a limit:
-//! `g ← g · min(1, limit / ‖g‖)`. Both stay on the device.
+//! The global norm of all gradients, and the settings of an update that clips it: `g ← g · min(1, limit / ‖g‖)`. Both stay on the device.
 
 pub(crate) mod cases;
 
@@ -18,24 +17,23 @@ static SQUARES: Kernel =
 static TOTAL: Kernel = Kernel { name: "gradient_norm/total", source: include_str!("total.wgsl") };
 static CLIP: Kernel = Kernel { name: "gradient_norm/clip", source: include_str!("clip.wgsl") };
 
-/// Which of [`AdamWStep::numbers`] multiplies the gradient.
+/// Index of the gradient's scale in [`AdamWStep::values`].
 const SCALE: usize = AdamWStep::LEN - 1;
 
-/// Numbers that are worth a workgroup of their own, and the most workgroups.
+/// Elements that are worth a workgroup, and the maximum of workgroups.
 const PIECE: usize = 1024;
 const MOST_GROUPS: usize = 128;
 
-/// `total + Σ x²`, of `x` and a total so far: `[1]`.
+/// `total + Σ x²`, of `x` and a running total: `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SquareSum;
 
-/// Settings of an update whose scale also keeps the gradients' length below a limit. Inputs: settings `[8]`, the sum of squares
-/// `[1]` and the limit `[1]`.
+/// Settings of an update whose scale also clips the gradients' norm. Inputs: settings `[8]`, the sum of squares `[1]` and the limit `[1]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClipSettings;
 
 impl Graph {
-    /// A total `[1]` and the squares of all numbers of `x`.
+    /// A total `[1]` plus the squares of all elements of `x`.
     pub fn square_sum(&mut self, total: Value, x: Value) -> Value {
         self.apply(SquareSum, &[total, x])
     }
@@ -89,10 +87,10 @@ impl Op for ClipSettings {
         let (settings, squares, limit) = (call.f32(0), call.f32(1)[0], call.f32(2)[0]);
         let mut out = call.out(0);
         out.copy_from_slice(&settings);
-        // The length of what the update sees: its settings may scale gradients already.
-        let length = squares.sqrt() * settings[SCALE];
-        if length > limit {
-            out[SCALE] *= limit / length;
+        // The norm that the update sees: its settings may scale gradients already.
+        let norm = squares.sqrt() * settings[SCALE];
+        if norm > limit {
+            out[SCALE] *= limit / norm;
         }
     }
 

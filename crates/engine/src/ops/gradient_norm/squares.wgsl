@@ -1,4 +1,4 @@
-// parts[g] = sum of x[i]^2 over every so manyth piece of x     one workgroup per part
+// parts[g] = sum of x[i]^2 over a strided share of x     one workgroup per part
 //#use reduce
 
 struct Params {

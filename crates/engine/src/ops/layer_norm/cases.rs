@@ -12,10 +12,10 @@ pub(crate) fn cases() -> Vec<Case> {
         for (t, n) in [(1, 1), (3, 17), (2, 257), (5, 6912)] {
             cases.push(norm(t, n, biased));
         }
-        cases.push(norm(70_000, 3, biased).given("x", apart(70_000)));
+        cases.push(norm(70_000, 3, biased).given("x", spread(70_000)));
     }
     cases.push(groups(7, 5, 16));
-    // Mean 3, variance 4, no eps to speak of.
+    // Mean 3, variance 4; eps is negligible.
     let row = |name: &str, case: Case, x: &[f32]| case.given(name, Data::F32(x.to_vec()));
     let case = row("x", norm(1, 2, true), &[1.0, 5.0]);
     let case = row("b", row("w", case, &[2.0, 3.0]), &[10.0, 20.0]);
@@ -23,17 +23,17 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Rows of three numbers that are apart: of 70,000 that are drawn some are so close to each other that what their mean is rounded by counts
-/// a hundred times.
-fn apart(rows: usize) -> Data {
+/// Rows of three values far enough spread: of 70,000 random rows, some have values so close that the rounding of their mean is amplified a
+/// hundredfold.
+fn spread(rows: usize) -> Data {
     let row = |row: usize| {
-        let (shift, turn) = ((row % 89) as f32 / 89.0, row % 3);
-        [0, 1, 2].map(|i| ((i + turn) % 3) as f32 - shift)
+        let (shift, rotation) = ((row % 89) as f32 / 89.0, row % 3);
+        [0, 1, 2].map(|i| ((i + rotation) % 3) as f32 - shift)
     };
     Data::F32((0..rows).flat_map(row).collect())
 }
 
-/// Several rows of a norm in each row.
+/// Several groups per row, each normalised separately.
 fn groups(t: usize, groups: usize, n: usize) -> Case {
     Case::new("layer_norm", format!("{t}x{groups}x{n}"), move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, groups * n]));

@@ -24,7 +24,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         sum += x[start + j];
     }
     let mean = wg_sum(sum, lane) / f32(p.width);
-    // Around the mean, not the mean of squares less its square: those cancel.
+    // The variance around the mean, not mean(x^2) - mean^2, which cancels.
     var squares = 0.0;
     for (var j = lane.index; j < p.width; j += WG) {
         let value = x[start + j] - mean;

@@ -1,5 +1,5 @@
-//! `y[t, j] = (x[t, j] − mean(x[t, :])) · (variance(x[t, :]) + eps)^(-1/2) · w[j] + b[j]`, with or without the bias; a row is as long
-//! as the weight, and rows of values may hold several.
+//! `y[t, j] = (x[t, j] − mean(x[t, :])) · (variance(x[t, :]) + eps)^(-1/2) · w[j] + b[j]`, with or without the bias. A group is as long as
+//! the weight; rows may hold several groups.
 
 pub(crate) mod cases;
 
@@ -17,10 +17,10 @@ static FORWARD: Kernel =
 static BIASED: &Part = part!("bias", "biased");
 static PLAIN: &Part = part!("bias", "none");
 
-/// Norm of each row around its mean.
+/// Layer norm of each group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LayerNorm {
-    /// Added to the variance, inside the root.
+    /// Added to the variance before the root.
     pub eps: f32,
 }
 
@@ -33,7 +33,7 @@ struct Params {
 }
 
 impl Graph {
-    /// Rows of `x` around their means, times the weight, plus the bias if there is one.
+    /// Layer norm of `x` with a weight and optionally a bias.
     pub fn layer_norm(&mut self, x: Value, weight: Value, bias: Option<Value>, eps: f32) -> Value {
         let inputs: Vec<Value> = [x, weight].into_iter().chain(bias).collect();
         self.apply(LayerNorm { eps }, &inputs)

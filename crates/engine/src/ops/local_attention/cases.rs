@@ -12,7 +12,7 @@ pub(crate) fn cases() -> Vec<Case> {
         [(1, 1, 1, 1), (3, 2, 17, 2), (30, 4, 16, 12), (17, 3, 65, 13), (70, 2, 128, 64)]
             .map(|(n, heads, width, distances)| local([n, heads, width, distances]))
             .into();
-    // The second row sees both alike.
+    // The second row attends to both keys equally.
     let given = |case: Case, name: &str, x: &[f32]| case.given(name, Data::F32(x.to_vec()));
     let case = given(local([2, 1, 1, 2]), "q", &[1.0, 1.0]);
     let case = given(given(case, "k", &[0.0, 0.0]), "v", &[3.0, 6.0]);
@@ -32,8 +32,8 @@ fn local([n, heads, width, distances]: [usize; 4]) -> Case {
     .tolerance(tolerance(width + distances))
 }
 
-/// A score is the cap times a tanh that is off by about four half units of one, and a score's error is a relative one of the
-/// weights.
+/// A score is the cap times a tanh with an error of about four half-ulps of 1, and an absolute error of a score is a relative error of its
+/// weight.
 fn tolerance(terms: usize) -> Tolerance {
     let plain = Tolerance::EXPONENTIAL;
     Tolerance { steps: plain.steps + 4.0 * CAP, ..plain }.terms(terms)

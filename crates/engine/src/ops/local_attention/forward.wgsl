@@ -1,5 +1,5 @@
 // o[i, h] = sum over distances d of softmax(cap * tanh(q[i, h] . (k[i - d, h] + r[d, h]) / cap)) * v[i - d, h]
-// One workgroup per head and row: a lane per distance scores, then a lane per column of the head sums values.
+// One workgroup per head and row: one lane per distance computes a score, then one lane per column of the head sums values.
 //#use gelu
 
 struct Params {
@@ -24,31 +24,31 @@ var<workgroup> sh_score: array<f32, WG>;
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
     let head = group.x * p.width;
     let row = p.heads * p.width;
-    let here = group.y * row + head;
-    let seen = min(p.distances, group.y + 1u);
-    if id < seen {
-        let key = here - id * row;
+    let query = group.y * row + head;
+    let visible = min(p.distances, group.y + 1u);
+    if id < visible {
+        let key = query - id * row;
         let distance = id * row + head;
         var sum = 0.0;
         for (var j = 0u; j < p.width; j++) {
-            sum += q[here + j] * (k[key + j] + r[distance + j]);
+            sum += q[query + j] * (k[key + j] + r[distance + j]);
         }
         sh_score[id] = p.cap * safe_tanh(sum / p.cap);
     }
     workgroupBarrier();
     var largest = sh_score[0];
-    for (var d = 1u; d < seen; d++) {
+    for (var d = 1u; d < visible; d++) {
         largest = max(largest, sh_score[d]);
     }
     var weights = 0.0;
-    for (var d = 0u; d < seen; d++) {
+    for (var d = 0u; d < visible; d++) {
         weights += exp(sh_score[d] - largest);
     }
     for (var j = id; j < p.width; j += WG) {
         var sum = 0.0;
-        for (var d = 0u; d < seen; d++) {
-            sum += exp(sh_score[d] - largest) * v[here - d * row + j];
+        for (var d = 0u; d < visible; d++) {
+            sum += exp(sh_score[d] - largest) * v[query - d * row + j];
         }
-        o[here + j] = sum / weights;
+        o[query + j] = sum / weights;
     }
 }

@@ -15,15 +15,15 @@ use crate::{
 static FORWARD: Kernel =
     Kernel { name: "local_attention/forward", source: include_str!("forward.wgsl") };
 
-/// The most distances: the kernel has a lane for each.
+/// Maximum number of distances: the kernel has a lane for each.
 const MOST_DISTANCES: usize = 64;
 
-/// Local attention of rows over themselves and the rows before.
+/// Local attention of rows to themselves and the rows before.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalAttention {
-    /// Heads of each row.
+    /// Heads per row.
     pub heads: usize,
-    /// Softcap: scores are limited to plus and minus this.
+    /// Softcap of the scores.
     pub cap: f32,
 }
 
@@ -72,8 +72,8 @@ impl Op for LocalAttention {
         let row = call.input(0).shape.width();
         let (width, reach) = (row / self.heads, r.len() / row);
         out.fill(0.0);
-        for (place, out) in out.chunks_exact_mut(width).enumerate() {
-            let (i, at) = (place / self.heads, place % self.heads * width);
+        for (index, out) in out.chunks_exact_mut(width).enumerate() {
+            let (i, at) = (index / self.heads, index % self.heads * width);
             let head = |x: &[f32], row_index: usize| x[row_index * row + at..][..width].to_vec();
             let q = head(&q, i);
             let score = |d: usize| {

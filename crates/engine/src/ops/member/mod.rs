@@ -1,5 +1,5 @@
-//! Which token a place among the members of chosen clusters stands for: `members[clusters[place / n] · n + place mod n]`, where clusters
-//! have `n` members each.
+//! The token at a position among the members of selected clusters: `members[clusters[position / n] · n + position mod n]`, where each cluster
+//! has `n` members.
 
 pub(crate) mod cases;
 
@@ -13,18 +13,23 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "member/forward", source: include_str!("forward.wgsl") };
 
-/// A member of a cluster. Inputs: the place `[1]`, the chosen clusters `[k]`, the members of all clusters.
+/// A member of a cluster. Inputs: the position `[1]`, the selected clusters `[k]`, the members of all clusters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member {
-    /// Members of each cluster.
+    /// Members per cluster.
     pub each: usize,
 }
 
 impl Graph {
-    /// The member, ids `[1]`, at a place `[1]` among those of the clusters `[k]`; `members` lists those of all clusters, `each` at a
-    /// time.
-    pub fn member(&mut self, place: Value, clusters: Value, members: Value, each: usize) -> Value {
-        self.apply(Member { each }, &[place, clusters, members])
+    /// The member, ids `[1]`, at a position `[1]` among those of the clusters `[k]`; `members` lists those of all clusters, `each` per cluster.
+    pub fn member(
+        &mut self,
+        position: Value,
+        clusters: Value,
+        members: Value,
+        each: usize,
+    ) -> Value {
+        self.apply(Member { each }, &[position, clusters, members])
     }
 }
 
@@ -34,9 +39,9 @@ impl Op for Member {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let [place, _, members] = inputs else { panic!("member takes three inputs") };
+        let [position, _, members] = inputs else { panic!("member takes three inputs") };
         assert!(inputs.iter().all(|ty| ty.element == Element::U32), "member takes ids");
-        assert_eq!(place.shape.len(), 1, "member: one place");
+        assert_eq!(position.shape.len(), 1, "member: one position");
         assert!(
             members.shape.len().is_multiple_of(self.each),
             "member: {members}, {} each",
@@ -46,9 +51,9 @@ impl Op for Member {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let (place, clusters, members) = (call.u32(0)[0] as usize, call.u32(1), call.u32(2));
-        let cluster = clusters[(place / self.each).min(clusters.len() - 1)] as usize;
-        let at = cluster * self.each + place % self.each;
+        let (position, clusters, members) = (call.u32(0)[0] as usize, call.u32(1), call.u32(2));
+        let cluster = clusters[(position / self.each).min(clusters.len() - 1)] as usize;
+        let at = cluster * self.each + position % self.each;
         call.out_u32(0)[0] = members[at.min(members.len() - 1)];
     }
 

@@ -1,9 +1,9 @@
-// y[t, j] = a[t, j] * wa[j] / sqrt(mean(a[t, :]^2) + eps) + the same of b and wb     one workgroup per row t
+// y[t, j] = a[t, j] * wa[j] / sqrt(mean(a[t, :]^2) + eps) + the same for b and wb     one workgroup per row t
 //#use reduce
-//#use numbers
+//#use elements
 
 struct Params {
-    // Of a row: numbers, and how many are read at a time all in all.
+    // Width of a row, and elements (scalars or vec4s) per row.
     width: u32,
     reads: u32,
     eps: f32,
@@ -11,11 +11,11 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(2) var<storage, read> a: array<Numbers>;
-@group(0) @binding(3) var<storage, read> wa: array<Numbers>;
-@group(0) @binding(4) var<storage, read> b: array<Numbers>;
-@group(0) @binding(5) var<storage, read> wb: array<Numbers>;
-@group(0) @binding(6) var<storage, read_write> y: array<Numbers>;
+@group(0) @binding(2) var<storage, read> a: array<Elements>;
+@group(0) @binding(3) var<storage, read> wa: array<Elements>;
+@group(0) @binding(4) var<storage, read> b: array<Elements>;
+@group(0) @binding(5) var<storage, read> wb: array<Elements>;
+@group(0) @binding(6) var<storage, read_write> y: array<Elements>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let row = grid_index(group);
@@ -23,7 +23,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         return;
     }
     let start = row * p.reads;
-    // A lane keeps what it takes first, and prefetches all of it at once; most rows have no more.
+    // Each lane keeps its first element in registers, loaded before the reduction; most rows have no more.
     let first = min(lane.index, p.reads - 1u);
     let both = array(a[start + first], b[start + first]);
     let weights = array(wa[first], wb[first]);

@@ -10,8 +10,8 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "norm_sum/forward", source: include_str!("forward.wgsl") };
 
-static QUADS: &Part = part!("numbers", "vec4");
-static SINGLES: &Part = part!("numbers", "scalars");
+static VEC4S: &Part = part!("elements", "vec4");
+static SCALARS: &Part = part!("elements", "scalars");
 
 #[derive(Clone, Copy, NoUninit)]
 #[repr(C)]
@@ -25,14 +25,14 @@ struct Params {
 pub(super) fn forward(op: &NormSum, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let shape = &call.input(0).shape;
     let (rows, width) = (shape.rows(), shape.width());
-    let (numbers, reads) =
-        if width.is_multiple_of(4) { (QUADS, width / 4) } else { (SINGLES, width) };
+    let (elements, reads) =
+        if width.is_multiple_of(4) { (VEC4S, width / 4) } else { (SCALARS, width) };
     let params =
         Params { width: width as u32, reads: reads as u32, eps: op.eps, rows: rows as u32 };
     vec![
         Dispatch::new(&FORWARD)
             .part(reduce(call.facts))
-            .part(numbers)
+            .part(elements)
             .constant("WG", lanes(width, call.facts))
             .params(&params)
             .read(BufferRef::Input(0))

@@ -1,4 +1,4 @@
-//! Two branches side by side, each after a norm of its own: `y = rms(a) ⊙ wa + rms(b) ⊙ wb`.
+//! The sum of two parallel branches, each after its own norm: `y = rms(a) ⊙ wa + rms(b) ⊙ wb`.
 
 pub(crate) mod cases;
 mod gpu;
@@ -13,7 +13,7 @@ use crate::{
 /// The sum of two norms. Inputs: `a`, `wa`, `b`, `wb`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NormSum {
-    /// Added to each mean, inside the root.
+    /// Added to each mean square before the root.
     pub eps: f32,
 }
 
@@ -30,7 +30,7 @@ impl Graph {
 }
 
 impl NormSum {
-    /// The operations this one stands for.
+    /// The equivalent simpler operations.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let a = graph.rms_norm(inputs[0], Some(inputs[1]), self.eps);
         let b = graph.rms_norm(inputs[2], Some(inputs[3]), self.eps);

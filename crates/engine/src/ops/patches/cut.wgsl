@@ -1,4 +1,4 @@
-// y[square, channel, row, column] = scale * (byte / 255 - middle) of the picture's pixel there, on white     one lane per element
+// y[patch, channel, row, column] = scale * (byte / 255 - middle) of the image's pixel, blended over white     one lane per element
 struct Params {
     len: u32,
     columns: u32,
@@ -19,13 +19,13 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     let square = p.side * p.side;
-    let number = i / (3u * square);
+    let patch_index = i / (3u * square);
     let channel = i / square % 3u;
-    let row = number / p.columns * p.side + i % square / p.side;
-    let column = number % p.columns * p.side + i % p.side;
+    let row = patch_index / p.columns * p.side + i % square / p.side;
+    let column = patch_index % p.columns * p.side + i % p.side;
     let pixel = pixels[row * p.columns * p.side + column];
     let alpha = pixel >> 24u;
-    // Rounded as on the CPU, where pictures are laid on white before they are stretched.
+    // Rounded as on the CPU, where images are blended over white before they are resized.
     let byte = (((pixel >> (channel * 8u)) & 255u) * alpha + 255u * (255u - alpha) + 127u) / 255u;
     y[i] = p.scale * (f32(byte) * (1.0 / 255.0) - p.middle);
 }

@@ -1,4 +1,4 @@
-// y = (sqrt(P) * row + rms(projection / sqrt(d)) * w) / sqrt(2)     one workgroup per slice of P numbers
+// y = (sqrt(P) * row + rms(projection / sqrt(d)) * w) / sqrt(2)     one workgroup per slice of P elements
 //#use reduce
 
 struct Params {

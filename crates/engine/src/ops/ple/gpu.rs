@@ -10,7 +10,7 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "ple/forward", source: include_str!("forward.wgsl") };
 
-/// Slices hold 256 numbers in all released models: four for each lane.
+/// Lanes per workgroup: slices have 256 elements in all released models, four per lane.
 const LANES: u32 = 64;
 
 #[derive(Clone, Copy, NoUninit)]

@@ -1,4 +1,4 @@
-//! Per-layer inputs: `ple[t, l, :] = (√P · row[t, l, :] + rms(projection[t, l, :] / √d) ⊙ w) / √2`, over slices of `P` numbers.
+//! Per-layer inputs: `ple[t, l, :] = (√P · row[t, l, :] + rms(projection[t, l, :] / √d) ⊙ w) / √2`, over slices of `P` elements.
 
 pub(crate) mod cases;
 mod gpu;
@@ -17,12 +17,12 @@ use crate::{
 pub struct Ple {
     /// Width of the model, `d`.
     pub model_width: usize,
-    /// Added to each mean, inside the root.
+    /// Added to each mean square before the root.
     pub eps: f32,
 }
 
 impl Graph {
-    /// Joins rows of the table and the projection, both `[t, l·p]`, with the norm weight `[p]` shared by all slices.
+    /// Combines rows of the table and the projection, both `[t, l·p]`, with the norm weight `[p]` shared by all slices.
     pub fn ple(&mut self, op: Ple, rows: Value, projection: Value, weight: Value) -> Value {
         self.apply(op, &[rows, projection, weight])
     }

@@ -1,10 +1,10 @@
-//! The fused operation against what it stands for, where a row is one slice.
+//! The fused operation against its composition from simple ones, for rows of one slice.
 
 use super::{Ple, cases::case};
 use crate::suite::check_cpu;
 
 #[test]
-fn it_equals_the_composition() {
+fn fused_equals_composed() {
     let (t, p, d) = (3, 17, 96);
     let case = case(t, 1, p, move |g, rows, projection, weight| {
         let fused = g.ple(Ple { model_width: d, eps: 1e-6 }, rows, projection, weight);

@@ -1,4 +1,4 @@
-// y[row, j] = each * sum of x[place, j] over the places of the row's square     one lane per element
+// y[row, j] = each * sum of x[position, j] over the positions of the row's square     one lane per element
 struct Params {
     len: u32,
     width: u32,

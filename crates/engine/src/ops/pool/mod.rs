@@ -1,4 +1,4 @@
-//! Means of squares of a grid: `y[Y·c + X, :] = scale · mean over dx, dy < side of x[(side·Y + dy)·columns + side·X + dx, :]`,
+//! Average pooling over squares of a grid: `y[Y·c + X, :] = scale · mean over dx, dy < side of x[(side·Y + dy)·columns + side·X + dx, :]`,
 //! `c = columns / side`.
 
 pub(crate) mod cases;
@@ -13,27 +13,27 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "pool/forward", source: include_str!("forward.wgsl") };
 
-/// Means of squares of a grid whose places are rows.
+/// Average pooling over squares of a grid, whose positions are rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
     /// Columns of the grid.
     pub columns: usize,
-    /// The squares' side.
+    /// Side of a square.
     pub side: usize,
-    /// Multiplies the means.
+    /// Factor of the means.
     pub scale: f32,
 }
 
 impl Graph {
-    /// Means of the squares of a grid of rows: `[columns · rows, d]` to `[columns · rows / side², d]`.
+    /// Means over the squares of a grid of rows: `[columns · rows, d]` to `[columns · rows / side², d]`.
     pub fn pool(&mut self, x: Value, columns: usize, side: usize, scale: f32) -> Value {
         self.apply(Pool { columns, side, scale }, &[x])
     }
 }
 
 impl Pool {
-    /// The places of the grid that a result is the mean of.
-    fn places(&self, row: usize) -> impl Iterator<Item = usize> {
+    /// The grid positions that a result averages.
+    fn positions(&self, row: usize) -> impl Iterator<Item = usize> {
         let (across, columns, side) = (self.columns / self.side, self.columns, self.side);
         let first = row / across * side * columns + row % across * side;
         (0..side * side).map(move |i| first + i / side * columns + i % side)
@@ -59,7 +59,8 @@ impl Op for Pool {
         let each = self.scale / (self.side * self.side) as f32;
         for (row, y) in y.chunks_exact_mut(width).enumerate() {
             for (column, y) in y.iter_mut().enumerate() {
-                let sum: f32 = self.places(row).map(|place| x[place * width + column]).sum();
+                let sum: f32 =
+                    self.positions(row).map(|position| x[position * width + column]).sum();
                 *y = sum * each;
             }
         }

@@ -13,7 +13,7 @@ use crate::{
 /// Root-mean-square norm of each row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RmsNorm {
-    /// Added to the mean, inside the root.
+    /// Added to the mean square before the root.
     pub eps: f32,
 }
 

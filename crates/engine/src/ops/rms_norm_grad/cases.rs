@@ -22,7 +22,7 @@ fn gradient(t: usize, d: usize, width: usize, weighted: bool) -> Case {
         let weight = weighted.then(|| g.weight("w", Type::weight(DType::F32, [width])));
         vec![g.rms_norm_grad(RmsNormGrad { width, eps: 1e-6 }, x, dy, weight)]
     };
-    // A norm over one number makes the two terms cancel.
+    // In a norm over one element the two terms cancel.
     let steps = if width == 1 { 1e7 } else { 32.0 };
     Case::new("rms_norm_grad", name, build)
         .tolerance(Tolerance { steps, ..Tolerance::ARITHMETIC.terms(width) })

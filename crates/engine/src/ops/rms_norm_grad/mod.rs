@@ -10,12 +10,12 @@ use crate::{
     graph::{Graph, Op, Type, Value},
 };
 
-/// Gradient of a norm over groups of `width` numbers.
+/// Gradient of a norm over groups of `width` elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RmsNormGrad {
-    /// Numbers in each norm: a row, or a slice of it.
+    /// Elements of a norm: a row, or a slice of it.
     pub width: usize,
-    /// Added to the mean, inside the root.
+    /// Added to the mean square before the root.
     pub eps: f32,
 }
 

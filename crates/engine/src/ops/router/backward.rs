@@ -1,6 +1,6 @@
-//! Gradient of the router with respect to its logits; the choice itself is constant.
+//! Gradient of the router with respect to its logits; the selection itself is constant.
 //!
-//! With `s` the softmax over the chosen experts and `g_j = c[T_j] · dw[t, j]`:
+//! With `s` the softmax over the selected experts and `g_j = c[T_j] · dw[t, j]`:
 //! `dℓ[t, T_j] = factor · s_j · (g_j − Σ_i s_i g_i)`, and zero for all other experts.
 
 use super::{GRAD_SCALE, gpu, scales, shares};
@@ -10,10 +10,10 @@ use crate::{
     graph::{Op, Type},
 };
 
-/// Gradient of [`super::Router`]: from logits, ids, the weights' gradient and, where there are any, scales.
+/// Gradient of [`super::Router`]. Inputs: logits, ids, the weights' gradient and optionally scales.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterGrad {
-    /// What the logits were multiplied by.
+    /// Factor of the logits.
     pub factor: f32,
 }
 

@@ -1,4 +1,4 @@
-// dlogits[t, T_j] = factor * s_j * (g_j - sum of s_i * g_i), s = softmax of the chosen, g_j = scale[T_j] * dw[t, j]; else 0
+// dlogits[t, T_j] = factor * s_j * (g_j - sum of s_i * g_i), s = softmax over the selected, g_j = scale[T_j] * dw[t, j]; else 0
 // One workgroup per token, one lane per expert.
 //#use shares
 
@@ -24,17 +24,17 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     workgroupBarrier();
     let sum = power_sum();
     var mean = 0.0;
-    var place = p.chosen;
+    var rank = p.chosen;
     for (var j = 0u; j < p.chosen; j++) {
         mean += power(j) / sum * g(token, j);
         if sh_chosen[j] == expert {
-            place = j;
+            rank = j;
         }
     }
     if expert < p.experts {
         var gradient = 0.0;
-        if place < p.chosen {
-            gradient = p.factor * power(place) / sum * (g(token, place) - mean);
+        if rank < p.chosen {
+            gradient = p.factor * power(rank) / sum * (g(token, rank) - mean);
         }
         dlogits[token * p.experts + expert] = gradient;
     }

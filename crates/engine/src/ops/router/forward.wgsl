@@ -1,18 +1,18 @@
 // T = the largest logits[t, :]; ids[t, :] = T, weights[t, j] = softmax(factor * logits[t, T])_j * scale[T_j]
-// One workgroup per token, EXPERTS lanes for each share of the counting: how many logits come before an expert's own is its place.
+// One workgroup per token, with one group of EXPERTS lanes per share of the comparisons: the rank of an expert is the number of logits before it.
 //#use shares
 
 @group(0) @binding(4) var<storage, read_write> ids: array<u32>;
 @group(0) @binding(5) var<storage, read_write> weights: array<f32>;
 
-// Lanes of a share, a multiple of four; no fewer than there are experts.
+// Lanes of a group, a multiple of four and at least the number of experts.
 override EXPERTS: u32 = 256u;
 
 var<workgroup> sh_keys: array<u32, EXPERTS>;
-var<workgroup> sh_places: array<atomic<u32>, EXPERTS>;
+var<workgroup> sh_ranks: array<atomic<u32>, EXPERTS>;
 var<workgroup> sh_scales: array<f32, MOST_CHOSEN>;
 
-// Whole numbers in the order of the logits: NaN first, both zeros equal.
+// Integers in the order of the logits: NaN first, both zeros equal.
 fn key(x: f32) -> u32 {
     let bits = bitcast<u32>(x);
     if is_nan(x) {
@@ -32,30 +32,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     let expert = lane % EXPERTS;
     let logit = logits[token * p.experts + min(expert, p.experts - 1u)];
-    // Asked for with it: by the time it is known who is chosen, there is nothing left to wait for.
+    // Loaded together with the logit, so that nothing is waited for after the selection.
     let own_scale = expert_scale(expert);
-    // Lanes beyond the experts come after all of them.
-    let mine = select(0u, key(logit), expert < p.experts);
+    // Lanes beyond the experts rank after all of them.
+    let own = select(0u, key(logit), expert < p.experts);
     if lane < EXPERTS {
-        sh_keys[expert] = mine;
-        atomicStore(&sh_places[expert], 0u);
+        sh_keys[expert] = own;
+        atomicStore(&sh_ranks[expert], 0u);
     }
     workgroupBarrier();
     let count = EXPERTS * EXPERTS / WG;
     let first = lane / EXPERTS * count;
     var before = 0u;
     for (var other = first; other < first + count; other += 4u) {
-        before += comes_before(other, mine, expert) + comes_before(other + 1u, mine, expert)
-            + comes_before(other + 2u, mine, expert) + comes_before(other + 3u, mine, expert);
+        before += comes_before(other, own, expert) + comes_before(other + 1u, own, expert)
+            + comes_before(other + 2u, own, expert) + comes_before(other + 3u, own, expert);
     }
-    atomicAdd(&sh_places[expert], before);
+    atomicAdd(&sh_ranks[expert], before);
     workgroupBarrier();
     if lane < p.experts {
-        let place = atomicLoad(&sh_places[expert]);
-        if place < p.chosen {
-            sh_chosen[place] = expert;
-            sh_scaled[place] = scaled(logit);
-            sh_scales[place] = own_scale;
+        let rank = atomicLoad(&sh_ranks[expert]);
+        if rank < p.chosen {
+            sh_chosen[rank] = expert;
+            sh_scaled[rank] = scaled(logit);
+            sh_scales[rank] = own_scale;
         }
     }
     workgroupBarrier();
@@ -65,7 +65,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-fn comes_before(other: u32, mine: u32, expert: u32) -> u32 {
-    let theirs = sh_keys[other];
-    return select(0u, 1u, theirs > mine || (theirs == mine && other < expert));
+fn comes_before(other: u32, own: u32, expert: u32) -> u32 {
+    let other_key = sh_keys[other];
+    return select(0u, 1u, other_key > own || (other_key == own && other < expert));
 }

@@ -1,4 +1,4 @@
-//! One workgroup per token; one lane per expert, or several that share the counting.
+//! One workgroup per token; one lane per expert, or several that share its comparisons.
 
 use bytemuck::NoUninit;
 
@@ -49,7 +49,7 @@ pub(super) fn backward(op: &RouterGrad, call: &GpuCall<'_>) -> Vec<Dispatch> {
     ]
 }
 
-/// The input with the experts' scales, which is number `at`; the logits where there are none, which no lane then reads.
+/// The index of the input with the experts' scales, `at`; without scales the logits, which are then bound and not read.
 fn scale(call: &GpuCall<'_>, at: usize) -> usize {
     if call.inputs() > at { at } else { 0 }
 }
@@ -67,15 +67,15 @@ fn dispatch(kernel: &'static Kernel, logits: &Shape, chosen: usize, factor: f32)
         .grid_over(tokens)
 }
 
-/// A lane for each expert, in whole warps.
+/// One lane per expert, in whole subgroups of 32.
 fn lanes(experts: usize) -> usize {
     experts.next_multiple_of(32)
 }
 
-/// Lanes that share the counting for an expert: each has at least four others to look at.
+/// Lanes that share the comparisons of an expert: each has at least four.
 fn sharing(experts: usize, facts: &DeviceFacts) -> usize {
     let most = (facts.invocations as usize / experts).min(experts / 4).max(1);
-    // The others are dealt out evenly.
+    // A power of two, so that the comparisons are divided evenly.
     1 << most.ilog2()
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::gpu::DeviceFacts;
 
     #[test]
-    fn lanes_share_the_counting_where_there_are_enough() {
+    fn lanes_share_comparisons_if_there_are_enough() {
         let floor = DeviceFacts::floor();
         let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
         for (experts, facts, wanted) in

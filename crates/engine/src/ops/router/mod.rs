@@ -1,8 +1,8 @@
 //! The `k` experts of each token: `T` = the `k` largest of `ℓ[t, :]`, and `w[t, j] = softmax(factor · ℓ[t, T])_j · c[T_j]`.
 //! Models without the scales `c` have `c = 1`.
 //!
-//! The largest comes first; of equal logits the lower index does. NaN counts as smaller than any number, so the ids are valid and
-//! distinct whatever the logits are.
+//! The largest comes first; of equal logits the lower id does. NaN counts as smaller than any number, so the ids are valid and distinct for
+//! any logits.
 
 mod backward;
 pub(crate) mod cases;
@@ -18,31 +18,31 @@ use crate::{
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
-/// Which input has a scale per expert, if there is one: of the router, and of its gradient.
+/// Index of the input with a scale per expert, if there is one: of the router, and of its gradient.
 const SCALE: usize = 1;
 const GRAD_SCALE: usize = 3;
-/// Logits beyond this count as this: differences and products of them stay finite.
+/// Logits are clamped to this magnitude, so that differences and products stay finite.
 const LARGEST: f32 = 1e30;
 
-/// Choice of experts, with their weights.
+/// Selects the experts of each token and their weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    /// Experts of a token.
+    /// Experts per token.
     pub chosen: usize,
-    /// Multiplies the logits.
+    /// Factor of the logits.
     pub factor: f32,
 }
 
 impl Router {
-    /// The most experts there may be: one lane each.
+    /// Maximum number of experts: one lane each.
     pub const MOST_EXPERTS: usize = 256;
-    /// The most experts a token may have.
+    /// Maximum experts per token.
     pub const MOST_CHOSEN: usize = 16;
 }
 
 impl Graph {
-    /// The `chosen` experts of each token from logits `[t, experts]` and, if there is one, a scale per expert `[experts]`: ids `u32[t, chosen]`
-    /// and weights `[t, chosen]`. The logits are multiplied by `factor` on the way: `1/√d` of the router's input goes there.
+    /// The `chosen` experts of each token from logits `[t, experts]` and optionally a scale per expert `[experts]`: ids `u32[t, chosen]` and
+    /// weights `[t, chosen]`. The logits are multiplied by `factor`, for the `1/√d` of the router's input.
     pub fn router(
         &mut self,
         logits: Value,
@@ -121,7 +121,7 @@ fn larger_first(a: f32, b: f32) -> Ordering {
     a.is_nan().cmp(&b.is_nan()).then(b.partial_cmp(&a).unwrap_or(Ordering::Equal))
 }
 
-/// Softmax over the logits of the chosen experts.
+/// Softmax over the logits of the selected experts.
 fn shares(logits: &[f32], experts: &[usize], factor: f32) -> Vec<f32> {
     let finite = |x: f32| if x.is_nan() { -LARGEST } else { x.clamp(-LARGEST, LARGEST) };
     let scaled: Vec<f32> = experts.iter().map(|e| finite(logits[*e]) * factor).collect();

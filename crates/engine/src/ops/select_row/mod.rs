@@ -1,4 +1,4 @@
-//! One row: the last live one, `y[0, :] = x[count − 1, :]`, where `count` is the step's; or that of a number that is given.
+//! One row: that of the step's last token, `y[0, :] = x[count − 1, :]`, or that of a given index.
 
 pub(crate) mod cases;
 
@@ -16,17 +16,17 @@ static FORWARD: Kernel =
 static LAST: &Part = part!("which", "last");
 static GIVEN: &Part = part!("which", "input");
 
-/// The row of the run's last token, or the one whose number is the second input.
+/// The row of the step's last token, or the row whose index is the second input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelectRow;
 
 impl Graph {
-    /// The row of the run's last token: `[t, d]` to `[1, d]`.
+    /// The row of the step's last token: `[t, d]` to `[1, d]`.
     pub fn select_row(&mut self, x: Value) -> Value {
         self.apply(SelectRow, &[x])
     }
 
-    /// The row of the number in `row`, ids `[1]`: `[t, d]` to `[1, d]`.
+    /// The row of the index in `row`, `u32[1]`: `[t, d]` to `[1, d]`.
     pub fn select_row_at(&mut self, x: Value, row: Value) -> Value {
         self.apply(SelectRow, &[x, row])
     }
@@ -41,19 +41,19 @@ impl Op for SelectRow {
         let shape = &inputs[0].shape;
         assert!(shape.rows() > 0, "select_row: {shape} has no rows");
         if let Some(row) = inputs.get(1) {
-            assert_eq!(**row, Type::u32([1]), "select_row: the number of one row");
+            assert_eq!(**row, Type::u32([1]), "select_row: the index of one row");
         }
         vec![Type::f32([1, shape.width()])]
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
         let (x, mut y) = (call.f32(0), call.out(0));
-        // A run without tokens, or with more than the plan was made for, still reads a row that exists.
-        let number = match call.inputs() {
+        // A run without tokens, or with more than the plan was built for, still reads a row that exists.
+        let index = match call.inputs() {
             1 => call.step.count.max(1) - 1,
             _ => call.u32(1)[0],
         };
-        let row = (number as usize).min(call.input(0).shape.rows() - 1);
+        let row = (index as usize).min(call.input(0).shape.rows() - 1);
         let width = y.len();
         y.copy_from_slice(&x[row * width..][..width]);
     }

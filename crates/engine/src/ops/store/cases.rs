@@ -10,7 +10,7 @@ pub(crate) fn cases() -> Vec<Case> {
         g.store(state, id);
         vec![state]
     });
-    let numbers = Case::new("store", "numbers 3x257", |g: &mut Graph| {
+    let floats = Case::new("store", "f32 3x257", |g: &mut Graph| {
         let ty = Type::f32([3, 257]);
         let (state, x) = (g.state("state", ty.clone()), g.input("x", ty));
         g.store(state, x);
@@ -18,6 +18,6 @@ pub(crate) fn cases() -> Vec<Case> {
     });
     vec![
         token.given("token", Data::U32(vec![3])).given("id", Data::U32(vec![106])).gives(&[106.0]),
-        numbers,
+        floats,
     ]
 }

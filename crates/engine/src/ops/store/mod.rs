@@ -1,4 +1,4 @@
-//! Copies a value into a state, from which the next run reads it: the drawn token, above all.
+//! Copies a value into a state, such as the sampled token, from which the next run reads it.
 
 pub(crate) mod cases;
 
@@ -15,7 +15,7 @@ static COPY: Kernel = Kernel { name: "store/copy", source: include_str!("copy.wg
 /// Copies its second input into its first, a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
-    /// Where in the state it begins.
+    /// First element of the state that is written.
     pub first: usize,
 }
 
@@ -26,7 +26,7 @@ impl Graph {
         self.store_at(state, 0, value);
     }
 
-    /// Writes `value` into `state` from its number `first` on; both f32 or both ids.
+    /// Writes `value` into `state` from element `first` on; both f32 or both ids.
     pub fn store_at(&mut self, state: Value, first: usize, value: Value) {
         self.apply_all(Store { first }, &[state, value]);
     }
@@ -51,11 +51,11 @@ impl Op for Store {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let place = self.first..self.first + call.input(1).shape.len();
+        let target = self.first..self.first + call.input(1).shape.len();
         if call.input(0).element == Element::U32 {
-            call.state_u32(0)[place].copy_from_slice(&call.u32(1));
+            call.state_u32(0)[target].copy_from_slice(&call.u32(1));
         } else {
-            call.state(0)[place].copy_from_slice(&call.f32(1));
+            call.state(0)[target].copy_from_slice(&call.f32(1));
         }
     }
 

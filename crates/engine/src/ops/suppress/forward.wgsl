@@ -1,4 +1,4 @@
-// y[r, i] = -inf where i is listed, else x[r, i]     one lane per logit; logits are copied as bits
+// y[r, i] = -inf if i is in ids, else x[r, i]     one lane per logit; logits are copied as bits
 struct Params {
     len: u32,
     width: u32,

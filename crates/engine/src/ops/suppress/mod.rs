@@ -1,4 +1,4 @@
-//! Logits that must never be chosen: `y[r, i] = −∞` where `i` is listed, else `x[r, i]`.
+//! Suppresses tokens that must never be sampled: `y[r, i] = −∞` if `i` is in `ids`, else `x[r, i]`.
 
 pub(crate) mod cases;
 
@@ -12,7 +12,7 @@ use crate::{
 
 static FORWARD: Kernel = Kernel { name: "suppress/forward", source: include_str!("forward.wgsl") };
 
-/// Minus infinity at listed ids. The list is short: every lane walks it.
+/// Minus infinity at the given ids. The list is short: every lane searches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppress;
 

@@ -24,7 +24,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Rising logits: the whole list comes from the last chunk.
+/// Ascending logits: all results come from the last chunk.
 fn all_in_one_chunk() -> Case {
     let logits: Vec<f32> = (0..8192u16).map(f32::from).collect();
     let best: Vec<f32> = (0..100u16).map(|i| f32::from(8191 - i)).collect();

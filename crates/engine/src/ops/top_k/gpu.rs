@@ -1,4 +1,4 @@
-//! Each workgroup sorts a chunk in its memory and leaves its best; dispatches follow until one chunk holds all.
+//! Each workgroup sorts a chunk in its memory and writes its `k` best; dispatches follow until one chunk holds all candidates.
 
 use bytemuck::NoUninit;
 
@@ -10,7 +10,7 @@ use crate::{
 
 static SORT: Kernel = Kernel { name: "top_k/sort", source: include_str!("sort.wgsl") };
 
-/// Candidates of one workgroup: their keys and ids fill the 16 KiB every device has.
+/// Candidates per workgroup: their keys and ids fill the 16 KiB of workgroup memory that every device has.
 const CHUNK: usize = 2048;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -25,7 +25,7 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let counts = passes(width, op.k);
     let last = counts.len() - 1;
     let left = |pass: usize| counts[pass].div_ceil(CHUNK) * op.k;
-    // Two pairs of lists take turns.
+    // Two pairs of lists alternate.
     let list = |pass: usize, which: usize| {
         BufferRef::Scratch(pass % 2 * 2 + which, (left(pass) * rows) as u64 * 4)
     };
@@ -52,7 +52,7 @@ pub(super) fn forward(op: &TopK, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .collect()
 }
 
-/// How many candidates each dispatch starts with.
+/// Number of candidates of each dispatch.
 fn passes(candidates: usize, k: usize) -> Vec<usize> {
     let mut counts = vec![candidates];
     let mut left = candidates;
@@ -63,13 +63,13 @@ fn passes(candidates: usize, k: usize) -> Vec<usize> {
     counts
 }
 
-/// The power of two that is sorted.
+/// Size of the sorted chunk, a power of two.
 fn chunk(candidates: usize) -> usize {
-    // The list that is left must fit as well.
+    // The results must fit as well.
     candidates.next_power_of_two().clamp(2 * TopK::MOST, CHUNK)
 }
 
-/// Lanes of a workgroup: each step of the sort waits for the slowest, so one pair for each, where there are as many.
+/// Lanes of a workgroup: one per compared pair if the device allows, since each step of the sort waits for the slowest lane.
 fn lanes(chunk: usize, facts: &DeviceFacts) -> usize {
     let most = 1 << facts.invocations.ilog2();
     (chunk / 2).min(most)
@@ -80,14 +80,14 @@ mod tests {
     use super::{DeviceFacts, chunk, lanes, passes};
 
     #[test]
-    fn a_lane_for_each_pair_where_there_are_as_many() {
+    fn one_lane_per_pair_if_the_device_allows() {
         let large = DeviceFacts { invocations: 1024, ..DeviceFacts::floor() };
         assert_eq!([lanes(2048, &large), lanes(256, &large)], [1024, 128]);
         assert_eq!([lanes(2048, &DeviceFacts::floor()), lanes(256, &large)], [256, 128]);
     }
 
     #[test]
-    fn few_dispatches_until_one_chunk_is_left() {
+    fn passes_end_when_one_chunk_is_left() {
         assert_eq!(passes(17, 3), [17]);
         assert_eq!(passes(2048, 128), [2048]);
         assert_eq!(passes(2049, 128), [2049, 256]);

@@ -13,12 +13,12 @@ use crate::{
 /// The largest of each row of `[t, v]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopK {
-    /// How many, up to [`TopK::MOST`].
+    /// Number of results per row, up to [`TopK::MOST`].
     pub k: usize,
 }
 
 impl TopK {
-    /// The longest list: what merges in the memory of a workgroup.
+    /// Maximum `k`: results must merge in the memory of a workgroup.
     pub const MOST: usize = 128;
 }
 

@@ -1,9 +1,9 @@
-// The k best of each CHUNK candidates, in order     one workgroup per chunk (x) of each row (y) sorts it in its memory
+// The k best of each CHUNK candidates, in order     one workgroup per chunk (x) and row (y) sorts it in workgroup memory
 //#use key
 //#use candidates
 
 override CHUNK: u32 = 2048u;
-// The last dispatch gives logits, those before it keys.
+// The last dispatch writes logits, the others keys.
 override LAST: u32 = 1u;
 
 struct Params {
@@ -28,7 +28,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         return;
     }
     for (var i = lane; i < CHUNK; i += WG) {
-        // What fills the chunk comes after all real candidates.
+        // Padding sorts after all candidates.
         var key = 0u;
         var id = 0xffffffffu;
         if first + i < p.candidates {
@@ -47,20 +47,20 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-// Bitonic: runs sorted in alternating directions are merged into runs twice as long.
+// Bitonic sort: runs sorted in alternating directions are merged into runs twice as long.
 fn sort(lane: u32) {
     for (var length = 2u; length <= CHUNK; length *= 2u) {
         for (var step = length / 2u; step > 0u; step /= 2u) {
             for (var pair = lane; pair < CHUNK / 2u; pair += WG) {
-                // Steps are powers of two: twice the whole steps in front of the pair, and the rest.
+                // `step` is a power of two: a zero bit is inserted into the pair's index at the bit of `step`.
                 let a = pair + (pair & ~(step - 1u));
                 let b = a + step;
-                let falling = (a & length) == 0u;
+                let descending = (a & length) == 0u;
                 let key_a = sh_keys[a];
                 let key_b = sh_keys[b];
                 let id_a = sh_ids[a];
                 let id_b = sh_ids[b];
-                if goes_before(key_b, id_b, key_a, id_a) == falling {
+                if goes_before(key_b, id_b, key_a, id_a) == descending {
                     sh_keys[a] = key_b;
                     sh_keys[b] = key_a;
                     sh_ids[a] = id_b;

@@ -1,4 +1,4 @@
-// x = h1 * w2 / sqrt(mean(h1^2) + eps); each lane reads back what it wrote itself.
+// x = h1 * w2 / sqrt(mean(h1^2) + eps); each lane reads back only what it wrote itself.
 @group(0) @binding(7) var<storage, read> w2: array<f32>;
 @group(0) @binding(8) var<storage, read_write> x: array<f32>;
 

@@ -1,4 +1,4 @@
-// Each row of ab is a row of a, then a row of b.
+// Each row of ab is a row of a followed by a row of b.
 //#use gelu
 @group(0) @binding(3) var<storage, read> ab: array<f32>;
 

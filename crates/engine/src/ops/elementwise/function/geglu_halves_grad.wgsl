@@ -1,4 +1,4 @@
-// Each row of ab is a row of a, then a row of b; so is each row of the result, with their gradients.
+// Each row of ab is a row of a followed by a row of b; each row of the result holds their gradients in the same order.
 //#use gelu
 @group(0) @binding(3) var<storage, read> ab: array<f32>;
 @group(0) @binding(4) var<storage, read> dy: array<f32>;

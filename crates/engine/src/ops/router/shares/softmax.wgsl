@@ -1,9 +1,9 @@
-// Parameters of the router's kernels, and the softmax over the chosen logits, which lie in workgroup memory.
+// Parameters of the router's kernels, and the softmax over the selected logits in workgroup memory.
 override WG: u32 = 256u;
-// 0 where the model has no scales of experts: each counts as 1, and the logits are bound in their place.
+// 0 if the model has no expert scales: each is 1, and the logits are bound in their place.
 override SCALED: u32 = 1u;
 
-// As in the reference: more than a token may have, and a size beyond which logits count as this.
+// As in the reference: maximum experts per token, and the magnitude to which logits are clamped.
 const MOST_CHOSEN: u32 = 16u;
 const LARGEST: f32 = 1e30;
 
@@ -21,7 +21,7 @@ struct Params {
 var<workgroup> sh_chosen: array<u32, MOST_CHOSEN>;
 var<workgroup> sh_scaled: array<f32, MOST_CHOSEN>;
 
-// By its bits: compilers may assume that numbers are never NaN.
+// By its bits: compilers may assume that floats are never NaN.
 fn is_nan(x: f32) -> bool {
     return (bitcast<u32>(x) & 0x7fffffffu) > 0x7f800000u;
 }
@@ -34,7 +34,7 @@ fn scaled(logit: f32) -> f32 {
     return select(clamp(logit, -LARGEST, LARGEST), -LARGEST, is_nan(logit)) * p.factor;
 }
 
-// The first one chosen is the largest.
+// The first selected logit is the largest.
 fn power(j: u32) -> f32 {
     return exp(sh_scaled[j] - sh_scaled[0]);
 }

@@ -1,6 +1,6 @@
-// That of a given number.
-@group(0) @binding(4) var<storage, read> number: array<u32>;
+// The row of a given index.
+@group(0) @binding(4) var<storage, read> row_index: array<u32>;
 
 fn which() -> u32 {
-    return number[0];
+    return row_index[0];
 }

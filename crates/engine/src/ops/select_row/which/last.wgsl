@@ -1,4 +1,4 @@
-// That of the run's last token.
+// The row of the step's last token.
 fn which() -> u32 {
     return max(run.count, 1u) - 1u;
 }
