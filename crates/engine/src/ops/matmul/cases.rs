@@ -6,7 +6,7 @@ use crate::{
     suite::{Case, Tolerance, random_bits},
 };
 
-/// Formats whose blocks are made of bits: columns, rows, width. Rows beyond 8 KiB become slabs on the floor.
+/// Quantised formats: columns, rows, width. Weights beyond 8 KiB become several slabs on the floor device.
 const BLOCKS: [(DType, usize, usize, usize); 21] = [
     (DType::Q4_0, 1, 17, 544),
     (DType::Q4_1, 1, 257, 32),
@@ -46,7 +46,7 @@ pub(crate) fn cases() -> Vec<Case> {
         cases.push(matmul(dtype, t, rows, width).given("w", bits));
     }
     for (dtype, t, rows, width) in [
-        // Enough rows for teams that make two and four of them.
+        // Enough rows for teams that compute two and four of them.
         (DType::Q4_0, 1, 16_501, 256),
         (DType::Q4_0, 1, 32_901, 256),
         (DType::F32, 9, 5, 17),
@@ -59,14 +59,14 @@ pub(crate) fn cases() -> Vec<Case> {
         // Enough tiles for wide ones: 32 and 64 columns.
         (DType::Q4_0, 18, 16_390, 32),
         (DType::Q8_0, 257, 3270, 32),
-        // Tiles of 128 by 128 and of 64 by 64 for matrix units, with an odd number of units.
+        // Tiles of 128 × 128 and of 64 × 64 for matrix units, with an odd number of units.
         (DType::Q4_0, 130, 6150, 32),
         (DType::Q4_1, 40, 6150, 96),
         (DType::F16, 130, 6150, 32),
         (DType::F16, 40, 6150, 96),
-        // Enough columns for matrix units of bytes, with an odd number of units.
+        // Enough columns for int8 matrix units, with an odd number of units.
         (DType::BF16, 1029, 389, 96),
-        // Enough of the large ones for those with less memory.
+        // Enough large tiles for the variant that uses less memory.
         (DType::Q5_0, 129, 16_390, 32),
     ] {
         cases.push(matmul(dtype, t, rows, width));
@@ -94,7 +94,7 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q6_K, 512, 12_288, 1536),
         (DType::Q4_K, 64, 1536, 12_288),
         (DType::Q4_K, 512, 1536, 12_288),
-        // A picture's tower.
+        // Shapes of a vision encoder.
         (DType::F16, 2520, 2304, 768),
         (DType::F16, 2520, 6144, 768),
         (DType::F16, 2520, 768, 3072),
@@ -111,17 +111,17 @@ pub(crate) fn cases() -> Vec<Case> {
     cases
 }
 
-/// Feed-forward layers one after the other, as in a model: there and back with weights of their own each time.
+/// Feed-forward layers one after the other, as in a model, each with its own weights.
 fn chain(up: DType, down: DType, inner: usize) -> Case {
     const LINKS: usize = 16;
     const WIDTH: usize = 1536;
     let build = move |g: &mut Graph| {
         let mut x = g.input("x", Type::f32([1, WIDTH]));
         for i in 0..LINKS {
-            let there = g.weight(format!("up{i}"), Type::weight(up, [inner, WIDTH]));
-            let back = g.weight(format!("down{i}"), Type::weight(down, [WIDTH, inner]));
-            let y = g.linear(x, there);
-            x = g.linear(y, back);
+            let up = g.weight(format!("up{i}"), Type::weight(up, [inner, WIDTH]));
+            let down = g.weight(format!("down{i}"), Type::weight(down, [WIDTH, inner]));
+            let y = g.linear(x, up);
+            x = g.linear(y, down);
         }
         vec![x]
     };
@@ -139,7 +139,7 @@ fn matmul(dtype: DType, t: usize, rows: usize, width: usize) -> Case {
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
-/// Several tensors below each other, as queries, keys and values are.
+/// Several tensors stacked by rows, as queries, keys and values are.
 fn stacked(dtype: DType, t: usize, width: usize, rows: &'static [usize]) -> Case {
     let build = move |g: &mut Graph| {
         let x = g.input("x", Type::f32([t, width]));
@@ -152,7 +152,7 @@ fn stacked(dtype: DType, t: usize, width: usize, rows: &'static [usize]) -> Case
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
 
-/// MXFP4 scales 2^-128, 2^-127, 2^-126 and 2^127, with levels that make the weights normal numbers: 4 · 2^-128 = 2^-126.
+/// MXFP4 scales 2^-128, 2^-127, 2^-126 and 2^127, with levels for which the weights are normal floats: 4 · 2^-128 = 2^-126.
 fn smallest_exponents() -> Case {
     let mut bytes = Vec::new();
     // Exponent, level of element 0, level of element 1; level 4 is a 4, level 7 a 12.
@@ -168,12 +168,12 @@ fn smallest_exponents() -> Case {
     case.given("x", Data::F32(x)).given("w", Data::Weight(weight)).gives(&[1.0, 6.0, 1.0, 2.0])
 }
 
-/// Columns far beyond what halves hold, of sizes near enough that each counts, and one of zeros.
+/// Columns far beyond the range of f16, of similar magnitudes so that each counts, and one of zeros.
 fn large_columns() -> Case {
     let (t, width) = (12, 64);
     let size = |i: usize| 2f32.powi(20 + (i / width % 4) as i32);
-    let number = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * size(i);
-    let mut x: Vec<f32> = (0..t * width).map(number).collect();
+    let value = |i: usize| ((i * 7919 % 1009) as f32 / 504.5 - 1.0) * size(i);
+    let mut x: Vec<f32> = (0..t * width).map(value).collect();
     x[..width].fill(0.0);
     let mut case = matmul(DType::Q8_0, t, 5, width);
     case.name = "Q8_0 columns of many sizes".into();

@@ -1,5 +1,5 @@
-//! From a fused linear layer to dispatches of the form that [`select`](super::select) chooses, and which layouts those dispatches read
-//! and write.
+//! Builds the dispatches of a fused linear layer in the form that [`select`](super::select) chooses, and decides which layouts they read and
+//! write.
 
 use super::{
     gemv::{
@@ -15,16 +15,14 @@ use crate::{
     ops::parts::is_packed,
 };
 
-/// The dispatches of a fused linear layer of one token or of a batch-invariant graph; `None` if the operations it stands for must
-/// compute it.
+/// The GEMV dispatches of a fused linear layer of one token or of a batch-invariant graph; `None` if it takes the unfused operations.
 pub(super) fn gemv(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Vec<Dispatch>> {
     let (x, y) = (call.input_edge(), call.result_edge(op.y_output()));
     let edges = EdgeLayouts { x: x.layout(), partials: x.partials(), y: y.layout() };
     slab_dispatches(&Gemv::new(op, call, edges)?)
 }
 
-/// One dispatch per slab, or two where several tokens share what is read of the weight; `None` if the device lacks workgroup memory,
-/// lanes or bindings for it.
+/// One dispatch per slab, or two for a batched GEMV; `None` if the device lacks workgroup memory, lanes or bindings.
 fn slab_dispatches(gemv: &Gemv<'_>) -> Option<Vec<Dispatch>> {
     let mut dispatches = Vec::new();
     for slab in 0..gemv.slabs.rows.len() {
@@ -52,17 +50,17 @@ fn form(slab: &GemvSlab<'_>) -> Form {
     Form::new(&shape, call.facts)
 }
 
-/// Whether GEMV kernels compute a fused linear layer.
+/// Whether a fused linear layer takes GEMV kernels.
 pub(super) fn is_gemv(op: &FusedLinear, call: &GpuCall<'_>) -> bool {
     has_kernel(op, call, EdgeLayouts::default())
 }
 
-/// Whether they do with these layouts.
+/// Whether it does with these layouts.
 fn has_kernel(op: &FusedLinear, call: &GpuCall<'_>, edges: EdgeLayouts) -> bool {
     Gemv::new(op, call, edges).is_some_and(|gemv| slab_dispatches(&gemv).is_some())
 }
 
-/// How a linear layer prefers to read x where its producer offers this.
+/// The form in which a linear layer prefers to read x, given the producer's offer.
 pub(super) fn read_edge(op: &FusedLinear, call: &GpuCall<'_>, offered: Edge) -> Edge {
     if !op.is_plain() {
         return Edge::RowMajor;
@@ -74,7 +72,7 @@ pub(super) fn read_edge(op: &FusedLinear, call: &GpuCall<'_>, offered: Edge) -> 
     preferred_layout(op, call).map_or(Edge::RowMajor, Edge::Permuted)
 }
 
-/// Split-KV partials as a linear layer combines them, if it can: with LoRA partials where its adapter allows.
+/// The split-KV partials that a linear layer can combine, if any: with LoRA partials if its adapter allows.
 fn read_partials(
     op: &FusedLinear,
     call: &GpuCall<'_>,
@@ -93,8 +91,8 @@ fn read_partials(
     Some(with_lora.filter(|partials| takes(*partials)).unwrap_or(partials))
 }
 
-/// The layout in which a linear layer without prologue and epilogue prefers x: where every team reads x from global memory. The
-/// activations of a token's experts are one long row.
+/// The layout in which a linear layer without prologue and epilogue prefers x, if every team reads x from global memory. The activations of
+/// a token's experts are one long row.
 fn preferred_layout(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Layout> {
     let gemv = Gemv::new(op, call, EdgeLayouts::default())?;
     let slabs = &gemv.slabs;
@@ -110,7 +108,7 @@ fn preferred_layout(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Layout> {
     layout.filter(|_| direct).map(|layout| Layout { int8, ..layout })
 }
 
-/// The layout in which a GEMV stores its result where this one is preferred: quantised if its workgroups can.
+/// The layout in which a GEMV stores its result if its reader prefers `layout`: quantised if its workgroups can.
 pub(super) fn produced_layout(op: &FusedLinear, call: &GpuCall<'_>, layout: Layout) -> Layout {
     let edges = EdgeLayouts { y: Some(layout), ..EdgeLayouts::default() };
     let quantises =

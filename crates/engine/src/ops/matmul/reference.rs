@@ -1,4 +1,4 @@
-//! CPU reference of matmuls with a weight: each row is decoded once for all columns it is multiplied with, rows are shared among cores.
+//! CPU reference of matmuls with a weight: each row is decoded once for all columns, rows are distributed over cores.
 
 use std::ops::Range;
 
@@ -7,51 +7,51 @@ use crate::{
     threads::for_pieces,
 };
 
-/// Rows decoded together: a column that was loaded is multiplied with all of them.
+/// Rows decoded together, so that a loaded column is multiplied with all of them.
 const BLOCK: usize = 4;
-/// Decoding a number is about as much work as this many multiplications.
+/// Cost of decoding an element, in multiplications.
 const DECODING: usize = 4;
 
 /// Columns that are multiplied with the same rows of a weight.
 #[derive(Debug)]
 pub(crate) struct RowBatch<'a> {
-    /// First of the rows.
+    /// The first row.
     pub(crate) first_row: usize,
-    /// Each column with its place in the result.
+    /// Each column with its index in the result.
     pub(crate) columns: Vec<(usize, &'a [f32])>,
 }
 
-/// `y[place, r] = W[first_row + r] · column` for every column of every batch; places that no column has become zeros.
+/// `y[index, r] = W[first_row + r] · column` for every column of every batch; results without a column are zero.
 pub(crate) fn matmul_rows(weight: &Weight, rows: usize, batches: &[RowBatch<'_>], y: &mut [f32]) {
     if rows == 0 || y.is_empty() {
         return;
     }
-    let (width, places) = (weight.shape.width(), y.len() / rows);
+    let (width, results) = (weight.shape.width(), y.len() / rows);
     let work_each =
         batches.iter().map(|batch| (batch.columns.len() + DECODING) as u64).sum::<u64>();
     let work = |decoded: &mut Vec<f32>, block: usize, out: &mut [f32]| {
         out.fill(0.0);
-        let count = out.len() / places;
+        let count = out.len() / results;
         let decoded = &mut decoded[..count * width];
         for batch in batches {
             let first = batch.first_row + block * BLOCK;
             decode(weight, first..first + count, decoded);
-            for (place, column) in &batch.columns {
-                dots(decoded, column, &mut out[place * count..(place + 1) * count]);
+            for (index, column) in &batch.columns {
+                dots(decoded, column, &mut out[index * count..(index + 1) * count]);
             }
         }
     };
     let (scratch, operations) = (|| vec![0.0; BLOCK * width], (rows * width) as u64 * work_each);
-    if places == 1 {
+    if results == 1 {
         return for_pieces(y, BLOCK, operations, scratch, work);
     }
-    // Rows are shared among cores: a core computes all columns of a few rows.
+    // A core computes all columns of a few rows.
     let mut blocks = vec![0.0; y.len()];
-    for_pieces(&mut blocks, BLOCK * places, operations, scratch, work);
-    for (block, numbers) in blocks.chunks(BLOCK * places).enumerate() {
-        let count = numbers.len() / places;
-        for (place, numbers) in numbers.chunks_exact(count).enumerate() {
-            y[place * rows + block * BLOCK..][..count].copy_from_slice(numbers);
+    for_pieces(&mut blocks, BLOCK * results, operations, scratch, work);
+    for (block, values) in blocks.chunks(BLOCK * results).enumerate() {
+        let count = values.len() / results;
+        for (index, values) in values.chunks_exact(count).enumerate() {
+            y[index * rows + block * BLOCK..][..count].copy_from_slice(values);
         }
     }
 }
@@ -62,7 +62,7 @@ fn decode(weight: &Weight, rows: Range<usize>, out: &mut [f32]) {
     }
 }
 
-/// A column with each of the decoded rows.
+/// Dot products of a column with each of the decoded rows.
 fn dots(rows: &[f32], column: &[f32], out: &mut [f32]) {
     let width = column.len();
     let mut all = rows.chunks_exact(width);
@@ -87,21 +87,21 @@ mod tests {
 
     use super::{RowBatch, Weight, matmul_rows};
 
-    fn numbers(count: usize, seed: usize) -> Vec<f32> {
+    fn integers(count: usize, seed: usize) -> Vec<f32> {
         (0..count).map(|i| ((i * 7 + seed * 5) % 11) as f32 - 5.0).collect()
     }
 
-    /// Small whole numbers: sums are exact in any order.
+    /// The definition; sums of small integers are exact in any order.
     fn plain_dot(a: &[f32], b: &[f32]) -> f32 {
         a.iter().zip(b).map(|(a, b)| a * b).sum()
     }
 
-    /// Two groups of rows, whose columns take turns; the last place has none.
+    /// Two groups of rows, with columns in turn; the last result has none.
     fn check(rows: usize, width: usize, columns: usize) {
-        let all = numbers(2 * rows * width, 1);
+        let all = integers(2 * rows * width, 1);
         let bytes = Bytes::from_iter(all.iter().flat_map(|x| x.to_le_bytes()));
         let weight = Weight::new(DType::F32, [2 * rows, width], bytes);
-        let x: Vec<Vec<f32>> = (0..columns).map(|i| numbers(width, i)).collect();
+        let x: Vec<Vec<f32>> = (0..columns).map(|i| integers(width, i)).collect();
         let batches = [0, 1].map(|group| RowBatch {
             first_row: group * rows,
             columns: (group..columns).step_by(2).map(|i| (i, x[i].as_slice())).collect(),

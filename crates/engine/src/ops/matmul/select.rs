@@ -1,4 +1,4 @@
-//! Which kernel form computes a matmul with a weight, by shapes and facts alone:
+//! Selects the kernel form of a matmul with a weight, by shapes and facts alone:
 //!
 //! | tokens | condition | form |
 //! | --- | --- | --- |
@@ -11,7 +11,7 @@
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
 //! | > 8 | quantised weights | GEMM, scalar tiles |
 //!
-//! The constants are for a large device; a small one loses little by them.
+//! The constants are tuned for a large device; a small one loses little.
 
 use rullama_gguf::DType;
 
@@ -25,10 +25,10 @@ use crate::{
 /// is, and where one more dispatch stages it.
 const BATCH_PAYS: (usize, usize) = (1, 4);
 
-/// How a matmul is computed.
+/// The kernel form of a matmul.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Each token by workgroups of its own.
+    /// Each token by separate workgroups.
     Gemv,
     /// Up to 8 tokens: each as by [`Form::Gemv`], to the last bit, with weights read once.
     GemvBatch,
@@ -41,19 +41,19 @@ pub(super) enum Form {
 pub(super) struct Shape {
     /// Tokens: rows of x.
     pub(super) tokens: usize,
-    /// Whether each token must come out as in a graph of its own, to the last bit.
+    /// Whether each token's results must be bit-identical to those of a graph with that token alone.
     pub(super) batch_invariant: bool,
     /// Rows of the slab.
     pub(super) rows: usize,
-    /// Numbers in a row.
+    /// Row width.
     pub(super) width: usize,
-    /// Units of 32 in a row, as the format pads it.
+    /// Units of 32 per row, with the format's padding.
     pub(super) row_units: usize,
     /// Format of the weight.
     pub(super) dtype: DType,
-    /// Whether the weight is one slab.
+    /// Whether the weight has a single slab.
     pub(super) one_slab: bool,
-    /// Whether a batched GEMV needs x staged by a dispatch of its own.
+    /// Whether a batched GEMV needs x staged by a separate dispatch.
     pub(super) staged: bool,
 }
 
@@ -141,7 +141,7 @@ mod tests {
             (invariant(large), &floor, Form::GemvBatch),
             (invariant(Shape { tokens: 9, ..large }), &floor, Form::Gemv),
             (invariant(small), &floor, Form::Gemv),
-            // A dispatch that stages x pays where the weight is larger still.
+            // A dispatch that stages x pays only for larger weights.
             (invariant(Shape { rows: 2048, ..large }), &floor, Form::GemvBatch),
             (invariant(Shape { rows: 2048, staged: true, ..large }), &floor, Form::Gemv),
             (large, &floor, Form::GemvBatch),

@@ -8,21 +8,21 @@ use crate::{
 };
 
 const EPS: f32 = 1e-6;
-/// Clamps that some numbers of the cases are beyond.
+/// Clamps that some values of the cases exceed.
 const INPUTS: Clamp = Clamp { least: -0.75, most: 0.5 };
 const OTHERS: Clamp = Clamp { least: -0.25, most: 1.0 };
 
-/// What the tensors of a case take.
+/// Whether the tensors of a case share their input clamp.
 #[derive(Debug, Clone, Copy)]
 enum InputClamps {
-    Alike,
-    /// Every other one.
-    Differently,
-    /// Each of three.
-    ByThemselves,
+    Shared,
+    /// Two clamps in turn.
+    Alternating,
+    /// A different clamp for each of three tensors.
+    AllDifferent,
 }
 
-/// What prologue a case.
+/// The prologue of a case.
 #[derive(Debug, Clone, Copy)]
 enum Prologues {
     Rows,
@@ -34,22 +34,22 @@ enum Prologues {
 }
 
 impl InputClamps {
-    /// Clamps of what a tensor inputs.
+    /// The input clamp of a tensor.
     fn clamp(self, tensor: usize) -> Clamp {
         match (self, tensor) {
-            (Self::Alike, _) | (_, 0) | (Self::Differently, 2) => INPUTS,
-            (Self::Differently, _) | (Self::ByThemselves, 1) => OTHERS,
-            (Self::ByThemselves, _) => Clamp::NONE,
+            (Self::Shared, _) | (_, 0) | (Self::Alternating, 2) => INPUTS,
+            (Self::Alternating, _) | (Self::AllDifferent, 1) => OTHERS,
+            (Self::AllDifferent, _) => Clamp::NONE,
         }
     }
 }
 
 pub(crate) fn cases() -> Vec<Case> {
-    use InputClamps::{Alike, ByThemselves, Differently};
+    use InputClamps::{AllDifferent, Alternating, Shared};
     use Prologues::{Branch, Gated, Geglu, Norm, Rows, Silu};
     let mut cases = Vec::new();
     for (prologue, dtype, [t, width], rows) in [
-        // Few rows, and such that cannot be read by fours, are made by other operations.
+        // Few rows, and rows that cannot be read as vec4s, take the unfused operations.
         (Rows, DType::F32, [3, 17], &[5][..]),
         (Norm, DType::F16, [12, 18], &[8, 4]),
         (Rows, DType::F16, [17, 96], &[67]),
@@ -61,30 +61,30 @@ pub(crate) fn cases() -> Vec<Case> {
         (Geglu, DType::F16, [40, 96], &[33]),
         (Gated, DType::F16, [18, 64], &[36]),
         (Silu, DType::F32, [16, 68], &[24]),
-        // Enough of both for matrix units of bytes, with rows and columns past the last block.
+        // Enough rows and columns for int8 matrix units, not multiples of a block.
         (Norm, DType::F16, [1029, 96], &[200, 234]),
         (Gated, DType::BF16, [2043, 32], &[133]),
     ] {
-        cases.push(case(prologue, Alike, dtype, [t, width], rows));
+        cases.push(case(prologue, Shared, dtype, [t, width], rows));
     }
     for (prologue, inputs, dtype, [t, width], rows) in [
-        (Norm, Differently, DType::F16, [21, 96], &[128, 256, 128][..]),
-        (Branch { scaled: true }, ByThemselves, DType::F16, [37, 64], &[128, 128, 128]),
-        (Rows, Differently, DType::Q8_0, [33, 64], &[128, 70]),
-        (Norm, ByThemselves, DType::F16, [1029, 32], &[128, 256, 133]),
-        // What is not whole tiles, or has few rows, is made by other operations.
-        (Branch { scaled: false }, ByThemselves, DType::F16, [19, 64], &[40, 28, 12]),
-        (Norm, Differently, DType::F16, [5, 64], &[128, 128]),
+        (Norm, Alternating, DType::F16, [21, 96], &[128, 256, 128][..]),
+        (Branch { scaled: true }, AllDifferent, DType::F16, [37, 64], &[128, 128, 128]),
+        (Rows, Alternating, DType::Q8_0, [33, 64], &[128, 70]),
+        (Norm, AllDifferent, DType::F16, [1029, 32], &[128, 256, 133]),
+        // Rows that do not fill whole tiles, or are few, take the unfused operations.
+        (Branch { scaled: false }, AllDifferent, DType::F16, [19, 64], &[40, 28, 12]),
+        (Norm, Alternating, DType::F16, [5, 64], &[128, 128]),
     ] {
         cases.push(case(prologue, inputs, dtype, [t, width], rows));
     }
     for (prologue, inputs, [t, width], rows) in [
-        (Branch { scaled: false }, Alike, [2520, 768], &[768, 768, 768][..]),
-        (Branch { scaled: false }, ByThemselves, [2520, 768], &[768, 768, 768]),
-        (Branch { scaled: false }, Alike, [2520, 768], &[3072, 3072]),
-        (Branch { scaled: false }, Differently, [2520, 768], &[3072, 3072]),
-        (Geglu, Alike, [2520, 3072], &[768]),
-        (Rows, Alike, [2520, 768], &[768]),
+        (Branch { scaled: false }, Shared, [2520, 768], &[768, 768, 768][..]),
+        (Branch { scaled: false }, AllDifferent, [2520, 768], &[768, 768, 768]),
+        (Branch { scaled: false }, Shared, [2520, 768], &[3072, 3072]),
+        (Branch { scaled: false }, Alternating, [2520, 768], &[3072, 3072]),
+        (Geglu, Shared, [2520, 3072], &[768]),
+        (Rows, Shared, [2520, 768], &[768]),
     ] {
         cases.push(case(prologue, inputs, DType::F16, [t, width], rows).bench());
     }
@@ -106,7 +106,7 @@ fn case(
             [one] => g.weight("w", Type::weight(dtype, [*one, width])),
             _ => g.weight_rows(&members, dtype, width),
         };
-        // None, some, other clamp.
+        // Both bounds, none, the upper one.
         let clamp = |i: usize| match i {
             0 => Clamp { least: -1.0, most: 0.25 },
             1 => Clamp::NONE,
@@ -122,7 +122,7 @@ fn case(
         h1.into_iter().chain([y]).collect()
     };
     let name = match inputs {
-        InputClamps::Alike => format!("{} {t}x{width} to {rows:?}, {prologue:?}", dtype.name()),
+        InputClamps::Shared => format!("{} {t}x{width} to {rows:?}, {prologue:?}", dtype.name()),
         _ => format!("{} {t}x{width} to {rows:?}, {prologue:?}, {inputs:?}", dtype.name()),
     };
     Case::new("clamped_linear", name, build).tolerance(Tolerance::EXPONENTIAL.terms(width))

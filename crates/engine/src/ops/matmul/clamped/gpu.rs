@@ -1,4 +1,4 @@
-//! Two dispatches for many rows: one prepares the columns that the tiles of the other read.
+//! Two dispatches for many rows: the first prepares x, the second is a GEMM.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ use crate::{
 
 static PREPARE: Kernel =
     Kernel { name: "matmul/clamped_prepare", source: include_str!("prepare.wgsl") };
-/// Lanes of a workgroup that prepares a column.
+/// Lanes of the workgroup that prepares a column.
 const GROUP: u32 = 256;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -57,8 +57,7 @@ pub(super) fn forward(op: &ClampedLinear, call: &GpuCall<'_>) -> Option<Vec<Disp
     Some([prepared].into_iter().chain(dispatches).collect())
 }
 
-/// The buffer with all versions of the columns: tiles without matrix units take them as they are. Each version begins with a block of
-/// sixteen.
+/// The buffer with all versions of the columns, as f32 for tiles without matrix units. Each version begins at a block of sixteen columns.
 fn columns(tile: Tile, x: &Shape, versions: usize, slabs: &Slabs) -> BufferRef {
     let before = (versions - 1) * x.rows().next_multiple_of(16);
     let all = Shape::from([before + x.rows(), x.width()]);
@@ -102,7 +101,7 @@ fn prepare(
         .part(tile.prepare_part().unwrap_or_else(parts::prepare_x_floats))
         .constant("WG", GROUP)
         .params(&params)
-        // The format says where columns belong; weights are read where they are quantised too.
+        // The weight's format decides the order within columns; the weight itself is read only if it is quantised, too.
         .read(BufferRef::Slab(at, 0))
         .read(BufferRef::Input(0))
         .write(buffer)
@@ -121,7 +120,7 @@ fn prepare(
             .part(part!("prologue", "residual_add"))
             .read(BufferRef::Input(branch.branch))
             .read(BufferRef::Input(branch.weight))
-            // Without a scale the weight is bound in its place, unread.
+            // Without a scale the weight is bound in its place and not read.
             .read(BufferRef::Input(branch.scale.unwrap_or(branch.weight)))
             .read(BufferRef::Input(*next))
             .write(BufferRef::Output(0)),
@@ -134,7 +133,7 @@ impl ClampedLinear {
         matches!(self.prologue, ClampedPrologue::ResidualAdd { .. })
     }
 
-    /// The version of the columns that each tensor reads, and its clamp, as GEMM kernels take them.
+    /// The ranges of rows with the version of x that each tensor reads and its output clamp, as GEMM kernels take them.
     fn clamp_ranges(&self) -> ClampRanges {
         let mut ranges = ClampRanges::default();
         let mut end = 0;
@@ -145,14 +144,14 @@ impl ClampedLinear {
         ranges
     }
 
-    /// Whether no tile has rows that read different versions.
+    /// Whether no tile has rows that read different versions of x.
     fn is_whole(&self, tile: Tile, slabs: &Slabs) -> bool {
         let mut end = 0;
         self.stacked.windows(2).all(|two| {
             end += two[0].rows;
-            let is_cut = |slab: &Range<usize>| !(end - slab.start).is_multiple_of(tile.rows());
+            let splits_tile = |slab: &Range<usize>| !(end - slab.start).is_multiple_of(tile.rows());
             let slab = slabs.rows.iter().find(|slab| slab.contains(&end));
-            two[0].input == two[1].input || !slab.is_some_and(is_cut)
+            two[0].input == two[1].input || !slab.is_some_and(splits_tile)
         })
     }
 }

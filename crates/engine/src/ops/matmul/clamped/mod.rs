@@ -1,6 +1,5 @@
-//! A linear layer with clamps, as encoders have them: `y = W · clamp(x)`, and each output row clamped as its tensor says. Stacked tensors
-//! each clamp their input and output. The prologue can be part of it: norms and the residual sum, GeGLU or SiLU. Many rows take two
-//! dispatches.
+//! The linear layer of the encoders, with clamps: `y = clamp(W · clamp(x))`. Stacked tensors each have their own input and output clamp. It
+//! may be fused with a prologue: norms and the residual add, GeGLU or SiLU. Many rows take two dispatches.
 
 mod build;
 pub(crate) mod cases;
@@ -17,24 +16,24 @@ use crate::{
     ops::fused,
 };
 
-/// Tensors that may be stacked.
+/// Maximum number of stacked tensors.
 const MOST_STACKED: usize = 3;
-/// Rows of the largest tile: tensors with multiples of it share none.
+/// Rows of the largest tile: tensors with multiples of it share no tile.
 const WHOLE_ROWS: usize = 128;
 
-/// A linear layer with clamps. Inputs: those of its prologue, the weight. Results: `h1` where the prologue computes it, then `y`.
+/// A linear layer with clamps. Inputs: those of its prologue, the weight. Results: `h1` if the prologue computes it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClampedLinear {
-    /// Computes the activations; by numbers of inputs.
+    /// Computes the activations; by input index.
     pub prologue: ClampedPrologue<usize>,
     /// The tensors of the weight: up to three.
     pub stacked: Vec<Stacked>,
 }
 
-/// One of the tensors that are stacked.
+/// One of the stacked tensors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stacked {
-    /// Its rows.
+    /// Number of rows.
     pub rows: usize,
     /// Clamp of its input.
     pub input: Clamp,
@@ -43,20 +42,20 @@ pub struct Stacked {
 }
 
 impl Stacked {
-    /// Whether these tensors may be stacked: they clamp their input alike, or no tile has rows of two of them.
+    /// Whether these tensors can be stacked: they have the same input clamp, or no tile has rows of two of them.
     pub fn may_be_one(stacked: &[Self]) -> bool {
-        let alike = stacked.iter().all(|tensor| tensor.input == stacked[0].input);
-        let whole = stacked.iter().all(|tensor| tensor.rows.is_multiple_of(WHOLE_ROWS));
-        stacked.len() <= MOST_STACKED && (alike || whole)
+        let same_clamp = stacked.iter().all(|tensor| tensor.input == stacked[0].input);
+        let whole_tiles = stacked.iter().all(|tensor| tensor.rows.is_multiple_of(WHOLE_ROWS));
+        stacked.len() <= MOST_STACKED && (same_clamp || whole_tiles)
     }
 }
 
 impl ClampedLinear {
-    /// The operations this one stands for.
+    /// The equivalent simpler operations.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let (h1, x) = self.prologue.with(inputs).rows(graph);
         let weight = inputs[self.prologue.inputs()];
-        let products: Vec<Value> = self
+        let outputs: Vec<Value> = self
             .versions()
             .iter()
             .map(|input| {
@@ -65,11 +64,11 @@ impl ClampedLinear {
             })
             .collect();
         let y = match self.stacked.as_slice() {
-            [one] => one.output.clamp(graph, products[0]),
+            [one] => one.output.clamp(graph, outputs[0]),
             several => {
                 let rows: Vec<usize> = several.iter().map(|tensor| tensor.rows).collect();
                 let parts: Vec<Vec<Value>> =
-                    products.iter().map(|y| graph.split_columns(*y, &rows)).collect();
+                    outputs.iter().map(|y| graph.split_columns(*y, &rows)).collect();
                 let clamp = |(i, tensor): (usize, &Stacked)| {
                     tensor.output.clamp(graph, parts[self.version(tensor)][i])
                 };
@@ -80,7 +79,7 @@ impl ClampedLinear {
         h1.into_iter().chain([y]).collect()
     }
 
-    /// The different clamps of the input: there is a version of `x` for each.
+    /// The distinct input clamps: there is a version of `x` for each.
     fn versions(&self) -> Vec<Clamp> {
         let mut versions = Vec::new();
         for tensor in &self.stacked {
@@ -91,10 +90,10 @@ impl ClampedLinear {
         versions
     }
 
-    /// Which version a tensor reads.
+    /// The version of `x` that a tensor reads.
     fn version(&self, tensor: &Stacked) -> usize {
         let own = self.versions().iter().position(|input| *input == tensor.input);
-        own.expect("each has a version")
+        own.expect("every input clamp has a version")
     }
 }
 
@@ -106,7 +105,7 @@ impl Op for ClampedLinear {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let rows = inputs[self.prologue.inputs()].shape.rows();
         let stacked: usize = self.stacked.iter().map(|tensor| tensor.rows).sum();
-        assert_eq!(rows, stacked, "clamped_linear: rows with clamps");
+        assert_eq!(rows, stacked, "clamped_linear: rows of the weight and of its tensors");
         assert!(
             self.stacked.len() <= MOST_STACKED,
             "clamped_linear: {} tensors",
@@ -137,13 +136,13 @@ mod tests {
     fn tensors_are_stacked_where_tiles_allow() {
         let some = Clamp { least: -1.0, most: 1.0 };
         let tensor = |rows, input| Stacked { rows, input, output: Clamp::NONE };
-        for (stacked, may) in [
+        for (stacked, expected) in [
             (vec![tensor(768, some), tensor(768, Clamp::NONE)], true),
             (vec![tensor(100, some), tensor(100, some)], true),
             (vec![tensor(100, some), tensor(100, Clamp::NONE)], false),
             (vec![tensor(768, some); 4], false),
         ] {
-            assert_eq!(Stacked::may_be_one(&stacked), may, "{stacked:?}");
+            assert_eq!(Stacked::may_be_one(&stacked), expected, "{stacked:?}");
         }
     }
 }

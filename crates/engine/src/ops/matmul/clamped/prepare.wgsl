@@ -1,5 +1,5 @@
-// The columns of a linear layer with clamped input: prologue, clamp, conversion for the tiles; one version of each for every
-// clamp     one workgroup per column, and per row of the weight for int8 units
+// The columns of a linear layer with clamped input: prologue, clamp, conversion for the tiles; one version per distinct clamp     one
+// workgroup per column, and per row of the weight for int8 units
 //#use weights
 //#use quant
 //#use reduce
@@ -8,7 +8,7 @@
 
 struct Params {
 //#use slab
-    // Added to each mean, inside the root.
+    // Added to each mean square before the root.
     eps: f32,
     scaled: u32,
     versions: u32,
@@ -29,26 +29,26 @@ var<private> most: f32;
 fn kernel(group: vec3<u32>, lane: Lane) {
     let column = grid_index(group);
     if column < p.count {
-        begin(column, lane);
+        prologue(column, lane);
         for (var version = 0u; version < p.versions; version++) {
             least = vec3(p.least0, p.least1, p.least2)[version];
             most = vec3(p.most0, p.most1, p.most2)[version];
-            prepare_column(column, version * columns_apart() + column, lane);
+            prepare_column(column, version * version_stride() + column, lane);
         }
     } else if column < p.count + p.rows {
         prepare_row(column - p.count, lane);
     }
 }
 
-// From one version to the next: whole blocks of sixteen.
-fn columns_apart() -> u32 {
+// Columns from one version to the next: whole blocks of sixteen.
+fn version_stride() -> u32 {
     return (p.count + 15u) / 16u * 16u;
 }
 
-// Numbers past the end of a column are zero.
+// Elements past the end of a column are zero.
 fn x4(column: u32, k: u32) -> vec4<f32> {
     if k >= p.width {
         return vec4(0.0);
     }
-    return clamp(begun4(column, k / 4u), vec4(least), vec4(most));
+    return clamp(prologue4(column, k / 4u), vec4(least), vec4(most));
 }

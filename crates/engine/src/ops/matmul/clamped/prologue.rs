@@ -1,11 +1,11 @@
-//! What computes the activations of a linear layer with clamps.
+//! The prologue of a linear layer with clamps.
 
 use crate::{
     graph::{Graph, Value},
     ops::Branch,
 };
 
-/// Prologue of a linear layer with clamps: of values where a model writes it, of numbers of inputs (`usize`) inside the operation.
+/// Computes the activations of a linear layer with clamps: graph values in a model, input indices (`usize`) inside the operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ClampedPrologue<V = Value> {
     /// These rows, `[t, k]`.
@@ -16,21 +16,21 @@ pub enum ClampedPrologue<V = Value> {
         h: V,
         /// Weight of the norm, `[k]`.
         weight: V,
-        /// Added to the mean, inside the root.
+        /// Added to the mean square before the root.
         eps: f32,
     },
     /// `h1 = s · (h + rms(a) ⊙ w)` and `rms(h1) ⊙ next`.
     ResidualAdd {
-        /// What `h1` is computed from.
+        /// The inputs of `h1`.
         branch: Branch<V>,
         /// Weight of the next norm, `[k]`.
         next: V,
-        /// Added to each mean, inside the root.
+        /// Added to each mean square before the root.
         eps: f32,
     },
-    /// `gelu(a) ⊙ b` of the halves of these rows, `[t, 2k]`.
+    /// `gelu(a) ⊙ b`, where each row `[t, 2k]` is a row of `a` followed by a row of `b`.
     Geglu(V),
-    /// `gelu(a) ⊙ b` of these rows, `[t, k]` each.
+    /// `gelu(a) ⊙ b` of rows `[t, k]` each.
     Gated(V, V),
     /// `x ⊙ σ(x)` of these rows, `[t, k]`.
     Silu(V),
@@ -46,7 +46,7 @@ impl<V: Copy> ClampedPrologue<V> {
         }
     }
 
-    /// The same with other names for the inputs, one after the other.
+    /// The prologue with its inputs mapped by `name`, in order.
     fn map<W>(&self, mut name: impl FnMut(V) -> W) -> ClampedPrologue<W> {
         match *self {
             Self::Rows(x) => ClampedPrologue::Rows(name(x)),
@@ -66,13 +66,13 @@ impl<V: Copy> ClampedPrologue<V> {
 }
 
 impl ClampedPrologue {
-    /// As the operation keeps it: inputs by their numbers.
-    pub(super) fn numbered(&self) -> ClampedPrologue<usize> {
-        let mut numbers = 0..;
-        self.map(|_| numbers.next().expect("numbers do not end"))
+    /// The prologue with its inputs by index, as the operation stores it.
+    pub(super) fn indexed(&self) -> ClampedPrologue<usize> {
+        let mut indices = 0..;
+        self.map(|_| indices.next().expect("the range is unbounded"))
     }
 
-    /// The residual stream `h1`, where the prologue adds to it, and the activations `x`.
+    /// The residual stream `h1`, if the prologue adds to it, and the activations `x`.
     pub(super) fn rows(&self, graph: &mut Graph) -> (Option<Value>, Value) {
         match self {
             Self::Rows(x) => (None, *x),
@@ -89,12 +89,12 @@ impl ClampedPrologue {
 }
 
 impl ClampedPrologue<usize> {
-    /// How many inputs it has.
+    /// Number of inputs.
     pub(super) fn inputs(&self) -> usize {
         self.input_values().len()
     }
 
-    /// The same of a graph's values.
+    /// The prologue with graph values as inputs.
     pub(super) fn with(&self, inputs: &[Value]) -> ClampedPrologue {
         self.map(|i| inputs[i])
     }

@@ -15,11 +15,11 @@ pub(crate) fn cases() -> Vec<Case> {
             cases.push(matmul(form, [m, n, k], true));
         }
     }
-    // Workgroups share long sums; the last form is the one of few results where they do not.
+    // Long sums are split over workgroups; the last case has few results and is not split.
     for form in [Form::Nn, Form::Tn, Form::Nt] {
         cases.push(matmul(form, [17, 16, 1100], false));
     }
-    // What gradients of pairs of rank 16 are made of.
+    // Shapes of the gradients of LoRA pairs of rank 16.
     cases.push(matmul(Form::Nn, [512, 16, 12_288], false).bench());
     cases.push(matmul(Form::Tn, [16, 1536, 512], false).bench());
     cases.push(matmul(Form::Tn, [12_288, 16, 512], false).bench());

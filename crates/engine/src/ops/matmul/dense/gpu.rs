@@ -1,4 +1,4 @@
-//! Tiles of 16 by 16 results, or a workgroup for each result where there are few and the sums are long.
+//! Tiles of 16 × 16 results, or one workgroup per result if there are few and the sums are long.
 
 use bytemuck::NoUninit;
 
@@ -14,11 +14,11 @@ use crate::{
 static TILE: Kernel = Kernel { name: "matmul/dense_tile", source: include_str!("tile.wgsl") };
 static DOT: Kernel = Kernel { name: "matmul/dense_dot", source: include_str!("dot.wgsl") };
 
-/// Results in a row or column of a tile.
+/// Side of a tile in results.
 const SIDE: usize = 16;
-/// Terms of a sum that are worth a workgroup of their own.
+/// Minimum terms of a split-K chunk.
 const LEAST_CHUNK: usize = 512;
-/// Lanes that share one result.
+/// Lanes that compute one result.
 const LANES: u32 = 64;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -46,12 +46,12 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
         }
         DenseForm::Tile => {
             let tiles = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE);
-            // What is given is added once.
+            // The base must be added only once.
             let shared = if based { 1 } else { chunks(tiles, strides.k, LEAST_CHUNK) };
             (Dispatch::new(&TILE).grid_over(tiles * shared), shared)
         }
     };
-    let parts = if shared > 1 { parts_at(0, results, shared) } else { output };
+    let partials = if shared > 1 { parts_at(0, results, shared) } else { output };
     let dispatch = dispatch
         .part(match based {
             true => part!("base", "added"),
@@ -60,9 +60,9 @@ pub(super) fn forward(op: &Matmul, call: &GpuCall<'_>) -> Vec<Dispatch> {
         .params(&params(&strides, op.scale, shared))
         .read(BufferRef::Input(0))
         .read(BufferRef::Input(1))
-        .write(parts);
+        .write(partials);
     let matmul = if based { dispatch.read(BufferRef::Input(2)) } else { dispatch };
-    let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+    let sum = (shared > 1).then(|| add_up(partials, results, shared, output));
     [matmul].into_iter().chain(sum).collect()
 }
 
@@ -89,7 +89,7 @@ enum DenseForm {
 
 impl DenseForm {
     fn new(strides: &Strides) -> Self {
-        // Tiles of few results leave a device idle while each walks a long sum alone.
+        // Few tiles leave a large device idle while each computes long sums alone.
         let few = strides.m.div_ceil(SIDE) * strides.n.div_ceil(SIDE) <= 32;
         let adjacent = strides.a[1] == 1 && strides.b[1] == 1;
         if few && adjacent && strides.k >= 128 { Self::Dot } else { Self::Tile }

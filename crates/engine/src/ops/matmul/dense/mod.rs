@@ -1,4 +1,4 @@
-//! `y = base + s · op(a) · op(b)` of plain f32 matrices, either of which may be read transposed; the base may be missing.
+//! `y = base + s · op(a) · op(b)` of f32 matrices, either of which may be transposed; the base is optional.
 
 pub(crate) mod cases;
 mod gpu;
@@ -10,7 +10,7 @@ use crate::{
     threads::for_pieces,
 };
 
-/// Which side is read transposed.
+/// Which operand is transposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// `y[m, n] = Σ_k a[m, k] · b[n, k]`
@@ -21,12 +21,12 @@ pub enum Form {
     Tn,
 }
 
-/// Matmul of two values. Inputs: `a`, `b`, then the base where there is one.
+/// Matmul of two values. Inputs: `a`, `b`, then optionally the base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Matmul {
-    /// Which side is read transposed.
+    /// Which operand is transposed.
     pub form: Form,
-    /// Multiplies the result.
+    /// Factor of the product.
     pub scale: f32,
 }
 
@@ -46,22 +46,22 @@ impl Graph {
         self.apply(Matmul { form: Form::Tn, scale: 1.0 }, &[a, b])
     }
 
-    /// Any of them, scaled, on top of `base` `[m, n]` if there is one.
+    /// Any of these forms, scaled, plus `base` `[m, n]` if there is one.
     pub fn matmul(&mut self, op: Matmul, a: Value, b: Value, base: Option<Value>) -> Value {
         let inputs: Vec<Value> = [a, b].into_iter().chain(base).collect();
         self.apply(op, &inputs)
     }
 }
 
-/// Sizes of a matmul, and the distance between neighbours in each direction.
+/// Sizes of a matmul, and the strides of its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Strides {
     m: usize,
     n: usize,
     k: usize,
-    /// `a` steps in `m` and in `k`.
+    /// Strides of `a` along `m` and `k`.
     a: [usize; 2],
-    /// `b` steps in `n` and in `k`.
+    /// Strides of `b` along `n` and `k`.
     b: [usize; 2],
 }
 
@@ -99,17 +99,20 @@ impl Op for Matmul {
     fn cpu(&self, call: &CpuCall<'_>) {
         let (a, b, mut y) = (call.f32(0), call.f32(1), call.out(0));
         let base = (call.inputs() > 2).then(|| call.f32(2));
-        let l = self.strides(call.input(0), call.input(1));
+        let strides = self.strides(call.input(0), call.input(1));
         let (a, b, base) = (&*a, &*b, base.as_deref());
         let row = |(): &mut (), row: usize, y: &mut [f32]| {
             for (column, y) in y.iter_mut().enumerate() {
-                let terms = (0..l.k)
-                    .map(|k| a[row * l.a[0] + k * l.a[1]] * b[column * l.b[0] + k * l.b[1]]);
-                let base = base.map_or(0.0, |base| base[row * l.n + column]);
+                let terms = (0..strides.k).map(|k| {
+                    a[row * strides.a[0] + k * strides.a[1]]
+                        * b[column * strides.b[0] + k * strides.b[1]]
+                });
+                let base = base.map_or(0.0, |base| base[row * strides.n + column]);
                 *y = base + self.scale * terms.sum::<f32>();
             }
         };
-        for_pieces(&mut y, l.n, (l.m * l.n) as u64 * l.k as u64, || (), row);
+        let operations = (strides.m * strides.n) as u64 * strides.k as u64;
+        for_pieces(&mut y, strides.n, operations, || (), row);
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

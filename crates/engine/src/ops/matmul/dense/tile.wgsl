@@ -1,6 +1,6 @@
-// y[i, j] = base + scale * sum over k of a[i, k] * b[k, j]     one workgroup per tile of SIDE by SIDE results
-// DEPTH numbers of each row and column are staged at a time. Where tiles are few, p.chunks workgroups share one, each for a
-// chunk of k, and write sums of their own.
+// y[i, j] = base + scale * sum over k of a[i, k] * b[k, j]     one workgroup per tile of SIDE x SIDE results
+// DEPTH elements of each row and column are staged at a time. With few tiles, p.chunks workgroups share one (split-K), each for a chunk of
+// k, and write separate partial sums.
 //#use base
 
 struct Params {
@@ -22,7 +22,7 @@ struct Params {
 
 const SIDE: u32 = 16u;
 const DEPTH: u32 = 64u;
-// Rows are one longer than a tile, so that reads down a column fall into different banks.
+// Rows are padded by one element, so that reads down a column fall into different banks.
 const STRIDE: u32 = DEPTH + 1u;
 
 var<workgroup> sh_a: array<f32, SIDE * STRIDE>;
@@ -36,7 +36,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     let chunk = grid_index(group) / tiles;
     let top = tile / across * SIDE;
     let left = tile % across * SIDE;
-    // Whole steps for each chunk.
+    // Chunks are multiples of DEPTH.
     let length = (p.k + DEPTH * p.chunks - 1u) / (DEPTH * p.chunks) * DEPTH;
     let end = min((chunk + 1u) * length, p.k);
     let i = lane / SIDE;
@@ -55,7 +55,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         put_b(b4.w, lane + 768u);
         workgroupBarrier();
         for (var k = 0u; k < DEPTH; k += 8u) {
-            sum += products4(i, j, k) + products4(i, j, k + 4u);
+            sum += dot4(i, j, k) + dot4(i, j, k + 4u);
         }
         workgroupBarrier();
     }
@@ -67,19 +67,19 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
 }
 
-fn products4(i: u32, j: u32, k: u32) -> f32 {
+fn dot4(i: u32, j: u32, k: u32) -> f32 {
     let at = i * STRIDE + k;
     let bt = j * STRIDE + k;
     return sh_a[at] * sh_b[bt] + sh_a[at + 1u] * sh_b[bt + 1u] + sh_a[at + 2u] * sh_b[bt + 2u] + sh_a[at + 3u] * sh_b[bt + 3u];
 }
 
-// Row and position along k of what a lane loads: neighbouring lanes read neighbouring numbers, transposed or not.
-fn place(n: u32, along_k: bool) -> vec2<u32> {
+// Row and position along k of the element that a lane loads: neighbouring lanes read neighbouring elements, transposed or not.
+fn row_and_k(n: u32, along_k: bool) -> vec2<u32> {
     return select(vec2(n % SIDE, n / SIDE), vec2(n / DEPTH, n % DEPTH), along_k);
 }
 
 fn load_a(top: u32, first: u32, n: u32) -> f32 {
-    let at = place(n, p.a_k == 1u);
+    let at = row_and_k(n, p.a_k == 1u);
     if top + at.x >= p.m || first + at.y >= p.k {
         return 0.0;
     }
@@ -87,12 +87,12 @@ fn load_a(top: u32, first: u32, n: u32) -> f32 {
 }
 
 fn put_a(value: f32, n: u32) {
-    let at = place(n, p.a_k == 1u);
+    let at = row_and_k(n, p.a_k == 1u);
     sh_a[at.x * STRIDE + at.y] = value;
 }
 
 fn load_b(left: u32, first: u32, n: u32) -> f32 {
-    let at = place(n, p.b_k == 1u);
+    let at = row_and_k(n, p.b_k == 1u);
     if left + at.x >= p.n || first + at.y >= p.k {
         return 0.0;
     }
@@ -100,6 +100,6 @@ fn load_b(left: u32, first: u32, n: u32) -> f32 {
 }
 
 fn put_b(value: f32, n: u32) {
-    let at = place(n, p.b_k == 1u);
+    let at = row_and_k(n, p.b_k == 1u);
     sh_b[at.x * STRIDE + at.y] = value;
 }

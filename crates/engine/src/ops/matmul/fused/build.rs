@@ -1,4 +1,4 @@
-//! Fused linear layers as models write them.
+//! Graph methods for fused linear layers.
 
 use crate::{
     graph::{Graph, Value},
@@ -10,27 +10,27 @@ use crate::{
     },
 };
 
-/// The LoRA pair beside a weight `[r, k]`: `B (A x)` is added to the linear layer's output.
+/// The LoRA pair of a weight `[r, k]`: `B (A x)` is added to the linear layer's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoraPair {
     /// The down-projection `A`, a weight `[rank, k]`.
     pub a: Value,
-    /// The up-projection `B`, a weight `[r, rank]`, with the adapter's scale.
+    /// The up-projection `B`, a weight `[r, rank]`, multiplied by the adapter's scale.
     pub b: Value,
-    /// Its first row among the rows that were folded into the preceding dispatch, where several down-projections were.
+    /// Its first row among the rows folded into the preceding dispatch, if several down-projections were folded.
     pub folded_row: usize,
 }
 
-/// Experts whose weights a linear layer reads.
+/// The experts whose weights a linear layer reads.
 #[derive(Debug, Clone, Copy)]
 pub struct Mixture {
-    /// Which experts each token goes to.
+    /// The experts of each token.
     pub routes: Routes,
-    /// Weight of each of them, `[t, k]`, where their outputs are summed.
+    /// Weight of each expert, `[t, k]`, if their outputs are summed.
     pub shares: Option<Value>,
 }
 
-/// What a fused linear layer has besides prologue, weight and epilogue.
+/// Optional inputs of a fused linear layer.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
     mixture: Option<&'a Mixture>,
@@ -49,7 +49,7 @@ impl Graph {
         self.fused_linear_with(prologue, weight, epilogue, Extras::default())
     }
 
-    /// The same with a LoRA pair, where there is one.
+    /// [`Self::fused_linear`] with an optional LoRA pair.
     pub fn fused_linear_lora(
         &mut self,
         prologue: &Prologue,
@@ -61,13 +61,13 @@ impl Graph {
         self.fused_linear_with(prologue, weight, epilogue, extras)
     }
 
-    /// Rows `[t, k]` times the weight `[r, k]`, followed by their product with a LoRA down-projection: `[t, r + rank]`.
+    /// Rows `[t, k]` times the weight `[r, k]`, followed by their LoRA down-projection: `[t, r + rank]`.
     pub fn linear_with_down(&mut self, x: Value, weight: Value, a: Value) -> Value {
         let op = FusedLinear::plain(RowSelect::All, LoraForm::DownRows);
         self.apply(op, &[x, weight, a])
     }
 
-    /// The same with the folded down-projection of the linear layer that follows: `[t, r + rows of Q + rows of P]`.
+    /// [`Self::linear_with_down`] with the folded down-projection of the next linear layer: `[t, r + rows of Q + rows of P]`.
     pub fn linear_with_folded_down(
         &mut self,
         x: Value,
@@ -78,8 +78,8 @@ impl Graph {
         self.apply(op, &[x, weight, folded.q, folded.h, folded.p])
     }
 
-    /// The prologue's activations times the weights `[experts, r, k]` of each token's experts, then the epilogue: `[t, k, r]`, or
-    /// `[t, r]` where they are summed. `(h1, y)` as for [`Self::fused_linear`].
+    /// The prologue's activations times the weights `[experts, r, k]` of each token's experts, then the epilogue: `[t, k, r]`, or `[t, r]` if
+    /// they are summed. `(h1, y)` as for [`Self::fused_linear`].
     pub fn fused_linear_experts(
         &mut self,
         prologue: &Prologue,
@@ -110,7 +110,7 @@ impl Graph {
                 RowSelect::Experts(ExpertRows { summed, grouped })
             }
         };
-        let long = inputs.len();
+        let epilogue_input = inputs.len();
         inputs.extend(epilogue.input());
         let lora = match (prologue, pair) {
             (_, None) => LoraForm::None,
@@ -121,9 +121,9 @@ impl Graph {
         };
         inputs.extend(pair.into_iter().flat_map(|pair| [pair.a, pair.b]));
         let op = FusedLinear {
-            prologue: prologue.numbered(),
+            prologue: prologue.indexed(),
             rows,
-            epilogue: epilogue.map(|_| long),
+            epilogue: epilogue.map(|_| epilogue_input),
             lora,
         };
         match self.apply_all(op, &inputs).as_slice() {
@@ -132,12 +132,12 @@ impl Graph {
         }
     }
 
-    /// `gelu(a) ⊙ b`, where `a` and `b` are the halves of the rows of `x` times the weight `[2f, k]`: `[t, f]`.
+    /// `gelu(a) ⊙ b`, where each row of `x` times the weight `[2f, k]` is a row of `a` followed by a row of `b`: `[t, f]`.
     pub fn linear_geglu(&mut self, x: Value, gate_up: Value) -> Value {
         self.fused_linear(&Prologue::Rows(x), gate_up, &Epilogue::Geglu).1
     }
 
-    /// `gelu(x · weight) ⊙ long[:, slice]`: the gate of a layer's own inputs.
+    /// `gelu(x · weight) ⊙ long[:, slice]`: the gate of the per-layer inputs.
     pub fn linear_gelu_mul(&mut self, x: Value, weight: Value, long: Value, slice: usize) -> Value {
         self.fused_linear(&Prologue::Rows(x), weight, &Epilogue::GeluMul { long, slice }).1
     }

@@ -1,6 +1,6 @@
-//! A linear layer fused with its neighbours where that saves dispatches: norms and the residual sum as its prologue, GELU, GeGLU or a
-//! softcap as its epilogue, a LoRA pair beside its weight. The weight may be that of experts, whose outputs may be summed. A single
-//! token takes one dispatch; more tokens take the operations this one stands for.
+//! A linear layer fused with its neighbours to save dispatches: norms and the residual add as its prologue, GELU, GeGLU or softcap as its
+//! epilogue, a LoRA pair. The weight may be that of experts, whose outputs may be summed. A single token takes one dispatch; more tokens
+//! take the unfused operations.
 
 mod build;
 pub(crate) mod cases;
@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl FusedLinear {
-    /// The operations this one stands for.
+    /// The equivalent simpler operations.
     fn unfused(&self, graph: &mut Graph, inputs: &[Value]) -> Vec<Value> {
         let at = self.weight_input();
         let (h1, x) = self.prologue.with(inputs).rows(graph);
@@ -31,7 +31,7 @@ impl FusedLinear {
                 graph.linear_experts(x, &experts.routes(select), inputs[at])
             }
         };
-        let y = self.lora.added(graph, x, y, inputs);
+        let y = self.lora.applied(graph, x, y, inputs);
         let y = self.epilogue.with(inputs).applied(graph, y);
         let y = match self.rows.shares(select) {
             Some(shares) => graph.experts_combine(y, shares),
@@ -58,11 +58,11 @@ impl Op for FusedLinear {
         if let Some(dispatches) = dispatch::gemv(self, call) {
             return dispatches;
         }
-        let one = call.input(0).shape.rows() == 1;
+        let is_single = call.input(0).shape.rows() == 1;
         match self.lora {
-            LoraForm::Pair | LoraForm::Folded { .. } if one => {
+            LoraForm::Pair | LoraForm::Folded { .. } if is_single => {
                 let most = call.facts.storage_buffers as usize;
-                fused::gpu(call, &|graph, inputs| lora::in_two(self, graph, inputs, most))
+                fused::gpu(call, &|graph, inputs| lora::two_dispatches(self, graph, inputs, most))
             }
             _ => fused::gpu(call, &|graph, inputs| self.unfused(graph, inputs)),
         }
@@ -80,7 +80,7 @@ impl Op for FusedLinear {
 
     fn reads(&self, call: &GpuCall<'_>, offered: Edge) -> Edge {
         match dispatch::read_edge(self, call, offered) {
-            // Other forms read x from where it is staged, or more than once.
+            // Other forms stage x, or read it more than once.
             Edge::Permuted(_) if !self.lora.has_down_rows() && !self.rows.is_summed() => {
                 Edge::RowMajor
             }

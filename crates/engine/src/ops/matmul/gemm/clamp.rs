@@ -1,23 +1,23 @@
-//! Clamped output rows of a GEMM, by ranges of the weight's rows.
+//! Output clamps of a GEMM, by ranges of the weight's rows.
 
 use bytemuck::NoUninit;
 
 use crate::gpu::Part;
 
-/// Up to three ranges of rows, each with its version of the columns and its clamp; none where nothing is clamped.
+/// Up to three ranges of rows, each with the version of x that it reads and its clamp; empty without clamps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, NoUninit)]
 #[repr(C)]
 pub(in crate::ops::matmul) struct ClampRanges {
-    /// Where the ranges end.
+    /// Ends of the ranges.
     rows: [u32; 3],
-    /// Which version of the columns they take.
+    /// Versions of x.
     versions: [u32; 3],
     least: [f32; 3],
     most: [f32; 3],
 }
 
 impl ClampRanges {
-    /// Clamps range `i`, which ends before this row and takes that version of the columns.
+    /// Sets the clamp of range `i`, which ends before row `end` and reads version `version` of x.
     pub(in crate::ops::matmul) fn clamp(
         &mut self,
         i: usize,

@@ -1,4 +1,4 @@
-// y[c, r] = sum over k of W[r, k] * x[c, k]     for many columns: a workgroup computes a tile of rows and columns
+// y[c, r] = sum over k of W[r, k] * x[c, k]     GEMM: one workgroup per tile of rows and columns
 //#use weights
 //#use quant
 //#use tile
@@ -6,7 +6,7 @@
 
 struct Params {
 //#use slab
-    // Ranges of rows that read a version of the columns and are clamped.
+    // Ranges of rows: end, version of x, clamp.
     end0: u32,
     end1: u32,
     end2: u32,
@@ -27,20 +27,20 @@ struct Params {
 struct Tile {
     first_row: u32,
     first_column: u32,
-    // First column of the version that its rows read: all read the same one.
+    // First column of the version of x that its rows read: the same for all.
     version_at: u32,
 }
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let tiles = (p.count + COLUMNS - 1u) / COLUMNS;
-    // Neighbouring workgroups share their weights. Those past the last tile store nothing.
+    // Neighbouring workgroups share weights. Those past the last tile store nothing.
     let row = grid_index(group) / tiles * ROWS;
     let version_at = version_of(p.first_row + row) * ((p.count + 15u) / 16u * 16u);
     make_tile(Tile(row, grid_index(group) % tiles * COLUMNS, version_at), lane);
 }
 
-// Rows and columns past the last one are read as that one and not stored.
+// Rows and columns past the last one read the last one and are not stored.
 fn row_units_at(tile: Tile, row: u32) -> u32 {
     return min(tile.first_row + row, p.rows - 1u) * p.row_units;
 }
@@ -53,6 +53,6 @@ fn store(tile: Tile, row: u32, column: u32, sum: f32) {
     let r = tile.first_row + row;
     let c = tile.first_column + column;
     if r < p.rows && c < p.count {
-        y[c * p.all_rows + p.first_row + r] = limited(p.first_row + r, sum);
+        y[c * p.all_rows + p.first_row + r] = clamped(p.first_row + r, sum);
     }
 }

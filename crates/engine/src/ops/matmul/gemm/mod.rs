@@ -1,4 +1,4 @@
-//! GEMM: many tokens times a weight, by tiles. One dispatch per slab, after one that converts x where the tiles take it in another form.
+//! GEMM: many tokens times a weight, by tiles. One dispatch per slab, after one that converts x if the tiles take it in another form.
 
 mod clamp;
 mod prepare;
@@ -25,20 +25,20 @@ struct Params {
     clamp: ClampRanges,
 }
 
-/// A GEMM, whatever computed its columns.
+/// A GEMM; other dispatches may have computed its columns.
 pub(super) struct Gemm<'a> {
     /// Shape of x.
     pub(super) x: &'a Shape,
-    /// Which input the weight is.
+    /// Index of the weight input.
     pub(super) weight: usize,
-    /// Which result it computes.
+    /// Index of the result.
     pub(super) output: usize,
     /// Clamps of its rows.
     pub(super) clamp: ClampRanges,
 }
 
 impl Gemm<'_> {
-    /// The dispatch for a slab, of columns in this buffer.
+    /// The dispatch for a slab, with the columns in buffer `columns`.
     pub(super) fn dispatch(
         &self,
         tile: Tile,

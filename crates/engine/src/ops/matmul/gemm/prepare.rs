@@ -1,6 +1,6 @@
-//! Converts x for GEMM tiles. Matrix units take f16: weights are rounded to it in workgroup memory, x beforehand, by a dispatch of its own
-//! that divides each column by a power of two so that no number overflows. Int8 matrix units take int8 hi/lo pairs, and that dispatch
-//! quantises the weight too.
+//! Converts x for GEMM tiles. Matrix units take f16: weights are rounded to it in workgroup memory, x beforehand by a separate dispatch, which
+//! divides each column by a power of two so that nothing overflows. Int8 matrix units take int8 hi/lo pairs, and that dispatch quantises
+//! the weight too.
 
 use rullama_gguf::DType;
 
@@ -15,11 +15,11 @@ use crate::{
 };
 
 static PREPARE: Kernel = Kernel { name: "matmul/prepare", source: include_str!("prepare.wgsl") };
-/// Lanes of a workgroup that converts a column.
+/// Lanes of the workgroup that converts a column.
 const PREPARE_GROUP: u32 = 256;
 
 impl Tile {
-    /// The part that converts columns for the tiles, where those do not take them as they are.
+    /// The part that converts columns, unless the tiles take them as f32.
     pub(in crate::ops::matmul) fn prepare_part(self) -> Option<&'static Part> {
         match self {
             Self::Scalar { .. } => None,
@@ -28,7 +28,7 @@ impl Tile {
         }
     }
 
-    /// Workgroups of the dispatch that converts them: one for each column, and one for each row of the weight that it quantises too.
+    /// Workgroups of the conversion: one per column, and one per row of the weight if it is quantised too.
     pub(in crate::ops::matmul) fn prepared_lines(self, columns: usize) -> usize {
         match self {
             Self::Scalar { .. } | Self::Matrix(..) => columns,
@@ -36,14 +36,14 @@ impl Tile {
         }
     }
 
-    /// The dispatch that converts `x` at input 0 to f16 row by row, and the buffer it writes; the weight at input 1 is bound and not read.
+    /// The dispatch that converts `x` at input 0 to f16, and the buffer it writes; the weight at input 1 is bound and not read.
     pub(in crate::ops::matmul) fn prepare_plain(
         self,
         x: &Shape,
         facts: &DeviceFacts,
     ) -> Option<(Dispatch, BufferRef)> {
         let Self::Matrix(..) = self else { return None };
-        let place = self.columns_buffer(x, x.width().div_ceil(32));
+        let buffer = self.columns_buffer(x, x.width().div_ceil(32));
         let dispatch = Dispatch::new(&PREPARE)
             .part(SLAB)
             .part(WEIGHTS)
@@ -55,29 +55,29 @@ impl Tile {
             .params(&SlabParams::plain(x.width(), x.rows()))
             .read(BufferRef::Slab(1, 0))
             .read(BufferRef::Input(0))
-            .write(place)
+            .write(buffer)
             .grid_over(x.rows());
-        Some((dispatch, place))
+        Some((dispatch, buffer))
     }
 
-    /// The buffer with the columns that the tiles read, for `x` at input 0 and `row_units` units a column.
+    /// The buffer of the columns that the tiles read, for `x` at input 0 and `row_units` units per column.
     pub(in crate::ops::matmul) fn columns_buffer(self, x: &Shape, row_units: usize) -> BufferRef {
         match self {
             Self::Scalar { .. } => BufferRef::Input(0),
             Self::Matrix(..) => {
-                // Pairs of units of 64 bytes, and 16 bytes for the exponent.
+                // Pairs of units of 64 bytes, and 16 bytes for the exponent, per column.
                 let bytes = x.rows() * (row_units.next_multiple_of(2) * 64 + 16);
                 BufferRef::Scratch(0, bytes as u64)
             }
             Self::Int8 { rows, .. } => {
-                // Blocks of 16 by 16, two bytes for each number and four for a scale; rows of the weight come before the columns.
+                // Blocks of 16 × 16, two bytes per element and four per scale; rows of the weight precede the columns.
                 let lines = x.rows().next_multiple_of(16) + rows.next_multiple_of(16);
                 BufferRef::Scratch(0, (lines * (row_units * 64 + 4)) as u64)
             }
         }
     }
 
-    /// The dispatch that converts `x` at input 0 for the weight at input 1, where the tiles do not take it as it is.
+    /// The dispatch that converts `x` at input 0 for the weight at input 1, unless the tiles take it as f32.
     pub(in crate::ops::matmul) fn prepare(
         self,
         call: &GpuCall<'_>,
@@ -94,7 +94,7 @@ impl Tile {
                 .part(prepare)
                 .constant("WG", PREPARE_GROUP)
                 .params(&SlabParams::new(slabs, 0, weight, x.rows()))
-                // The format says where columns belong; weights are read where they are quantised too.
+                // The weight's format decides the order within columns; the weight itself is read only if it is quantised, too.
                 .read(BufferRef::Slab(1, 0))
                 .read(BufferRef::Input(0))
                 .write(self.columns_buffer(x, slabs.row_units()))

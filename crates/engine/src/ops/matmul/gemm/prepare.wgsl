@@ -1,5 +1,4 @@
-// Converts columns of x for matrix units, and rows of the weight for int8 units     one workgroup per column or
-// row
+// Converts columns of x for matrix units, and rows of the weight for int8 units     one workgroup per column or row
 //#use weights
 //#use quant
 //#use columns

@@ -1,4 +1,4 @@
-//! Which GEMM tile, by shapes and facts alone. The constants were measured on one large device.
+//! Selects the GEMM tile by shapes and facts alone. The constants were tuned on one large device.
 
 use rullama_gguf::DType;
 
@@ -7,37 +7,37 @@ use crate::{
     ops::parts::{self, is_packed},
 };
 
-/// Rows of a tile without matrix units, and columns it may have, best first.
+/// Rows of a tile without matrix units, and its possible columns, best first.
 const SCALAR_ROWS: usize = 64;
 const SCALAR_COLUMNS: [usize; 3] = [64, 32, 16];
-/// Workgroups of such tiles that keep a large device busy; below, tiles have fewer columns.
+/// Workgroups of scalar tiles that keep a large device busy; with fewer, tiles have fewer columns.
 const BUSY_SCALAR: usize = 256;
-/// The same for matrix units, whose large tiles are worth more.
+/// Workgroups of matrix-unit tiles that keep a large device busy: their large tiles are worth more.
 const BUSY_MATRIX: usize = 96;
 
-/// Workgroups of large tiles from which two at a time on a multiprocessor are worth more than longer slices. Weights that are not packed
-/// bytes are loaded too slowly by half of the lanes.
+/// Workgroups of large tiles from which two resident workgroups per multiprocessor are worth more than longer slices of K. Unpacked weights
+/// are loaded too slowly by half of the lanes.
 const MANY_LARGE: usize = 256;
 
 /// Rows and columns of a tile with int8 matrix units.
 const INT8: (usize, usize) = (128, 64);
-/// Columns from which quantising weights again for every matmul pays, and workgroups that keep a large device busy.
+/// Columns from which quantising the weights for every matmul pays, and workgroups that keep a large device busy.
 const MANY_COLUMNS: usize = 1024;
 const BUSY_INT8: usize = 64;
 
-/// What computes a tile, and how large it is.
+/// The kind of a tile, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops::matmul) enum Tile {
-    /// Plain arithmetic: register tiles for F32, F16 and BF16 weights, scalar tiles for others.
+    /// No matrix units: register tiles for F32, F16 and BF16 weights, scalar tiles for others.
     Scalar {
         /// Columns.
         columns: usize,
     },
     /// Matrix units.
     Matrix(TileShape, MatrixUnits),
-    /// Int8 matrix units, for rows and columns that were quantised to int8 hi/lo pairs.
+    /// Int8 matrix units, for rows and columns quantised to int8 hi/lo pairs.
     Int8 {
-        /// How they are addressed.
+        /// The units' syntax.
         units: MatrixInt8,
         /// Rows of the weight.
         rows: usize,
@@ -60,12 +60,12 @@ pub(in crate::ops::matmul) enum TileShape {
 }
 
 impl Tile {
-    /// For `columns` columns and `rows` rows of any weights: the largest tile that is more than half full and gives enough workgroups.
+    /// For `columns` columns and `rows` rows of any weight: the largest tile that is more than half full and gives enough workgroups.
     pub(in crate::ops::matmul) fn new(columns: usize, rows: usize, facts: &DeviceFacts) -> Self {
         Self::shared(columns, rows, |_| 1, facts)
     }
 
-    /// With int8 matrix units, where the device has those and none for f16: `columns` columns and `rows` rows of F16 or BF16 weights.
+    /// An int8 tile for `columns` columns and `rows` rows of F16 or BF16 weights, if the device has int8 matrix units and none for f16.
     pub(in crate::ops::matmul) fn with_int8_units(
         (columns, rows, width): (usize, usize, usize),
         dtype: DType,
@@ -73,12 +73,12 @@ impl Tile {
     ) -> Option<Self> {
         let units = facts.matrix_int8.filter(|_| facts.matrix.is_none())?;
         let tile = Self::Int8 { units, rows };
-        let kept = matches!(dtype, DType::F16 | DType::BF16) && width.is_multiple_of(32);
+        let supported = matches!(dtype, DType::F16 | DType::BF16) && width.is_multiple_of(32);
         let many = columns >= MANY_COLUMNS && tile.groups(columns, rows) >= BUSY_INT8;
-        (kept && many).then_some(tile)
+        (supported && many).then_some(tile)
     }
 
-    /// The same where as many workgroups share a tile as `sharing` says for a number of tiles.
+    /// Like [`Self::new`], where `sharing` returns how many workgroups share a tile for a number of tiles (split-K).
     pub(in crate::ops::matmul) fn shared(
         columns: usize,
         rows: usize,
@@ -93,19 +93,19 @@ impl Tile {
         })
     }
 
-    /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an even share of them fills by half.
+    /// For `slots` columns in `groups` groups that no tile crosses: the widest tile that an average group fills by half.
     pub(in crate::ops::matmul) fn for_groups(
         slots: usize,
         groups: usize,
         facts: &DeviceFacts,
     ) -> Self {
-        // Scalar tiles of 64 leave no room for the numbers of slots on the least devices.
+        // Scalar tiles of 64 leave no workgroup memory for the slot indices on the floor device.
         Self::find(facts, &[TileShape::Medium, TileShape::Tall], &SCALAR_COLUMNS[1..], |tile| {
             slots * 2 >= groups * tile.columns()
         })
     }
 
-    /// The first tile that is good, the best first, or else the smallest.
+    /// The first good tile, or else the last and smallest.
     fn find(
         facts: &DeviceFacts,
         shapes: &[TileShape],
@@ -121,8 +121,9 @@ impl Tile {
                 scalar_columns.iter().map(|columns| Self::Scalar { columns: *columns }).collect()
             }
         };
-        let least = *tiles.last().expect("the slimmest tile fits every device with matrix units");
-        tiles.into_iter().find(good).unwrap_or(least)
+        let smallest =
+            *tiles.last().expect("the smallest tile fits every device with matrix units");
+        tiles.into_iter().find(good).unwrap_or(smallest)
     }
 
     /// Rows of a tile.
@@ -161,7 +162,7 @@ impl TileShape {
         }
     }
 
-    /// Units of a row or column that are in workgroup memory at a time, as in its part.
+    /// Units per row or column in workgroup memory at a time, as in the part.
     fn slice(self) -> usize {
         match self {
             Self::Tall => 1,
@@ -169,7 +170,7 @@ impl TileShape {
         }
     }
 
-    /// Blocks of sums that are in workgroup memory at a time, as in its part.
+    /// Blocks of sums in workgroup memory at a time, as in the part.
     fn sum_blocks(self) -> usize {
         match self {
             Self::Large => 8,
@@ -177,7 +178,7 @@ impl TileShape {
         }
     }
 
-    /// Workgroup memory it takes, with room for what a kernel adds: halves of each row and column and 16 bytes, blocks of sums.
+    /// Workgroup memory in bytes: f16 values of each row and column with 16 bytes of padding, blocks of sums, and a reserve for the kernel.
     fn bytes(self) -> usize {
         let (rows, columns) = self.size();
         (rows + columns) * (self.slice() * 64 + 16) + self.sum_blocks() * 1024 + 1024
@@ -241,29 +242,29 @@ mod tests {
             (16, 12_288, &large, units(Slim), 192),
             (9, 5, &large, units(Slim), 1),
         ] {
-            let made = Tile::new(columns, rows, facts);
-            assert_eq!(made, tile, "{columns} columns, {rows} rows");
-            assert_eq!(made.groups(columns, rows), groups, "{columns} columns, {rows} rows");
+            let selected = Tile::new(columns, rows, facts);
+            assert_eq!(selected, tile, "{columns} columns, {rows} rows");
+            assert_eq!(selected.groups(columns, rows), groups, "{columns} columns, {rows} rows");
         }
     }
 
     #[test]
-    fn bytes_are_for_many_columns_of_numbers() {
+    fn int8_units_are_for_many_columns_of_float_weights() {
         let subgroups = Some((32, 32));
         let matrix_int8 = Some(MatrixInt8::Chromium);
-        let bytes = DeviceFacts { subgroups, matrix_int8, ..DeviceFacts::floor() };
-        let halves = DeviceFacts { matrix_int8, ..matrix(48 << 10) };
+        let int8 = DeviceFacts { subgroups, matrix_int8, ..DeviceFacts::floor() };
+        let f16 = DeviceFacts { matrix_int8, ..matrix(48 << 10) };
         for (shape, dtype, facts, is_used) in [
-            ((2520, 768, 768), DType::F16, &bytes, true),
-            ((1024, 512, 32), DType::BF16, &bytes, true),
-            // Finer than int8 pairs, or quantised.
-            ((2520, 768, 768), DType::F32, &bytes, false),
-            ((2520, 768, 768), DType::Q4_K, &bytes, false),
-            // Too few columns or tiles, or rows that are no whole units.
-            ((750, 4096, 1024), DType::F16, &bytes, false),
-            ((1024, 384, 768), DType::F16, &bytes, false),
-            ((2520, 768, 1100), DType::F16, &bytes, false),
-            ((2520, 768, 768), DType::F16, &halves, false),
+            ((2520, 768, 768), DType::F16, &int8, true),
+            ((1024, 512, 32), DType::BF16, &int8, true),
+            // More precise than int8 pairs, or quantised.
+            ((2520, 768, 768), DType::F32, &int8, false),
+            ((2520, 768, 768), DType::Q4_K, &int8, false),
+            // Too few columns or tiles, or a width that is not a multiple of a unit.
+            ((750, 4096, 1024), DType::F16, &int8, false),
+            ((1024, 384, 768), DType::F16, &int8, false),
+            ((2520, 768, 1100), DType::F16, &int8, false),
+            ((2520, 768, 768), DType::F16, &f16, false),
             ((2520, 768, 768), DType::F16, &DeviceFacts::floor(), false),
         ] {
             let (units, rows) = (MatrixInt8::Chromium, shape.1);
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_as_wide_as_groups_are_busy() {
+    fn tiles_for_groups_are_half_full_on_average() {
         let (floor, large) = (DeviceFacts::floor(), matrix(32 << 10));
         let scalar = |columns| Tile::Scalar { columns };
         for (slots, groups, facts, tile) in [

@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Tile {
-    /// A dispatch of a kernel over tiles: parts and constants of the form, for weights of a format in this many workgroups.
+    /// A dispatch of a kernel over tiles, with the tile's parts and constants, for weights of a format in `weights.1` workgroups.
     pub(in crate::ops::matmul) fn dispatch(
         self,
         kernel: &'static Kernel,
@@ -26,7 +26,7 @@ impl Tile {
         }
     }
 
-    /// The same with the parts that read a weight's slab: F16 weights are loaded as they are.
+    /// [`Self::dispatch`] with the parts that read a weight's slab: F16 weights are loaded without conversion.
     pub(in crate::ops::matmul) fn dispatch_slab(
         self,
         kernel: &'static Kernel,
@@ -42,7 +42,7 @@ impl Tile {
         }
     }
 
-    /// A dispatch of a kernel that reads the weight transposed: only with matrix units.
+    /// A dispatch of a kernel that reads the weight transposed; only with matrix units.
     pub(in crate::ops::matmul) fn dispatch_transposed(
         self,
         kernel: &'static Kernel,
@@ -56,8 +56,8 @@ impl Tile {
     }
 }
 
-/// Without matrix units. Unquantised weights are loaded by groups of four, for register tiles of up to 8 by 8 outputs a lane; of quantised
-/// ones a lane decodes whole units.
+/// Without matrix units. Unquantised weights are loaded as vec4s, for register tiles of up to 8 × 8 outputs per lane; of quantised weights a
+/// lane decodes whole units.
 fn without_units(
     kernel: &'static Kernel,
     width: usize,

@@ -1,5 +1,5 @@
-// y[r] = sum over k of W[r, k] * x[k]     a team of lanes makes ROWS rows at a time, which share what it reads of x
-// Several tokens are computed apart: workgroups that take the same rows of the weight for different tokens are neighbours.
+// y[r] = sum over k of W[r, k] * x[k]     a team of lanes computes ROWS rows at a time, for which it reads x once
+// Several tokens are computed separately: workgroups with the same rows of the weight for different tokens are neighbours.
 //#use params
 //#use weights
 //#use quant
@@ -13,19 +13,19 @@
 //#use epilogue
 //#use lora
 
-// Tokens; a constant, so that one token costs nothing for there being others.
+// Number of tokens; a constant, so that a single token has no overhead.
 override TOKENS: u32 = 1u;
-// One, two or four; an end that takes two rows for a result needs two at least.
+// One, two or four; an epilogue that takes two rows per output needs at least two.
 override ROWS: u32 = 4u;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     var first_turn = grid_index(group);
     if TOKENS > 1u {
-        // What a private variable holds does not count as the same for all lanes.
-        let mine = first_turn % TOKENS;
-        token = mine;
+        // A private variable is not uniform for the compiler, so the branch uses a local one.
+        let token_index = first_turn % TOKENS;
+        token = token_index;
         first_turn = first_turn / TOKENS;
-        if PADDED > 0u && mine >= run.count {
+        if PADDED > 0u && token_index >= run.count {
             return;
         }
     }
@@ -43,24 +43,24 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         var sums = lora_sums(lora_loaded, rows, lane);
         lora_loaded = prefetch_lora_next(lora_loaded, turn, lane);
         for (var piece = lane.index; piece < p.pieces; piece += lanes) {
-            let here = prefetched;
+            let current = prefetched;
             prefetched = prefetch_next(starts, turn, piece, lane);
-            sums += sums_of(here, starts, piece);
+            sums += sums_of(current, starts, piece);
         }
-        let made = team_sum4(sums, lane);
+        let totals = team_sum4(sums, lane);
         for (var i = lane.index; i < results(); i += lanes) {
-            epilogue(first_of(turn, lane) + i, i, made);
+            epilogue(first_of(turn, lane) + i, i, totals);
         }
         flush_outputs(turn, lane);
     }
 }
 
-// The first result of a team.
+// The first output of a team.
 fn first_of(turn: u32, lane: Lane) -> u32 {
     return (turn * (WG / (LANES * SPLIT)) + lane.team) * results();
 }
 
-// The rows it is made of. Those past the end are read as the last one and not written.
+// The rows of a team's outputs. Rows past the end read the last one and are not written.
 fn rows_of(turn: u32, lane: Lane) -> vec4<u32> {
     let first = first_of(turn, lane);
     return min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));

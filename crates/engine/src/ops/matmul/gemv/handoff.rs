@@ -1,5 +1,5 @@
-//! Quantised hand-off. Packed dot products take x as int8 hi/lo pairs. Where another GEMV computes x for one that reads it from global
-//! memory, it writes the pairs itself: x is quantised once instead of by every reader, and is half as much to read.
+//! Quantised hand-off. Packed dot products take x as int8 hi/lo pairs. If another GEMV computes x for one that reads it from global memory, it
+//! writes the pairs itself: x is quantised once instead of by every reader, and is half as large.
 
 use super::{
     Gemv, GemvProblem,
@@ -11,7 +11,7 @@ use crate::gpu::{Dispatch, Layout, Part};
 /// Reads int8 pairs from global memory.
 pub(in crate::ops::matmul) static INT8_WORDS: &Part = part!("x_words", "int8_pair");
 
-/// Whether a GEMV can write int8 pairs: its workgroups stage them and compute whole halves of units at a time.
+/// Whether a GEMV can write int8 pairs: its workgroups stage outputs and compute whole halves of units at a time.
 pub(in crate::ops::matmul) fn is_possible(gemv: &Gemv<'_>) -> bool {
     gemv.tiling().is_some_and(|(problem, tiling)| has_halves(&problem, &tiling))
 }
@@ -22,7 +22,7 @@ fn has_halves(problem: &GemvProblem, tiling: &GemvTiling) -> bool {
     int8 && whole(problem.rows / problem.rows_each) && whole(tiling.outputs(problem))
 }
 
-/// Adds the parts by which a producer writes int8 pairs.
+/// Adds the parts with which a producer writes int8 pairs.
 pub(super) fn written(tiling: &GemvTiling, layout: Layout, dispatch: Dispatch) -> Dispatch {
     // GeGLU computes an output from two rows.
     let outputs = tiling.lanes / tiling.team.size() * tiling.rows / 2;
@@ -33,7 +33,7 @@ pub(super) fn written(tiling: &GemvTiling, layout: Layout, dispatch: Dispatch) -
         .constant("OUTPUTS_TWICE", 2 * outputs as u32)
 }
 
-/// Adds the parts by which a reader takes them.
+/// Adds the parts with which a reader reads them.
 pub(super) fn read(row_units: usize, dispatch: Dispatch) -> Dispatch {
     dispatch
         .part(part!("activation", "packed"))

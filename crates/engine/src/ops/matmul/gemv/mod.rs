@@ -72,10 +72,10 @@ impl<'a> Gemv<'a> {
     ) -> Option<Self> {
         let slabs = call.slabs(op.weight_input());
         let one_slab = slabs.rows.len() == 1;
-        let halves_apart = op.epilogue == Epilogue::Geglu && !one_slab;
-        // Norms read four columns at a time.
-        let odd = !op.prologue.is_rows() && !call.input(0).shape.width().is_multiple_of(32);
-        if halves_apart || odd || parts::extra_input(op).is_none() {
+        let splits_halves = op.epilogue == Epilogue::Geglu && !one_slab;
+        // Norms read x as vec4s.
+        let unaligned = !op.prologue.is_rows() && !call.input(0).shape.width().is_multiple_of(32);
+        if splits_halves || unaligned || parts::extra_input(op).is_none() {
             return None;
         }
         let (span, lora) = (ExpertSpan::new(op, call)?, LoraPlan::new(op, call, edges)?);
@@ -87,7 +87,7 @@ impl<'a> Gemv<'a> {
         Some(Self { op, call, edges, slabs, span, lora, branch })
     }
 
-    /// A slab with its tiling; `None` if the device lacks workgroup memory or lanes for it.
+    /// A slab with its tiling; `None` if the device lacks workgroup memory or lanes.
     pub(super) fn slab(&self, slab: usize) -> Option<GemvSlab<'_>> {
         let (facts, tokens) = (self.call.facts, self.span.tokens);
         let problem = GemvProblem::new(self, slab);
@@ -100,12 +100,12 @@ impl<'a> Gemv<'a> {
         fits.then_some(GemvSlab { gemv: self, slab, problem, tiling })
     }
 
-    /// Whether a batched GEMV may compute it: it has no LoRA and no experts.
+    /// Whether a batched GEMV can compute it: it has no LoRA and no experts.
     pub(super) fn is_batchable(&self) -> bool {
         self.op.rows == RowSelect::All && self.op.lora == LoraForm::None && self.branch.is_none()
     }
 
-    /// The problem and the tiling of a weight that is one slab.
+    /// The problem and the tiling of a weight with a single slab.
     pub(super) fn tiling(&self) -> Option<(GemvProblem, GemvTiling)> {
         let problem = GemvProblem::new(self, 0);
         Some((problem, GemvTiling::new(&problem, self.call.facts)?))
@@ -121,7 +121,7 @@ pub(super) struct GemvSlab<'a> {
 }
 
 impl GemvSlab<'_> {
-    /// The dispatch; `None` if the device lacks bindings for it.
+    /// The dispatch; `None` if the device lacks bindings.
     pub(super) fn dispatch(&self) -> Option<Dispatch> {
         let Gemv { op, call, edges, lora, branch, span, .. } = self.gemv;
         let weight = &call.input(op.weight_input()).shape;
@@ -137,7 +137,7 @@ impl GemvSlab<'_> {
             true => dispatch,
             false => dispatch.part(columns(weight.width())),
         };
-        // While the prologue computes x, weights can be loaded; with x as int8 pairs that makes kernels longer than it saves.
+        // Weights can be loaded while the prologue computes x; with x as int8 pairs the longer kernel costs more than that saves.
         let early = self.problem.computes_x
             && self.tiling.x_form == XForm::Floats
             && op.rows == RowSelect::All;

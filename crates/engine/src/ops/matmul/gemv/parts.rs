@@ -22,14 +22,14 @@ pub(super) static INT8_DOT: &Part = part!("int8_dot", "hi_lo");
 /// Dot products of the rows of a team with a piece of x.
 pub(in crate::ops::matmul) static SUMS: &Part = part!("sums", "rows");
 
-/// Reads x from where it is staged.
+/// Reads staged x.
 pub(in crate::ops::matmul) static X_WORDS: &Part = part!("x_words", "workgroup");
 
 /// Reads x from global memory, where another dispatch staged it.
 pub(in crate::ops::matmul) static GLOBAL_X: &Part = part!("x_memory", "global");
 
 impl GemvSlab<'_> {
-    /// A dispatch with what all GEMV kernels have: a weight, and lanes that read it.
+    /// A dispatch with the parts that all GEMV kernels have: the weight, and lanes that read it.
     pub(in crate::ops::matmul) fn base(
         &self,
         kernel: &'static Kernel,
@@ -54,7 +54,7 @@ impl GemvSlab<'_> {
         }
     }
 
-    /// Adds the part that finds the rows of the weight.
+    /// Adds the part that selects the rows of the weight.
     pub(super) fn row_select(&self, dispatch: Dispatch) -> Dispatch {
         let Gemv { op, call, slabs, span, .. } = self.gemv;
         let weight = &call.input(op.weight_input()).shape;
@@ -99,7 +99,7 @@ impl GemvSlab<'_> {
         }
     }
 
-    /// Adds the parts that bring weights and x into the form that the dot products take.
+    /// Adds the parts that convert weights and x to the form of the dot products.
     pub(in crate::ops::matmul) fn activation(
         &self,
         tiling: &GemvTiling,
@@ -171,7 +171,7 @@ impl GemvSlab<'_> {
         }
     }
 
-    /// Binds the weight, x or h, y; what prologue or epilogue reads besides; then the experts' ids, or what the residual sum takes.
+    /// Binds the weight, x or h, y; the extra input of prologue or epilogue; then the experts' ids, or the inputs of the residual add.
     pub(in crate::ops::matmul) fn bind(&self, y: BufferRef, dispatch: Dispatch) -> Dispatch {
         let Gemv { op, call, edges, .. } = self.gemv;
         let x = edges.partials.map_or(BufferRef::Input(0), SplitKvPartials::buffer);
@@ -193,7 +193,7 @@ impl GemvSlab<'_> {
             dispatch = dispatch
                 .read(BufferRef::Input(branch.branch))
                 .read(BufferRef::Input(branch.weight))
-                // Without a scale the weight is bound in its place, unread.
+                // Without a scale the weight is bound in its place and not read.
                 .read(BufferRef::Input(branch.scale.unwrap_or(branch.weight)))
                 .write(BufferRef::Output(0));
         }
@@ -209,8 +209,8 @@ pub(in crate::ops::matmul) fn quantise_part(x_form: XForm) -> &'static Part {
     }
 }
 
-/// Which input the fourth binding is, if there is one. `None` if there would be two (eight bindings are all that every device has), or
-/// none before others (no model has that).
+/// The input of the fourth binding, if any. `None` if there would be two (every device has only eight bindings), or none before others,
+/// which no model has.
 pub(super) fn extra_input(op: &FusedLinear) -> Option<Option<usize>> {
     match (op.prologue.norm_input(), op.epilogue.input()) {
         (Some(_), Some(_)) => None,
@@ -219,7 +219,7 @@ pub(super) fn extra_input(op: &FusedLinear) -> Option<Option<usize>> {
     }
 }
 
-/// Lanes that sum by shuffles where a whole workgroup sums: no more than a subgroup has, and the workgroup has whole groups of them.
+/// Lanes that sum by shuffles in a sum over the workgroup: at most a subgroup, and a divisor of the workgroup.
 fn wide(lanes: usize, least: u32) -> u32 {
     let whole = 1 << lanes.trailing_zeros();
     least.min(32).min(whole)

@@ -1,4 +1,4 @@
-//! The sizes of a GEMV: what its tiling depends on.
+//! The sizes of a GEMV that its tiling depends on.
 
 use super::{Gemv, MOST_BATCHED};
 use crate::{
@@ -17,26 +17,26 @@ use crate::{
 pub(in crate::ops::matmul) struct GemvProblem {
     /// Rows of the slab.
     pub(in crate::ops::matmul) rows: usize,
-    /// Units that are summed for a row.
+    /// Units summed for an output row.
     pub(in crate::ops::matmul) row_units: usize,
-    /// Rows that one output is computed from.
+    /// Rows per output.
     pub(in crate::ops::matmul) rows_each: usize,
-    /// A turn of a workgroup is to compute a multiple of this many outputs, if it can.
+    /// Outputs of a workgroup's turn should be a multiple of this.
     pub(in crate::ops::matmul) step: usize,
-    /// The prologue computes x in workgroup memory.
+    /// Whether the prologue computes x in workgroup memory.
     pub(in crate::ops::matmul) computes_x: bool,
-    /// KV splits of attention that it combines for that.
+    /// KV splits that the prologue combines.
     pub(in crate::ops::matmul) kv_splits: usize,
-    /// A LoRA up-projection on the preceding branch is part of that.
+    /// Whether the prologue adds a LoRA up-projection to the branch.
     pub(in crate::ops::matmul) branch_lora: bool,
-    /// Weights can be read as packed bytes.
+    /// Whether weights can be read as packed int8.
     pub(in crate::ops::matmul) packed: bool,
-    /// Units share their scales, two by two.
+    /// Whether pairs of units share their scales.
     pub(in crate::ops::matmul) paired: bool,
 }
 
 impl GemvProblem {
-    /// For a slab of a GEMV's weight.
+    /// The problem of a slab of a GEMV's weight.
     pub(in crate::ops::matmul) fn new(gemv: &Gemv<'_>, slab: usize) -> Self {
         let Gemv { op, slabs, span, edges, branch, .. } = gemv;
         Self {
@@ -53,16 +53,16 @@ impl GemvProblem {
     }
 }
 
-/// How many rows a token's experts have, and how long they are; and how many tokens there are.
+/// Rows, width and number of the experts of a token, and the number of tokens.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::ops::matmul) struct ExpertSpan {
-    /// Output rows, or twice as many; `None` if they are those of a slab.
+    /// Rows of the experts' weights that are computed; `None` without experts: those of a slab.
     pub(super) rows: Option<usize>,
-    /// How often a row of the weight fits the row of x.
+    /// Rows of the weight that one row of x covers.
     pub(in crate::ops::matmul) times: usize,
     /// Rows of one expert.
     pub(super) expert_rows: usize,
-    /// Experts of a token; 0 without experts.
+    /// Experts per token; 0 without experts.
     pub(super) chosen: usize,
     /// Tokens.
     pub(in crate::ops::matmul) tokens: usize,

@@ -1,10 +1,10 @@
-//! Lanes that compute rows of a GEMV together.
+//! Teams: the lanes that compute rows of a GEMV together.
 
 use crate::gpu::DeviceFacts;
 
-/// Lanes of a team that sum by shuffles, at most.
+/// Maximum lanes of a team that sum by shuffles.
 const MOST_LANES: usize = 32;
-/// Lanes of a workgroup of teams: at least one team, and a multiple of the first number where that is not above the second.
+/// Lanes of a workgroup: at least one team, and a multiple of the first value if that does not exceed the second.
 const GROUP: (usize, usize) = (64, 256);
 
 /// Lanes that share a row: `split` parts of `lanes` lanes each.
@@ -12,12 +12,12 @@ const GROUP: (usize, usize) = (64, 256);
 pub(in crate::ops::matmul) struct Team {
     /// Lanes that sum by shuffles.
     pub(in crate::ops::matmul) lanes: usize,
-    /// How many such parts there are.
+    /// Number of such parts.
     pub(in crate::ops::matmul) split: usize,
 }
 
 impl Team {
-    /// For as many teams as `teams`, which read rows of `row_units` units: as few parts as make `busy` lanes.
+    /// The team for `teams` teams that read rows of `row_units` units: the fewest parts that give `busy` lanes.
     pub(in crate::ops::matmul) fn new(
         teams: usize,
         row_units: usize,
@@ -26,7 +26,7 @@ impl Team {
     ) -> Self {
         let lanes = lanes(row_units, facts);
         let turns = row_units.div_ceil(lanes).max(1);
-        // Parts that take turns evenly, as far as a workgroup goes.
+        // Parts that divide the turns evenly, within a workgroup.
         let even = |split: &usize| turns.is_multiple_of(*split) && split * lanes <= GROUP.1;
         let mut splits = (1..=turns).filter(even);
         let most = splits.clone().next_back().unwrap_or(1);
@@ -39,14 +39,14 @@ impl Team {
         self.lanes * self.split
     }
 
-    /// Lanes of a workgroup: whole teams.
+    /// Lanes of a workgroup, a multiple of the team.
     pub(in crate::ops::matmul) fn group(self) -> usize {
         let most = GROUP.1 / self.size();
         let round = |teams: &usize| (teams * self.size()).is_multiple_of(GROUP.0);
         (1..=most).find(round).unwrap_or(most) * self.size()
     }
 
-    /// Lanes of the largest workgroup that has no more than `lanes`.
+    /// Lanes of the largest workgroup with at most `lanes`.
     pub(in crate::ops::matmul) fn most(self, lanes: usize) -> usize {
         let most = (lanes / self.size()).max(1);
         let round = |teams: &usize| (teams * self.size()).is_multiple_of(GROUP.0);
@@ -54,11 +54,11 @@ impl Team {
     }
 }
 
-/// Lanes that sum by shuffles: a subgroup has that many, and not much more than an eighth of them idle at the end of a row.
+/// Lanes that sum by shuffles: at most a subgroup, of which not much more than an eighth idles at the end of a row.
 fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     let widest = facts.subgroups.map_or(MOST_LANES, |(least, _)| MOST_LANES.min(least as usize));
     let mut lanes = widest.min(row_units.next_power_of_two());
-    // 48 units keep 16 lanes busy three times, but 32 lanes only one and a half times.
+    // 48 units are three full steps of 16 lanes, but one and a half of 32.
     while lanes > 8 && row_units.next_multiple_of(lanes) * 7 > row_units * 8 {
         lanes /= 2;
     }

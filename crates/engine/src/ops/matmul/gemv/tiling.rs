@@ -1,35 +1,34 @@
-//! How the rows of a GEMV are divided among workgroups and lanes, by shapes and facts alone. docs/performance/lab.md has the measurements
-//! for the constants.
+//! Divides the rows of a GEMV among workgroups and lanes, by shapes and facts alone. docs/performance/lab.md has the measurements for the
+//! constants.
 
 use super::{GemvProblem, Team};
 use crate::gpu::DeviceFacts;
 
-/// Rows a team computes together where there are many; they share what is read of x, but more of them leave fewer lanes with loads in
-/// flight.
+/// Rows per team if there are many; they share the reads of x, but more of them leave fewer lanes with loads in flight.
 const TEAM_ROWS: usize = 2;
-/// The same where pieces are pairs of units: the largest that keeps a device busy.
+/// Rows per team if pieces are pairs of units: the largest that keeps a device busy.
 const PAIR_ROWS: [usize; 2] = [4, 2];
-/// Where teams are split, this many times the lanes of a busy device: each then waits for memory less often.
-const SPLIT_TIMES: usize = 2;
-/// Of the lanes that keep a device busy, one in this many is enough where every workgroup computes x for itself.
-const COMPUTES_X: usize = 4;
-/// One in twice as many, with more rows each, where the prologue combines more than this many KV splits.
+/// If teams are split, lanes in multiples of a busy device's: each then waits for memory less often.
+const SPLIT_FACTOR: usize = 2;
+/// Divisor of a busy device's lanes if every workgroup recomputes x.
+const COMPUTES_X_DIVISOR: usize = 4;
+/// With more KV splits than this in the prologue, half of those lanes, with more rows each.
 const MANY_KV_SPLITS: usize = 5;
-/// Lanes of a workgroup with x in workgroup memory, unless its prologue computes a longer one there.
+/// Lanes of a workgroup with x in workgroup memory, unless the prologue computes a longer x there.
 const SHARED_LANES: usize = 256;
-/// vec4s of x that a lane computes, at most, where there may be more lanes; one where a LoRA up-projection adds to each of them, so that
-/// fewer workgroups read what it branch_lora.
+/// Maximum vec4s of x that a lane computes, if the device allows enough lanes; one if a LoRA up-projection is added to x, so that fewer
+/// workgroups read it.
 const VEC4S_EACH: usize = 2;
 /// Lanes of a workgroup are a multiple of this: whole subgroups.
 const LANES_STEP: usize = 64;
-/// Lanes where there are turns for all of them; a large workgroup makes the compiler use fewer registers.
+/// Lanes of a workgroup if there are turns for all of them; the compiler then uses fewer registers.
 const MANY_LANES: usize = 1024;
-/// The same where pieces are pairs of units, which take more registers than that many lanes would leave.
+/// Lanes of such a workgroup if pieces are pairs of units, which need more registers.
 const MANY_PAIR_LANES: usize = 512;
-/// Workgroups with x in workgroup memory have at most this many times the lanes of a busy device in all; beyond, they loop.
-const SHARED_TIMES: usize = 2;
+/// Maximum lanes of all workgroups with x in workgroup memory, in multiples of a busy device's; beyond that, they loop.
+const SHARED_FACTOR: usize = 2;
 
-/// How the rows of a slab are divided.
+/// The division of a slab's rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::ops::matmul) struct GemvTiling {
     /// Lanes that compute a row.
@@ -40,7 +39,7 @@ pub(in crate::ops::matmul) struct GemvTiling {
     pub(in crate::ops::matmul) lanes: usize,
     /// Where and in which form x is read.
     pub(in crate::ops::matmul) x_form: XForm,
-    /// Turns of workgroups that cover all rows.
+    /// Turns: steps of a workgroup that together cover all rows.
     pub(in crate::ops::matmul) turns: usize,
     /// Workgroups, which loop over the turns.
     pub(in crate::ops::matmul) groups: usize,
@@ -55,24 +54,24 @@ pub(in crate::ops::matmul) enum XForm {
     Floats,
     /// In workgroup memory, as int8 hi/lo pairs, for packed dot products.
     Packed,
-    /// The same, for two units at a time.
+    /// Like [`Self::Packed`], two units at a time.
     Pairs,
 }
 
 impl XForm {
-    /// Units in a piece: what a lane multiplies of a row at a time.
+    /// Units per piece.
     pub(in crate::ops::matmul) fn piece_units(self) -> usize {
         if self == Self::Pairs { 2 } else { 1 }
     }
 
-    /// Groups of four numbers in a piece.
+    /// vec4s per piece.
     pub(in crate::ops::matmul) fn piece_groups(self) -> usize {
         self.piece_units() * 8
     }
 }
 
 impl GemvProblem {
-    /// The number of lanes next to `lanes`, no smaller if possible, that computes whole steps.
+    /// The smallest number of lanes from `lanes` on that computes whole steps of outputs.
     pub(in crate::ops::matmul) fn whole(&self, team: Team, rows: usize, lanes: usize) -> usize {
         let least = (team.size() * self.step * self.rows_each / rows).max(team.size());
         lanes.next_multiple_of(least)
@@ -80,7 +79,7 @@ impl GemvProblem {
 }
 
 impl GemvTiling {
-    /// For a device; `None` if x must be staged in workgroup memory and does not fit.
+    /// The tiling for a device; `None` if x must be staged in workgroup memory and does not fit.
     pub(in crate::ops::matmul) fn new(problem: &GemvProblem, facts: &DeviceFacts) -> Option<Self> {
         let fits = shared_bytes(problem.row_units, SHARED_LANES) <= facts.workgroup_bytes as usize;
         match fits.then(|| Self::many(problem, facts)).flatten() {
@@ -90,7 +89,7 @@ impl GemvTiling {
         }
     }
 
-    /// For several tokens: fewer workgroups compute x for themselves, and each takes more rows. The lanes that sum a row stay the same.
+    /// For several tokens: fewer workgroups recompute x, with more rows each. The lanes that sum a row stay the same.
     pub(in crate::ops::matmul) fn of_several_tokens(self, problem: &GemvProblem) -> Self {
         let rows = self.rows * 2;
         if !problem.computes_x || self.turns != self.groups || rows > TEAM_ROWS {
@@ -100,12 +99,12 @@ impl GemvTiling {
         Self { rows, turns, groups: turns, ..self }
     }
 
-    /// Outputs of a turn.
+    /// Outputs per turn.
     pub(in crate::ops::matmul) fn outputs(&self, problem: &GemvProblem) -> usize {
         self.lanes / self.team.size() * self.rows / problem.rows_each
     }
 
-    /// Workgroup memory it takes.
+    /// Workgroup memory in bytes.
     pub(in crate::ops::matmul) fn shared_bytes(&self, row_units: usize) -> usize {
         match self.x_form {
             XForm::Direct => self.lanes * 16,
@@ -113,7 +112,7 @@ impl GemvTiling {
         }
     }
 
-    /// Many rows: no team need be split, and staging x in workgroup memory pays. `None` if there are fewer.
+    /// Many rows: no team needs to be split, and staging x in workgroup memory pays. `None` if there are fewer.
     fn many(problem: &GemvProblem, facts: &DeviceFacts) -> Option<Self> {
         let x_form = match problem.packed && facts.packed_dot {
             true => XForm::Packed,
@@ -127,7 +126,7 @@ impl GemvTiling {
         pairs.next().or_else(|| Self::busy(problem, (x_form, TEAM_ROWS), facts))
     }
 
-    /// Several rows a team, if that keeps the device busy.
+    /// Several rows per team, if that keeps the device busy.
     fn busy(
         problem: &GemvProblem,
         (x_form, rows): (XForm, usize),
@@ -137,13 +136,13 @@ impl GemvTiling {
         if problem.rows / rows * team.size() < facts.busy_lanes as usize {
             return None;
         }
-        let most = facts.busy_lanes as usize * SHARED_TIMES;
+        let most = facts.busy_lanes as usize * SHARED_FACTOR;
         let tiling = |lanes: usize| {
             let lanes = team.most(lanes);
             let whole = problem.whole(team, rows, lanes);
             let lanes = if fits(problem, whole, facts) { whole } else { lanes };
             let turns = problem.rows.div_ceil(lanes / team.size() * rows);
-            // Equal numbers of turns, and about the wanted number of workgroups.
+            // Equal numbers of turns per workgroup, and about the wanted number of workgroups.
             let wanted = (most / lanes).max(1);
             let each = ((turns + wanted / 2) / wanted).max(1);
             Self { team, rows, lanes, x_form, turns, groups: turns.div_ceil(each) }
@@ -157,15 +156,19 @@ impl GemvTiling {
 
     /// Few rows: teams are split until the device is busy.
     fn few(problem: &GemvProblem, facts: &DeviceFacts) -> Self {
-        let gathers = problem.kv_splits > MANY_KV_SPLITS;
+        let many_splits = problem.kv_splits > MANY_KV_SPLITS;
         let busy = match problem.computes_x {
-            true => facts.busy_lanes as usize / COMPUTES_X / if gathers { TEAM_ROWS } else { 1 },
-            false => facts.busy_lanes as usize * SPLIT_TIMES,
+            true => {
+                facts.busy_lanes as usize
+                    / COMPUTES_X_DIVISOR
+                    / if many_splits { TEAM_ROWS } else { 1 }
+            }
+            false => facts.busy_lanes as usize * SPLIT_FACTOR,
         };
-        // Sharing x pays where so many rows would keep the device busy that teams need not be split.
+        // Sharing x pays if there are enough rows to keep the device busy without splitting teams.
         let whole = Team::new(problem.rows, problem.row_units, 0, facts).size();
         let many = !problem.computes_x && problem.rows / TEAM_ROWS * whole >= busy;
-        let rows = if many || gathers { TEAM_ROWS } else { problem.rows_each };
+        let rows = if many || many_splits { TEAM_ROWS } else { problem.rows_each };
         let team = Team::new(problem.rows.div_ceil(rows), problem.row_units, busy, facts);
         let (lanes, x_form) = match problem.computes_x {
             true => (team.most(lanes_for_x(problem, facts)), XForm::Floats),
@@ -176,7 +179,7 @@ impl GemvTiling {
     }
 }
 
-/// Lanes of a workgroup that computes x for itself: enough to do so in one step, or as many as there may be.
+/// Lanes of a workgroup that computes x: enough for one step, or as many as the device allows.
 fn lanes_for_x(problem: &GemvProblem, facts: &DeviceFacts) -> usize {
     let each = if problem.branch_lora { 1 } else { VEC4S_EACH };
     let most = if problem.computes_x { (problem.row_units * 8).div_ceil(each) } else { 0 };
@@ -210,7 +213,7 @@ mod tests {
         }
     }
 
-    /// Of packed bytes.
+    /// A problem with packed weights.
     fn problem(rows: usize, row_units: usize) -> GemvProblem {
         GemvProblem {
             rows,
@@ -226,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn cuts_follow_shapes_and_devices() {
+    fn tilings_follow_shapes_and_devices() {
         let wide = |n| DeviceFacts { subgroups: Some((n, n)), ..DeviceFacts::floor() };
         let (floor, wide8, wide32) = (DeviceFacts::floor(), wide(8), wide(32));
         let large = large();
         let (direct, floats, packed) = (XForm::Direct, XForm::Floats, XForm::Packed);
         for (rows, row_units, [rows_each, computes_x], facts, tiling) in [
-            // E2B's products: head, gate and up, a product like them, down, query.
+            // Linear layers of E2B: head, gate and up, one of the same size, down, query.
             (262_144, 48, [1, 0], &large, (16, 1, 2, 1024, packed, 2048, 128)),
             (262_144, 48, [1, 0], &wide32, (16, 1, 2, 256, floats, 8192, 512)),
             (24_576, 48, [2, 1], &large, (16, 1, 2, 256, packed, 768, 384)),
@@ -242,16 +245,16 @@ mod tests {
             (1536, 384, [1, 0], &large, (32, 3, 1, 192, direct, 768, 768)),
             (2048, 48, [1, 0], &large, (16, 3, 1, 192, direct, 512, 512)),
             (2048, 64, [1, 0], &wide8, (8, 8, 1, 64, direct, 2048, 2048)),
-            // After norms: query, key and value; the gate of a layer's own inputs.
+            // After norms: query, key and value; the gate of the per-layer inputs.
             (2560, 48, [1, 1], &large, (16, 1, 1, 256, floats, 160, 160)),
             (256, 48, [1, 1], &large, (16, 3, 1, 192, floats, 64, 64)),
             (2560, 48, [1, 1], &floor, (16, 1, 1, 256, floats, 160, 160)),
-            // The same of 26B-A4B, whose rows are longer.
+            // The first of them in 26B-A4B, whose rows are longer.
             (8192, 88, [1, 1], &large, (32, 1, 2, 384, packed, 342, 342)),
-            // With a LoRA up-projection on the branch: the gate of a layer's own inputs; gate and up.
+            // With a LoRA up-projection on the branch: the gate of the per-layer inputs; gate and up.
             (256, 48, [1, 2], &large, (16, 3, 1, 384, floats, 32, 32)),
             (24_576, 48, [2, 2], &large, (16, 1, 2, 384, packed, 512, 256)),
-            // Wider than the memory of a workgroup.
+            // Wider than workgroup memory.
             (262_144, 160, [1, 0], &wide32, (32, 1, 2, 64, direct, 65_536, 65_536)),
             // No more lanes than units.
             (3, 1, [1, 0], &floor, (1, 1, 1, 64, direct, 1, 1)),
@@ -270,11 +273,11 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_taken_where_rows_are_many() {
+    fn many_rows_take_pairs() {
         let large = large();
         let small = DeviceFacts { invocations: 256, ..large.clone() };
         for (rows, row_units, facts, wanted) in [
-            // Lanes of a team, rows, lanes of a workgroup, x_form, workgroups.
+            // Lanes of a team, rows, lanes of a workgroup, form of x, workgroups.
             (262_144, 48, &large, (8, 4, 512, XForm::Pairs, 256)),
             (262_144, 48, &small, (8, 4, 256, XForm::Pairs, 512)),
             (262_144, 88, &large, (16, 4, 512, XForm::Pairs, 256)),
@@ -296,11 +299,11 @@ mod tests {
     }
 
     #[test]
-    fn turns_make_whole_steps_where_lanes_allow() {
+    fn turns_compute_whole_steps_if_lanes_allow() {
         let large = large();
         let small = DeviceFacts { invocations: 320, ..large.clone() };
-        for (rows, row_units, facts, lanes, made) in [
-            // Gate and up of E2B's layers, of E4B, and of E4B where there can be no more lanes.
+        for (rows, row_units, facts, lanes, outputs) in [
+            // Gate and up of E2B's layers, of E4B, and of E4B on a device with fewer lanes.
             (24_576, 48, &large, 256, 32),
             (12_288, 48, &large, 256, 16),
             (20_480, 80, &large, 384, 48),
@@ -310,12 +313,12 @@ mod tests {
                 GemvProblem { rows_each: 2, step: 16, paired: true, ..problem(rows, row_units) };
             let tiling = GemvTiling::new(&problem, facts)
                 .map(|tiling| (tiling.lanes, tiling.outputs(&problem)));
-            assert_eq!(tiling, Some((lanes, made)), "{problem:?}");
+            assert_eq!(tiling, Some((lanes, outputs)), "{problem:?}");
         }
     }
 
     #[test]
-    fn a_row_that_is_made_must_fit() {
+    fn computed_x_must_fit_workgroup_memory() {
         assert_eq!(GemvTiling::new(&problem(8, 160), &DeviceFacts::floor()), None);
     }
 

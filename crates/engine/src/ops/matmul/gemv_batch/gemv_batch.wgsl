@@ -1,5 +1,5 @@
-// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens: each as by matmul/gemv, to the last bit, but a weight
-// is read and decoded once for all of them
+// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens: bit-identical to matmul/gemv, but a weight is read and decoded once for
+// all of them
 //#use params
 //#use weights
 //#use quant
@@ -17,9 +17,9 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let lanes = LANES * SPLIT;
     let turn = grid_index(group);
     let first = first_of(turn, lane);
-    // Rows past the end are read as the last one and not written.
+    // Rows past the end read the last one and are not written.
     let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
-    // Written out: an array that is indexed in a loop leaves the registers.
+    // Unrolled: an array indexed in a loop would not stay in registers.
     var s0 = vec4(0.0);
     var s1 = vec4(0.0);
     var s2 = vec4(0.0);
@@ -30,27 +30,27 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     var s7 = vec4(0.0);
     for (var piece = lane.index; piece < p.pieces; piece += lanes) {
         let rows = rows_at(at * p.row_pieces + vec4(piece));
-        s0 += of_token(0u, rows, piece);
+        s0 += token_sums(0u, rows, piece);
         if TOKENS > 1u {
-            s1 += of_token(1u, rows, piece);
+            s1 += token_sums(1u, rows, piece);
         }
         if TOKENS > 2u {
-            s2 += of_token(2u, rows, piece);
+            s2 += token_sums(2u, rows, piece);
         }
         if TOKENS > 3u {
-            s3 += of_token(3u, rows, piece);
+            s3 += token_sums(3u, rows, piece);
         }
         // Graphs are built for the largest number of tokens; passes often have fewer.
         if TOKENS > 4u && (PADDED == 0u || run.count > 4u) {
-            s4 += of_token(4u, rows, piece);
+            s4 += token_sums(4u, rows, piece);
             if TOKENS > 5u {
-                s5 += of_token(5u, rows, piece);
+                s5 += token_sums(5u, rows, piece);
             }
             if TOKENS > 6u {
-                s6 += of_token(6u, rows, piece);
+                s6 += token_sums(6u, rows, piece);
             }
             if TOKENS > 7u {
-                s7 += of_token(7u, rows, piece);
+                s7 += token_sums(7u, rows, piece);
             }
         }
     }
@@ -78,7 +78,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
 }
 
-fn of_token(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
+fn token_sums(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
     token = which;
     return sums_with(rows, piece);
 }

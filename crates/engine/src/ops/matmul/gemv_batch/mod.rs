@@ -19,20 +19,20 @@ static GEMV_BATCH: Kernel =
     Kernel { name: "matmul/gemv_batch", source: include_str!("gemv_batch.wgsl") };
 static QUANTISE: Kernel = Kernel { name: "matmul/quantise", source: include_str!("quantise.wgsl") };
 
-/// Rows of a weight that a team takes at a time where x is staged; they share what is read of it.
+/// Rows of a weight per team if x is staged; they share the reads of x.
 const ROWS: usize = 2;
 
-/// One dispatch, or two where x is staged; `None` if no kernel has the combination, or the device lacks lanes or bindings for it.
+/// One dispatch, or two if x is staged; `None` if no kernel has the combination, or the device lacks lanes or bindings.
 pub(super) fn dispatches(slab: &GemvSlab<'_>) -> Option<Vec<Dispatch>> {
     let Gemv { op, call, edges, .. } = slab.gemv;
     let (problem, one) = (&slab.problem, &slab.tiling);
     let staged = one.x_form != XForm::Direct;
-    // The dispatch that stages x has no binding for what such an epilogue reads.
+    // The dispatch that stages x has no binding for the input of this epilogue.
     if staged && matches!(op.epilogue, Epilogue::GeluMul { .. }) {
         return None;
     }
     let rows = if staged { ROWS } else { problem.rows_each };
-    // As for one token, but for what does not change the bits.
+    // As for one token, except for what does not change the bits.
     let lanes = problem.whole(one.team, rows, one.team.group());
     if lanes > call.facts.invocations as usize {
         return None;
@@ -59,20 +59,20 @@ struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    fn packed(&self) -> bool {
+    fn is_packed(&self) -> bool {
         matches!(self.tiling.x_form, XForm::Packed | XForm::Pairs)
     }
 
-    /// Pieces of a row, and groups of four in a piece.
+    /// Pieces per row, and vec4s per piece.
     fn pieces(&self) -> (usize, usize) {
         let form = self.tiling.x_form;
         (self.slab.problem.row_units / form.piece_units(), form.piece_groups())
     }
 
-    /// Where x of all tokens is staged.
+    /// The buffer with staged x of all tokens.
     fn staged_x(&self) -> BufferRef {
         let (pieces, groups) = self.pieces();
-        let words = if self.packed() { groups / 2 + 1 } else { groups + 1 };
+        let words = if self.is_packed() { groups / 2 + 1 } else { groups + 1 };
         BufferRef::Scratch(0, (self.slab.gemv.span.tokens * pieces * words * 16) as u64)
     }
 
@@ -91,13 +91,13 @@ impl Batch<'_> {
             .read(if self.staged { self.staged_x() } else { BufferRef::Input(0) })
             .write(BufferRef::Output(op.y_output()));
         let dispatch = self.slab.activation(tiling, self.slab.epilogue(tiling, dispatch));
-        // Workgroups of one token have this part from their prologue.
+        // In a GEMV of one token the prologue adds this part.
         let dispatch = match edges.writes_int8() {
             true => dispatch.part(quantise_part(XForm::Packed)),
             false => dispatch,
         };
         let dispatch = match op.epilogue.input() {
-            Some(long) => dispatch.read(BufferRef::Input(long)),
+            Some(input) => dispatch.read(BufferRef::Input(input)),
             None => dispatch,
         };
         if edges.reads_int8() {
@@ -107,7 +107,7 @@ impl Batch<'_> {
             return dispatch.part(parts::columns(width));
         }
         let dispatch = dispatch.constant("PIECES", pieces as u32);
-        match self.packed() {
+        match self.is_packed() {
             true => dispatch.part(INT8_WORDS).constant("GROUPS", groups as u32),
             false => dispatch
                 .part(GLOBAL_X)
@@ -116,13 +116,13 @@ impl Batch<'_> {
         }
     }
 
-    /// The dispatch that runs the prologue of each token once and writes x as workgroups of one token stage it.
+    /// The dispatch that runs the prologue of each token once and writes x in the form in which a workgroup of one token stages it.
     fn stage_x(&self, width: usize) -> Dispatch {
         let Gemv { op, span, .. } = self.slab.gemv;
         let one = &self.slab.tiling;
         let dispatch = LoraPlan::none(self.slab.base(&QUANTISE, one))
             .part(parts::columns(width))
-            .part(match self.packed() {
+            .part(match self.is_packed() {
                 true => part!("write_x", "int8_pair"),
                 false => part!("write_x", "floats"),
             })

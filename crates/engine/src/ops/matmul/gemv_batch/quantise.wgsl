@@ -1,4 +1,4 @@
-// Runs the prologue of each token and writes x as workgroups of matmul/gemv stage it, for matmul/gemv_batch: one workgroup per token
+// Runs the prologue of each token and writes x in the form that workgroups of matmul/gemv stage, for matmul/gemv_batch: one workgroup per token
 //#use params
 //#use weights
 //#use quant

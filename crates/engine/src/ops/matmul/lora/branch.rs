@@ -1,5 +1,4 @@
-//! Branch LoRA: the up-projection that a prologue adds to the branch before it joins the residual stream: `B z`, where `z` is stored after
-//! the branch.
+//! Branch LoRA: the up-projection `B z` that a prologue adds to the branch before the residual add; `z` is stored after the branch.
 
 use rullama_gguf::DType;
 
@@ -9,20 +8,20 @@ use crate::{
     ops::matmul::op::Prologue,
 };
 
-/// Bindings that a dispatch can have before the branch LoRA's, for which kernels are tested.
+/// Bindings that a dispatch may have before the branch LoRA's: those for which kernels are tested.
 const BINDINGS: std::ops::RangeInclusive<usize> = 7..=9;
 
-/// The up-projection of a branch, where the branch does not contain it already.
+/// The up-projection of a branch, unless the branch contains it already.
 pub(in crate::ops::matmul) struct BranchLora {
     dtype: DType,
     rank: usize,
-    /// vec4s of a row of `B`, transposed, in memory.
+    /// vec4s of a row of the transposed `B` in memory.
     pub(in crate::ops::matmul) stride: usize,
     input: usize,
 }
 
 impl BranchLora {
-    /// `None` if no kernel has it.
+    /// `None` if no kernel supports it.
     pub(in crate::ops::matmul) fn new(
         prologue: &Prologue<usize>,
         call: &GpuCall<'_>,
@@ -38,7 +37,7 @@ impl BranchLora {
         fits.then_some(Some(Self { dtype: b.dtype, rank, stride: b.row_blocks / 4, input }))
     }
 
-    /// Adds its parts and binding; a kernel with LoRA matrices of its own says how those are stored.
+    /// Adds its parts and binding; `weight_dtype` is the format of the kernel's own LoRA matrices, if it has any.
     pub(in crate::ops::matmul) fn composed(
         &self,
         dispatch: Dispatch,
@@ -59,7 +58,7 @@ impl BranchLora {
         Some(dispatch)
     }
 
-    /// Adds the part of no branch LoRA, where the prologue has a branch.
+    /// Adds the part for no branch LoRA, if the prologue has a branch.
     pub(in crate::ops::matmul) fn none(prologue: &Prologue<usize>, dispatch: Dispatch) -> Dispatch {
         match prologue {
             Prologue::ResidualAdd { .. } => dispatch.part(part!("branch_lora", "none")),

@@ -1,5 +1,5 @@
-//! The LoRA down-projection (A) in a dispatch of its own, fused with a prologue. It waits for memory and for other lanes most of its time, so
-//! that the kernel has one pass over the columns and one reduction.
+//! The LoRA down-projection (A) in a separate dispatch, fused with a prologue. The kernel is bound by latency, so it has one pass over the
+//! columns and one reduction.
 
 use bytemuck::NoUninit;
 use rullama_gguf::DType;
@@ -14,20 +14,20 @@ use crate::{
 
 static DOWN: Kernel = Kernel { name: "matmul/lora_down", source: include_str!("down.wgsl") };
 
-/// Most lanes of a workgroup.
+/// Maximum lanes of a workgroup.
 const MOST_LANES: usize = 1024;
-/// Lanes where the columns cannot be divided evenly.
+/// Lanes if the columns cannot be divided evenly.
 const SOME_LANES: usize = 256;
-/// Most vec4s of a lane, where all lanes have as many.
+/// Maximum vec4s per lane, if all lanes have equally many.
 const MOST_TURNS: usize = 8;
-/// Most vec4s that a lane prefetches at once.
+/// Maximum vec4s that a lane prefetches at once.
 const MOST_PREFETCHED: usize = 3;
 
-/// Inputs: those of the prologue, and `A` `[r, k]`. Results: `h1` where the prologue computes it, `x` where it is stored, then `A x`. No
-/// model's graph has it: fused linear layers expand to it.
+/// Inputs: those of the prologue, and `A` `[r, k]`. Results: `h1` if the prologue computes it, `x` if it is stored, then `A x`. Models do not
+/// use it directly: fused linear layers expand to it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DownProjection {
-    /// Computes x; by numbers of inputs.
+    /// Computes x; by input index.
     pub(super) prologue: Prologue<usize>,
     /// Whether x is a result.
     pub(super) stores_x: bool,
@@ -51,7 +51,7 @@ impl DownProjection {
         h1.into_iter().chain(self.stores_x.then_some(x)).chain([z]).collect()
     }
 
-    /// `None` if no kernel has it.
+    /// `None` if no kernel supports it.
     fn dispatch(&self, call: &GpuCall<'_>) -> Option<Dispatch> {
         let at = self.prologue.inputs();
         let (a, shape) = (call.slabs(at), &call.input(0).shape);
@@ -90,7 +90,7 @@ impl DownProjection {
         (dispatch.bindings.len() <= call.facts.storage_buffers as usize).then_some(dispatch)
     }
 
-    /// Adds the parts of the prologue and the bindings after those of every down-projection.
+    /// Adds the parts of the prologue and its bindings, after those that all down-projections have.
     fn prologue(&self, dispatch: Dispatch) -> Dispatch {
         let z = |h1: usize| BufferRef::Output(h1 + usize::from(self.stores_x));
         match &self.prologue {
@@ -108,7 +108,7 @@ impl DownProjection {
                     .write(z(1))
                     .read(BufferRef::Input(branch.branch))
                     .read(BufferRef::Input(branch.weight))
-                    // Without a scale the weight is bound in its place, unread.
+                    // Without a scale the weight is bound in its place and not read.
                     .read(BufferRef::Input(branch.scale.unwrap_or(branch.weight)))
                     .write(BufferRef::Output(0));
                 let dispatch = match next {
@@ -122,7 +122,7 @@ impl DownProjection {
         }
     }
 
-    /// Adds what stores x as this result, or not.
+    /// Adds the part that stores x as result `output`, or not.
     fn stored_x(&self, output: usize, dispatch: Dispatch) -> Dispatch {
         match self.stores_x {
             true => dispatch
@@ -133,12 +133,12 @@ impl DownProjection {
     }
 }
 
-/// How the columns are divided among lanes.
+/// The division of the columns among lanes.
 #[derive(Debug, PartialEq, Eq)]
 struct DownTiling {
     /// Lanes of a workgroup.
     lanes: usize,
-    /// Of these, how many sum by shuffles.
+    /// Lanes that sum by shuffles.
     shuffled: usize,
     /// vec4s that a lane prefetches at once.
     prefetched: usize,
@@ -189,7 +189,7 @@ mod tests {
     use super::{DeviceFacts, DownTiling};
 
     #[test]
-    fn columns_are_divided_evenly_where_that_is_possible() {
+    fn columns_are_divided_evenly_if_possible() {
         let floor = DeviceFacts::floor();
         let large = DeviceFacts {
             invocations: 1024,

@@ -1,11 +1,11 @@
-// z[r] = sum over k of A[r, k] * x[k]     the LoRA down-projection; a workgroup computes two rows
-// After norms x = m * (u + n * v), where u and v are known column by column, but m and n only after a sum over all columns. A is multiplied
-// with u and v separately, in the same pass that sums the squares for m and n: no lane waits for a norm.
+// z[r] = sum over k of A[r, k] * x[k]     the LoRA down-projection; one workgroup per two rows
+// After norms x = m * (u + n * v), where u and v are known per column, but m and n only after a sum over all columns. A is multiplied by u
+// and v separately, in the same pass that sums the squares for m and n, so no lane waits for a norm.
 //#use team
 //#use lora_weight
 //#use down_prologue
 
-// vec4s a lane loads before it uses the first; all lanes have as many.
+// vec4s a lane loads before it uses the first; the same for all lanes.
 override PREFETCHED: u32 = 1u;
 
 struct Params {
@@ -15,31 +15,31 @@ struct Params {
     rows: u32,
     eps: f32,
     scaled: u32,
-    // vec4s of a row of B in memory, where the branch has a LoRA up-projection.
+    // vec4s of a row of B in memory, if the branch has a LoRA up-projection.
     branch_stride: u32,
 }
 
 struct Column {
     u: vec4<f32>,
     v: vec4<f32>,
-    // Of the residual stream: its old value, and what is added, divided by n.
+    // Residual stream: its old value, and the addend divided by n.
     stream: vec4<f32>,
-    more: vec4<f32>,
-    // Squares and products that m and n are computed from.
-    about: vec4<f32>,
+    addend: vec4<f32>,
+    // Squares and products from which m and n are computed.
+    squares: vec4<f32>,
 }
 
 struct Norms {
     m: f32,
     n: f32,
-    // Of the residual stream.
+    // Scale of the residual stream.
     scale: f32,
 }
 
-// Dot products of two rows with u, then with v, and sums for the norms.
+// Dot products of two rows with u, then with v; sums for the norms; the last column.
 struct Sums {
     products: vec4<f32>,
-    about: vec4<f32>,
+    squares: vec4<f32>,
     last: Column,
 }
 
@@ -50,7 +50,7 @@ struct Sums {
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let first = group.x * 2u;
-    // A row past the end is read as the last one and not written.
+    // A row past the end reads the last one and is not written.
     let rows = vec2(first, min(first + 1u, p.rows - 1u));
     let vec4s = p.width / 4u;
     var sums = Sums();
@@ -63,7 +63,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             sums = accumulate(sums, rows, i + WG * 2u);
         }
     }
-    let norms = norms_of(sums.about, lane);
+    let norms = norms_of(sums.squares, lane);
     let products = team_sum4(sums.products, lane);
     if lane.index < 2u && first + lane.index < p.rows {
         z[first + lane.index] = norms.m * (products[lane.index] + norms.n * products[lane.index + 2u]);
@@ -72,7 +72,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     let groups = (p.rows + 1u) / 2u;
     let share = (vec4s + groups - 1u) / groups;
     if vec4s <= WG {
-        // Each lane still has its column.
+        // The lane still holds its column.
         if lane.index < vec4s && lane.index / share == group.x {
             write_results(lane.index, sums.last, norms);
         }
@@ -86,10 +86,10 @@ fn kernel(group: vec3<u32>, lane: Lane) {
 }
 
 fn accumulate(before: Sums, rows: vec2<u32>, i: u32) -> Sums {
-    // Loaded first: a column may have to wait.
+    // A is loaded first, since computing a column may wait.
     let one = lora_vec4(lora_a[rows.x * p.stride + i]);
     let other = lora_vec4(lora_a[rows.y * p.stride + i]);
     let column = column_at(i);
     let products = vec4(dot(one, column.u), dot(other, column.u), dot(one, column.v), dot(other, column.v));
-    return Sums(before.products + products, before.about + column.about, column);
+    return Sums(before.products + products, before.squares + column.squares, column);
 }

@@ -1,5 +1,5 @@
-//! LoRA adapters: `y = base + s · B (A x)`. `A` is the down-projection, `B` the up-projection. Training computes them as two matmuls,
-//! whose gradients give those of `x`, `A` and `B`; inference fuses them into the linear layers around them ([`LoraForm`](super::LoraForm)).
+//! LoRA: `y = base + s · B (A x)`. `A` is the down-projection, `B` the up-projection. Training computes them as two matmuls, whose gradients
+//! give those of `x`, `A` and `B`; inference fuses them into neighbouring linear layers ([`LoraForm`](super::LoraForm)).
 
 mod branch;
 pub(crate) mod cases;
@@ -11,13 +11,13 @@ mod up;
 pub(super) use branch::BranchLora;
 pub(crate) use plan::weight_part;
 pub(super) use plan::{LoraPlan, folded_part};
-pub(super) use two_dispatches::in_two;
+pub(super) use two_dispatches::two_dispatches;
 pub(super) use up::partials;
 
 use super::{Matmul, dense::Form};
 use crate::graph::{Graph, Value};
 
-/// A LoRA pair beside a frozen matrix.
+/// A LoRA pair of a frozen matrix.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Adapter {
     /// `A`, `[r, in]`: an input or a state.

@@ -1,4 +1,4 @@
-//! What a LoRA form adds to a GEMV: sizes for its parameters, parts and bindings.
+//! The sizes, parts and bindings that a LoRA form adds to a GEMV.
 
 use rullama_gguf::DType;
 
@@ -8,26 +8,26 @@ use crate::{
     ops::matmul::op::{EdgeLayouts, FusedLinear, LoraForm, Prologue, RowSelect},
 };
 
-/// vec4s that a lane of a workgroup of down rows prefetches at once, at most.
+/// Maximum vec4s that a lane of a down-rows workgroup prefetches at once.
 const MOST_EACH: usize = 8;
 
-/// A LoRA form of one GEMV.
+/// The LoRA form of a GEMV.
 pub(in crate::ops::matmul) struct LoraPlan {
     form: LoraForm,
     dtype: DType,
     rank: usize,
-    /// Numbers of x, for down rows.
+    /// Width of x, for down rows.
     width: usize,
-    /// vec4s of the rank (for down rows: their number), and of a row of the matrix in memory.
+    /// vec4s of the rank (for down rows: the number of rows), and of a row of the matrix in memory.
     pub(in crate::ops::matmul) vec4s: usize,
     pub(in crate::ops::matmul) stride: usize,
-    /// Which input is the form's first.
+    /// Index of the form's first input.
     first: usize,
-    /// Rows of `P` and the vec4s of one of them.
+    /// Rows of `P` and vec4s per row.
     residual: Residual,
-    /// Where the folded rows start in a row of the branch, and how many there are.
+    /// First column of the folded rows in the branch, and their number.
     folded: Folded,
-    /// The up-projection, where the GEMV adds it to split-KV partials.
+    /// The up-projection, if the GEMV adds it to split-KV partials.
     up: Option<UpProjection>,
 }
 
@@ -44,7 +44,7 @@ struct Folded {
 }
 
 impl LoraPlan {
-    /// `None` if no kernel has it.
+    /// `None` if no kernel supports it.
     pub(in crate::ops::matmul) fn new(
         op: &FusedLinear,
         call: &GpuCall<'_>,
@@ -75,7 +75,7 @@ impl LoraPlan {
         }
     }
 
-    /// Forms that add `B z` to the rows.
+    /// Forms that add `B z` to the output rows.
     fn up_rows(op: &FusedLinear, call: &GpuCall<'_>) -> Option<Self> {
         let first = call.inputs() - op.lora.inputs();
         let (b, rank) = (call.slabs(first + 1), call.input(first + 1).shape.width());
@@ -87,8 +87,8 @@ impl LoraPlan {
             (LoraForm::Folded { first_row }, Prologue::ResidualAdd { branch, next, .. }) => {
                 let at = call.input(1).shape.width() - branch.folded + first_row;
                 folded = Folded { at, rows: branch.folded / 2 };
-                let inside = first_row + rank <= branch.folded / 2;
-                next.is_some() && inside && call.input(0).shape.rows() == 1
+                let in_range = first_row + rank <= branch.folded / 2;
+                next.is_some() && in_range && call.input(0).shape.rows() == 1
             }
             (form, _) => form == LoraForm::Precomputed,
         };
@@ -104,7 +104,7 @@ impl LoraPlan {
         (fits && has_z).then_some(plan)
     }
 
-    /// Forms that store `A x` after the rows.
+    /// Forms that store `A x` after the output rows.
     fn down_rows(op: &FusedLinear, call: &GpuCall<'_>, edges: EdgeLayouts) -> Option<Self> {
         let first = call.inputs() - op.lora.inputs();
         let (a, rank) = (call.slabs(first), call.input(first).shape.rows());
@@ -135,12 +135,12 @@ impl LoraPlan {
         })
     }
 
-    /// How the LoRA matrices are stored where the branch may have an up-projection besides: both then share the part that reads them.
+    /// The format of the LoRA matrices if the branch may have an up-projection, too: both then share the part that reads them.
     pub(in crate::ops::matmul) fn weight_dtype(&self) -> Option<DType> {
         matches!(self.form, LoraForm::Folded { .. }).then_some(self.dtype)
     }
 
-    /// Bytes of workgroup memory with this many lanes.
+    /// Workgroup memory in bytes for a workgroup of `lanes` lanes.
     pub(in crate::ops::matmul) fn shared_bytes(&self, lanes: usize) -> usize {
         match self.form {
             LoraForm::None | LoraForm::Pair | LoraForm::Precomputed => 0,
@@ -151,7 +151,7 @@ impl LoraPlan {
         }
     }
 
-    /// Workgroups besides those of the weight.
+    /// Workgroups in addition to those of the weight.
     pub(in crate::ops::matmul) fn groups(&self) -> usize {
         match self.form {
             LoraForm::DownRows | LoraForm::DownRowsFolded => {
@@ -161,7 +161,7 @@ impl LoraPlan {
         }
     }
 
-    /// Whether the lanes of a workgroup are enough for it.
+    /// Whether a workgroup of `lanes` lanes suffices.
     pub(in crate::ops::matmul) fn has_lanes(&self, lanes: usize) -> bool {
         match self.form {
             LoraForm::Folded { .. } => self.rank <= lanes,
@@ -169,7 +169,7 @@ impl LoraPlan {
         }
     }
 
-    /// Adds its parts and bindings, for these layouts and workgroups of this many lanes.
+    /// Adds its parts and bindings, for these layouts and workgroups of `lanes` lanes.
     pub(in crate::ops::matmul) fn composed(
         &self,
         dispatch: Dispatch,
@@ -225,13 +225,13 @@ impl LoraPlan {
         }
     }
 
-    /// Adds the parts of no LoRA.
+    /// Adds the parts for no LoRA.
     pub(in crate::ops::matmul) fn none(dispatch: Dispatch) -> Dispatch {
         dispatch.part(part!("lora", "none")).part(part!("lora_up", "none"))
     }
 }
 
-/// How four numbers of a LoRA matrix are read.
+/// The part that reads vec4s of a LoRA matrix.
 pub(crate) fn weight_part(dtype: DType) -> &'static Part {
     match dtype {
         DType::F16 => part!("lora_weight", "f16"),
@@ -239,7 +239,7 @@ pub(crate) fn weight_part(dtype: DType) -> &'static Part {
     }
 }
 
-/// What a prologue with a residual sum does for a folded down-projection.
+/// The part of a residual-add prologue for a folded down-projection.
 pub(in crate::ops::matmul) fn folded_part(form: LoraForm) -> &'static Part {
     match form {
         LoraForm::Folded { .. } => part!("folded_down", "present"),

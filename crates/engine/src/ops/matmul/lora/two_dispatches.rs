@@ -6,20 +6,20 @@ use crate::{
     ops::matmul::op::{FusedLinear, LoraForm, Prologue, RowSelect},
 };
 
-/// Bindings of a down-projection after residual sum and norms.
+/// Bindings of a down-projection after residual add and norms.
 const RESIDUAL_BINDINGS: usize = 8;
 
 /// `A x` in a dispatch of its own before the others. That dispatch also stores what the
 /// prologue computes, where a kernel may bind that many buffers, so that the others need not compute it again.
-pub(in crate::ops::matmul) fn in_two(
+pub(in crate::ops::matmul) fn two_dispatches(
     op: &FusedLinear,
     graph: &mut Graph,
     inputs: &[Value],
     most_bindings: usize,
 ) -> Vec<Value> {
     let at = op.weight_input();
-    let (before, [weight, long @ .., a, b]) = inputs.split_at(at) else {
-        unreachable!("a linear layer with an adapter has both projections")
+    let (before, [weight, epilogue_input @ .., a, b]) = inputs.split_at(at) else {
+        unreachable!("a linear layer with a LoRA pair has both projections")
     };
     let stores_x = match &op.prologue {
         Prologue::Rows(_) => false,
@@ -43,13 +43,13 @@ pub(in crate::ops::matmul) fn in_two(
     };
     let mut inputs = prologue.input_values();
     inputs.push(*weight);
-    let first_long = inputs.len();
-    inputs.extend(long);
+    let epilogue_index = inputs.len();
+    inputs.extend(epilogue_input);
     inputs.extend([z, *b]);
     let rest = FusedLinear {
-        prologue: prologue.numbered(),
+        prologue: prologue.indexed(),
         rows: RowSelect::All,
-        epilogue: op.epilogue.map(|_| first_long),
+        epilogue: op.epilogue.map(|_| epilogue_index),
         lora: LoraForm::Precomputed,
     };
     let y = graph.apply(rest, &inputs);

@@ -1,5 +1,5 @@
-//! The up-projection (B) of a linear layer after attention that leaves split-KV partials: attention also multiplies its partials with the
-//! down-projection (A); the linear layer then adds `B z` to its rows, and the reader of its result need not.
+//! The up-projection (B) of a linear layer that combines split-KV partials: attention also multiplies its partials by the down-projection (A);
+//! the linear layer then adds `B z` to its output, so that the reader of its result need not.
 
 use rullama_gguf::DType;
 
@@ -14,9 +14,9 @@ const ATTENTION_BINDINGS: u32 = 10;
 /// The up-projection.
 pub(super) struct UpProjection {
     dtype: DType,
-    /// vec4s of a row of `B`, transposed, in memory.
+    /// vec4s of a row of the transposed `B` in memory.
     stride: usize,
-    /// Which input of the result's reader it is.
+    /// Its input index in the result's reader.
     input: usize,
     partials: SplitKvPartials,
     pub(super) lora: LoraPartials,
@@ -53,14 +53,14 @@ impl UpProjection {
     }
 }
 
-/// The reader of a linear layer's result as a branch, if it adds a LoRA up-projection, and which of its inputs that is, transposed.
+/// The operation that reads a linear layer's result as its branch, if it adds a LoRA up-projection, and the input index of the transposed `B`.
 fn branch_lora<'a>(call: &GpuCall<'a>) -> Option<(GpuCall<'a>, usize)> {
     let reader = call.only_branch_reader(0)?;
     let input = reader.branch_lora()?;
     Some((reader, input))
 }
 
-/// The down-projection that attention shall multiply such partials with.
+/// The down-projection that attention applies to its partials, if any.
 pub(in crate::ops::matmul) fn partials(
     op: &FusedLinear,
     call: &GpuCall<'_>,
@@ -77,7 +77,7 @@ pub(in crate::ops::matmul) fn partials(
     let a = call.slabs(first);
     let known = |dtype| matches!(dtype, DType::F16 | DType::F32);
     let fits = a.rows.len() == 1 && b.rows.len() == 1 && known(a.dtype) && known(b.dtype);
-    let inside = rows.is_multiple_of(4) && rows <= call.input(first).shape.rows();
+    let in_range = rows.is_multiple_of(4) && rows <= call.input(first).shape.rows();
     let lora = LoraPartials { input: first, dtype: a.dtype, rows, stride: a.row_blocks / 4 };
-    (fits && inside).then_some(lora)
+    (fits && in_range).then_some(lora)
 }

@@ -1,5 +1,5 @@
-//! Gradient of the matmul with respect to `x`: `dx[t, c] = Σ_j Σ_r W[ids[t, j], r, c] · dy[t, j, r]`, without the sum over `j`
-//! where `x` has a row per slot. The weights are frozen.
+//! Gradient of the matmul with respect to `x`: `dx[t, c] = Σ_j Σ_r W[ids[t, j], r, c] · dy[t, j, r]`, without the sum over `j` if `x` has a row
+//! per slot. The weights are frozen.
 
 use super::{Sizes, gpu};
 use crate::{
@@ -8,7 +8,7 @@ use crate::{
     graph::{Op, Shape, Step, Type},
 };
 
-/// Gradient of [`super::LinearExperts`]: from the output's gradient, the weight and the ids.
+/// Gradient of [`super::LinearExperts`]. Inputs: the output's gradient, the weight and the ids.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinearExpertsGrad {
     /// The shape of `x`.

@@ -9,14 +9,14 @@ use crate::{
     suite::{Case, Tolerance},
 };
 
-/// Formats of 256 weights a block or less.
+/// Formats with blocks of up to 256 weights.
 const FORMATS: &[DType] = &[DType::Q4_K, DType::Q5_0, DType::Q8_0];
 
-/// A product: tokens, experts of a token, experts, rows, width.
+/// Tokens, experts per token, experts, rows, width.
 #[derive(Debug, Clone, Copy)]
 struct Shape(usize, usize, usize, usize, usize);
 
-/// What is checked, and how.
+/// The variant of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Form {
     grouped: bool,
@@ -40,21 +40,21 @@ pub(crate) fn cases() -> Vec<Case> {
     let f32s = [Shape(1, 1, 1, 1, 1), Shape(3, 2, 5, 3, 17), Shape(2, 4, 7, 70, 257)];
     let blocks = [Shape(1, 2, 3, 17, 512), Shape(5, 2, 4, 67, 256), Shape(40, 3, 4, 5, 256)];
     for form in forms() {
-        cases.extend(f32s.iter().map(|shape| product(DType::F32, *shape, form)));
+        cases.extend(f32s.iter().map(|shape| case(DType::F32, *shape, form)));
         for dtype in FORMATS {
-            cases.extend(blocks.iter().map(|shape| product(*dtype, *shape, form)));
+            cases.extend(blocks.iter().map(|shape| case(*dtype, *shape, form)));
         }
-        // More slots of one expert than a tile has, and tokens that are not live.
-        cases.push(product(DType::F32, Shape(70, 1, 2, 3, 33), form));
-        cases.push(product(DType::F32, Shape(70, 2, 3, 65, 3), form).step(0, 30));
-        // Factors of adapters.
-        cases.push(product(DType::F16, Shape(40, 2, 3, 67, 4), form));
-        // Experts busy enough for tiles of 64 slots.
-        cases.push(product(DType::Q8_0, Shape(70, 2, 2, 70, 96), form));
+        // More slots of one expert than a tile has, and tokens past the count.
+        cases.push(case(DType::F32, Shape(70, 1, 2, 3, 33), form));
+        cases.push(case(DType::F32, Shape(70, 2, 3, 65, 3), form).step(0, 30));
+        // Sizes of LoRA matrices.
+        cases.push(case(DType::F16, Shape(40, 2, 3, 67, 4), form));
+        // Enough slots per expert for tiles of 64.
+        cases.push(case(DType::Q8_0, Shape(70, 2, 2, 70, 96), form));
     }
     for per_slot in [false, true] {
         let form = Form { grouped: per_slot, per_slot, backward: false };
-        cases.push(product(DType::F32, Shape(2, 2, 3, 4, 5), form).gradient());
+        cases.push(case(DType::F32, Shape(2, 2, 3, 4, 5), form).gradient());
     }
     cases.extend(benches());
     cases
@@ -71,17 +71,17 @@ fn benches() -> Vec<Case> {
     for (t, grouped) in [(1, false), (8, false), (64, false), (64, true), (256, true), (512, true)]
     {
         let form = Form { grouped, ..decode };
-        cases.push(product(DType::Q4_K, Shape(t, 8, 128, 1408, 2816), form).bench());
+        cases.push(case(DType::Q4_K, Shape(t, 8, 128, 1408, 2816), form).bench());
         let down = Form { per_slot: true, ..form };
-        cases.push(product(DType::Q4_K, Shape(t, 8, 128, 2816, 768), down).bench());
+        cases.push(case(DType::Q4_K, Shape(t, 8, 128, 2816, 768), down).bench());
         if grouped {
-            cases.push(product(DType::Q5_0, Shape(t, 8, 128, 2816, 704), down).bench());
+            cases.push(case(DType::Q5_0, Shape(t, 8, 128, 2816, 704), down).bench());
         }
     }
     cases
 }
 
-fn product(dtype: DType, shape: Shape, form: Form) -> Case {
+fn case(dtype: DType, shape: Shape, form: Form) -> Case {
     let Shape(t, k, experts, rows, width) = shape;
     let build = move |g: &mut Graph| {
         let x = match form.per_slot {
@@ -93,7 +93,7 @@ fn product(dtype: DType, shape: Shape, form: Form) -> Case {
             return vec![y];
         }
         let dy = g.input("dy", Type::f32([t, k, rows]));
-        vec![crate::graph::backward(g, y, dy, &[x])[0].expect("x leads to the product")]
+        vec![crate::graph::backward(g, y, dy, &[x])[0].expect("the output depends on x")]
     };
     let ids = (0..t * k).map(|i| (i * 7919 % 1009 % experts) as u32).collect();
     let terms = if form.backward { rows * k } else { width };

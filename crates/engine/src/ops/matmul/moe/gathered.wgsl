@@ -1,4 +1,4 @@
-// y[s, r] = sum over c of W[ids[s], r, c] * x[s or its token, c]     a workgroup computes rows of one slot s, a team of lanes each
+// y[s, r] = sum over c of W[ids[s], r, c] * x[s or its token, c]     a workgroup computes rows of one slot s, one team of lanes per row
 //#use params
 //#use weights
 //#use quant
@@ -17,15 +17,15 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     }
     let first = index % p.tiles * (WG / LANES);
     let row = first + lane.team;
-    let ours = lane.index == 0u && row < p.expert_rows;
+    let writes_row = lane.index == 0u && row < p.expert_rows;
     if slot / p.chosen >= run.count {
-        if ours && p.slab_first == 0u {
+        if writes_row && p.slab_first == 0u {
             y[slot * p.expert_rows + row] = 0.0;
         }
         return;
     }
     let expert = ids[slot] * p.expert_rows;
-    if !meets_slab(expert + first, expert + min(first + WG / LANES, p.expert_rows)) {
+    if !overlaps_slab(expert + first, expert + min(first + WG / LANES, p.expert_rows)) {
         return;
     }
     let start = row_start(expert + row);
@@ -35,7 +35,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         sum += unit_dot(load_unit(start + unit), x_unit(column, unit));
     }
     sum = team_sum(sum, lane);
-    if ours && in_slab(expert + row) {
+    if writes_row && in_slab(expert + row) {
         y[slot * p.expert_rows + row] = sum;
     }
 }

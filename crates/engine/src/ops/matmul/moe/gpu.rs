@@ -1,7 +1,7 @@
-//! Which kernel computes a matmul over experts, and how it is divided into workgroups.
+//! Selects the kernel of a matmul over experts and its workgroups.
 //!
-//! Slabs of the weight are cut between any rows, so an expert may lie in two. Each slab's dispatch makes the rows it has; workgroups
-//! without any leave at once.
+//! Slabs of the weight may end within an expert, so that an expert may be in two slabs. Each slab's dispatch computes the rows it has;
+//! workgroups without any return at once.
 
 use bytemuck::NoUninit;
 
@@ -24,7 +24,7 @@ static TRANSPOSED: Kernel =
 
 /// Lanes of a workgroup of the gathered matmul.
 const GROUP: usize = 256;
-/// Units of a row that a workgroup of the transposed matmul makes, as in its kernel.
+/// Units of a row that a workgroup of the transposed matmul computes, as in its kernel.
 const TILE_UNITS: usize = 8;
 
 #[derive(Clone, Copy, NoUninit)]
@@ -47,7 +47,7 @@ pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     if call.inputs() > 3 { grouped(call) } else { gathered(call) }
 }
 
-/// For few tokens: every slot reads its expert.
+/// For few tokens: every slot reads its expert's weights.
 fn gathered(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let sizes = Sizes::new(call.input(1), call.input(2));
     let lanes = lanes(call.slabs(1).row_units(), call.facts);
@@ -108,7 +108,7 @@ pub(super) fn backward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     )
 }
 
-/// One dispatch per slab; `x` tells how many slots share a row, `new` and `finish` add what the kernels differ in.
+/// One dispatch per slab; the type of `x` gives the slots per row, `new` and `finish` add what differs between the kernels.
 fn each_slab(
     new: impl Fn() -> Dispatch,
     call: &GpuCall<'_>,
@@ -153,7 +153,7 @@ fn word(n: usize) -> u32 {
     u32::try_from(n).expect("sizes of one weight fit 32 bits")
 }
 
-/// How many lanes share a row: as many as keep three quarters of them busy.
+/// Lanes per row: the most of which three quarters are busy.
 fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     let widest = facts.subgroups.map_or(32, |(least, _)| least.min(32)) as usize;
     let mut lanes = widest;
@@ -163,7 +163,7 @@ fn lanes(row_units: usize, facts: &DeviceFacts) -> usize {
     lanes
 }
 
-/// Tiles of slots, as the kernel counts them: every expert, and the tokens that are not live, have one that is not full.
+/// Number of slot tiles, as the kernel counts them: every expert, and the tokens past the count, have one that may be partial.
 fn most_slot_tiles(slots: usize, experts: usize, tile_slots: usize) -> usize {
     slots / tile_slots + experts + 1
 }
@@ -193,20 +193,20 @@ mod tests {
 
     #[test]
     fn the_grid_covers_the_worst_choice_of_experts() {
-        // However slots are dealt out, each expert's tiles begin after those of the expert before.
+        // However slots are distributed, each expert's tiles begin after those of the expert before.
         for (slots, experts, tile) in
             [(1_usize, 128, 32), (4096, 128, 32), (512, 128, 8), (64, 1, 32)]
         {
             for uneven in [1, 3, 7, slots] {
-                let (mut slot, mut number) = (0_usize, 0_usize);
+                let (mut slot, mut end) = (0_usize, 0_usize);
                 for expert in 0..=experts {
                     let first = slot / tile + expert;
-                    assert!(first >= number, "{slots} slots, {experts} experts, tiles of {tile}");
+                    assert!(first >= end, "{slots} slots, {experts} experts, tiles of {tile}");
                     let count =
                         ((expert + 1) * uneven % (2 * slots / (experts + 1) + 2)).min(slots - slot);
-                    (slot, number) = (slot + count, first + count.div_ceil(tile));
+                    (slot, end) = (slot + count, first + count.div_ceil(tile));
                 }
-                assert!(number <= most_slot_tiles(slots, experts, tile), "{slots} slots");
+                assert!(end <= most_slot_tiles(slots, experts, tile), "{slots} slots");
             }
         }
     }

@@ -1,6 +1,6 @@
-// y[s, r] = sum over c of W[expert of s, r, c] * x[s or its token, c]     slots s come sorted by expert
-// A workgroup computes a tile: rows of one expert for some of its slots. The number of tiles of an expert is only known here: the grid is
-// for the worst case, surplus workgroups return.
+// y[s, r] = sum over c of W[expert of s, r, c] * x[s or its token, c]     slots s are sorted by expert
+// A workgroup computes a tile: rows of one expert for some of its slots. The index of tiles per expert is known only on the device: the grid
+// covers the worst case, and surplus workgroups return.
 //#use params
 //#use weights
 //#use quant
@@ -13,7 +13,7 @@
 struct Tile {
     expert: u32,
     first_row: u32,
-    // Slots, in their order.
+    // First slot in sorted order, and index of slots.
     first: u32,
     count: u32,
 }
@@ -23,15 +23,15 @@ var<workgroup> sh_slots: array<u32, COLUMNS>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
-    let number = grid_index(group);
-    if number / p.tiles >= first_tile(p.experts + 1u, p.slots) {
+    let index = grid_index(group);
+    if index / p.tiles >= first_tile(p.experts + 1u, p.slots) {
         return;
     }
-    // The expert that a tile belongs to finds itself.
+    // One lane per expert checks whether the tile belongs to it.
     for (var expert = lane; expert <= p.experts; expert += WG) {
-        find_tile(expert, number);
+        find_tile(expert, index);
     }
-    // A uniform load, so that compilers know that all lanes agree.
+    // A uniform load, so that the compiler knows that all lanes agree.
     let tile = workgroupUniformLoad(&sh_tile);
     if tile.count == 0u {
         return;
@@ -41,7 +41,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     }
     workgroupBarrier();
     if tile.expert == p.experts {
-        // Tokens that are not live.
+        // Tokens past the count.
         for (var i = lane; i < tile.count * ROWS; i += WG) {
             let row = tile.first_row + i % ROWS;
             if row < p.expert_rows {
@@ -53,30 +53,30 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     make_tile(tile, lane);
 }
 
-// An expert's first tile of slots, where its slots begin at `slot`: experts before have one for each part of their slots that is not full.
+// The first tile of an expert whose slots begin at `slot`: each expert before may have one partial tile.
 fn first_tile(expert: u32, slot: u32) -> u32 {
     return slot / COLUMNS + expert;
 }
 
-// The tile with this number, if it is one of the expert's. It has no slots after the expert's last one, and where the slab has nothing of
-// it; tokens that are not live belong to the first slab.
-fn find_tile(expert: u32, number: u32) {
+// Stores the tile with this index if it belongs to the expert. Its count is zero past the expert's last slot, and if the slab has none of its
+// rows; tokens past the count belong to the first slab.
+fn find_tile(expert: u32, index: u32) {
     let first = offsets[expert];
     let end = offsets[expert + 1u];
-    let tile = number / p.tiles;
+    let tile = index / p.tiles;
     let before = first_tile(expert, first);
     if tile < before || tile >= first_tile(expert + 1u, end) {
         return;
     }
-    let first_row = number % p.tiles * ROWS;
+    let first_row = index % p.tiles * ROWS;
     let start = expert * p.expert_rows + first_row;
-    let ours = select(
-        meets_slab(start, start + min(ROWS, p.expert_rows - first_row)),
+    let is_in_slab = select(
+        overlaps_slab(start, start + min(ROWS, p.expert_rows - first_row)),
         p.slab_first == 0u,
         expert == p.experts,
     );
     let slot = min(first + (tile - before) * COLUMNS, end);
-    sh_tile = Tile(expert, first_row, slot, select(0u, min(end - slot, COLUMNS), ours));
+    sh_tile = Tile(expert, first_row, slot, select(0u, min(end - slot, COLUMNS), is_in_slab));
 }
 
 fn row_units_at(tile: Tile, row: u32) -> u32 {

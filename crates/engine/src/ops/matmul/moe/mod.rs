@@ -1,7 +1,7 @@
 //! `y[t, j, r] = Σ_c W[ids[t, j], r, c] · x[t, c]`: the matmul of each token with the weights of its experts, in any block format.
 //!
-//! Only weights of chosen experts are read. `x` has one row per token, or one per slot: `x[t, j, c]`. Tokens beyond the step's count
-//! give zeros.
+//! Only the weights of selected experts are read. `x` has one row per token, or one per slot: `x[t, j, c]`. Tokens beyond the step's count give
+//! zeros.
 
 mod backward;
 pub(crate) mod cases;
@@ -35,30 +35,30 @@ impl Graph {
 /// Sizes of a matmul over experts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
-    /// Tokens times experts of a token.
+    /// Tokens times experts per token.
     pub(crate) slots: usize,
-    /// Experts of a token.
+    /// Experts per token.
     pub(crate) chosen: usize,
-    /// All experts.
+    /// Number of experts.
     pub(crate) experts: usize,
-    /// Rows of one expert.
+    /// Rows per expert.
     pub(crate) rows: usize,
-    /// Length of a row.
+    /// Row width.
     pub(crate) width: usize,
 }
 
 impl Sizes {
     /// # Panics
-    /// If the weight has not three dimensions, or the ids not two.
+    /// If the weight does not have three dimensions, or the ids two.
     pub(crate) fn new(weight: &Type, ids: &Type) -> Self {
         let [experts, rows, width] = *weight.shape.dims() else {
-            panic!("linear_experts: {weight} is no [experts, rows, width]")
+            panic!("linear_experts: {weight} is not [experts, rows, width]")
         };
         let [tokens, chosen] = *ids.shape.dims() else { panic!("linear_experts: ids {ids}") };
         Self { slots: tokens * chosen, chosen, experts, rows, width }
     }
 
-    /// How many slots share a row of an `x` of this type.
+    /// Slots that share a row of an `x` of this type.
     fn slots_per_column(&self, x: &Type) -> usize {
         let shared = x.shape.rows() * self.chosen == self.slots;
         assert!(shared || x.shape.rows() == self.slots, "linear_experts: {x} for {self:?}");
@@ -70,7 +70,7 @@ impl Sizes {
         2 * self.slots as u64 * self.rows as u64 * self.width as u64
     }
 
-    /// What is read of `all` bytes of inputs, where each live slot chooses another expert as long as there are any.
+    /// Bytes read of `all` bytes of inputs, if the slots select as many different experts as possible.
     pub(crate) fn bytes_read(&self, all: u64, weight: &Type, step: &Step) -> u64 {
         let live = self.slots.min((step.count as usize).saturating_mul(self.chosen));
         let weight = weight.bytes();
@@ -150,7 +150,7 @@ mod tests {
         graph::{Graph, Step, Type},
     };
 
-    /// Two experts of two rows, two tokens of two experts each, by hand.
+    /// Two experts of two rows, two tokens with two experts each, checked against literals.
     fn check(x: &[f32], per_slot: bool, count: u32, wanted: &[f32]) {
         let mut g = Graph::new();
         let shape = if per_slot { vec![2, 2, 2] } else { vec![2, 2] };
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_that_are_not_live_give_zeros() {
+    fn tokens_past_the_count_give_zeros() {
         let one = [56.0, 78.0, 12.0, 34.0, 0.0, 0.0, 0.0, 0.0];
         check(&[10.0, 1.0, f32::NAN, 10.0], false, 1, &one);
     }

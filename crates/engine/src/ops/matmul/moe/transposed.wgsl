@@ -1,5 +1,5 @@
 // dx[i, c] = sum over the slots s that share row i, and over r, of W[ids[s], r, c] * dy[s, r]
-// A workgroup computes TILE_UNITS units of one row of dx; lanes of one unit take rows r in turn and sum up in the end. The first slab
+// A workgroup computes TILE_UNITS units of one row of dx; the lanes of a unit take rows r in turn and reduce at the end. The first slab
 // writes, the others add.
 //#use params
 //#use weights
@@ -17,14 +17,14 @@ var<workgroup> sh_sums: array<vec4<f32>, WG>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) index: u32) {
-    let number = grid_index(group);
-    let out_row = number / p.tiles;
+    let index_in_grid = grid_index(group);
+    let out_row = index_in_grid / p.tiles;
     let first_slot = out_row * p.slots_per_column;
     if first_slot >= p.slots {
         return;
     }
-    let unit = number % p.tiles * TILE_UNITS + index % TILE_UNITS;
-    let near = min(unit, p.row_units - 1u);
+    let unit = index_in_grid % p.tiles * TILE_UNITS + index % TILE_UNITS;
+    let clamped_unit = min(unit, p.row_units - 1u);
     var s0 = vec4(0.0);
     var s1 = vec4(0.0);
     var s2 = vec4(0.0);
@@ -39,7 +39,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
         let first = max(expert, p.slab_first);
         let end = min(expert + p.expert_rows, p.slab_first + p.slab_rows);
         for (var row = first + index / TILE_UNITS; row < end; row += ROW_LANES) {
-            let weights = load_unit(row_start(row) + near);
+            let weights = load_unit(row_start(row) + clamped_unit);
             let slope = dy[slot * p.expert_rows + row - expert];
             s0 += weights[0] * slope;
             s1 += weights[1] * slope;
@@ -61,7 +61,7 @@ fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index
     store(s7, index, out_row, unit, 7u);
 }
 
-// Sums four columns over the lanes of a unit.
+// Reduces a vec4 of columns over the lanes of a unit.
 fn store(part: vec4<f32>, index: u32, out_row: u32, unit: u32, g: u32) {
     sh_sums[index] = part;
     workgroupBarrier();
@@ -85,6 +85,6 @@ fn store(part: vec4<f32>, index: u32, out_row: u32, unit: u32, g: u32) {
             }
         }
     }
-    // The next four columns go to the same memory.
+    // The next vec4 uses the same memory.
     workgroupBarrier();
 }

@@ -1,12 +1,11 @@
-//! What is applied to the output rows of a fused linear layer.
+//! The epilogue of a fused linear layer.
 
 use crate::graph::{Graph, Value};
 
-/// Epilogue of a fused linear layer with output `[t, r]`: of values where a model writes it, of numbers of inputs (`usize`) inside the
-/// operation.
+/// Applied to the output `[t, r]` of a fused linear layer: graph values in a model, input indices (`usize`) inside the operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Epilogue<V = Value> {
-    /// Nothing else.
+    /// No epilogue.
     Plain,
     /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second: `[t, r/2]`.
     Geglu,
@@ -14,18 +13,18 @@ pub enum Epilogue<V = Value> {
     GeluMul {
         /// Rows of several slices, `[t, l·r]`.
         long: V,
-        /// Which of them, counted in rows of `y`.
+        /// Index of the slice, in units of the width of `y`.
         slice: usize,
     },
     /// `cap · tanh(y / cap)`.
     Softcap {
-        /// Largest magnitude of an output.
+        /// Bound of the outputs' magnitude.
         cap: f32,
     },
 }
 
 impl<V: Copy> Epilogue<V> {
-    /// Its input, where it has one.
+    /// Its input, if it has one.
     pub(in crate::ops::matmul) fn input(&self) -> Option<V> {
         match self {
             Self::GeluMul { long, .. } => Some(*long),
@@ -33,7 +32,7 @@ impl<V: Copy> Epilogue<V> {
         }
     }
 
-    /// The same with another name for the input.
+    /// The epilogue with its input mapped by `name`.
     pub(in crate::ops::matmul) fn map<W>(&self, name: impl Fn(V) -> W) -> Epilogue<W> {
         match *self {
             Self::Plain => Epilogue::Plain,
@@ -45,7 +44,7 @@ impl<V: Copy> Epilogue<V> {
 }
 
 impl Epilogue {
-    /// The operations it stands for.
+    /// The equivalent simpler operations.
     pub(in crate::ops::matmul) fn applied(&self, graph: &mut Graph, y: Value) -> Value {
         match *self {
             Self::Plain => y,
@@ -57,7 +56,7 @@ impl Epilogue {
 }
 
 impl Epilogue<usize> {
-    /// The same of a graph's values.
+    /// The epilogue with graph values as inputs.
     pub(in crate::ops::matmul) fn with(&self, inputs: &[Value]) -> Epilogue {
         self.map(|i| inputs[i])
     }

@@ -11,24 +11,24 @@ pub enum LoraForm {
     Pair,
     /// The same where the preceding dispatch computed `A x` up to the factors of the norms between: see [`FoldedDown`].
     Folded {
-        /// The first row of `A` among all rows that were folded.
+        /// The first row of `A` among all folded rows.
         first_row: usize,
     },
     /// `B z`, of `z = A x` `[t, r]` and the weight `B`.
     Precomputed,
-    /// `A x` is stored after each output row, of the weight `A`; the reader of the rows adds `B (A x)`.
+    /// `A x`, of the weight `A`, is stored after each output row; the reader of the rows adds `B (A x)`.
     DownRows,
-    /// The same, and after that `P h` for each row, of the rows `h` and the weight `P`: see [`FoldedDown`].
+    /// Like [`Self::DownRows`], followed by `P h` for each row, of the rows `h` and the weight `P`: see [`FoldedDown`].
     DownRowsFolded,
 }
 
 /// The down-projection `A` `[r, d]` of a linear layer after a branch and two norms, folded into the dispatch that computes the branch, before
-/// the norms are known. The linear layer reads `x = m · (h + n · (w1 ⊙ a)) ⊙ w2`, where `m` and `n` are one number per row and the branch is
-/// `a = W u`. So `A x = m · (P h + n · Q u)` with `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`: both are matmuls with what that dispatch
-/// reads anyway.
+/// the norms are known. The linear layer reads `x = m · (h + n · (w1 ⊙ a)) ⊙ w2`, where `m` and `n` are one scalar per row and the branch is
+/// `a = W u`. So `A x = m · (P h + n · Q u)` with `P = A ⊙ w2`, by columns, and `Q = (A ⊙ w2 ⊙ w1) W`: both are matmuls with the inputs of that
+/// dispatch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FoldedDown {
-    /// The weight `Q` `[r, k]`, after the rows of the branch's own down-projection, where it has one.
+    /// The weight `Q` `[r, k]`, after the rows of the branch's own down-projection, if it has one.
     pub q: Value,
     /// The residual stream `h` `[t, d]`.
     pub h: Value,
@@ -37,7 +37,7 @@ pub struct FoldedDown {
 }
 
 impl LoraForm {
-    /// How many inputs it has; they are the last.
+    /// Number of its inputs, which come last.
     pub(in crate::ops::matmul) fn inputs(self) -> usize {
         match self {
             Self::None => 0,
@@ -52,8 +52,8 @@ impl LoraForm {
         matches!(self, Self::DownRows | Self::DownRowsFolded)
     }
 
-    /// The operations it stands for: `y`, the output for `x`, with what the form adds.
-    pub(in crate::ops::matmul) fn added(
+    /// The equivalent simpler operations: `y`, the output for `x`, with the form applied.
+    pub(in crate::ops::matmul) fn applied(
         self,
         graph: &mut Graph,
         x: Value,
@@ -71,11 +71,11 @@ impl LoraForm {
             }
             Self::DownRowsFolded => {
                 let (a, h, p) = (inputs[inputs.len() - 3], *first, *b);
-                let (z, more) = (graph.linear(x, a), graph.linear(h, p));
-                return graph.join_columns(&[y, z, more]);
+                let (z, residual) = (graph.linear(x, a), graph.linear(h, p));
+                return graph.join_columns(&[y, z, residual]);
             }
         };
-        let more = graph.linear(z, *b);
-        graph.add(y, more)
+        let lora = graph.linear(z, *b);
+        graph.add(y, lora)
     }
 }

@@ -1,4 +1,4 @@
-//! What a fused linear layer is: prologue, rows of the weight, epilogue, LoRA form and the layouts of the edges around it. No kernels.
+//! The definition of a fused linear layer: prologue, rows of the weight, epilogue, LoRA form and the layouts of its edges. No kernels.
 
 mod edges;
 mod epilogue;
@@ -12,15 +12,15 @@ pub use lora_form::{FoldedDown, LoraForm};
 pub use prologue::Prologue;
 pub use rows::{ExpertRows, RowSelect};
 
-/// A fused linear layer. Inputs: those of its prologue, the weight, those of its row selection, those of its epilogue, those of its LoRA
-/// form. Results: the residual stream `h1` where the prologue adds to it, then `y`.
+/// A fused linear layer. Inputs: those of its prologue, the weight, those of its row selection, of its epilogue and of its LoRA form. Results:
+/// the residual stream `h1` if the prologue adds to it, then `y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FusedLinear {
-    /// Computes the activations `x`; by numbers of inputs.
+    /// Computes the activations `x`; by input index.
     pub prologue: Prologue<usize>,
     /// Which rows of the weight are multiplied.
     pub rows: RowSelect,
-    /// Applied to the output rows; by numbers of inputs.
+    /// Applied to the output rows; by input index.
     pub epilogue: Epilogue<usize>,
     /// How a LoRA pair is added before the epilogue.
     pub lora: LoraForm,
@@ -37,12 +37,12 @@ impl FusedLinear {
         self.prologue.is_rows() && self.epilogue == Epilogue::Plain
     }
 
-    /// Which input the weight is.
+    /// Index of the weight input.
     pub(in crate::ops::matmul) fn weight_input(&self) -> usize {
         self.prologue.inputs()
     }
 
-    /// Which result `y` is.
+    /// Index of the result `y`.
     pub(in crate::ops::matmul) fn y_output(&self) -> usize {
         usize::from(matches!(self.prologue, Prologue::ResidualAdd { .. }))
     }

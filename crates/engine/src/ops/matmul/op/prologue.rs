@@ -1,11 +1,11 @@
-//! What computes the activations of a fused linear layer.
+//! The prologue of a fused linear layer.
 
 use crate::{
     graph::{Graph, Value},
     ops::Branch,
 };
 
-/// Prologue of a fused linear layer: of values where a model writes it, of numbers of inputs (`usize`) inside the operation.
+/// Computes the activations of a fused linear layer: graph values in a model, input indices (`usize`) inside the operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Prologue<V = Value> {
     /// These rows, `[t, k]`.
@@ -16,16 +16,16 @@ pub enum Prologue<V = Value> {
         h: V,
         /// Weight of the norm, `[k]`.
         weight: V,
-        /// Added to the mean, inside the root.
+        /// Added to the mean square before the root.
         eps: f32,
     },
-    /// `h1 = s · (h + rms(a) ⊙ w)`, and where there is a next norm, `rms(h1) ⊙ next`.
+    /// `h1 = s · (h + rms(a) ⊙ w)`, and if there is a next norm, `rms(h1) ⊙ next`.
     ResidualAdd {
-        /// What `h1` is computed from.
+        /// The inputs of `h1`.
         branch: Branch<V>,
         /// Weight of the next norm, `[k]`.
         next: Option<V>,
-        /// Added to each mean, inside the root.
+        /// Added to each mean square before the root.
         eps: f32,
     },
 }
@@ -40,7 +40,7 @@ impl<V: Copy> Prologue<V> {
         }
     }
 
-    /// The same with other names for the inputs, one after the other.
+    /// The prologue with its inputs mapped by `name`, in order.
     fn map<W>(&self, mut name: impl FnMut(V) -> W) -> Prologue<W> {
         match *self {
             Self::Rows(x) => Prologue::Rows(name(x)),
@@ -56,13 +56,13 @@ impl<V: Copy> Prologue<V> {
 }
 
 impl Prologue {
-    /// As the operation keeps it: inputs by their numbers.
-    pub(in crate::ops::matmul) fn numbered(&self) -> Prologue<usize> {
-        let mut numbers = 0..;
-        self.map(|_| numbers.next().expect("numbers do not end"))
+    /// The prologue with its inputs by index, as the operation stores it.
+    pub(in crate::ops::matmul) fn indexed(&self) -> Prologue<usize> {
+        let mut indices = 0..;
+        self.map(|_| indices.next().expect("the range is unbounded"))
     }
 
-    /// The residual stream `h1`, where the prologue adds to it, and the activations `x`.
+    /// The residual stream `h1`, if the prologue adds to it, and the activations `x`.
     pub(in crate::ops::matmul) fn rows(&self, graph: &mut Graph) -> (Option<Value>, Value) {
         match self {
             Self::Rows(x) => (None, *x),
@@ -80,22 +80,22 @@ impl Prologue {
 }
 
 impl Prologue<usize> {
-    /// How many inputs it has.
+    /// Number of inputs.
     pub(in crate::ops::matmul) fn inputs(&self) -> usize {
         self.input_values().len()
     }
 
-    /// The same of a graph's values.
+    /// The prologue with graph values as inputs.
     pub(in crate::ops::matmul) fn with(&self, inputs: &[Value]) -> Prologue {
         self.map(|i| inputs[i])
     }
 
-    /// Whether `x` is read as it is.
+    /// Whether `x` is an input.
     pub(in crate::ops::matmul) fn is_rows(&self) -> bool {
         matches!(self, Self::Rows(_))
     }
 
-    /// The weight of the norm right before the matmul.
+    /// Index of the weight of the norm right before the matmul.
     pub(in crate::ops::matmul) fn norm_input(&self) -> Option<usize> {
         match self {
             Self::Rows(_) => None,
@@ -104,7 +104,7 @@ impl Prologue<usize> {
         }
     }
 
-    /// The number added to means, and whether the residual sum is scaled.
+    /// The norms' epsilon, and whether the residual stream is scaled.
     pub(in crate::ops::matmul) fn eps_and_scaled(&self) -> (f32, bool) {
         match self {
             Self::Rows(_) => (0.0, false),

@@ -1,4 +1,4 @@
-//! Which rows of a weight a fused linear layer multiplies.
+//! The rows of a weight that a fused linear layer multiplies.
 
 use crate::{graph::Value, ops::Routes};
 
@@ -7,21 +7,21 @@ use crate::{graph::Value, ops::Routes};
 pub enum RowSelect {
     /// All rows of `[r, k]`.
     All,
-    /// For each token those of its experts, of `[experts, r, k]`.
+    /// Those of each token's experts, of `[experts, r, k]`.
     Experts(ExpertRows),
 }
 
-/// Rows of each token's experts. Inputs: ids, then the weights of the sum, then order and offsets of the slots.
+/// Rows of each token's experts. Inputs: ids, then optionally the weights of the sum, then order and offsets of the slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExpertRows {
-    /// The outputs of a token's experts are summed, with weights.
+    /// Whether the outputs of a token's experts are summed, with weights.
     pub summed: bool,
-    /// Slots come sorted by expert.
+    /// Whether slots are sorted by expert.
     pub grouped: bool,
 }
 
 impl RowSelect {
-    /// How many inputs it has.
+    /// Number of its inputs.
     pub(in crate::ops::matmul) fn inputs(self) -> usize {
         match self {
             Self::All => 0,
@@ -36,14 +36,14 @@ impl RowSelect {
         matches!(self, Self::Experts(experts) if experts.summed)
     }
 
-    /// The weights of the sum, of its inputs.
+    /// The weights of the sum, from its inputs.
     pub(in crate::ops::matmul) fn shares(self, inputs: &[Value]) -> Option<Value> {
         self.is_summed().then(|| inputs[1])
     }
 }
 
 impl ExpertRows {
-    /// Which experts each token goes to, of its inputs.
+    /// The experts of each token, from its inputs.
     pub(in crate::ops::matmul) fn routes(self, inputs: &[Value]) -> Routes {
         let first = 1 + usize::from(self.summed);
         let groups = self.grouped.then(|| (inputs[first], inputs[first + 1]));

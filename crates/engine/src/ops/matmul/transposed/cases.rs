@@ -16,7 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
     ] {
         cases.push(matmul(dtype, t, rows, width));
     }
-    // Every order of columns that formats have. Rows beyond 8 KiB become slabs on the floor.
+    // Every order of columns that formats have. Weights beyond 8 KiB become several slabs on the floor device.
     for (dtype, t, rows, width) in [
         (DType::Q4_0, 9, 257, 96),
         (DType::Q8_0, 64, 257, 96),
@@ -29,13 +29,13 @@ pub(crate) fn cases() -> Vec<Case> {
         let bits = random_bits(dtype, [rows, width]);
         cases.push(matmul(dtype, t, rows, width).given("w", bits));
     }
-    // Enough of both for every size of a tile by matrix units.
+    // Enough rows and columns for every tile shape with matrix units.
     for (t, rows, width) in
         [(16, 64, 256), (33, 96, 512), (65, 128, 2048), (130, 70, 12_288), (129, 33, 16_384)]
     {
         cases.push(matmul(DType::Q8_0, t, rows, width));
     }
-    // Workgroups share a tile.
+    // Workgroups share a tile (split-K).
     cases.push(matmul(DType::Q8_0, 20, 2100, 64));
     cases.push(matmul(DType::F32, 3, 5, 7).gradient());
     cases.push(matmul(DType::Q6_K, 128, 65_536, 1536).bench());

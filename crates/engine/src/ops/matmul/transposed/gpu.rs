@@ -1,5 +1,5 @@
-//! Tiles: with matrix units where there are any and the weight is one slab; else one dispatch per slab of rows, and each after the first
-//! adds to what is there.
+//! Tiles: with matrix units if the device has any and the weight has a single slab; otherwise one dispatch per slab, each adding to the
+//! results of the one before.
 
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Slabs},
@@ -15,19 +15,19 @@ static SCALAR: Kernel = Kernel { name: "matmul/transposed", source: include_str!
 static MATRIX: Kernel =
     Kernel { name: "matmul/transposed_matrix", source: include_str!("matrix.wgsl") };
 
-/// Units a tile has side by side: 64 numbers of a row.
+/// Units of a tile: 64 columns.
 const TILE_UNITS: usize = 2;
-/// Positions a tile may have.
+/// Possible positions of a tile.
 const TILE_POSITIONS: [usize; 3] = [16, 32, 64];
-/// Fewer positions than this leave matrix units idle.
+/// Minimum positions for matrix units.
 const LEAST_MATRIX: usize = 9;
-/// Rows that are worth a workgroup of its own.
+/// Minimum rows of a split-K chunk.
 const LEAST_CHUNK: usize = 1024;
 
 pub(super) fn forward(call: &GpuCall<'_>) -> Vec<Dispatch> {
     let (t, slabs) = (call.input(0).shape.rows(), call.slabs(1));
     if slabs.rows.len() == 1 && t >= LEAST_MATRIX {
-        // A tile's rows are numbers of the weight's rows here.
+        // The tile's rows are columns of the weight here.
         let sharing = |groups| chunks(groups, call.input(1).shape.rows(), LEAST_CHUNK);
         let tile = Tile::shared(t, slabs.row_units() * 32, sharing, call.facts);
         if let Some(dispatches) = by_matrix_units(call, &slabs, tile) {
@@ -43,8 +43,8 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
     let groups = tile.groups(y.rows(), slabs.row_units() * 32);
     let (results, output) = (y.rows() * weight.width(), BufferRef::Output(0));
     let shared = chunks(groups, weight.rows(), LEAST_CHUNK);
-    // The first scratch memory holds what was prepared.
-    let parts = if shared > 1 { parts_at(1, results, shared) } else { output };
+    // The first scratch buffer holds the prepared columns.
+    let partials = if shared > 1 { parts_at(1, results, shared) } else { output };
     let matmul = tile
         .dispatch_transposed(&MATRIX, (slabs.dtype, groups * shared))?
         .part(SLAB)
@@ -54,9 +54,9 @@ fn by_matrix_units(call: &GpuCall<'_>, slabs: &Slabs, tile: Tile) -> Option<Vec<
         .params(&SlabParams::new(slabs, 0, weight, y.rows()))
         .read(BufferRef::Slab(1, 0))
         .read(columns)
-        .write(parts)
+        .write(partials)
         .grid_over(groups * shared);
-    let sum = (shared > 1).then(|| add_up(parts, results, shared, output));
+    let sum = (shared > 1).then(|| add_up(partials, results, shared, output));
     Some([prepared, matmul].into_iter().chain(sum).collect())
 }
 
@@ -65,7 +65,7 @@ fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
     let positions = tile_positions(t);
     let groups = slabs.row_units().div_ceil(TILE_UNITS) * t.div_ceil(positions);
     let (results, output) = (t * weight.width(), BufferRef::Output(0));
-    // Slabs add to each other's sums, so that theirs are not shared.
+    // Several slabs add to the same sums, so there is no split-K.
     let one = slabs.rows.len() == 1;
     let shared = if one { chunks(groups, weight.rows(), LEAST_CHUNK) } else { 1 };
     let sums = if shared > 1 { parts_at(0, results, shared) } else { output };
@@ -88,7 +88,7 @@ fn plain(call: &GpuCall<'_>, slabs: &Slabs) -> Vec<Dispatch> {
     matmuls.chain(sum).collect()
 }
 
-/// The smallest tile that holds all positions, else the largest.
+/// The smallest tile that holds all positions, or the largest.
 fn tile_positions(t: usize) -> usize {
     TILE_POSITIONS.into_iter().find(|tile| t <= *tile).unwrap_or(TILE_POSITIONS[2])
 }

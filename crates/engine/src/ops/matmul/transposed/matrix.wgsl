@@ -1,4 +1,4 @@
-// x[t, k] = sum over r of y[t, r] * W[r, k]     with matrix units: a workgroup computes a tile of ROWS of k by COLUMNS positions t
+// x[t, k] = sum over r of y[t, r] * W[r, k]     with matrix units: one workgroup per tile of ROWS columns k by COLUMNS positions t
 //#use weights
 //#use quant
 //#use tile
@@ -8,7 +8,7 @@ struct Params {
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
-// Where workgroups share tiles, the sums of each chunk of rows.
+// The result, or with split-K the partial sums of each chunk of rows.
 @group(0) @binding(4) var<storage, read_write> sums: array<f32>;
 
 struct Tile {
@@ -21,9 +21,9 @@ struct Tile {
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
     let across = (p.count + COLUMNS - 1u) / COLUMNS;
     let tiles = across * ((p.row_units + UNITS - 1u) / UNITS);
-    let number = grid_index(group) % tiles;
-    // Neighbouring workgroups share their weights. Those past the last tile store nothing.
-    make_tile(Tile(number / across * UNITS, number % across * COLUMNS, grid_index(group) / tiles), lane);
+    let index = grid_index(group) % tiles;
+    // Neighbouring workgroups share weights. Those past the last tile store nothing.
+    make_tile(Tile(index / across * UNITS, index % across * COLUMNS, grid_index(group) / tiles), lane);
 }
 
 fn column_at(tile: Tile, column: u32) -> u32 {
@@ -37,7 +37,7 @@ fn store(tile: Tile, row: u32, column: u32, sum: f32) {
         return;
     }
     let k = unit_column(unit, row % 32u / 4u) + row % 4u;
-    // Rows of plain floats may end inside a group.
+    // Rows of plain floats may end inside a vec4.
     if k < p.width {
         sums[(tile.chunk * p.count + c) * p.width + k] = sum;
     }

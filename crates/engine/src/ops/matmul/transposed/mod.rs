@@ -1,4 +1,4 @@
-//! `x[t, k] = Σ_r y[t, r] · W[r, k]`: the matmul with a transposed weight, which carries gradients back through `linear`.
+//! `x[t, k] = Σ_r y[t, r] · W[r, k]`: the matmul with a transposed weight, which propagates gradients through `linear`.
 
 pub(crate) mod cases;
 mod gpu;
@@ -18,7 +18,7 @@ const TOKENS: usize = 16;
 pub struct LinearT;
 
 impl Graph {
-    /// Rows of `y` `[t, r]` times the weight `[r, k]`, transposed: `[t, k]`.
+    /// Rows of `y` `[t, r]` times the weight `[r, k]`: `[t, k]`.
     pub fn linear_t(&mut self, y: Value, weight: Value) -> Value {
         self.apply(LinearT, &[y, weight])
     }

@@ -4,7 +4,7 @@
 
 var<private> rho: f32;
 
-fn begin(column: u32, lane: Lane) {
+fn prologue(column: u32, lane: Lane) {
     var squares = 0.0;
     for (var i = lane.index; i < p.width / 4u; i += WG) {
         let h = h0[column * (p.width / 4u) + i];
@@ -13,6 +13,6 @@ fn begin(column: u32, lane: Lane) {
     rho = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
 }
 
-fn begun4(column: u32, four: u32) -> vec4<f32> {
+fn prologue4(column: u32, four: u32) -> vec4<f32> {
     return h0[column * (p.width / 4u) + four] * rho * next[four];
 }

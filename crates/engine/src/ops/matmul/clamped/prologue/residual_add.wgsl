@@ -9,7 +9,7 @@
 var<private> rho_branch: f32;
 var<private> rho: f32;
 
-fn begin(column: u32, lane: Lane) {
+fn prologue(column: u32, lane: Lane) {
     let start = column * (p.width / 4u);
     var squares = 0.0;
     for (var i = lane.index; i < p.width / 4u; i += WG) {
@@ -25,12 +25,12 @@ fn begin(column: u32, lane: Lane) {
     rho = inverseSqrt(wg_sum(squares, lane) / f32(p.width) + p.eps);
 }
 
-// Computed again rather than read back: another lane may have written it.
+// h1, recomputed rather than read back: another lane may have written it.
 fn summed(column: u32, four: u32) -> vec4<f32> {
     let at = column * (p.width / 4u) + four;
     return (h0[at] + a[at] * rho_branch * w_branch[four]) * select(1.0, s[0], p.scaled != 0u);
 }
 
-fn begun4(column: u32, four: u32) -> vec4<f32> {
+fn prologue4(column: u32, four: u32) -> vec4<f32> {
     return summed(column, four) * rho * next[four];
 }

@@ -10,14 +10,14 @@ use crate::{
     suite::{Case, Tolerance},
 };
 
-/// Tokens, experts of a token, experts, rows, width.
+/// Tokens, experts per token, experts, rows, width.
 #[derive(Debug, Clone, Copy)]
 struct Shape(usize, usize, usize, usize, usize);
 
 pub(super) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (dtype, shape) in [
-        // One dispatch; what it stands for, because of its width, its slabs on the floor or its tokens; sorted by expert.
+        // One dispatch; unfused operations, because of the width, the slabs on the floor device or the tokens; sorted by expert.
         (DType::F32, Shape(1, 1, 1, 2, 32)),
         (DType::Q5_0, Shape(1, 3, 5, 34, 96)),
         (DType::Q8_0, Shape(1, 8, 11, 18, 704)),
@@ -35,7 +35,7 @@ pub(super) fn cases() -> Vec<Case> {
         (DType::Q4_K, Shape(1, 2, 3, 1024, 64)),
         (DType::Q4_0, Shape(2, 2, 5, 128, 64)),
     ] {
-        cases.push(there_and_back(dtype, shape));
+        cases.push(up_and_down(dtype, shape));
     }
     let small = Shape(1, 2, 3, 4, 32);
     cases.extend([gated(DType::F32, small), summed(DType::F32, small)].map(Case::gradient));
@@ -47,7 +47,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// The experts of layers one after the other.
+/// The experts of consecutive layers, for timing.
 fn chain() -> Case {
     const LINKS: usize = 4;
     let up = Shape(1, 8, 128, 1408, 2816);
@@ -55,15 +55,15 @@ fn chain() -> Case {
     case("and back, in a chain", DType::Q4_K, up, build).chain(LINKS)
 }
 
-/// One of them: what gates let through lies in the order of the weights that take it next, as one long row.
-fn there_and_back(back: DType, up: Shape) -> Case {
-    let build = move |g: &mut Graph| vec![feed_forward(g, 1, [DType::Q8_0, back], up)];
+/// One layer: the gated activations are in the layout of the next weights, as one long row.
+fn up_and_down(down: DType, up: Shape) -> Case {
+    let build = move |g: &mut Graph| vec![feed_forward(g, 1, [DType::Q8_0, down], up)];
     let Shape(_, k, _, rows, width) = up;
-    case("and back", back, up, build).tolerance(tolerance(width * k * rows / 2))
+    case("and back", down, up, build).tolerance(tolerance(width * k * rows / 2))
 }
 
-/// After a norm, gates of experts, and back, summed, so many times.
-fn feed_forward(g: &mut Graph, links: usize, [gates, back]: [DType; 2], up: Shape) -> Value {
+/// `links` layers: a norm, gate and up of the experts, down, summed.
+fn feed_forward(g: &mut Graph, links: usize, [gates, down_type]: [DType; 2], up: Shape) -> Value {
     let Shape(t, k, experts, rows, width) = up;
     let mut h = g.input("h", Type::f32([t, width]));
     let shares = g.input("shares", Type::f32([t, k]));
@@ -74,7 +74,7 @@ fn feed_forward(g: &mut Graph, links: usize, [gates, back]: [DType; 2], up: Shap
         let prologue = Prologue::Norm { h, weight: norm, eps: EPS };
         let gate_up = g.weight(format!("up{i}"), Type::weight(gates, [experts, rows, width]));
         let both = g.fused_linear_experts(&prologue, gate_up, &each, &Epilogue::Geglu).1;
-        let down = Type::weight(back, [experts, width, rows / 2]);
+        let down = Type::weight(down_type, [experts, width, rows / 2]);
         let down = g.weight(format!("down{i}"), down);
         let sum = Mixture { shares: Some(shares), ..each };
         h = g.fused_linear_experts(&Prologue::Rows(both), down, &sum, &Epilogue::Plain).1;
@@ -84,7 +84,7 @@ fn feed_forward(g: &mut Graph, links: usize, [gates, back]: [DType; 2], up: Shap
 
 fn gated(dtype: DType, shape: Shape) -> Case {
     let build = move |g: &mut Graph| vec![after_norm(g, dtype, shape, &Epilogue::Geglu)];
-    // GELU falls back to small numbers where its argument is negative; those are differences.
+    // GELU has small results for negative arguments, which are differences of larger values.
     let size = (shape.4 as f32).sqrt();
     let tolerance = Tolerance::EXPONENTIAL.terms(shape.4).cancelling(size);
     case("gated", dtype, shape, build).tolerance(tolerance)

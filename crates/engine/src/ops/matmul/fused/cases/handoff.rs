@@ -1,4 +1,4 @@
-//! Quantised hand-off: GeGLU writes its output as int8 pairs, with many rows before it and few after.
+//! Quantised hand-off: GeGLU writes its output as int8 hi/lo pairs, from a weight with many rows to one with few.
 
 use rullama_gguf::DType;
 
@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
     ];
     let mut cases: Vec<Case> = packed.map(|dtype| after_geglu(dtype, [1, 64, 256])).into();
     for dtype in [DType::Q4_K, DType::Q6_K, DType::Q5_0] {
-        // Workgroups that compute more than one half at a time, and some past the last one; several turns; batch-invariant tokens.
+        // Workgroups that compute more than one half of a unit, some past the last one; several iterations; batch-invariant tokens.
         cases.push(after_geglu(dtype, [1, 256, 768]));
         cases.push(batch_invariant(after_geglu(dtype, [3, 64, 256]), 3));
         cases.push(batch_invariant(after_geglu(dtype, [5, 256, 768]), 5));
@@ -33,7 +33,7 @@ pub(super) fn cases() -> Vec<Case> {
     cases
 }
 
-/// After a norm, gates and up, and back to few rows.
+/// After a norm, gate and up, then down to few rows.
 fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
     let build = move |g: &mut Graph| {
         let h = g.input("h", Type::f32([t, width]));
@@ -52,7 +52,7 @@ fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
     )
 }
 
-/// The same with a LoRA pair beside the way back.
+/// With the LoRA down-projection of the last weight.
 fn with_down(dtype: DType, inner: usize) -> Case {
     let (width, rank) = (64, 8);
     let build = move |g: &mut Graph| {
@@ -64,7 +64,7 @@ fn with_down(dtype: DType, inner: usize) -> Case {
         let p = g.weight("p", Type::weight(DType::F32, [rank, width]));
         vec![g.linear_with_folded_down(x, down, &FoldedDown { q, h, p })]
     };
-    let name = format!("{} after GeGLU to few, beside F32 of rank {rank}", dtype.name());
+    let name = format!("{} after GeGLU to few, with F32 A of rank {rank}", dtype.name());
     with_bits(
         Case::new("fused_linear", name, build).tolerance(tolerance(width * inner)),
         dtype,
@@ -89,20 +89,20 @@ mod tests {
 
     #[test]
     fn int8_pairs_are_handed_off_where_both_sides_can() {
-        let known = DeviceFacts { packed_dot: true, busy_lanes: 64, ..DeviceFacts::floor() };
-        let unknown = DeviceFacts { packed_dot: false, ..known.clone() };
+        let packed = DeviceFacts { packed_dot: true, busy_lanes: 64, ..DeviceFacts::floor() };
+        let unpacked = DeviceFacts { packed_dot: false, ..packed.clone() };
         for (case, facts, handoff) in [
-            (after_geglu(DType::Q4_K, [1, 64, 256]), &known, true),
-            (after_geglu(DType::Q6_K, [1, 256, 768]), &known, true),
-            (with_down(DType::Q5_0, 256), &known, true),
-            (after_geglu(DType::Q4_K, [1, 64, 256]), &unknown, false),
-            (after_geglu(DType::F16, [1, 64, 256]), &known, false),
+            (after_geglu(DType::Q4_K, [1, 64, 256]), &packed, true),
+            (after_geglu(DType::Q6_K, [1, 256, 768]), &packed, true),
+            (with_down(DType::Q5_0, 256), &packed, true),
+            (after_geglu(DType::Q4_K, [1, 64, 256]), &unpacked, false),
+            (after_geglu(DType::F16, [1, 64, 256]), &packed, false),
         ] {
-            let made: Vec<Dispatch> = dispatches(&case, facts);
+            let dispatches: Vec<Dispatch> = dispatches(&case, facts);
             let has =
                 |dispatch: &Dispatch, name| dispatch.parts.iter().any(|part| part.name == name);
-            assert_eq!(has(&made[0], "store/int8_pair"), handoff, "{}", case.name);
-            assert_eq!(has(&made[1], "prologue/handoff"), handoff, "{}", case.name);
+            assert_eq!(has(&dispatches[0], "store/int8_pair"), handoff, "{}", case.name);
+            assert_eq!(has(&dispatches[1], "prologue/handoff"), handoff, "{}", case.name);
         }
     }
 

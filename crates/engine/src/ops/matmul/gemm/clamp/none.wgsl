@@ -2,6 +2,6 @@ fn version_of(row: u32) -> u32 {
     return 0u;
 }
 
-fn limited(row: u32, sum: f32) -> f32 {
+fn clamped(row: u32, sum: f32) -> f32 {
     return sum;
 }

@@ -1,4 +1,4 @@
-// Rows of a range read the same version of the columns.
+// The version of x that a row reads, by its range.
 fn version_of(row: u32) -> u32 {
     if row < p.end0 {
         return p.version0;
@@ -6,8 +6,8 @@ fn version_of(row: u32) -> u32 {
     return select(p.version2, p.version1, row < p.end1);
 }
 
-// Rows of a range are clamped alike.
-fn limited(row: u32, sum: f32) -> f32 {
+// A result clamped by the range of its row.
+fn clamped(row: u32, sum: f32) -> f32 {
     if row < p.end0 {
         return clamp(sum, p.least0, p.most0);
     }

@@ -1,4 +1,4 @@
-// Pieces are two units that share their scales: those are decoded once, and integers are summed over both.
+// Pieces are two units that share their scales, which are decoded once; integers are summed over both units.
 //#use int8_dot
 struct Pair {
     first: array<u32, 8>,
@@ -10,7 +10,7 @@ alias Weights = Pair;
 struct Int8Column {
     first: array<vec4<u32>, 4>,
     second: array<vec4<u32>, 4>,
-    about: vec4<f32>,
+    stats: vec4<f32>,
 }
 
 fn column_at(pair: u32) -> Int8Column {
@@ -22,6 +22,6 @@ fn weights_at(pair: u32) -> Weights {
 }
 
 fn piece_sum(pair: Weights, x: Int8Column) -> f32 {
-    let numbers = vec2<f32>(int8_sums(pair.first, x.first) + int8_sums(pair.second, x.second));
-    return dot(pair.scales.xy, numbers) * x.about.z - dot(pair.scales.zw, x.about.xy);
+    let sums = vec2<f32>(int8_sums(pair.first, x.first) + int8_sums(pair.second, x.second));
+    return dot(pair.scales.xy, sums) * x.stats.z - dot(pair.scales.zw, x.stats.xy);
 }

@@ -1,4 +1,4 @@
-// Weights as floats, x from global memory, in the order of the weight's units.
+// Weights as floats, x from global memory in the order of the weight's units.
 //#use columns
 alias Weights = Unit;
 

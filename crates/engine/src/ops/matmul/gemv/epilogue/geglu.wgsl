@@ -1,4 +1,4 @@
-// GeGLU: the first half of the rows are gates, the second half is multiplied with them; a team computes as many of each.
+// GeGLU: the first half of the rows are gates for the second half; a team computes equally many of both.
 //#use gelu
 //#use store_layout
 //#use store

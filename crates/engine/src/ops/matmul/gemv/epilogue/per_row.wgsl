@@ -1,4 +1,4 @@
-// Each output is a function of one row's sum: the output part.
+// Each output is a function (part `output`) of one row's sum.
 //#use output
 //#use store
 fn results() -> u32 {

@@ -1,4 +1,4 @@
-// Weights are loaded when they are needed.
+// Weights are loaded when they are used.
 struct Fetched {
     nothing: u32,
 }
@@ -12,5 +12,5 @@ fn prefetch_next(starts: vec4<u32>, turn: u32, piece: u32, lane: Lane) -> Fetche
 }
 
 fn sums_of(fetched: Fetched, starts: vec4<u32>, piece: u32) -> vec4<f32> {
-    return sums_at(starts + vec4(place_of(piece)), piece) * share_of(piece);
+    return sums_at(starts + vec4(piece_offset(piece)), piece) * piece_weight(piece);
 }

@@ -1,5 +1,5 @@
-// The next weights of a lane are prefetched while the prologue computes x, and while it multiplies: as words, since decoding
-// waits for them.
+// The next weights of a lane are prefetched while the prologue computes x and while the lane multiplies: as undecoded words, since decoding
+// would wait for them.
 struct Fetched {
     x: Words,
     y: Words,
@@ -28,7 +28,7 @@ fn prefetch_first(turn: u32, lane: Lane) -> Fetched {
     return fetched_at(first_at(turn, lane));
 }
 
-// After the last piece comes the first one of the next turn; after the last turn it is loaded again and not used.
+// After the last piece comes the first one of the next turn; after the last turn it is loaded once more and not used.
 fn prefetch_next(starts: vec4<u32>, turn: u32, piece: u32, lane: Lane) -> Fetched {
     let next = piece + LANES * SPLIT;
     return fetched_at(select(first_at(min(turn + p.groups, p.turns - 1u), lane), starts + vec4(next), next < p.pieces));

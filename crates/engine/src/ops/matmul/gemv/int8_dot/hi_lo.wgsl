@@ -1,6 +1,6 @@
-// Dot products of bytes with int8 hi/lo pairs: high and low bytes of two groups to a word.
+// Dot products of int8 weights with int8 hi/lo pairs: a word has the high or low bytes of a vec4 of x.
 //#use x_words
-// Of two groups.
+// Dot products of two vec4s: (high, low).
 fn group_dot(a: u32, b: u32, x: vec4<u32>) -> vec2<i32> {
     return vec2(dot4I8Packed(a, x.x) + dot4I8Packed(b, x.z), dot4I8Packed(a, x.y) + dot4I8Packed(b, x.w));
 }
@@ -10,7 +10,7 @@ fn half_dot(a: u32, b: u32, c: u32, d: u32, x: vec4<u32>, y: vec4<u32>) -> i32 {
     return int8_pair.x * 256 + int8_pair.y;
 }
 
-// Over the halves of a unit, exactly.
+// Exact dot products of the halves of a unit.
 fn int8_sums(levels: array<u32, 8>, x: array<vec4<u32>, 4>) -> vec2<i32> {
     return vec2(
         half_dot(levels[0], levels[1], levels[2], levels[3], x[0], x[1]),

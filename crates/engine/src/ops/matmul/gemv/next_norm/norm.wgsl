@@ -1,4 +1,4 @@
-// RMS norm right before the matmul.
+// The RMS norm before the matmul.
 @group(0) @binding(5) var<storage, read> w2: array<vec4<f32>>;
 
 fn next_weight(column: u32) -> vec4<f32> {

@@ -1,4 +1,4 @@
-// GELU, times a number of another row.
+// GELU, times an element of the epilogue's input.
 //#use gelu
 @group(0) @binding(5) var<storage, read> long: array<f32>;
 

@@ -1,4 +1,4 @@
-// Softcap: between -CAP and CAP.
+// Softcap to -CAP..CAP.
 //#use gelu
 override CAP: f32 = 30.0;
 

@@ -1,4 +1,4 @@
-// x is read from memory by every team.
+// Every team reads x from global memory.
 //#use columns
 fn prologue(first_turn: u32, lane: Lane) {
     compute_lora_down(lane);

@@ -1,4 +1,4 @@
-// x is in memory as int8 hi/lo pairs: its producer quantised it.
+// x is in global memory as int8 hi/lo pairs, quantised by its producer.
 fn prologue(first_turn: u32, lane: Lane) {
     compute_lora_down(lane);
 }

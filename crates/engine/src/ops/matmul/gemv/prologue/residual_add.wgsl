@@ -1,5 +1,5 @@
-// h1 = s * (h + a * rho * w1),  rho = 1 / sqrt(mean(a^2) + eps);  then the next norm. Every workgroup computes it for itself, the first one
-// stores it; h is bound as x
+// h1 = s * (h + a * rho * w1),  rho = 1 / sqrt(mean(a^2) + eps);  then the next norm. Every workgroup recomputes it, the first one stores
+// it; h is bound as x
 //#use columns
 //#use x_memory
 //#use next_norm
@@ -10,7 +10,7 @@
 @group(0) @binding(8) var<storage, read> s: array<f32>;
 @group(0) @binding(9) var<storage, read_write> h1: array<vec4<f32>>;
 
-// The vec4 of a column of this token.
+// Index of the vec4 at a column of this token.
 fn row_vec4(column: u32) -> u32 {
     return (token * p.width + column) / 4u;
 }
@@ -23,17 +23,17 @@ struct Loaded {
     next: vec4<f32>,
 }
 
-// Past the last vec4 that of another.
+// Past the last vec4, those of the last one.
 fn loaded(i: u32) -> Loaded {
-    let column = vec4_column(inside(i));
+    let column = vec4_column(clamp_index(i));
     return Loaded(a[row_vec4(column)], x4(token * p.x_columns, column), w1[column / 4u], next_weight(column));
 }
 
-// The same with the LoRA up-projection of the branch.
+// With the LoRA up-projection of the branch.
 fn loaded_with_lora(i: u32) -> Loaded {
     var all = loaded(i);
     if BRANCH_LORA {
-        all.branch += branch_lora(row_vec4(vec4_column(inside(i))));
+        all.branch += branch_lora(row_vec4(vec4_column(clamp_index(i))));
     }
     return all;
 }
@@ -46,27 +46,27 @@ fn residual_sum(i: u32, operands: Loaded, rho: f32, scale: f32, writes: bool) ->
     return sum;
 }
 
-// Most lanes compute two neighbouring vec4s: all loads are in flight before the first reduction.
+// Each lane keeps its first two vec4s in registers: all loads are in flight before the first reduction.
 fn prologue(first_turn: u32, lane: Lane) {
-    let one = number(lane) * 2u;
+    let one = local_index(lane) * 2u;
     let two = one + 1u;
     var first = loaded(one);
     var second = loaded(two);
     if BRANCH_LORA {
-        let more = branch_lora_two(row_vec4(vec4_column(inside(one))), row_vec4(vec4_column(inside(two))));
-        first.branch += more[0];
-        second.branch += more[1];
+        let lora = branch_lora_two(row_vec4(vec4_column(clamp_index(one))), row_vec4(vec4_column(clamp_index(two))));
+        first.branch += lora[0];
+        second.branch += lora[1];
     }
-    let ahead = folded_of(number(lane));
+    let folded = folded_of(local_index(lane));
     let scale = select(1.0, s[0], p.scaled != 0u);
-    var squares = counted(one, dot(first.branch, first.branch) + dot(second.branch, second.branch));
+    var squares = valid_or_zero(one, dot(first.branch, first.branch) + dot(second.branch, second.branch));
     for (var turn = WG * 2u; turn < X_VEC4S; turn += WG * 2u) {
         squares += branch_square(turn + one) + branch_square(turn + two);
     }
     let rho = inverseSqrt(group_sum(squares, lane) * PART + p.eps);
     let sum = residual_sum(one, first, rho, scale, first_turn == 0u);
     let other = residual_sum(two, second, rho, scale, first_turn == 0u);
-    squares = counted(one, dot(sum, sum) + dot(other, other));
+    squares = valid_or_zero(one, dot(sum, sum) + dot(other, other));
     for (var turn = WG * 2u; turn < X_VEC4S; turn += WG * 2u) {
         squares += staged_square(turn + one, rho, scale, first_turn == 0u) + staged_square(turn + two, rho, scale, first_turn == 0u);
     }
@@ -75,23 +75,23 @@ fn prologue(first_turn: u32, lane: Lane) {
     for (var turn = WG * 2u; turn < X_VEC4S; turn += WG * 2u) {
         stage_two(turn + one, normed(turn + one, norm), normed(turn + two, norm));
     }
-    set_folded(number(lane), ahead, norm * scale, rho);
+    set_folded(local_index(lane), folded, norm * scale, rho);
     compute_lora_down(lane);
     stage_end(lane);
 }
 
 fn branch_square(i: u32) -> f32 {
     let branch = loaded_with_lora(i).branch;
-    return counted(i, dot(branch, branch));
+    return valid_or_zero(i, dot(branch, branch));
 }
 
 // The other vec4s are kept in workgroup memory.
 fn staged_square(i: u32, rho: f32, scale: f32, writes: bool) -> f32 {
     let four = residual_sum(i, loaded_with_lora(i), rho, scale, writes);
     set_vec4(i, four);
-    return counted(i, dot(four, four));
+    return valid_or_zero(i, dot(four, four));
 }
 
 fn normed(i: u32, norm: f32) -> vec4<f32> {
-    return get_vec4(i) * norm * next_weight(vec4_column(inside(i)));
+    return get_vec4(i) * norm * next_weight(vec4_column(clamp_index(i)));
 }

@@ -1,17 +1,17 @@
-// x as integers of two base-256 digits, an int8 hi/lo pair: dot products with bytes are exact, four at a time. The largest number of a piece has
-// 15 bits.
+// x as 16-bit integers, split into an int8 hi/lo pair: dot products with int8 are exact, four at a time. The largest magnitude of a piece
+// is scaled to LARGEST.
 const LARGEST: f32 = 32639.0;
-// Quantising needs the largest number of a piece.
+// Quantising needs the largest magnitude of a piece.
 const QUANTISED = true;
 
 // Sums over the halves of units, the scale, and its inverse.
 fn stats_of(pair_sums: vec4<f32>, largest: f32) -> vec4<f32> {
-    let each = select(0.0, LARGEST / largest, largest > 1e-30);
-    return vec4(pair_sums.x + pair_sums.y, pair_sums.z + pair_sums.w, largest * (1.0 / LARGEST), each);
+    let inverse = select(0.0, LARGEST / largest, largest > 1e-30);
+    return vec4(pair_sums.x + pair_sums.y, pair_sums.z + pair_sums.w, largest * (1.0 / LARGEST), inverse);
 }
 
-// High and low bytes. In the sum with 1.5 * 2^23 the last bits of a float are the rounded integer; 0x8080 more makes both bytes
-// unsigned until they are masked.
+// High and low bytes. Adding 1.5 * 2^23 leaves the rounded integer in the last bits of the float; a bias of 0x8080 keeps both bytes
+// unsigned until it is removed at the end.
 fn quantised(four: vec4<f32>, stats: vec4<f32>) -> vec2<u32> {
     let bits = bitcast<vec4<u32>>(four * stats.w + vec4(12615808.0));
     let high = bits & vec4(0xff00u);

@@ -1,4 +1,4 @@
-// x stays floats.
+// x stays f32.
 const QUANTISED = false;
 
 fn stats_of(pair_sums: vec4<f32>, largest: f32) -> vec4<f32> {

@@ -1,5 +1,5 @@
-// vec4s are stored as floats, which other lanes may read until stage_end; then a lane sums each piece, and where x is quantised, one lane
-// quantises every two vec4s.
+// vec4s are stored as floats, which other lanes may read until stage_end; then one lane computes the statistics of each piece, and if x is
+// quantised, one lane quantises two vec4s each.
 //#use quantise
 
 fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
@@ -7,10 +7,10 @@ fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     set_vec4(i + 1u, two);
 }
 
-// After the last vec4.
+// Called after the last vec4.
 fn stage_end(lane: Lane) {
     workgroupBarrier();
-    for (var piece = number(lane); piece < PIECES; piece += WG) {
+    for (var piece = local_index(lane); piece < PIECES; piece += WG) {
         let x = staged_floats(piece, 0u);
         var pair_sums = column_of(x).sums;
         var largest = 0.0;
@@ -28,7 +28,7 @@ fn stage_end(lane: Lane) {
     }
     workgroupBarrier();
     if QUANTISED {
-        for (var i = number(lane) * 2u; i < X_VEC4S; i += WG * 2u) {
+        for (var i = local_index(lane) * 2u; i < X_VEC4S; i += WG * 2u) {
             set_quantised(i, get_vec4(i), get_vec4(i + 1u), sh_pieces[i / GROUPS]);
         }
         workgroupBarrier();

@@ -1,10 +1,10 @@
-// The vec4s of a piece are at neighbouring lanes of a subgroup, two at each: the statistics of a piece are exchanged by shuffles, and vec4s are
+// Neighbouring lanes of a subgroup hold the vec4s of a piece, two each: the statistics of a piece are computed by shuffles, and vec4s are
 // stored once, in the form of the dot products.
 //#use quantise
 
-// vec4s i and i + 1. All lanes call it for the same turn, those past the last vec4 too: shuffles need all lanes.
+// Stages vec4s i and i + 1. All lanes call it in the same turn, also past the last vec4: shuffles need all lanes.
 fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
-    // Sums over pairs of groups; where pieces have two units, over those of both.
+    // Sums over pairs of vec4s; if pieces have two units, over those of both.
     var pair = dot(one, vec4(1.0)) + dot(two, vec4(1.0));
     if GROUPS > 8u {
         pair += subgroupShuffleXor(pair, 4u);
@@ -31,7 +31,7 @@ fn stage_two(i: u32, one: vec4<f32>, two: vec4<f32>) {
     }
 }
 
-// After the last vec4.
+// Called after the last vec4.
 fn stage_end(lane: Lane) {
     workgroupBarrier();
 }

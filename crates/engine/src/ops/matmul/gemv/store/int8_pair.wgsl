@@ -1,15 +1,15 @@
-// Outputs are int8 hi/lo pairs, as their reader takes them. Sixteen neighbours are half of one of its units and have a scale of their
-// own: two groups of four to a word, plane by plane, then for both halves their sum and scale.
+// Outputs are int8 hi/lo pairs, as their reader takes them. Sixteen adjacent outputs are half of a unit with its own scale: two vec4s per
+// word, plane by plane, then the sum and scale of both halves.
 //#use quantise
-// As for floats in the permuted layout.
+// As for the permuted layout of floats.
 override SPAN: u32 = 32u;
 override UNITS: u32 = 1u;
-// Outputs of a turn, whole halves; and of two turns, since naga refuses an array sized by a product of overrides.
+// Outputs of a turn, whole halves; and twice that, since naga rejects an array sized by a product of overrides.
 override OUTPUTS: u32 = 16u;
 override OUTPUTS_TWICE: u32 = 32u;
 @group(0) @binding(4) var<storage, read_write> y: array<vec2<u32>>;
 
-// Turns alternate between its halves: a lane that still reads the outputs of a turn has passed a barrier before the turn after the next begins.
+// Turns alternate between its halves: a lane that still reads the outputs of a turn has passed a barrier before the next but one turn begins.
 var<workgroup> sh_outputs: array<f32, OUTPUTS_TWICE>;
 var<private> side: u32 = 0u;
 
@@ -22,7 +22,7 @@ fn outputs4(i: u32) -> vec4<f32> {
     return vec4(sh_outputs[at], sh_outputs[at + 1u], sh_outputs[at + 2u], sh_outputs[at + 3u]);
 }
 
-// A lane takes four of them; what they have in common with their neighbours it finds for itself.
+// A lane quantises four outputs; it computes the statistics of their half itself.
 fn flush_outputs(turn: u32, lane: Lane) {
     workgroupBarrier();
     let four = lane.part * LANES + lane.in_part;

@@ -1,4 +1,4 @@
-// Dot products of up to four rows of a weight with the same piece of x; the activation part defines the piece.
+// Dot products of up to four rows of a weight with the same piece of x, which the part `activation` defines.
 struct Rows {
     x: Weights,
     y: Weights,

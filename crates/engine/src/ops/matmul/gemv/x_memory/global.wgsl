@@ -1,4 +1,4 @@
-// x of all tokens in global memory, as workgroups of one token stage it: an earlier dispatch wrote it.
+// x of all tokens in global memory, in the form in which a workgroup of one token stages it; an earlier dispatch wrote it.
 override PIECES: u32 = 48u;
 override X_VEC4S: u32 = 384u;
 @group(0) @binding(3) var<storage, read> staged_x: array<vec4<u32>>;

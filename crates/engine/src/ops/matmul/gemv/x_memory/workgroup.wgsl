@@ -1,42 +1,42 @@
-// x in workgroup memory, group by group, so that lanes that read neighbouring pieces read neighbouring words: in the form of the dot
-// products, after stage_end. The prologue passes it to stage_two, two neighbouring vec4s at a time.
+// x in workgroup memory, vec4 by vec4 of all pieces, so that lanes with neighbouring pieces read neighbouring words; after stage_end in the
+// form of the dot products. The prologue passes it to stage_two, two adjacent vec4s at a time.
 //#use stage
 //#use x_words
 override PIECES: u32 = 48u;
-// Groups of four in a piece.
+// vec4s per piece.
 override GROUPS: u32 = 8u;
 override X_VEC4S: u32 = 384u;
 // One over the number of columns, for means.
 override PART: f32 = 1.0 / f32(X_VEC4S * 4u);
 
 var<workgroup> sh_x: array<vec4<u32>, X_VEC4S>;
-// Statistics of a piece: sums, and where it is quantised its scale.
+// Statistics of a piece: sums, and if x is quantised its scale.
 var<workgroup> sh_pieces: array<vec4<f32>, PIECES>;
 
-// A lane's number in the workgroup.
-fn number(lane: Lane) -> u32 {
+// A lane's index in the workgroup.
+fn local_index(lane: Lane) -> u32 {
     return lane.part * LANES + lane.in_part;
 }
 
-// vec4s are counted through the pieces: where vec4 i is stored, and its first column.
-fn place(i: u32) -> u32 {
+// Where vec4 i, counted through the pieces, is stored.
+fn vec4_slot(i: u32) -> u32 {
     return i % GROUPS * PIECES + i / GROUPS;
 }
 
-// For the lanes that have none: some other vec4.
-fn inside(i: u32) -> u32 {
+// An index in range, for lanes past the last vec4.
+fn clamp_index(i: u32) -> u32 {
     return min(i, X_VEC4S - 1u);
 }
 
-// Sums over vec4s past the last one are zero.
-fn counted(i: u32, found: f32) -> f32 {
-    return select(0.0, found, i < X_VEC4S);
+// A sum, or zero past the last vec4.
+fn valid_or_zero(i: u32, sum: f32) -> f32 {
+    return select(0.0, sum, i < X_VEC4S);
 }
 
-// As floats, before x is quantised; zero past the last vec4.
+// Stores a vec4 as f32, before x is quantised.
 fn set_vec4(i: u32, four: vec4<f32>) {
     if i < X_VEC4S {
-        sh_x[place(i)] = bitcast<vec4<u32>>(four);
+        sh_x[vec4_slot(i)] = bitcast<vec4<u32>>(four);
     }
 }
 
@@ -44,13 +44,13 @@ fn get_vec4(i: u32) -> vec4<f32> {
     if i >= X_VEC4S {
         return vec4(0.0);
     }
-    return bitcast<vec4<f32>>(sh_x[place(i)]);
+    return bitcast<vec4<f32>>(sh_x[vec4_slot(i)]);
 }
 
-// Two vec4s in the form of the dot products; the int8 pairs of both take the place of the first.
+// Stores two vec4s in the form of the dot products; the int8 pairs of both are stored at the first one.
 fn set_quantised(i: u32, one: vec4<f32>, two: vec4<f32>, stats: vec4<f32>) {
     if QUANTISED {
-        sh_x[place(i)] = vec4(quantised(one, stats), quantised(two, stats));
+        sh_x[vec4_slot(i)] = vec4(quantised(one, stats), quantised(two, stats));
     } else {
         set_vec4(i, one);
         set_vec4(i + 1u, two);
@@ -73,7 +73,7 @@ fn word_at(i: u32) -> vec4<u32> {
     return sh_x[i];
 }
 
-// Of int8 pairs: sums over the halves of units, and the scale of each half.
+// Statistics of a piece; of int8 pairs: sums over the halves of units, and the scale for each half.
 fn piece_stats(piece: u32) -> vec4<f32> {
     let stats = sh_pieces[piece];
     if QUANTISED {

@@ -1,6 +1,6 @@
-// int8 hi/lo pairs of x of all tokens in global memory, plane by plane: an earlier dispatch wrote them. Statistics of a piece come half by half.
+// int8 hi/lo pairs of x of all tokens in global memory, plane by plane, written by an earlier dispatch; then the statistics of each half.
 override PIECES: u32 = 48u;
-// Groups of four in a piece, two to a word.
+// vec4s per piece, two per word.
 override GROUPS: u32 = 8u;
 @group(0) @binding(3) var<storage, read> staged_x: array<vec4<u32>>;
 

@@ -1,4 +1,4 @@
-// Eight groups of a piece of x, as it is staged.
+// Eight vec4s of a piece of staged x.
 //#use x_memory
 fn staged_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
     let at = first * PIECES + piece;
@@ -8,7 +8,7 @@ fn staged_words(piece: u32, first: u32) -> array<vec4<u32>, 8> {
     );
 }
 
-// The same as int8 hi/lo pairs, two groups to a word.
+// Int8 hi/lo pairs of a piece, two vec4s per word.
 fn int8_at(piece: u32, first: u32) -> array<vec4<u32>, 4> {
     let at = first * PIECES + piece;
     return array<vec4<u32>, 4>(word_at(at), word_at(at + PIECES * 2u), word_at(at + PIECES * 4u), word_at(at + PIECES * 6u));

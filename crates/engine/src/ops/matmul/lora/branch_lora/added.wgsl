@@ -1,5 +1,5 @@
-// Adds the LoRA up-projection B z to the branch, where z is stored after a. B is transposed, so that neighbouring lanes read neighbouring numbers. A
-// caller that prefetches other numbers does so first: each iteration waits for memory.
+// Adds the LoRA up-projection B z to the branch, where z is stored after a. B is transposed, so that neighbouring lanes read neighbouring
+// elements. Callers issue their other loads first: each iteration here waits for memory.
 //#use lora_weight
 @group(0) @binding(auto) var<storage, read> branch_b: array<LoraVec4>;
 const BRANCH_LORA = true;

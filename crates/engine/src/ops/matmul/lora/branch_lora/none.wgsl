@@ -1,4 +1,4 @@
-// The branch as it is.
+// No branch LoRA.
 const BRANCH_LORA = false;
 
 fn branch_lora(four: u32) -> vec4<f32> {

@@ -7,8 +7,8 @@ fn column_at(i: u32) -> Column {
     return Column(stream * w2[i], vec4(0.0), stream, vec4(0.0), vec4(dot(stream, stream), 0.0, 0.0, 0.0));
 }
 
-fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
-    let mean = team_sum4(about, lane).x / f32(p.width);
+fn norms_of(squares: vec4<f32>, lane: Lane) -> Norms {
+    let mean = team_sum4(squares, lane).x / f32(p.width);
     return Norms(inverseSqrt(mean + p.eps), 0.0, 1.0);
 }
 

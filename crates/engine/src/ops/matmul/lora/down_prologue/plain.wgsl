@@ -1,9 +1,9 @@
-// x as it is.
+// x itself.
 fn column_at(i: u32) -> Column {
     return Column(h[i], vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0));
 }
 
-fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
+fn norms_of(squares: vec4<f32>, lane: Lane) -> Norms {
     return Norms(1.0, 0.0, 1.0);
 }
 

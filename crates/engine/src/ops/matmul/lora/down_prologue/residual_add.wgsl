@@ -1,5 +1,5 @@
-// h1 = s * (h + a * n * w1),  n = 1 / sqrt(mean(a^2) + eps);  then the next norm. The mean of h1^2 follows from those of h^2, a^2 and
-// h * a, each with its weights.
+// h1 = s * (h + a * n * w1),  n = 1 / sqrt(mean(a^2) + eps);  then the next norm. The mean of h1^2 follows from the means of h^2, (a w1)^2 and
+// h a w1.
 //#use branch_lora
 //#use down_next_norm
 //#use write_x
@@ -11,25 +11,25 @@
 fn column_at(i: u32) -> Column {
     let stream = h[i];
     let weight = w1[i];
-    let after = weight_after(i);
+    let next = next_weight(i);
     var branch = a[i];
     if BRANCH_LORA {
         branch += branch_lora(i);
     }
     let weighted = branch * weight;
-    let about = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
-    return Column(stream * after, weighted * after, stream, weighted, about);
+    let squares = vec4(dot(branch, branch), dot(stream, stream), dot(stream, weighted), dot(weighted, weighted));
+    return Column(stream * next, weighted * next, stream, weighted, squares);
 }
 
-fn norms_of(about: vec4<f32>, lane: Lane) -> Norms {
-    let means = team_sum4(about, lane) / f32(p.width);
+fn norms_of(squares: vec4<f32>, lane: Lane) -> Norms {
+    let means = team_sum4(squares, lane) / f32(p.width);
     let n = inverseSqrt(means.x + p.eps);
     let scale = select(1.0, s[0], p.scaled != 0u);
-    let squares = max(means.y + 2.0 * n * means.z + n * n * means.w, 0.0) * scale * scale;
-    return Norms(scale * norm_after(squares), n, scale);
+    let mean_square = max(means.y + 2.0 * n * means.z + n * n * means.w, 0.0) * scale * scale;
+    return Norms(scale * next_norm(mean_square), n, scale);
 }
 
 fn write_results(i: u32, column: Column, norms: Norms) {
-    h1[i] = (column.stream + column.more * norms.n) * norms.scale;
+    h1[i] = (column.stream + column.addend * norms.n) * norms.scale;
     write_x(i, (column.u + column.v * norms.n) * norms.m);
 }

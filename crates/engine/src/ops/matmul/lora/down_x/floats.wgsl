@@ -1,4 +1,4 @@
-// x is in memory, in some layout: a piece is a vec4.
+// x is in global memory, in some layout: a piece is a vec4.
 //#use store_layout
 fn down_pieces() -> u32 {
     return p.width / 4u;

@@ -1,4 +1,4 @@
-// x is combined from split-KV partials where it is needed: a piece is a vec4.
+// x is combined from split-KV partials on the fly: a piece is a vec4.
 fn down_pieces() -> u32 {
     return p.width / 4u;
 }

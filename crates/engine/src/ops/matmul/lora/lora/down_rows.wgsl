@@ -1,16 +1,16 @@
-// A x is computed by workgroups of its own, beside those of W x, and stored after it.
+// A x is computed by additional workgroups, next to those of W x, and stored after it.
 //#use lora_weight
 //#use residual_down
 //#use down_x
 //#use lora_up
-// Pieces of x that a lane prefetches at once, a power of two, eight at most: loops wait for memory in every turn.
+// Pieces of x that a lane prefetches at once, a power of two up to eight: every loop iteration waits for memory.
 override DOWN_EACH: u32 = 4u;
 @group(0) @binding(auto) var<storage, read> lora_a: array<LoraVec4>;
 
 fn compute_lora_down(lane: Lane) {}
 
-fn lora_down_rows(number: u32, lane: Lane) {
-    let row = number + up_rows();
+fn lora_down_rows(index: u32, lane: Lane) {
+    let row = index + up_rows();
     if row >= p.lora_vec4s {
         residual_down(row - p.lora_vec4s, lane);
         return;

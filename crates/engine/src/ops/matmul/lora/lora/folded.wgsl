@@ -1,9 +1,9 @@
-// y[r] += sum over i of B[r, i] * z[i],  z = m * (P h + n * Q u): Q u and P h are stored after the branch, the norms give m and n
+// y[r] += sum over i of B[r, i] * z[i],  z = m * (P h + n * Q u): Q u and P h are stored after the branch, m and n come from the norms
 //#use lora_weight
 @group(0) @binding(auto) var<storage, read> lora_b: array<LoraVec4>;
 override RANK: u32 = 16u;
 override FOLDED_AT: u32 = 1536u;
-// Rows of all linear layers that were folded.
+// Folded rows of all linear layers.
 override FOLDED_ROWS: u32 = 16u;
 
 var<workgroup> sh_z: array<f32, RANK>;

@@ -1,4 +1,4 @@
-// Four f16 numbers.
+// B in f16.
 @group(0) @binding(auto) var<storage, read> up_b: array<UpVec4>;
 alias UpVec4 = vec2<u32>;
 

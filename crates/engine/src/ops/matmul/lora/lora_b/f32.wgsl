@@ -1,4 +1,4 @@
-// Four floats.
+// B in f32.
 @group(0) @binding(auto) var<storage, read> up_b: array<UpVec4>;
 alias UpVec4 = vec4<f32>;
 

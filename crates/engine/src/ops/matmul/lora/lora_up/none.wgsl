@@ -1,4 +1,4 @@
-// No up-projection here.
+// No up-projection.
 struct LoraLoaded {
     nothing: u32,
 }

@@ -1,7 +1,7 @@
-// y[r] += sum over i of B[r, i] * z[i], where attention left z = A x as split-KV partials, like x. B is transposed. The reader of y then adds
-// nothing: zeros are stored in place of z.
+// y[r] += sum over i of B[r, i] * z[i], where attention stored z = A x as split-KV partials, like x. B is transposed. So that the reader of y
+// adds nothing, zeros are stored in place of z.
 //#use lora_b
-// The rank, a multiple of four, its vec4s of all heads, and where those start.
+// The rank, a multiple of four; its vec4s of all heads, and their offset.
 override UP_RANK: u32 = 16u;
 override UP_PARTIALS: u32 = 32u;
 override UP_PARTIALS_AT: u32 = 0u;
@@ -17,29 +17,29 @@ struct LoraLoaded {
     w: UpVec4,
 }
 
-// Combined over KV splits, head by head.
+// A vec4 of z of one head, combined over KV splits.
 fn up_partial(i: u32) -> vec4<f32> {
     return combined_of(i / (UP_RANK / 4u), UP_PARTIALS_AT, UP_RANK / 4u, i % (UP_RANK / 4u));
 }
 
-// Loaded before x is staged.
+// Issues the loads before x is staged.
 fn prefetch_up(lane: Lane) -> vec4<f32> {
     var part = vec4(0.0);
-    if number(lane) < UP_PARTIALS {
-        part = up_partial(number(lane));
+    if local_index(lane) < UP_PARTIALS {
+        part = up_partial(local_index(lane));
     }
     return part;
 }
 
-// A barrier follows.
+// Stores z to workgroup memory; a barrier follows.
 fn stage_up(first: vec4<f32>, first_turn: u32, lane: Lane) {
-    if number(lane) < UP_PARTIALS {
-        sh_up[number(lane)] = first;
+    if local_index(lane) < UP_PARTIALS {
+        sh_up[local_index(lane)] = first;
     }
-    for (var i = number(lane) + WG; i < UP_PARTIALS; i += WG) {
+    for (var i = local_index(lane) + WG; i < UP_PARTIALS; i += WG) {
         sh_up[i] = up_partial(i);
     }
-    for (var i = number(lane); i < UP_RANK; i += WG) {
+    for (var i = local_index(lane); i < UP_RANK; i += WG) {
         if first_turn == 0u {
             y[p.y_width + i] = 0.0;
         }
@@ -68,7 +68,7 @@ fn lora_at(rows: vec4<u32>, i: u32) -> LoraLoaded {
     return loaded;
 }
 
-// Lanes past the rank read its end.
+// Lanes past the rank read its last row.
 fn prefetch_lora(turn: u32, lane: Lane) -> LoraLoaded {
     return lora_at(rows_of(turn, lane), min(lane.index, UP_RANK - 1u));
 }
@@ -104,7 +104,7 @@ fn lora_sums(loaded: LoraLoaded, rows: vec4<u32>, lane: Lane) -> vec4<f32> {
     return sums;
 }
 
-// Rows of A that attention multiplied.
+// Rows of A that attention has multiplied already.
 fn up_rows() -> u32 {
     return UP_RANK;
 }

@@ -1,5 +1,5 @@
-// A lane takes vec4s of up to four rows of B; they are part of the team's sum. The first are loaded while the prologue computes x, those of the next
-// turn during the multiplications of this one.
+// A lane multiplies vec4s of up to four rows of B, as part of the team's sum. The first are loaded while the prologue computes x, those of the
+// next turn during the multiplications of this one.
 struct LoraLoaded {
     x: LoraVec4,
     y: LoraVec4,
@@ -21,7 +21,7 @@ fn lora_at(rows: vec4<u32>, i: u32) -> LoraLoaded {
     return loaded;
 }
 
-// Lanes past the rank read its end.
+// Lanes past the rank read its last vec4.
 fn prefetch_lora(turn: u32, lane: Lane) -> LoraLoaded {
     return lora_at(rows_of(turn, lane), min(lane.index, p.lora_vec4s - 1u));
 }

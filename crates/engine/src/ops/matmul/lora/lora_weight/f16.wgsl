@@ -1,4 +1,4 @@
-// Four f16 numbers.
+// LoRA matrices in f16.
 alias LoraVec4 = vec2<u32>;
 
 fn lora_vec4(words: LoraVec4) -> vec4<f32> {

@@ -1,7 +1,7 @@
-// P h, of the residual stream h, is computed too and stored after A x.
+// P h, of the residual stream h, is computed as well and stored after A x.
 override RESIDUAL_ROWS: u32 = 16u;
 override RESIDUAL_VEC4S: u32 = 384u;
-// As for A x.
+// As DOWN_EACH for A x.
 override RESIDUAL_EACH: u32 = 4u;
 @group(0) @binding(auto) var<storage, read> residual_h: array<vec4<f32>>;
 @group(0) @binding(auto) var<storage, read> residual_p: array<LoraVec4>;

@@ -6,7 +6,7 @@ struct Params {
     plane3: u32,
     width: u32,
     row_units: u32,
-    // Rows of this slab among the rows of all experts.
+    // First row and number of rows of this slab, among the rows of all experts.
     slab_first: u32,
     slab_rows: u32,
     expert_rows: u32,
@@ -14,13 +14,13 @@ struct Params {
     slots: u32,
     chosen: u32,
     slots_per_column: u32,
-    // Workgroups side by side in one row of the grid.
+    // Workgroups in one row of the grid.
     tiles: u32,
 }
 
 @group(0) @binding(0) var<uniform> p: Params;
 
-// Where row `row` of all experts begins in the slab, in units; rows outside are read as the nearest inside.
+// Offset of row `row` of all experts in the slab, in units; rows outside are clamped to the slab.
 fn row_start(row: u32) -> u32 {
     return (clamp(row, p.slab_first, p.slab_first + p.slab_rows - 1u) - p.slab_first) * p.row_units;
 }
@@ -29,7 +29,7 @@ fn in_slab(row: u32) -> bool {
     return row >= p.slab_first && row < p.slab_first + p.slab_rows;
 }
 
-// Whether the slab has any of the rows from `first` up to `end`.
-fn meets_slab(first: u32, end: u32) -> bool {
+// Whether the slab has any of the rows from `first` to `end`.
+fn overlaps_slab(first: u32, end: u32) -> bool {
     return end > p.slab_first && first < p.slab_first + p.slab_rows;
 }
