@@ -1,4 +1,4 @@
-//! Times the CPU executor on a graph of a small model's shapes, token by token and with a prompt:
+//! Times the CPU executor on a graph with the shapes of a small model, in decoding and prefill:
 //! `cargo run --release -p rullama-engine --example cpu_time`.
 #![expect(clippy::print_stdout, reason = "a program whose result is a table")]
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Prints tokens per second, the best of some runs at the end of the context.
+/// Prints tokens per second, the best of ten runs at the end of the context.
 fn report(dtype: DType, tokens: usize) -> Result<(), EngineError> {
     let plan = CpuPlan::new(graph(dtype, tokens), |_, ty| Some(weight(ty)))?;
     plan.write("ids", Data::U32((0..tokens as u32).collect()));
@@ -46,7 +46,7 @@ fn report(dtype: DType, tokens: usize) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Layers of attention and a gated feed-forward part, then logits of the last token.
+/// Layers of attention and a gated feed-forward part, then the logits of the last token.
 fn graph(dtype: DType, tokens: usize) -> Graph {
     let mut g = Graph::new();
     let ids = g.input("ids", Type::u32([tokens]));
@@ -67,8 +67,8 @@ fn graph(dtype: DType, tokens: usize) -> Graph {
         let normed = g.rms_norm(x, None, 1e-6);
         let both = linear(&mut g, "gate_up", normed, 2 * HIDDEN, MODEL);
         let gated = g.geglu_halves(both);
-        let made = linear(&mut g, "down", gated, MODEL, HIDDEN);
-        x = g.add(x, made);
+        let down = linear(&mut g, "down", gated, MODEL, HIDDEN);
+        x = g.add(x, down);
     }
     let last = g.select_row(x);
     let logits = g.linear(last, table);
@@ -77,9 +77,9 @@ fn graph(dtype: DType, tokens: usize) -> Graph {
 }
 
 fn weight(ty: &Type) -> Weight {
-    let Element::Weight(dtype) = ty.element else { unreachable!("only weights are asked for") };
-    let numbers: Vec<f32> =
+    let Element::Weight(dtype) = ty.element else { unreachable!("only weights are requested") };
+    let values: Vec<f32> =
         (0..ty.shape.len()).map(|i| (i * 37 % 101) as f32 / 1000.0 - 0.05).collect();
-    let bytes = quantize(dtype, &numbers).expect("a format that can be written");
+    let bytes = quantize(dtype, &values).expect("a format that can be written");
     Weight::new(dtype, ty.shape.clone(), bytes)
 }

@@ -1,4 +1,4 @@
-//! Writes every kernel × variant as browsers get it, with a list of what to compile each with: `wgsl DIR`.
+//! Writes every kernel × variant in the browsers' dialect, with a list of constants and bindings: `wgsl DIR`.
 //! `web/tools/check-wgsl.mjs` compiles them with a browser's compiler.
 
 use std::{error::Error, fs, path::PathBuf};
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let folder = PathBuf::from(std::env::args_os().nth(1).ok_or("usage: wgsl DIR")?);
-    // What an earlier run left would be compiled too.
+    // Files of an earlier run would be compiled, too.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder)?;
     let mut list: Vec<Value> = Vec::new();

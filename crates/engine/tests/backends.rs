@@ -1,4 +1,4 @@
-//! Every kernel × variant through naga's writers for Metal, DX12 and Vulkan: what those backends would compile is written without having them.
+//! Every kernel × variant through naga's writers for Metal, DX12 and Vulkan, without having those backends.
 
 mod kernels;
 
@@ -13,7 +13,7 @@ use rullama_engine::{
     suite::{Variant, variants},
 };
 
-/// A backend of wgpu's, by its shading language.
+/// A wgpu backend, by its shading language.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Backend {
     Msl,
@@ -22,14 +22,14 @@ enum Backend {
 }
 
 impl Backend {
-    /// Whether the language has all that a kernel uses. Matrix units are the one thing that it may lack: HLSL has none, and Metal's are 8 × 8 while
-    /// ours are 16 × 16. Devices without them never choose such kernels.
-    fn expresses(self, module: &Module) -> bool {
+    /// Whether the language supports everything a kernel uses. Only matrix units may be missing: HLSL has none, and Metal's are 8 × 8 while ours
+    /// are 16 × 16. Devices without them never select such kernels.
+    fn supports(self, module: &Module) -> bool {
         let matrix = |inner: &TypeInner| matches!(inner, TypeInner::CooperativeMatrix { .. });
         self == Self::Spirv || !module.types.iter().any(|(_, ty)| matrix(&ty.inner))
     }
 
-    /// The kernel in the backend's language, with the options that wgpu takes for it.
+    /// The kernel in the backend's language, with the options that wgpu uses.
     fn write(self, module: &Module, info: &ModuleInfo) -> Result<String, String> {
         match self {
             Self::Msl => write_msl(module, info),
@@ -103,7 +103,7 @@ fn write_spirv(module: &Module, info: &ModuleInfo) -> Result<String, String> {
     Ok(format!("{} words", words.len()))
 }
 
-/// The variants of naga's dialect, as modules.
+/// The variants in naga's dialect, as modules.
 fn modules() -> Vec<(Variant, Module, ModuleInfo)> {
     let variants = variants().into_iter().filter(|variant| variant.is_in(Dialect::Naga));
     let module = |variant: Variant| {
@@ -124,8 +124,8 @@ fn every_variant_is_written_for_every_backend() {
     for backend in [Backend::Msl, Backend::Hlsl, Backend::Spirv] {
         let mut skipped = 0;
         for (variant, module, info) in &modules {
-            if !backend.expresses(module) {
-                // The rule is about wgpu's matrix units and nothing else.
+            if !backend.supports(module) {
+                // Only wgpu's matrix units may be missing.
                 assert!(variant.facts.matrix.is_some(), "{backend:?} lacks {}", variant.label);
                 skipped += 1;
                 continue;

@@ -1,6 +1,6 @@
-//! The debug mode of the op suite: every case with kernels that count accesses beyond their memory and divisions by zero. There are none.
+//! The op suite with instrumented kernels, which count out-of-bounds accesses and divisions by zero. There must be none.
 //!
-//! Natively kernels run without wgpu's checks where the API bounds accesses (decision 0004); this shows that nothing depends on it.
+//! Natively kernels run without wgpu's checks if the API bounds accesses (decision 0004); this test shows that no kernel depends on it.
 
 #[path = "kernels/instrument.rs"]
 mod instrument;
@@ -8,7 +8,7 @@ mod kernels;
 
 use std::collections::{HashMap, HashSet};
 
-use instrument::{BUFFER, DIVISOR, FIXED, MADE, instrument};
+use instrument::{BUFFER, DIVISOR, FIXED, LANES, instrument};
 use pollster::block_on;
 use rullama_engine::{
     gpu::{DeviceFacts, Gpu, GpuPlan, Weights},
@@ -27,17 +27,17 @@ fn device() -> Gpu {
     gpu
 }
 
-/// Accesses of buffers and of fixed sizes, and divisions, that were wrong; there must have been kernels.
-fn wrong(gpu: &Gpu) -> [u32; 3] {
-    let counted = block_on(gpu.counted()).expect("the device answers");
-    assert!(counted[MADE] > 0, "nothing was counted");
+/// Numbers of out-of-bounds accesses to buffers and to arrays of fixed size, and of divisions by zero; some kernel must have run.
+fn faults(gpu: &Gpu) -> [u32; 3] {
+    let counted = block_on(gpu.counted()).expect("the device responds");
+    assert!(counted[LANES] > 0, "nothing was counted");
     [counted[BUFFER], counted[FIXED], counted[DIVISOR]]
 }
 
-/// Every case that brings a part to a kernel that no earlier one brought to it, on the device and on the lesser ones it plays. Instrumented kernels take long
-/// to compile, and large cases long to run: other shapes and combinations of the same parts are the suite's own affair.
+/// Every case with a combination of kernel and part that no earlier case had, in every role the device can play. Instrumented kernels are slow to
+/// compile and large cases slow to run, so other shapes and combinations of the same parts are left to the suite.
 #[test]
-fn no_case_leaves_its_memory() {
+fn no_case_accesses_memory_out_of_bounds() {
     let gpu = device();
     let cases = cases();
     let mut seen = HashSet::new();
@@ -53,12 +53,12 @@ fn no_case_leaves_its_memory() {
                 Verdict::Passed | Verdict::Skipped { .. } => {}
                 Verdict::Failed(failure) => panic!("{play}: {} {}: {failure}", case.op, case.name),
             }
-            assert_eq!(wrong(&gpu), [0; 3], "{play}: {} {}", case.op, case.name);
+            assert_eq!(faults(&gpu), [0; 3], "{play}: {} {}", case.op, case.name);
         }
     }
 }
 
-/// Workgroups of a case, at most.
+/// Maximum workgroups of a case.
 const MOST_WORKGROUPS: u64 = 2000;
 
 /// A kernel with each of its parts, without the values of its constants.
@@ -68,8 +68,8 @@ fn parts(label: &str) -> impl Iterator<Item = String> {
     words.map(move |part| format!("{kernel} {part}"))
 }
 
-/// Text of a kernel that does as wrong as its constant says.
-const WRONG: &str = "
+/// A kernel whose constants cause faults.
+const FAULTY: &str = "
 override BEYOND: u32 = 0u;
 override DIVISOR: u32 = 1u;
 var<workgroup> shared_words: array<u32, 8>;
@@ -84,36 +84,36 @@ fn main(@builtin(local_invocation_index) lane: u32) {
 }
 ";
 
-/// Instrumented text has a check for each kind of wrong: of a buffer inside a function, of workgroup memory, of a divisor.
+/// Instrumented text has a check for each kind of fault: of a buffer inside a function, of workgroup memory, of a divisor.
 #[test]
 fn each_kind_of_access_is_instrumented() {
-    let text = instrument(WRONG, &[("BEYOND", 3.0), ("DIVISOR", 0.0)], 4);
+    let text = instrument(FAULTY, &[("BEYOND", 3.0), ("DIVISOR", 0.0)], 4);
     assert!(text.contains("arrayLength((&x))"), "{text}");
     assert!(text.contains("arrayLength((&y))"), "{text}");
     let adds = text.matches("atomicAdd((&naga_counters").count();
-    // x, y, two of workgroup memory, a divisor, and the lanes.
+    // x, y, twice workgroup memory, a divisor, and the lanes.
     assert_eq!(adds, 6, "{text}");
     assert!(!text.contains("override"), "{text}");
 }
 
-/// Kernels that are wrong on purpose, each in another way, are counted on the device, once for each of eight lanes.
+/// Kernels with deliberate faults of each kind are counted on the device, once for each of eight lanes.
 #[test]
-fn wrong_kernels_are_counted() {
-    let few = "var few = array<f32, 4>(); y[i] = few[i];";
-    for (right, wrong_text, expected) in [
+fn faults_are_counted() {
+    let small_array = "var small = array<f32, 4>(); y[i] = small[i];";
+    for (right, faulty, expected) in [
         ("a[i]", "a[i]", [0, 0, 0]),
         ("a[i]", "a[i + 1000u]", [8, 0, 0]),
         ("y[i] =", "y[i + 1000u] =", [8, 0, 0]),
-        ("y[i] = a[i] + b[i];", few, [0, 4, 0]),
+        ("y[i] = a[i] + b[i];", small_array, [0, 4, 0]),
         ("if i < p.len {", "if i < p.len && 8u / (p.len - 8u) < 9u {", [0, 0, 8]),
     ] {
         let adapters = block_on(Gpu::all()).expect("adapters give devices");
         let gpu = adapters.into_iter().max_by_key(most_workgroups).expect("an adapter");
-        let harmful = move |text: &str, constants: &[(&'static str, f64)], binding: u32| {
+        let with_fault = move |text: &str, constants: &[(&'static str, f64)], binding: u32| {
             assert!(text.contains(right), "{text}");
-            instrument(&text.replace(right, wrong_text), constants, binding)
+            instrument(&text.replace(right, faulty), constants, binding)
         };
-        block_on(gpu.instrument(harmful)).expect("memory for four counters");
+        block_on(gpu.instrument(with_fault)).expect("memory for four counters");
         let mut graph = Graph::new();
         let (a, b) = (graph.input("a", Type::f32([8])), graph.input("b", Type::f32([8])));
         let sum = graph.add(a, b);
@@ -121,11 +121,11 @@ fn wrong_kernels_are_counted() {
         let weights = Weights::new(&gpu);
         let plan = block_on(GpuPlan::new(graph, &weights, &mut HashMap::new())).expect("a plan");
         plan.run(&Step { count: 1, ..Step::default() }).expect("it runs");
-        assert_eq!(wrong(&gpu), expected, "{wrong_text}");
+        assert_eq!(faults(&gpu), expected, "{faulty}");
     }
 }
 
-/// Ids of experts that no router makes stay inside the weight and the results, in every kernel that looks rows up by them.
+/// Expert ids that no router produces stay inside the weight and the results, in every kernel that looks rows up by them.
 #[test]
 fn expert_ids_are_clamped() {
     let gpu = device();
@@ -151,24 +151,24 @@ fn expert_ids_are_clamped() {
                 if let (Some(name), Element::Weight(dtype)) =
                     (info.origin.weight_name(), info.ty.element)
                 {
-                    block_on(weights.reserve(&name, dtype, &info.ty.shape)).expect("room");
+                    block_on(weights.reserve(&name, dtype, &info.ty.shape)).expect("memory");
                 }
             }
             let plan = block_on(GpuPlan::new(g, &weights, &mut HashMap::new())).expect("a plan");
-            for wild in [u32::MAX, 4, 1 << 20] {
-                plan.write("ids", bytemuck::cast_slice(&vec![wild; tokens * chosen]));
+            for invalid in [u32::MAX, 4, 1 << 20] {
+                plan.write("ids", bytemuck::cast_slice(&vec![invalid; tokens * chosen]));
                 plan.poison();
                 let step = Step { count: tokens as u32, ..Step::default() };
                 plan.run(&step).expect("it runs");
-                assert_eq!(wrong(&gpu), [0; 3], "{play}: {tokens} tokens, expert {wild}");
+                assert_eq!(faults(&gpu), [0; 3], "{play}: {tokens} tokens, expert {invalid}");
             }
         }
     }
 }
 
-/// The least device is among those that are played, so that every form of every kernel is counted somewhere.
+/// The floor is among the roles, so that every form of every kernel is counted somewhere.
 #[test]
-fn lesser_devices_are_played() {
+fn the_floor_is_among_the_roles() {
     let gpu = device();
     let floor = DeviceFacts::floor();
     assert!(

@@ -1,4 +1,4 @@
-//! What happens when the device goes away, or has no room.
+//! Device loss, running out of memory, and rejected kernels.
 
 use std::{any::Any, cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -12,7 +12,7 @@ use rullama_gguf::DType;
 
 const STEP: Step = Step { position: 0, count: 1, seed: 0, reserved: 0 };
 
-/// Every adapter of this machine; a test that ran on none has tested nothing.
+/// Runs a test on every adapter of this machine; there must be one.
 fn on_each_gpu(test: impl AsyncFn(Gpu)) {
     pollster::block_on(async {
         let gpus = Gpu::all().await.expect("adapters give devices");
@@ -23,7 +23,7 @@ fn on_each_gpu(test: impl AsyncFn(Gpu)) {
     });
 }
 
-/// `y = a + b` over three numbers.
+/// `y = a + b` over three elements.
 fn sum_graph() -> (Graph, Value) {
     let mut graph = Graph::new();
     let (a, b) = (graph.input("a", Type::f32([1, 3])), graph.input("b", Type::f32([1, 3])));
@@ -35,8 +35,8 @@ fn sum_graph() -> (Graph, Value) {
 async fn sum(gpu: &Gpu) -> Result<(GpuPlan, Value), EngineError> {
     let (graph, y) = sum_graph();
     let plan = GpuPlan::new(graph, &Weights::new(gpu), &mut HashMap::new()).await?;
-    for (name, numbers) in [("a", [1.0, 2.0, 3.0]), ("b", [0.5, -2.0, 1.0])] {
-        plan.write_data(name, &Type::f32([1, 3]), &Data::F32(numbers.into()));
+    for (name, values) in [("a", [1.0, 2.0, 3.0]), ("b", [0.5, -2.0, 1.0])] {
+        plan.write_data(name, &Type::f32([1, 3]), &Data::F32(values.into()));
     }
     Ok((plan, y))
 }
@@ -47,7 +47,7 @@ async fn result(plan: &GpuPlan, y: Value) -> Result<Vec<f32>, EngineError> {
 }
 
 #[test]
-fn a_lost_device_is_an_error_everywhere_and_a_fresh_one_works() {
+fn a_lost_device_is_an_error_everywhere_and_a_new_one_works() {
     on_each_gpu(async |gpu| {
         let (plan, y) = sum(&gpu).await.expect("the device works");
         assert_eq!(result(&plan, y).await.expect("it still does"), [1.5, 0.0, 4.0]);
@@ -61,7 +61,7 @@ fn a_lost_device_is_an_error_everywhere_and_a_fresh_one_works() {
     });
     // The same adapters, opened again.
     on_each_gpu(async |gpu| {
-        let (plan, y) = sum(&gpu).await.expect("a fresh device works");
+        let (plan, y) = sum(&gpu).await.expect("a new device works");
         assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
     });
 }
@@ -79,9 +79,9 @@ fn loss_between_run_and_read_is_an_error() {
 #[test]
 fn a_buffer_that_is_too_large_is_out_of_memory() {
     on_each_gpu(async |gpu| {
-        let numbers = usize::try_from(gpu.facts().buffer_bytes / 4 + 4).expect("64 bits here");
+        let elements = usize::try_from(gpu.facts().buffer_bytes / 4 + 4).expect("64 bits here");
         let mut graph = Graph::new();
-        let x = graph.input("x", Type::f32([1, numbers]));
+        let x = graph.input("x", Type::f32([1, elements]));
         graph.add(x, x);
         match GpuPlan::new(graph, &Weights::new(&gpu), &mut HashMap::new()).await {
             Err(EngineError::OutOfMemory { bytes, .. }) => {
@@ -94,16 +94,16 @@ fn a_buffer_that_is_too_large_is_out_of_memory() {
     });
 }
 
-/// Asks a GPU for more than it has; a driver may promise that all the same. A software one would take it from the machine, and
-/// the machine would end the test.
+/// Allocates more than a GPU has, which drivers may accept all the same. A software renderer would take the memory from the machine, which
+/// would kill the test.
 #[test]
-fn a_device_that_is_full_says_so_and_works_on() {
+fn a_full_device_reports_it_and_keeps_working() {
     on_each_gpu(async |gpu| {
         if gpu.is_software() {
             return;
         }
         let mut weights = Weights::new(&gpu);
-        // Half a tebibyte, cut into what the device can bind.
+        // Half a tebibyte, split into slabs that the device can bind.
         match weights.reserve("w", DType::F32, &[1 << 17, 1 << 20].into()).await {
             Ok(()) | Err(EngineError::OutOfMemory { .. }) => {}
             other => panic!("{}: {other:?}", gpu.name()),
@@ -115,7 +115,7 @@ fn a_device_that_is_full_says_so_and_works_on() {
 }
 
 #[test]
-fn kernels_are_compiled_ahead_of_the_plan() {
+fn warm_compiles_kernels_before_the_plan() {
     on_each_gpu(async |gpu| {
         let (graph, _) = sum_graph();
         gpu.warm(&graph).await.expect("the kernels compile");
@@ -125,7 +125,7 @@ fn kernels_are_compiled_ahead_of_the_plan() {
         assert_eq!(result(&plan, y).await.expect("it runs"), [1.5, 0.0, 4.0]);
         assert_eq!(gpu.pipeline_labels(), ["add/forward rrw"]);
     });
-    // Nobody need wait for the future.
+    // The future need not be awaited.
     on_each_gpu(async |gpu| {
         drop(gpu.warm(&sum_graph().0));
         let (plan, y) = sum(&gpu).await.expect("the plan finds them");
@@ -133,9 +133,9 @@ fn kernels_are_compiled_ahead_of_the_plan() {
     });
 }
 
-/// On real GPUs kernels are compiled before weights are loaded: a format that no kernel reads must not get as far as kernel selection.
+/// Kernels are compiled before weights are loaded, so a format that no kernel reads must be refused before kernel selection.
 #[test]
-fn weights_that_no_kernel_reads_are_refused_by_name() {
+fn formats_without_a_kernel_are_refused_by_name() {
     on_each_gpu(async |gpu| {
         for dtype in DType::ALL {
             let mut graph = Graph::new();
@@ -163,7 +163,7 @@ fn weights_that_no_kernel_reads_are_refused_by_name() {
     });
 }
 
-/// Its kernel is no WGSL.
+/// An operation whose kernel is not valid WGSL.
 #[derive(Debug)]
 struct Broken;
 
@@ -186,7 +186,7 @@ impl Op for Broken {
 }
 
 #[test]
-fn a_refused_kernel_is_named_and_harms_nothing_else() {
+fn a_rejected_kernel_is_named_and_breaks_nothing_else() {
     on_each_gpu(async |gpu| {
         let (mut graph, y) = sum_graph();
         graph.apply(Broken, &[y]);
@@ -200,7 +200,7 @@ fn a_refused_kernel_is_named_and_harms_nothing_else() {
 }
 
 #[test]
-fn a_cache_that_no_kernel_can_bind_says_what_fits() {
+fn a_cache_beyond_the_binding_limit_reports_what_fits() {
     on_each_gpu(async |gpu| {
         let row = 512 * 1024;
         let slots = gpu.facts().binding_bytes / (row * 2) + 1;
@@ -222,7 +222,7 @@ fn profiles_name_every_dispatch() {
     on_each_gpu(async |gpu| {
         let (plan, y) = sum(&gpu).await.expect("the device works");
         let timings = plan.profile(&STEP).await.expect("it runs");
-        assert_eq!(plan.read_any(y).await.expect("it answers"), [1.5, 0.0, 4.0]);
+        assert_eq!(plan.read_any(y).await.expect("the device responds"), [1.5, 0.0, 4.0]);
         if gpu.facts().timestamps {
             let labels: Vec<&str> = timings.iter().map(|timing| timing.label.as_str()).collect();
             assert_eq!(labels, ["add/forward rrw"]);
@@ -236,7 +236,7 @@ fn profiles_name_every_dispatch() {
 }
 
 #[test]
-fn a_refused_command_is_an_error_of_what_follows() {
+fn a_rejected_command_fails_later_calls() {
     on_each_gpu(async |gpu| {
         let (plan, y) = sum(&gpu).await.expect("the device works");
         plan.write("a", &[0; 4096]);
@@ -245,12 +245,12 @@ fn a_refused_command_is_an_error_of_what_follows() {
     });
 }
 
-/// Somebody who compiles ahead is asked once for each kernel, before wgpu is, in the words of WebGPU.
+/// An external compiler is called once for each kernel, before wgpu, with everything WebGPU needs.
 #[test]
-fn kernels_are_compiled_ahead() {
+fn an_external_compiler_gets_each_kernel_once() {
     on_each_gpu(async |gpu| {
-        let asked = Rc::new(RefCell::new(Vec::new()));
-        let seen = Rc::clone(&asked);
+        let sources = Rc::new(RefCell::new(Vec::new()));
+        let seen = Rc::clone(&sources);
         gpu.set_compiler(PipelineCompiler::new(move |source| {
             seen.borrow_mut().push(source);
             Box::pin(std::future::ready(Box::new(()) as Box<dyn Any>))
@@ -259,8 +259,8 @@ fn kernels_are_compiled_ahead() {
             let (plan, y) = sum(&gpu).await.expect("the device works");
             assert_eq!(result(&plan, y).await.expect("it does"), [1.5, 0.0, 4.0]);
         }
-        let asked = asked.borrow();
-        let [kernel] = asked.as_slice() else { panic!("{} kernels", asked.len()) };
+        let sources = sources.borrow();
+        let [kernel] = sources.as_slice() else { panic!("{} kernels", sources.len()) };
         assert!(kernel.text.contains("fn main("), "{}", kernel.text);
         assert_eq!(gpu.pipeline_labels(), [kernel.label.as_str()]);
         let (uniforms, storage) = kernel.bindings.split_at(2);

@@ -1,4 +1,4 @@
-//! Every kernel × variant without a GPU: naga accepts it, and its bindings, parameters and sizes are what the Rust side says.
+//! Every kernel × variant without a GPU: naga accepts it, and its bindings, parameters and sizes match the Rust side.
 
 use naga::{
     AddressSpace, Module, StorageAccess, TypeInner,
@@ -28,14 +28,14 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
     let variants = variants();
     let has = |word: &str| variants.iter().any(|variant| variant.label.contains(word));
     assert!(has("subgroup") && has("workgroup"));
-    // x in both forms, brought to workgroup memory in both ways.
+    // x in both forms, staged in both ways.
     for form in ["quantise/int8_pair", "quantise/none"] {
         for stage in ["stage/shuffle", "stage/memory"] {
             let both = |label: &str| label.contains(form) && label.contains(stage);
             assert!(variants.iter().any(|variant| both(&variant.label)), "{form} with {stage}");
         }
     }
-    // Pairs of units by teams that take four rows or two, for one token and for several.
+    // Pairs of units by teams of four rows or two, for one token and for several.
     for words in
         [["matmul/gemv ", " ROWS=4 "], ["matmul/gemv ", " ROWS=2 "], ["matmul/gemv_batch ", ""]]
     {
@@ -44,11 +44,11 @@ fn the_suite_needs_subgroup_matrix_and_plain_variants() {
         };
         assert!(variants.iter().any(|variant| all(&variant.label)), "pairs in {words:?}");
     }
-    // Every size of a tile of matrix units, for one weight and for experts' weights.
-    let each: &[&str] = &["128x128", "128x128_half", "64x64", "64x32", "64x16"];
+    // Every tile shape of matrix units, for one weight and for experts.
+    let all_shapes: &[&str] = &["128x128", "128x128_half", "64x64", "64x32", "64x16"];
     for (kernel, shapes) in [
-        ("matmul/gemm ", each),
-        ("matmul/transposed_matrix ", each),
+        ("matmul/gemm ", all_shapes),
+        ("matmul/transposed_matrix ", all_shapes),
         ("matmul/moe_grouped ", &["64x64", "128x32"]),
     ] {
         for shape in shapes {
@@ -79,14 +79,14 @@ fn check(variant: &Variant) -> Result<(), String> {
         let known = module.overrides.iter().any(|(_, o)| o.name.as_deref() == Some(name));
         ensure(known, || format!("there is no override {name}"))?;
     }
-    // Declared is enough: the next step drops what a kernel declares and never reads.
+    // Before overrides are processed, which drops bindings that a kernel declares and never uses.
     check_bindings(variant, &module)?;
     let (module, _) = process_overrides(&module, &info, None, &constants)
-        .map_err(|error| format!("constants are refused: {error}"))?;
+        .map_err(|error| format!("constants are rejected: {error}"))?;
     check_sizes(variant, &module)
 }
 
-/// Binding 0 holds the parameters, 1 the step, the others what the dispatch binds, in order and without gaps.
+/// Binding 0 is the parameters, 1 the step, the others what the dispatch binds, in order and without gaps.
 fn check_bindings(variant: &Variant, module: &Module) -> Result<(), String> {
     let dispatch = &variant.dispatch;
     let mut storage = vec![None; dispatch.bindings.len()];
@@ -124,7 +124,7 @@ fn check_bindings(variant: &Variant, module: &Module) -> Result<(), String> {
     Ok(())
 }
 
-/// The device that chose the kernel can run it.
+/// The device that selected the kernel can run it.
 fn check_sizes(variant: &Variant, module: &Module) -> Result<(), String> {
     let facts = &variant.facts;
     let count = variant.dispatch.bindings.len();
@@ -142,10 +142,10 @@ fn check_sizes(variant: &Variant, module: &Module) -> Result<(), String> {
     ensure(bytes <= facts.workgroup_bytes, || {
         format!("{bytes} bytes of workgroup memory of {}", facts.workgroup_bytes)
     })?;
-    let halves = module.types.iter().any(
+    let has_f16 = module.types.iter().any(
         |(_, ty)| matches!(ty.inner, TypeInner::Scalar(scalar) if scalar == naga::Scalar::F16),
     );
-    ensure(facts.f16 || !halves, || "f16 on a device without it".into())
+    ensure(facts.f16 || !has_f16, || "f16 on a device without it".into())
 }
 
 fn ensure(holds: bool, problem: impl FnOnce() -> String) -> Result<(), String> {

@@ -1,4 +1,4 @@
-//! The op suite: every case of every operation on the CPU, and on every adapter of this machine, which plays lesser ones too.
+//! The op suite: every case of every operation on the CPU, and on every adapter of this machine in all its roles.
 //!
 //! `cargo test -p rullama-engine --test suite linear` runs one operation.
 
@@ -124,17 +124,17 @@ fn check(op: &str, what: &str, run: impl Fn(&Case) -> Result<(), Failure>) {
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// Without an adapter this fails: parity that was not checked must not look as if it were.
+/// Fails without an adapter, so that unchecked parity is not taken for a pass.
 fn on_gpus(op: &str) {
     let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     assert!(!adapters.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
     let fastest = adapters.iter().map(most_workgroups).max();
     for adapter in &adapters {
         let slow = Some(most_workgroups(adapter)) < fastest;
-        // A device that dispatches the same as one that was played before shows nothing new.
+        // Dispatches equal to those of an earlier role show nothing new.
         let seen = RefCell::new(HashSet::new());
         for (play, gpu) in plays(adapter) {
-            // Lesser devices are played by the faster ones as well; here they would take most of the suite's time.
+            // The faster adapters play the lesser roles; on slow ones they would take most of the suite's time.
             if slow && play != "all" {
                 continue;
             }
@@ -152,10 +152,10 @@ fn on_gpus(op: &str) {
     }
 }
 
-/// Kernels of matrix units on an adapter without any, where every lane computes what they would: attention in every width of heads, and
-/// tiles of several sizes, on the fastest of such adapters, because it is slow.
+/// Kernels for matrix units on an adapter without any, where every lane computes what the units would: attention with every head width and tiles
+/// of several sizes, on the fastest such adapter, because it is slow.
 #[test]
-fn matrix_units_written_out() {
+fn emulated_matrix_units() {
     let lacks = |gpu: &Gpu| {
         let DeviceFacts { f16, matrix, workgroup_bytes, .. } = gpu.facts();
         *f16 && matrix.is_none() && *workgroup_bytes >= 32 << 10
@@ -164,9 +164,9 @@ fn matrix_units_written_out() {
     let lacking = adapters.iter().filter(|gpu| lacks(gpu));
     let Some(gpu) = lacking.max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix = Some(MatrixUnits::Emulated);
-    // One format of weights is enough for tiles of each kind; compiling takes longest.
+    // One weight format per kind of tile is enough, since compiling takes longest.
     let facts = DeviceFacts { matrix, ..gpu.facts().clone() };
-    written_out(
+    check_emulated(
         &gpu.playing(facts),
         &[
             ("attention_bidirectional", ""),
@@ -178,20 +178,20 @@ fn matrix_units_written_out() {
     );
 }
 
-/// The same for matrix units of bytes, which need no halves.
+/// Kernels for int8 matrix units, which need no f16.
 #[test]
-fn matrix_units_of_bytes_written_out() {
+fn emulated_int8_matrix_units() {
     let adapters = pollster::block_on(Gpu::all()).expect("adapters give devices");
     let Some(gpu) = adapters.iter().max_by_key(|gpu| most_workgroups(gpu)) else { return };
     let matrix_int8 = Some(MatrixInt8::Emulated);
     let facts = DeviceFacts { matrix: None, matrix_int8, ..gpu.facts().clone() };
-    written_out(&gpu.playing(facts), &[("clamped_linear", ""), ("linear", "")]);
+    check_emulated(&gpu.playing(facts), &[("clamped_linear", ""), ("linear", "")]);
 }
 
-/// Cases of these operations, as far as matrix units make them and their names begin so.
-fn written_out(gpu: &Gpu, ops: &[(&'static str, &str)]) {
+/// Checks the cases of these operations that use matrix units and whose names begin with the format.
+fn check_emulated(gpu: &Gpu, ops: &[(&'static str, &str)]) {
     for (op, format) in ops {
-        check(op, "written out", |case| {
+        check(op, "emulated", |case| {
             if !case.name.starts_with(format) || !case.by_matrix_units(gpu.facts()) {
                 return Ok(());
             }

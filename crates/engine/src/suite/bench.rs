@@ -1,25 +1,25 @@
-//! Timing a case: real shapes, weights filled quickly, each dispatch between timestamps where the device has them.
+//! Times a case: real shapes, weights filled quickly, timestamps around each dispatch if the device has them.
 
 use std::{collections::HashMap, time::Duration};
 
-use super::{Case, check::named, numbers};
+use super::{Case, check::named, data};
 use crate::{
     error::EngineError,
     gpu::{Gpu, GpuPlan, Timing, Weights},
     graph::{Cost, Graph, Step, Value},
 };
 
-/// The caller's clock: libraries have none, and a browser's is another one.
+/// The caller's clock: libraries have none, and browsers have another.
 pub type Clock<'a> = dyn Fn() -> Duration + 'a;
 
-/// A device that idled while weights were made takes this long to be as fast as it can.
+/// Time until a device that idled while weights were generated runs at full clock rate.
 const WARM_UP: Duration = Duration::from_millis(200);
-/// A device is kept busy about this long per case.
-const PATIENCE: Duration = Duration::from_millis(400);
-/// Runs are cut off there however quick they are, and never fewer than three.
+/// Time for which a case is measured, about.
+const MEASURED_TIME: Duration = Duration::from_millis(400);
+/// Maximum runs of a case; the minimum is three.
 const MOST_RUNS: usize = 50;
 
-/// What one operation of a case took.
+/// The measurement of one operation of a case.
 #[derive(Debug, Clone)]
 pub struct Measured {
     /// The operation's folder.
@@ -28,9 +28,9 @@ pub struct Measured {
     pub kernels: Vec<String>,
     /// Dispatches per run.
     pub dispatches: usize,
-    /// Median time of a run on the device.
+    /// Median time of a run on the device, in nanoseconds.
     pub nanoseconds: f64,
-    /// What it moves and computes.
+    /// Bytes moved and operations.
     pub cost: Cost,
 }
 
@@ -46,8 +46,8 @@ impl Measured {
     }
 }
 
-/// Times a case on a device: one entry per operation of its graph. Without timestamps there is one entry for the whole graph,
-/// by the caller's clock, which includes the way to the device and back.
+/// Times a case on a device: one entry per operation of its graph. Without timestamps there is one entry for the whole graph, by the caller's
+/// clock, which includes the round trip to the device.
 ///
 /// # Errors
 /// If the device fails or has no memory for the case.
@@ -81,7 +81,7 @@ async fn fill(graph: &Graph, gpu: &Gpu) -> Result<Weights, EngineError> {
     let mut weights = Weights::new(gpu);
     for (_, info) in graph.values() {
         let Some(name) = &info.origin.weight_name() else { continue };
-        let weight = numbers::rows(name, &info.ty, 64);
+        let weight = data::rows(name, &info.ty, 64);
         weights.reserve(name, weight.dtype, &info.ty.shape).await?;
         let (known, all) = (weight.shape.rows(), info.ty.shape.rows());
         for first in (0..all).step_by(known.max(1)) {
@@ -93,7 +93,7 @@ async fn fill(graph: &Graph, gpu: &Gpu) -> Result<Weights, EngineError> {
     Ok(weights)
 }
 
-/// Runs a plan until it has been watched long enough; each run gives the times of its dispatches, or one for all of them.
+/// Runs a plan for the measured time; each run gives the times of its dispatches, or one for all of them.
 pub(super) async fn time(
     plan: &GpuPlan,
     step: &Step,
@@ -108,7 +108,7 @@ pub(super) async fn time(
     }
     let mut runs = Vec::new();
     let start = clock();
-    while runs.len() < 3 || (runs.len() < MOST_RUNS && clock() - start < PATIENCE) {
+    while runs.len() < 3 || (runs.len() < MOST_RUNS && clock() - start < MEASURED_TIME) {
         let before = clock();
         let timings = plan.profile(step).await?;
         if timings.is_empty() {
@@ -122,7 +122,7 @@ pub(super) async fn time(
     Ok(runs)
 }
 
-/// Runs a plan as a whole until it has been watched long enough: nanoseconds of each run.
+/// Runs a plan as a whole for the measured time: nanoseconds of each run.
 async fn time_chain(
     plan: &GpuPlan,
     step: &Step,
@@ -136,7 +136,7 @@ async fn time_chain(
     }
     let mut times = Vec::new();
     let start = clock();
-    while times.len() < 3 || (times.len() < MOST_RUNS && clock() - start < PATIENCE) {
+    while times.len() < 3 || (times.len() < MOST_RUNS && clock() - start < MEASURED_TIME) {
         let before = clock();
         let on_device = plan.time(step).await?;
         plan.read(result).await?;
@@ -145,7 +145,7 @@ async fn time_chain(
     Ok(times)
 }
 
-/// An even share of a chain.
+/// The average link of a chain.
 fn one_link(case: &Case, plan: &GpuPlan, links: usize, times: Vec<f64>) -> Measured {
     let cost = plan.cost(&case.step);
     let share = |whole: u64| whole / links as u64;

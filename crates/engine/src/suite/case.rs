@@ -1,4 +1,4 @@
-//! One case: a small graph, its numbers, and what is to be checked.
+//! A test case: a small graph, its inputs, and what is checked.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use crate::{
     graph::{Graph, Step, Value},
 };
 
-/// Writes the graph of a case and returns the values to compare.
+/// Builds the graph of a case and returns the values to compare.
 type Build = Box<dyn Fn(&mut Graph) -> Vec<Value>>;
 
-/// A graph under test. Inputs, states and weights get random numbers that depend on their names alone, unless given.
+/// A graph under test. Inputs, states and weights get random values that depend only on their names, unless given.
 pub struct Case {
     /// The operation's folder.
     pub op: &'static str,
-    /// What tells it apart from the operation's other cases: shapes, formats, variants.
+    /// Distinguishes it from the operation's other cases: shapes, formats, variants.
     pub name: String,
     pub(crate) build: Build,
     pub(super) step: Step,
@@ -23,14 +23,14 @@ pub struct Case {
     pub(super) literal: Option<Vec<f32>>,
     pub(super) gradient: bool,
     pub(super) tolerance: Tolerance,
-    /// Worth timing: a shape of a real model.
+    /// Whether it is timed instead of checked: a shape of a real model.
     pub bench: bool,
-    /// Where the graph is a chain, how many links it has.
+    /// Number of links, if the graph is a chain.
     pub(super) links: Option<usize>,
 }
 
 impl Case {
-    /// A case of `op`; `build` writes the graph and returns the values to compare.
+    /// A case of `op`; `build` builds the graph and returns the values to compare.
     pub fn new(
         op: &'static str,
         name: impl Into<String>,
@@ -50,57 +50,57 @@ impl Case {
         }
     }
 
-    /// Runs with this step.
+    /// Sets position and count of the step.
     #[must_use]
     pub fn step(mut self, position: u32, count: u32) -> Self {
         self.step = Step { position, count, ..self.step };
         self
     }
 
-    /// Draws random numbers from this seed.
+    /// Sets the seed of the step.
     #[must_use]
     pub fn seed(mut self, seed: u32) -> Self {
         self.step.seed = seed;
         self
     }
 
-    /// Takes these numbers for an input, a state or a weight.
+    /// Sets the values of an input, a state or a weight.
     #[must_use]
     pub fn given(mut self, name: &str, data: Data) -> Self {
         self.given.insert(name.into(), data);
         self
     }
 
-    /// The first result must be this, to six digits.
+    /// Expects the first result to equal `literal`, to six digits.
     #[must_use]
     pub fn gives(mut self, literal: &[f32]) -> Self {
         self.literal = Some(literal.into());
         self
     }
 
-    /// The gradients of the first result are checked too.
+    /// Checks the gradients of the first result, too.
     #[must_use]
     pub fn gradient(mut self) -> Self {
         self.gradient = true;
         self
     }
 
-    /// How far the GPU may be from the reference.
+    /// Sets the tolerance of the GPU against the reference.
     #[must_use]
     pub fn tolerance(mut self, tolerance: Tolerance) -> Self {
         self.tolerance = tolerance;
         self
     }
 
-    /// Timed by `rullama ops bench` rather than checked: for shapes the reference is too slow for.
+    /// Marks it as timed by `rullama ops bench` instead of checked: for shapes that are too slow for the reference.
     #[must_use]
     pub fn bench(mut self) -> Self {
         self.bench = true;
         self
     }
 
-    /// Timed as one link of a chain of `links`: the whole graph in one pass, as a model runs it. Links differ in their weights, which
-    /// together must be larger than a device's caches.
+    /// Times it as one link of a chain of `links`: the whole graph in one pass, as a model runs it. Links have different weights, which together
+    /// must be larger than a device's caches.
     #[must_use]
     pub fn chain(self, links: usize) -> Self {
         Self { links: Some(links), ..self.bench() }

@@ -1,4 +1,4 @@
-//! Running a case.
+//! Checks a case.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::{
     graph::{Element, Graph, Origin, Type, Value, backward},
 };
 
-/// A case that did not come out as it should.
+/// A failed case.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// A result is wrong.
@@ -18,13 +18,13 @@ pub enum Failure {
     Wrong {
         /// Which result.
         result: usize,
-        /// Which number of it.
+        /// Index of the element.
         index: usize,
-        /// What came out.
+        /// The result.
         got: f32,
-        /// What should.
+        /// The expected value.
         want: f32,
-        /// How far apart they may be.
+        /// The tolerance.
         bound: f32,
     },
     /// A gradient is wrong.
@@ -32,11 +32,11 @@ pub enum Failure {
     Gradient {
         /// Which input.
         input: String,
-        /// Which number of it.
+        /// Index of the element.
         index: usize,
-        /// What the rule says.
+        /// The gradient by the rule.
         rule: f32,
-        /// What a finite difference says.
+        /// The gradient by a finite difference.
         numeric: f32,
     },
     /// The device failed.
@@ -44,7 +44,7 @@ pub enum Failure {
     Engine(#[from] EngineError),
 }
 
-/// The reference against the case's literal, where it has one.
+/// Checks the reference against the case's literal, if it has one.
 ///
 /// # Errors
 /// If they differ.
@@ -58,11 +58,11 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
         case.op,
         case.name
     );
-    let near = |got: f32, want: f32| {
+    let is_close = |got: f32, want: f32| {
         got == want || want.is_finite() && (got - want).abs() <= 1e-6 * (1.0 + want.abs())
     };
-    let far = |(got, want): (&f32, &f32)| !near(*got, *want);
-    match got.iter().zip(literal).position(far) {
+    let is_off = |(got, want): (&f32, &f32)| !is_close(*got, *want);
+    match got.iter().zip(literal).position(is_off) {
         None => Ok(()),
         Some(index) => Err(Failure::Wrong {
             result: 0,
@@ -74,7 +74,7 @@ pub fn check_cpu(case: &Case) -> Result<(), Failure> {
     }
 }
 
-/// The device against the reference, with memory poisoned before the run.
+/// Checks the device against the reference, with memory poisoned before the run.
 ///
 /// # Errors
 /// If they differ by more than the case's tolerance, or the device fails.
@@ -95,7 +95,7 @@ pub async fn check_gpu(case: &Case, gpu: &Gpu) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The gradient rules against finite differences of `Σ dy · y`, on the reference, for every f32 input of the graph.
+/// Checks the gradient rules against finite differences of `Σ dy · y`, on the reference, for every f32 input of the graph.
 ///
 /// # Errors
 /// If they differ.
@@ -109,7 +109,7 @@ pub fn check_gradient(case: &Case) -> Result<(), Failure> {
     let seed = graph.input("dy", graph.ty(result).clone());
     let wrt: Vec<Value> = inputs.iter().map(|(value, _)| *value).collect();
     let gradients = backward(&mut graph, result, seed, &wrt);
-    let plan = ready(case, graph)?;
+    let plan = cpu_plan(case, graph)?;
     plan.run(&case.step);
     let dy = plan.read(seed);
     for ((value, name), gradient) in inputs.iter().zip(gradients) {
@@ -128,7 +128,7 @@ pub fn check_gradient(case: &Case) -> Result<(), Failure> {
                     .sum()
             };
             let numeric = central_difference(&mut loss);
-            // The difference itself is good to about h² plus rounding over h; 2 % tells a wrong rule from a right one.
+            // The difference itself is accurate to about h² plus rounding over h; 2 % tells a wrong rule from a right one.
             if (numeric - rule[index]).abs() > 2e-2 * (0.1 + numeric.abs()) {
                 return Err(Failure::Gradient {
                     input: name.clone(),
@@ -149,7 +149,7 @@ fn central_difference(loss: &mut dyn FnMut(f32) -> f64) -> f32 {
     ((loss(H) - loss(-H)) / f64::from(2.0 * H)) as f32
 }
 
-/// Up to 24 places, spread over the whole.
+/// Up to 24 indices, spread evenly.
 fn sample(len: usize) -> impl Iterator<Item = usize> {
     (0..len).step_by(len.div_ceil(24).max(1))
 }
@@ -157,13 +157,13 @@ fn sample(len: usize) -> impl Iterator<Item = usize> {
 fn on_cpu(case: &Case) -> Result<Vec<Vec<f32>>, EngineError> {
     let mut graph = Graph::new();
     let results = (case.build)(&mut graph);
-    let plan = ready(case, graph)?;
+    let plan = cpu_plan(case, graph)?;
     plan.run(&case.step);
     Ok(results.iter().map(|value| plan.read_any(*value)).collect())
 }
 
-/// A plan on the CPU with the case's numbers in place.
-fn ready(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
+/// A plan on the CPU with the case's data written.
+fn cpu_plan(case: &Case, graph: Graph) -> Result<CpuPlan, EngineError> {
     let plan = CpuPlan::new(graph, |name, ty| Some(case.weight(name, ty)))?;
     let names: Vec<(String, Type)> =
         named(plan.graph()).map(|(_, name, ty)| (name.to_owned(), ty.clone())).collect();

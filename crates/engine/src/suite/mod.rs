@@ -1,12 +1,11 @@
-//! Every operation's cases, described once and used four ways: the CPU reference against literals, the GPU against the reference with
-//! poisoned memory, gradients against finite differences, and timing. The tests, `rullama ops` and a page in the browser run
-//! the same graph.
+//! Every operation's cases, defined once and used in four ways: the CPU reference against literals, the GPU against the reference with poisoned
+//! memory, gradients against finite differences, and timing. The tests, `rullama ops` and a browser page run the same cases.
 
 mod bandwidth;
 mod bench;
 mod case;
 mod check;
-mod numbers;
+mod data;
 mod real_devices;
 mod run;
 mod support;
@@ -17,7 +16,7 @@ pub use bandwidth::read_bandwidth;
 pub use bench::{Clock, Measured, bench};
 pub use case::Case;
 pub use check::{Failure, check_cpu, check_gpu, check_gradient};
-pub(crate) use numbers::random_bits;
+pub(crate) use data::random_bits;
 pub use real_devices::real_devices;
 pub use run::{Verdict, most_workgroups, plays, run};
 pub use support::{Support, support};
@@ -75,13 +74,13 @@ pub fn cases() -> Vec<Case> {
     folders.iter().flat_map(|cases| cases()).collect()
 }
 
-/// The devices a device can play: all it offers, then less and less. Kernel choice depends on these facts alone, so each of
-/// them runs other variants.
+/// The roles a device can play: all its facts, then fewer and fewer. Kernel selection depends on these facts alone, so that each role runs
+/// other variants.
 pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
     let mut plays = vec![
         ("all", facts.clone()),
         ("no matrix units", DeviceFacts { matrix: None, matrix_int8: None, ..facts.clone() }),
-        // So few lanes are busy that small cases take the kernels of large shapes.
+        // So few busy lanes that small cases take the kernels of large shapes.
         (
             "no f16",
             DeviceFacts {
@@ -92,7 +91,7 @@ pub fn lesser(facts: &DeviceFacts) -> Vec<(&'static str, DeviceFacts)> {
                 ..facts.clone()
             },
         ),
-        // Bindings so small that the weights of the cases become slabs.
+        // Bindings so small that the weights of the cases have several slabs.
         (
             "floor",
             DeviceFacts {

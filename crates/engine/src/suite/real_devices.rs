@@ -1,8 +1,8 @@
-//! Facts of devices that people have, so that kernel selection is tested without them.
+//! Facts of common devices, so that kernel selection is tested without them.
 
 use crate::gpu::{DeviceFacts, MatrixInt8, MatrixUnits};
 
-/// Devices that people have, as wgpu or a browser describes them, with a name for messages.
+/// Common devices, as wgpu or a browser describes them, with a name for messages.
 pub fn real_devices() -> Vec<(&'static str, DeviceFacts)> {
     let native = DeviceFacts {
         f16: true,
@@ -79,7 +79,7 @@ pub fn real_devices() -> Vec<(&'static str, DeviceFacts)> {
             DeviceFacts { matrix: Some(MatrixUnits::Chromium16), ..chromium.clone() },
         ),
         (
-            "Chromium with matrix units of bytes",
+            "Chromium with int8 matrix units",
             DeviceFacts { f16: false, matrix_int8: Some(MatrixInt8::Chromium), ..chromium.clone() },
         ),
         ("Chromium", chromium.clone()),

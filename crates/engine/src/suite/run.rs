@@ -1,24 +1,23 @@
-//! Running cases on a device for those that report: the tests, the program, a page.
+//! Runs cases on a device, for the tests, the program and a browser page.
 
 use super::{Case, Failure, check_gpu, lesser};
 use crate::gpu::Gpu;
 
-/// How a case came out.
+/// The outcome of a case.
 #[derive(Debug)]
 pub enum Verdict {
-    /// As it should.
+    /// Passed.
     Passed,
-    /// It was not run: too large for a slow device.
+    /// Not run: too large for a slow device.
     Skipped {
         /// Workgroups it would have dispatched.
         workgroups: u64,
     },
-    /// It did not.
+    /// Failed.
     Failed(Failure),
 }
 
-/// The most workgroups a case may dispatch on a device. SwiftShader takes minutes for tens of thousands with barriers in
-/// them; lavapipe does not.
+/// Maximum workgroups of a case on a device. SwiftShader takes minutes for tens of thousands of workgroups with barriers; lavapipe does not.
 pub fn most_workgroups(gpu: &Gpu) -> u64 {
     if gpu.is_software() && !gpu.name().contains("llvmpipe") { 10_000 } else { u64::MAX }
 }
@@ -35,7 +34,7 @@ pub async fn run(case: &Case, gpu: &Gpu) -> Verdict {
     }
 }
 
-/// A device as itself and as the lesser ones it can play, with the names of the roles.
+/// A device in all roles it can play, with their names.
 pub fn plays(gpu: &Gpu) -> Vec<(&'static str, Gpu)> {
     lesser(gpu.facts()).into_iter().map(|(name, facts)| (name, gpu.playing(facts))).collect()
 }

@@ -1,4 +1,4 @@
-//! Which kernels an operation takes on a device, by weight format: a table for people.
+//! The kernels of each operation on a device, by weight format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +13,13 @@ use crate::{
 pub struct Support {
     /// The operation's folder.
     pub op: &'static str,
-    /// Formats of its weights, where it has any.
+    /// Formats of its weights, if it has any.
     pub format: String,
     /// Kernels and the parts they are composed from.
     pub kernels: Vec<String>,
 }
 
-/// What the suite's graphs take on a device: one entry per operation and format, in the order of their names.
+/// The kernels of the suite's graphs on a device: one entry per operation and format, sorted by name.
 pub fn support(facts: &DeviceFacts) -> Vec<Support> {
     let mut table: BTreeMap<(&'static str, String), BTreeSet<String>> = BTreeMap::new();
     for graph in cases().iter().flat_map(Case::graphs) {
@@ -39,7 +39,7 @@ pub fn support(facts: &DeviceFacts) -> Vec<Support> {
     .collect()
 }
 
-/// Formats of the weights a node reads; vectors are always plain floats and say nothing.
+/// Formats of the weights a node reads; vectors, which are always f32, are left out.
 fn format(graph: &Graph, node: &Node) -> String {
     let types = node.inputs.iter().map(|input| graph.ty(*input));
     let mut names: Vec<&str> = types

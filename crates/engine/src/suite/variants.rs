@@ -1,4 +1,4 @@
-//! Every kernel the suite's graphs choose, on devices of many kinds: what shader checks compile without having such a device.
+//! Every kernel that the suite's graphs select on devices of many kinds, for shader checks without such devices.
 
 use std::collections::HashSet;
 
@@ -8,30 +8,31 @@ use crate::{
     graph::{Graph, backward},
 };
 
-/// A kernel as some device would run it.
+/// A kernel with its parts and constants, as some device would run it.
 #[derive(Debug)]
 pub struct Variant {
     /// Kernel, parts, constants and bindings, as in the label of its pipeline.
     pub label: String,
     /// A dispatch of it.
     pub dispatch: Dispatch,
-    /// The device that chose it.
+    /// The device that selected it.
     pub facts: DeviceFacts,
 }
 
 impl Variant {
-    /// Whether compilers of a dialect know its words: each syntax for matrix units is of one alone.
+    /// Whether compilers of a dialect support it: each syntax of matrix units belongs to one dialect.
     pub fn is_in(&self, dialect: Dialect) -> bool {
         let foreign = match dialect {
             Dialect::Naga => "chromium",
             Dialect::Browser => "wgpu",
         };
-        let knows = |part: &&'static Part| part.kind != "matrix" || !part.name.contains(foreign);
-        self.dispatch.parts.iter().all(knows)
+        let supported =
+            |part: &&'static Part| part.kind != "matrix" || !part.name.contains(foreign);
+        self.dispatch.parts.iter().all(supported)
     }
 }
 
-/// All variants the suite's graphs need on any of [`devices`], each once.
+/// All variants that the suite's graphs need on any of [`devices`], each once.
 pub fn variants() -> Vec<Variant> {
     let devices = devices();
     let mut seen = HashSet::new();
@@ -49,7 +50,7 @@ pub fn variants() -> Vec<Variant> {
     variants
 }
 
-/// Devices that differ in all that kernel choice may look at, the least ones first.
+/// Devices that differ in all facts that kernel selection depends on, the least capable first.
 pub fn devices() -> Vec<DeviceFacts> {
     let large = DeviceFacts {
         binding_bytes: 2 << 30,
@@ -63,7 +64,7 @@ pub fn devices() -> Vec<DeviceFacts> {
     };
     let widths = [(4, 4), (8, 8), (16, 32), (32, 32), (64, 64), (4, 128)].map(Some);
     let mut devices = Vec::new();
-    // Some tiles are for devices with a little more memory than most.
+    // Some tiles need a little more workgroup memory than most devices have.
     let larger = DeviceFacts { workgroup_bytes: 48 << 10, ..large.clone() };
     for size in [DeviceFacts::floor(), large, larger] {
         for subgroups in [None].into_iter().chain(widths) {
@@ -96,7 +97,7 @@ pub fn devices() -> Vec<DeviceFacts> {
 pub type DispatchRecord = (String, Vec<u8>, [u32; 3]);
 
 impl Case {
-    /// The graphs of the case: its own, and where gradients are checked, the one that makes them.
+    /// The graphs of the case: its own, and if gradients are checked, the one that computes them.
     pub fn graphs(&self) -> Vec<Graph> {
         let mut graph = Graph::new();
         let results = (self.build)(&mut graph);
@@ -116,7 +117,7 @@ impl Case {
         graphs
     }
 
-    /// How far a device may be from the reference: matrix units round what they multiply, and so do products of packed bytes.
+    /// The tolerance on a device: matrix units round their factors, and so do packed dot products.
     pub(super) fn tolerance_on(&self, facts: &DeviceFacts) -> Tolerance {
         let tolerance = match self.by_matrix_units(facts) {
             true => self.tolerance.half_factors(),
@@ -128,7 +129,7 @@ impl Case {
         tolerance
     }
 
-    /// Whether a device's matrix units make some of it.
+    /// Whether a device computes part of it with matrix units.
     pub fn by_matrix_units(&self, facts: &DeviceFacts) -> bool {
         self.has_part(facts, |part| part.kind == "matrix")
     }
@@ -138,14 +139,14 @@ impl Case {
             .any(|dispatch| dispatch.parts.iter().any(|part| wanted(part)))
     }
 
-    /// All that its graphs dispatch on a device: kernels with their constants, parameters and workgroups.
+    /// All dispatches of its graphs on a device: kernels with their constants, parameters and workgroups.
     pub fn dispatches(&self, facts: &DeviceFacts) -> Vec<DispatchRecord> {
         let record = |dispatch: Dispatch| (dispatch.label(), dispatch.params, dispatch.grid);
         let graphs = self.graphs();
         graphs.iter().flat_map(|graph| dispatches(graph, facts).map(record)).collect()
     }
 
-    /// Workgroups its graph dispatches on a device: what it costs on a slow one.
+    /// Number of workgroups of its graph on a device, the cost on a slow one.
     pub fn workgroups(&self, facts: &DeviceFacts) -> u64 {
         let count =
             |dispatch: Dispatch| dispatch.grid.iter().map(|n| u64::from(*n)).product::<u64>();

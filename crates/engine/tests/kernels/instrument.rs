@@ -1,4 +1,4 @@
-//! Kernels that count what they do wrong: naga's module of a kernel with a check after every access and division, written back as WGSL.
+//! Kernels that count their faults: naga's module of a kernel with a check after every access and division, written back as WGSL.
 
 use naga::{
     AddressSpace, ArraySize, AtomicFunction, BinaryOperator, Block, Expression, Function,
@@ -9,19 +9,19 @@ use naga::{
 
 use crate::kernels::{module, validator};
 
-/// Accesses of a buffer beyond its `arrayLength`.
+/// Counter of accesses to a buffer beyond its `arrayLength`.
 pub(crate) const BUFFER: usize = 0;
-/// Accesses of an array, vector or matrix of fixed size beyond it, in whatever memory.
+/// Counter of accesses to an array, vector or matrix of fixed size beyond it, in any memory.
 pub(crate) const FIXED: usize = 1;
-/// Divisions of whole numbers by zero.
+/// Counter of integer divisions by zero.
 pub(crate) const DIVISOR: usize = 2;
-/// Checks that were made: shows that kernels are counted at all.
-pub(crate) const MADE: usize = 3;
+/// Counter of lanes: shows that kernels are counted at all.
+pub(crate) const LANES: usize = 3;
 
-/// The kernel with counters at a binding.
+/// The kernel with checks, which count in the buffer at `binding`.
 ///
 /// # Panics
-/// If naga refuses the kernel, before or after.
+/// If naga rejects the kernel, before or after.
 pub(crate) fn instrument(text: &str, constants: &[(&'static str, f64)], binding: u32) -> String {
     let text = &constant(text, constants);
     let (mut module, info) = module(text, &[]).unwrap_or_else(|error| panic!("{error}"));
@@ -41,7 +41,7 @@ pub(crate) fn instrument(text: &str, constants: &[(&'static str, f64)], binding:
         .unwrap_or_else(|error| panic!("instrumented: {error}\n{text}"))
 }
 
-/// The kernel with `const`s in place of its `override`s: naga's WGSL writer does not write arrays of such sizes.
+/// The kernel with `const`s in place of its `override`s: naga's WGSL writer does not write arrays sized by overrides.
 fn constant(text: &str, constants: &[(&'static str, f64)]) -> String {
     let line = |line: &str| {
         let Some(rest) = line.strip_prefix("override ") else { return line.to_owned() };
@@ -77,16 +77,16 @@ fn counters(module: &mut Module, binding: u32) -> Handle<GlobalVariable> {
     module.global_variables.append(counters, Span::UNDEFINED)
 }
 
-/// The module's types: functions are changed while they are looked at.
+/// A copy of the module for lookups while its functions are changed.
 struct Types {
     module: Module,
 }
 
-/// How many elements an access may reach.
+/// The number of elements an access may reach.
 enum Length {
-    /// Known beforehand.
+    /// A fixed size.
     Fixed(u32),
-    /// That of the buffer this pointer points to.
+    /// The length of the buffer behind this pointer.
     Buffer(Handle<Expression>),
 }
 
@@ -94,7 +94,7 @@ struct Pass<'a> {
     types: &'a Types,
     info: &'a FunctionInfo,
     counters: Handle<GlobalVariable>,
-    /// The function runs once for each lane: it counts that too.
+    /// Whether to count lanes: the function runs once per lane.
     count: bool,
 }
 
@@ -103,7 +103,7 @@ impl Pass<'_> {
         let body = std::mem::take(&mut function.body);
         let mut checked = Block::new();
         if self.count {
-            self.add_one(function, &mut checked, MADE);
+            self.add_one(function, &mut checked, LANES);
         }
         let rest = self.block(function, body);
         checked.extend_block(rest);
@@ -152,7 +152,7 @@ impl Pass<'_> {
                 let index = self.word(function, block, index);
                 self.check_index(function, block, base, index);
             }
-            // Constant indices of fixed sizes were checked by the validator.
+            // The validator has checked constant indices of fixed sizes.
             Expression::AccessIndex { base, index } => {
                 if let Some(Length::Buffer(_)) = self.length(base) {
                     let index = literal(function, index);
@@ -238,7 +238,7 @@ impl Pass<'_> {
         block.push(Statement::Atomic { pointer, fun, value, result: None }, Span::UNDEFINED);
     }
 
-    /// An index as an unsigned number: negative ones are beyond everything.
+    /// An index as an unsigned integer: negative ones become out of bounds.
     fn word(
         &self,
         function: &mut Function,
@@ -278,11 +278,11 @@ impl Pass<'_> {
     }
 }
 
-fn literal(function: &mut Function, number: u32) -> Handle<Expression> {
-    function.expressions.append(Expression::Literal(Literal::U32(number)), Span::UNDEFINED)
+fn literal(function: &mut Function, value: u32) -> Handle<Expression> {
+    function.expressions.append(Expression::Literal(Literal::U32(value)), Span::UNDEFINED)
 }
 
-/// Appends an expression and has it evaluated here.
+/// Appends an expression and emits it here.
 fn emit(function: &mut Function, block: &mut Block, expression: Expression) -> Handle<Expression> {
     let handle = function.expressions.append(expression, Span::UNDEFINED);
     block.push(Statement::Emit(Range::new_from_bounds(handle, handle)), Span::UNDEFINED);

@@ -1,4 +1,4 @@
-//! Kernels as naga's modules, with their constants in place.
+//! Kernels as naga modules, with their constants applied.
 
 use naga::{
     Module,
@@ -6,7 +6,7 @@ use naga::{
     valid::{Capabilities, ModuleInfo, ValidationFlags, Validator},
 };
 
-/// A validator that knows all that kernels use.
+/// A validator with all capabilities that kernels use.
 pub(crate) fn validator() -> Validator {
     let capabilities = Capabilities::SUBGROUP
         | Capabilities::COOPERATIVE_MATRIX
@@ -25,6 +25,6 @@ pub(crate) fn module(
     let constants: PipelineConstants =
         constants.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     let (module, info) = process_overrides(&module, &info, None, &constants)
-        .map_err(|error| format!("constants are refused: {error}"))?;
+        .map_err(|error| format!("constants are rejected: {error}"))?;
     Ok((module.into_owned(), info.into_owned()))
 }

@@ -1,4 +1,4 @@
-//! The numbers of a case.
+//! The data of a case.
 
 use std::hash::{Hash, Hasher};
 
@@ -11,17 +11,17 @@ use crate::{
 };
 
 impl Case {
-    /// The numbers of an input or state.
+    /// The data of an input or state.
     pub(super) fn data(&self, name: &str, ty: &Type) -> Data {
         self.given.get(name).cloned().unwrap_or_else(|| match ty.element {
-            Element::U32 => panic!("{} {}: say which ids `{name}` has", self.op, self.name),
+            Element::U32 => panic!("{} {}: give the ids of `{name}`", self.op, self.name),
             _ => Data::F32(random(name, ty.shape.len())),
         })
     }
 
-    /// A weight: random numbers in its format, unless given.
+    /// A weight: random values in its format, unless given.
     pub(super) fn weight(&self, name: &str, ty: &Type) -> Weight {
-        let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
+        let Element::Weight(dtype) = ty.element else { panic!("`{name}` is not a weight") };
         match self.given.get(name) {
             Some(Data::Weight(given)) => given.clone(),
             Some(given) => stored(given.f32(), dtype, ty.shape.clone()),
@@ -30,28 +30,28 @@ impl Case {
     }
 }
 
-fn stored(numbers: &[f32], dtype: DType, shape: Shape) -> Weight {
-    let bytes = quantize(dtype, numbers).expect("cases use formats that can be written");
+fn stored(values: &[f32], dtype: DType, shape: Shape) -> Weight {
+    let bytes = quantize(dtype, values).expect("cases use formats that can be written");
     Weight::new(dtype, shape, bytes)
 }
 
-/// A weight of random bits, which reach what no writer makes: every scale, sign and level. Only its halves are tamed, to
-/// magnitudes from 1/16 to 1/8, and its exponents, to 2^-8 to 2^7.
+/// A weight of random bits, which covers what no quantiser writes: every scale, sign and level. Only its f16 fields are limited to magnitudes
+/// from 1/16 to 1/8, and its exponents to 2^-8 to 2^7.
 pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
     let blocks = shape[0] * shape[1] / dtype.block_elements();
     let noise = random("bits", blocks * dtype.block_bytes());
     let mut bytes: Vec<u8> = noise.iter().map(|x| ((x + 1.0) * 128.0) as u8).collect();
-    let halves: &[usize] = match dtype {
+    let f16_fields: &[usize] = match dtype {
         DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4_NL | DType::IQ4_XS => &[0],
         DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => &[0, 2],
         DType::Q2_K => &[80, 82],
         DType::Q3_K => &[108],
         DType::Q6_K => &[208],
         DType::MXFP4 | DType::NVFP4 => &[],
-        other => panic!("{} is not made of bits and halves", other.name()),
+        other => panic!("{} is not a quantised format of the cases", other.name()),
     };
     for block in bytes.chunks_exact_mut(dtype.block_bytes()) {
-        for upper in halves.iter().map(|at| at + 1) {
+        for upper in f16_fields.iter().map(|at| at + 1) {
             block[upper] = block[upper] & 0x83 | 0x2c;
         }
         if dtype == DType::MXFP4 {
@@ -63,12 +63,12 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
 
 /// The first rows of a random weight, at most `most`.
 pub(super) fn rows(name: &str, ty: &Type, most: usize) -> Weight {
-    let Element::Weight(dtype) = ty.element else { panic!("`{name}` is no weight") };
+    let Element::Weight(dtype) = ty.element else { panic!("`{name}` is not a weight") };
     let shape = [ty.shape.rows().min(most), ty.shape.width()];
     stored(&random(name, shape[0] * shape[1]), dtype, shape.into())
 }
 
-/// Numbers in -1..1 that depend on the name alone, on every platform.
+/// Values in -1..1 that depend only on the name, on every platform.
 fn random(name: &str, len: usize) -> Vec<f32> {
     let mut hasher = rustc_hash::FxHasher::default();
     name.bytes().for_each(|byte| u64::from(byte).hash(&mut hasher));
