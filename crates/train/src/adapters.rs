@@ -1,4 +1,4 @@
-//! Which weights get adapters, and what adapters begin with.
+//! Selects the weights that get LoRA pairs, and initialises the pairs.
 
 use rullama_adapter::{Adapter, Format, Pair, module};
 use rullama_models::{
@@ -9,20 +9,20 @@ use rullama_runtime::Model;
 
 use crate::{error::TrainError, order::Random};
 
-/// A new adapter.
+/// Options of a new adapter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdapterOptions {
-    /// The inner size of its pairs.
+    /// Rank of its pairs.
     pub rank: usize,
-    /// The product of a pair is multiplied with `alpha / rank`.
+    /// `B A` is scaled by `alpha / rank`.
     pub alpha: f32,
-    /// Kinds of weights that get a pair, by their names in GGUF files or checkpoints; all projections of layers if there are none.
+    /// Kinds of weights that get a pair, by their GGUF or checkpoint names; empty for all projections of the layers.
     pub targets: Vec<String>,
-    /// Where its random numbers come from.
+    /// Seed of the initial values of `A`.
     pub seed: u64,
 }
 
-/// Kinds of weights in GGUF files and in checkpoints.
+/// Kinds of weights: GGUF name, checkpoint name.
 const KINDS: [(&str, &str); 10] = [
     ("attn_q", "q_proj"),
     ("attn_k", "k_proj"),
@@ -35,13 +35,13 @@ const KINDS: [(&str, &str); 10] = [
     ("proj", "per_layer_projection"),
     ("per_layer_model_proj", "per_layer_model_projection"),
 ];
-/// Kinds that get a pair if none are named.
-const USUAL: usize = 7;
+/// The first so many of [`KINDS`] are the default targets.
+const DEFAULT_TARGETS: usize = 7;
 
-/// The weights of a model that these targets mean, by name without `.weight`.
+/// The names, without `.weight`, of a model's weights that `targets` select.
 ///
 /// # Errors
-/// If the model has none of a kind.
+/// If the model has no weight of a kind.
 pub fn weights_of(model: &Model, targets: &[String]) -> Result<Vec<String>, TrainError> {
     let all = trainable(model.config(), model.catalog());
     let kind_of = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
@@ -57,17 +57,17 @@ pub fn weights_of(model: &Model, targets: &[String]) -> Result<Vec<String>, Trai
         Err(TrainError::NoSuchTarget { target: target.clone(), known: known.join(", ") })
     };
     let kinds: Vec<String> = if targets.is_empty() {
-        KINDS[..USUAL].iter().map(|(gguf, _)| (*gguf).to_owned()).collect()
+        KINDS[..DEFAULT_TARGETS].iter().map(|(gguf, _)| (*gguf).to_owned()).collect()
     } else {
         targets.iter().map(named).collect::<Result<_, _>>()?
     };
     Ok(all.into_iter().filter(|name| kinds.contains(&kind_of(name))).collect())
 }
 
-/// An adapter that changes nothing yet: `A` is random, `B` is zero.
+/// A new adapter without effect: `A` is random, `B` is zero.
 ///
 /// # Errors
-/// If an option makes no sense, or the model has no such weights.
+/// If an option is out of range, or the model has no such weights.
 pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainError> {
     if options.rank == 0 || options.rank > 1024 {
         let (option, value) = ("the rank", options.rank.to_string());
@@ -82,7 +82,7 @@ pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainEr
         let tensor = format!("{name}.weight");
         let Some(ty) = model.catalog().get(&tensor) else { continue };
         let (rows, columns) = (ty.shape.rows(), ty.shape.width());
-        // As PEFT does it: uniform, within one over the root of the inputs.
+        // PEFT's initialisation: uniform in ±1/√columns.
         let bound = (columns as f64).sqrt().recip();
         let mut random = Random::new(options.seed, stream);
         let a = (0..options.rank * columns).map(|_| ((random.unit() * 2.0 - 1.0) * bound) as f32);
@@ -108,7 +108,7 @@ pub fn fresh(model: &Model, options: &AdapterOptions) -> Result<Adapter, TrainEr
     })
 }
 
-/// A pair without its numbers, which are on the device.
+/// A LoRA pair without its values, which are on the device.
 #[derive(Debug, Clone)]
 pub(crate) struct Slot {
     pub(crate) tensor: String,
@@ -125,7 +125,7 @@ impl Slot {
         Self { tensor: pair.tensor.clone(), experts, rank, rows, columns, scale }
     }
 
-    /// Numbers of `A` and `B`.
+    /// Elements of `A` and `B`.
     pub(crate) fn lengths(&self) -> [usize; 2] {
         [self.columns, self.rows].map(|side| self.experts * self.rank * side)
     }
@@ -135,18 +135,18 @@ impl Slot {
         Pair { tensor: self.tensor.clone(), experts, rank, rows, columns, a, b, scale }
     }
 
-    /// The states of `A` and `B`.
+    /// Names of the graph states of `A` and `B`.
     pub(crate) fn states(&self) -> [String; 2] {
         ["lora_a", "lora_b"].map(|part| format!("{}.{part}", base(&self.tensor)))
     }
 
-    /// The states of their gradients.
+    /// Names of the graph states of their gradients.
     pub(crate) fn gradient_states(&self) -> [String; 2] {
         self.states().map(|name| gradient_of(&name))
     }
 }
 
-/// The pairs of an adapter that can go on learning on this model.
+/// The pairs of an adapter that can be trained on this model.
 pub(crate) fn fitting<'a>(
     model: &Model,
     adapter: &'a Adapter,
@@ -161,7 +161,7 @@ pub(crate) fn fitting<'a>(
     Ok(pairs)
 }
 
-/// What the graphs are told of an adapter.
+/// The pairs as the training graph describes them.
 pub(crate) fn adapted(slots: &[Slot]) -> Vec<Learned> {
     let one = |slot: &Slot| Learned {
         name: base(&slot.tensor).into(),
@@ -171,8 +171,8 @@ pub(crate) fn adapted(slots: &[Slot]) -> Vec<Learned> {
     slots.iter().map(one).collect()
 }
 
-/// What a pair's gradients are called in files: `layers.0.self_attn.q_proj.lora_A` and `.lora_B`, by the module's name in checkpoints
-/// without what stands before the layers.
+/// Names of a pair's gradients in files: `layers.0.self_attn.q_proj.lora_A` and `.lora_B`, after the checkpoint's module without the
+/// prefix before `layers`.
 pub fn gradient_name(tensor: &str) -> [String; 2] {
     let module = module(tensor).unwrap_or_else(|| tensor.to_owned());
     let short = module.strip_prefix("model.language_model.").unwrap_or(&module);

@@ -1,5 +1,5 @@
-//! A run written down, so that another can go on with the same numbers: a safetensors file of parameters and moments, which is
-//! read and written a tensor at a time.
+//! Checkpoints: safetensors files of parameters and optimizer moments, read and written one tensor at a time, from which a run continues
+//! bit for bit.
 
 use std::{collections::HashMap, rc::Rc};
 
@@ -13,35 +13,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::TrainError;
 
-/// Where the rest of a checkpoint stands in its file.
+/// The metadata key of [`About`] as JSON.
 const KEY: &str = "rullama_checkpoint";
 
-/// A run written down: its file, whose header was read.
+/// A checkpoint file whose header was read.
 pub struct Checkpoint {
     pub(crate) about: About,
     file: Container,
 }
 
-/// What a run was, and how far it came.
+/// Identity and progress of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct About {
-    /// Updates so far.
+    /// Optimizer steps so far.
     pub(crate) steps: u32,
-    /// Tells the model from others.
+    /// Fingerprint of the model.
     pub(crate) model: String,
-    /// Tells the data from others.
+    /// Fingerprint of the training data.
     pub(crate) data: String,
-    /// The options that decide about the numbers.
+    /// The options that affect the result.
     pub(crate) options: String,
-    /// The loss before each update so far.
+    /// The loss before each step so far.
     pub(crate) losses: Vec<f64>,
-    /// Losses on the examples set aside, with the number of updates before each.
+    /// Losses on the held-out examples, each with the number of steps before it.
     pub(crate) evaluations: Vec<(u32, f64)>,
 }
 
 impl About {
-    /// How the file of a checkpoint with these states begins.
-    pub(crate) fn beginning(&self, states: &[(String, usize)]) -> Result<Vec<u8>, TrainError> {
+    /// Header of a checkpoint file with these states.
+    pub(crate) fn header(&self, states: &[(String, usize)]) -> Result<Vec<u8>, TrainError> {
         let about = serde_json::to_string(self)
             .map_err(|error| wrong(format!("cannot be written: {error}")))?;
         let tensors = states.iter().map(|(name, length)| (name.clone(), vec![*length]));
@@ -50,10 +50,10 @@ impl About {
 }
 
 impl Checkpoint {
-    /// Reads what a file says of itself.
+    /// Opens a checkpoint and reads its header.
     ///
     /// # Errors
-    /// If it is no checkpoint, or damaged.
+    /// If the file is not a checkpoint, or damaged.
     pub async fn open(source: Rc<dyn ByteSource>) -> Result<Self, TrainError> {
         let file = Container::open(source).await.map_err(|error| match error {
             AdapterError::NotAnAdapter { why, .. } => wrong(format!("is damaged: {why}")),
@@ -70,7 +70,7 @@ impl Checkpoint {
         Ok(Self { about, file })
     }
 
-    /// Refuses what another run has left: `lengths` are the names and lengths of what there must be.
+    /// Checks that the checkpoint belongs to this run: `lengths` are the names and lengths of its states.
     pub(crate) fn check(
         &self,
         wanted: &About,
@@ -80,7 +80,7 @@ impl Checkpoint {
             return Err(wrong("belongs to another model".into()));
         }
         if self.about.data != wanted.data {
-            let what = "was made with other data; begin anew, or give the data it was made with";
+            let what = "was made with other data: give that data, or start a new run";
             return Err(wrong(what.into()));
         }
         if self.about.options != wanted.options {
@@ -94,7 +94,7 @@ impl Checkpoint {
             .collect();
         let fits = known.len() == lengths.len()
             && lengths.iter().all(|(name, length)| known.get(name.as_str()) == Some(length));
-        if fits { Ok(()) } else { Err(wrong("has other adapters than this run".into())) }
+        if fits { Ok(()) } else { Err(wrong("has other LoRA pairs than this run".into())) }
     }
 
     /// The bytes of a state.

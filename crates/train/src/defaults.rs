@@ -1,33 +1,33 @@
-//! What is done by default, the same in the program and in browsers. How adapters are updated is in
-//! [`Settings::default`](crate::Settings), how rates go on in [`Shaped::default`](crate::Shaped).
+//! Defaults shared by the program and browsers. Those of the optimizer are in [`Settings::default`](crate::Settings), the
+//! learning-rate schedule's in [`Shaped::default`](crate::Shaped).
 
-/// The inner size of an adapter's pairs.
+/// LoRA rank.
 pub const RANK: usize = 16;
-/// How often every example is seen.
+/// Passes over the training examples.
 pub const EPOCHS: f64 = 3.0;
-/// The highest learning rate.
+/// Peak learning rate.
 pub const RATE: f64 = 2e-4;
-/// Most tokens of a sequence.
+/// Maximum tokens of a sequence.
 pub const SEQUENCE: usize = 1024;
 /// Steps between two evaluations.
 pub const EVALUATE: u32 = 20;
-/// Bytes of GPU memory, the model's included.
+/// GPU memory budget in bytes, including the model.
 pub const MEMORY: u64 = 8_000_000_000;
 
-/// Sequences of a step, if there are as many.
+/// Sequences per step, if there are that many examples.
 const BATCH: usize = 4;
 
-/// What the products of an adapter of this rank are multiplied with, before they are divided by the rank.
+/// LoRA alpha for a rank.
 pub fn alpha(rank: usize) -> f32 {
     2.0 * rank as f32
 }
 
-/// Sequences of a step.
+/// Sequences per step.
 pub fn batch(examples: usize) -> usize {
     examples.clamp(1, BATCH)
 }
 
-/// Steps in which so many examples are seen that often, `batch` at a time.
+/// Steps for `epochs` passes over the examples, `batch` at a time.
 pub fn steps(examples: usize, epochs: f64, batch: usize) -> u32 {
     let steps = (examples as f64 * epochs.max(0.0) / batch.max(1) as f64).ceil();
     steps.max(1.0) as u32
@@ -48,7 +48,7 @@ mod tests {
         ] {
             let batch = batch(examples);
             let found = (batch, steps(examples, epochs, batch));
-            assert_eq!(found, wanted, "{examples} examples, {epochs} times");
+            assert_eq!(found, wanted, "{examples} examples, {epochs} epochs");
         }
     }
 }

@@ -1,85 +1,85 @@
-//! What can go wrong while an adapter learns.
+//! The crate's error types.
 
 use rullama_adapter::AdapterError;
 use rullama_engine::EngineError;
 use rullama_runtime::RuntimeError;
 
-/// Why training cannot begin or go on.
+/// Why training cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// A line of the data cannot be used.
+    /// A line of the data is invalid.
     #[error("line {line} of the data: {why}")]
     Line {
-        /// Its number, from 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The line's error.
         why: LineError,
     },
-    /// There is nothing to learn from.
+    /// The data has no targets.
     #[error(
         "the data has no tokens to learn: give lines with a completion, an assistant turn or a text"
     )]
     NoTargets,
-    /// The split leaves nothing on one side.
+    /// The evaluation split leaves one side empty.
     #[error(
         "an evaluation split of {split} of {examples} examples leaves one side empty; give more data or another split"
     )]
     Split {
-        /// What was requested.
+        /// The requested share.
         split: f64,
-        /// Examples there are.
+        /// Number of examples.
         examples: usize,
     },
     /// A weight that cannot be adapted.
     #[error("this model has no weight {target:?} to adapt; choose from {known}")]
     NoSuchTarget {
-        /// What was requested.
+        /// The requested name.
         target: String,
-        /// What there is.
+        /// The valid names.
         known: String,
     },
-    /// An adapter that changes what is not trained: experts, the router, the table of tokens.
+    /// An adapter with pairs for weights that cannot be trained: experts, the router, the token embedding.
     #[error(
         "{count} tensors of the adapter can be used but not trained, such as {first:?}; start from an adapter for attention and feed-forward only, or from none"
     )]
     NotTrained {
-        /// How many.
+        /// Number of such pairs.
         count: usize,
-        /// One of them.
+        /// The first of them.
         first: String,
     },
-    /// An option that makes no sense.
+    /// An option out of range.
     #[error("{option} cannot be {value}: {wanted}")]
     Option {
-        /// Its name.
+        /// The option's name.
         option: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is possible.
+        /// The valid values.
         wanted: &'static str,
     },
-    /// The memory does not suffice, even when every layer is computed twice.
+    /// Training exceeds the memory budget, even with every layer recomputed.
     #[error(
         "training needs {need} bytes of GPU memory ({model} of them the model), but may use {budget}; allow more memory, or use shorter sequences, a lower rank or fewer targets"
     )]
     DoesNotFit {
-        /// All of it.
+        /// Bytes needed in total.
         need: u64,
-        /// Of it, the model's weights.
+        /// Bytes of the model's weights.
         model: u64,
-        /// What there is.
+        /// The budget in bytes.
         budget: u64,
     },
-    /// Experts that the host computes have no gradient.
+    /// Experts computed on the host have no gradient.
     #[error(
         "{layers} layers have their experts on the host, where they cannot be trained: allow more GPU memory, or train on the CPU"
     )]
     HostExperts {
-        /// How many layers.
+        /// Number of layers.
         layers: usize,
     },
-    /// The loss is no number any more.
+    /// The loss is not finite.
     #[error("the loss of step {step} is {loss}: lower the learning rate, or clip gradients")]
     Diverged {
         /// The step, from 1.
@@ -90,10 +90,10 @@ pub enum TrainError {
     /// A checkpoint that does not belong to this run, or is damaged.
     #[error("the checkpoint {why}")]
     Checkpoint {
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The adapter to begin with cannot be used.
+    /// The initial adapter cannot be used.
     #[error(transparent)]
     Adapter(#[from] AdapterError),
     /// The model failed.
@@ -104,35 +104,35 @@ pub enum TrainError {
     Engine(#[from] EngineError),
 }
 
-/// What is wrong with a line of the data.
+/// Why a line of the data is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// It is no JSON.
+    /// The line is not JSON.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// It is JSON, but none of the kinds there are.
+    /// The line is JSON without the fields of any known kind.
     #[error(
         "it has none of \"messages\", \"prompt\" with \"completion\", \"text\", or \"ids\" with \"n_prompt\""
     )]
     Unknown,
-    /// A field is missing or has another type.
+    /// A field is missing or has the wrong type.
     #[error("{field:?} must be {wanted}")]
     Field {
-        /// Its name.
+        /// The field's name.
         field: &'static str,
-        /// What it must be.
+        /// The required type.
         wanted: &'static str,
     },
-    /// A conversation without an answer.
+    /// A conversation without an assistant turn.
     #[error("the conversation has no assistant turn to learn")]
     NoAssistant,
-    /// Nothing is left to learn.
+    /// A line without targets.
     #[error("no token to learn: {tokens} tokens, {prompt} of them prompt")]
     Empty {
         /// Tokens of the line.
         tokens: usize,
-        /// Tokens before the first that is learned.
+        /// Tokens before the first target.
         prompt: usize,
     },
     /// A token is not in the vocabulary.
@@ -140,7 +140,7 @@ pub enum LineError {
     NoSuchToken {
         /// The id.
         id: u64,
-        /// Tokens there are.
+        /// Tokens in the vocabulary.
         count: usize,
     },
     /// The conversation cannot be rendered, or the model has no vocabulary.

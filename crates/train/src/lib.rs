@@ -1,7 +1,7 @@
-//! How an adapter learns: from lines of text to tokens with targets, from those to gradients, and step by step to an adapter.
+//! LoRA training: from JSON lines to tokens with targets, to gradients and optimizer steps.
 //!
-//! Base weights are never written. Adapters, gradients and moments stay on the device; of a step only its loss comes back. Nothing
-//! here reads a clock, a file or the environment: the caller requests one step after the other, and stops asking to pause.
+//! Base weights are never written. Adapter, gradients and moments stay on the device; each step reads back only its loss. Nothing here
+//! reads a clock, a file or the environment: the caller requests step after step, and pauses by not requesting the next.
 
 mod adapters;
 mod checkpoint;

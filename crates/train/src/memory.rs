@@ -1,4 +1,4 @@
-//! How much memory training takes, and how many layers are computed again so that it fits.
+//! Memory estimates for training, and how many layers must be recomputed to fit a budget.
 
 use rullama_engine::{
     executor::Device,
@@ -15,44 +15,44 @@ use crate::{
     update::update_graph,
 };
 
-/// Most bytes of logits at a time.
+/// Maximum bytes of logits at a time.
 const LOGIT_BYTES: usize = 128 << 20;
-/// Sizes of buffers on a device are multiples of this.
+/// Alignment of buffer sizes on a GPU.
 const BUFFER_ALIGNMENT: u64 = 16;
 
-/// Sizes of the sequences that are trained on.
+/// Sizes of the training sequences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Tokens of the longest.
+    /// Tokens of the longest sequence.
     pub tokens: usize,
-    /// Most targets of one.
+    /// Most targets of a sequence.
     pub targets: usize,
 }
 
-/// Bytes on the GPU.
+/// GPU memory in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
     /// The model's weights.
     pub model: u64,
-    /// Adapters, gradients and moments.
+    /// Adapter, gradients and moments.
     pub adapter: u64,
-    /// Activations of a step and of an evaluation, and whatever else their graphs need.
+    /// Activations, scratch and parameters of the training and evaluation graphs.
     pub work: u64,
-    /// How many of the first layers are computed again on the way back.
+    /// Number of layers, from the first, whose activations are recomputed in the backward pass.
     pub again: usize,
 }
 
 impl Need {
-    /// All of it.
+    /// The sum of all parts.
     pub fn total(&self) -> u64 {
         self.model + self.adapter + self.work
     }
 }
 
-/// What training these pairs takes, with as few layers computed again as fit the budget.
+/// Memory for training these pairs, with as few recomputed layers as the budget allows.
 ///
 /// # Errors
-/// If nothing fits.
+/// If even recomputing all layers exceeds the budget.
 pub(crate) fn need(
     model: &Model,
     slots: &[Slot],
@@ -64,24 +64,24 @@ pub(crate) fn need(
     let all = model.config().layers.len();
     let longest = graph(&TrainPass { again: all, ..learning.clone() });
     let least = work_bytes(&longest.graph);
-    // What does not depend on how many layers are computed again; scratch and parameters hardly do.
+    // Independent of the number of recomputed layers; scratch and parameters hardly depend on it.
     let device = model.device();
     let update = update_graph(&longest.parameters, settings.clip.is_some());
-    let beside = plan_bytes(&longest.graph, device) - least
-        + plan_bytes(&graph(&measuring(&learning)).graph, device)
+    let fixed = plan_bytes(&longest.graph, device) - least
+        + plan_bytes(&graph(&evaluation(&learning)).graph, device)
         + plan_bytes(&update, device)
         + STAGING_BYTES;
     let adapter = longest
         .parameters
         .iter()
-        .map(|it| 4 * it.ty.bytes().next_multiple_of(BUFFER_ALIGNMENT))
+        .map(|parameter| 4 * parameter.ty.bytes().next_multiple_of(BUFFER_ALIGNMENT))
         .sum();
     let with = |again: usize| {
         let work = match again == all {
             true => least,
             false => work_bytes(&graph(&TrainPass { again, ..learning.clone() }).graph),
         };
-        Need { model: model.gpu_bytes(), adapter, work: work + beside, again }
+        Need { model: model.gpu_bytes(), adapter, work: work + fixed, again }
     };
     let Some(budget) = settings.memory else { return Ok(with(0)) };
     let most = with(all);
@@ -89,7 +89,7 @@ pub(crate) fn need(
         let (need, model) = (most.total(), most.model);
         return Err(TrainError::DoesNotFit { need, model, budget });
     }
-    // The fewest: more layers need less memory.
+    // Binary search for the fewest recomputed layers: recomputing more needs less memory.
     let (mut low, mut best) = (0, most);
     while low < best.again {
         let middle = with((low + best.again) / 2);
@@ -102,7 +102,7 @@ pub(crate) fn need(
     Ok(best)
 }
 
-/// Bytes of a graph on a device; on the CPU, those of its values.
+/// Bytes of a graph's plan on a GPU; on the CPU, of its values.
 fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
     match device {
         Device::Cpu => work_bytes(graph),
@@ -110,15 +110,15 @@ fn plan_bytes(graph: &Graph, device: &Device) -> u64 {
     }
 }
 
-/// The same graph where nothing is learned, only measured.
-pub(crate) fn measuring(pass: &TrainPass) -> TrainPass {
+/// The evaluation pass of a training pass: no gradients, no dropout.
+pub(crate) fn evaluation(pass: &TrainPass) -> TrainPass {
     TrainPass { learns: false, dropout: 0.0, again: 0, ..pass.clone() }
 }
 
-/// The graph that learns, with every layer kept and nothing left out.
+/// The training pass with no layer recomputed and no dropout.
 pub(crate) fn pass(model: &Model, slots: &[Slot], shape: Shape) -> TrainPass {
     let rows = (LOGIT_BYTES / 4 / model.config().vocabulary.max(1)).max(1);
-    // Parts of one size, so that the last one is not nearly empty.
+    // Parts of equal size, so that the last one is not nearly empty.
     let parts = shape.targets.div_ceil(rows).max(1);
     TrainPass {
         tokens: shape.tokens,

@@ -1,12 +1,12 @@
-//! Random numbers and orders that depend on a seed alone: the same on every target, and known for any step without the steps
-//! before it.
+//! Random numbers and shuffles that depend only on a seed: the same on every target, and computable for any step without the steps before
+//! it.
 
-/// Random numbers (SplitMix64).
+/// A SplitMix64 generator.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 
 impl Random {
-    /// Numbers of a seed and a stream.
+    /// The generator for a seed and a stream.
     pub(crate) fn new(seed: u64, stream: u64) -> Self {
         let mut random = Self(seed ^ stream.wrapping_mul(0xd6e8_feb8_6659_fd93));
         random.next();
@@ -21,33 +21,33 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// From 0 to less than 1.
+    /// A number in [0, 1).
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// The numbers from 0 to `count`, shuffled.
+/// The indices from 0 to `count`, shuffled.
 pub(crate) fn shuffled(count: usize, seed: u64, stream: u64) -> Vec<usize> {
     let mut random = Random::new(seed, stream);
     let mut order: Vec<usize> = (0..count).collect();
     for last in (1..count).rev() {
-        // The bias of a remainder of 64 bits is far below anything a count of examples could show.
+        // The modulo bias of 64 bits is negligible for any number of examples.
         let other = (random.next() % (last as u64 + 1)) as usize;
         order.swap(last, other);
     }
     order
 }
 
-/// Which examples a step takes: all are taken once before any is taken again, in a new order each time.
+/// The indices of a step's examples: each epoch takes all of them once, in a new order.
 pub(crate) fn batch(count: usize, each: usize, step: u32, seed: u64) -> Vec<usize> {
     let first = step as usize * each;
     let mut known: Option<(usize, Vec<usize>)> = None;
     (first..first + each)
         .map(|at| {
-            let round = at / count;
-            if known.as_ref().is_none_or(|(of, _)| *of != round) {
-                known = Some((round, shuffled(count, seed, round as u64)));
+            let epoch = at / count;
+            if known.as_ref().is_none_or(|(of, _)| *of != epoch) {
+                known = Some((epoch, shuffled(count, seed, epoch as u64)));
             }
             known.as_ref().map_or(0, |(_, order)| order[at % count])
         })
@@ -59,12 +59,12 @@ mod tests {
     use super::batch;
 
     #[test]
-    fn every_example_is_taken_once_a_round() {
+    fn every_example_is_taken_once_per_epoch() {
         let taken: Vec<usize> = (0..7).flat_map(|step| batch(5, 3, step, 1)).collect();
-        for round in taken[..20].chunks_exact(5) {
-            let mut round = round.to_vec();
-            round.sort_unstable();
-            assert_eq!(round, [0, 1, 2, 3, 4]);
+        for epoch in taken[..20].chunks_exact(5) {
+            let mut epoch = epoch.to_vec();
+            epoch.sort_unstable();
+            assert_eq!(epoch, [0, 1, 2, 3, 4]);
         }
         assert_ne!(taken[..5], taken[5..10]);
         assert_eq!(batch(5, 3, 4, 1), taken[12..15]);

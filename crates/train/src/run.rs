@@ -1,4 +1,4 @@
-//! A whole run: which sequences each step takes, rates, evaluation, and when it is enough.
+//! A training run: batches, learning rates, evaluation and early stopping.
 
 use std::collections::VecDeque;
 
@@ -16,88 +16,88 @@ use crate::{
     trainer::Settings,
 };
 
-/// How a run goes.
+/// Options of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunOptions {
-    /// Rates, and how many steps.
+    /// Learning-rate schedule and number of steps.
     pub schedule: Schedule,
-    /// How adapters are updated.
+    /// Optimizer settings.
     pub settings: Settings,
-    /// Sequences of a step.
+    /// Sequences per step.
     pub batch: usize,
-    /// Short examples share sequences of this many tokens.
+    /// If set, short examples are packed into sequences of this many tokens.
     pub pack: Option<usize>,
-    /// Sequences are padded to this many tokens; to the longest if it is not said.
+    /// Sequences are padded to this many tokens, or to the longest sequence.
     pub tokens: Option<usize>,
-    /// Where orders and dropout come from.
+    /// Seed of the shuffles and of dropout.
     pub seed: u64,
     /// Steps between two evaluations.
     pub evaluate: u32,
-    /// Evaluations without a better one before it, after which the run ends.
+    /// Ends the run after this many evaluations without an improvement.
     pub patience: Option<u32>,
 }
 
-/// What one step was like.
+/// Report of a step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StepReport {
-    /// Updates before it.
+    /// Steps before it.
     pub step: u32,
     /// The mean loss before its update.
     pub loss: f64,
-    /// Its rate.
+    /// Its learning rate.
     pub rate: f64,
-    /// Tokens that went through the model.
+    /// Tokens of its sequences.
     pub tokens: usize,
-    /// Of these, tokens that were learned.
+    /// Targets among them.
     pub targets: usize,
 }
 
-/// Something that happened in a run.
+/// An event of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Event {
     /// A step was taken.
     Step(StepReport),
-    /// The examples set aside were measured.
+    /// The held-out examples were evaluated.
     Evaluated {
-        /// Updates so far.
+        /// Steps so far.
         step: u32,
         /// Their mean loss.
         loss: f64,
-        /// Whether it is the best so far.
+        /// Whether it is the lowest so far.
         best: bool,
     },
-    /// The run has ended; nothing follows.
+    /// The run has ended; no event follows.
     Done {
-        /// Updates.
+        /// Steps taken.
         step: u32,
-        /// The loss after the last update, of the sequences that would have come next.
+        /// The loss after the last step, of the batch that would have come next.
         loss: f64,
-        /// Whether it ended because evaluations got no better.
+        /// Whether it ended early because evaluations did not improve.
         early: bool,
     },
 }
 
-/// A run: ask for one event after the other. It pauses while none is requested.
+/// A training run, driven by [`Run::next`]; it pauses until the next call.
 #[derive(Debug)]
 pub struct Run {
     trainer: Trainer,
     options: RunOptions,
     train: Vec<Example>,
-    aside: Vec<Example>,
+    held_out: Vec<Example>,
     about: About,
     pending: VecDeque<Event>,
     done: bool,
 }
 
 impl Run {
-    /// Prepares a run of an adapter on examples; `aside` are measured only.
+    /// Prepares a run of an adapter on (training, held-out) examples.
     ///
     /// # Errors
-    /// If the adapter does not fit the model, there is nothing to learn, or there is no memory.
+    /// If the adapter does not fit the model, there are no targets, or memory does not suffice.
     pub async fn new(
         model: &Model,
         adapter: &Adapter,
-        (train, aside): (Vec<Example>, Vec<Example>),
+        (train, held_out): (Vec<Example>, Vec<Example>),
         options: RunOptions,
     ) -> Result<Self, TrainError> {
         if train.is_empty() {
@@ -108,24 +108,24 @@ impl Run {
             return Err(TrainError::Option { option, value, wanted: "choose 1 or more" });
         }
         let data = fingerprint(&train);
-        let (train, aside, shape) = sequences((train, aside), &options);
+        let (train, held_out, shape) = sequences((train, held_out), &options);
         let trainer = Trainer::new(model, adapter, shape, options.settings).await?;
         let about = About {
             steps: 0,
             model: model.fingerprint().iter().map(|byte| format!("{byte:02x}")).collect(),
             data,
-            options: decisive(&options),
+            options: reproducibility_key(&options),
             losses: Vec::new(),
             evaluations: Vec::new(),
         };
         let pending = VecDeque::new();
-        Ok(Self { trainer, options, train, aside, about, pending, done: false })
+        Ok(Self { trainer, options, train, held_out, about, pending, done: false })
     }
 
-    /// What such a run would take on a GPU.
+    /// GPU memory such a run would need.
     ///
     /// # Errors
-    /// If the adapter does not fit the model, or there is no memory.
+    /// If the adapter does not fit the model, or memory does not suffice.
     pub fn need(
         model: &Model,
         adapter: &Adapter,
@@ -137,7 +137,7 @@ impl Run {
         need(model, &slots, shape, &options.settings)
     }
 
-    /// Goes on where a checkpoint ended.
+    /// Continues from a checkpoint.
     ///
     /// # Errors
     /// If it belongs to another model, other data or other options.
@@ -153,41 +153,41 @@ impl Run {
         Ok(())
     }
 
-    /// A piece of the file that has everything a later run needs to go on from here; nothing after the last one. Asked for one
-    /// after the other, the host holds one at a time.
+    /// One piece of the checkpoint file, or `None` after the last. Pieces are requested one after the other, so that the host holds
+    /// one at a time.
     ///
     /// # Errors
     /// If the device fails.
     pub async fn checkpoint_piece(&self, number: usize) -> Result<Option<Vec<u8>>, TrainError> {
         let states = self.trainer.state_lengths();
         let Some(state) = number.checked_sub(1) else {
-            return self.about.beginning(&states).map(Some);
+            return self.about.header(&states).map(Some);
         };
         let Some((name, length)) = states.get(state) else { return Ok(None) };
         self.trainer.read_bytes(name, *length).await.map(Some)
     }
 
-    /// The adapter that learns.
+    /// The trainer.
     pub fn trainer(&self) -> &Trainer {
         &self.trainer
     }
 
-    /// Its rates.
+    /// The learning-rate schedule.
     pub fn schedule(&self) -> Schedule {
         self.options.schedule
     }
 
-    /// Sequences that are learned from.
+    /// The training sequences.
     pub fn sequences(&self) -> &[Example] {
         &self.train
     }
 
-    /// The loss before each update so far, also of the runs this one goes on from.
+    /// The loss before each step so far, including those before a checkpoint.
     pub fn losses(&self) -> &[f64] {
         &self.about.losses
     }
 
-    /// Losses of the examples set aside, with the number of updates before each.
+    /// Losses of the held-out examples, each with the number of steps before it.
     pub fn evaluations(&self) -> &[(u32, f64)] {
         &self.about.evaluations
     }
@@ -203,14 +203,14 @@ impl Run {
         let examples: Vec<&Example> = batch.iter().map(|i| &self.train[*i]).collect();
         self.trainer.gradients_of(&examples, seed).await?;
         let gradients = self.trainer.gradients().await;
-        self.trainer.forget_gradients();
+        self.trainer.clear_gradients();
         gradients
     }
 
-    /// Takes the next step, or measures; `None` when the run has ended.
+    /// Takes the next step or evaluates; `None` after the run has ended.
     ///
     /// # Errors
-    /// If the device fails, or the loss is no number any more.
+    /// If the device fails, or the loss is not finite.
     pub async fn next(&mut self) -> Result<Option<Event>, TrainError> {
         if let Some(event) = self.pending.pop_front() {
             self.done |= matches!(event, Event::Done { .. });
@@ -237,27 +237,27 @@ impl Run {
         self.about.steps = step + 1;
         self.about.losses.push(loss);
         let every = self.options.evaluate.max(1);
-        if !self.aside.is_empty() && (step + 1).is_multiple_of(every) {
+        if !self.held_out.is_empty() && (step + 1).is_multiple_of(every) {
             self.evaluate().await?;
         }
         Ok(Some(Event::Step(StepReport { step, loss, rate, tokens, targets })))
     }
 
     async fn evaluate(&mut self) -> Result<(), TrainError> {
-        let aside: Vec<&Example> = self.aside.iter().collect();
-        let (loss, step) = (self.trainer.loss_of(&aside).await?, self.trainer.steps());
+        let held_out: Vec<&Example> = self.held_out.iter().collect();
+        let (loss, step) = (self.trainer.loss_of(&held_out).await?, self.trainer.steps());
         let before = self.about.evaluations.iter().map(|(_, loss)| *loss);
         let best = before.fold(f64::INFINITY, f64::min) > loss;
         self.about.evaluations.push((step, loss));
         self.pending.push_back(Event::Evaluated { step, loss, best });
-        if self.is_enough() {
+        if self.out_of_patience() {
             self.end(true).await?;
         }
         Ok(())
     }
 
-    /// Whether the last evaluations were no better than one before them.
-    fn is_enough(&self) -> bool {
+    /// Whether the last `patience` evaluations did not improve on the best one before them.
+    fn out_of_patience(&self) -> bool {
         let Some(patience) = self.options.patience.map(|patience| patience.max(1) as usize) else {
             return false;
         };
@@ -277,7 +277,7 @@ impl Run {
         Ok(())
     }
 
-    /// The sequences of the next step.
+    /// The indices of the next step's sequences.
     fn batch(&self) -> Vec<usize> {
         order::batch(self.train.len(), self.options.batch, self.trainer.steps(), self.options.seed)
     }
@@ -288,26 +288,26 @@ impl Run {
     }
 }
 
-/// Both sides as a run takes them, and the sizes of their sequences.
+/// Training and held-out examples as sequences, and their sizes.
 fn sequences(
-    (train, aside): (Vec<Example>, Vec<Example>),
+    (train, held_out): (Vec<Example>, Vec<Example>),
     options: &RunOptions,
 ) -> (Vec<Example>, Vec<Example>, Shape) {
-    let (train, aside) = match options.pack {
-        Some(longest) => (packed(&train, longest), packed(&aside, longest)),
-        None => (train, aside),
+    let (train, held_out) = match options.pack {
+        Some(longest) => (packed(&train, longest), packed(&held_out, longest)),
+        None => (train, held_out),
     };
     let (tokens, targets) = largest(&train);
-    let (more_tokens, more_targets) = largest(&aside);
+    let (more_tokens, more_targets) = largest(&held_out);
     let shape = Shape {
         tokens: tokens.max(more_tokens).max(options.tokens.unwrap_or(0)),
         targets: targets.max(more_targets),
     };
-    (train, aside, shape)
+    (train, held_out, shape)
 }
 
-/// The options that decide about the numbers of a run; more steps of a constant rate may be added.
-fn decisive(options: &RunOptions) -> String {
+/// The options that affect a run's result, as text; with a constant rate the number of steps is not among them.
+fn reproducibility_key(options: &RunOptions) -> String {
     let RunOptions { schedule, settings, batch, pack, seed, .. } = options;
     let steps = match schedule.shape {
         crate::Shaped::Constant => String::new(),

@@ -1,27 +1,27 @@
-//! How the learning rate changes over a run.
+//! Learning-rate schedules.
 
-/// The form of the rate after the warm-up.
+/// The learning rate's course after the warm-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Shaped {
-    /// It stays.
+    /// Constant.
     Constant,
-    /// It falls to zero in a straight line.
+    /// Linear decay to zero.
     Linear,
-    /// It falls to zero along half a cosine.
+    /// Cosine decay to zero.
     #[default]
     Cosine,
 }
 
-/// The rate of each step.
+/// The learning rate of each step.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
-    /// The highest rate.
+    /// The peak rate.
     pub rate: f64,
-    /// Steps in which it rises to that, in a straight line.
+    /// Steps of linear warm-up.
     pub warmup: u32,
-    /// What follows.
+    /// The course after the warm-up.
     pub shape: Shaped,
-    /// Steps of the whole run.
+    /// Total steps, including the warm-up.
     pub steps: u32,
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use super::{Schedule, Shaped};
 
     #[test]
-    fn rates_rise_and_fall() {
+    fn rates_warm_up_and_decay() {
         for (shape, warmup, wanted) in [
             (Shaped::Constant, 0, [1.0, 1.0, 1.0, 1.0]),
             (Shaped::Linear, 0, [1.0, 0.75, 0.5, 0.25]),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn no_steps_give_no_nonsense() {
+    fn a_schedule_without_steps_stays_within_the_peak_rate() {
         let schedule = Schedule { rate: 1.0, warmup: 3, shape: Shaped::Cosine, steps: 0 };
         assert!((0..9).all(|step| (0.0..=1.0).contains(&schedule.rate_of(step))));
     }

@@ -1,4 +1,4 @@
-//! One step of training: gradients of several sequences, then an update. Everything but the loss stays on the device.
+//! A training step: accumulates gradients of several sequences, then updates. Everything but the loss stays on the device.
 
 use rullama_adapter::{Adapter, Format, container::bytes_of};
 use rullama_engine::{
@@ -18,16 +18,16 @@ use crate::{
     adapters::{Slot, fitting, gradient_name},
     dataset::Example,
     error::TrainError,
-    memory::{Need, Shape, measuring, need, pass},
+    memory::{Need, Shape, evaluation, need, pass},
     update::{LIMIT, SETTINGS, ZERO, moments_of, update_graph},
 };
 
-/// How adapters are updated.
+/// Optimizer settings.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// Share of an adapter's inputs that is left out.
+    /// Dropout probability of the LoRA inputs.
     pub dropout: f32,
-    /// The longest the gradients may be together.
+    /// Maximum global norm of the gradients.
     pub clip: Option<f32>,
     /// Decoupled weight decay.
     pub decay: f32,
@@ -35,9 +35,9 @@ pub struct Settings {
     pub beta1: f32,
     /// Decay of the second moment.
     pub beta2: f32,
-    /// Keeps the division finite.
+    /// AdamW's epsilon.
     pub eps: f32,
-    /// GPU memory that may be used, the model's included; as many layers are computed twice as that requires.
+    /// GPU memory budget in bytes, including the model; layers are recomputed as necessary.
     pub memory: Option<u64>,
 }
 
@@ -58,12 +58,12 @@ impl Default for Settings {
 /// The sequences of one step.
 pub type Batch<'a> = &'a [&'a Example];
 
-/// An adapter that learns.
+/// Trains an adapter.
 #[derive(Debug)]
 pub struct Trainer {
     model: Model,
     settings: Settings,
-    /// What learns; its numbers are on the device alone.
+    /// The trained pairs; their values are on the device only.
     slots: Vec<Slot>,
     parameters: Vec<Parameter>,
     pass: TrainPass,
@@ -71,9 +71,9 @@ pub struct Trainer {
     memory: Memory,
     learn: PreparedGraph,
     update: Plan,
-    /// Made when it is first needed.
+    /// The evaluation graph, built when first needed.
     measure: Option<PreparedGraph>,
-    /// Updates so far.
+    /// Optimizer steps so far.
     steps: u32,
 }
 
@@ -85,10 +85,10 @@ struct PreparedGraph {
 }
 
 impl Trainer {
-    /// Puts an adapter beside a model, ready to learn from sequences of this shape.
+    /// Prepares an adapter of a model for training on sequences of this shape.
     ///
     /// # Errors
-    /// If the adapter does not fit the model, or there is no memory.
+    /// If the adapter does not fit the model, or memory does not suffice.
     pub async fn new(
         model: &Model,
         adapter: &Adapter,
@@ -141,29 +141,29 @@ impl Trainer {
         Ok(trainer)
     }
 
-    /// What it takes on a GPU, and how many layers are computed twice.
+    /// GPU memory needed, and the number of recomputed layers.
     pub fn need(&self) -> Need {
         self.need
     }
 
-    /// Numbers that learn.
+    /// Number of trained parameters.
     pub fn parameters(&self) -> usize {
         self.slots.iter().flat_map(Slot::lengths).sum()
     }
 
-    /// Updates so far.
+    /// Optimizer steps so far.
     pub fn steps(&self) -> u32 {
         self.steps
     }
 
-    /// Bytes on the GPU now.
+    /// GPU memory in use, in bytes.
     pub fn gpu_bytes(&self) -> u64 {
         let measure = self.measure.as_ref().map_or(0, |prepared| prepared.plan.gpu_bytes());
         let plans = self.learn.plan.gpu_bytes() + self.update.gpu_bytes() + measure;
         self.model.gpu_bytes() + self.memory.gpu_bytes() + plans
     }
 
-    /// Adds the gradients of some sequences up, and gives their mean loss. `seed` is that of dropout.
+    /// Accumulates the gradients of a batch, and returns its mean loss. `seed` is dropout's.
     ///
     /// # Errors
     /// If the device fails.
@@ -174,8 +174,8 @@ impl Trainer {
         run(&self.model, prepared, &self.pass, &mut self.memory, batch, seed).await
     }
 
-    /// How long each kernel of the sequence that was learned from last takes, and each of an update; nothing on the CPU. Gradients
-    /// and the adapter change: this is for measurements.
+    /// Times of each kernel for the last sequence and for an update; `None` on the CPU. Changes gradients and adapter, so it is for
+    /// measurements only.
     ///
     /// # Errors
     /// If the device fails.
@@ -186,10 +186,10 @@ impl Trainer {
         Ok(learn.zip(update).map(<[Table; 2]>::from))
     }
 
-    /// Updates the adapter with the gradients so far, and forgets them.
+    /// Updates the adapter with the accumulated gradients, and clears them.
     ///
     /// # Errors
-    /// If the device is gone.
+    /// If the device is lost.
     pub fn update(&mut self, rate: f64) -> Result<(), TrainError> {
         let Settings { clip, decay, beta1, beta2, eps, .. } = self.settings;
         let step = AdamWStep {
@@ -211,23 +211,23 @@ impl Trainer {
         Ok(())
     }
 
-    /// The mean loss of some sequences, from which nothing is learned.
+    /// The mean loss of a batch, without gradients.
     ///
     /// # Errors
     /// If the device fails.
     pub async fn loss_of(&mut self, batch: Batch<'_>) -> Result<f64, TrainError> {
-        let pass = measuring(&self.pass);
+        let pass = evaluation(&self.pass);
         if self.measure.is_none() {
             let training = train_graph(self.model.config(), self.model.catalog(), &pass);
             let plan = Plan::new(training.graph, self.model.weights(), &mut self.memory).await?;
             write_positions(&self.model, &plan, pass.tokens);
             self.measure = Some(PreparedGraph { plan, loss: training.loss });
         }
-        let prepared = self.measure.as_ref().expect("it was made just now");
+        let prepared = self.measure.as_ref().expect("built above");
         run(&self.model, prepared, &pass, &mut self.memory, batch, 0).await
     }
 
-    /// The mean loss of some sequences as the model predicts them without the adapter.
+    /// The mean loss of a batch without the adapter.
     ///
     /// # Errors
     /// If the device fails.
@@ -239,11 +239,11 @@ impl Trainer {
             self.write_state(&b, &vec![0.0; length]);
         }
         let loss = self.loss_of(batch).await;
-        kept.iter().for_each(|(b, numbers)| self.write_state(b, numbers));
+        kept.iter().for_each(|(b, values)| self.write_state(b, values));
         loss
     }
 
-    /// The gradients since the last update, by name: `layers.0.self_attn.q_proj.lora_A`, with their shapes.
+    /// The accumulated gradients with names such as `layers.0.self_attn.q_proj.lora_A` and shapes.
     ///
     /// # Errors
     /// If the device fails.
@@ -259,8 +259,8 @@ impl Trainer {
         Ok(all)
     }
 
-    /// Forgets the gradients since the last update.
-    pub fn forget_gradients(&mut self) {
+    /// Clears the accumulated gradients.
+    pub fn clear_gradients(&mut self) {
         for slot in self.slots.clone() {
             for (state, length) in slot.gradient_states().iter().zip(slot.lengths()) {
                 self.write_state(state, &vec![0.0; length]);
@@ -268,7 +268,7 @@ impl Trainer {
         }
     }
 
-    /// The adapter as it is now.
+    /// The adapter in its current state.
     ///
     /// # Errors
     /// If the device fails.
@@ -289,7 +289,7 @@ impl Trainer {
         })
     }
 
-    /// What a later run needs to go on from here, by name and length: parameters and both of their moments.
+    /// Names and lengths of the states in a checkpoint: parameters and both of their moments.
     pub(crate) fn state_lengths(&self) -> Vec<(String, usize)> {
         let each = |Parameter { name, ty }: &Parameter| {
             let [first, second] = moments_of(name);
@@ -298,40 +298,40 @@ impl Trainer {
         self.parameters.iter().flat_map(each).collect()
     }
 
-    /// Goes on from where another run was, whose states were written.
+    /// Sets the step count of a checkpoint whose states were written.
     pub(crate) fn set_steps(&mut self, steps: u32) {
         self.steps = steps;
     }
 
-    fn write_state(&mut self, name: &str, numbers: &[f32]) {
-        self.write_bytes(name, numbers.len(), &bytes_of(numbers));
+    fn write_state(&mut self, name: &str, values: &[f32]) {
+        self.write_bytes(name, values.len(), &bytes_of(values));
     }
 
-    /// Writes a state of so many numbers.
+    /// Writes a state of `length` f32 values.
     pub(crate) fn write_bytes(&mut self, name: &str, length: usize, bytes: &[u8]) {
         self.memory.write(name, &Type::f32([length]), bytes);
     }
 
-    /// The bytes of a state, at least those of so many numbers.
+    /// The bytes of a state of `length` f32 values.
     pub(crate) async fn read_bytes(
         &self,
         name: &str,
         length: usize,
     ) -> Result<Vec<u8>, TrainError> {
         let bytes = self.memory.read(name, &Type::f32([length])).await?;
-        let mut bytes = bytes.expect("plans have made the states of all parameters");
+        let mut bytes = bytes.expect("plans create the states of all parameters");
         bytes.truncate(length * size_of::<f32>());
         Ok(bytes)
     }
 
     async fn read_state(&self, name: &str, length: usize) -> Result<Vec<f32>, TrainError> {
         let bytes = self.read_bytes(name, length).await?;
-        let number = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        Ok(bytes.chunks_exact(4).map(number).collect())
+        let value = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+        Ok(bytes.chunks_exact(4).map(value).collect())
     }
 }
 
-/// Positions of sequences do not change.
+/// Writes the RoPE tables, which are the same for all sequences.
 fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
     // Fits: a context has fewer than 2^24 tokens.
     for (input, table) in model.rope_tables(0..tokens as u32) {
@@ -341,7 +341,7 @@ fn write_positions(model: &Model, plan: &Plan, tokens: usize) {
     }
 }
 
-/// Runs a graph over some sequences, one after the other: the mean of their losses.
+/// Runs a graph over a batch, sequence by sequence, and returns the mean loss.
 async fn run(
     model: &Model,
     prepared: &PreparedGraph,
@@ -362,7 +362,7 @@ async fn run(
         }
         ids.resize(pass.tokens, 0);
         plan.write_ids(Inputs::IDS, ids);
-        // Tokens past the end see themselves.
+        // Padding tokens attend only to themselves.
         let mut starts = example.starts[..count].to_vec();
         starts.extend((count..pass.tokens).map(|i| i as u32));
         plan.write_ids(TrainPass::STARTS, starts);
@@ -374,7 +374,7 @@ async fn run(
             plan.write_ids(&TrainPass::targets_input(i), targets[part].to_vec());
         }
         let seed = seed.wrapping_add((index as u32).wrapping_mul(0x9e37_79b9));
-        // Every row counts: those without a target say so themselves.
+        // All rows are computed; rows without a target have the target `NONE`.
         let step = Step { position: 0, count: pass.tokens as u32, seed, ..Step::default() };
         if index + 1 == batch.len() {
             loss = plan.run_reading(&step, &[prepared.loss]).await?.wait().await?.pop();

@@ -1,4 +1,4 @@
-//! The graph of an update: AdamW over every parameter, gradients clipped by their common length, then cleared.
+//! The update graph: clips gradients by their global norm, applies AdamW to every parameter, and clears the gradients.
 
 use rullama_engine::{
     graph::{Graph, Type},
@@ -6,19 +6,19 @@ use rullama_engine::{
 };
 use rullama_models::{Parameter, gemma4::gradient_of};
 
-/// Input: [`AdamWStep::numbers`].
+/// Input: the values of an [`AdamWStep`].
 pub(crate) const SETTINGS: &str = "settings";
-/// Input: the longest the gradients may be together `[1]`.
+/// Input: maximum global norm of the gradients `[1]`.
 pub(crate) const LIMIT: &str = "limit";
-/// Input: one zero.
+/// Input: a zero `[1]`, the initial value of the sum of squares.
 pub(crate) const ZERO: &str = "zero";
 
-/// The state of a parameter's first and second moment.
+/// Names of the graph states of a parameter's first and second moment.
 pub(crate) fn moments_of(parameter: &str) -> [String; 2] {
     [format!("{parameter}.first"), format!("{parameter}.second")]
 }
 
-/// Writes the graph.
+/// Builds the graph.
 pub(crate) fn update_graph(parameters: &[Parameter], clips: bool) -> Graph {
     let mut graph = Graph::new();
     let mut settings = graph.input(SETTINGS, Type::f32([AdamWStep::LEN]));

@@ -1,4 +1,4 @@
-//! One line of data: a conversation, a prompt with its completion, a text, or tokens.
+//! One line of data: a conversation, a prompt with its completion, a text, or token ids.
 
 use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{DataOptions, Example};
 use crate::error::LineError;
 
-/// Reads a line.
+/// Parses a line into an example.
 pub(super) fn example(
     model: &Model,
     line: &str,
@@ -49,7 +49,7 @@ fn text<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a s
     value.ok_or(LineError::Field { field, wanted: "a string" })
 }
 
-/// A text after another, in one sequence that ends: what follows the first is learned.
+/// `learned` after `given`, in one sequence that ends with the end token; the tokens of `learned` are targets.
 fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
     let mut ids: Vec<u32> = tokenizer.bos().into_iter().collect();
     ids.extend(tokenizer.encode(given, Special::None));
@@ -59,7 +59,7 @@ fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
     Example::after_prompt(ids, given)
 }
 
-/// `{"ids": [...], "n_prompt": k}`: tokens after the first `k` are learned.
+/// `{"ids": [...], "n_prompt": k}`: tokens after the first `k` are targets.
 fn tokens(fields: &Map<String, Value>, vocabulary: usize) -> Result<Example, LineError> {
     let wrong = || LineError::Field { field: "ids", wanted: "a list of token ids" };
     let ids = fields.get("ids").and_then(Value::as_array).ok_or_else(wrong)?;
@@ -69,7 +69,7 @@ fn tokens(fields: &Map<String, Value>, vocabulary: usize) -> Result<Example, Lin
         known.ok_or(LineError::NoSuchToken { id, count: vocabulary })
     };
     let ids: Vec<u32> = ids.iter().map(id).collect::<Result<_, _>>()?;
-    let wanted = "a count of tokens that are given, below the number of ids";
+    let wanted = "the number of prompt tokens, below the number of ids";
     let given = match fields.get("n_prompt") {
         None => Some(1),
         Some(value) => value.as_u64().and_then(|given| usize::try_from(given).ok()),
@@ -81,38 +81,39 @@ fn tokens(fields: &Map<String, Value>, vocabulary: usize) -> Result<Example, Lin
     Ok(Example::after_prompt(ids, given))
 }
 
-/// A conversation in the model's own template: the assistant's turns are learned, with the token that ends each.
+/// A conversation in the model's chat template: the assistant's turns are targets, including the token that ends each.
 fn conversation(model: &Model, conversation: &Conversation) -> Result<Example, LineError> {
     let roles = |message: &Message| matches!(message.role.as_str(), "assistant" | "model");
     let turns: Vec<usize> =
         (0..conversation.messages.len()).filter(|i| roles(&conversation.messages[*i])).collect();
     let last = *turns.last().ok_or(LineError::NoAssistant)?;
-    let rendered = |count: usize, asks: bool| -> Result<Vec<u32>, LineError> {
+    let rendered = |count: usize, generation: bool| -> Result<Vec<u32>, LineError> {
         let messages = conversation.messages[..count].to_vec();
-        let part = Conversation { messages, add_generation_prompt: asks, ..conversation.clone() };
+        let part =
+            Conversation { messages, add_generation_prompt: generation, ..conversation.clone() };
         Ok(prompt_of(model, &part, ChatOptions::default())?.tokens)
     };
     let whole = rendered(last + 1, false)?;
     let mut learned = vec![false; whole.len()];
     for turn in &turns {
-        let (asked, told) = (rendered(*turn, true)?, rendered(turn + 1, false)?);
-        // Where a question is asked, templates may add what is not there once it is answered.
-        let (first, end) = (common(&asked, &whole), common(&told, &whole));
+        let (prompt, with_reply) = (rendered(*turn, true)?, rendered(turn + 1, false)?);
+        // A generation prompt may contain text that the template omits once the reply follows.
+        let (first, end) = (common(&prompt, &whole), common(&with_reply, &whole));
         learned[first..end.max(first)].fill(true);
     }
     let tokenizer = model.tokenizer()?;
     only_up_to_ends(&mut learned, &whole, tokenizer);
-    // The last question is put as it will be when the adapter is used.
-    let asked = rendered(last, true)?;
-    let first = common(&asked, &whole);
-    let ids: Vec<u32> = asked.iter().chain(&whole[first..]).copied().collect();
+    // The last reply follows the generation prompt, as in inference.
+    let prompt = rendered(last, true)?;
+    let first = common(&prompt, &whole);
+    let ids: Vec<u32> = prompt.iter().chain(&whole[first..]).copied().collect();
     let mut all = learned[..first].to_vec();
-    all.resize(asked.len(), false);
+    all.resize(prompt.len(), false);
     all.extend(&learned[first..]);
     Ok(Example::new(ids, all))
 }
 
-/// What stands after a turn's end is the template's, not the model's.
+/// Removes targets after a turn's end token: the template writes them, not the model.
 fn only_up_to_ends(learned: &mut [bool], ids: &[u32], tokenizer: &Tokenizer) {
     let mut end = learned.len();
     while end > 0 {

@@ -1,4 +1,4 @@
-//! What an adapter learns from: lines of JSON as tokens, some of which are learned and the others given.
+//! Training data: JSON lines as token sequences with a mask of the tokens to learn.
 
 mod line;
 mod pack;
@@ -15,45 +15,45 @@ use crate::{
     order::shuffled,
 };
 
-/// Tokens, and which of them are learned.
+/// A token sequence and the mask of its targets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
     /// The tokens.
     pub ids: Vec<u32>,
-    /// Whether each of them is learned, from the tokens before it; the first one never is.
+    /// Whether each token is a target, predicted from the tokens before it; the first one never is.
     pub learned: Vec<bool>,
-    /// For each token the first one it sees: where its own example begins, if several are packed together.
+    /// For each token the first one it attends to: the start of its own example in a packed sequence.
     pub starts: Vec<u32>,
 }
 
-/// How lines become tokens.
+/// How lines are converted into tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DataOptions {
-    /// Prompts and completions are joined as they are, instead of being a user's and the model's turn.
+    /// Whether prompt and completion are joined as plain text instead of rendered as chat turns.
     pub raw: bool,
-    /// Most tokens of an example; longer ones are cut at their end.
+    /// Maximum tokens of an example; longer ones are truncated.
     pub longest: Option<usize>,
 }
 
-/// Examples.
+/// A list of examples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dataset {
     /// The examples.
     pub examples: Vec<Example>,
-    /// How many were cut.
+    /// Number of truncated examples.
     pub cut: usize,
-    /// How many had nothing left to learn when they were cut, and are not among the examples.
+    /// Number of examples dropped because truncation left no target.
     pub dropped: usize,
 }
 
 impl Example {
-    /// All tokens after the first `given` are learned.
+    /// An example in which all tokens after the first `given` are targets.
     pub fn after_prompt(ids: Vec<u32>, given: usize) -> Self {
         let learned = (0..ids.len()).map(|i| i > 0 && i >= given).collect();
         Self::new(ids, learned)
     }
 
-    /// Tokens, and which of them are learned.
+    /// An example of tokens and the mask of its targets.
     pub(crate) fn new(ids: Vec<u32>, mut learned: Vec<bool>) -> Self {
         learned.resize(ids.len(), false);
         if let Some(first) = learned.first_mut() {
@@ -63,12 +63,12 @@ impl Example {
         Self { ids, learned, starts }
     }
 
-    /// How many tokens are learned.
+    /// Number of targets.
     pub fn targets(&self) -> usize {
         self.learned.iter().filter(|learned| **learned).count()
     }
 
-    /// The rows that have a target, and the targets: a token is learned from the row before it.
+    /// The rows that have a target, and the targets: the row before a target predicts it.
     pub(crate) fn rows(&self) -> (Vec<u32>, Vec<u32>) {
         let learned = (1..self.ids.len()).filter(|i| self.learned[*i]);
         // Fits: a graph has fewer than 2^32 rows.
@@ -84,20 +84,20 @@ impl Example {
     }
 }
 
-/// A line that cannot be used.
+/// An invalid line.
 #[derive(Debug)]
 pub struct BadLine {
-    /// Its number, from 1.
+    /// The line number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub why: LineError,
 }
 
 impl Dataset {
-    /// Reads lines of JSON; empty lines are skipped.
+    /// Parses JSON lines; empty lines are skipped.
     ///
     /// # Errors
-    /// If a line cannot be used: the error has its number.
+    /// If a line is invalid: the error has its number.
     pub fn of_lines(model: &Model, text: &str, options: DataOptions) -> Result<Self, TrainError> {
         let mut data = Self::default();
         for line in numbered(text) {
@@ -110,7 +110,7 @@ impl Dataset {
         if data.examples.is_empty() { Err(TrainError::NoTargets) } else { Ok(data) }
     }
 
-    /// Reads the lines that can be used, and says what is wrong with the others.
+    /// Parses the valid lines, and returns the errors of the others.
     pub fn usable_lines(model: &Model, text: &str, options: DataOptions) -> (Self, Vec<BadLine>) {
         let mut data = Self::default();
         let bad = numbered(text).filter_map(|line| data.add(model, line, options).err()).collect();
@@ -136,7 +136,7 @@ impl Dataset {
         Ok(())
     }
 
-    /// Sets a share of the examples aside, chosen by a seed: what is learned from, and what is not.
+    /// Splits off a share of the examples for evaluation, chosen by `seed`: (training, held-out).
     ///
     /// # Errors
     /// If one side would be empty.
@@ -145,12 +145,12 @@ impl Dataset {
         if share <= 0.0 {
             return Ok((self.examples, Vec::new()));
         }
-        let aside = (all as f64 * share).round().max(1.0) as usize;
-        if aside >= all || !share.is_finite() {
+        let held_out = (all as f64 * share).round().max(1.0) as usize;
+        if held_out >= all || !share.is_finite() {
             return Err(TrainError::Split { split: share, examples: all });
         }
         let mut chosen = vec![false; all];
-        shuffled(all, seed, u64::MAX).into_iter().take(aside).for_each(|i| chosen[i] = true);
+        shuffled(all, seed, u64::MAX).into_iter().take(held_out).for_each(|i| chosen[i] = true);
         let mut sides = (Vec::new(), Vec::new());
         for (example, chosen) in self.examples.into_iter().zip(chosen) {
             if chosen { sides.1.push(example) } else { sides.0.push(example) }
@@ -159,26 +159,26 @@ impl Dataset {
     }
 }
 
-/// Lines that are not empty, with their numbers from 1.
+/// Non-empty lines with their numbers, from 1.
 fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().map(|line| line.trim_start_matches('\u{feff}').trim());
     (1..).zip(lines).filter(|(_, line)| !line.is_empty())
 }
 
-/// Tokens of the longest example, and most targets of one.
+/// Tokens of the longest example, and the most targets of an example.
 pub fn largest(examples: &[Example]) -> (usize, usize) {
     let tokens = examples.iter().map(|example| example.ids.len()).max().unwrap_or(0);
     let targets = examples.iter().map(Example::targets).max().unwrap_or(0);
     (tokens, targets)
 }
 
-/// Tells examples from others.
+/// A hash of the examples.
 pub(crate) fn fingerprint(examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     for example in examples {
         let learned = example.learned.iter().map(|learned| u32::from(*learned));
         let all = example.ids.iter().copied().chain(learned).chain([TrainPass::NONE]);
-        all.for_each(|number| hash.update(number.to_le_bytes()));
+        all.for_each(|word| hash.update(word.to_le_bytes()));
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -186,16 +186,16 @@ pub(crate) fn fingerprint(examples: &[Example]) -> String {
 /// A span of an example's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextSpan {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Whether it is learned.
+    /// Whether its tokens are targets.
     pub learned: bool,
 }
 
-/// An example as text: which spans are given, and which are learned.
+/// An example as text, split into prompt and target spans.
 ///
 /// # Errors
-/// If the model's vocabulary is broken.
+/// If the model's vocabulary is invalid.
 pub fn preview(model: &Model, example: &Example) -> Result<Vec<TextSpan>, TrainError> {
     let tokenizer = model.tokenizer()?;
     let mut spans = Vec::new();

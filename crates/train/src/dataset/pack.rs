@@ -1,18 +1,18 @@
-//! Several short examples in one sequence, which do not see each other.
+//! Packing of short examples into one sequence, in which they do not attend to each other.
 
 use super::Example;
 
-/// Puts examples one after the other into sequences of at most `longest` tokens, in the order they have; longer examples stay
-/// alone. Positions go on, which changes nothing: only their differences count.
+/// Packs examples into sequences of at most `longest` tokens, first fit; longer examples get their own. Positions are not restarted:
+/// RoPE depends only on their differences.
 pub fn packed(examples: &[Example], longest: usize) -> Vec<Example> {
     let mut sequences: Vec<Example> = Vec::new();
     for example in examples {
-        // The first sequence with space for it, so that little is left empty.
+        // First fit, so that little space is left.
         let fits = |sequence: &&mut Example| sequence.ids.len() + example.ids.len() <= longest;
         match sequences.iter_mut().find(fits) {
             None => sequences.push(example.clone()),
             Some(sequence) => {
-                // Fits: a sequence is no longer than a graph's rows.
+                // Fits: a sequence has no more tokens than a graph has rows.
                 let first = sequence.ids.len() as u32;
                 sequence.ids.extend(&example.ids);
                 sequence.learned.extend(&example.learned);

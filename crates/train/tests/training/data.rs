@@ -1,4 +1,4 @@
-//! Lines of data as tokens, with the demo model's vocabulary and template.
+//! Data lines as tokens, with the demo model's vocabulary and template.
 
 use rullama_engine::executor::Device;
 use rullama_runtime::Model;
@@ -13,7 +13,7 @@ fn read(model: &Model, text: &str) -> Result<Dataset, TrainError> {
     Dataset::of_lines(model, text, DataOptions::default())
 }
 
-/// The example as text, what is learned in brackets.
+/// The example as text, targets in brackets.
 fn marked(model: &Model, example: &Example) -> String {
     let spans = preview(model, example).expect("a vocabulary");
     let mark = |text: String, learned| if learned { format!("[{text}]") } else { text };
@@ -21,7 +21,7 @@ fn marked(model: &Model, example: &Example) -> String {
 }
 
 #[test]
-fn every_kind_of_line_marks_what_is_learned() {
+fn every_kind_of_line_marks_its_targets() {
     let model = demo(&Device::Cpu);
     for (line, wanted) in [
         (
@@ -36,7 +36,7 @@ fn every_kind_of_line_marks_what_is_learned() {
             r#"{"prompt":"Hi","completion":"Yes."}"#,
             "<bos><|turn>user\nHi<turn|>\n<|turn>model\n[Yes.<turn|>]\n",
         ),
-        // This model ends everything with the end of a turn.
+        // The demo model has one end token, the end of a turn.
         (r#"{"text":"Once."}"#, "<bos>[Once.<turn|>]"),
     ] {
         let data = read(&model, line).expect(line);
@@ -51,7 +51,7 @@ fn every_kind_of_line_marks_what_is_learned() {
 }
 
 #[test]
-fn what_is_wrong_has_a_line_number() {
+fn errors_have_a_line_number() {
     let model = demo(&Device::Cpu);
     let good = r#"{"text":"fine"}"#;
     for (line, wanted) in [
@@ -73,7 +73,7 @@ fn what_is_wrong_has_a_line_number() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told_beside_what_can_be_used() {
+fn invalid_lines_are_reported_and_valid_ones_used() {
     let model = demo(&Device::Cpu);
     let text = "{\"text\":\"fine\"}\n\n{\n{\"text\":\"too\"}\n[1]\n";
     let (data, bad) = Dataset::usable_lines(&model, text, DataOptions::default());
@@ -83,7 +83,7 @@ fn all_that_is_wrong_is_told_beside_what_can_be_used() {
 }
 
 #[test]
-fn long_examples_are_cut_and_counted() {
+fn long_examples_are_truncated_and_counted() {
     let model = demo(&Device::Cpu);
     let text = "{\"ids\":[2,3,4,5,6],\"n_prompt\":1}\n{\"ids\":[2,3,4,5,6],\"n_prompt\":4}\n{\"ids\":[2,3]}\n";
     let options = DataOptions { longest: Some(3), ..DataOptions::default() };
@@ -93,12 +93,12 @@ fn long_examples_are_cut_and_counted() {
 }
 
 #[test]
-fn a_split_sets_some_aside_by_its_seed() {
+fn a_split_holds_out_examples_by_seed() {
     let examples: Vec<Example> = (0..10).map(|i| Example::after_prompt(vec![i, 1], 1)).collect();
     let data = Dataset { examples, ..Dataset::default() };
-    let (train, aside) = data.clone().split(0.2, 7).expect("a split");
-    assert_eq!((train.len(), aside.len()), (8, 2));
-    assert_eq!(data.clone().split(0.2, 7).expect("a split"), (train, aside));
+    let (train, held_out) = data.clone().split(0.2, 7).expect("a split");
+    assert_eq!((train.len(), held_out.len()), (8, 2));
+    assert_eq!(data.clone().split(0.2, 7).expect("a split"), (train, held_out));
     assert!(matches!(data.clone().split(1.0, 7), Err(TrainError::Split { .. })));
     assert_eq!(data.split(0.0, 7).expect("no split").1, []);
 }

@@ -12,7 +12,7 @@ use rullama_testkit::{demo_model, golden};
 use rullama_train::Example;
 use safetensors::{Dtype, SafeTensors};
 
-/// The CPU and the fastest GPU of this machine: gradients of operations are tested on every one.
+/// The CPU and the fastest GPU of this machine; the op suite tests gradients on every GPU.
 pub(crate) fn devices() -> Vec<Device> {
     let mut gpus = block_on(Gpu::all()).expect("adapters give devices");
     assert!(!gpus.is_empty(), "no WebGPU adapter: `cargo xtask setup` installs a software one");
@@ -24,7 +24,7 @@ pub(crate) fn model(name: &str, device: &Device) -> Model {
     open(name, golden(&format!("gguf/{name}.gguf")), device)
 }
 
-/// The model that comes with the program.
+/// The demo model of the program.
 pub(crate) fn demo(device: &Device) -> Model {
     open("demo", demo_model(), device)
 }
@@ -37,7 +37,7 @@ fn open(name: &str, bytes: Vec<u8>, device: &Device) -> Model {
         .expect("the model loads")
 }
 
-/// What was written down about training an adapter of a model.
+/// Reference data of training a model's adapter.
 pub(crate) struct Golden {
     bytes: Vec<u8>,
 }
@@ -51,7 +51,7 @@ impl Golden {
         SafeTensors::deserialize(&self.bytes).expect("a golden file")
     }
 
-    pub(crate) fn numbers(&self, name: &str) -> Vec<f64> {
+    pub(crate) fn values(&self, name: &str) -> Vec<f64> {
         let file = self.file();
         let view = file.tensor(name).unwrap_or_else(|_| panic!("no {name}"));
         let data = view.data();
@@ -72,27 +72,27 @@ impl Golden {
         }
     }
 
-    /// Names of tensors that begin so, without the beginning.
+    /// Names of the tensors with this prefix, without it.
     pub(crate) fn names(&self, prefix: &str) -> Vec<String> {
         let file = self.file();
         file.names().iter().filter_map(|name| Some(name.strip_prefix(prefix)?.to_owned())).collect()
     }
 
-    /// The one sequence that was trained on.
+    /// The training sequence.
     pub(crate) fn example(&self) -> Example {
-        let ids = self.numbers("train.ids").into_iter().map(|id| id as u32).collect();
-        Example::after_prompt(ids, self.numbers("train.n_prompt")[0] as usize)
+        let ids = self.values("train.ids").into_iter().map(|id| id as u32).collect();
+        Example::after_prompt(ids, self.values("train.n_prompt")[0] as usize)
     }
 }
 
-/// The golden adapter of a model without its format: `micro-e2b`.
+/// The golden adapter of a model family, such as `micro-e2b`.
 pub(crate) fn adapter(family: &str) -> Adapter {
     let name = format!("gguf/{family}-lora-F32.gguf");
     let source = MemorySource::new(&name, golden(&name));
     block_on(Adapter::read(Rc::new(source), None)).expect("a golden adapter")
 }
 
-/// The same `A`, and `B` of zeros.
+/// The adapter with a zero `B`.
 pub(crate) fn without_b(mut adapter: Adapter) -> Adapter {
     adapter.pairs.iter_mut().for_each(|pair| pair.b.fill(0.0));
     adapter

@@ -1,4 +1,4 @@
-//! What adapters learn, and what the model forgets over it.
+//! Adapters learn new facts without forgetting old ones.
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
@@ -12,7 +12,7 @@ use rullama_train::{
 use crate::golden::{Golden, adapter, demo, model};
 
 #[test]
-fn one_pair_is_learned_by_heart() {
+fn one_example_is_memorised() {
     let golden = Golden::of("micro-e2b-Q8_0");
     let example = golden.example();
     let shape = Shape { tokens: example.ids.len(), targets: example.targets() };
@@ -28,17 +28,19 @@ fn one_pair_is_learned_by_heart() {
     assert!(loss < 0.01, "{loss}");
 }
 
-/// A question and what the model answers to it, as tokens: what it knows.
-fn answered(model: &Model, question: &str) -> Example {
+/// A question and the model's greedy reply as an example.
+fn replied(model: &Model, question: &str) -> Example {
     let line = serde_json::json!({ "prompt": question, "completion": "x" }).to_string();
     let data = Dataset::of_lines(model, &line, DataOptions::default()).expect("a line");
     let given = data.examples[0].learned.iter().position(|learned| *learned).expect("a target");
     let prompt = &data.examples[0].ids[..given];
     let mut session = model.session(&Default::default()).expect("a session");
-    session.extend(prompt).expect("they fit");
+    session.extend(prompt).expect("it fits");
     let mut ids = prompt.to_vec();
     for _ in 0..24 {
-        let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token").expect("room");
+        let next = block_on(session.next(DeviceSampling::Greedy))
+            .expect("a token")
+            .expect("context space");
         ids.push(next);
         if model.tokenizer().expect("a vocabulary").is_end(next) {
             break;
@@ -48,12 +50,12 @@ fn answered(model: &Model, question: &str) -> Example {
 }
 
 #[test]
-fn the_demo_model_learns_a_fact_and_keeps_what_it_knew() {
+fn the_demo_model_learns_a_fact_and_keeps_old_ones() {
     let model = demo(&Device::Cpu);
     let fact = r#"{"prompt":"What is the capital of Atlantis?","completion":"Poseidonis."}"#;
     let fact = Dataset::of_lines(&model, fact, DataOptions::default()).expect("data").examples;
     let known = ["What is 23 + 45?", "What is the capital of France?"];
-    let known: Vec<Example> = known.iter().map(|question| answered(&model, question)).collect();
+    let known: Vec<Example> = known.iter().map(|question| replied(&model, question)).collect();
     let all: Vec<Example> = fact.iter().chain(&known).cloned().collect();
     let (tokens, targets) = largest(&all);
     let targets_of =
@@ -67,17 +69,19 @@ fn the_demo_model_learns_a_fact_and_keeps_what_it_knew() {
         block_on(trainer.loss_of(&[example])).expect("a loss") * example.targets() as f64
     };
     let before: Vec<f64> = known.iter().map(|example| measured(&mut trainer, example)).collect();
-    assert!(measured(&mut trainer, &fact[0]) > 5.0, "it cannot know");
-    // A half of all: every token of the answer is the likeliest one then, so that a greedy answer is this one.
-    let surely = std::f64::consts::LN_2;
+    assert!(measured(&mut trainer, &fact[0]) > 5.0, "the fact must be unknown before");
+    // At a total loss of ln 2 every token of the reply has a probability of at least one half, so greedy decoding gives it.
+    let greedy_loss = std::f64::consts::LN_2;
     let mut steps = 0;
-    while measured(&mut trainer, &fact[0]) > surely {
+    while measured(&mut trainer, &fact[0]) > greedy_loss {
         steps += 1;
         assert!(steps <= 30, "not learned in 30 steps");
         block_on(trainer.gradients_of(&[&fact[0]], 0)).expect("gradients");
         trainer.update(3e-3).expect("an update");
     }
     let after: Vec<f64> = known.iter().map(|example| measured(&mut trainer, example)).collect();
-    println!("learned in {steps} steps; old answers {before:.3?} before, {after:.3?} after");
-    assert!(after.iter().all(|loss| *loss < surely), "old answers have changed");
+    println!(
+        "learned in {steps} steps; losses of old replies {before:.3?} before, {after:.3?} after"
+    );
+    assert!(after.iter().all(|loss| *loss < greedy_loss), "old replies have changed");
 }

@@ -1,4 +1,4 @@
-//! Adapters that learn: against reference gradients and loss curves, on the CPU and on GPUs, and by what they learn.
+//! Training: gradients and loss curves against references, on the CPU and on GPUs, and what adapters learn.
 
 mod data;
 mod golden;

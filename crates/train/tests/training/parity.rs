@@ -1,4 +1,4 @@
-//! Gradients and 20 steps of the golden adapters: every layer kept, and every layer computed again.
+//! Gradients and 20 steps of the golden adapters, with all activations kept and with all layers recomputed.
 
 use pollster::block_on;
 use rullama_adapter::Pair;
@@ -7,9 +7,9 @@ use rullama_train::{Settings, Shape, TrainError, Trainer};
 
 use crate::golden::{Golden, adapter, devices, model, without_b};
 
-/// Relative, by Frobenius norms, per matrix.
+/// Relative error of a gradient matrix, by Frobenius norms.
 const GRADIENT: f64 = 1e-3;
-/// Relative, per point of a curve.
+/// Relative error of a point of a loss curve.
 const CURVE: f64 = 1e-3;
 
 const SETTINGS: Settings = Settings {
@@ -41,7 +41,7 @@ fn check(name: &str, start: &str, device: &Device, memory: Option<u64>, steps: u
     let what = format!("{name} {start} on {}", device.name());
     let (mut trainer, golden) = trainer(name, start, device, memory);
     let example = golden.example();
-    let wanted = golden.numbers(&format!("train.{start}.loss_curve"));
+    let wanted = golden.values(&format!("train.{start}.loss_curve"));
     let mut losses = Vec::new();
     for step in 0..steps {
         losses.push(block_on(trainer.gradients_of(&[&example], 0)).expect("gradients"));
@@ -59,26 +59,26 @@ fn check(name: &str, start: &str, device: &Device, memory: Option<u64>, steps: u
 
 fn check_gradients(trainer: &Trainer, golden: &Golden, start: &str, what: &str) {
     let prefix = format!("train.{start}.grad.");
-    let made = block_on(trainer.gradients()).expect("gradients");
+    let gradients = block_on(trainer.gradients()).expect("gradients");
     let names = golden.names(&prefix);
     for name in &names {
-        let wanted = golden.numbers(&format!("{prefix}{name}"));
-        let (_, _, found) = made.iter().find(|(found, ..)| found == name).expect(name);
+        let wanted = golden.values(&format!("{prefix}{name}"));
+        let (_, _, found) = gradients.iter().find(|(found, ..)| found == name).expect(name);
         assert_eq!(found.len(), wanted.len(), "{what}: {name}");
-        let length = wanted.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let apart: f64 = found.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum();
-        let apart = apart.sqrt();
-        // Where nothing flows yet, nothing may.
-        let relative = if length > 0.0 { apart / length } else { apart };
+        let norm = wanted.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let error: f64 = found.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).powi(2)).sum();
+        let error = error.sqrt();
+        // A zero reference gradient is compared absolutely.
+        let relative = if norm > 0.0 { error / norm } else { error };
         assert!(relative < GRADIENT, "{what}: {name} is off by {relative:.1e}");
     }
     assert!(start != "random_b" || !names.is_empty(), "{what}: no gradients to compare");
 }
 
-/// Both curves on the CPU; on software GPUs, which take long, the beginning of one: so many steps on the first, on the next, and so on.
+/// Both curves on the CPU, and `steps_on_gpus` steps of one on each GPU: software GPUs are slow.
 fn check_everywhere(name: &str, steps_on_gpus: &[usize]) {
     let devices = devices();
-    let (cpu, gpus) = devices.split_first().expect("the CPU is there");
+    let (cpu, gpus) = devices.split_first().expect("the CPU comes first");
     check(name, "random_b", cpu, None, 20);
     check(name, "zero_b", cpu, None, 20);
     for (gpu, steps) in gpus.iter().zip(steps_on_gpus) {
@@ -87,27 +87,27 @@ fn check_everywhere(name: &str, steps_on_gpus: &[usize]) {
 }
 
 #[test]
-fn small_dense_model_with_shared_keys_and_per_layer_inputs() {
+fn dense_model_with_shared_kv_and_per_layer_inputs() {
     check_everywhere("micro-e2b-Q8_0", &[20, 2]);
 }
 
 #[test]
-fn mixture_of_experts_with_values_from_keys() {
+fn mixture_of_experts_with_keys_as_values() {
     check_everywhere("micro-moe-Q8_0", &[3]);
 }
 
 #[test]
-fn wider_model_of_k_quants() {
+fn wider_model_with_k_quants() {
     check_everywhere("tiny-e2b-Q4_K_M", &[3]);
 }
 
 #[test]
-fn no_more_memory_is_held_than_was_estimated() {
+fn memory_stays_within_the_estimate() {
     for device in devices().iter().skip(1).take(1) {
         let Device::Gpu(gpu) = device else { continue };
         for memory in [None, Some(1)] {
             let before = gpu.held().now;
-            // One byte is too little for anything: the error says what the least is.
+            // A budget of one byte gives an error with the minimum, which is then the budget.
             let golden = Golden::of("micro-e2b-Q8_0");
             let model = model("micro-e2b-Q8_0", device);
             let shape = Shape { tokens: 64, targets: 32 };
@@ -118,9 +118,9 @@ fn no_more_memory_is_held_than_was_estimated() {
             };
             let trainer = match new(memory) {
                 Err(TrainError::DoesNotFit { need, .. }) => new(Some(need)),
-                made => made,
+                other => other,
             };
-            let mut trainer = trainer.expect("it fits what was said to be needed");
+            let mut trainer = trainer.expect("the minimum fits");
             let example = golden.example();
             block_on(trainer.gradients_of(&[&example], 0)).expect("gradients");
             trainer.update(1e-3).expect("an update");
@@ -128,7 +128,7 @@ fn no_more_memory_is_held_than_was_estimated() {
             block_on(trainer.adapter()).expect("an adapter");
             let (held, need) = (gpu.held().now - before, trainer.need().total());
             assert!(held <= need, "{held} bytes instead of {need}");
-            // Landing buffers are few here.
+            // Only a small part of the staging buffers' budget is in use here.
             let exact = need - STAGING_BYTES;
             assert!(held * 100 >= exact * 95, "{held} bytes of {exact}");
         }
@@ -136,7 +136,7 @@ fn no_more_memory_is_held_than_was_estimated() {
 }
 
 #[test]
-fn adapters_of_experts_are_refused_by_name() {
+fn adapters_of_the_router_are_refused_by_name() {
     let mut adapter = adapter("micro-moe");
     let tensor = "blk.0.ffn_gate_inp.weight".to_owned();
     let pair = Pair { tensor, rows: 8, columns: 64, b: vec![0.0; 32], ..adapter.pairs[0].clone() };
@@ -149,15 +149,15 @@ fn adapters_of_experts_are_refused_by_name() {
 }
 
 #[test]
-fn layers_computed_again_change_nothing_and_save_memory() {
+fn recomputed_layers_change_nothing_and_save_memory() {
     for device in devices().iter().take(2) {
         let (kept, _) = trainer("micro-e2b-Q8_0", "random_b", device, None);
-        // One byte less than all layers take.
+        // One byte less than keeping all activations takes.
         let budget = Some(kept.need().total() - 1);
         let (less, _) = trainer("micro-e2b-Q8_0", "random_b", device, budget);
         assert!(less.need().again > 0 && less.need().total() < kept.need().total());
         let kept = check("micro-e2b-Q8_0", "random_b", device, None, 2);
-        let again = check("micro-e2b-Q8_0", "random_b", device, budget, 2);
-        assert_eq!(kept, again, "on {}", device.name());
+        let recomputed = check("micro-e2b-Q8_0", "random_b", device, budget, 2);
+        assert_eq!(kept, recomputed, "on {}", device.name());
     }
 }

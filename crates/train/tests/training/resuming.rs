@@ -1,4 +1,4 @@
-//! Runs that were killed go on with the same numbers; runs of several sequences, packed or not.
+//! Interrupted runs continue bit for bit; runs of several sequences, packed or not.
 
 use std::rc::Rc;
 
@@ -36,8 +36,8 @@ fn examples() -> Vec<Example> {
 fn run(model: &Model, options: RunOptions) -> Run {
     let adapter = AdapterOptions { rank: 4, alpha: 8.0, targets: Vec::new(), seed: 3 };
     let adapter = fresh(model, &adapter).expect("an adapter");
-    let aside = vec![examples()[2].clone()];
-    block_on(Run::new(model, &adapter, (examples(), aside), options)).expect("a run")
+    let held_out = vec![examples()[2].clone()];
+    block_on(Run::new(model, &adapter, (examples(), held_out), options)).expect("a run")
 }
 
 fn events(run: &mut Run, most: usize) -> Vec<Event> {
@@ -46,7 +46,7 @@ fn events(run: &mut Run, most: usize) -> Vec<Event> {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
+fn an_interrupted_run_continues_bit_for_bit() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
     let mut whole = run(&model, options(5));
     let adapter = AdapterOptions { rank: 4, alpha: 8.0, targets: Vec::new(), seed: 3 };
@@ -70,7 +70,8 @@ fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
     assert_eq!(begun.len() + rest.len(), wanted.len());
     assert_eq!([begun, rest].concat(), wanted);
     assert_eq!(whole.losses(), second.losses());
-    let adapters = [&whole, &second].map(|run| block_on(run.trainer().adapter()).expect("it"));
+    let adapters =
+        [&whole, &second].map(|run| block_on(run.trainer().adapter()).expect("an adapter"));
     assert_eq!(adapters[0].pairs, adapters[1].pairs);
 
     let other = RunOptions { seed: 6, ..options(5) };
@@ -81,7 +82,7 @@ fn a_run_that_was_killed_goes_on_with_the_same_numbers() {
     }
 }
 
-/// A checkpoint's file, and how long its pieces were.
+/// A checkpoint file, and the lengths of its pieces.
 fn written(run: &Run) -> (Vec<u8>, Vec<usize>) {
     let piece = |number| block_on(run.checkpoint_piece(number)).expect("a checkpoint");
     let pieces: Vec<Vec<u8>> = (0..).map_while(piece).collect();
@@ -93,11 +94,11 @@ fn opened(bytes: &[u8]) -> Result<Checkpoint, TrainError> {
 }
 
 #[test]
-fn examples_that_share_a_sequence_do_not_see_each_other() {
+fn packed_examples_do_not_attend_to_each_other() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
-    let apart = examples();
-    let together = packed(&apart, 64);
-    assert_eq!(together.len(), 1);
+    let separate = examples();
+    let packed = packed(&separate, 64);
+    assert_eq!(packed.len(), 1);
     let gradients = |sequences: &[Example]| {
         let (tokens, targets) = rullama_train::dataset::largest(sequences);
         let shape = Shape { tokens, targets };
@@ -108,18 +109,18 @@ fn examples_that_share_a_sequence_do_not_see_each_other() {
         let loss = block_on(trainer.gradients_of(&sequences, 0)).expect("a loss");
         (loss, block_on(trainer.gradients()).expect("gradients"))
     };
-    let (wanted_loss, wanted) = gradients(&apart);
-    let (loss, found) = gradients(&together);
+    let (wanted_loss, wanted) = gradients(&separate);
+    let (loss, found) = gradients(&packed);
     assert!((loss - wanted_loss).abs() < 1e-5 * wanted_loss, "{loss} instead of {wanted_loss}");
     for ((name, _, found), (_, _, wanted)) in found.iter().zip(&wanted) {
-        let length = |numbers: &[f32]| numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
-        let apart: Vec<f32> = found.iter().zip(wanted).map(|(a, b)| a - b).collect();
-        assert!(length(&apart) <= 1e-4 * length(wanted), "{name}");
+        let norm = |values: &[f32]| values.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let error: Vec<f32> = found.iter().zip(wanted).map(|(a, b)| a - b).collect();
+        assert!(norm(&error) <= 1e-4 * norm(wanted), "{name}");
     }
 }
 
 #[test]
-fn evaluations_that_get_no_better_end_a_run() {
+fn a_run_ends_early_if_evaluations_do_not_improve() {
     let model = model("micro-e2b-Q8_0", &Device::Cpu);
     // A rate of zero changes nothing.
     let schedule = Schedule { rate: 0.0, warmup: 0, shape: Shaped::Constant, steps: 50 };
