@@ -54,7 +54,7 @@ impl LoraPlan {
         match op.lora {
             LoraForm::None => Some(Self::empty(first)),
             LoraForm::DownRows | LoraForm::DownRowsFolded => Self::down_rows(op, call, edges),
-            // In two dispatches: see `in_two`.
+            // In two dispatches: see `two_dispatches`.
             LoraForm::Pair => None,
             LoraForm::Folded { .. } | LoraForm::Precomputed => Self::up_rows(op, call),
         }
