@@ -208,8 +208,8 @@ fn source_failure(error: &SourceError) -> Failure {
             Failure::Network
         }
         E::TooManyBytes { .. } | E::Encoded { .. } | E::TooManyRedirects { .. } => Failure::Network,
-        E::BadRedirect { .. } | E::BadAnswer { .. } => Failure::Network,
-        E::Cut { .. } | E::Stalled { .. } | E::Unreachable { .. } => Failure::Network,
+        E::BadRedirect { .. } | E::BadResponse { .. } => Failure::Network,
+        E::ConnectionLost { .. } | E::Stalled { .. } | E::Unreachable { .. } => Failure::Network,
         _ => Failure::Other,
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong when bytes are read.
+//! Errors of reading bytes.
 
 use std::{io, ops::Range, time::Duration};
 
@@ -19,7 +19,7 @@ pub enum SourceError {
         len: u64,
     },
 
-    /// More bytes in one piece than this machine can hold.
+    /// One read of more bytes than this machine can address or allocate.
     #[error("{name}: {len} bytes at once do not fit in memory")]
     TooLarge {
         /// The source.
@@ -28,7 +28,7 @@ pub enum SourceError {
         len: u64,
     },
 
-    /// There is not a single byte.
+    /// The source has no bytes.
     #[error("{name} is empty; if it was downloaded, download it again")]
     Empty {
         /// The source.
@@ -61,11 +61,11 @@ pub enum SourceError {
     Io {
         /// The path.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 
-    /// The source is not the one that was opened any more.
+    /// The source changed since it was opened.
     #[error("{name} changed while it was being read ({change}); open it again")]
     Changed {
         /// The source.
@@ -74,10 +74,10 @@ pub enum SourceError {
         change: Change,
     },
 
-    /// Not an address we can read from.
+    /// Not an http or https URL.
     #[error("{name} is not an http:// or https:// URL")]
     BadUrl {
-        /// The address.
+        /// The URL.
         name: String,
     },
 
@@ -86,92 +86,92 @@ pub enum SourceError {
         "{name}: the server does not support range requests; download the file and open it from disk"
     )]
     NoRanges {
-        /// The address.
+        /// The URL.
         name: String,
     },
 
-    /// The server answered with a page for people.
+    /// The server sent an HTML page.
     #[error("{name}: the server sent a web page instead of a file; use the direct download URL")]
     WebPage {
-        /// The address.
+        /// The URL.
         name: String,
     },
 
     /// The server refused or failed.
     #[error("{name}: the server returned status {status} ({})", status_advice(*.status))]
     Status {
-        /// The address.
+        /// The URL.
         name: String,
         /// HTTP status code.
         status: u16,
     },
 
-    /// The server says that it sent other bytes than those requested.
+    /// The `Content-Range` of the response is not the range requested.
     #[error(
         "{name}: requested bytes {start}..{end}, but the server's Content-Range is {}; download the file and open it from disk",
         .content_range.as_deref().unwrap_or("missing")
     )]
     WrongRange {
-        /// The address.
+        /// The URL.
         name: String,
         /// First byte requested.
         start: u64,
         /// One past the last byte requested.
         end: u64,
-        /// The header, where there was one.
+        /// The header, if the response has one.
         content_range: Option<String>,
     },
 
-    /// More bytes came than requested.
+    /// The body is longer than announced.
     #[error(
         "{name}: the server sent more than the {expected} bytes it announced; download the file and open it from disk"
     )]
     TooManyBytes {
-        /// The address.
+        /// The URL.
         name: String,
         /// Length of the announced range.
         expected: u64,
     },
 
-    /// The bytes are compressed although we requested them as they are.
+    /// The response is compressed although `identity` was requested.
     #[error(
-        "{name}: the server compressed the response ({encoding}) without being asked; download the file and open it from disk"
+        "{name}: the server compressed the response ({encoding}) although rullama did not accept compression; download the file and open it from disk"
     )]
     Encoded {
-        /// The address.
+        /// The URL.
         name: String,
         /// The `Content-Encoding` header.
         encoding: String,
     },
 
-    /// One redirect after the other.
+    /// More redirects than allowed.
     #[error("{name}: more than {limit} redirects; check the URL")]
     TooManyRedirects {
-        /// The address first asked.
+        /// The URL requested first.
         name: String,
         /// How many are followed.
         limit: u32,
     },
 
-    /// A redirect to nowhere, to another protocol, or from https to http.
+    /// A redirect without a target, to another protocol, or from https to http.
     #[error(
         "{name}: the server redirects to {location:?}, which is not an allowed URL; use the direct download URL"
     )]
     BadRedirect {
-        /// The address first asked.
+        /// The URL requested first.
         name: String,
         /// The `Location` header.
         location: String,
     },
 
-    /// The connection was closed too early, each time.
+    /// The connection was closed early in every attempt.
     #[error(
         "{name}: connection lost after {received} of {expected} bytes and {attempts} attempts; check the network and try again"
     )]
-    Cut {
-        /// The address.
+    ConnectionLost {
+        /// The URL.
         name: String,
-        /// Bytes that did arrive.
+        /// Bytes received.
         received: u64,
         /// Bytes requested.
         expected: u64,
@@ -179,12 +179,12 @@ pub enum SourceError {
         attempts: u32,
     },
 
-    /// Nothing came for too long, each time.
+    /// No data within the timeout in every attempt.
     #[error(
         "{name}: no data for {timeout:?} after {attempts} attempts; check the network and try again"
     )]
     Stalled {
-        /// The address.
+        /// The URL.
         name: String,
         /// How long each attempt waited.
         timeout: Duration,
@@ -195,25 +195,25 @@ pub enum SourceError {
     /// No connection to the server.
     #[error("{name}: cannot connect after {attempts} attempts: {source}")]
     Unreachable {
-        /// The address.
+        /// The URL.
         name: String,
         /// Attempts made.
         attempts: u32,
-        /// What the network said.
+        /// The network error.
         source: io::Error,
     },
 
-    /// What came back is not HTTP, or not a connection to be trusted.
+    /// The response is not valid HTTP, or TLS failed.
     #[error("{name}: bad response from the server: {source}")]
-    BadAnswer {
-        /// The address.
+    BadResponse {
+        /// The URL.
         name: String,
-        /// What is wrong with it.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// What shows that a source is not the same any more.
+/// How a source differs from when it was opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Change {

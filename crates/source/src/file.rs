@@ -1,5 +1,5 @@
 //! A file on disk, mapped into memory: the system reads pages when they are touched, and reads copy nothing.
-#![expect(unsafe_code, reason = "a memory map is the one thing that has no safe interface")]
+#![expect(unsafe_code, reason = "memory maps have no safe interface")]
 
 #[cfg(test)]
 mod tests;
@@ -21,9 +21,9 @@ use crate::{
 
 /// A source over a memory-mapped file.
 ///
-/// The file must stay as it is while the source or any bytes read from it are in use. Another length is noticed at the
-/// next read; but bytes already handed out point into the file, and a program that touches them after somebody cut
-/// the file short is ended by the system.
+/// The file must not change while the source or any bytes read from it are in use. A changed length is an error at the
+/// next read; but bytes already returned point into the file, and accessing them after the file was truncated
+/// kills the process (SIGBUS).
 #[derive(Debug)]
 pub struct FileSource {
     name: String,
@@ -36,7 +36,7 @@ impl FileSource {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SourceError> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        // Asked before opening, because opening a pipe waits for its other end.
+        // Checked before opening, because opening a pipe blocks until the other end opens.
         regular_file_len(&name, fs::metadata(path))?;
         let file = File::open(path).map_err(|e| system_error(&name, e))?;
         let len = regular_file_len(&name, file.metadata())?;
@@ -46,9 +46,9 @@ impl FileSource {
         if usize::try_from(len).is_err() {
             return Err(SourceError::TooLarge { name, len });
         }
-        // SAFETY: the map is private to this type and only ever read. Nobody may write to the file or cut it short
-        // meanwhile; no system can guarantee that, so the type's documentation demands it, and `read` compares
-        // the length first, which catches a file that was replaced in place.
+        // SAFETY: the map is private to this type and only read. The file must not be written or truncated meanwhile;
+        // no system can guarantee that, so the type's documentation requires it, and `read` checks the length
+        // first, which catches a file that was overwritten in place.
         let map = unsafe { Mmap::map(&file) }.map_err(|e| system_error(&name, e))?;
         Ok(Self { name, file, bytes: Bytes::from_owner(map) })
     }

@@ -1,9 +1,9 @@
-//! A file at an address, read by HTTP range requests: nothing but the ranges requested travels.
+//! A file at a URL, read by HTTP range requests: only the requested ranges are transferred.
 
-mod answer;
 mod client;
 mod failure;
 mod redirect;
+mod response;
 #[cfg(test)]
 mod tests;
 
@@ -14,25 +14,25 @@ use ureq::http::Uri;
 
 pub use self::redirect::{follow, web_address};
 use self::{
-    answer::{Part, Version},
     client::Client,
     failure::{Failure, retry},
+    response::{Part, Version},
 };
 use crate::{ByteSource, Local, SourceError};
 
-/// What opening a source requests: enough for a small header, cheap where it is not.
+/// Bytes requested when a source is opened: enough for a small GGUF header.
 const HEAD: u64 = 64 * 1024;
 
-/// How patient an [`HttpSource`] is.
+/// Retries, timeouts and redirects of an [`HttpSource`].
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
-    /// How often one read is tried before it fails; at least once.
+    /// Attempts per read; at least one.
     pub attempts: u32,
     /// Pause before the second attempt; it doubles before each further one.
     pub backoff: Duration,
-    /// How long to wait while nothing comes.
+    /// How long to wait without receiving data.
     pub stall: Duration,
-    /// How many redirects are followed.
+    /// Redirects to follow.
     pub redirects: u32,
 }
 
@@ -49,14 +49,14 @@ impl Default for HttpOptions {
 
 /// A source over HTTP range requests.
 ///
-/// It never downloads a whole file by accident: a server that cannot send parts is an error, and so is a file that
-/// changes between two reads. What breaks off is resumed a few times. Proxy settings of the environment are not used.
+/// It never downloads a whole file by accident: a server without range requests is an error, and so is a file that
+/// changes between two reads. Interrupted reads are resumed. Proxy settings of the environment are not used.
 #[derive(Debug)]
 pub struct HttpSource {
     client: Client,
     origin: Uri,
-    /// Where redirects led last time. Such an address may expire; then the origin is asked again.
-    place: RefCell<Uri>,
+    /// The URL after redirects. It may expire (signed URLs); then the origin is requested again.
+    resolved: RefCell<Uri>,
     version: Version,
     head: Bytes,
 }
@@ -70,36 +70,36 @@ impl HttpSource {
         };
         let client = Client::new(name, options);
         let first = retry(&client.options, || {
-            let (response, place) = client.ask(&origin, &(0..HEAD), None)?;
+            let (response, resolved) = client.request(&origin, &(0..HEAD), None)?;
             let part = Part::of(&client.name, &response, &(0..HEAD))?;
-            Ok((response, place, part))
+            Ok((response, resolved, part))
         });
-        let (response, place, part) =
+        let (response, resolved, part) =
             first.map_err(|(failure, attempts)| failure.into_error(&client, attempts, 0, HEAD))?;
 
         let version = Version::of(&response, part.total);
         let mut head = Vec::new();
         match client.receive(response, part.len(), &mut head) {
-            // A head cut short is just a shorter head: the next read requests the rest.
-            Ok(()) | Err(Failure::Cut | Failure::Stalled) => {}
+            // If the head is incomplete, the next read requests the rest.
+            Ok(()) | Err(Failure::ConnectionLost | Failure::Stalled) => {}
             Err(failure) => return Err(failure.into_error(&client, 1, 0, part.len() as u64)),
         }
-        Ok(Self { client, origin, place: RefCell::new(place), version, head: head.into() })
+        Ok(Self { client, origin, resolved: RefCell::new(resolved), version, head: head.into() })
     }
 
-    /// Bytes of content received so far, those received twice included.
+    /// Content bytes received so far, including bytes received twice.
     pub fn bytes_fetched(&self) -> u64 {
         self.client.bytes_fetched.get()
     }
 
-    /// Requests sent so far, redirects and repetitions included.
+    /// Requests sent so far, including redirects and retries.
     pub fn requests(&self) -> u64 {
         self.client.requests.get()
     }
 
-    /// Where the bytes come from after all redirects.
-    pub fn place(&self) -> String {
-        redirect::without_login(&self.place.borrow().to_string())
+    /// The URL after all redirects.
+    pub fn resolved_url(&self) -> String {
+        redirect::without_login(&self.resolved.borrow().to_string())
     }
 
     fn fetch(&self, range: &Range<u64>) -> Result<Bytes, SourceError> {
@@ -124,7 +124,7 @@ impl HttpSource {
         Ok(bytes.into())
     }
 
-    /// The up to `size` bytes at `start` that came when the source was opened.
+    /// Up to `size` bytes at `start` of the head received when the source was opened.
     fn head_from(&self, start: u64, size: usize) -> Bytes {
         match usize::try_from(start) {
             Ok(start) if start < self.head.len() => {
@@ -134,34 +134,34 @@ impl HttpSource {
         }
     }
 
-    /// One request for what is still missing of the `size` bytes up to `end`.
+    /// One request for the bytes still missing of the `size` bytes up to `end`.
     fn continue_to(&self, end: u64, size: usize, bytes: &mut Vec<u8>) -> Result<(), Failure> {
         let missing = end - (size - bytes.len()) as u64..end;
         let tag = self.version.strong_tag();
-        let place = self.place.borrow().clone();
-        let answer =
-            match self.ask(&place, &missing, tag) {
+        let resolved = self.resolved.borrow().clone();
+        let result =
+            match self.request(&resolved, &missing, tag) {
                 Err(Failure::Final(SourceError::Status {
                     status: 401 | 403 | 404 | 410, ..
-                })) if place != self.origin => self.ask(&self.origin, &missing, tag),
-                answer => answer,
+                })) if resolved != self.origin => self.request(&self.origin, &missing, tag),
+                result => result,
             };
-        let (response, part) = answer?;
+        let (response, part) = result?;
         self.client.receive(response, part.len(), bytes)?;
-        if bytes.len() < size { Err(Failure::Cut) } else { Ok(()) }
+        if bytes.len() < size { Err(Failure::ConnectionLost) } else { Ok(()) }
     }
 
-    fn ask(
+    fn request(
         &self,
-        place: &Uri,
+        resolved: &Uri,
         range: &Range<u64>,
         tag: Option<&str>,
     ) -> Result<(client::Response, Part), Failure> {
-        let (response, place) = self.client.ask(place, range, tag)?;
+        let (response, resolved) = self.client.request(resolved, range, tag)?;
         self.version.compare(&self.client.name, &response)?;
         let part = Part::of(&self.client.name, &response, range)?;
         self.version.compare_total(&self.client.name, part.total)?;
-        self.place.replace(place);
+        self.resolved.replace(resolved);
         Ok((response, part))
     }
 }

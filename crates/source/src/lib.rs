@@ -1,7 +1,7 @@
-//! Where bytes come from.
+//! Byte sources: memory, files, HTTP.
 //!
-//! A [`ByteSource`] has a length and answers reads of byte ranges. It knows nothing about formats.
-//! Reads are futures because browsers can only answer asynchronously; natively they are ready at once.
+//! A [`ByteSource`] has a length and reads byte ranges. It knows nothing about formats.
+//! Reads are futures because browsers read asynchronously; natively they are ready at once.
 
 mod error;
 #[cfg(not(target_arch = "wasm32"))]
@@ -28,14 +28,14 @@ pub trait ByteSource {
     /// Number of bytes.
     fn len(&self) -> u64;
 
-    /// Whether there are no bytes at all.
+    /// Whether the source has no bytes.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes of `range`, exactly: a shorter answer is an error.
+    /// The bytes of `range`; a short read is an error.
     fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>>;
 
-    /// What to call this source in messages: a path, a URL, a file name.
+    /// The name used in messages: a path, a URL, a file name.
     fn name(&self) -> &str;
 }

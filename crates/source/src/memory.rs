@@ -1,4 +1,4 @@
-//! Bytes we already have.
+//! Bytes in memory.
 
 use std::ops::Range;
 
@@ -26,8 +26,8 @@ impl ByteSource for MemorySource {
     }
 
     fn read(&self, range: Range<u64>) -> Local<'_, Result<Bytes, SourceError>> {
-        let answer = checked_range(&self.name, range, self.len()).map(|r| self.bytes.slice(r));
-        Box::pin(std::future::ready(answer))
+        let bytes = checked_range(&self.name, range, self.len()).map(|r| self.bytes.slice(r));
+        Box::pin(std::future::ready(bytes))
     }
 
     fn name(&self) -> &str {
@@ -51,7 +51,7 @@ mod tests {
         assert_eq!(&block_on(source.read(1..3)).unwrap()[..], [2, 3]);
         assert!(block_on(source.read(3..3)).unwrap().is_empty());
         let reversed = Range { start: 2, end: 1 };
-        // The last one would fit if its upper half were lost on 32 bits.
+        // The last one would fit if it were truncated to 32 bits.
         for range in [0..4, 4..4, reversed, 0..u64::MAX, (1 << 32)..(1 << 32) + 1] {
             let error = block_on(source.read(range)).unwrap_err();
             assert!(matches!(error, SourceError::OutOfRange { len: 3, .. }), "{error}");

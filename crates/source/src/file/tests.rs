@@ -53,7 +53,7 @@ fn ranges_outside_are_refused() {
 }
 
 #[test]
-fn what_is_not_a_file_with_bytes_is_refused() {
+fn empty_files_folders_and_missing_files_are_refused() {
     let (folder, path) = file_with(b"");
     let open = |path: &std::path::Path| FileSource::open(path).unwrap_err();
     assert!(matches!(open(&path), SourceError::Empty { .. }));
@@ -64,7 +64,7 @@ fn what_is_not_a_file_with_bytes_is_refused() {
         matches!(&error, SourceError::Missing { name } if name.ends_with("missing")),
         "{error}"
     );
-    // A path through a file is an error of the system's own, not a panic.
+    // A path below a file is an error of the system, not a panic.
     assert!(FileSource::open(path.join("below")).is_err());
 }
 
@@ -75,18 +75,18 @@ fn a_device_is_refused_without_reading_it() {
 }
 
 #[test]
-fn denied_is_told_apart_from_other_failures() {
-    // Tests may run as a user who may read everything, so the mapping is checked, not the file system.
+fn denied_differs_from_other_failures() {
+    // Tests may run as root, who may read everything, so the error mapping is tested instead of the file system.
     let error = super::system_error("x", std::io::ErrorKind::PermissionDenied.into());
     assert!(matches!(error, SourceError::Denied { .. }), "{error}");
     let error = super::system_error("x", std::io::ErrorKind::InvalidInput.into());
     assert!(matches!(error, SourceError::Io { .. }), "{error}");
 }
 
-// Windows does not let go of a file that is mapped.
+// Windows locks mapped files.
 #[cfg(unix)]
 #[test]
-fn a_file_of_another_length_is_noticed() {
+fn a_changed_length_is_an_error() {
     let (_folder, path) = file_with(&[7; 9_000]);
     for new in [100, 0, 20_000] {
         fs::write(&path, [7; 9_000]).unwrap();
@@ -104,7 +104,7 @@ fn a_file_of_another_length_is_noticed() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_replaced_by_another_is_still_read_as_it_was() {
+fn a_file_replaced_by_rename_is_still_read() {
     let (folder, path) = file_with(b"first");
     let file = FileSource::open(&path).unwrap();
     let other = folder.path().join("other");

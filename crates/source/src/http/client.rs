@@ -1,4 +1,4 @@
-//! One exchange with a server: the request, its redirects, and the bytes of the answer.
+//! One request: redirects and the bytes of the response.
 
 use std::{cell::Cell, io::Read, ops::Range};
 
@@ -10,7 +10,7 @@ use ureq::{
 use super::{HttpOptions, failure::Failure, redirect};
 use crate::SourceError;
 
-/// How many bytes are read at once, so that memory grows with what came and not with what was promised.
+/// Bytes read at once, so that memory grows with the bytes received instead of the length announced.
 const STEP: usize = 64 * 1024;
 
 pub(super) type Response = ureq::http::Response<Body>;
@@ -29,7 +29,7 @@ impl Client {
         let agent = Agent::config_builder()
             .proxy(None)
             .http_status_as_error(false)
-            // Followed here: the library would read the whole body of each redirect, however long.
+            // Followed in `request`: the library would read the whole body of each redirect.
             .max_redirects(0)
             .user_agent(concat!("rullama/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(options.stall))
@@ -41,27 +41,27 @@ impl Client {
         Self { name, options, requests: Cell::new(0), bytes_fetched: Cell::new(0), agent }
     }
 
-    /// Requests `range`, only if the file still has this `tag`. Gives the first answer that is no redirect, and the
-    /// address it came from.
-    pub(super) fn ask(
+    /// Requests `range` on the condition (`If-Range`) that the file still has this `tag`. Returns the first response
+    /// that is not a redirect, and its URL.
+    pub(super) fn request(
         &self,
         from: &Uri,
         range: &Range<u64>,
         tag: Option<&str>,
     ) -> Result<(Response, Uri), Failure> {
-        let mut place = from.clone();
+        let mut resolved = from.clone();
         for _ in 0..=self.options.redirects {
-            let response = self.send(&place, range, tag)?;
+            let response = self.send(&resolved, range, tag)?;
             if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
-                return Ok((response, place));
+                return Ok((response, resolved));
             }
             let location = response.headers().get(header::LOCATION);
             let location = location.and_then(|l| l.to_str().ok()).unwrap_or_default();
-            let Some(next) = redirect::follow(&place, location) else {
+            let Some(next) = redirect::follow(&resolved, location) else {
                 let (name, location) = (self.name.clone(), location.to_owned());
                 return Err(SourceError::BadRedirect { name, location }.into());
             };
-            place = next;
+            resolved = next;
         }
         let (name, limit) = (self.name.clone(), self.options.redirects);
         Err(SourceError::TooManyRedirects { name, limit }.into())
@@ -69,23 +69,23 @@ impl Client {
 
     fn send(
         &self,
-        place: &Uri,
+        resolved: &Uri,
         range: &Range<u64>,
         tag: Option<&str>,
     ) -> Result<Response, Failure> {
         self.requests.set(self.requests.get() + 1);
         let mut request = self
             .agent
-            .get(place)
+            .get(resolved)
             .header(header::RANGE, format!("bytes={}-{}", range.start, range.end - 1))
             .header(header::ACCEPT_ENCODING, "identity");
         if let Some(tag) = tag {
             request = request.header(header::IF_RANGE, tag);
         }
-        request.call().map_err(|e| Failure::before_answer(&self.name, e))
+        request.call().map_err(|e| Failure::before_response(&self.name, e))
     }
 
-    /// Appends the `expected` bytes of an answer to `bytes`; what came before a failure is kept.
+    /// Appends the `expected` bytes of a response to `bytes`; bytes received before a failure are kept.
     pub(super) fn receive(
         &self,
         response: Response,
@@ -97,23 +97,23 @@ impl Client {
         while bytes.len() < end {
             let old = bytes.len();
             let step = STEP.min(end - old);
-            // Doubling, but never beyond what was requested.
-            let room = old.max(step).min(end - old);
-            if bytes.capacity() - old < step && bytes.try_reserve_exact(room).is_err() {
+            // Doubles the capacity, up to the length requested.
+            let additional = old.max(step).min(end - old);
+            if bytes.capacity() - old < step && bytes.try_reserve_exact(additional).is_err() {
                 let (name, len) = (self.name.clone(), end as u64);
                 return Err(SourceError::TooLarge { name, len }.into());
             }
             bytes.resize(old + step, 0);
-            let came = body.read(&mut bytes[old..]);
-            bytes.truncate(old + came.as_ref().copied().unwrap_or(0));
+            let received = body.read(&mut bytes[old..]);
+            bytes.truncate(old + received.as_ref().copied().unwrap_or(0));
             self.count(bytes.len() - old);
-            match came {
-                Ok(0) => return Err(Failure::Cut),
+            match received {
+                Ok(0) => return Err(Failure::ConnectionLost),
                 Ok(_) => {}
-                Err(e) => return Err(Failure::within_answer(&self.name, e)),
+                Err(e) => return Err(Failure::within_body(&self.name, e)),
             }
         }
-        // The end must be seen: it frees the connection for the next request and shows a body that is too long.
+        // Reading to the end releases the connection for the next request and detects a body that is too long.
         match body.read(&mut [0; 1]) {
             Ok(0) | Err(_) => Ok(()),
             Ok(more) => {

@@ -1,4 +1,4 @@
-//! Which failures are worth another attempt.
+//! Which failures are retried.
 
 use std::io::{self, ErrorKind};
 
@@ -8,13 +8,13 @@ use crate::SourceError;
 /// Why one attempt failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// Asking again would not help.
+    /// Not retried.
     Final(SourceError),
-    /// The connection ended too early.
-    Cut,
-    /// Nothing came for too long.
+    /// The connection was closed early.
+    ConnectionLost,
+    /// No data within the timeout.
     Stalled,
-    /// The server says that it cannot answer now.
+    /// The server is busy or failed: status 408, 429 or 5xx.
     Busy(u16),
     /// No connection.
     Unreachable(io::Error),
@@ -27,37 +27,37 @@ impl From<SourceError> for Failure {
 }
 
 impl Failure {
-    /// What an error means while no answer has come yet.
-    pub(super) fn before_answer(name: &str, error: ureq::Error) -> Self {
+    /// An error before the response.
+    pub(super) fn before_response(name: &str, error: ureq::Error) -> Self {
         match error {
             ureq::Error::Timeout(_) => Self::Stalled,
             ureq::Error::Io(e) => match e.kind() {
                 ErrorKind::UnexpectedEof
                 | ErrorKind::ConnectionReset
                 | ErrorKind::ConnectionAborted
-                | ErrorKind::BrokenPipe => Self::Cut,
-                // Certificates that do not verify end here.
-                ErrorKind::InvalidData => Self::bad_answer(name, e),
+                | ErrorKind::BrokenPipe => Self::ConnectionLost,
+                // Invalid certificates.
+                ErrorKind::InvalidData => Self::bad_response(name, e),
                 _ => Self::Unreachable(e),
             },
             ureq::Error::HostNotFound | ureq::Error::ConnectionFailed => {
                 Self::Unreachable(error.into_io())
             }
-            other => Self::bad_answer(name, other.into_io()),
+            other => Self::bad_response(name, other.into_io()),
         }
     }
 
-    /// What an error means in the middle of an answer.
-    pub(super) fn within_answer(name: &str, error: io::Error) -> Self {
+    /// An error while the body is read.
+    pub(super) fn within_body(name: &str, error: io::Error) -> Self {
         match ureq::Error::from(error) {
             ureq::Error::Timeout(_) => Self::Stalled,
-            ureq::Error::Io(_) => Self::Cut,
-            other => Self::bad_answer(name, other.into_io()),
+            ureq::Error::Io(_) => Self::ConnectionLost,
+            other => Self::bad_response(name, other.into_io()),
         }
     }
 
-    fn bad_answer(name: &str, source: io::Error) -> Self {
-        Self::Final(SourceError::BadAnswer { name: name.into(), source })
+    fn bad_response(name: &str, source: io::Error) -> Self {
+        Self::Final(SourceError::BadResponse { name: name.into(), source })
     }
 
     /// The error to report after the last attempt.
@@ -71,7 +71,9 @@ impl Failure {
         let name = client.name.clone();
         match self {
             Self::Final(error) => error,
-            Self::Cut => SourceError::Cut { name, received, expected, attempts },
+            Self::ConnectionLost => {
+                SourceError::ConnectionLost { name, received, expected, attempts }
+            }
             Self::Stalled => SourceError::Stalled { name, timeout: client.options.stall, attempts },
             Self::Busy(status) => SourceError::Status { name, status },
             Self::Unreachable(source) => SourceError::Unreachable { name, attempts, source },
@@ -79,22 +81,23 @@ impl Failure {
     }
 }
 
-/// Makes attempts until one succeeds, one fails for good, or all are used up; a failure comes with their number.
+/// Retries until an attempt succeeds, fails with [`Failure::Final`], or was the last; an error includes the number
+/// of attempts.
 pub(super) fn retry<T>(
     options: &HttpOptions,
     mut attempt: impl FnMut() -> Result<T, Failure>,
 ) -> Result<T, (Failure, u32)> {
-    let mut made = 1;
+    let mut count = 1;
     let mut pause = options.backoff;
     loop {
         match attempt() {
             Ok(done) => return Ok(done),
-            Err(failure @ Failure::Final(_)) => return Err((failure, made)),
-            Err(failure) if made >= options.attempts => return Err((failure, made)),
+            Err(failure @ Failure::Final(_)) => return Err((failure, count)),
+            Err(failure) if count >= options.attempts => return Err((failure, count)),
             Err(_) => {}
         }
         std::thread::sleep(pause);
         pause = pause.saturating_mul(2);
-        made += 1;
+        count += 1;
     }
 }

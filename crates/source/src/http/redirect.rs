@@ -1,15 +1,15 @@
-//! Addresses: which ones we read from, and where a redirect leads.
+//! URLs: which are accepted, and the targets of redirects.
 
 use ureq::http::Uri;
 
-/// `url` as an http or https address with a host.
+/// `url` as an http or https URI with a host.
 pub fn web_address(url: &str) -> Option<Uri> {
     let uri: Uri = url.trim().parse().ok()?;
     let web = matches!(uri.scheme_str(), Some("http" | "https"));
     (web && uri.host().is_some_and(|host| !host.is_empty())).then_some(uri)
 }
 
-/// `url` without the user name and password it may carry: for messages.
+/// `url` without user name and password, for messages.
 pub(super) fn without_login(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else { return url.into() };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -19,7 +19,7 @@ pub(super) fn without_login(url: &str) -> String {
     }
 }
 
-/// Where a `Location` header leads from `base`. Nowhere, if it leaves the web or goes from https back to http.
+/// The target of a `Location` header relative to `base`. `None` if it is not http(s), or http while `base` is https.
 pub fn follow(base: &Uri, location: &str) -> Option<Uri> {
     let location = location.split('#').next().unwrap_or_default().trim();
     if location.is_empty() {
@@ -44,7 +44,7 @@ fn has_scheme(location: &str) -> bool {
     location.find([':', '/', '?']).is_some_and(|at| location.as_bytes()[at] == b':')
 }
 
-/// A relative reference without authority, resolved against the path it was found at.
+/// A relative reference without authority, resolved against the path `base`.
 fn path_from(base: &str, location: &str) -> String {
     let (path, query) = match location.find('?') {
         Some(at) => location.split_at(at),
@@ -75,7 +75,7 @@ mod tests {
     use super::{follow, web_address, without_login};
 
     #[test]
-    fn addresses() {
+    fn urls() {
         for fine in ["http://a", "https://a.b/c?d", "HTTP://a:80/", "http://[::1]:8080/x"] {
             assert!(web_address(fine).is_some(), "{fine}");
         }
@@ -93,7 +93,7 @@ mod tests {
             ("https://me@host", "https://host"),
             ("https://host/x@y", "https://host/x@y"),
             ("https://host?u=a@b", "https://host?u=a@b"),
-            ("no address", "no address"),
+            ("not a url", "not a url"),
         ] {
             assert_eq!(without_login(url), shown);
         }
@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_address_or_not(url in ".*", location in "(.|[/.:?#@]){0,20}") {
+        fn any_text_is_parsed_or_refused(url in ".*", location in "(.|[/.:?#@]){0,20}") {
             without_login(&url);
             web_address(&url);
             let base = "http://host/a/b".parse().unwrap();

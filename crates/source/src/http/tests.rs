@@ -1,4 +1,4 @@
-//! Each misbehaviour of a server has its own test.
+//! One test for each way a server can misbehave.
 
 mod changes;
 mod interruptions;
@@ -13,7 +13,7 @@ use pollster::block_on;
 use self::server::{Reply, Request, Server};
 use crate::{ByteSource, Bytes, HttpOptions, HttpSource, SourceError};
 
-/// Bytes that differ from place to place.
+/// Bytes that depend on their offset.
 fn content(len: usize) -> Vec<u8> {
     (0..len).map(byte_at).collect()
 }
@@ -22,8 +22,8 @@ fn byte_at(index: usize) -> u8 {
     (index % 251) as u8
 }
 
-/// Patience for a server on the same machine.
-fn hasty() -> HttpOptions {
+/// Options for a server on the same machine.
+fn short_timeouts() -> HttpOptions {
     HttpOptions {
         attempts: 4,
         backoff: Duration::from_millis(1),
@@ -33,15 +33,15 @@ fn hasty() -> HttpOptions {
 }
 
 fn open(server: &Server) -> Result<HttpSource, SourceError> {
-    HttpSource::open(&server.url("/model.gguf"), hasty())
+    HttpSource::open(&server.url("/model.gguf"), short_timeouts())
 }
 
 fn read(source: &HttpSource, range: Range<u64>) -> Result<Bytes, SourceError> {
     block_on(source.read(range))
 }
 
-/// A server that opens well and then answers as `later` says.
-fn well_then(
+/// A server whose first response is right; `later` changes the following ones.
+fn good_head_then(
     file: Vec<u8>,
     later: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static,
 ) -> Server {
@@ -51,14 +51,14 @@ fn well_then(
     })
 }
 
-/// Opens against `answer` and gives the error.
-fn open_error(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> SourceError {
-    open(&Server::start(answer)).expect_err("opening must fail")
+/// The error of opening a source at a server with this handler.
+fn open_error(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> SourceError {
+    open(&Server::start(handler)).expect_err("opening must fail")
 }
 
-/// Opens well, reads a range past the head against `later`, and gives the error.
+/// The error of reading a range past the head, with responses changed by `later`.
 fn read_error(later: impl Fn(&Request, Reply) -> Reply + Send + Sync + 'static) -> SourceError {
-    let server = well_then(content(200_000), later);
+    let server = good_head_then(content(200_000), later);
     let source = open(&server).expect("opening must succeed");
     read(&source, 100_000..150_000).expect_err("reading must fail")
 }

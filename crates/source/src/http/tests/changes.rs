@@ -3,7 +3,7 @@
 use super::*;
 use crate::Change;
 
-/// Opens where the head carries `was`, reads where answers carry `now`.
+/// Opens with the header `was`, reads with the header `now`.
 fn change(was: (&'static str, &'static str), now: (&'static str, &'static str)) -> Option<Change> {
     let server = Server::start(move |request| {
         let (name, value) = if request.number == 0 { was } else { now };
@@ -30,7 +30,7 @@ fn another_etag() {
 #[test]
 fn the_same_etag() {
     assert_eq!(change(("ETag", "\"one\""), ("ETag", "\"one\"")), None);
-    assert_eq!(change(("ETag", "\"one\""), ("ETag", "W/\"one\"")), None, "made weak on the way");
+    assert_eq!(change(("ETag", "\"one\""), ("ETag", "W/\"one\"")), None, "weakened by a proxy");
     assert_eq!(change(("ETag", "\"one\""), ("X-Other", "1")), None, "not repeated");
 }
 
@@ -53,13 +53,13 @@ fn another_length() {
 }
 
 #[test]
-fn a_shorter_file_that_has_no_such_bytes() {
+fn a_shorter_file_without_the_requested_range() {
     let error = read_error(|_, _| Reply::new(416, "").header("Content-Range", "bytes */5"));
     assert_changed(&error, &Change::Length { was: 200_000, now: 5 });
 }
 
 #[test]
-fn the_tag_is_sent_so_that_a_good_server_sends_the_new_file_as_a_whole() {
+fn a_strong_etag_is_sent_as_if_range() {
     let server = Server::start(|request| match request.headers.get("if-range") {
         None => Reply::part(&content(200_000), request).header("ETag", "\"one\""),
         Some(tag) => {

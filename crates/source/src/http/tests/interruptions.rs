@@ -1,45 +1,47 @@
-//! Connections that break, and servers that are tired.
+//! Lost connections, stalls and busy servers.
 
 use super::*;
 
 #[test]
-fn a_cut_is_resumed_where_it_happened() {
-    let server =
-        well_then(
-            content(200_000),
-            |request, reply| {
-                if request.number == 1 { reply.cut_after(7) } else { reply }
-            },
-        );
+fn a_lost_connection_is_resumed_at_the_same_byte() {
+    let server = good_head_then(content(200_000), |request, reply| {
+        if request.number == 1 { reply.cut_after(7) } else { reply }
+    });
     let source = open(&server).unwrap();
     assert_eq!(read(&source, 100_000..150_000).unwrap(), content(200_000)[100_000..150_000]);
     assert_eq!(server.requests()[2].range(), (100_007, 149_999));
-    assert_eq!(source.bytes_fetched(), 65_536 + 50_000, "nothing came twice");
+    assert_eq!(source.bytes_fetched(), 65_536 + 50_000, "nothing was received twice");
 }
 
 #[test]
-fn a_connection_that_is_always_cut_is_given_up() {
-    let server = well_then(content(200_000), |_, reply| reply.cut_after(10));
+fn a_connection_that_is_always_lost_is_given_up() {
+    let server = good_head_then(content(200_000), |_, reply| reply.cut_after(10));
     let source = open(&server).unwrap();
     let error = read(&source, 100_000..150_000).unwrap_err();
     assert!(
-        matches!(error, SourceError::Cut { received: 40, expected: 50_000, attempts: 4, .. }),
+        matches!(
+            error,
+            SourceError::ConnectionLost { received: 40, expected: 50_000, attempts: 4, .. }
+        ),
         "{error}"
     );
     assert_eq!(source.requests(), 1 + 4);
 }
 
 #[test]
-fn a_connection_closed_without_an_answer_is_a_cut() {
+fn a_connection_closed_without_a_response_is_lost() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.incoming().for_each(drop));
-    let error = HttpSource::open(&url, hasty()).unwrap_err();
-    assert!(matches!(error, SourceError::Cut { received: 0, attempts: 4, .. }), "{error}");
+    let error = HttpSource::open(&url, short_timeouts()).unwrap_err();
+    assert!(
+        matches!(error, SourceError::ConnectionLost { received: 0, attempts: 4, .. }),
+        "{error}"
+    );
 }
 
 #[test]
-fn a_head_cut_short_is_completed_by_the_next_read() {
+fn an_incomplete_head_is_completed_by_the_next_read() {
     let file = content(200_000);
     let server = Server::start(move |request| {
         let reply = Reply::part(&file, request);
@@ -52,8 +54,8 @@ fn a_head_cut_short_is_completed_by_the_next_read() {
 }
 
 #[test]
-fn a_shorter_part_than_asked_for_is_continued() {
-    let server = well_then(content(200_000), |request, reply| {
+fn a_shorter_part_than_requested_is_continued() {
+    let server = good_head_then(content(200_000), |request, reply| {
         if request.number > 1 {
             return reply;
         }
@@ -72,10 +74,10 @@ const LONG: Duration = Duration::from_secs(3);
 
 #[test]
 fn a_stall_is_noticed_and_resumed() {
-    let server = well_then(content(200_000), move |request, reply| {
+    let server = good_head_then(content(200_000), move |request, reply| {
         if request.range().0 == 100_000 { reply.stall_after(5, LONG) } else { reply }
     });
-    let options = HttpOptions { stall: Duration::from_millis(250), ..hasty() };
+    let options = HttpOptions { stall: Duration::from_millis(250), ..short_timeouts() };
     let source = HttpSource::open(&server.url("/"), options).unwrap();
     assert_eq!(read(&source, 100_000..100_010).unwrap(), content(200_000)[100_000..100_010]);
     assert_eq!(server.requests().last().unwrap().range(), (100_005, 100_009));
@@ -84,8 +86,8 @@ fn a_stall_is_noticed_and_resumed() {
 #[test]
 fn endless_stalls_are_given_up() {
     let stall = Duration::from_millis(250);
-    let server = well_then(content(200_000), |_, reply| reply.stall_after(5, LONG));
-    let options = HttpOptions { stall, attempts: 2, ..hasty() };
+    let server = good_head_then(content(200_000), |_, reply| reply.stall_after(5, LONG));
+    let options = HttpOptions { stall, attempts: 2, ..short_timeouts() };
     let source = HttpSource::open(&server.url("/"), options.clone()).unwrap();
     let error = read(&source, 100_000..150_000).unwrap_err();
     assert!(
@@ -93,7 +95,7 @@ fn endless_stalls_are_given_up() {
         "{error}"
     );
 
-    // A server that accepts and then says nothing at all.
+    // A server that accepts connections and sends nothing.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let error = HttpSource::open(&url, options).unwrap_err();
@@ -101,7 +103,7 @@ fn endless_stalls_are_given_up() {
 }
 
 #[test]
-fn a_claimed_length_costs_no_memory() {
+fn an_announced_length_allocates_no_memory() {
     const TOTAL: u64 = u64::MAX;
     let server = Server::start(|request| {
         let (first, last) = request.range();
@@ -112,11 +114,11 @@ fn a_claimed_length_costs_no_memory() {
     });
     let source = open(&server).unwrap();
     let error = read(&source, 0..TOTAL).unwrap_err();
-    assert!(matches!(error, SourceError::Cut { received: 5_000, .. }), "{error}");
+    assert!(matches!(error, SourceError::ConnectionLost { received: 5_000, .. }), "{error}");
 }
 
 #[test]
-fn trouble_on_the_servers_side_may_pass() {
+fn server_errors_are_retried() {
     for status in [500, 502, 503, 429, 408] {
         let file = content(100);
         let server = Server::start(move |request| {
@@ -129,7 +131,7 @@ fn trouble_on_the_servers_side_may_pass() {
 }
 
 #[test]
-fn trouble_that_stays_is_reported_with_its_status() {
+fn a_persistent_server_error_is_reported_with_its_status() {
     let server = Server::start(|_| Reply::new(503, "tired"));
     let error = open(&server).unwrap_err();
     assert!(matches!(error, SourceError::Status { status: 503, .. }), "{error}");
@@ -137,17 +139,18 @@ fn trouble_that_stays_is_reported_with_its_status() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_refused_connection_is_unreachable() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let error = HttpSource::open(&format!("http://127.0.0.1:{port}/"), hasty()).unwrap_err();
+    let error =
+        HttpSource::open(&format!("http://127.0.0.1:{port}/"), short_timeouts()).unwrap_err();
     assert!(matches!(error, SourceError::Unreachable { attempts: 4, .. }), "{error}");
 }
 
 #[test]
 fn zero_attempts_mean_one() {
     let server = Server::start(|_| Reply::new(500, ""));
-    let options = HttpOptions { attempts: 0, ..hasty() };
+    let options = HttpOptions { attempts: 0, ..short_timeouts() };
     assert!(HttpSource::open(&server.url("/"), options).is_err());
     assert_eq!(server.requests().len(), 1);
 }

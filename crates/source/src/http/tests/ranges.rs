@@ -1,15 +1,15 @@
-//! Good servers, and servers whose answers do not fit the question.
+//! Good servers, and servers whose response does not match the request.
 
 use super::*;
 
 #[test]
 fn parts_of_a_good_server_are_exact() {
     let file = content(300_000);
-    let server = well_then(file.clone(), |_, reply| reply);
+    let server = good_head_then(file.clone(), |_, reply| reply);
     let source = open(&server).unwrap();
     assert_eq!(source.len(), 300_000);
     assert_eq!(source.name(), server.url("/model.gguf"));
-    assert_eq!(source.place(), source.name());
+    assert_eq!(source.resolved_url(), source.name());
     for (start, end) in [(0, 0), (0, 1), (65_535, 65_537), (10, 200_000), (299_999, 300_000)] {
         let bytes = read(&source, start..end).unwrap();
         assert_eq!(bytes, file[start as usize..end as usize], "{start}..{end}");
@@ -21,14 +21,14 @@ fn parts_of_a_good_server_are_exact() {
 }
 
 #[test]
-fn the_head_is_kept_and_only_the_rest_is_asked_for() {
+fn the_head_is_kept_and_only_the_rest_is_requested() {
     let file = content(200_000);
-    let server = well_then(file.clone(), |_, reply| reply);
+    let server = good_head_then(file.clone(), |_, reply| reply);
     let source = open(&server).unwrap();
     assert_eq!((source.requests(), source.bytes_fetched()), (1, 65_536));
 
     assert_eq!(read(&source, 100..65_536).unwrap(), file[100..65_536]);
-    assert_eq!(source.requests(), 1, "answered from what opening brought");
+    assert_eq!(source.requests(), 1, "read from the head");
 
     assert_eq!(read(&source, 100..70_000).unwrap(), file[100..70_000]);
     assert_eq!((source.requests(), source.bytes_fetched()), (2, 70_000));
@@ -37,7 +37,7 @@ fn the_head_is_kept_and_only_the_rest_is_asked_for() {
 
 #[test]
 fn a_file_shorter_than_the_head() {
-    let server = well_then(content(10), |_, reply| reply);
+    let server = good_head_then(content(10), |_, reply| reply);
     let source = open(&server).unwrap();
     assert_eq!(source.len(), 10);
     assert_eq!(read(&source, 0..10).unwrap(), content(10));
@@ -62,8 +62,8 @@ fn a_huge_file_costs_only_what_is_read() {
 }
 
 #[test]
-fn ranges_outside_are_refused_without_asking() {
-    let server = well_then(content(1_000), |_, reply| reply);
+fn ranges_outside_are_refused_without_a_request() {
+    let server = good_head_then(content(1_000), |_, reply| reply);
     let source = open(&server).unwrap();
     let reversed = Range { start: 3, end: 2 };
     for range in [0..1_001, 1_001..1_001, u64::MAX - 1..u64::MAX, reversed] {
@@ -76,7 +76,7 @@ fn ranges_outside_are_refused_without_asking() {
 #[test]
 fn a_server_without_ranges_is_refused_without_downloading() {
     let server = Server::start(|_| {
-        // It would take a while: the body never comes.
+        // The body never arrives.
         Reply::new(200, b"x")
             .header("Content-Length", "7000000000")
             .stall_after(1, Duration::from_secs(5))
@@ -89,7 +89,7 @@ fn a_server_without_ranges_is_refused_without_downloading() {
 }
 
 #[test]
-fn a_server_that_stops_doing_ranges_is_noticed() {
+fn a_server_that_stops_supporting_ranges_is_an_error() {
     let error = read_error(|_, _| Reply::new(200, content(200_000)));
     assert!(matches!(error, SourceError::NoRanges { .. }), "{error}");
 }
@@ -148,7 +148,7 @@ fn more_bytes_than_announced_are_refused() {
 }
 
 #[test]
-fn compressed_answers_are_refused() {
+fn compressed_responses_are_refused() {
     let error = read_error(|_, reply| reply.header("Content-Encoding", "gzip"));
     assert!(
         matches!(&error, SourceError::Encoded { encoding, .. } if encoding == "gzip"),
@@ -161,8 +161,8 @@ fn compressed_answers_are_refused() {
 }
 
 #[test]
-fn a_chunked_answer_is_as_good_as_any() {
-    let server = well_then(content(200_000), |request, reply| {
+fn a_chunked_response_is_accepted() {
+    let server = good_head_then(content(200_000), |request, reply| {
         let (first, last) = request.range();
         let mut body = Vec::new();
         for chunk in content(200_000)[first as usize..=last as usize].chunks(20_000) {
@@ -186,16 +186,16 @@ fn refusals_carry_their_status() {
             matches!(error, SourceError::Status { status: s, .. } if s == status),
             "{status}: {error}"
         );
-        assert_eq!(server.requests().len(), 1, "{status} is not worth another attempt");
+        assert_eq!(server.requests().len(), 1, "{status} is not retried");
         let error = read_error(move |_, _| Reply::new(status, "no"));
         assert!(matches!(error, SourceError::Status { status: s, .. } if s == status), "{error}");
     }
 }
 
 #[test]
-fn answers_that_are_not_http_are_refused() {
+fn responses_that_are_not_http_are_refused() {
     let error = open_error(|_| Reply::new(206, "").header("Content-Length", "many"));
-    assert!(matches!(error, SourceError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, SourceError::BadResponse { .. }), "{error}");
     let error = open_error(|_| Reply::new(206, "").header("Filler", &"x".repeat(100_000)));
-    assert!(matches!(error, SourceError::BadAnswer { .. }), "{error}");
+    assert!(matches!(error, SourceError::BadResponse { .. }), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Addresses that lead elsewhere.
+//! Redirects.
 
 use super::*;
 
@@ -15,14 +15,14 @@ fn redirects_are_followed_and_remembered() {
     });
     let source = open(&server).unwrap();
     assert_eq!(source.name(), server.url("/model.gguf"));
-    assert_eq!(source.place(), server.url("/third"));
+    assert_eq!(source.resolved_url(), server.url("/third"));
     assert_eq!(read(&source, 100_000..100_009).unwrap(), content(200_000)[100_000..100_009]);
-    assert_eq!(source.requests(), 4, "the second read goes straight to the place");
+    assert_eq!(source.requests(), 4, "the second read uses the resolved URL");
 }
 
 #[test]
 fn redirects_to_another_server_are_followed() {
-    let other = well_then(content(100), |_, reply| reply);
+    let other = good_head_then(content(100), |_, reply| reply);
     let target = other.url("/file");
     let server = Server::start(move |_| to(&target));
     let source = open(&server).unwrap();
@@ -30,7 +30,7 @@ fn redirects_to_another_server_are_followed() {
 }
 
 #[test]
-fn an_expired_place_is_looked_up_again() {
+fn an_expired_redirect_is_resolved_again() {
     for status in [401, 403, 404, 410] {
         let server = Server::start(move |request| match request.path.as_str() {
             "/model.gguf" if request.number < 2 => to("/signed-1"),
@@ -40,7 +40,7 @@ fn an_expired_place_is_looked_up_again() {
         });
         let source = open(&server).unwrap();
         assert_eq!(read(&source, 100_000..100_009).unwrap(), content(200_000)[100_000..100_009]);
-        assert_eq!(source.place(), server.url("/signed-2"));
+        assert_eq!(source.resolved_url(), server.url("/signed-2"));
     }
 }
 
@@ -66,7 +66,7 @@ fn the_body_of_a_redirect_is_not_downloaded() {
 }
 
 #[test]
-fn redirects_out_of_the_web_are_refused() {
+fn redirects_to_other_protocols_are_refused() {
     for location in ["file:///etc/passwd", "ftp://host/x", "", "http://", "a b"] {
         let error = open_error(move |_| to(location));
         assert!(
@@ -79,9 +79,9 @@ fn redirects_out_of_the_web_are_refused() {
 }
 
 #[test]
-fn other_protocols_are_refused() {
+fn urls_of_other_protocols_are_refused() {
     for url in ["file:///etc/passwd", "ftp://host/file", "model.gguf", "", "http://", "//host/x"] {
-        let error = HttpSource::open(url, hasty()).unwrap_err();
+        let error = HttpSource::open(url, short_timeouts()).unwrap_err();
         assert!(matches!(error, SourceError::BadUrl { .. }), "{url}: {error}");
     }
 }
@@ -93,7 +93,7 @@ fn logins_stay_out_of_messages() {
         Reply::new(404, "")
     });
     let url = server.url("/x").replace("http://", "http://me:secret@");
-    let error = HttpSource::open(&url, hasty()).unwrap_err();
+    let error = HttpSource::open(&url, short_timeouts()).unwrap_err();
     assert!(matches!(error, SourceError::Status { status: 404, .. }), "{error}");
     assert!(!error.to_string().contains("secret"), "{error}");
 }

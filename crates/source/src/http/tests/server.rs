@@ -12,13 +12,13 @@ use std::{
     time::Duration,
 };
 
-/// What a client requested.
+/// A client's request.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    /// How many requests came before this one.
+    /// Number of earlier requests.
     pub(super) number: usize,
     pub(super) path: String,
-    /// Header names are in lower case.
+    /// By lower-case name.
     pub(super) headers: HashMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ impl Request {
     }
 }
 
-/// What the server sends, and where it stops.
+/// What the server sends, and where it stops sending.
 #[derive(Debug, Clone)]
 pub(super) struct Reply {
     status: u16,
@@ -92,7 +92,7 @@ impl Reply {
         self
     }
 
-    /// Sends it; whether the connection stays open.
+    /// Sends the reply; returns whether the connection stays open.
     fn send(&self, stream: &mut TcpStream) -> bool {
         let mut bytes = format!("HTTP/1.1 {} Whatever\r\n", self.status).into_bytes();
         for (name, value) in &self.headers {
@@ -115,7 +115,7 @@ impl Reply {
 
 type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
 
-/// A server on this machine that answers every request by calling a function. It stops when dropped.
+/// A server on this machine that calls a function for every request. It stops when dropped.
 pub(super) struct Server {
     port: u16,
     shared: Arc<Shared>,
@@ -156,7 +156,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    /// The requests that came so far.
+    /// The requests received so far.
     pub(super) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }

@@ -1,4 +1,4 @@
-//! What an answer says about itself: which bytes it holds, and of which version of the file.
+//! Response headers: which bytes the body holds, and of which version of the file.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use ureq::http::{HeaderMap, HeaderName, header};
 use super::{client::Response, failure::Failure};
 use crate::{SourceError, error::Change};
 
-/// The part of the file that an answer holds.
+/// The part of the file that a response holds.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Part {
     len: usize,
@@ -16,7 +16,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The part that `response` announces, where it is one we can use as an answer to `range`.
+    /// The part that `response` announces, if it starts at the start of `range`.
     pub(super) fn of(name: &str, response: &Response, range: &Range<u64>) -> Result<Self, Failure> {
         let headers = response.headers();
         let content_range = text(headers, header::CONTENT_RANGE);
@@ -40,13 +40,13 @@ impl Part {
         }
     }
 
-    /// How many bytes the answer should bring: at most as many as requested.
+    /// Bytes of the body: at most as many as requested.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 }
 
-/// The version of a file, as far as the server tells.
+/// The version of a file according to the server.
 #[derive(Debug)]
 pub(super) struct Version {
     pub(super) total: u64,
@@ -60,17 +60,17 @@ impl Version {
         Self { total, etag: owned(header::ETAG), last_modified: owned(header::LAST_MODIFIED) }
     }
 
-    /// The tag, where it stands for the very bytes. Dates are not sent: servers may call a fresh one too vague and then
-    /// answer with the whole file.
+    /// The ETag if it is strong (byte-exact). `Last-Modified` is not used for `If-Range`: servers may treat a recent
+    /// date as weak and send the whole file.
     pub(super) fn strong_tag(&self) -> Option<&str> {
         self.etag.as_deref().filter(|tag| tag.starts_with('"'))
     }
 
-    /// Refuses answers about another version. A header that is missing says nothing.
+    /// Refuses responses of another version. Missing headers are ignored.
     pub(super) fn compare(&self, name: &str, response: &Response) -> Result<(), SourceError> {
         let headers = response.headers();
         match response.status().as_u16() {
-            200 if is_web_page(headers) => return Ok(()), // not about the file at all
+            200 if is_web_page(headers) => return Ok(()), // its headers are not those of the file
             200 | 206 => {}
             416 => return self.compare_unsatisfied(name, headers),
             _ => return Ok(()),
@@ -101,7 +101,7 @@ impl Version {
         Err(SourceError::Changed { name: name.into(), change })
     }
 
-    /// "No such bytes" comes with the new length of a file that became shorter.
+    /// Status 416 carries the new length of a file that became shorter.
     fn compare_unsatisfied(&self, name: &str, headers: &HeaderMap) -> Result<(), SourceError> {
         let now = text(headers, header::CONTENT_RANGE)
             .and_then(|value| value.strip_prefix("bytes */"))
@@ -110,7 +110,7 @@ impl Version {
     }
 }
 
-/// `bytes 0-99/1234`, where it starts at the start of `range` and ends inside it and inside the file.
+/// Parses `bytes 0-99/1234`; it must start at the start of `range` and end inside `range` and the file.
 fn parse(header: &str, range: &Range<u64>) -> Option<Part> {
     let (unit, rest) = header.trim().split_once(' ')?;
     let (first_last, total) = rest.trim().split_once('/')?;
@@ -124,7 +124,7 @@ fn parse(header: &str, range: &Range<u64>) -> Option<Part> {
     Some(Part { len, total })
 }
 
-/// Digits only: `parse` alone would also take a sign.
+/// Digits only: `parse` alone would also accept a sign.
 fn number(text: &str) -> Option<u64> {
     let text = text.trim();
     text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
@@ -140,7 +140,7 @@ fn refuse_encoded(name: &str, headers: &HeaderMap) -> Result<(), SourceError> {
     Ok(())
 }
 
-/// What it means that the server started to send everything.
+/// The error for status 200, with which the server sends the whole file.
 fn whole_file(name: &str, headers: &HeaderMap) -> SourceError {
     let name = name.to_owned();
     if is_web_page(headers) {
@@ -158,7 +158,7 @@ fn is_web_page(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
 }
 
-/// A tag without its mark of weakness, which proxies may add.
+/// An ETag without the prefix `W/`, which proxies may add.
 fn opaque(tag: &str) -> &str {
     tag.strip_prefix("W/").unwrap_or(tag)
 }
