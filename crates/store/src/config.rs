@@ -1,8 +1,8 @@
-//! The config blob: facts about a model that its manifest points to.
+//! The config blob: a model's properties, which its manifest points to.
 
 use serde_json::{Map, Value};
 
-/// Facts about a model. Fields that are missing, or not of the type they should be, are empty.
+/// Properties of a model. Fields that are missing or of another type are empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct ConfigBlob {
@@ -12,7 +12,7 @@ pub struct ConfigBlob {
     pub model_family: Option<String>,
     /// All families involved, projectors included.
     pub model_families: Vec<String>,
-    /// Size for people, such as `5.1B`.
+    /// Parameter count as text, such as `5.1B`.
     pub model_type: Option<String>,
     /// Quantisation, such as `Q4_K_M`.
     pub file_type: Option<String>,
@@ -20,21 +20,21 @@ pub struct ConfigBlob {
     pub renderer: Option<String>,
     /// Name of a built-in output parser.
     pub parser: Option<String>,
-    /// Least version of Ollama that can run it.
+    /// Minimum version of Ollama that can run it.
     pub requires: Option<String>,
-    /// Processor architecture it was made on.
+    /// Processor architecture it was created on.
     pub architecture: Option<String>,
-    /// System it was made on.
+    /// Operating system it was created on.
     pub os: Option<String>,
-    /// About the drafter.
+    /// Properties of the drafter.
     pub draft: Option<DraftConfig>,
     /// Where a remote model runs.
     pub remote_host: Option<String>,
-    /// What a remote model is called there.
+    /// A remote model's name on that host.
     pub remote_model: Option<String>,
 }
 
-/// Facts about a model's drafter.
+/// Properties of a model's drafter.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DraftConfig {
@@ -42,9 +42,9 @@ pub struct DraftConfig {
     pub model_format: Option<String>,
     /// Its architecture.
     pub architecture: Option<String>,
-    /// What its tensor names start with.
+    /// Prefix of its tensor names.
     pub tensor_prefix: Option<String>,
-    /// Its own configuration, as it stands there.
+    /// Its own configuration, unparsed.
     pub config: Option<Value>,
 }
 
@@ -73,7 +73,7 @@ impl ConfigBlob {
     }
 }
 
-/// A string that is there and not empty.
+/// A non-empty string.
 fn text(object: &Map<String, Value>, field: &str) -> Option<String> {
     object.get(field)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
 }

@@ -11,7 +11,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// `sha256:` or `sha256-`, then 64 hex digits; anything else is no digest.
+    /// Parses `sha256:` or `sha256-` and 64 hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         let hex = text.strip_prefix("sha256").and_then(|rest| rest.strip_prefix([':', '-']))?;
         let valid = hex.len() == 64 && hex.bytes().all(|b| b.is_ascii_hexdigit());
@@ -28,12 +28,12 @@ impl Digest {
         Self::from_bytes(hasher.finalize().into())
     }
 
-    /// The digest whose 32 bytes are known.
+    /// The digest with these 32 bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Self {
         Self { hex: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
     }
 
-    /// The 64 hex digits as they were written.
+    /// The 64 hex digits, in their original case.
     pub fn hex(&self) -> &str {
         &self.hex
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::Digest;
 
     #[test]
-    fn only_digests_are_digests() {
+    fn digests_are_parsed_or_refused() {
         let hex = "0123456789abcdefABCDEF0123456789abcdef0123456789abcdef0123456789";
         assert_eq!(hex.len(), 64);
         for text in [format!("sha256:{hex}"), format!("sha256-{hex}")] {
@@ -90,10 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_of_nothing_is_known() {
-        let nothing = Digest::of(b"");
-        assert_eq!(nothing.short(), "e3b0c44298fc");
-        let upper = format!("sha256-{}", nothing.hex().to_uppercase());
-        assert_eq!(Digest::parse(&upper).unwrap(), nothing);
+    fn the_digest_of_no_bytes() {
+        let empty = Digest::of(b"");
+        assert_eq!(empty.short(), "e3b0c44298fc");
+        let upper = format!("sha256-{}", empty.hex().to_uppercase());
+        assert_eq!(Digest::parse(&upper).unwrap(), empty);
     }
 }

@@ -1,17 +1,17 @@
-//! What can go wrong in a store.
+//! Errors of a store.
 
 use std::{fmt, io, path::PathBuf};
 
 use crate::{Digest, LayerKind, NamePart, NameRule};
 
-/// Why a model could not be found, read or trusted.
+/// Why a model could not be found, read or verified.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// Not a model name.
     #[error("{name:?} is not a model name: its {part} {rule}")]
     BadName {
-        /// What was given.
+        /// The text.
         name: String,
         /// The part that breaks a rule.
         part: NamePart,
@@ -26,32 +26,32 @@ pub enum StoreError {
         root: PathBuf,
     },
 
-    /// The system does not let us read.
+    /// The system refused to read a file or folder.
     #[error("cannot read {}: {source}", .path.display())]
     Unreadable {
         /// File or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 
     /// No model of this name.
-    #[error("no model {name} in {}; {}", list(.searched), advice(.near))]
+    #[error("no model {name} in {}; {}", list(.searched), advice(.similar))]
     NotFound {
         /// Its short name.
         name: String,
-        /// The stores looked into.
+        /// The stores searched.
         searched: Vec<Searched>,
-        /// Names that are there and look similar, best first.
-        near: Vec<String>,
+        /// Similar names of stored models, best first.
+        similar: Vec<String>,
     },
 
-    /// A file that should be small is not.
+    /// A file that should be small is too large.
     #[error("{} has {len} bytes, more than the {max} allowed for this kind of file", .path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// Its length, as far as it was looked at.
+        /// Its length, or the bytes read so far.
         len: u64,
         /// The limit.
         max: u64,
@@ -77,9 +77,9 @@ pub enum StoreError {
         name: String,
         /// What the blob holds.
         kind: LayerKind,
-        /// Where it should be.
+        /// Its path.
         path: PathBuf,
-        /// Whether an unfinished download of it is there.
+        /// Whether an unfinished download of it exists.
         partial: bool,
     },
 
@@ -120,7 +120,7 @@ pub enum StoreError {
         name: String,
     },
 
-    /// The model runs on somebody else's machine.
+    /// The model runs on another machine.
     #[error(
         "{name} is a remote model: it runs at {host} and has no local weights; pull a local variant"
     )]
@@ -142,7 +142,7 @@ pub enum StoreError {
         path: PathBuf,
     },
 
-    /// A blob is not the JSON it should be.
+    /// A blob is not valid JSON, or not of the expected shape.
     #[error("{name}: cannot read its {kind}: {}: {source}; run `ollama pull {name}` again", .path.display())]
     BadJson {
         /// The model.
@@ -155,7 +155,7 @@ pub enum StoreError {
         source: serde_json::Error,
     },
 
-    /// A file does not hold the bytes its name promises.
+    /// A file does not match its digest.
     #[error(
         "{} is damaged: its SHA-256 is {actual}, expected {expected}; delete it and pull the model again",
         .path.display()
@@ -163,13 +163,13 @@ pub enum StoreError {
     HashMismatch {
         /// The file.
         path: PathBuf,
-        /// What the manifest says.
+        /// The digest in the manifest.
         expected: Digest,
-        /// What the bytes give.
+        /// The digest of the file's bytes.
         actual: Digest,
     },
 
-    /// The caller asked to stop.
+    /// The caller cancelled.
     #[error("checking {} was cancelled", .path.display())]
     Cancelled {
         /// The file.
@@ -181,10 +181,10 @@ pub enum StoreError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManifestProblem {
-    /// It is not the JSON it should be.
+    /// It is not valid JSON, or not of the expected shape.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
-    /// It lists more layers than any model has.
+    /// It lists more layers than allowed.
     #[error("it lists {count} layers, more than {max}")]
     TooManyLayers {
         /// How many.
@@ -192,18 +192,18 @@ pub enum ManifestProblem {
         /// The limit.
         max: usize,
     },
-    /// It names nothing.
+    /// It has neither a config nor layers.
     #[error("it names neither a config nor layers")]
     NoConfig,
-    /// A digest that is no digest, and so could name any file.
+    /// An invalid digest; it could name any file.
     #[error("the digest of its {kind} is not `sha256:` and 64 hex digits: {digest:?}")]
     BadDigest {
         /// What the layer holds.
         kind: LayerKind,
-        /// What stands there.
+        /// The text in its place.
         digest: String,
     },
-    /// A size that is no size.
+    /// An invalid size.
     #[error("the size of its {kind} is not a whole number of bytes")]
     BadSize {
         /// What the layer holds.
@@ -211,24 +211,24 @@ pub enum ManifestProblem {
     },
 }
 
-/// A store that was looked into.
+/// A store that was searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Searched {
     /// Its folder.
     pub root: PathBuf,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
-/// What came of looking into a store.
+/// The result of searching a store without finding the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// It is there; the model is not.
+    /// The store was read; it does not have the model.
     Read,
-    /// There is no such folder.
+    /// The folder does not exist.
     NoFolder,
-    /// The folder, or some folder in it, could not be read: the model may be there.
+    /// The folder or one of its subfolders could not be read: the model may be in it.
     Unreadable,
 }
 
@@ -250,9 +250,9 @@ fn list(searched: &[Searched]) -> String {
     searched.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn advice(near: &[String]) -> String {
-    if near.is_empty() {
+fn advice(similar: &[String]) -> String {
+    if similar.is_empty() {
         return "`ollama list` shows local models, `ollama pull` downloads more".into();
     }
-    format!("did you mean {}?", near.join(", "))
+    format!("did you mean {}?", similar.join(", "))
 }

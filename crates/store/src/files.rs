@@ -11,10 +11,10 @@ use crate::{
     read::{read_small, regular_file_len},
 };
 
-/// No template, prompt or licence comes near this.
+/// Largest template, prompt or licence that is read.
 const MAX_TEXT: u64 = 8 << 20;
 
-/// Everything a model name stands for. Blobs are shared between models: never write to them.
+/// The files and texts of a model. Blobs are shared between models: never write to them.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelFiles {
@@ -24,13 +24,13 @@ pub struct ModelFiles {
     pub manifest: PathBuf,
     /// The model's id: the digest of its manifest.
     pub id: Digest,
-    /// Facts about the model.
+    /// Properties of the model.
     pub config: ConfigBlob,
     /// The weights; of split weights the first file, which holds the metadata.
     pub model: Layer,
     /// The other files of split weights, in order.
     pub shards: Vec<Layer>,
-    /// Vision and audio towers, where they are files of their own.
+    /// Vision and audio towers that are separate files.
     pub projectors: Vec<Layer>,
     /// LoRA adapters, to be applied in this order.
     pub adapters: Vec<Layer>,
@@ -46,19 +46,19 @@ pub struct ModelFiles {
     pub messages: Option<Vec<Value>>,
     /// Licence texts.
     pub licenses: Vec<String>,
-    /// Every blob named above, texts and config included: what there is to verify.
+    /// Every blob named above, including texts and config, to be verified.
     pub blobs: Vec<Layer>,
 }
 
-/// A blob on disk: it is there and has the length the manifest says.
+/// A blob that exists on disk with the length in the manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Layer {
     /// What it holds.
     pub kind: LayerKind,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// What it should hash to.
+    /// Its SHA-256 in the manifest.
     pub digest: Digest,
     /// Its length in bytes.
     pub size: u64,
@@ -100,7 +100,7 @@ impl ModelFiles {
     }
 }
 
-/// Opens the blobs of one model and remembers which.
+/// Opens the blobs of one model and records them.
 struct Loader {
     name: String,
     folder: PathBuf,
@@ -108,7 +108,7 @@ struct Loader {
 }
 
 impl Loader {
-    /// The config of a model we can read; a model we cannot read is refused here.
+    /// The config; remote models and formats other than GGUF are refused.
     fn config(&mut self, manifest: &Manifest) -> Result<ConfigBlob, StoreError> {
         let config = match &manifest.config {
             Some(blob) => {
@@ -122,7 +122,7 @@ impl Loader {
             let host = config.remote_host.unwrap_or_else(|| "another machine".into());
             return Err(StoreError::Remote { name, host });
         }
-        // Hand-made stores leave the format out; what has a model layer is GGUF then.
+        // Hand-made stores omit the format; a model layer is GGUF then.
         let format = config.model_format.clone().unwrap_or_else(|| "gguf".into());
         if !format.eq_ignore_ascii_case("gguf") {
             return Err(StoreError::NotGguf { name, format });
@@ -153,7 +153,7 @@ impl Loader {
         manifest.of_kind(kind).last().map(|blob| self.layer(blob)).transpose()
     }
 
-    /// The model layers before the last one, if they and it are files of split weights. Others are superseded.
+    /// The model layers before the last one, if all are files of split weights. Otherwise the last one replaces them.
     fn shards(&mut self, manifest: &Manifest) -> Result<Vec<Layer>, StoreError> {
         let mut models: Vec<&BlobRef> = manifest.of_kind(LayerKind::Model).collect();
         if !models.pop().is_some_and(|last| last.shard) {
@@ -188,7 +188,7 @@ impl Loader {
         })
     }
 
-    /// Licences are for people, so a stray byte in one is no reason to refuse a model.
+    /// Licences are only displayed, so invalid UTF-8 is replaced instead of refused.
     fn licenses(&mut self, manifest: &Manifest) -> Result<Vec<String>, StoreError> {
         let layers = self.all(manifest, LayerKind::License)?;
         let read = |layer: &Layer| read_small(&layer.path, MAX_TEXT);
@@ -206,7 +206,7 @@ fn find(folder: &Path, digest: &Digest) -> Result<Option<(PathBuf, u64)>, StoreE
     let lower = digest.hex().to_ascii_lowercase();
     let mut names = vec![file_name(digest.hex()), file_name(&lower)];
     if !cfg!(windows) {
-        // Very old stores; on Windows the colon would mean a hidden stream of the file `sha256`.
+        // Very old stores; on Windows the colon would mean an alternate data stream of the file `sha256`.
         names.push(format!("sha256:{lower}"));
     }
     for path in names.iter().map(|name| folder.join(name)) {

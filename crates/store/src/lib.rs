@@ -1,7 +1,7 @@
-//! Which files a model name means: Ollama's store on disk.
+//! Ollama's model store on disk.
 //!
-//! A store holds one small manifest per model and content-addressed blobs they point to. This crate finds the store,
-//! parses names, and turns a name into checked paths and texts. It only ever reads.
+//! A store holds one manifest per model and the content-addressed blobs that manifests point to. This crate finds the
+//! store, parses names, and resolves a name to checked paths and texts. It never writes.
 
 mod config;
 mod digest;
@@ -10,8 +10,8 @@ mod files;
 mod locate;
 mod manifest;
 mod name;
-mod near;
 mod read;
+mod similar;
 mod store;
 mod verify;
 

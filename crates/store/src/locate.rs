@@ -1,25 +1,25 @@
-//! Where stores lie on each system.
+//! Default folders of the store on each platform.
 
 use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
 };
 
-/// What the search depends on. The caller finds it out; this crate reads no environment.
+/// Input of the search, passed by the caller: this crate reads no environment.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// The variable `OLLAMA_MODELS`.
     pub ollama_models: Option<OsString>,
     /// The user's home folder.
     pub home: Option<PathBuf>,
-    /// The system.
+    /// The operating system.
     pub platform: Platform,
 }
 
-/// Systems with rules of their own.
+/// Operating systems with different default folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Platform {
-    /// Linux, and what resembles it.
+    /// Linux and similar systems.
     Linux,
     /// macOS.
     MacOs,
@@ -38,12 +38,12 @@ impl Platform {
     };
 }
 
-/// Folders in which a store may lie, the most likely first.
+/// Folders that may hold a store, the most likely first.
 pub fn candidates(environment: &Environment) -> Vec<PathBuf> {
     let chosen = environment.ollama_models.as_deref().map(trimmed).map(PathBuf::from);
     let home = environment.home.as_ref().filter(|home| !home.as_os_str().is_empty());
     let own = home.map(|home| home.join(".ollama").join("models"));
-    // The home of the user that the official installer makes for the service.
+    // The home of the user that the official installer creates for the service.
     let service = match environment.platform {
         Platform::Linux => Some(PathBuf::from("/usr/share/ollama/.ollama/models")),
         Platform::MacOs | Platform::Windows => None,
@@ -57,7 +57,7 @@ pub fn candidates(environment: &Environment) -> Vec<PathBuf> {
     folders
 }
 
-/// Without surrounding white space, and then without surrounding quotes: `set X="C:\y"` keeps them on some systems.
+/// Strips surrounding white space, then quotes: `set X="C:\y"` keeps them on some systems.
 fn trimmed(value: &OsStr) -> &OsStr {
     match value.to_str() {
         Some(text) => OsStr::new(text.trim().trim_matches(['"', '\''])),
@@ -82,7 +82,7 @@ mod tests {
     const SERVICE: &str = "/usr/share/ollama/.ollama/models";
 
     #[test]
-    fn each_system_has_its_places() {
+    fn default_folders_by_platform() {
         use Platform::{Linux, MacOs, Windows};
         check(None, Some("/home/me"), Linux, &["/home/me/.ollama/models", SERVICE]);
         check(None, Some("/Users/me"), MacOs, &["/Users/me/.ollama/models"]);
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variable_is_freed_from_space_and_then_from_quotes() {
+    fn white_space_and_then_quotes_are_stripped_from_the_variable() {
         for (value, meant) in [
             (" /m \n", "/m"),
             ("\"/m\"", "/m"),
@@ -122,7 +122,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_path_that_is_not_unicode_is_taken_as_it_is() {
+    fn a_path_that_is_not_unicode_is_kept() {
         use std::os::unix::ffi::OsStringExt;
         let value = OsString::from_vec(b"/m\xff".to_vec());
         let environment = Environment {

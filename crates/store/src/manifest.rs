@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{Digest, ManifestProblem};
 
-/// A manifest is a few kilobytes; models of many small tensors have the largest.
+/// Largest manifest that is read. Most have a few kilobytes; safetensors models with a layer per tensor have more.
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 const MAX_LAYERS: usize = 16_384;
 
@@ -17,7 +17,7 @@ const MAX_LAYERS: usize = 16_384;
 pub enum LayerKind {
     /// Weights, as GGUF.
     Model,
-    /// A vision or audio projector of its own, as GGUF.
+    /// A separate vision or audio projector, as GGUF.
     Projector,
     /// A LoRA adapter, as GGUF.
     Adapter,
@@ -33,12 +33,12 @@ pub enum LayerKind {
     Messages,
     /// A licence text.
     License,
-    /// Facts about the model, as a JSON object.
+    /// Properties of the model, as a JSON object.
     Config,
 }
 
 impl LayerKind {
-    /// The kind a media type stands for; unknown and obsolete ones stand for nothing.
+    /// The kind of a media type; `None` for unknown and obsolete ones.
     fn of(media_type: &str) -> Option<Self> {
         Some(match media_type.strip_prefix("application/vnd.ollama.image.")? {
             "model" => Self::Model,
@@ -78,7 +78,7 @@ pub(crate) struct BlobRef {
     pub(crate) kind: LayerKind,
     pub(crate) digest: Digest,
     pub(crate) size: u64,
-    /// Whether it is one of several files, by its name: `x-00002-of-00005.gguf`.
+    /// Whether its name marks it as one file of split weights: `x-00002-of-00005.gguf`.
     pub(crate) shard: bool,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Manifest {
     pub(crate) config: Option<BlobRef>,
     /// Layers of known kinds, in the file's order.
     pub(crate) layers: Vec<BlobRef>,
-    /// Bytes of all blobs together, those of unknown kinds included.
+    /// Bytes of all blobs, including unknown kinds.
     pub(crate) size: u64,
 }
 
@@ -116,7 +116,7 @@ impl Manifest {
         })
     }
 
-    /// What all blobs of known kinds hash to.
+    /// Digests of all blobs of known kinds.
     pub(crate) fn digests(&self) -> Vec<Digest> {
         self.layers.iter().chain(&self.config).map(|blob| blob.digest.clone()).collect()
     }
@@ -133,7 +133,7 @@ struct RawManifest {
     layers: Option<Vec<RawLayer>>,
 }
 
-/// Fields of any type, because layers of unknown kinds may look as they like.
+/// Fields of any type, because layers of unknown kinds are not checked.
 #[derive(Deserialize)]
 struct RawLayer {
     #[serde(default, rename = "mediaType")]

@@ -22,7 +22,7 @@ pub struct ModelName {
 }
 
 impl ModelName {
-    /// The protocol, where the name gives one; `https` is meant otherwise.
+    /// The protocol in the name; without one, `https` is used.
     pub fn scheme(&self) -> Option<&str> {
         self.scheme.as_deref()
     }
@@ -56,17 +56,17 @@ impl ModelName {
         }
     }
 
-    /// Where the manifest lies below the folder `manifests`.
+    /// The manifest's path below the folder `manifests`.
     pub fn manifest_path(&self) -> PathBuf {
         self.parts().iter().collect()
     }
 
-    /// The four parts that are folders and file of the manifest.
+    /// The four components of the manifest's path.
     pub(crate) fn parts(&self) -> [&str; 4] {
         [&self.host, &self.namespace, &self.model, &self.tag]
     }
 
-    /// The name whose manifest lies at these four path components, where it is one.
+    /// The name whose manifest has these four path components, if it is valid.
     pub(crate) fn from_parts([host, namespace, model, tag]: [&str; 4]) -> Option<Self> {
         let valid = check(NamePart::Host, host).is_ok()
             && check(NamePart::Namespace, namespace).is_ok()
@@ -138,7 +138,7 @@ impl FromStr for ModelName {
     }
 }
 
-/// What stands before the last slash, if there is one, and what stands after it.
+/// The text before the last slash, if there is one, and the text after it.
 fn split_last(text: &str) -> (Option<&str>, &str) {
     text.rsplit_once('/').map_or((None, text), |(rest, last)| (Some(rest), last))
 }
@@ -147,7 +147,7 @@ fn split_last(text: &str) -> (Option<&str>, &str) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NamePart {
-    /// What stands before `://`.
+    /// The protocol, before `://`.
     Scheme,
     /// The registry.
     Host,
@@ -160,7 +160,7 @@ pub enum NamePart {
 }
 
 impl NamePart {
-    /// What may follow the first character, besides letters, digits and `_`; and how long it may all be.
+    /// The characters allowed after the first one, in addition to letters, digits and `_`, and the maximum length.
     fn limits(self) -> (&'static [char], usize) {
         match self {
             Self::Scheme => (&['+', '-', '.'], 80),
@@ -201,7 +201,7 @@ pub enum NameRule {
     /// It starts with something other than a letter, a digit or `_`.
     #[error("starts with {0:?}; it must start with a letter, a digit or `_`")]
     Start(char),
-    /// A character that this part cannot have.
+    /// A character that is not allowed in this part.
     #[error("contains {0:?}, which is not allowed")]
     Character(char),
 }

@@ -1,4 +1,4 @@
-//! Reading small files that somebody else wrote.
+//! Reading small untrusted files.
 
 use std::{
     fs::{self, File},
@@ -17,13 +17,13 @@ pub(crate) fn read_small(path: &Path, max: u64) -> Result<Vec<u8>, StoreError> {
     }
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|e| unreadable(path, e))?;
-    // The file may have grown since.
+    // The file may have grown since its length was read.
     file.take(max + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, e))?;
     let len = bytes.len() as u64;
     if len > max { Err(too_large(len)) } else { Ok(bytes) }
 }
 
-/// The length of a regular file; links are followed. Asked before opening, because opening a pipe would wait.
+/// The length of a regular file; links are followed. Called before opening, because opening a pipe would block.
 pub(crate) fn regular_file_len(path: &Path) -> Result<u64, StoreError> {
     let metadata = fs::metadata(path).map_err(|e| unreadable(path, e))?;
     if !metadata.is_file() {

@@ -1,36 +1,36 @@
-//! Names that somebody may have meant.
+//! Similar names, to suggest for a name that is not found.
 
 use crate::ModelName;
 
-const MOST: usize = 5;
+const MAX_SUGGESTIONS: usize = 5;
 
-/// The known names most like `wanted`, best first.
-pub(crate) fn near(wanted: &ModelName, known: &[ModelName]) -> Vec<String> {
+/// The known names most similar to `wanted`, best first.
+pub(crate) fn similar(wanted: &ModelName, known: &[ModelName]) -> Vec<String> {
     let mut scored: Vec<_> = known
         .iter()
         .filter_map(|name| {
             let tags = edits(&wanted.tag().to_lowercase(), &name.tag().to_lowercase());
-            Some((unlikeness(wanted, name)?, tags, name.to_string()))
+            Some((distance(wanted, name)?, tags, name.to_string()))
         })
         .collect();
     scored.sort();
     scored.dedup();
-    scored.into_iter().take(MOST).map(|(_, _, name)| name).collect()
+    scored.into_iter().take(MAX_SUGGESTIONS).map(|(_, _, name)| name).collect()
 }
 
-/// How far the names are apart but for their tags; nothing if too far to be worth mentioning.
-fn unlikeness(wanted: &ModelName, name: &ModelName) -> Option<usize> {
+/// The distance between two names without their tags; `None` if they are too different to suggest.
+fn distance(wanted: &ModelName, name: &ModelName) -> Option<usize> {
     let (a, b) = (wanted.without_tag().to_lowercase(), name.without_tag().to_lowercase());
     let (model, other) = (wanted.model().to_lowercase(), name.model().to_lowercase());
     let limit = 1 + a.len() / 4;
     if a.len().abs_diff(b.len()) <= limit {
-        let apart = edits(&a, &b);
-        if apart <= limit {
-            return Some(apart);
+        let distance = edits(&a, &b);
+        if distance <= limit {
+            return Some(distance);
         }
     }
     if model == other {
-        Some(1) // the same model of somebody else
+        Some(1) // the same model in another namespace
     } else if model.len().min(other.len()) > 2
         && (other.starts_with(&model) || model.starts_with(&other))
     {
@@ -40,7 +40,7 @@ fn unlikeness(wanted: &ModelName, name: &ModelName) -> Option<usize> {
     }
 }
 
-/// Levenshtein's distance: how many letters to add, drop or change. Names are ASCII.
+/// Levenshtein distance. Names are ASCII.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {
@@ -57,11 +57,11 @@ fn edits(a: &str, b: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{edits, near};
+    use super::{edits, similar};
 
     fn check(wanted: &str, known: &[&str], expected: &[&str]) {
         let known: Vec<_> = known.iter().map(|name| name.parse().unwrap()).collect();
-        assert_eq!(near(&wanted.parse().unwrap(), &known), expected, "{wanted}");
+        assert_eq!(similar(&wanted.parse().unwrap(), &known), expected, "{wanted}");
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_of_the_finger() {
+    fn typing_errors_and_partial_names() {
         check("gema4:e2b", &["gemma4:e2b", "mistral"], &["gemma4:e2b"]);
         check("gema4", &["gemma4:e2b"], &["gemma4:e2b"]);
         check("GEMMA:E2B", &["gemma4:e2b"], &["gemma4:e2b"]);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn five_are_enough() {
+    fn at_most_five_are_suggested() {
         let known: Vec<String> = (0..9).map(|i| format!("m:{i}")).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         check("m:x", &known, &["m:0", "m:1", "m:2", "m:3", "m:4"]);

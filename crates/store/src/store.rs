@@ -1,4 +1,4 @@
-//! A store on disk: what is in it, and which files a name means.
+//! A store on disk: listing its models and resolving names.
 
 use std::{
     fs, io,
@@ -10,8 +10,8 @@ use crate::{
     Digest, ModelFiles, ModelName, Outcome, Searched, StoreError,
     files::Found,
     manifest::{MAX_BYTES, Manifest},
-    near::near,
     read::{read_small, unreadable},
+    similar::similar,
 };
 
 /// A model store, opened for reading.
@@ -20,13 +20,13 @@ pub struct Store {
     root: PathBuf,
 }
 
-/// What a store holds.
+/// The models in a store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Listing {
     /// The models, sorted by name.
     pub entries: Vec<Entry>,
-    /// Folders that could not be looked into.
+    /// Folders that could not be read.
     pub unreadable: Vec<StoreError>,
 }
 
@@ -40,11 +40,11 @@ pub struct Entry {
     pub manifest: PathBuf,
     /// When the manifest was last written.
     pub modified: Option<SystemTime>,
-    /// What the manifest says, or what is wrong with it.
+    /// The contents of the manifest, or why it is invalid.
     pub summary: Result<Summary, StoreError>,
 }
 
-/// What a manifest says about its model.
+/// Summary of a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Summary {
@@ -52,11 +52,11 @@ pub struct Summary {
     pub id: Digest,
     /// Bytes of all its blobs together.
     pub size: u64,
-    /// What the blobs it names hash to.
+    /// Digests of its blobs.
     pub digests: Vec<Digest>,
 }
 
-/// The files that `name` means in the first of the stores at `roots` that knows it.
+/// The files of `name` in the first of the stores at `roots` that has it.
 pub fn resolve(roots: &[PathBuf], name: &ModelName) -> Result<ModelFiles, StoreError> {
     let mut searched = Vec::new();
     let mut known = Vec::new();
@@ -74,8 +74,8 @@ pub fn resolve(roots: &[PathBuf], name: &ModelName) -> Result<ModelFiles, StoreE
         };
         searched.push(Searched { root: root.clone(), outcome });
     }
-    let near = near(name, &known);
-    Err(StoreError::NotFound { name: name.to_string(), searched, near })
+    let similar = similar(name, &known);
+    Err(StoreError::NotFound { name: name.to_string(), searched, similar })
 }
 
 impl Store {
@@ -95,7 +95,7 @@ impl Store {
         &self.root
     }
 
-    /// All models. A broken one is an entry like any other and says what is wrong.
+    /// All models. A broken one has an entry with the error in `summary`.
     pub fn list(&self) -> Listing {
         let walk = self.walk();
         let entries = walk.manifests.into_iter().map(|(name, manifest)| Entry {
@@ -111,12 +111,12 @@ impl Store {
         Listing { entries: entries.collect(), unreadable: walk.unreadable }
     }
 
-    /// The files that `name` means. Where no model has exactly this name, case is ignored.
+    /// The files of `name`. If no model has exactly this name, case is ignored.
     pub fn resolve(&self, name: &ModelName) -> Result<ModelFiles, StoreError> {
         resolve(std::slice::from_ref(&self.root), name)
     }
 
-    /// The files of a listed model: without the search that [`resolve`](Self::resolve) begins with.
+    /// The files of a listed model, without the search of [`resolve`](Self::resolve).
     ///
     /// # Errors
     /// If the model has changed since, or is broken.
@@ -124,7 +124,7 @@ impl Store {
         self.load((entry.name.clone(), entry.manifest.clone()))
     }
 
-    /// The stored name and the manifest of `name`, whose files need not be whole. Case is ignored as in
+    /// The stored name and the manifest of `name`; its blobs are not checked. Case is ignored as in
     /// [`resolve`](Self::resolve).
     ///
     /// # Errors
@@ -137,13 +137,13 @@ impl Store {
             StoreError::NotFound {
                 name: name.to_string(),
                 searched: vec![Searched { root: self.root.clone(), outcome }],
-                near: near(name, &known),
+                similar: similar(name, &known),
             }
         })
     }
 
-    /// The manifest of `name`, or all that is there instead. Names are compared with what the folders list and never
-    /// joined to a path, so that none can lead elsewhere, and the stored case is known.
+    /// The manifest of `name`, or all manifests if it is missing. Names are compared with directory entries and never
+    /// joined to a path, so that none can escape the store, and the stored case is known.
     fn find(&self, name: &ModelName) -> Result<(ModelName, PathBuf), Walk> {
         let mut walk = self.walk();
         let exact = |other: &ModelName| name.parts() == other.parts();
@@ -172,7 +172,7 @@ impl Store {
     }
 }
 
-/// The manifests found on a walk through a store.
+/// The manifests found by walking a store.
 #[derive(Debug, Default)]
 struct Walk {
     manifests: Vec<(ModelName, PathBuf)>,
@@ -180,7 +180,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Host, namespace, model, tag: exactly four levels, and nothing whose name could not be part of a model's.
+    /// Descends exactly four levels: host, namespace, model, tag. Names that are not valid in a model name are skipped.
     fn descend(&mut self, folder: &Path, above: &mut Vec<String>) {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -228,7 +228,7 @@ mod tests {
     use super::Store;
 
     thread_local! {
-        /// Walks through stores.
+        /// Number of walks through stores.
         pub(super) static WALKS: Cell<usize> = const { Cell::new(0) };
     }
 

@@ -1,4 +1,4 @@
-//! Whether a file holds the bytes its digest promises.
+//! Checks a file against its digest.
 
 use std::{fs::File, io::Read, ops::ControlFlow, path::Path};
 
@@ -9,12 +9,12 @@ use crate::{
     read::{regular_file_len, unreadable},
 };
 
-/// How much is read and hashed between two reports.
-const PIECE: usize = 1 << 20;
+/// Bytes hashed between two progress reports.
+const CHUNK: usize = 1 << 20;
 
 /// Hashes the file at `path` and compares it with `digest`.
 ///
-/// `on_progress` gets the bytes done and the bytes in total, before the first piece and after each; it may stop the work.
+/// `on_progress` gets the bytes done and the bytes in total, before the first chunk and after each; it may cancel.
 pub fn verify(
     path: &Path,
     digest: &Digest,
@@ -23,17 +23,17 @@ pub fn verify(
     let total = regular_file_len(path)?;
     let mut file = File::open(path).map_err(|e| unreadable(path, e))?;
     let mut hasher = Sha256::new();
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK];
     let mut done = 0;
     loop {
         if on_progress(done, total).is_break() {
             return Err(StoreError::Cancelled { path: path.into() });
         }
-        let len = fill(&mut file, &mut piece).map_err(|e| unreadable(path, e))?;
+        let len = fill(&mut file, &mut chunk).map_err(|e| unreadable(path, e))?;
         if len == 0 {
             break;
         }
-        hasher.update(&piece[..len]);
+        hasher.update(&chunk[..len]);
         done += len as u64;
     }
     let actual = Digest::finish(hasher);
@@ -44,11 +44,11 @@ pub fn verify(
     }
 }
 
-/// Reads until `piece` is full or the file ends, so that reports come at even distances.
-fn fill(file: &mut File, piece: &mut [u8]) -> std::io::Result<usize> {
+/// Reads until `chunk` is full or the file ends, so that progress is reported at even distances.
+fn fill(file: &mut File, chunk: &mut [u8]) -> std::io::Result<usize> {
     let mut len = 0;
-    while len < piece.len() {
-        match file.read(&mut piece[len..]) {
+    while len < chunk.len() {
+        match file.read(&mut chunk[len..]) {
             Ok(0) => break,
             Ok(more) => len += more,
             Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}

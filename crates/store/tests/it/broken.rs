@@ -1,4 +1,4 @@
-//! Manifests that lie, blobs that are missing, models of other kinds.
+//! Invalid manifests, missing blobs, unsupported models.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn manifest_with(field: &str, value: Value) -> String {
 }
 
 #[test]
-fn manifests_that_are_no_manifests() {
+fn invalid_json_is_refused() {
     for text in ["", "{", "[]", "null", "{} {}", r#"{"layers":{}}"#, r#"{"layers":[7]}"#, "\u{1}"] {
         assert!(matches!(problem(text), ManifestProblem::Json(_)), "{text}");
     }
@@ -44,7 +44,7 @@ fn manifests_that_are_no_manifests() {
 }
 
 #[test]
-fn digests_that_try_to_leave_the_store() {
+fn digests_that_escape_the_store_are_refused() {
     let hex = "a".repeat(64);
     for digest in [
         json!("../../../../etc/passwd"),
@@ -66,7 +66,7 @@ fn digests_that_try_to_leave_the_store() {
 }
 
 #[test]
-fn sizes_that_are_no_sizes() {
+fn invalid_sizes_are_refused() {
     for size in [json!(-1), json!(1.5), json!("2"), json!(1e300), Value::Null] {
         let problem = problem(&manifest_with("size", size.clone()));
         assert!(matches!(problem, ManifestProblem::BadSize { kind: LayerKind::Model }), "{size}");
@@ -143,7 +143,7 @@ fn config_error(config: &Value, layers: &[&str]) -> StoreError {
 }
 
 #[test]
-fn models_we_cannot_read() {
+fn unsupported_models() {
     let error = config_error(&json!({ "model_format": "safetensors" }), &["tensor", "json"]);
     assert!(
         matches!(&error, StoreError::NotGguf { format, .. } if format == "safetensors"),
@@ -163,7 +163,7 @@ fn models_we_cannot_read() {
     assert!(matches!(error, StoreError::BadJson { kind: LayerKind::Config, .. }), "{error}");
 }
 
-/// The error for a model with this layer besides its weights.
+/// The error for a model with its weights and this layer.
 fn layer_error(kind: &str, content: &[u8]) -> StoreError {
     let store = Builder::new();
     store.model("m", &[store.blob("model", "w"), store.blob(kind, content)]);
@@ -171,7 +171,7 @@ fn layer_error(kind: &str, content: &[u8]) -> StoreError {
 }
 
 #[test]
-fn texts_that_are_no_texts() {
+fn invalid_texts_are_refused() {
     for kind in ["template", "system"] {
         let error = layer_error(kind, b"\xff\xfe");
         assert!(matches!(error, StoreError::BadText { .. }), "{error}");

@@ -1,4 +1,4 @@
-//! A store in a folder of its own, and what the library makes of it.
+//! A store in a temporary folder.
 
 use std::{ops::Deref, path::PathBuf};
 
@@ -39,7 +39,7 @@ impl Builder {
         self.blob("config", config.to_string())
     }
 
-    /// A model of these layers, with an ordinary config.
+    /// Writes a model with these layers and an ordinary config.
     pub(crate) fn model(&self, name: &str, layers: &[Value]) {
         let config = json!({ "model_format": "gguf", "model_family": "gemma4" });
         self.manifest(name, &json!({ "config": self.config(&config), "layers": layers }));

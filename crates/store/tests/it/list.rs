@@ -1,4 +1,4 @@
-//! What a store holds.
+//! Listing a store.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ fn broken_models_are_listed_with_their_problem() {
 }
 
 #[test]
-fn what_is_not_a_model_is_ignored() {
+fn other_files_are_ignored() {
     let store = Builder::new();
     store.model("good", &[]);
     let manifests = store.root().join("manifests");

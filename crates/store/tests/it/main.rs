@@ -1,6 +1,6 @@
 //! Stores built in temporary folders: good ones, old ones, broken ones.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod broken;
 mod builder;

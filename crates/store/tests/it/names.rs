@@ -1,4 +1,4 @@
-//! Finding a manifest: case, several stores, and names that are not there.
+//! Finding a manifest: case, several stores, and missing names.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ fn with_models(names: &[&str]) -> Builder {
     store
 }
 
-// Other systems' files cannot differ by case alone.
+// Other systems ignore case in file names.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_exact_name_comes_before_one_of_another_case() {
+fn an_exact_name_is_preferred_to_one_in_another_case() {
     let store = with_models(&["hf.co/Org/Repo:Q4_K_M", "hf.co/org/repo:q4_k_m"]);
     for name in ["hf.co/Org/Repo:Q4_K_M", "hf.co/org/repo:q4_k_m"] {
         assert_eq!(store.resolve(name).unwrap().name.to_string(), name);
@@ -25,7 +25,7 @@ fn the_exact_name_comes_before_one_of_another_case() {
 }
 
 #[test]
-fn case_is_ignored_where_no_exact_name_is_there() {
+fn case_is_ignored_without_an_exact_match() {
     let store = with_models(&["hf.co/Org/Repo:Q4_K_M", "gemma4:e2b"]);
     for (name, stored) in [
         ("HF.co/org/repo:q4_k_m", "hf.co/Org/Repo:Q4_K_M"),
@@ -40,18 +40,18 @@ fn case_is_ignored_where_no_exact_name_is_there() {
 }
 
 #[test]
-fn a_scheme_does_not_matter_for_what_is_on_disk() {
+fn the_scheme_is_ignored() {
     let store = with_models(&["gemma4:e2b"]);
     assert!(store.resolve("http://registry.ollama.ai/library/gemma4:e2b").is_ok());
 }
 
 #[test]
-fn what_is_not_there_comes_with_what_is_similar_and_where_we_looked() {
+fn a_missing_name_reports_similar_names_and_the_stores_searched() {
     let store = with_models(&["gemma4:e2b", "gemma4:e4b", "gemma3:4b", "mistral"]);
     let error = store.resolve("gemma4:e2c").unwrap_err();
-    let StoreError::NotFound { name, searched, near } = &error else { panic!("{error}") };
+    let StoreError::NotFound { name, searched, similar } = &error else { panic!("{error}") };
     assert_eq!(name, "gemma4:e2c");
-    assert_eq!(near, &["gemma4:e2b", "gemma4:e4b", "gemma3:4b"]);
+    assert_eq!(similar, &["gemma4:e2b", "gemma4:e4b", "gemma3:4b"]);
     let here = Searched { root: store.root().into(), outcome: Outcome::Read };
     assert_eq!(searched, &[here]);
     let message = error.to_string();
@@ -76,10 +76,10 @@ fn several_stores_are_searched_in_order() {
     assert!(only_second.model.path.starts_with(second.root()));
 
     let error = resolve(&roots, &parse("gemma4:e9b")).unwrap_err();
-    let StoreError::NotFound { searched, near, .. } = &error else { panic!("{error}") };
+    let StoreError::NotFound { searched, similar, .. } = &error else { panic!("{error}") };
     let outcomes: Vec<Outcome> = searched.iter().map(|s| s.outcome).collect();
     assert_eq!(outcomes, [Outcome::NoFolder, Outcome::Read, Outcome::Read]);
-    assert_eq!(near, &["gemma4:e2b", "gemma3:4b"], "from both stores");
+    assert_eq!(similar, &["gemma4:e2b", "gemma3:4b"], "from both stores");
     assert!(error.to_string().contains("nowhere (no such folder)"), "{error}");
 
     let error = resolve(&[], &parse("m")).unwrap_err();
@@ -88,9 +88,9 @@ fn several_stores_are_searched_in_order() {
 
 #[cfg(unix)]
 #[test]
-fn a_store_that_cannot_be_read_is_said_to_be_so() {
+fn an_unreadable_store_is_reported() {
     use std::os::unix::fs::symlink;
-    // A link to itself cannot be followed by anybody, whatever their rights.
+    // A link to itself cannot be followed by any user, not even root.
     let store = Builder::new();
     let looped = store.root().join("manifests");
     symlink(&looped, &looped).unwrap();

@@ -1,4 +1,4 @@
-//! From a name to files and texts.
+//! Resolving a name to files and texts.
 
 use std::fs;
 
@@ -71,7 +71,7 @@ fn the_prompt_layer_of_old_models_is_a_template() {
 }
 
 #[test]
-fn facts_are_read_as_far_as_they_make_sense() {
+fn config_fields_of_other_types_are_ignored() {
     let store = Builder::new();
     let config = json!({
         "model_format": "gguf", "model_family": "gemma4", "model_families": ["gemma4", 3, "clip"],
@@ -125,11 +125,11 @@ fn manifests_are_found_even_if_they_are_broken() {
     let (name, path) = store.store().manifest(&parse("alice/TUNED:v1")).unwrap();
     assert_eq!((name, path), (parse("Alice/tuned:v1"), store.manifest_path("Alice/tuned:v1")));
     let error = store.store().manifest(&parse("alice/tuned:v2")).unwrap_err();
-    assert!(matches!(error, StoreError::NotFound { near, .. } if near == ["Alice/tuned:v1"]));
+    assert!(matches!(error, StoreError::NotFound { similar, .. } if similar == ["Alice/tuned:v1"]));
 }
 
 #[test]
-fn blobs_under_names_of_very_old_stores() {
+fn blob_names_of_very_old_stores() {
     let store = Builder::new();
     let layer = store.blob("model", "w");
     store.model("m", std::slice::from_ref(&layer));
@@ -179,7 +179,7 @@ fn stores_and_blobs_through_links() {
 }
 
 #[test]
-fn hand_made_stores_may_say_less() {
+fn config_fields_are_optional() {
     let store = Builder::new();
     let layers = json!([store.blob("model", "GGUF")]);
     store.manifest("bare", &json!({ "layers": layers }));

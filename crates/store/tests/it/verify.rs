@@ -4,7 +4,7 @@ use std::{fs, ops::ControlFlow};
 
 use rullama_store::{Digest, StoreError, verify};
 
-const PIECE: u64 = 1 << 20;
+const CHUNK: u64 = 1 << 20;
 
 #[test]
 fn good_files_pass_and_report_even_steps() {
@@ -13,8 +13,8 @@ fn good_files_pass_and_report_even_steps() {
     for (len, steps) in [
         (0, vec![0]),
         (1, vec![0, 1]),
-        (PIECE, vec![0, PIECE]),
-        (2 * PIECE + 5, vec![0, PIECE, 2 * PIECE, 2 * PIECE + 5]),
+        (CHUNK, vec![0, CHUNK]),
+        (2 * CHUNK + 5, vec![0, CHUNK, 2 * CHUNK, 2 * CHUNK + 5]),
     ] {
         let content = vec![42; usize::try_from(len).unwrap()];
         fs::write(&path, &content).unwrap();
@@ -45,7 +45,7 @@ fn a_known_hash() {
 }
 
 #[test]
-fn it_can_be_stopped() {
+fn it_can_be_cancelled() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("blob");
     let content = vec![0; 3 << 20];
@@ -53,7 +53,7 @@ fn it_can_be_stopped() {
     let mut calls = 0;
     let error = verify(&path, &Digest::of(&content), &mut |done, _| {
         calls += 1;
-        if done == PIECE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if done == CHUNK { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })
     .unwrap_err();
     assert!(matches!(error, StoreError::Cancelled { .. }), "{error}");
@@ -61,7 +61,7 @@ fn it_can_be_stopped() {
 }
 
 #[test]
-fn what_is_not_there_cannot_be_checked() {
+fn missing_files_and_folders_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("missing"), folder.path().into()] {
         let error = verify(&path, &Digest::of(b""), &mut |_, _| ControlFlow::Continue(()));
