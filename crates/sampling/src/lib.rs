@@ -1,4 +1,4 @@
-//! From logits to a token: options, the chain of samplers, stop strings; the same bits on every target.
+//! Sampling a token from logits: options, the sampler chain, stop strings; bit-identical on every target.
 
 pub mod options;
 pub mod sampling;

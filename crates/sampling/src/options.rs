@@ -1,4 +1,4 @@
-//! What a request can say about sampling and stopping, with defaults, layers and checks.
+//! Options for sampling and stopping: defaults, layers and checks.
 
 mod apply;
 mod given;
@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 
 pub use apply::OptionWarning;
 
-/// How tokens are chosen and when the answer ends, under the names of Ollama's `options` and llama.cpp's
+/// How tokens are sampled and when generation ends, under the names of Ollama's `options` and llama.cpp's
 /// server.
 ///
-/// The default is Gemma 4's generation configuration. Layers go over it in the order file hints
-/// ([`Self::apply_hints`]), model parameters, request (both [`Self::apply`]).
+/// The default is Gemma 4's generation configuration. It is overridden by the file's hints
+/// ([`Self::apply_hints`]), then by the model's parameters, then by the request (both [`Self::apply`]).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SamplingOptions {
@@ -31,19 +31,19 @@ pub struct SamplingOptions {
     pub typical_p: f32,
     /// Divides positive logits of recent tokens and multiplies others; 1 = off.
     pub repeat_penalty: f32,
-    /// How many recent tokens the three penalties look at; 0 = off, −1 = whole context.
+    /// Number of recent tokens the three penalties apply to; 0 = off, −1 = whole context.
     pub repeat_last_n: i32,
     /// Subtracted from the logits of recent tokens; 0 = off.
     pub presence_penalty: f32,
     /// Subtracted once per occurrence; 0 = off.
     pub frequency_penalty: f32,
-    /// Start of the random numbers; negative = another one per request.
+    /// Seed of the random numbers; negative = a new one per request.
     pub seed: i64,
-    /// Texts that end the answer.
+    /// Stop strings.
     pub stop: Vec<String>,
-    /// Most tokens of an answer; negative = until it stops.
+    /// Maximum number of tokens to generate; negative = unlimited.
     pub num_predict: i32,
-    /// Tokens at the beginning that survive when the context is shifted.
+    /// Tokens at the beginning that are kept when the context is shifted.
     pub num_keep: i32,
     /// Added to the logits of these tokens.
     pub logit_bias: BTreeMap<u32, f32>,
@@ -53,21 +53,21 @@ pub struct SamplingOptions {
     pub dry_multiplier: f32,
     /// DRY: growth per repeated token; below 1 = off.
     pub dry_base: f32,
-    /// DRY: repetitions shorter than this are free.
+    /// DRY: repetitions shorter than this are not penalised.
     pub dry_allowed_length: i32,
-    /// DRY: how many recent tokens are searched; 0 = off, −1 = whole context.
+    /// DRY: number of recent tokens searched; 0 = off, −1 = whole context.
     pub dry_penalty_last_n: i32,
-    /// DRY: texts that no repetition reaches across.
+    /// DRY: texts that end a repetition.
     pub dry_sequence_breakers: Vec<String>,
-    /// XTC: chance per token that it acts; 0 = off.
+    /// XTC: probability per token that it is applied; 0 = off.
     pub xtc_probability: f32,
     /// XTC: tokens at least this likely are top choices; above 0.5 = off.
     pub xtc_threshold: f32,
     /// Keeps logits within this many standard deviations of the best; ≤ 0 = off.
     pub top_n_sigma: f32,
-    /// Lets the temperature move this far to both sides with the entropy; 0 = off.
+    /// Dynamic temperature: range to both sides of `temperature`, by entropy; 0 = off.
     pub dynatemp_range: f32,
-    /// Shape of that movement.
+    /// Dynamic temperature: exponent of the normalised entropy.
     pub dynatemp_exponent: f32,
     /// Mirostat version, 1 or 2; 0 = off. [`Self::apply`] ignores it, as Ollama does.
     pub mirostat: u8,
@@ -75,9 +75,9 @@ pub struct SamplingOptions {
     pub mirostat_tau: f32,
     /// Mirostat's learning rate.
     pub mirostat_eta: f32,
-    /// Whether the log-probability of every token is wanted.
+    /// Whether to return the log-probability of every token.
     pub logprobs: bool,
-    /// How many alternatives are wanted with it, at most 20.
+    /// Number of most likely tokens to return with it, at most 20.
     pub top_logprobs: u8,
 }
 
@@ -88,7 +88,7 @@ impl Default for SamplingOptions {
 }
 
 impl SamplingOptions {
-    /// Ollama's built-in values, for models that are not known to want others.
+    /// Ollama's built-in values, for models without their own defaults.
     pub fn ollama() -> Self {
         Self {
             temperature: 0.8,
@@ -125,7 +125,7 @@ impl SamplingOptions {
     }
 }
 
-/// The seed of a request: its option, or `entropy` where the option requests a random one.
+/// The seed of a request: its option, or `entropy` if the option is negative.
 ///
 /// Generators take 32 bits, so only the low half of a larger seed counts.
 pub fn resolve_seed(option: i64, entropy: u32) -> u32 {

@@ -1,8 +1,8 @@
-//! Sampling: from logits to a token, on the CPU, with the same bits on every target.
+//! Sampling a token from logits on the CPU, bit-identical on every target.
 //!
 //! The chain, in this order: logit bias, penalties, DRY, top n sigma, top k, typical, top p, min p, XTC,
-//! temperature, draw. The first three change logits of single tokens; the others work on [`Candidates`], each
-//! on what the one before left. Mirostat replaces everything between the biases and the draw.
+//! temperature, draw. The first three change logits of single tokens; each of the others filters the
+//! [`Candidates`] that the previous one kept. Mirostat replaces everything between the biases and the draw.
 
 pub mod bias;
 mod breakers;
@@ -32,8 +32,8 @@ pub use error::SamplingError;
 pub use sampler::{Sampled, Sampler};
 pub use state::SamplerState;
 
-/// Changes the logit of one token, unless it cannot be chosen anyway or is not in the vocabulary. A result
-/// that overflows becomes the nearest finite number: only a suppressed token is −∞.
+/// Changes the logit of one token, unless it is −∞, NaN or outside the vocabulary. A result that overflows is
+/// clamped to the nearest finite value: only a suppressed token is −∞.
 fn change_logit(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
     let Some(logit) = usize::try_from(id).ok().and_then(|id| logits.get_mut(id)) else { return };
     if *logit > f32::NEG_INFINITY {
@@ -41,7 +41,7 @@ fn change_logit(logits: &mut [f32], id: u32, change: impl FnOnce(f32) -> f32) {
     }
 }
 
-/// The nearest finite number.
+/// The nearest finite value.
 fn finite(number: f32) -> f32 {
     number.clamp(f32::MIN, f32::MAX)
 }

@@ -1,21 +1,21 @@
-//! Stop strings: ends the answer before the first of some texts, wherever the borders between tokens fall.
+//! Stop strings: generation ends before the first of them, even if it spans several tokens.
 
 /// Watches a stream of text for stop strings.
 ///
-/// What it passes on does not depend on how the text is cut into pieces: the stop string that is complete first
-/// counts; among those complete at the same place, the longest.
+/// Its output does not depend on how the text is split: the stop string that is complete first is used; among those
+/// that end at the same position, the longest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StopStrings {
     stops: Vec<String>,
-    /// End of the text so far that may be the beginning of a stop string.
+    /// End of the text that may be the beginning of a stop string.
     held: String,
     stopped: bool,
 }
 
-/// What a piece of text brought.
+/// The result of one piece of text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StopStep {
-    /// Text that is safe to show.
+    /// Text that belongs to no stop string.
     pub text: String,
     /// The stop string that was found; text after it is dropped.
     pub matched: Option<String>,
@@ -28,7 +28,7 @@ impl StopStrings {
         Self { stops: stops.collect(), held: String::new(), stopped: false }
     }
 
-    /// Takes the next piece. After a match, everything is dropped.
+    /// Adds the next piece. After a match, all text is dropped.
     pub fn push(&mut self, piece: &str) -> StopStep {
         if self.stopped {
             return StopStep { text: String::new(), matched: None };
@@ -45,7 +45,7 @@ impl StopStrings {
         StopStep { text, matched: None }
     }
 
-    /// The text held back, when the answer ends for another reason.
+    /// The text held back, if generation ends for another reason.
     pub fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }

@@ -86,7 +86,7 @@ fn every_name_reaches_its_field() {
 }
 
 #[test]
-fn names_that_change_nothing() {
+fn unknown_and_obsolete_names_are_ignored() {
     let unknown = |name: &str| OptionWarning::Unknown { name: name.into() };
     let (options, warnings) = applied(&json!({"warmth": 3, "top_k": null, "Top_p": "x"}));
     assert_eq!(options, SamplingOptions::default());
@@ -98,11 +98,11 @@ fn names_that_change_nothing() {
         "numa": false, "low_vram": true, "f16_kv": true, "use_mlock": false
     });
     assert_eq!(applied(&obsolete), (SamplingOptions::default(), vec![]));
-    let of_loading = json!({
+    let load_options = json!({
         "num_ctx": 4096, "num_batch": 512, "num_gpu": -1, "main_gpu": 0, "use_mmap": true,
         "num_thread": 8, "draft_num_predict": 4
     });
-    assert_eq!(applied(&of_loading), (SamplingOptions::default(), vec![]));
+    assert_eq!(applied(&load_options), (SamplingOptions::default(), vec![]));
     assert_eq!(applied(&Value::Null), (SamplingOptions::default(), vec![]));
 }
 
@@ -160,7 +160,7 @@ fn long_values_are_shortened_in_messages() {
 }
 
 #[test]
-fn whole_numbers_may_be_written_as_floats() {
+fn integers_may_be_written_as_floats() {
     assert_eq!(applied(&json!({"top_k": 40.0})).0.top_k, 40);
     assert_eq!(applied(&json!({"seed": 1e3})).0.seed, 1000);
     assert_eq!(applied(&json!({"seed": i64::MAX})).0.seed, i64::MAX);
@@ -177,7 +177,7 @@ fn check_value(options: &SamplingOptions, option: &str) {
 }
 
 #[test]
-fn values_without_meaning_are_refused() {
+fn values_out_of_range_are_refused() {
     type Set = fn(&mut SamplingOptions, f32);
     let any_sign: [(&str, Set); 4] = [
         ("temperature", |o, v| o.temperature = v),
@@ -216,7 +216,7 @@ fn values_without_meaning_are_refused() {
 }
 
 #[test]
-fn whole_numbers_without_meaning_are_refused() {
+fn integers_out_of_range_are_refused() {
     let with = |layer: Value| {
         let mut options = SamplingOptions::default();
         options.apply(&layer).expect_err("a bad layer")
@@ -251,7 +251,7 @@ fn off_values_pass() {
 }
 
 #[test]
-fn useless_hints_warn_and_change_nothing() {
+fn invalid_hints_warn_and_are_ignored() {
     let mut options = SamplingOptions::default();
     let warnings = options.apply_hints([
         ("general.sampling.temp", f64::NAN),
@@ -262,7 +262,7 @@ fn useless_hints_warn_and_change_nothing() {
     assert_eq!(options, SamplingOptions { min_p: 0.5, ..SamplingOptions::default() });
     assert_eq!(warnings.len(), 3);
     assert!(
-        matches!(&warnings[0], OptionWarning::UselessHint { name, .. } if name.ends_with("temp"))
+        matches!(&warnings[0], OptionWarning::InvalidHint { name, .. } if name.ends_with("temp"))
     );
     assert!(matches!(&warnings[2], OptionWarning::Unknown { name } if name.ends_with("magic")));
 }

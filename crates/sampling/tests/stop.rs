@@ -1,9 +1,9 @@
-//! Stop strings, whatever the borders between pieces.
+//! Stop strings, independent of how the text is split.
 
 use proptest::{collection::vec, prelude::*};
 use rullama_sampling::stop::{StopStep, StopStrings};
 
-/// Pushes the pieces; gives what each brought and what `finish` released.
+/// Pushes the pieces; returns the result of each and the text `finish` returns.
 fn run(stops: &[&str], pieces: &[&str]) -> (Vec<StopStep>, String) {
     let mut watch = StopStrings::new(stops.iter().copied());
     let steps = pieces.iter().map(|piece| watch.push(piece)).collect();
@@ -42,7 +42,7 @@ fn across_borders() {
 }
 
 #[test]
-fn the_stop_that_is_complete_first_counts() {
+fn the_stop_that_is_complete_first_is_used() {
     check(&["abcde", "c"], &["abcde"], &["ab"], Some("c"), "");
     check(&["abcde", "c"], &["ab", "cde"], &["", "ab"], Some("c"), "");
     check(&["bc", "abc"], &["xabc"], &["x"], Some("abc"), "");

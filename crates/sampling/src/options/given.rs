@@ -1,4 +1,4 @@
-//! One option as a client sent it, read as the type it should have.
+//! One option as a client sent it, parsed as the expected type.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ impl Given<'_> {
         self.value.as_f64().map(|number| number as f32).ok_or_else(|| self.wrong("a number"))
     }
 
-    /// A whole number; `40.0` is one too, as JavaScript does not tell them apart.
-    pub(super) fn whole<T: TryFrom<i64>>(self) -> Result<T, SamplingError> {
-        whole(self.value)
+    /// An integer; `40.0` is accepted, because JavaScript does not distinguish them.
+    pub(super) fn integer<T: TryFrom<i64>>(self) -> Result<T, SamplingError> {
+        integer(self.value)
             .and_then(|number| T::try_from(number).ok())
             .ok_or_else(|| self.wrong("a whole number within its range"))
     }
 
-    pub(super) fn truth(self) -> Result<bool, SamplingError> {
+    pub(super) fn boolean(self) -> Result<bool, SamplingError> {
         self.value.as_bool().ok_or_else(|| self.wrong("true or false"))
     }
 
@@ -69,11 +69,11 @@ impl Given<'_> {
     }
 }
 
-/// What kind of JSON value it is.
+/// Name of the JSON type, for messages.
 pub(super) fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
@@ -83,13 +83,13 @@ pub(super) fn kind(value: &Value) -> &'static str {
 
 fn pair(value: &Value) -> Option<(u32, &Value)> {
     match value.as_array()?.as_slice() {
-        [id, bias] => Some((u32::try_from(whole(id)?).ok()?, bias)),
+        [id, bias] => Some((u32::try_from(integer(id)?).ok()?, bias)),
         _ => None,
     }
 }
 
-fn whole(value: &Value) -> Option<i64> {
-    // Up to here every whole f64 is exactly one i64.
+fn integer(value: &Value) -> Option<i64> {
+    // Up to 2⁵³ every integral f64 is exactly one i64.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     value.as_i64().or_else(|| {
         let number = value.as_f64()?;

@@ -5,8 +5,8 @@ use super::{OptionWarning, SamplingOptions};
 const PREFIX: &str = "general.sampling.";
 
 impl SamplingOptions {
-    /// Lays a file's hints over the built-in values. Keys outside `general.sampling.` are passed over silently,
-    /// hints that are unknown or have no meaning with a warning: a file must not make a model unusable.
+    /// Overrides options with a file's hints. Other keys are ignored; hints with an unknown name or an invalid value
+    /// are ignored with a warning, because a bad hint must not make a model unusable.
     pub fn apply_hints<'a>(
         &mut self,
         metadata: impl IntoIterator<Item = (&'a str, f64)>,
@@ -18,7 +18,7 @@ impl SamplingOptions {
             if !next.set_hint(hint, value) {
                 warnings.push(OptionWarning::Unknown { name: key.into() });
             } else if next.validate().is_err() {
-                warnings.push(OptionWarning::UselessHint { name: key.into(), value });
+                warnings.push(OptionWarning::InvalidHint { name: key.into(), value });
             } else {
                 *self = next;
             }
@@ -26,7 +26,7 @@ impl SamplingOptions {
         warnings
     }
 
-    /// Sets what a hint names; false when no hint has this name.
+    /// Sets the option of a hint; returns false if no hint has this name.
     fn set_hint(&mut self, hint: &str, value: f64) -> bool {
         let number = value as f32;
         match hint {

@@ -1,17 +1,17 @@
-//! Checks of option values: right type, but no meaning.
+//! Checks that option values are in range.
 
 use super::SamplingOptions;
 use crate::sampling::SamplingError;
 
-/// Most alternatives a request may ask for.
-const MOST_TOP_LOGPROBS: u8 = 20;
+/// Largest `top_logprobs`.
+const MAX_TOP_LOGPROBS: u8 = 20;
 
 impl SamplingOptions {
-    /// Refuses values without a meaning, naming the option. Values that merely switch something off pass.
+    /// Refuses values out of range. Values that switch an option off are accepted.
     pub fn validate(&self) -> Result<(), SamplingError> {
         self.validate_any_sign()?;
         self.validate_not_negative()?;
-        self.validate_whole_numbers()?;
+        self.validate_integers()?;
         // The inverse of a subnormal number is infinite, and so would be the penalised logits.
         let penalty = self.repeat_penalty;
         check("repeat_penalty", penalty, "above 0 and finite", |_| {
@@ -56,14 +56,14 @@ impl SamplingOptions {
         Ok(())
     }
 
-    fn validate_whole_numbers(&self) -> Result<(), SamplingError> {
+    fn validate_integers(&self) -> Result<(), SamplingError> {
         let window = "-1 (whole context), 0 (off) or a number of tokens";
         check("repeat_last_n", self.repeat_last_n, window, |n| n >= -1.0)?;
         check("dry_penalty_last_n", self.dry_penalty_last_n, window, |n| n >= -1.0)?;
         check("dry_allowed_length", self.dry_allowed_length, "not below 0", |n| n >= 0.0)?;
         check("mirostat", self.mirostat, "0, 1 or 2", |version| version <= 2.0)?;
         check("top_logprobs", self.top_logprobs, "from 0 to 20", |n| {
-            n <= f64::from(MOST_TOP_LOGPROBS)
+            n <= f64::from(MAX_TOP_LOGPROBS)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Logit bias: numbers added to chosen logits; suppressed tokens get −∞.
+//! Logit bias: values added to the logits of given tokens; suppressed tokens get −∞.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
-//! Sequence breakers: texts at which DRY stops looking for repetitions, as tokens of one vocabulary.
+//! Sequence breakers: texts at which DRY stops matching, as tokens of one vocabulary.
 
 use std::collections::BTreeMap;
 
-/// Where breakers occur in a token stream.
+/// Finds sequence breakers in a token stream.
 ///
 /// A token whose text contains a breaker is one by itself. A token whose text ends with the beginning of a
 /// breaker is one when the tokens of the rest follow.
@@ -33,12 +33,12 @@ impl SequenceBreakers {
         Self { tails }
     }
 
-    /// True for a token that contains a breaker.
+    /// Whether the token contains a breaker.
     pub fn is_breaker(&self, token: u32) -> bool {
         self.tails.get(&token).is_some_and(|tails| tails.iter().any(Vec::is_empty))
     }
 
-    /// How many tokens came after the most recent breaker, none if there is no breaker.
+    /// Number of tokens after the most recent breaker; `None` without a breaker.
     pub(crate) fn tokens_since(&self, newest_first: &[u32]) -> Option<usize> {
         newest_first.iter().enumerate().find_map(|(after, token)| {
             let tails = self.tails.get(token)?;
@@ -51,14 +51,14 @@ impl SequenceBreakers {
     }
 }
 
-/// A breaker, and every way to cut it into a beginning and the tokens of its rest.
+/// A breaker, and every split of it into a beginning and the tokens of the rest.
 struct Breaker<'a> {
     text: &'a str,
     splits: Vec<(&'a str, Vec<u32>)>,
 }
 
 impl Breaker<'_> {
-    /// What must follow a token of this text to make it the breaker.
+    /// The token sequences that complete the breaker after a token of this text.
     fn tails_of(&self, text: &[u8]) -> Vec<Vec<u32>> {
         if text.windows(self.text.len()).any(|window| window == self.text.as_bytes()) {
             return vec![Vec::new()];
@@ -72,7 +72,7 @@ impl Breaker<'_> {
 fn splits(text: &str, encode: impl Fn(&str) -> Vec<u32>) -> Vec<(&str, Vec<u32>)> {
     let cuts = text.char_indices().skip(1).map(|(at, _)| text.split_at(at));
     let encoded = cuts.map(|(beginning, rest)| (beginning, encode(rest)));
-    // A rest without tokens would make every beginning a breaker by itself.
+    // If the rest had no tokens, every beginning would be a breaker.
     encoded.filter(|(_, rest)| !rest.is_empty()).collect()
 }
 
@@ -85,7 +85,7 @@ mod tests {
     fn breakers(texts: &[&str]) -> SequenceBreakers {
         let texts: Vec<String> = texts.iter().map(ToString::to_string).collect();
         let vocabulary = (0..).zip(VOCABULARY.iter().map(|text| text.as_bytes()));
-        // The tokens of "ND" and, for any other rest, some that never follow.
+        // The tokens of "ND"; for any other rest, tokens that never occur.
         SequenceBreakers::new(&texts, vocabulary, |rest| match rest {
             "ND" => vec![5],
             _ => vec![6, 99],
@@ -104,7 +104,7 @@ mod tests {
         let breakers = breakers(&["END"]);
         assert_eq!(breakers.tokens_since(&[0, 0, 5, 4, 0]), Some(2));
         assert_eq!(breakers.tokens_since(&[0, 0, 6, 4, 0]), None, "the rest does not follow");
-        assert_eq!(breakers.tokens_since(&[4, 0]), None, "the rest has not come yet");
+        assert_eq!(breakers.tokens_since(&[4, 0]), None, "the rest is not there yet");
         assert_eq!(breakers.tokens_since(&[3, 0]), Some(0));
         assert_eq!(breakers.tokens_since(&[]), None);
     }

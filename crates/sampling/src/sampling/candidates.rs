@@ -1,8 +1,8 @@
-//! The tokens still in the running, with their logits and the order they stand in.
+//! The tokens that can still be chosen, with their logits and their order.
 
 use std::cmp::Ordering;
 
-/// Logits looked at together when most of them are too small to matter.
+/// Logits compared at once with the smallest logit kept so far; most chunks have none above it.
 const CHUNK: usize = 64;
 
 /// A token and its logit.
@@ -14,21 +14,21 @@ pub struct Candidate {
     pub logit: f32,
 }
 
-/// The order candidates stand in; the draw walks it.
+/// The order of candidates; the draw accumulates in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// Token id ascending.
     ById,
     /// Logit descending, among equals the lower id first.
     ByLogit,
-    /// As the typical filter left them.
+    /// The order of the typical filter: distance from the entropy ascending.
     Typical,
 }
 
-/// The tokens still in the running.
+/// The tokens that can still be chosen.
 ///
-/// All logits are finite: a token whose logit is −∞ or NaN never becomes a candidate, and +∞ counts as the
-/// largest finite number.
+/// All logits are finite: a token whose logit is −∞ or NaN is no candidate, and +∞ is clamped to the largest
+/// finite value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidates {
     items: Vec<Candidate>,
@@ -46,7 +46,7 @@ impl Candidates {
     pub fn largest_of(logits: &[f32], k: usize) -> Self {
         let mut largest = Largest::new(k);
         for (first_id, chunk) in (0u32..).step_by(CHUNK).zip(logits.chunks(CHUNK)) {
-            // Without an early exit, so that the compiler compares several at once.
+            // Without an early exit, so that the compiler vectorises the comparison.
             if chunk.iter().fold(false, |any, logit| any | (*logit > largest.floor)) {
                 (first_id..).zip(chunk).filter_map(usable).for_each(|c| largest.push(c));
             }
@@ -59,17 +59,17 @@ impl Candidates {
         &self.items
     }
 
-    /// The order they stand in.
+    /// Their order.
     pub fn order(&self) -> Order {
         self.order
     }
 
-    /// How many there are.
+    /// Number of candidates.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// True when no token can be chosen.
+    /// Whether no token can be chosen.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -104,7 +104,7 @@ impl Candidates {
         }
     }
 
-    /// The `k` largest logits, sorted, without touching the candidates.
+    /// The `k` largest logits, sorted; the candidates are unchanged.
     pub(crate) fn largest(&self, k: usize) -> Vec<Candidate> {
         match self.order {
             Order::ByLogit => self.items[..k.min(self.items.len())].to_vec(),
@@ -121,7 +121,7 @@ impl Candidates {
         }
     }
 
-    /// The candidate that comes first by logit.
+    /// The candidate with the largest logit; of equal ones the lowest id.
     pub(crate) fn best(&self) -> Option<Candidate> {
         match self.order {
             Order::ByLogit => self.items.first().copied(),
@@ -133,10 +133,10 @@ impl Candidates {
         }
     }
 
-    /// Keeps the sorted prefix whose length `find` tells, everything if it never does. `find` sees the sorted
-    /// head of the candidates and answers none when it must see more.
+    /// Keeps the sorted prefix of the length that `find` returns. `find` gets the first candidates in sorted order and
+    /// returns `None` if it needs more; if it never returns a length, all are kept.
     ///
-    /// Prefixes are nearly always short: sorting a growing head spares sorting the vocabulary.
+    /// Prefixes are nearly always short, so sorting a growing head avoids sorting the vocabulary.
     pub(crate) fn keep_prefix(&mut self, find: impl Fn(&[Candidate]) -> Option<usize>) {
         let mut seen = 256;
         loop {
@@ -152,7 +152,7 @@ impl Candidates {
         }
     }
 
-    /// Keeps those that `keep` accepts; the order stays.
+    /// Keeps the candidates that `keep` accepts, in the same order.
     pub(crate) fn retain(&mut self, keep: impl FnMut(&Candidate) -> bool) {
         self.items.retain(keep);
     }
@@ -162,13 +162,13 @@ impl Candidates {
         self.items.drain(..n.min(self.items.len()));
     }
 
-    /// Replaces the candidates by some of themselves in another order.
+    /// Replaces the candidates by a subset of them in another order.
     pub(crate) fn replace(&mut self, items: Vec<Candidate>, order: Order) {
         self.items = items;
         self.order = order;
     }
 
-    /// Changes every logit by a function that keeps their order.
+    /// Applies a monotonic function to every logit.
     pub(crate) fn map_logits(&mut self, change: impl Fn(f32) -> f32) {
         for candidate in &mut self.items {
             candidate.logit = change(candidate.logit);
@@ -176,7 +176,7 @@ impl Candidates {
     }
 }
 
-/// Larger logits first, among equals the lower id. Logits are numbers, so `partial_cmp` always answers.
+/// Larger logits first; of equal ones the lower id. Logits are never NaN, so `partial_cmp` returns an order.
 fn descending(a: &Candidate, b: &Candidate) -> Ordering {
     b.logit.partial_cmp(&a.logit).unwrap_or(Ordering::Equal).then(a.id.cmp(&b.id))
 }
@@ -185,14 +185,14 @@ fn usable((id, logit): (u32, &f32)) -> Option<Candidate> {
     (*logit > f32::NEG_INFINITY).then_some(Candidate { id, logit: logit.min(f32::MAX) })
 }
 
-/// Collects the `k` largest of candidates that come by ascending id.
+/// Collects the `k` largest of candidates pushed by ascending id.
 ///
-/// A buffer of `2k` takes what beats the k-th best so far and is halved by selection when full: nearly every
-/// token of a large vocabulary costs one comparison.
+/// Candidates above the k-th best so far go into a buffer of `2k`, which is halved by selection when full, so nearly
+/// every token of a large vocabulary costs one comparison.
 struct Largest {
     k: usize,
     best: Vec<Candidate>,
-    /// What is not above this cannot be among the `k` largest.
+    /// The k-th largest logit so far; a logit not above it is skipped.
     floor: f32,
 }
 

@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 
 use super::{SequenceBreakers, change_logit, finite};
 
-/// Strength and reach of the penalty.
+/// Parameters of the penalty.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dry {
     /// Penalty of the shortest repetition that counts; 0 = off.
     pub multiplier: f32,
     /// Growth per token beyond it; below 1 = off.
     pub base: f32,
-    /// Repetitions shorter than this are free.
+    /// Repetitions shorter than this are not penalised.
     pub allowed_length: usize,
 }
 
 impl Dry {
-    /// True when no token can be penalised.
+    /// Whether no token can be penalised.
     pub fn is_off(&self) -> bool {
         self.multiplier == 0.0 || self.base < 1.0
     }
@@ -40,7 +40,7 @@ pub fn apply(logits: &mut [f32], newest_first: &[u32], dry: &Dry, breakers: &Seq
     }
 }
 
-/// The tokens that followed an earlier occurrence of the context's end, with the longest length of it (at
+/// The tokens that followed an earlier occurrence of the context's end, with the length of the longest match (at
 /// most `cap`).
 fn continuations(newest_first: &[u32], cap: usize) -> BTreeMap<u32, usize> {
     let mut longest = BTreeMap::new();
@@ -53,11 +53,11 @@ fn continuations(newest_first: &[u32], cap: usize) -> BTreeMap<u32, usize> {
 }
 
 /// For every position, how many tokens going back from it equal those going back from the end (the Z function
-/// of the reversed context): linear in the window, whatever repeats in it.
+/// of the reversed context): linear in the window.
 fn matches_with_end(newest_first: &[u32]) -> Vec<usize> {
     let len = newest_first.len();
     let mut lengths = vec![0; len];
-    // The match found so far that reaches furthest covers start..end.
+    // start..end is the match that extends furthest so far.
     let (mut start, mut end) = (0, 0);
     for at in 1..len {
         let mut length = if at < end { lengths[at - start].min(end - at) } else { 0 };
@@ -75,9 +75,9 @@ fn matches_with_end(newest_first: &[u32]) -> Vec<usize> {
 /// `multiplier · base^excess`, the power kept below the largest f32.
 fn penalty(dry: &Dry, excess: usize) -> f32 {
     let base = f64::from(dry.base);
-    let most = libm::log(f64::from(f32::MAX)) / libm::log(base);
+    let max_exponent = libm::log(f64::from(f32::MAX)) / libm::log(base);
     // A base of 1 has no largest exponent: the quotient is infinite and the minimum is `excess`.
-    let exponent = (excess as f64).min(libm::floor(most));
+    let exponent = (excess as f64).min(libm::floor(max_exponent));
     finite((f64::from(dry.multiplier) * libm::pow(base, exponent)) as f32)
 }
 

@@ -1,10 +1,10 @@
-//! What can go wrong between a request's options and a chosen token.
+//! Errors of options and of sampling.
 
 /// Why options were refused or no token could be chosen.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplingError {
-    /// The options are no JSON object.
+    /// The options are not a JSON object.
     #[error("options must be a JSON object of names and values, got {got}")]
     NotAnObject {
         /// Kind of JSON value found.
@@ -15,28 +15,28 @@ pub enum SamplingError {
     WrongType {
         /// Name of the option.
         option: String,
-        /// The type it takes.
+        /// The expected type.
         expected: &'static str,
         /// The value found, shortened.
         got: String,
     },
-    /// An option's value has the right type and no meaning.
+    /// An option's value is out of range.
     #[error("option \"{option}\" must be {expected}, got {got}")]
     OutOfRange {
         /// Name of the option.
         option: &'static str,
-        /// The values it takes.
+        /// The allowed values.
         expected: &'static str,
         /// The value found.
         got: f64,
     },
-    /// Every token is masked, or the logits are not numbers.
+    /// Every token is masked, or all logits are NaN.
     #[error(
         "none of the {logits} tokens can be sampled: all are suppressed, excluded by the grammar or NaN; \
          relax the biases or the grammar, or check the model file"
     )]
     NoCandidate {
-        /// How many logits were given.
+        /// Number of logits.
         logits: usize,
     },
     /// A saved sampler state holds an impossible value.

@@ -1,4 +1,4 @@
-//! Seeded random numbers: the 32-bit Mersenne Twister and the two ways uniforms are made of its outputs.
+//! Seeded random numbers: the 32-bit Mersenne Twister and the two conversions of its outputs to uniforms.
 
 use rand_mt::Mt;
 
@@ -17,12 +17,12 @@ impl Generator {
         Self { twister: Mt::new(seed), outputs: 0 }
     }
 
-    /// The stream of a seed after `outputs` numbers.
+    /// The stream of a seed after `outputs` outputs.
     ///
-    /// Far more outputs than any session takes are refused: replaying them would take seconds.
+    /// More outputs than any session uses are refused: replaying them would take seconds.
     pub(crate) fn resume(seed: u32, outputs: u64) -> Result<Self, SamplingError> {
-        const MOST_OUTPUTS: u64 = 1 << 28;
-        if outputs > MOST_OUTPUTS {
+        const MAX_OUTPUTS: u64 = 1 << 28;
+        if outputs > MAX_OUTPUTS {
             return Err(SamplingError::DamagedState {
                 field: "random position",
                 got: outputs as f64,
@@ -35,12 +35,12 @@ impl Generator {
         Ok(generator)
     }
 
-    /// How many outputs were taken.
+    /// Number of outputs used.
     pub(crate) fn outputs(&self) -> u64 {
         self.outputs
     }
 
-    /// A uniform of two outputs, as GNU's C++ library makes a double: `(a + b·2³²) / 2⁶⁴`.
+    /// A uniform from two outputs, as libstdc++ computes a double: `(a + b·2³²) / 2⁶⁴`.
     pub(crate) fn uniform_f64(&mut self) -> f64 {
         const BELOW_ONE: f64 = 1.0 - f64::EPSILON / 2.0;
         let (low, high) = (u64::from(self.next()), u64::from(self.next()));
@@ -48,7 +48,7 @@ impl Generator {
         uniform.min(BELOW_ONE)
     }
 
-    /// A uniform of one output, as the same library makes a float: `a / 2³²`.
+    /// A uniform from one output, as libstdc++ computes a float: `a / 2³²`.
     pub(crate) fn uniform_f32(&mut self) -> f32 {
         const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
         (self.next() as f32 / 4_294_967_296.0).min(BELOW_ONE)
@@ -82,8 +82,8 @@ mod tests {
     }
 
     #[test]
-    fn ten_thousandth_output_is_the_standards() {
-        // The C++ standard names this number for the default seed.
+    fn ten_thousandth_output_matches_the_cpp_standard() {
+        // The C++ standard gives this value for the default seed.
         let mut generator = Generator::resume(5489, 9_999).expect("few outputs");
         assert_eq!(generator.next(), 4_123_659_995);
         assert_eq!(generator.outputs(), 10_000);

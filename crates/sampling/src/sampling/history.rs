@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// How far back a penalty looks.
+/// The number of recent tokens a penalty applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Window {
     /// The whole context.
@@ -12,7 +12,7 @@ pub(crate) enum Window {
 }
 
 impl Window {
-    /// As the options write it: negative = whole context.
+    /// Parses the option: negative = whole context.
     pub(crate) fn of_option(last_n: i32) -> Self {
         usize::try_from(last_n).map_or(Self::All, Self::Last)
     }
@@ -25,7 +25,7 @@ impl Window {
     }
 }
 
-/// The tokens penalties look at, oldest first.
+/// The recent tokens that penalties apply to, oldest first.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
     tokens: VecDeque<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Empty, keeping what both windows need.
+    /// An empty history as long as the larger window.
     pub(crate) fn new(repeat: Window, dry: Window) -> Self {
         let kept = repeat.wider(dry);
         Self { tokens: VecDeque::new(), counts: BTreeMap::new(), repeat, kept }

@@ -9,14 +9,14 @@ use super::{Candidate, Candidates};
 pub struct TokenLogprob {
     /// The token.
     pub id: u32,
-    /// `ln p`; the lowest finite number for a token that is impossible, as JSON has no infinity.
+    /// `ln p`; the lowest finite value for a token of probability 0, because JSON has no infinity.
     pub logprob: f32,
 }
 
-/// What a request for log-probabilities gets per token.
+/// Log-probabilities at one position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Logprobs {
-    /// The token that was taken.
+    /// The sampled token.
     pub chosen: TokenLogprob,
     /// The most likely tokens, best first; the chosen one may be among them.
     pub top: Vec<TokenLogprob>,
@@ -39,8 +39,8 @@ pub fn logprobs(logits: &[f32], chosen: u32, top: usize) -> Logprobs {
     Logprobs { chosen, top: best.as_slice().iter().map(of).collect() }
 }
 
-/// The maximum `m` and `ln Σ e^(l − m)`, whose sum is `ln Σ e^l`: apart, nothing overflows or is rounded away.
-/// What is no number counts as impossible.
+/// The maximum `m` and `ln Σ e^(l − m)`, whose sum is `ln Σ e^l`; kept separate to avoid overflow and rounding.
+/// NaN counts as −∞.
 fn log_sum_exp(logits: &[f32]) -> (f64, f64) {
     let usable = || logits.iter().filter(|l| **l > f32::NEG_INFINITY).map(|l| l.min(f32::MAX));
     let max = f64::from(usable().fold(f32::MIN, f32::max));

@@ -2,10 +2,10 @@
 
 use super::{Candidates, softmax::Softmax};
 
-/// How many of the best tokens the Zipf exponent of version 1 is estimated from.
-const ESTIMATED_FROM: usize = 100;
+/// Number of best tokens from which version 1 estimates the Zipf exponent.
+const ZIPF_TOKENS: usize = 100;
 
-/// Mirostat's running limit and its goal, in bits.
+/// Mirostat's running limit and target, in bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Mirostat {
     /// Target surprise τ.
@@ -17,7 +17,7 @@ pub struct Mirostat {
 }
 
 impl Mirostat {
-    /// At the start: `μ = 2τ`.
+    /// Starts with `μ = 2τ`.
     pub fn new(tau: f32, eta: f32) -> Self {
         Self { tau, eta, mu: super::finite(2.0 * tau) }
     }
@@ -41,7 +41,7 @@ impl Mirostat {
         });
     }
 
-    /// Learns from the token that was taken: `μ −= η(−log2 p − τ)`.
+    /// Updates the limit after a token of this probability: `μ −= η(−log2 p − τ)`.
     pub fn learn(&mut self, probability: f64) {
         let surprise = -libm::log2(probability) as f32;
         self.mu = super::finite(self.mu - self.eta * (surprise - self.tau));
@@ -64,7 +64,7 @@ impl Mirostat {
 
 /// Least squares over neighbours in rank: `s = Σ tᵢbᵢ / Σ tᵢ²`, `tᵢ = ln((i+2)/(i+1))`, `bᵢ = ln(pᵢ/pᵢ₊₁)`.
 fn zipf_exponent(sorted: &Candidates) -> f64 {
-    let head = &sorted.as_slice()[..sorted.len().min(ESTIMATED_FROM)];
+    let head = &sorted.as_slice()[..sorted.len().min(ZIPF_TOKENS)];
     let (mut products, mut squares) = (0.0, 0.0);
     for (rank, pair) in (1u32..).zip(head.windows(2)) {
         let step = libm::log(f64::from(rank + 1) / f64::from(rank));

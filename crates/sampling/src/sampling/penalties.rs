@@ -17,7 +17,7 @@ pub struct Penalties {
 }
 
 impl Penalties {
-    /// True when no penalty changes anything.
+    /// Whether all penalties are off.
     pub fn is_off(&self) -> bool {
         self.repeat == 1.0 && self.frequency == 0.0 && self.presence == 0.0
     }

@@ -1,4 +1,4 @@
-//! The sampler: options turned into a chain of filters, with the state that lives from token to token.
+//! The sampler: the chain of filters for given options, and its state between tokens.
 
 use super::{
     Candidates, SamplingError, SequenceBreakers, bias, draw,
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::options::SamplingOptions;
 
-/// A token that was drawn.
+/// A sampled token.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sampled {
     /// The token.
     pub id: u32,
-    /// Its probability among the tokens the filters left.
+    /// Its probability among the tokens the filters kept.
     pub probability: f32,
 }
 
-/// Chooses tokens. One per request: it holds the history for the penalties and the random numbers.
+/// Samples tokens. One per request: it holds the history for the penalties and the random generators.
 #[derive(Debug, Clone)]
 pub struct Sampler {
     pub(super) options: SamplingOptions,
@@ -33,7 +33,7 @@ pub struct Sampler {
     pub(super) xtc_draws: Generator,
     pub(super) mirostat: Mirostat,
     breakers: SequenceBreakers,
-    /// Holds the changed logits, so that no step allocates a vocabulary.
+    /// Buffer for the changed logits, to avoid an allocation per token.
     scratch: Vec<f32>,
 }
 
@@ -54,7 +54,7 @@ impl Sampler {
         })
     }
 
-    /// Sets where DRY stops looking back; without them it looks through the whole window.
+    /// Sets DRY's sequence breakers; without them it searches the whole window.
     #[must_use]
     pub fn with_breakers(mut self, breakers: SequenceBreakers) -> Self {
         self.breakers = breakers;
@@ -68,18 +68,18 @@ impl Sampler {
         }
     }
 
-    /// Adds a token that became part of the answer to the history. Sampling alone does not.
+    /// Adds a generated token to the history. `sample` does not.
     pub fn accept(&mut self, token: u32) {
         self.history.push(token);
     }
 
-    /// Chooses a token.
+    /// Samples a token.
     pub fn sample(&mut self, logits: &[f32]) -> Result<Sampled, SamplingError> {
         self.sample_with(logits, None)
     }
 
-    /// Chooses a token that `allow` permits: draws as if there were no grammar and, if that token is illegal,
-    /// masks all illegal ones and draws again with the next random number.
+    /// Samples a token that `allow` permits: draws without the grammar first and, if that token is not allowed, masks
+    /// all tokens that are not and draws again with the next random number.
     pub fn sample_with(
         &mut self,
         logits: &[f32],
@@ -98,9 +98,9 @@ impl Sampler {
         Ok(Sampled { id, probability: probability as f32 })
     }
 
-    /// The candidates the draw would choose from, in its order; with `allow`, only permitted ones.
+    /// The candidates after all filters, in the order of the draw; with `allow`, only permitted ones.
     ///
-    /// Takes XTC's random number for this token, so call it instead of sampling, not before.
+    /// Consumes XTC's random number for this token, so call it instead of sampling, not before.
     pub fn survivors(
         &mut self,
         logits: &[f32],
@@ -165,13 +165,13 @@ impl Sampler {
         }
     }
 
-    /// The candidates of the first filters that can do without the whole vocabulary.
+    /// The first candidates: only the top k, unless a filter needs the whole vocabulary.
     fn first_candidates(&self, logits: &[f32]) -> Candidates {
         let options = &self.options;
-        let every_logit_counts = options.mirostat != 0 || options.top_n_sigma > 0.0;
+        let needs_all_logits = options.mirostat != 0 || options.top_n_sigma > 0.0;
         match usize::try_from(options.top_k) {
             _ if is_greedy(options) => Candidates::largest_of(logits, 1),
-            Ok(k) if k > 0 && !every_logit_counts => Candidates::largest_of(logits, k),
+            Ok(k) if k > 0 && !needs_all_logits => Candidates::largest_of(logits, k),
             _ => Candidates::from_logits(logits),
         }
     }
@@ -199,7 +199,7 @@ impl Sampler {
     }
 }
 
-/// True when the chain always ends in the best token: nothing before the temperature can drop it.
+/// Whether the chain always chooses the best token: no filter before the temperature can drop it.
 fn is_greedy(options: &SamplingOptions) -> bool {
     options.temperature <= 0.0
         && options.mirostat == 0

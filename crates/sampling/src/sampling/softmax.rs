@@ -2,7 +2,7 @@
 
 use super::Candidate;
 
-/// The two numbers that turn a logit into a probability.
+/// Maximum and normaliser of a softmax.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Softmax {
     max: f32,
@@ -28,7 +28,7 @@ impl Softmax {
         f64::from(logit) - f64::from(self.max) - self.ln_total
     }
 
-    /// `−Σ p ln p` over the candidates this was made of.
+    /// `−Σ p ln p` over the candidates it was computed from.
     pub(crate) fn entropy(&self, candidates: &[Candidate]) -> f64 {
         let sum: f64 = candidates.iter().map(|c| self.p(c.logit) * self.ln_p(c.logit)).sum();
         (-sum).max(0.0)

@@ -1,4 +1,4 @@
-//! What a saved session needs to go on with the same random numbers and penalties.
+//! Sampler state for saved sessions: random numbers and history continue where they were.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,9 +11,9 @@ pub struct SamplerState {
     pub history: Vec<u32>,
     /// Seed of both random streams.
     pub seed: u32,
-    /// Numbers taken from the stream of the draws.
+    /// Outputs consumed by draws.
     pub draws: u64,
-    /// Numbers taken from the stream of XTC.
+    /// Outputs consumed by XTC.
     pub xtc_draws: u64,
     /// Mirostat's running limit μ.
     pub mirostat_mu: f32,
@@ -31,7 +31,7 @@ impl Sampler {
         }
     }
 
-    /// Goes on where a saved state was taken; options and breakers stay. On an error the sampler is unchanged.
+    /// Restores a saved state; options and breakers stay. On an error the sampler is unchanged.
     pub fn restore(&mut self, state: &SamplerState) -> Result<(), SamplingError> {
         let SamplerState { history, seed, draws, xtc_draws, mirostat_mu } = state;
         if !mirostat_mu.is_finite() {

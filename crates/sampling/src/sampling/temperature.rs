@@ -8,16 +8,16 @@ use super::{Candidates, softmax::Softmax};
 pub struct DynamicTemperature {
     /// Middle of the range.
     pub temperature: f32,
-    /// The range reaches this far to both sides, but not below 0.
+    /// Half the width of the range, which is clamped at 0.
     pub range: f32,
-    /// Shape of the way from the coldest to the hottest.
+    /// Exponent of the normalised entropy.
     pub exponent: f32,
 }
 
-/// Divides the logits by `temperature`; `≤ 0` leaves only the best candidate. The order stays.
+/// Divides the logits by `temperature`; `≤ 0` keeps only the best candidate. Keeps the order.
 pub fn apply(candidates: &mut Candidates, temperature: f32) {
     let Some(best) = candidates.best() else { return };
-    // So cold that the best logit overflows: nothing else has any weight.
+    // The best logit overflows: the other candidates have weight 0.
     if temperature <= 0.0 || !(best.logit / temperature).is_finite() {
         candidates.retain(|candidate| candidate.id == best.id);
         return;
@@ -25,8 +25,7 @@ pub fn apply(candidates: &mut Candidates, temperature: f32) {
     candidates.map_logits(|logit| super::finite(logit / temperature));
 }
 
-/// Applies the temperature that fits the candidates' entropy and sorts them. Fewer than two candidates stay as
-/// they are.
+/// Applies the temperature for the candidates' entropy and sorts them. Fewer than two candidates are unchanged.
 pub fn apply_dynamic(candidates: &mut Candidates, dynamic: &DynamicTemperature) {
     if candidates.len() >= 2 {
         candidates.sort();
@@ -40,8 +39,8 @@ impl DynamicTemperature {
         let (middle, range) = (f64::from(self.temperature), f64::from(self.range));
         let (coldest, hottest) = ((middle - range).max(0.0), middle + range);
         let entropy = Softmax::of(candidates.as_slice()).entropy(candidates.as_slice());
-        let most_entropy = libm::log(candidates.len() as f64);
-        let share = libm::pow(entropy / most_entropy, f64::from(self.exponent));
+        let max_entropy = libm::log(candidates.len() as f64);
+        let share = libm::pow(entropy / max_entropy, f64::from(self.exponent));
         (coldest + (hottest - coldest) * share) as f32
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Candidates;
 
-/// Drops what lies more than `n` standard deviations below the maximum; `n ≤ 0` = off.
+/// Drops logits more than `n` standard deviations below the maximum; `n ≤ 0` = off.
 pub fn apply(candidates: &mut Candidates, n: f32) {
     let Some(best) = candidates.best() else { return };
     if n <= 0.0 {
@@ -12,7 +12,7 @@ pub fn apply(candidates: &mut Candidates, n: f32) {
     candidates.retain(|candidate| f64::from(candidate.logit) >= threshold);
 }
 
-/// Population form: the squares are divided by the count.
+/// Population standard deviation.
 fn standard_deviation(candidates: &Candidates) -> f64 {
     let count = candidates.len() as f64;
     let logits = || candidates.as_slice().iter().map(|candidate| f64::from(candidate.logit));

@@ -3,7 +3,7 @@
 use super::{Candidates, softmax::Softmax};
 
 /// Keeps the shortest prefix, by logit descending, with a cumulative probability of at least `top_p`;
-/// `top_p ≥ 1` = off. The best token always stays.
+/// `top_p ≥ 1` = off. The best token is always kept.
 pub fn apply(candidates: &mut Candidates, top_p: f32) {
     if top_p >= 1.0 || candidates.is_empty() {
         return;

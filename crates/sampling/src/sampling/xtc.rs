@@ -1,24 +1,24 @@
-//! XTC (exclude top choices): now and then drops all tokens above a threshold except the least likely of them.
+//! XTC (exclude top choices): with some probability drops all tokens above a threshold except the least likely of them.
 
 use super::{Candidates, softmax::Softmax};
 
-/// How often and where XTC cuts.
+/// Parameters of XTC.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Xtc {
-    /// Chance per token that it acts; 0 = off.
+    /// Probability per token that it is applied; 0 = off.
     pub probability: f32,
     /// Tokens at least this likely are top choices; above 0.5 = off.
     pub threshold: f32,
 }
 
 impl Xtc {
-    /// True when it never acts.
+    /// Whether it is never applied.
     pub fn is_off(&self) -> bool {
         self.probability <= 0.0 || self.threshold > 0.5
     }
 }
 
-/// Acts when the uniform is at most the probability. The uniform is taken only when XTC is on and at least two
+/// Applied if `uniform` is at most the probability. `uniform` is called only if XTC is on and at least two
 /// candidates are left.
 pub fn apply(candidates: &mut Candidates, xtc: &Xtc, uniform: impl FnOnce() -> f32) {
     if xtc.is_off() || candidates.len() < 2 || uniform() > xtc.probability {

@@ -52,7 +52,7 @@ fn draws_invert_the_distribution() {
 }
 
 #[test]
-fn many_draws_follow_the_distribution() {
+fn draws_follow_the_distribution() {
     let mut sampler = sampler(&SamplingOptions { top_k: 3, ..off() }, 7);
     let logits = falling();
     let mut counts = [0u32; 4];
@@ -87,7 +87,7 @@ fn top_k_comes_before_top_p() {
 
 #[test]
 fn top_n_sigma_comes_before_top_k() {
-    // Over the best two alone σ is 0.5 and the second would go.
+    // Over the best two alone σ is 0.5 and the second would be dropped.
     let logits = [10.0, 9.0, 0.0, 0.0, 0.0, 0.0];
     let options = SamplingOptions { top_n_sigma: 1.0, top_k: 2, ..off() };
     assert_eq!(survivors(&options, &logits).ids(), [0, 1]);
@@ -112,7 +112,7 @@ fn xtc_comes_after_truncation_and_before_temperature() {
     assert_eq!(survivors(&options, &falling()).ids(), [1, 2, 3]);
     let options = SamplingOptions { top_k: 3, ..options };
     assert_eq!(survivors(&options, &falling()).ids(), [2]);
-    // Tempered first, nothing would reach 0.35 and nothing would go.
+    // With the temperature applied first, no token would reach 0.35 and none would be dropped.
     let options = SamplingOptions { temperature: 100.0, top_k: 2, xtc_threshold: 0.35, ..options };
     assert_eq!(survivors(&options, &falling()).ids(), [1]);
 }
@@ -158,7 +158,7 @@ fn greedy_takes_the_best_token_unless_a_filter_dropped_it() {
 }
 
 #[test]
-fn nothing_to_choose_is_an_error() {
+fn no_candidates_is_an_error() {
     let impossible = [f32::NAN, f32::NEG_INFINITY, f32::NAN];
     for options in [off(), SamplingOptions { temperature: 0.0, ..off() }] {
         let mut sampler = sampler(&options, 1);
@@ -166,8 +166,8 @@ fn nothing_to_choose_is_an_error() {
         assert_eq!(sampler.sample(&[]), Err(SamplingError::NoCandidate { logits: 0 }));
     }
     let options = SamplingOptions { suppress: vec![0, 1], ..off() };
-    let nothing = sampler(&options, 1).sample(&[1.0, 2.0]);
-    assert_eq!(nothing, Err(SamplingError::NoCandidate { logits: 2 }));
+    let none = sampler(&options, 1).sample(&[1.0, 2.0]);
+    assert_eq!(none, Err(SamplingError::NoCandidate { logits: 2 }));
 }
 
 #[test]

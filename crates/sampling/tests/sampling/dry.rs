@@ -50,7 +50,7 @@ fn occurrences_may_overlap_the_end() {
 }
 
 #[test]
-fn only_the_window_exists() {
+fn tokens_outside_the_window_are_ignored() {
     let context = [7, 8, 9, 5, 7, 8, 9];
     let window = |dry_penalty_last_n| SamplingOptions { dry_penalty_last_n, ..options() };
     check(&window(7), &context, &[(5, 0.8 * 1.75)]);

@@ -1,4 +1,4 @@
-//! Filters at the borders of their parameters.
+//! Filters at the limits of their parameters.
 
 use rullama_sampling::sampling::{
     Candidates, Order, draw, min_p,
@@ -17,7 +17,7 @@ fn check(logits: &[f32], stage: impl Fn(&mut Candidates), expected: &[u32]) {
 }
 
 #[test]
-fn top_k_borders() {
+fn top_k_limits() {
     let logits = [1.0, 3.0, 2.0];
     check(&logits, |c| top_k::apply(c, 0), &[0, 1, 2]);
     check(&logits, |c| top_k::apply(c, -1), &[0, 1, 2]);
@@ -27,7 +27,7 @@ fn top_k_borders() {
 }
 
 #[test]
-fn equal_logits_go_by_id() {
+fn equal_logits_are_ordered_by_id() {
     let equal = [0.0, -0.0, 0.0, 0.0, -0.0];
     check(&equal, |c| top_k::apply(c, 3), &[0, 1, 2]);
     check(&equal, |c| top_p::apply(c, 0.5), &[0, 1, 2]);
@@ -38,7 +38,7 @@ fn equal_logits_go_by_id() {
 }
 
 #[test]
-fn top_p_borders() {
+fn top_p_limits() {
     let logits = logits_of(&[0.25, 0.5, 0.125, 0.125]);
     check(&logits, |c| top_p::apply(c, 0.0), &[1]);
     check(&logits, |c| top_p::apply(c, 0.4999), &[1]);
@@ -57,18 +57,18 @@ fn top_p_includes_the_token_that_reaches_it() {
 }
 
 #[test]
-fn min_p_borders() {
+fn min_p_limits() {
     check(&LOGITS, |c| min_p::apply(c, 0.0), &[0, 1, 2, 3, 4, 5]);
     check(&LOGITS, |c| min_p::apply(c, 1.0), &[0]);
     check(&LOGITS, |c| min_p::apply(c, 5.0), &[0]);
     check(&[1.0, 1.0, 0.0], |c| min_p::apply(c, 1.0), &[0, 1]);
-    // The order stays as it was.
+    // The order is kept.
     check(&[0.0, 1.0, 0.5], |c| min_p::apply(c, 0.5), &[1, 2]);
     check(&[0.5, 1.0, 0.0], |c| min_p::apply(c, 0.5), &[0, 1]);
 }
 
 #[test]
-fn typical_borders() {
+fn typical_limits() {
     check(&LOGITS, |c| typical::apply(c, 1.0), &[0, 1, 2, 3, 4, 5]);
     check(&LOGITS, |c| typical::apply(c, 0.0), &[1]);
     // A probability that rounds to 0 has a finite surprise.
@@ -76,19 +76,19 @@ fn typical_borders() {
 }
 
 #[test]
-fn top_n_sigma_borders() {
+fn top_n_sigma_limits() {
     check(&LOGITS, |c| top_n_sigma::apply(c, -1.0), &[0, 1, 2, 3, 4, 5]);
     check(&LOGITS, |c| top_n_sigma::apply(c, 0.0), &[0, 1, 2, 3, 4, 5]);
     check(&LOGITS, |c| top_n_sigma::apply(c, 1e-6), &[0]);
     check(&LOGITS, |c| top_n_sigma::apply(c, 100.0), &[0, 1, 2, 3, 4, 5]);
     check(&[2.0, 2.0, 2.0], |c| top_n_sigma::apply(c, 1.0), &[0, 1, 2]);
-    // What cannot be chosen takes no part in the deviation.
+    // Masked tokens are excluded from the standard deviation.
     let masked = [3.0, f32::NEG_INFINITY, 2.5, 1.0, 0.0, f32::NAN, -1.0, -2.0];
     check(&masked, |c| top_n_sigma::apply(c, 1.0), &[0, 2]);
 }
 
 #[test]
-fn xtc_borders() {
+fn xtc_limits() {
     let always = Xtc { probability: 1.0, threshold: 0.1 };
     let never = Xtc { probability: 0.0, ..always };
     let too_high = Xtc { threshold: 0.51, ..always };
@@ -99,26 +99,26 @@ fn xtc_borders() {
     let half = Xtc { probability: 0.5, ..always };
     check(&LOGITS, |c| xtc::apply(c, &half, || 0.5), &[1, 2, 3, 4, 5]);
     check(&LOGITS, |c| xtc::apply(c, &half, || 0.500001), &untouched);
-    // One top choice is no choice to exclude.
+    // A single top choice is kept.
     check(&LOGITS, |c| xtc::apply(c, &Xtc { threshold: 0.5, ..always }, || 0.0), &untouched);
-    // Nothing lies below a threshold of 0: the least likely stays.
+    // With a threshold of 0 all tokens are top choices: the least likely is kept.
     check(&LOGITS, |c| xtc::apply(c, &Xtc { threshold: 0.0, ..always }, || 0.0), &[5]);
 }
 
 #[test]
-fn temperature_borders() {
+fn temperature_limits() {
     check(&LOGITS, |c| temperature::apply(c, 0.0), &[0]);
     check(&LOGITS, |c| temperature::apply(c, -1.0), &[0]);
-    // So cold that the quotients overflow, on either side of zero.
+    // The quotients overflow, on either side of zero.
     check(&LOGITS, |c| temperature::apply(c, 1e-40), &[0]);
     check(&[-3.0, -2.0, -2.5], |c| temperature::apply(c, 1e-40), &[1]);
     check(&LOGITS, |c| temperature::apply(c, 1e30), &[0, 1, 2, 3, 4, 5]);
 }
 
 #[test]
-fn dynamic_temperature_borders() {
+fn dynamic_temperature_limits() {
     let dynamic = DynamicTemperature { temperature: 0.0, range: 0.7, exponent: 1.0 };
-    // A temperature of 0 is not greedy with a range: equal logits have the most entropy, hence t_max.
+    // A temperature of 0 with a range is not greedy: equal logits have the maximum entropy, hence t_max.
     let equal = Candidates::from_logits(&[1.0, 1.0, 1.0]);
     assert!((dynamic.temperature_for(&equal) - 0.7).abs() < 1e-6);
     let mut one = Candidates::from_logits(&[2.0]);
@@ -140,10 +140,10 @@ fn impossible_logits_are_no_candidates() {
 }
 
 #[test]
-fn draw_borders() {
+fn draw_limits() {
     let candidates = Candidates::from_logits(&[-200.0, 0.0, 0.0, -200.0]);
     let drawn = |uniform| draw::draw(&candidates, uniform).expect("a token");
-    // The first token has no weight at all, so not even 0 chooses it.
+    // The first token has weight 0, so even a uniform of 0 does not choose it.
     assert_eq!(drawn(0.0), (1, 0.5));
     assert_eq!(drawn(0.5), (1, 0.5), "a sum equal to the goal is enough");
     assert_eq!(drawn(0.500001), (2, 0.5));

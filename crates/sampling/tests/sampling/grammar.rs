@@ -1,4 +1,4 @@
-//! Drawing under a grammar: first without, then once more with the mask.
+//! Drawing with a grammar: first without the mask, then again with it.
 
 use std::cell::Cell;
 
@@ -8,9 +8,9 @@ use crate::{LOGITS, off, sampler};
 
 #[test]
 fn a_legal_token_is_taken_without_masking() {
-    let asked = Cell::new(0);
+    let calls = Cell::new(0);
     let allow = |id: u32| {
-        asked.set(asked.get() + 1);
+        calls.set(calls.get() + 1);
         id < 3
     };
     let mut plain = sampler(&SamplingOptions::default(), 42);
@@ -19,7 +19,7 @@ fn a_legal_token_is_taken_without_masking() {
         let expected = plain.sample(&LOGITS).expect("a token");
         assert_eq!(constrained.sample_with(&LOGITS, Some(&allow)), Ok(expected));
     }
-    assert_eq!(asked.get(), 8, "one question per token");
+    assert_eq!(calls.get(), 8, "one call per token");
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn a_redraw_takes_the_next_random_number() {
 }
 
 #[test]
-fn the_mask_goes_before_truncation() {
+fn the_mask_is_applied_before_truncation() {
     let options = SamplingOptions { top_k: 1, ..off() };
     let allow = |id: u32| id == 4;
     let drawn = sampler(&options, 1).sample_with(&LOGITS, Some(&allow)).expect("a token");

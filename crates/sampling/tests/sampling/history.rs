@@ -1,11 +1,11 @@
-//! Which tokens the penalties see.
+//! Which tokens are penalised.
 
 use rullama_sampling::options::SamplingOptions;
 
 use crate::{LOGITS, off, sampler};
 
-/// Logits after the penalties, for a window and a history of prompt and answer.
-fn logits(repeat_last_n: i32, prompt: &[u32], answer: &[u32]) -> Vec<f32> {
+/// Logits after the penalties, for a window and a history of prompt and generated tokens.
+fn logits(repeat_last_n: i32, prompt: &[u32], generated: &[u32]) -> Vec<f32> {
     let options = SamplingOptions {
         repeat_penalty: 1.5,
         frequency_penalty: 0.1,
@@ -15,7 +15,7 @@ fn logits(repeat_last_n: i32, prompt: &[u32], answer: &[u32]) -> Vec<f32> {
     };
     let mut sampler = sampler(&options, 1);
     sampler.accept_prompt(prompt);
-    for &token in answer {
+    for &token in generated {
         sampler.accept(token);
     }
     let candidates = sampler.survivors(&LOGITS, None).expect("candidates");
@@ -23,12 +23,12 @@ fn logits(repeat_last_n: i32, prompt: &[u32], answer: &[u32]) -> Vec<f32> {
 }
 
 #[track_caller]
-fn check(repeat_last_n: i32, prompt: &[u32], answer: &[u32], expected: &[f64]) {
-    crate::assert_close(&logits(repeat_last_n, prompt, answer), expected);
+fn check(repeat_last_n: i32, prompt: &[u32], generated: &[u32], expected: &[f64]) {
+    crate::assert_close(&logits(repeat_last_n, prompt, generated), expected);
 }
 
 #[test]
-fn prompt_and_answer_count_within_the_window() {
+fn prompt_and_generated_tokens_count_within_the_window() {
     let worked = [1.6, 2.5, 1.0, -0.3, -1.8, -2.0];
     check(64, &[0, 0], &[3, 4], &worked);
     check(4, &[5, 5, 5, 0, 0], &[3, 4], &worked);
@@ -39,7 +39,7 @@ fn prompt_and_answer_count_within_the_window() {
 }
 
 #[test]
-fn whole_context_forgets_nothing() {
+fn the_whole_context_is_kept() {
     let mut long = vec![0, 0];
     long.extend(std::iter::repeat_n(9, 5_000));
     check(-1, &long, &[3, 4], &[1.6, 2.5, 1.0, -0.3, -1.8, -2.0]);
@@ -47,7 +47,7 @@ fn whole_context_forgets_nothing() {
 }
 
 #[test]
-fn sampling_alone_adds_nothing() {
+fn sampling_does_not_change_the_history() {
     let options = SamplingOptions { presence_penalty: 100.0, temperature: 0.0, ..off() };
     let mut sampler = sampler(&options, 1);
     for _ in 0..3 {

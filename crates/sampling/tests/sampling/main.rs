@@ -20,7 +20,7 @@ use rullama_sampling::{
 /// The logits all worked numbers start from.
 const LOGITS: [f32; 6] = [3.0, 2.5, 1.0, 0.0, -1.0, -2.0];
 
-/// Options that change nothing: what is left is a plain draw.
+/// Options with all filters off: a plain draw.
 fn off() -> SamplingOptions {
     SamplingOptions { temperature: 1.0, top_k: 0, top_p: 1.0, ..SamplingOptions::default() }
 }

@@ -56,7 +56,7 @@ fn other_filters_and_penalties_are_replaced() {
 }
 
 #[test]
-fn an_illegal_draw_teaches_nothing() {
+fn an_illegal_draw_does_not_change_the_limit() {
     let mut sampler = sampler(&options(2), 42);
     let drawn = sampler.sample_with(&LOGITS, Some(&|id| id == 5)).expect("a token");
     assert_eq!((drawn.id, drawn.probability), (5, 1.0));

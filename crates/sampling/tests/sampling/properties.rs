@@ -1,4 +1,4 @@
-//! What holds for all logits and all valid options.
+//! Properties of all logits and all valid options.
 
 use proptest::{collection::vec, option, prelude::*};
 use rullama_sampling::{
@@ -8,7 +8,7 @@ use rullama_sampling::{
 
 use crate::{off, sampler};
 
-/// Any bits at all, mixed with tame numbers that tie.
+/// Any bits, mixed with small values that are often equal.
 fn logit() -> impl Strategy<Value = f32> {
     prop_oneof![
         any::<u32>().prop_map(f32::from_bits),
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn top_p_equals_a_plain_walk(logits in vec(-3f32..3.0, 1..1500), p in 0.01f32..0.99) {
+    fn top_p_equals_a_plain_loop(logits in vec(-3f32..3.0, 1..1500), p in 0.01f32..0.99) {
         let mut sorted = Candidates::from_logits(&logits);
         sorted.sort();
         let mut sum = 0.0;
@@ -142,7 +142,7 @@ proptest! {
         let expected = sorted.probabilities().iter().take_while(|p| within(p)).count();
         let mut kept = Candidates::from_logits(&logits);
         top_p::apply(&mut kept, p);
-        // Rounded probabilities may cross the border one token earlier or later.
+        // Rounded probabilities may reach the limit one token earlier or later.
         prop_assert!(kept.len().abs_diff(expected) <= 1);
         prop_assert_eq!(kept.as_slice(), &sorted.as_slice()[..kept.len()]);
     }

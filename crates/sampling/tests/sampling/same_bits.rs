@@ -1,5 +1,4 @@
-//! The same numbers on every target, bit for bit: hashes of many results, stored once and checked natively and
-//! as wasm.
+//! Bit-identical results on every target: hashes of many results, checked natively and as wasm.
 
 use rullama_sampling::{
     options::SamplingOptions,
@@ -27,7 +26,7 @@ impl Hash {
     }
 }
 
-/// Logits between −12 and 12 in steps that f32 holds exactly, from a small generator of whole numbers.
+/// Logits between −12 and 12 in steps that f32 represents exactly, from a small integer generator.
 fn logits(case: u32, count: usize) -> Vec<f32> {
     let mut state = case.wrapping_mul(0x9e37_79b9) | 1;
     let mut next = || {

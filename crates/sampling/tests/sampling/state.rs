@@ -1,4 +1,4 @@
-//! Saving a sampler and going on.
+//! Saving and restoring a sampler.
 
 use rullama_sampling::{
     options::SamplingOptions,
@@ -42,14 +42,14 @@ fn check(options: &SamplingOptions) {
 }
 
 #[test]
-fn a_restored_sampler_goes_on_alike() {
+fn a_restored_sampler_continues_the_same() {
     check(&eventful());
     check(&SamplingOptions { mirostat: 2, mirostat_tau: 1.3, ..off() });
     check(&SamplingOptions { repeat_last_n: -1, ..eventful() });
 }
 
 #[test]
-fn equal_seeds_draw_alike_and_others_do_not() {
+fn equal_seeds_give_equal_draws_and_others_do_not() {
     let draws = |seed| draw(&mut sampler(&off(), seed), 50);
     assert_eq!(draws(5), draws(5));
     assert_ne!(draws(5), draws(6));
