@@ -1,4 +1,4 @@
-//! Adapters of a model: read once, then named in requests by the page's own ids.
+//! Adapters of a model: read once, then selected in requests by ids that the page chose.
 
 use std::{
     cell::RefCell,
@@ -20,10 +20,10 @@ use crate::{
     source::{BytesOf, ScriptSource},
 };
 
-/// Combinations that stay on the GPU: enough to compare one with another.
-const READY: usize = 2;
+/// Combinations of adapters kept on the GPU: enough to compare two.
+const MAX_LOADED: usize = 2;
 
-/// An adapter of a request.
+/// An adapter in a request.
 #[derive(Deserialize, Clone, PartialEq)]
 pub(crate) struct Choice {
     id: String,
@@ -37,8 +37,8 @@ pub(crate) struct Library(Rc<Inner>);
 #[derive(Default)]
 struct Inner {
     known: RefCell<BTreeMap<String, Rc<Adapter>>>,
-    /// Combinations on the GPU, the last used one last.
-    ready: RefCell<Vec<(Vec<Choice>, Adapters)>>,
+    /// Combinations on the GPU, the most recently used one last.
+    loaded: RefCell<Vec<(Vec<Choice>, Adapters)>>,
 }
 
 impl Library {
@@ -47,12 +47,12 @@ impl Library {
         known.get(id).cloned().ok_or_else(|| Failure::NoAdapter(id.into()))
     }
 
-    /// The adapter that training begins with.
+    /// The adapter that training starts from.
     pub(crate) fn initial(&self, id: &str) -> Result<Rc<Adapter>, Failure> {
         self.find(id)
     }
 
-    /// Takes an adapter; one of the same id goes.
+    /// Adds an adapter; it replaces one with the same id.
     pub(crate) fn put(&self, id: &str, adapter: Adapter) {
         self.remove(id);
         self.0.known.borrow_mut().insert(id.into(), Rc::new(adapter));
@@ -61,11 +61,11 @@ impl Library {
     fn remove(&self, id: &str) {
         self.0.known.borrow_mut().remove(id);
         let other = |choices: &[Choice]| choices.iter().all(|choice| choice.id != id);
-        self.0.ready.borrow_mut().retain(|(choices, _)| other(choices));
+        self.0.loaded.borrow_mut().retain(|(choices, _)| other(choices));
     }
 
-    /// The combination a request names; nothing where none of it would change anything.
-    pub(crate) async fn ready(
+    /// Loads the combination that a request names; `None` if no adapter has an effect.
+    pub(crate) async fn load(
         &self,
         model: &rullama_runtime::Model,
         choices: &[Choice],
@@ -82,33 +82,33 @@ impl Library {
         if wanted.is_empty() {
             return Ok(None);
         }
-        let found = self.0.ready.borrow().iter().position(|(choices, _)| *choices == wanted);
-        let (wanted, ready) = match found {
-            Some(index) => self.0.ready.borrow_mut().remove(index),
+        let found = self.0.loaded.borrow().iter().position(|(choices, _)| *choices == wanted);
+        let (wanted, loaded) = match found {
+            Some(index) => self.0.loaded.borrow_mut().remove(index),
             None => {
                 let all: Vec<(&Adapter, f32)> =
                     adapters.iter().map(|(adapter, weight)| (&**adapter, *weight)).collect();
                 (wanted, model.attach(&all, FactorType::F16).await?)
             }
         };
-        let mut kept = self.0.ready.borrow_mut();
-        if kept.len() >= READY {
+        let mut kept = self.0.loaded.borrow_mut();
+        if kept.len() >= MAX_LOADED {
             kept.remove(0);
         }
-        kept.push((wanted, ready.clone()));
-        Ok(Some(ready))
+        kept.push((wanted, loaded.clone()));
+        Ok(Some(loaded))
     }
 
     /// Bytes of the combinations on the GPU.
     pub(crate) fn gpu_bytes(&self) -> u64 {
-        self.0.ready.borrow().iter().map(|(_, ready)| ready.gpu_bytes()).sum()
+        self.0.loaded.borrow().iter().map(|(_, loaded)| loaded.gpu_bytes()).sum()
     }
 }
 
 #[wasm_bindgen]
 impl Model {
-    /// Reads an adapter and checks that it fits; `config` is the text of the `adapter_config.json` beside it, where there is one.
-    /// What it is comes back as JSON.
+    /// Reads an adapter and checks that it fits the model; `config` is the text of its `adapter_config.json`, if it has one.
+    /// Returns a description as JSON.
     #[wasm_bindgen(js_name = addAdapter)]
     pub async fn add_adapter(
         &self,
@@ -126,13 +126,13 @@ impl Model {
         Ok(read.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
 
-    /// Forgets an adapter. Its memory on the GPU goes with the next answers of the conversations that used it.
+    /// Removes an adapter. Its GPU memory is freed with the next replies of the sessions that used it.
     #[wasm_bindgen(js_name = removeAdapter)]
     pub fn remove_adapter(&self, id: &str) {
         self.adapters.remove(id);
     }
 
-    /// Calls `each` with a name and bytes for every piece of an adapter's files, one after the other: PEFT's two, or one GGUF file.
+    /// Calls `each` with the file name and the bytes of every chunk of an adapter's files: PEFT's two, or one GGUF file.
     #[wasm_bindgen(js_name = exportAdapter)]
     pub fn export_adapter(
         &self,
@@ -142,33 +142,33 @@ impl Model {
         each: &Function,
     ) -> Result<(), JsValue> {
         let adapter = self.adapters.find(id)?;
-        let tell = |name: &str, bytes: &[u8]| {
+        let write = |name: &str, bytes: &[u8]| {
             each.call2(&JsValue::NULL, &name.into(), &Uint8Array::from(bytes))
         };
         if gguf {
-            let mut told =
-                Telling { tell: |bytes: &[u8]| tell("adapter.gguf", bytes), thrown: None };
-            let written = adapter.write_gguf(&mut told);
-            return match told.thrown {
+            let mut writer =
+                ScriptWriter { write: |bytes: &[u8]| write("adapter.gguf", bytes), thrown: None };
+            let written = adapter.write_gguf(&mut writer);
+            return match writer.thrown {
                 Some(error) => Err(error),
                 None => Ok(written.map_err(Failure::from)?),
             };
         }
         let pieces = adapter.peft_pieces(base).map_err(Failure::from)?;
-        tell(PeftFiles::CONFIG, pieces.config.as_bytes())?;
-        pieces.weights().try_for_each(|piece| tell(PeftFiles::WEIGHTS, &piece).map(|_| ()))
+        write(PeftFiles::CONFIG, pieces.config.as_bytes())?;
+        pieces.weights().try_for_each(|piece| write(PeftFiles::WEIGHTS, &piece).map(|_| ()))
     }
 }
 
-/// Writes by telling a script, and keeps what it threw.
-struct Telling<F> {
-    tell: F,
+/// A writer that passes bytes to a script and keeps the error it throws.
+struct ScriptWriter<F> {
+    write: F,
     thrown: Option<JsValue>,
 }
 
-impl<F: Fn(&[u8]) -> Result<JsValue, JsValue>> Write for Telling<F> {
+impl<F: Fn(&[u8]) -> Result<JsValue, JsValue>> Write for ScriptWriter<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match (self.tell)(bytes) {
+        match (self.write)(bytes) {
             Ok(_) => Ok(bytes.len()),
             Err(error) => {
                 self.thrown = Some(error);
@@ -182,7 +182,7 @@ impl<F: Fn(&[u8]) -> Result<JsValue, JsValue>> Write for Telling<F> {
     }
 }
 
-/// What an adapter is, and that it fits.
+/// Describes an adapter, or says why it does not fit the model.
 pub(crate) fn facts(model: &rullama_runtime::Model, adapter: &Adapter) -> Result<Value, Failure> {
     let fit = model.fit(adapter)?;
     let kind = |tensor: &str| {

@@ -1,4 +1,4 @@
-//! How fast a session reads and writes.
+//! Measures the speed of prefill and decode.
 
 use js_sys::Function;
 use rullama_runtime::session::DeviceSampling;
@@ -12,7 +12,7 @@ use crate::{
     session::{Session, now},
 };
 
-/// Tokens of the prompt, of the answer, and of the context before both.
+/// Number of tokens of the prompt, of the reply, and of the context before both.
 #[derive(Deserialize)]
 struct Request {
     prompt: usize,
@@ -22,8 +22,8 @@ struct Request {
 
 #[wasm_bindgen]
 impl Session {
-    /// Measures `{ prompt, answer, depth }` once; what a session computes for the first time is not warm. `stop` is asked now and
-    /// then and ends it by a true answer. The result is JSON.
+    /// Measures `{ prompt, answer, depth }` once, without a warm-up. The measurement ends if `stop`, which is called now and
+    /// then, returns true. Returns JSON.
     pub async fn bench(&self, request: String, stop: Function) -> Result<String, JsValue> {
         let mut session = self.take()?;
         let outcome = measure(&mut session, &request, &stop).await;
@@ -38,44 +38,44 @@ async fn measure(
     stop: &Function,
 ) -> Result<String, Failure> {
     let Request { prompt, answer, depth } = parse(request)?;
-    let stopped = || stop.call0(&JsValue::NULL).is_ok_and(|answer| answer.is_truthy());
+    let stopped = || stop.call0(&JsValue::NULL).is_ok_and(|stop| stop.is_truthy());
     let vocabulary = session.model().config().vocabulary as u64;
-    // The last token of what is there goes through a pass of its own.
+    // The last token of the context goes through a pass of its own.
     let base = depth.max(1);
     let ids = ids(base + prompt, vocabulary);
     session.set_tokens(&[])?;
     session.extend(&ids[..base])?;
     let mut each = |_| !stopped();
-    let mut go_on = session.prefill(&mut each).await?;
+    let mut running = session.prefill(&mut each).await?;
     session.synchronize().await?;
     let start = now();
     session.extend(&ids[base..])?;
-    go_on = go_on && session.prefill(&mut each).await?;
+    running = running && session.prefill(&mut each).await?;
     session.synchronize().await?;
-    let read = now() - start;
+    let prefill = now() - start;
     let (start, mut first) = (now(), None);
     for _ in 0..answer {
-        if !go_on || stopped() {
+        if !running || stopped() {
             return Err(rullama_runtime::RuntimeError::Cancelled.into());
         }
         session.next(DeviceSampling::Greedy).await?;
         first.get_or_insert_with(|| now() - start);
     }
-    let wrote = now() - start;
+    let decode = now() - start;
     let dispatches = session.step_cost(DeviceSampling::Greedy).await?.dispatches;
     let rate = |tokens: usize, ms: f64| if ms > 0.0 { tokens as f64 * 1000.0 / ms } else { 0.0 };
     Ok(json!({
         "promptTokens": prompt,
-        "prefillTokensPerSecond": rate(prompt, read),
+        "prefillTokensPerSecond": rate(prompt, prefill),
         "answerTokens": answer,
-        "decodeTokensPerSecond": rate(answer, wrote),
-        "timeToFirstToken": read + first.unwrap_or(0.0),
+        "decodeTokensPerSecond": rate(answer, decode),
+        "timeToFirstToken": prefill + first.unwrap_or(0.0),
         "dispatchesPerToken": dispatches,
     })
     .to_string())
 }
 
-/// Always the same ids, in no order: what routes tokens shall not see a pattern.
+/// Pseudo-random ids, the same in every run, so that expert routing sees no pattern.
 fn ids(count: usize, vocabulary: u64) -> Vec<u32> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let mut next = || {

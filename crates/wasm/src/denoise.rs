@@ -20,14 +20,14 @@ use crate::{
     device::Device,
     error::Failure,
     events::{self, Times},
-    header::{Header, Telling},
+    header::{Header, LoadProgress},
     model::{Facts, decoded, encoded},
-    options::{Conversing, Load, parse},
+    options::{Load, SessionRequest, parse},
     session::{Script, now, seeded},
     source::Thrown,
 };
 
-/// A model that denoises, on the GPU.
+/// A diffusion model on the GPU.
 #[wasm_bindgen]
 pub struct Denoiser {
     inner: rullama_runtime::Denoiser,
@@ -54,17 +54,19 @@ impl Denoiser {
             options.context = Some(context);
             let facts = Facts::of(&gguf, &load, &options)?;
             facts.check_budget(&options)?;
-            let telling = Telling::new(&progress, source);
+            let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
-            let loaded =
-                rullama_runtime::Denoiser::load(gguf, gpu, &mut |told| telling.tell(told)).await;
-            let inner = loaded.map_err(|error| telling.failure(error))?;
+            let loaded = rullama_runtime::Denoiser::load(gguf, gpu, &mut |progress| {
+                reporter.report(progress)
+            })
+            .await;
+            let inner = loaded.map_err(|error| reporter.failure(error))?;
             Ok(Self { inner, facts, context, cache: options.cache, thrown: thrown.clone() })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
 
-    /// What it is and takes, as JSON.
+    /// Description and memory use, as JSON.
     pub fn info(&self) -> String {
         let mut info = self.facts.loaded(self.context, self.inner.device().name(), false);
         let defaults = self.inner.config().defaults;
@@ -75,9 +77,9 @@ impl Denoiser {
         info.to_string()
     }
 
-    /// A text in the making: `{ context, cache }`.
+    /// A new session with options `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Denoising, JsValue> {
-        let request: Conversing = parse(options)?;
+        let request: SessionRequest = parse(options)?;
         let options = request.options(self.context, self.cache);
         let session = self.inner.session(options.context, options.cache).map_err(Failure::from)?;
         Ok(Denoising {
@@ -88,13 +90,13 @@ impl Denoiser {
         })
     }
 
-    /// Text as tokens, as `Model.tokenize` does.
+    /// Encodes text, as `Model.tokenize` does.
     pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
         let tokenizer = self.inner.tokenizer().map_err(Failure::from)?;
         Ok(encoded(tokenizer, text, special, bos))
     }
 
-    /// Tokens as text, special ones included.
+    /// Decodes tokens, including special ones.
     pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
         Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
     }
@@ -106,17 +108,17 @@ impl Denoiser {
     }
 }
 
-/// A conversation with such a model: every answer reads all of it.
+/// A session of a diffusion model: every reply processes the whole conversation.
 #[wasm_bindgen]
 pub struct Denoising {
-    /// Out while a call works on it: calls wait for each other on the script's side.
+    /// `None` while a call uses it; the client queues calls.
     inner: RefCell<Option<rullama_runtime::denoise::Denoising>>,
     model: rullama_runtime::Denoiser,
     defaults: SamplingOptions,
     thrown: Thrown,
 }
 
-/// What to answer. One of `messages`, `text` and `ids` is given.
+/// A request to generate. One of `messages`, `text` and `ids` is given.
 #[derive(Deserialize)]
 struct Request {
     messages: Option<Vec<Message>>,
@@ -124,21 +126,21 @@ struct Request {
     think: bool,
     text: Option<String>,
     ids: Option<Vec<u32>>,
-    /// In Ollama's words; of these count the seed, the most tokens and the stop texts.
+    /// Options under Ollama's names; only `seed`, `num_predict` and `stop` are used.
     #[serde(default)]
     options: Value,
     #[serde(default)]
-    settle: Settle,
+    settle: DenoiseRequest,
 }
 
-/// How blocks are denoised; the file's own values where a field is missing.
+/// How blocks are denoised; missing fields have the file's values.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
-struct Settle {
+struct DenoiseRequest {
     steps: Option<usize>,
     entropy_bound: Option<f32>,
     blocks: Option<usize>,
-    /// Whether the canvas is told after each step.
+    /// Whether the canvas is reported after each step.
     #[serde(default)]
     canvas: bool,
 }
@@ -175,15 +177,15 @@ impl Request {
 
 #[wasm_bindgen]
 impl Denoising {
-    /// Makes an answer, as `Session.generate` does; there are `canvas` events where they are requested.
+    /// Generates a reply, as `Session.generate` does, with `canvas` events if requested.
     pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
         let mut session = self.inner.borrow_mut().take().ok_or(Failure::Busy)?;
-        let outcome = self.answer(&mut session, &request, &each).await;
+        let outcome = self.run(&mut session, &request, &each).await;
         *self.inner.borrow_mut() = Some(session);
         Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
     }
 
-    /// Bytes of caches and activations on the GPU; nothing while it answers.
+    /// Bytes of caches and activations on the GPU; 0 while it generates.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
         self.inner.borrow().as_ref().map_or(0, |session| session.gpu_bytes()) as f64
@@ -191,7 +193,7 @@ impl Denoising {
 }
 
 impl Denoising {
-    async fn answer(
+    async fn run(
         &self,
         session: &mut rullama_runtime::denoise::Denoising,
         request: &str,
@@ -208,20 +210,20 @@ impl Denoising {
         let mut script = Script::new(each);
         let mut times = Times { start, first: None, end: start };
         let mut writing = Writing::begin(session, &self.model, &prompt, options).await?;
-        script.tell(&json!({ "type": "prefill", "done": total, "total": total }));
+        script.emit(&json!({ "type": "prefill", "done": total, "total": total }));
         loop {
             let block = writing.written().blocks;
-            let mut told = |step: &Denoised| {
+            let mut on_step = |step: &Denoised| {
                 times.first.get_or_insert_with(now);
-                let ends = script.tell(&progress(step, (block, steps), tokenizer));
-                if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                let stop = script.emit(&step_event(step, (block, steps), tokenizer));
+                if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
-            writing.block(&mut told).await?;
+            writing.block(&mut on_step).await?;
             times.end = now();
             while let Some(event) = writing.ready() {
                 match events::event(event, tokenizer) {
                     Ok(event) => {
-                        script.tell(&event);
+                        script.emit(&event);
                     }
                     Err(done) => {
                         let written = writing.written();
@@ -229,7 +231,7 @@ impl Denoising {
                         let mut event = events::done(&done, times, seed, (used, context));
                         event["usage"]["blocks"] = json!(written.blocks);
                         event["usage"]["steps"] = json!(written.steps);
-                        script.tell(&event);
+                        script.emit(&event);
                         return script.outcome();
                     }
                 }
@@ -238,8 +240,8 @@ impl Denoising {
     }
 }
 
-/// A step as a script is told of it: with the canvas up to where the text ends, where somebody watches.
-fn progress(step: &Denoised, (block, steps): (usize, usize), tokenizer: &Tokenizer) -> Value {
+/// A denoising step as JSON, with the canvas up to the end of the text if it was requested.
+fn step_event(step: &Denoised, (block, steps): (usize, usize), tokenizer: &Tokenizer) -> Value {
     let mut event = json!({
         "type": "step",
         "block": block,
@@ -250,8 +252,8 @@ fn progress(step: &Denoised, (block, steps): (usize, usize), tokenizer: &Tokeniz
     });
     if !step.tokens.is_empty() {
         let mut stream = tokenizer.stream(Render::Plain);
-        let places = step.tokens.iter().zip(&step.kept);
-        let tokens = places
+        let canvas = step.tokens.iter().zip(&step.kept);
+        let tokens = canvas
             .take_while(|(id, _)| !tokenizer.is_end(**id))
             .map(|(id, kept)| json!({ "text": stream.push(*id), "settled": kept }));
         event["type"] = json!("canvas");

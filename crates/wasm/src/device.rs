@@ -13,7 +13,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use crate::{error::Failure, options::parse};
 
-/// A device of the browser; a model's own.
+/// A WebGPU device; each model has its own.
 #[wasm_bindgen]
 pub struct Device {
     pub(crate) gpu: Gpu,
@@ -25,24 +25,24 @@ struct Request {
     low_power: bool,
     name: String,
     software: bool,
-    /// Widths, where the page requested them.
+    /// Minimum and maximum subgroup size, if the page requested the feature.
     subgroups: Option<(u32, u32)>,
-    /// Whether the page requested matrix units, and got them.
+    /// Whether the page requested f16 matrix units and got them.
     matrix: bool,
-    /// The same for matrix units of bytes.
+    /// Whether the page requested int8 matrix units and got them.
     matrix_int8: bool,
-    /// Whether kernels may use halves, if the device has them.
+    /// Whether kernels may use f16, if the device supports it.
     f16: bool,
-    /// Whether products of packed bytes are single instructions.
+    /// Whether packed 4x8-bit dot products are single instructions.
     packed_dot: bool,
 }
 
 #[wasm_bindgen]
 impl Device {
-    /// Opens a device. The page says what wgpu does not ask browsers for:
-    /// `{ lowPower, name, software, subgroups: [min, max] | null, matrix, matrixBytes, f16, packedDot }`. It also begins to compile kernels on the
-    /// same device when `compile` is called with one, `{ label, text, constants: { name: value }, bindings: [type] }`, and gives a
-    /// promise.
+    /// Opens a device. The page passes what wgpu does not query in browsers:
+    /// `{ lowPower, name, software, subgroups: [min, max] | null, matrix, matrixBytes, f16, packedDot }`. `compile` is called with
+    /// a kernel, `{ label, text, constants: { name: value }, bindings: [type] }`; it starts to compile it on the same device and
+    /// returns a promise.
     pub async fn open(request: String, compile: Function) -> Result<Self, JsValue> {
         let Request { low_power, name, software, subgroups, matrix, matrix_int8, f16, packed_dot } =
             parse(&request)?;
@@ -53,38 +53,38 @@ impl Device {
             OpenOptions { low_power, subgroups, packed_dot, matrix, matrix_int8, name, software };
         let gpu = Gpu::open_with(request).await.map_err(Failure::from)?;
         gpu.set_compiler(PipelineCompiler::new(move |source| {
-            let begun = compile.call1(&JsValue::NULL, &kernel(source).into());
-            let done = begun.map(|promise| JsFuture::from(Promise::resolve(&promise)));
+            let started = compile.call1(&JsValue::NULL, &kernel(source).into());
+            let done = started.map(|promise| JsFuture::from(Promise::resolve(&promise)));
             Box::pin(async move {
-                // Should it have failed, wgpu is going to say why.
-                let made = match done {
+                // If this fails, wgpu reports the reason when it creates the pipeline.
+                let compiled = match done {
                     Ok(done) => done.await,
                     Err(error) => Err(error),
                 };
-                Box::new(made) as Box<dyn Any>
+                Box::new(compiled) as Box<dyn Any>
             })
         }));
         let facts = gpu.facts().clone();
         Ok(Self { gpu: gpu.playing(DeviceFacts { f16: facts.f16 && f16, ..facts }) })
     }
 
-    /// `{ name, facts }`: what kernels are chosen by.
+    /// `{ name, facts }` as JSON: the input of kernel selection.
     pub fn describe(&self) -> String {
         json!({ "name": self.gpu.name(), "facts": format!("{:?}", self.gpu.facts()) }).to_string()
     }
 
-    /// Labels of the pipelines made so far, as JSON: which variants ran.
+    /// Labels of the pipelines created so far, as JSON.
     pub fn pipelines(&self) -> String {
         json!(self.gpu.pipeline_labels()).to_string()
     }
 
-    /// Gives everything on the device back, at once.
+    /// Destroys the device and frees all its memory at once.
     pub fn destroy(&self) {
         self.gpu.destroy();
     }
 }
 
-/// A kernel as the page wants it.
+/// A kernel as JSON for the page.
 fn kernel(source: KernelSource) -> String {
     let KernelSource { label, text, constants, bindings } = source;
     let constants: Map<_, _> =

@@ -1,4 +1,4 @@
-//! Drafts: several tokens at a time, with the same answers.
+//! Speculative decoding.
 
 use rullama_runtime::{
     Drafter,
@@ -11,8 +11,7 @@ use crate::{error::Failure, header::Header, model::Model};
 
 #[wasm_bindgen]
 impl Model {
-    /// Conversations that begin from here on use this drafter, which guesses so many tokens at a time at most; `always` does so even
-    /// where that is slower.
+    /// New sessions use this drafter, with at most `tokens` drafts at a time; `always` drafts even if that is slower.
     pub async fn draft(
         &self,
         header: Header,
@@ -26,7 +25,7 @@ impl Model {
         Ok(())
     }
 
-    /// Conversations that begin from here on guess from what was said before.
+    /// New sessions draft from earlier text of the conversation (n-grams).
     #[wasm_bindgen(js_name = draftFromText)]
     pub fn draft_from_text(&self, tokens: Option<usize>, always: bool) {
         self.set_drafts(DraftSource::Text, tokens, always);
@@ -41,7 +40,7 @@ impl Model {
     }
 }
 
-/// What became of the drafts of one answer; nothing where none were made.
+/// Draft counts of one reply; `None` without speculative decoding.
 pub(crate) fn drafted(before: Option<DraftCounts>, after: Option<DraftCounts>) -> Option<Value> {
     let (before, after) = (before?, after?);
     Some(json!({

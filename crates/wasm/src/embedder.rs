@@ -1,4 +1,4 @@
-//! Models that turn texts into vectors.
+//! Embedding models.
 
 use js_sys::Function;
 use rullama_engine::executor;
@@ -10,19 +10,19 @@ use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 use crate::{
     device::Device,
     error::Failure,
-    header::{Header, Telling},
+    header::{Header, LoadProgress},
     model::Facts,
     options::{Load, parse},
 };
 
-/// An encoder of texts on the GPU.
+/// An embedding model on the GPU.
 #[wasm_bindgen]
 pub struct Embedder {
     inner: rullama_runtime::Embedder,
     facts: Facts,
 }
 
-/// Texts, or tokens in their place.
+/// Texts, or their tokens.
 #[derive(Deserialize)]
 struct Request {
     #[serde(default)]
@@ -32,21 +32,21 @@ struct Request {
     dimensions: Option<usize>,
 }
 
-/// Vectors of texts, one after the other.
+/// Embeddings of texts, concatenated.
 #[wasm_bindgen]
 pub struct Vectors {
     values: Vec<f32>,
-    /// How many texts.
+    /// Number of texts.
     pub count: usize,
     /// Tokens of all texts.
     pub tokens: usize,
-    /// Texts that were cut.
+    /// Number of truncated texts.
     pub cut: usize,
 }
 
 #[wasm_bindgen]
 impl Vectors {
-    /// The numbers; there are none left here then.
+    /// Takes the values out.
     #[wasm_bindgen(js_name = takeValues)]
     pub fn take_values(&mut self) -> Vec<f32> {
         std::mem::take(&mut self.values)
@@ -67,17 +67,19 @@ impl Embedder {
             let load: Load = parse(&options)?;
             let facts = Facts::of(&gguf, &load, &load.options())?;
             facts.check_budget(&load.options())?;
-            let telling = Telling::new(&progress, source);
+            let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
-            let loaded =
-                rullama_runtime::Embedder::load(&gguf, gpu, &mut |told| telling.tell(told)).await;
-            let inner = loaded.map_err(|error| telling.failure(error))?;
+            let loaded = rullama_runtime::Embedder::load(&gguf, gpu, &mut |progress| {
+                reporter.report(progress)
+            })
+            .await;
+            let inner = loaded.map_err(|error| reporter.failure(error))?;
             Ok(Self { inner, facts })
         };
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
 
-    /// What it is and takes, as JSON.
+    /// Description and memory use, as JSON.
     pub fn info(&self) -> String {
         let config = self.inner.config();
         let mut info = self.facts.loaded(config.context, self.inner.device().name(), false);
@@ -85,12 +87,12 @@ impl Embedder {
         info.to_string()
     }
 
-    /// Vectors of `{ texts | ids, purpose, dimensions }`, each of length one.
+    /// Embeddings of `{ texts | ids, purpose, dimensions }`, each of unit length.
     pub async fn embed(&self, request: String) -> Result<Vectors, JsValue> {
         Ok(self.vectors(&request).await?)
     }
 
-    /// The tokens of a text as the model reads it, its ends included.
+    /// The tokens of a text, including the beginning and end tokens the model gets.
     pub fn tokenize(&self, text: &str) -> Result<Vec<u32>, JsValue> {
         Ok(self.inner.tokens(text).map_err(Failure::from)?.0)
     }

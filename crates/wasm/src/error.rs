@@ -1,4 +1,4 @@
-//! Failures as JavaScript sees them: errors with a `code` of the client's `ErrorCode`.
+//! Errors as JavaScript exceptions with a `code` of the client's `ErrorCode`.
 
 use std::error::Error;
 
@@ -14,21 +14,21 @@ use wasm_bindgen::JsValue;
 #[derive(Debug)]
 pub(crate) enum Failure {
     Runtime(RuntimeError),
-    /// What the request says cannot be read.
+    /// The request is invalid.
     Request(serde_json::Error),
-    /// What a script threw: it goes back as it came.
+    /// An error a script threw; it is rethrown unchanged.
     Script(JsValue),
-    /// A file of towers was given in a model's place.
+    /// A projector file was given instead of a model.
     Projector,
-    /// The session is answering.
+    /// The session is in use.
     Busy,
-    /// An image or audio clip of that number is not known (any more).
-    Forgotten(u32),
-    /// There is no prompt of this name before texts.
+    /// There is no image or audio clip with this number.
+    NoMedium(u32),
+    /// There is no embedding prompt with this name.
     Purpose(String),
-    /// An adapter of that id is not known (any more).
+    /// There is no adapter with this id.
     NoAdapter(String),
-    /// Training cannot begin or go on.
+    /// Training cannot start or continue.
     Training(TrainError),
 }
 
@@ -58,7 +58,7 @@ impl From<Failure> for JsValue {
                 let names = names.join(", ");
                 thrown("bad_options", &format!("unknown prompt {name}; choose one of {names}"))
             }
-            Failure::Forgotten(number) => {
+            Failure::NoMedium(number) => {
                 thrown("internal", &format!("no image or audio clip number {number}"))
             }
         }
@@ -74,7 +74,7 @@ fn runtime_error(error: &RuntimeError) -> JsValue {
     thrown_with("bad_adapter", &message, &json!({ "misfits": misfits }))
 }
 
-/// Causes have the codes they have elsewhere.
+/// Errors of the runtime keep their codes.
 fn training_error(error: TrainError) -> JsValue {
     let message = error.to_string();
     match error {
@@ -92,7 +92,7 @@ fn training_error(error: TrainError) -> JsValue {
     }
 }
 
-/// The client's word for a failure: it has fewer than the runtime.
+/// The client's error code; it has fewer than the runtime.
 fn client_code(error: &RuntimeError) -> &'static str {
     match error {
         RuntimeError::DoesNotFit { .. }
@@ -114,7 +114,7 @@ fn client_code(error: &RuntimeError) -> &'static str {
     }
 }
 
-/// The message with those of all its causes that it does not repeat.
+/// The message, followed by those of its causes that it does not repeat.
 fn whole_message(error: &RuntimeError) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -130,15 +130,15 @@ fn whole_message(error: &RuntimeError) -> String {
 
 fn thrown(code: &str, message: &str) -> JsValue {
     let error = js_sys::Error::new(message);
-    // Setting a property of an object that was just made cannot fail.
+    // Setting a property of a new object cannot fail.
     let _ = Reflect::set(&error, &"code".into(), &code.into());
     error.into()
 }
 
-/// With fields of the client's class for it, as JSON.
+/// An exception with the fields of the client's error class, as JSON.
 fn thrown_with(code: &str, message: &str, fields: &Value) -> JsValue {
     let error = thrown(code, message);
-    // As above.
+    // Cannot fail, as in `thrown`.
     let _ = Reflect::set(&error, &"fields".into(), &fields.to_string().into());
     error
 }

@@ -1,4 +1,4 @@
-//! What happens while an answer is made, as JSON.
+//! Events of a generation, as JSON.
 
 use rullama_runtime::{
     generate::{Done, Event, Finish},
@@ -7,7 +7,7 @@ use rullama_runtime::{
 use rullama_tokenizer::{Render, Tokenizer};
 use serde_json::{Value, json};
 
-/// Everything but the end, which the session adds figures to.
+/// An event; the last one, `Done`, is returned as the error, because the session adds timings to it.
 pub(crate) fn event(event: Event, tokenizer: &Tokenizer) -> Result<Value, Done> {
     Ok(match event {
         Event::Text(text) => json!({ "type": "text", "text": text }),
@@ -36,11 +36,11 @@ fn logprob(token: TokenLogprob, tokenizer: &Tokenizer) -> Value {
     })
 }
 
-/// Times of an answer, in milliseconds.
+/// Times of a reply, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Times {
     pub(crate) start: f64,
-    /// When the first token came.
+    /// When the first token was generated.
     pub(crate) first: Option<f64>,
     pub(crate) end: f64,
 }

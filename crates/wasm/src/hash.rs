@@ -1,22 +1,22 @@
-//! Checksums of downloads: browsers only hash what is whole in memory.
+//! Checksums of downloads; the browser's own digest needs all bytes in memory.
 
 use sha2::Digest;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// SHA-256, piece by piece.
+/// Incremental SHA-256.
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct Sha256(sha2::Sha256);
 
 #[wasm_bindgen]
 impl Sha256 {
-    /// Of nothing yet.
+    /// Without any bytes.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in more bytes.
+    /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
@@ -32,7 +32,7 @@ mod tests {
     use super::Sha256;
 
     #[test]
-    fn pieces_make_the_whole() {
+    fn chunks_give_the_digest_of_the_whole() {
         let mut hash = Sha256::new();
         hash.update(b"a");
         hash.update(b"bc");

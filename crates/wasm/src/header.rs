@@ -1,4 +1,4 @@
-//! Files whose header was read: what sort of model they hold decides what they are loaded as.
+//! Model files with a parsed header; the kind of model decides what they are loaded as.
 
 use std::{cell::RefCell, ops::ControlFlow, rc::Rc};
 
@@ -15,7 +15,7 @@ use crate::{
     source::{BytesOf, ScriptSource, Thrown},
 };
 
-/// A model's file; loading takes it.
+/// A model file; loading consumes it.
 #[wasm_bindgen]
 pub struct Header {
     pub(crate) gguf: Gguf,
@@ -39,38 +39,38 @@ impl Header {
     }
 }
 
-/// Tells a script how far loading is, and keeps what it threw.
-pub(crate) struct Telling<'a> {
+/// Reports loading progress to a script and keeps the error it throws.
+pub(crate) struct LoadProgress<'a> {
     progress: &'a Function,
     source: Rc<ScriptSource>,
-    threw: RefCell<Option<JsValue>>,
+    thrown: RefCell<Option<JsValue>>,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> LoadProgress<'a> {
     pub(crate) fn new(progress: &'a Function, source: Rc<ScriptSource>) -> Self {
-        Self { progress, source, threw: RefCell::new(None) }
+        Self { progress, source, thrown: RefCell::new(None) }
     }
 
-    /// Bytes done, bytes in all, and milliseconds that were spent waiting for them; a true answer ends it.
-    pub(crate) fn tell(&self, Progress { done, total }: Progress) -> ControlFlow<()> {
-        let told = [done as f64, total as f64, self.source.waited()].map(JsValue::from);
-        match self.progress.call3(&JsValue::NULL, &told[0], &told[1], &told[2]) {
+    /// Reports bytes done, bytes in total and milliseconds spent waiting for them; loading ends if the script returns true.
+    pub(crate) fn report(&self, Progress { done, total }: Progress) -> ControlFlow<()> {
+        let arguments = [done as f64, total as f64, self.source.waited()].map(JsValue::from);
+        match self.progress.call3(&JsValue::NULL, &arguments[0], &arguments[1], &arguments[2]) {
             Ok(stop) if stop.is_truthy() => ControlFlow::Break(()),
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {
-                *self.threw.borrow_mut() = Some(error);
+                *self.thrown.borrow_mut() = Some(error);
                 ControlFlow::Break(())
             }
         }
     }
 
-    /// Why loading failed: what the script threw, where that was the reason.
+    /// Why loading failed: the script's error, if it threw one.
     pub(crate) fn failure(&self, error: RuntimeError) -> Failure {
-        self.threw.take().map_or_else(|| error.into(), Failure::Script)
+        self.thrown.take().map_or_else(|| error.into(), Failure::Script)
     }
 }
 
-/// The architecture that files of towers alone are called by.
+/// The architecture of projector files.
 const PROJECTOR: &str = "clip";
 
 /// Reads a model's header.

@@ -1,4 +1,4 @@
-//! JavaScript bindings: conversions only, no logic. Plain data crosses as JSON text, in the words of the client's `types.ts`.
+//! JavaScript bindings: conversions only, no logic. Plain data is passed as JSON text, as in the client's `types.ts`.
 
 mod adapters;
 mod bench;

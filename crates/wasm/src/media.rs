@@ -1,4 +1,4 @@
-//! Images and audio of conversations: encoded once, then named by number.
+//! Images and audio of conversations: encoded once, then referred to by number.
 
 use std::{
     cell::{Cell, RefCell},
@@ -14,37 +14,37 @@ use rullama_source::ByteSource;
 
 use crate::error::Failure;
 
-/// What a model encoded.
+/// A model's encoders and the media they encoded.
 #[derive(Clone)]
 pub(crate) struct MediaCache(Rc<Inner>);
 
 struct Inner {
-    /// Out while a call works with them: calls wait for each other on the script's side.
+    /// `None` while a call uses them; the client queues calls.
     encoders: RefCell<Option<MediaEncoders>>,
     known: RefCell<HashMap<u32, EncodedMedia>>,
     next: Cell<u32>,
 }
 
 impl MediaCache {
-    /// A model's encoders; nothing is loaded yet.
+    /// A model's encoders, not loaded yet.
     pub(crate) fn new(model: &Model) -> Self {
         let encoders = RefCell::new(Some(MediaEncoders::new(model, Vec::new())));
         Self(Rc::new(Inner { encoders, known: RefCell::default(), next: Cell::new(1) }))
     }
 
-    /// The same with the towers of a projector file; what was encoded stays.
+    /// Uses the encoders of a projector file; encoded media are kept.
     pub(crate) fn attach(&self, model: &Model, projector: Rc<dyn ByteSource>) {
         *self.0.encoders.borrow_mut() = Some(MediaEncoders::new(model, vec![projector]));
     }
 
-    /// Frees the towers until something is to be encoded again.
+    /// Unloads the encoders until they are needed again.
     pub(crate) fn free_towers(&self) {
         if let Some(encoders) = self.0.encoders.borrow_mut().as_mut() {
             encoders.unload();
         }
     }
 
-    /// Perceives something; the number stands for it from now on.
+    /// Encodes a medium and returns its number.
     pub(crate) async fn encode(
         &self,
         medium: Result<Medium, RuntimeError>,
@@ -56,11 +56,11 @@ impl MediaCache {
         Ok(self.keep(encoded?))
     }
 
-    /// A video of images that were encoded, each shown from so many seconds on; the number stands for it from now on.
+    /// A video of encoded images, each shown from the given second on; returns its number.
     pub(crate) fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, Failure> {
         let shown = self.get(images)?.into_iter().zip(seconds);
         let pieces = shown.flat_map(|(image, &seconds)| {
-            // Whole seconds; a time that is no number is the start.
+            // Whole seconds; NaN becomes 0.
             let seconds = Some(seconds.max(0.0) as u64);
             image.pieces.into_iter().map(move |piece| Piece { seconds, ..piece })
         });
@@ -74,10 +74,10 @@ impl MediaCache {
         number
     }
 
-    /// What the numbers stand for.
+    /// The encoded media with these numbers.
     pub(crate) fn get(&self, numbers: &[u32]) -> Result<Vec<EncodedMedia>, Failure> {
         let known = self.0.known.borrow();
-        let find = |number: &u32| known.get(number).cloned().ok_or(Failure::Forgotten(*number));
+        let find = |number: &u32| known.get(number).cloned().ok_or(Failure::NoMedium(*number));
         numbers.iter().map(find).collect()
     }
 
@@ -85,7 +85,7 @@ impl MediaCache {
         self.0.known.borrow_mut().remove(&number);
     }
 
-    /// Bytes of the loaded towers on the GPU; nothing while they work.
+    /// Bytes of the loaded encoders on the GPU; 0 while they run.
     pub(crate) fn gpu_bytes(&self) -> u64 {
         self.0.encoders.borrow().as_ref().map_or(0, MediaEncoders::gpu_bytes)
     }

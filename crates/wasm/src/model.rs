@@ -23,10 +23,10 @@ use crate::{
     adapters::Library,
     device::Device,
     error::Failure,
-    header::{Header, Telling, open_model},
+    header::{Header, LoadProgress, open_model},
     media::MediaCache,
-    options::{Conversing, Load, parse},
-    session::{Remembered, Session},
+    options::{Load, SessionRequest, parse},
+    session::{Session, SessionContext},
     source::{BytesOf, ScriptSource, Thrown},
 };
 
@@ -34,7 +34,7 @@ use crate::{
 #[wasm_bindgen]
 pub struct Model {
     pub(crate) inner: rullama_runtime::Model,
-    /// How new conversations draft, if they do.
+    /// Speculative decoding of new sessions.
     pub(crate) drafts: RefCell<Option<DraftOptions>>,
     facts: Facts,
     context: usize,
@@ -44,7 +44,7 @@ pub struct Model {
     pub(crate) adapters: Library,
 }
 
-/// What a header and the model's name say.
+/// Description of a model from its header and the parameters of its name.
 pub(crate) struct Facts {
     summary: Summary,
     memory: MemoryUse,
@@ -80,7 +80,7 @@ impl Facts {
         })
     }
 
-    /// All of it, once it is loaded for this context.
+    /// The description of a model loaded with this context.
     pub(crate) fn loaded(&self, context: usize, device: &str, table: bool) -> Value {
         let mut info = self.json();
         info["context"] = json!(context);
@@ -89,7 +89,7 @@ impl Facts {
         info
     }
 
-    /// Refuses what needs more memory than it may use, before anything is read.
+    /// Refuses a model that exceeds the memory budget, before its weights are read.
     pub(crate) fn check_budget(&self, options: &LoadOptions) -> Result<(), RuntimeError> {
         self.memory.check_budget(options)
     }
@@ -106,7 +106,7 @@ impl Facts {
     }
 }
 
-/// Options in the client's words.
+/// Options under the client's names.
 fn sampling(options: &SamplingOptions) -> Value {
     let given = |number: i64| (number >= 0).then_some(number);
     json!({
@@ -125,12 +125,12 @@ fn sampling(options: &SamplingOptions) -> Value {
     })
 }
 
-/// Reads a model's header: what it is and what it takes, with and without the table of per-layer inputs, and what its towers take,
-/// as JSON.
+/// Reads a model's header. Returns JSON: a description, memory use with and without the per-layer embedding table on the
+/// GPU, and memory use of its encoders.
 #[wasm_bindgen]
 pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> {
     let (source, thrown) = ScriptSource::new(file);
-    let look = async {
+    let inspect = async {
         let load: Load = parse(&options)?;
         let gguf = open_model(source).await?;
         let facts = Facts::of(&gguf, &load, &load.options())?;
@@ -139,14 +139,14 @@ pub async fn inspect(file: BytesOf, options: String) -> Result<String, JsValue> 
         let towers = MediaEncoders::memory_of_file(&gguf)?;
         Ok(json!({ "info": facts.json(), "memory": memory, "towers": towers }).to_string())
     };
-    Ok(look.await.map_err(|failure| thrown.or(failure))?)
+    Ok(inspect.await.map_err(|failure| thrown.or(failure))?)
 }
 
-/// Reads the header of a file beside a model's: bytes that its towers, or its drafter, take on a GPU.
+/// Reads the header of a projector or drafter file; returns the bytes it takes on a GPU.
 #[wasm_bindgen(js_name = bytesBeside)]
 pub async fn bytes_beside(file: BytesOf) -> Result<f64, JsValue> {
     let (source, thrown) = ScriptSource::new(file);
-    let look = async {
+    let inspect = async {
         let gguf = Gguf::open(source).await?;
         let bytes = match ModelKind::of(&gguf) {
             ModelKind::Drafter => MemoryUse::of_file(&gguf, &LoadOptions::default())?.gpu(false),
@@ -154,13 +154,13 @@ pub async fn bytes_beside(file: BytesOf) -> Result<f64, JsValue> {
         };
         Ok(bytes as f64)
     };
-    Ok(look.await.map_err(|failure: Failure| thrown.or(failure))?)
+    Ok(inspect.await.map_err(|failure: Failure| thrown.or(failure))?)
 }
 
 #[wasm_bindgen]
 impl Model {
-    /// Loads a model onto a device; `progress` is called with bytes done, bytes in all and milliseconds that were waited for them, and ends
-    /// it by a true answer.
+    /// Loads a model onto a device. `progress` is called with bytes done, bytes in total and milliseconds spent waiting for
+    /// them; loading ends if it returns true.
     pub async fn load(
         header: Header,
         device: &Device,
@@ -174,11 +174,11 @@ impl Model {
             let context = load.context_of(&gguf)?;
             options.context = Some(context);
             let facts = Facts::of(&gguf, &load, &options)?;
-            let telling = Telling::new(&progress, source);
+            let reporter = LoadProgress::new(&progress, source);
             let gpu = executor::Device::Gpu(device.gpu.clone());
-            let mut each = |told| telling.tell(told);
+            let mut each = |progress| reporter.report(progress);
             let loaded = rullama_runtime::Model::load(gguf, gpu, &options, &mut each).await;
-            let inner = loaded.map_err(|error| telling.failure(error))?;
+            let inner = loaded.map_err(|error| reporter.failure(error))?;
             let memory = MediaCache::new(&inner);
             let (cache, thrown) = (options.cache, thrown.clone());
             let (adapters, drafts) = (Library::default(), RefCell::default());
@@ -187,30 +187,30 @@ impl Model {
         Ok(load.await.map_err(|failure: Failure| thrown.or(failure))?)
     }
 
-    /// What it is and takes, as JSON.
+    /// Description and memory use, as JSON.
     pub fn info(&self) -> String {
         let device = self.inner.device().name();
         self.facts.loaded(self.context, device, self.inner.table_on_gpu()).to_string()
     }
 
-    /// A new conversation: `{ context, cache }`.
+    /// A new session with options `{ context, cache }`.
     pub fn session(&self, options: &str) -> Result<Session, JsValue> {
-        let request: Conversing = parse(options)?;
+        let request: SessionRequest = parse(options)?;
         let options = request.options(self.context, self.cache);
         let mut session = self.inner.session(&options).map_err(Failure::from)?;
         let drafts = self.drafts.borrow().clone();
         session.draft(drafts.clone()).map_err(Failure::from)?;
-        let remembered = Remembered {
+        let shared = SessionContext {
             thrown: self.thrown.clone(),
             memory: self.memory.clone(),
             drafts,
             adapters: self.adapters.clone(),
         };
-        Ok(Session::new(session, self.facts.defaults.clone(), remembered))
+        Ok(Session::new(session, self.facts.defaults.clone(), shared))
     }
 
-    /// Looks at an image of straight RGBA pixels with at most `tokens` soft tokens (70, 140, 280, 560 or 1120). The number that
-    /// comes back stands for it in requests.
+    /// Encodes an image of RGBA pixels (not premultiplied) with at most `tokens` soft tokens (70, 140, 280, 560 or 1120).
+    /// Returns a number that refers to it in requests.
     pub async fn see(
         &self,
         width: u32,
@@ -226,7 +226,7 @@ impl Model {
         self.encode(medium.map_err(Into::into)).await
     }
 
-    /// Listens to samples of so many channels, one after the other, as `see` looks.
+    /// Encodes interleaved audio samples; returns a number as `see` does.
     pub async fn hear(
         &self,
         samples: Vec<f32>,
@@ -238,51 +238,51 @@ impl Model {
         self.encode(medium.map_err(Into::into)).await
     }
 
-    /// A video of images that were seen, each shown from so many seconds on: one number for all of them.
+    /// A video of encoded images, each shown from the given second on; returns one number for all.
     pub fn film(&self, images: &[u32], seconds: &[f64]) -> Result<u32, JsValue> {
         Ok(self.memory.film(images, seconds)?)
     }
 
-    /// Takes the towers of a projector file, which come before those of the model's own.
+    /// Uses the encoders of a projector file; they take precedence over the model's own.
     pub fn attach(&self, projector: BytesOf) {
         self.memory.attach(&self.inner, ScriptSource::with(projector, self.thrown.clone()));
     }
 
-    /// Frees the towers; they are loaded again when something is to be encoded.
+    /// Unloads the encoders; they are loaded again when needed.
     #[wasm_bindgen(js_name = freeTowers)]
     pub fn free_towers(&self) {
         self.memory.free_towers();
     }
 
-    /// Soft tokens of what a number stands for.
+    /// Number of soft tokens of an encoded medium.
     #[wasm_bindgen(js_name = softTokens)]
     pub fn soft_tokens(&self, number: u32) -> Result<usize, JsValue> {
         Ok(self.memory.get(&[number])?.iter().map(EncodedMedia::tokens).sum())
     }
 
-    /// Forgets what a number stands for.
+    /// Drops an encoded medium.
     pub fn forget(&self, number: u32) {
         self.memory.forget(number);
     }
 
-    /// Text as tokens; `special` recognises written markers, `bos` prepends the beginning-of-sequence token.
+    /// Encodes text; `special` recognises special tokens in it, `bos` prepends the beginning-of-sequence token.
     pub fn tokenize(&self, text: &str, special: bool, bos: bool) -> Result<Vec<u32>, JsValue> {
         Ok(encoded(self.inner.tokenizer().map_err(Failure::from)?, text, special, bos))
     }
 
-    /// Tokens as text, special ones included.
+    /// Decodes tokens, including special ones.
     pub fn detokenize(&self, ids: &[u32]) -> Result<String, JsValue> {
         Ok(decoded(self.inner.tokenizer().map_err(Failure::from)?, ids))
     }
 
-    /// Bytes of weights on the GPU, those of towers and adapters included.
+    /// Bytes of weights on the GPU, including encoders and adapters.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
         (self.inner.gpu_bytes() + self.memory.gpu_bytes() + self.adapters.gpu_bytes()) as f64
     }
 }
 
-/// Text as tokens.
+/// Encodes text.
 pub(crate) fn encoded(tokenizer: &Tokenizer, text: &str, special: bool, bos: bool) -> Vec<u32> {
     let mut ids = tokenizer.encode(text, if special { Special::Parse } else { Special::None });
     if bos {
@@ -291,7 +291,7 @@ pub(crate) fn encoded(tokenizer: &Tokenizer, text: &str, special: bool, bos: boo
     ids
 }
 
-/// Tokens as text, special ones included.
+/// Decodes tokens, including special ones.
 pub(crate) fn decoded(tokenizer: &Tokenizer, ids: &[u32]) -> String {
     tokenizer.decode(ids, Render::All)
 }

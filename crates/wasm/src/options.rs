@@ -49,13 +49,13 @@ pub(crate) struct Load {
     pub(crate) cache: Option<Cache>,
     table: Option<Table>,
     gpu_memory: Option<f64>,
-    /// Sampling that the model's name brings, in Ollama's words.
+    /// Parameters stored with the model's name, under Ollama's names.
     #[serde(default)]
     pub(crate) parameters: Map<String, Value>,
 }
 
 impl Load {
-    /// Tokens of conversations: as requested, as the model's name brings, or the usual number.
+    /// Context in tokens: as requested, else as stored with the model's name, else the default.
     pub(crate) fn context_of(&self, gguf: &Gguf) -> Result<usize, RuntimeError> {
         let trained = Summary::of(gguf)?.trained_context;
         let named = self.parameters.get("num_ctx").and_then(Value::as_u64);
@@ -73,7 +73,7 @@ impl Load {
             gpu_budget: self.gpu_memory.map(|bytes| bytes as u64),
             context: self.context,
             cache: self.cache.map(Into::into).unwrap_or_default(),
-            // A page has no threads for them.
+            // Pages have no threads for them.
             host_experts: Some(0),
         }
     }
@@ -81,13 +81,13 @@ impl Load {
 
 /// How a session is set up.
 #[derive(Deserialize, Default)]
-pub(crate) struct Conversing {
+pub(crate) struct SessionRequest {
     context: Option<usize>,
     cache: Option<Cache>,
 }
 
-impl Conversing {
-    /// With the model's own values where the request has none.
+impl SessionRequest {
+    /// Missing options have the model's values.
     pub(crate) fn options(&self, context: usize, cache: CacheType) -> SessionOptions {
         SessionOptions {
             context: Some(self.context.unwrap_or(context)),

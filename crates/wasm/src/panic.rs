@@ -1,4 +1,4 @@
-//! Panics, told to the console: without this a page sees only "unreachable executed".
+//! Logs panics to the console: without this a page sees only "unreachable executed".
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,4 +1,4 @@
-//! Sessions: answers by one call that reports what happens.
+//! Sessions: one call generates a reply and reports events.
 
 use std::cell::RefCell;
 
@@ -35,7 +35,7 @@ extern "C" {
 /// A conversation with a model.
 #[wasm_bindgen]
 pub struct Session {
-    /// Out while a call works on it: calls wait for each other on the script's side.
+    /// `None` while a call uses it; the client queues calls.
     inner: RefCell<Option<rullama_runtime::Session>>,
     model: Model,
     defaults: SamplingOptions,
@@ -45,15 +45,15 @@ pub struct Session {
     adapters: Library,
 }
 
-/// What a conversation has from its model.
-pub(crate) struct Remembered {
+/// What a session shares with its model.
+pub(crate) struct SessionContext {
     pub(crate) thrown: Thrown,
     pub(crate) memory: MediaCache,
     pub(crate) drafts: Option<DraftOptions>,
     pub(crate) adapters: Library,
 }
 
-/// What to answer. One of `messages`, `text` and `ids` is given.
+/// A request to generate. One of `messages`, `text` and `ids` is given.
 #[derive(Deserialize)]
 struct Request {
     messages: Option<Vec<Message>>,
@@ -63,13 +63,13 @@ struct Request {
     think: bool,
     text: Option<String>,
     ids: Option<Vec<u32>>,
-    /// Numbers of what was encoded of the messages' images and audio, in their order.
+    /// Numbers of the encoded images and audio of the messages, in order.
     #[serde(default)]
     media: Vec<u32>,
-    /// Adapters to answer with.
+    /// Adapters to use.
     #[serde(default)]
     adapters: Vec<Choice>,
-    /// In Ollama's words.
+    /// Sampling options under Ollama's names.
     #[serde(default)]
     options: Value,
 }
@@ -97,10 +97,10 @@ impl Session {
     pub(crate) fn new(
         session: rullama_runtime::Session,
         defaults: SamplingOptions,
-        remembered: Remembered,
+        shared: SessionContext,
     ) -> Self {
         let model = session.model().clone();
-        let Remembered { thrown, memory, drafts, adapters } = remembered;
+        let SessionContext { thrown, memory, drafts, adapters } = shared;
         let inner = RefCell::new(Some(session));
         Self { inner, model, defaults, thrown, memory, drafts, adapters }
     }
@@ -115,7 +115,7 @@ impl Session {
     }
 }
 
-/// A request's options over a model's own, and the seed they lead to.
+/// The model's default options overridden by a request's, and the seed.
 pub(crate) fn seeded(
     defaults: &SamplingOptions,
     layer: &Value,
@@ -129,10 +129,11 @@ pub(crate) fn seeded(
 
 #[wasm_bindgen]
 impl Session {
-    /// Makes an answer and calls `each` with every event as JSON; a true answer of `each` ends it. The last event is `done`.
+    /// Generates a reply and calls `each` with every event as JSON; generation ends if `each` returns true. The last event is
+    /// `done`.
     pub async fn generate(&self, request: String, each: Function) -> Result<(), JsValue> {
         let mut session = self.take()?;
-        let outcome = self.answer(&mut session, &request, &each).await;
+        let outcome = self.run(&mut session, &request, &each).await;
         self.put(session);
         Ok(outcome.map_err(|failure| self.thrown.or(failure))?)
     }
@@ -153,7 +154,7 @@ impl Session {
         Ok(saved?)
     }
 
-    /// Goes on from where `save` was called, with the same adapters as then.
+    /// Restores a session that `save` returned; the same adapters must be in use.
     pub async fn restore(&self, saved: Vec<u8>) -> Result<(), JsValue> {
         let old = self.take()?;
         let restored = self.model.restore_with(old.adapters(), &saved).await.map_err(Failure::from);
@@ -171,7 +172,7 @@ impl Session {
         Ok(())
     }
 
-    /// Bytes of caches and activations on the GPU; nothing while it answers.
+    /// Bytes of caches and activations on the GPU; 0 while it generates.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
         self.inner.borrow().as_ref().map_or(0, rullama_runtime::Session::gpu_bytes) as f64
@@ -179,7 +180,7 @@ impl Session {
 }
 
 impl Session {
-    async fn answer(
+    async fn run(
         &self,
         session: &mut rullama_runtime::Session,
         request: &str,
@@ -189,7 +190,7 @@ impl Session {
         let mut request: Request = parse(request)?;
         let (options, seed) = seeded(&self.defaults, &request.options)?;
         let prompt = request.prompt(&self.model, &self.memory)?;
-        let adapters = self.adapters.ready(&self.model, &request.adapters).await?;
+        let adapters = self.adapters.load(&self.model, &request.adapters).await?;
         if session.adapters() != adapters.as_ref() {
             session.set_adapters(adapters.as_ref())?;
         }
@@ -207,12 +208,12 @@ impl Session {
             if let Some(drafted) = drafted(drafts, session.draft_counts()) {
                 event["usage"]["drafts"] = drafted;
             }
-            script.tell(&event);
+            script.emit(&event);
         }
         script.outcome()
     }
 
-    /// Runs an answer to its end and reports everything but that.
+    /// Generates a reply and reports all events but the last.
     async fn events(
         &self,
         generation: &mut Generation<'_>,
@@ -221,9 +222,9 @@ impl Session {
         times: &mut Times,
     ) -> Result<Option<Done>, Failure> {
         let tokenizer = self.model.tokenizer()?;
-        let mut told =
-            |done| script.tell(&json!({ "type": "prefill", "done": done, "total": total }));
-        generation.prefill(&mut |done| !told(done)).await?;
+        let mut report =
+            |done| script.emit(&json!({ "type": "prefill", "done": done, "total": total }));
+        generation.prefill(&mut |done| !report(done)).await?;
         loop {
             let more = generation.step().await?;
             times.end = now();
@@ -232,7 +233,7 @@ impl Session {
                 match events::event(event, tokenizer) {
                     Err(done) => return Ok(Some(done)),
                     Ok(event) => {
-                        if script.tell(&event) {
+                        if script.emit(&event) {
                             generation.cancel();
                         }
                     }
@@ -245,7 +246,7 @@ impl Session {
     }
 }
 
-/// Who is told, and what it threw.
+/// A script's callback, and the error it threw.
 pub(crate) struct Script<'a> {
     each: &'a Function,
     thrown: Option<JsValue>,
@@ -256,15 +257,15 @@ impl<'a> Script<'a> {
         Self { each, thrown: None }
     }
 
-    /// What it threw, if it did.
+    /// The error the script threw, if any.
     pub(crate) fn outcome(self) -> Result<(), Failure> {
         self.thrown.map_or(Ok(()), |error| Err(Failure::Script(error)))
     }
 
-    /// Tells an event; true if the answer shall end here.
-    pub(crate) fn tell(&mut self, event: &Value) -> bool {
+    /// Reports an event; returns true if generation should end.
+    pub(crate) fn emit(&mut self, event: &Value) -> bool {
         match self.each.call1(&JsValue::NULL, &event.to_string().into()) {
-            Ok(answer) => answer.is_truthy(),
+            Ok(stop) => stop.is_truthy(),
             Err(error) => {
                 self.thrown = Some(error);
                 true

@@ -1,4 +1,4 @@
-//! Bytes that a script reads for us: from a file, from storage, over a network.
+//! Bytes that a script reads: from a file, from storage, over a network.
 
 use std::{
     cell::{Cell, RefCell},
@@ -15,19 +15,19 @@ use crate::{error::Failure, session::now};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = "
-/** Bytes by range; errors of `read` come back to the caller as they are. */
+/** Bytes by range; errors of `read` are rethrown unchanged. */
 export interface BytesOf {
   readonly name: string;
   readonly size: number;
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** An array that was read is not used any more. */
+  /** Called when an array returned by `read` is no longer used. */
   done(bytes: Uint8Array<ArrayBuffer>): void;
 }
 ";
 
 #[wasm_bindgen]
 extern "C" {
-    /// What a script reads from.
+    /// A script's byte source.
     #[wasm_bindgen(typescript_type = "BytesOf")]
     pub type BytesOf;
 
@@ -46,7 +46,7 @@ extern "C" {
 pub(crate) struct Thrown(Rc<RefCell<Option<JsValue>>>);
 
 impl Thrown {
-    /// The script's own error, where it was the reason.
+    /// The script's error if it threw one, else `failure`.
     pub(crate) fn or(&self, failure: Failure) -> Failure {
         self.0.borrow_mut().take().map_or(failure, Failure::Script)
     }
@@ -67,14 +67,14 @@ impl ScriptSource {
         (Self::with(file, thrown.clone()), thrown)
     }
 
-    /// A further file of the same model: what its script throws is told there.
+    /// A further file of the same model, which shares its `thrown`.
     pub(crate) fn with(file: BytesOf, thrown: Thrown) -> Rc<Self> {
-        // Lengths of files are whole numbers that a float holds exactly.
+        // File lengths are integers below 2⁵³, which f64 represents exactly.
         let (name, len) = (file.name(), file.size() as u64);
         Rc::new(Self { file, name, len, thrown, waited: Cell::new(0.0) })
     }
 
-    /// Milliseconds in which there was nothing to do but to wait for the script.
+    /// Milliseconds spent waiting for the script.
     pub(crate) fn waited(&self) -> f64 {
         self.waited.get()
     }
@@ -101,7 +101,7 @@ impl ByteSource for ScriptSource {
             let error = SourceError::OutOfRange { name, start, end, len };
             return Box::pin(std::future::ready(Err(error)));
         }
-        // The script begins now, not when somebody waits; what it rejects is heard, even if nobody ever waits.
+        // The script starts now, not when the future is polled; `JsFuture` handles a rejection even if it never is.
         let reading = self.file.read(start as f64, (end - start) as f64).map(JsFuture::from);
         Box::pin(async move {
             let reading = reading.map_err(|error| self.failed(error))?;
@@ -109,7 +109,7 @@ impl ByteSource for ScriptSource {
             let bytes = reading.await.map_err(|error| self.failed(error))?;
             self.waited.set(self.waited.get() + now() - before);
             let bytes = bytes.dyn_into::<Uint8Array>();
-            let bytes = bytes.map_err(|_| self.broken("reading gave no Uint8Array"))?;
+            let bytes = bytes.map_err(|_| self.broken("the read did not return a Uint8Array"))?;
             if u64::from(bytes.length()) != end - start {
                 return Err(self.broken("the read returned the wrong number of bytes"));
             }

@@ -1,4 +1,4 @@
-//! The op suite for a page.
+//! The op suite in a page.
 
 use rullama_engine::{
     gpu::Gpu,
@@ -9,7 +9,7 @@ use wasm_bindgen::{JsError, prelude::wasm_bindgen};
 
 use crate::device::Device;
 
-/// The cases of all operations and the roles this browser's device can play.
+/// The cases of all operations, and the roles (lesser devices) this device can emulate.
 #[wasm_bindgen]
 pub struct OpSuite {
     gpu: Gpu,
@@ -51,7 +51,7 @@ impl OpSuite {
         Ok(json!({ "verdict": verdict, "message": message }).to_string())
     }
 
-    /// Labels of the pipelines made so far, as JSON: which variants ran.
+    /// Labels of the pipelines created so far, as JSON.
     pub fn pipelines(&self) -> String {
         json!(self.gpu.pipeline_labels()).to_string()
     }

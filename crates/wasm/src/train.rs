@@ -1,4 +1,4 @@
-//! Training: data looked at, steps taken one at a time, checkpoints and adapters out.
+//! Training: inspecting data, single steps, checkpoints, adapters.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -22,16 +22,16 @@ use crate::{
     source::{BytesOf, ScriptSource},
 };
 
-/// Examples that are shown.
-const SHOWN: usize = 8;
-/// Bad lines that are told apart.
-const TOLD: usize = 100;
+/// Examples in a preview.
+const MAX_PREVIEW: usize = 8;
+/// Bad lines that are listed.
+const MAX_BAD_LINES: usize = 100;
 
-/// How to train, in the client's words.
+/// Training options under the client's names.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 struct TrainRequest {
-    /// An adapter to begin with.
+    /// Id of the adapter to continue.
     init: Option<String>,
     rank: usize,
     alpha: Option<f32>,
@@ -141,10 +141,10 @@ impl TrainRequest {
     }
 }
 
-/// A run.
+/// A training run.
 #[wasm_bindgen]
 pub struct Training {
-    /// Out while a call works on it: calls wait for each other on the script's side.
+    /// `None` while a call uses it; the client queues calls.
     inner: RefCell<Option<Run>>,
     model: rullama_runtime::Model,
     adapters: Library,
@@ -152,7 +152,7 @@ pub struct Training {
 
 #[wasm_bindgen]
 impl Model {
-    /// What would be trained on and what that takes, as JSON: examples, bad lines, a preview, steps and bytes.
+    /// Inspects training data. Returns JSON: examples, bad lines, a preview, steps and bytes of GPU memory.
     #[wasm_bindgen(js_name = inspectTraining)]
     pub fn inspect_training(&self, text: &str, options: &str) -> Result<String, JsValue> {
         let request: TrainRequest = parse(options)?;
@@ -161,7 +161,7 @@ impl Model {
         if data.examples.is_empty() {
             return Ok(report.to_string());
         }
-        // What was read is worth a look also where it cannot be trained on like this.
+        // The preview is useful even if training with these options is impossible.
         if let Err(failure) = self.planned(&request, data, &mut report) {
             match failure {
                 Failure::Training(error) => report["problem"] = json!(error.to_string()),
@@ -171,7 +171,7 @@ impl Model {
         Ok(report.to_string())
     }
 
-    /// Begins a run, or goes on where a checkpoint ended.
+    /// Starts a run, or resumes it from a checkpoint.
     pub async fn train(
         &self,
         text: String,
@@ -185,7 +185,7 @@ impl Model {
         let options = request.run(train.len());
         let adapter = request.adapter(self)?;
         let run = Run::new(&self.inner, &adapter, (train, aside), options).await;
-        // Its numbers are on the device now.
+        // The adapter's weights are on the device now.
         drop(adapter);
         let mut run = run.map_err(Failure::Training)?;
         if let Some(file) = checkpoint {
@@ -199,7 +199,7 @@ impl Model {
 }
 
 impl Model {
-    /// Adds how long a run would be, and what it would take.
+    /// Adds the number of steps and the memory of a run to `report`.
     fn planned(
         &self,
         request: &TrainRequest,
@@ -228,7 +228,7 @@ impl Model {
     fn described(&self, data: &Dataset, bad: &[BadLine]) -> Result<Value, Failure> {
         let all = |count: fn(&Example) -> usize| data.examples.iter().map(count).sum::<usize>();
         let mut shown = Vec::new();
-        for example in data.examples.iter().take(SHOWN) {
+        for example in data.examples.iter().take(MAX_PREVIEW) {
             let spans = preview(&self.inner, example).map_err(Failure::Training)?;
             let span = |it: &TextSpan| json!({ "text": it.text, "learned": it.learned });
             shown.push(json!({
@@ -245,7 +245,7 @@ impl Model {
             "longest": largest(&data.examples).0,
             "cut": data.cut,
             "dropped": data.dropped,
-            "badLines": bad.iter().take(TOLD).map(wrong).collect::<Vec<_>>(),
+            "badLines": bad.iter().take(MAX_BAD_LINES).map(wrong).collect::<Vec<_>>(),
             "bad": bad.len(),
             "preview": shown,
         }))
@@ -254,16 +254,16 @@ impl Model {
 
 #[wasm_bindgen]
 impl Training {
-    /// Takes the next step, or measures: what happened, as JSON; nothing once the run has ended.
+    /// Trains one step or evaluates; returns an event as JSON, or `None` after the end.
     pub async fn next(&self) -> Result<Option<String>, JsValue> {
         let mut run = self.take()?;
         let next = run.next().await;
         self.put(run);
         let event = next.map_err(Failure::Training)?;
-        Ok(event.map(|event| told(event).to_string()))
+        Ok(event.map(|event| event_json(event).to_string()))
     }
 
-    /// Calls `each` with the pieces of a file, one after the other: everything a later run needs to go on from here.
+    /// Calls `each` with the chunks of a checkpoint file, from which a later run can resume.
     pub async fn checkpoint(&self, each: Function) -> Result<(), JsValue> {
         let run = self.take()?;
         let written = write_checkpoint(&run, &each).await;
@@ -271,7 +271,7 @@ impl Training {
         written
     }
 
-    /// How far it is, as JSON: `{ step, steps, losses, evaluations }`.
+    /// Progress as JSON: `{ step, steps, losses, evaluations }`.
     pub fn state(&self) -> Result<String, JsValue> {
         let run = self.take()?;
         let state = json!({
@@ -284,7 +284,7 @@ impl Training {
         Ok(state.to_string())
     }
 
-    /// Puts the adapter as it is now among the model's; what it is comes back as JSON.
+    /// Adds the current adapter to the model's adapters; returns a description as JSON.
     pub async fn keep(&self, id: String) -> Result<String, JsValue> {
         let run = self.take()?;
         let adapter = run.trainer().adapter().await;
@@ -295,7 +295,7 @@ impl Training {
         Ok(facts)
     }
 
-    /// Bytes on the GPU beside the model's; nothing while it works.
+    /// Bytes on the GPU in addition to the model's; 0 while a step runs.
     #[wasm_bindgen(js_name = gpuBytes)]
     pub fn gpu_bytes(&self) -> f64 {
         let all = self.inner.borrow().as_ref().map_or(0, |run| run.trainer().gpu_bytes());
@@ -322,7 +322,7 @@ async fn write_checkpoint(run: &Run, each: &Function) -> Result<(), JsValue> {
     Ok(())
 }
 
-fn told(event: Event) -> Value {
+fn event_json(event: Event) -> Value {
     match event {
         Event::Step(step) => json!({
             "type": "step",
