@@ -25,7 +25,7 @@ fn main() -> std::io::Result<()> {
     Ok(())
 }
 
-/// A vocabulary of a few letters, with bytes to fall back to.
+/// A vocabulary of a few letters, with byte fallback.
 fn vocabulary(more: &[&str], merges: &[&str], scores: bool) -> Writer {
     let bytes: Vec<String> = (0..=255).map(|byte| format!("<0x{byte:02X}>")).collect();
     let specials = ["<pad>", "<eos>", "<bos>", "<unk>"];
@@ -61,7 +61,7 @@ fn vocabulary(more: &[&str], merges: &[&str], scores: bool) -> Writer {
 }
 
 fn finish(writer: Writer) -> Vec<u8> {
-    writer.finish().expect("the file is sound")
+    writer.finish().expect("a valid file")
 }
 
 fn vocabularies() -> Seeds {
@@ -103,7 +103,7 @@ fn sessions() -> Seeds {
     ]
 }
 
-/// A configuration and weights as the entry point takes them.
+/// A configuration and weights in the format of the entry point `adapter`.
 fn joined(config: &str, weights: &[u8]) -> Vec<u8> {
     let length = u16::try_from(config.len()).expect("a short text");
     [&length.to_le_bytes(), config.as_bytes(), weights].concat()
@@ -114,7 +114,7 @@ fn safetensors(tensors: &[(&str, [usize; 2])], about: HashMap<String, String>) -
     let views = tensors.iter().zip(&bytes).map(|((name, shape), bytes)| {
         let view =
             safetensors::tensor::TensorView::new(safetensors::Dtype::F32, shape.to_vec(), bytes);
-        (name.to_string(), view.expect("so many bytes"))
+        (name.to_string(), view.expect("the size matches the shape"))
     });
     safetensors::serialize(views, Some(about)).expect("it is written")
 }

@@ -1,4 +1,4 @@
-//! Writes the seeds of `fuzz/corpus/gguf`: a file of every format, and small files that lie in every known way.
+//! Writes the seeds of `fuzz/corpus/gguf`: valid files with every format, and small files with every known defect.
 //!
 //! `cargo run -p rullama-testkit --example seeds`
 
@@ -9,7 +9,7 @@ use rullama_gguf::{DType, StringArray, Writer};
 fn main() -> std::io::Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/gguf");
     std::fs::create_dir_all(&folder)?;
-    for (name, file) in audio().into_iter().chain(lies()) {
+    for (name, file) in valid().into_iter().chain(malformed()) {
         std::fs::write(folder.join(name), file)?;
     }
     Ok(())
@@ -17,7 +17,7 @@ fn main() -> std::io::Result<()> {
 
 type Seeds = Vec<(&'static str, Vec<u8>)>;
 
-fn audio() -> Seeds {
+fn valid() -> Seeds {
     let strings: StringArray = ["one", "two", "drei", ""].into_iter().collect();
     let metadata = Writer::new()
         .kv("general.architecture", "gemma4")
@@ -45,7 +45,7 @@ fn audio() -> Seeds {
         let (elements, bytes) = (dtype.block_elements() as u64, dtype.block_bytes());
         formats = formats.tensor(dtype.name(), &[elements, 1], dtype, vec![0x35; bytes]);
     }
-    let finish = |writer: Writer| writer.finish().expect("the file is sound");
+    let finish = |writer: Writer| writer.finish().expect("a valid file");
     vec![
         ("empty", finish(Writer::new().version(2))),
         ("metadata", finish(metadata)),
@@ -54,7 +54,7 @@ fn audio() -> Seeds {
     ]
 }
 
-/// The fields of a header, written as told: unlike `Writer`, it lies.
+/// Writes header fields unchecked, unlike `Writer`.
 struct Raw(Vec<u8>);
 
 impl Raw {
@@ -79,7 +79,7 @@ impl Raw {
         self.u64(text.len() as u64).bytes(text.as_bytes())
     }
 
-    /// An array in the metadata, its elements still to come.
+    /// An array in the metadata, without its elements.
     fn array(element: u32, count: u64) -> Self {
         Self::header(0, 1).string("key").u32(9).u32(element).u64(count)
     }
@@ -99,11 +99,11 @@ impl Raw {
     }
 }
 
-fn lies() -> Seeds {
-    let twins = |first: &str, second: &str| {
+fn malformed() -> Seeds {
+    let two = |first: &str, second: &str| {
         Raw::header(2, 0).tensor(first, &[16], 0, 0).tensor(second, &[16], 0, 32).bytes(&[0; 256])
     };
-    let lies = [
+    let files = [
         ("version", Raw(b"GGUF".to_vec()).u32(1).u64(0).u64(0)),
         ("big-endian", Raw(b"GGUF\0\0\0\x03".to_vec()).u64(0).u64(0)),
         ("many-entries", Raw::header(0, u64::MAX)),
@@ -130,8 +130,8 @@ fn lies() -> Seeds {
         ("unaligned", Raw::one(&[4], 0, 5)),
         ("past-the-end", Raw::one(&[1 << 20], 0, 0)),
         ("wrapping-offset", Raw::one(&[8], 0, u64::MAX - 31)),
-        ("overlap", twins("a", "b")),
-        ("same-name", twins("a", "a")),
+        ("overlap", two("a", "b")),
+        ("same-name", two("a", "a")),
     ];
-    lies.into_iter().map(|(name, Raw(file))| (name, file)).collect()
+    files.into_iter().map(|(name, Raw(file))| (name, file)).collect()
 }

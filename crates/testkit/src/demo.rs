@@ -1,38 +1,38 @@
-//! The demo model's held-out cases (`goldens/demo`), and when an answer to one is right.
+//! The demo model's held-out test cases (`goldens/demo`) and their checks.
 
 use rullama_chat::{Conversation, Message, ToolCall};
 use serde_json::{Map, Value, json};
 
 use crate::golden;
 
-/// A question that the demo model never saw, and what its answer must be.
+/// A held-out question for the demo model, and the check of its answer.
 #[derive(Debug, Clone)]
 pub struct DemoCase {
-    /// What it tests, as the model's card lists it.
+    /// The skill it tests, as in the model card.
     pub skill: String,
-    /// What is sent.
+    /// The conversation sent.
     pub conversation: Conversation,
-    /// The image or audio clip that the last message begins with: what it is, and the file's bytes.
+    /// The image or audio clip of the last message: its kind and the file's bytes.
     pub file: Option<(FileKind, Vec<u8>)>,
     question: String,
     check: Value,
-    /// What the called tool answers.
+    /// The result of the called tool.
     result: Option<Value>,
 }
 
-/// What a case's file is.
+/// Kind of a case's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// An image.
     Image,
-    /// A clip.
+    /// An audio clip.
     Audio,
 }
 
-/// What the model said.
+/// The model's answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DemoAnswer {
-    /// Whether it thought first.
+    /// Whether it contained thinking.
     pub thought: bool,
     /// The answer's text.
     pub text: String,
@@ -53,7 +53,7 @@ pub fn demo_model() -> Vec<u8> {
     rullama_demo::gguf()
 }
 
-/// Images and clips: many small ones, for the evaluation.
+/// Cases with small images and audio clips, for the evaluation.
 ///
 /// # Panics
 /// If a file in `goldens/` is broken.
@@ -67,7 +67,7 @@ pub fn demo_media() -> Vec<DemoCase> {
     lines("demo/eval.jsonl").map(|line| media_case(&line, file(&line))).collect()
 }
 
-/// Images and clips: a handful, each a file of its own, for the end-to-end tests.
+/// A few cases with images and audio clips in separate files, for the end-to-end tests.
 ///
 /// # Panics
 /// If a file in `goldens/` is broken.
@@ -81,28 +81,28 @@ pub fn demo_fixtures() -> Vec<DemoCase> {
 }
 
 impl DemoCase {
-    /// The text beside a file; nothing in other cases.
+    /// The text of a case with a file; empty in other cases.
     pub fn question(&self) -> &str {
         &self.question
     }
 
-    /// Whether an answer is right, the thought before it included.
+    /// Whether an answer is right, including its thinking.
     pub fn right(&self, answer: &DemoAnswer) -> bool {
         answer.thought == self.conversation.thinking && passes(&self.check, answer)
     }
 
-    /// The same conversation after the right call and its result, where a tool was to be called.
+    /// The conversation after the right tool call and its result; `None` if no tool is to be called.
     pub fn after_call(&self) -> Option<Self> {
         let (call, result) = (&self.check["value"], self.result.as_ref()?);
         let name = word(&call["name"]);
-        let mut asked = Message::new("assistant", "");
-        asked.tool_calls =
+        let mut call_message = Message::new("assistant", "");
+        call_message.tool_calls =
             vec![ToolCall { id: None, name: name.into(), arguments: call["arguments"].clone() }];
-        asked.reasoning = self.conversation.thinking.then(|| format!("I call {name}."));
-        let mut answered = Message::new("tool", word(result));
-        answered.name = Some(name.into());
+        call_message.reasoning = self.conversation.thinking.then(|| format!("I call {name}."));
+        let mut result_message = Message::new("tool", word(result));
+        result_message.name = Some(name.into());
         let mut conversation = self.conversation.clone();
-        conversation.messages.extend([asked, answered]);
+        conversation.messages.extend([call_message, result_message]);
         let check = json!({ "kind": "contains", "value": self.check["then"] });
         Some(Self {
             skill: "tool results".into(),
@@ -198,13 +198,13 @@ fn last_number(text: &str) -> Option<i64> {
     text[start..end].parse().ok()
 }
 
-/// Ends of sentences that a space or the end follows.
+/// Number of sentences: full stops and the like before a space or the end.
 fn sentences(text: &str) -> usize {
     let ends = |(at, c): (usize, char)| {
         matches!(c, '.' | '!' | '?')
             && text[at + 1..].chars().next().is_none_or(char::is_whitespace)
     };
-    text.char_indices().filter(|place| ends(*place)).count()
+    text.char_indices().filter(|position| ends(*position)).count()
 }
 
 fn has_word(text: &str, wanted: &str) -> bool {
@@ -215,14 +215,14 @@ fn has_word(text: &str, wanted: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn said(text: &str) -> DemoAnswer {
+    fn answer(text: &str) -> DemoAnswer {
         DemoAnswer { text: text.into(), ..DemoAnswer::default() }
     }
 
     #[test]
     fn answers_are_judged() {
         let check = |kind: &str, value: Value, text: &str| {
-            passes(&json!({ "kind": kind, "value": value }), &said(text))
+            passes(&json!({ "kind": kind, "value": value }), &answer(text))
         };
         assert!(check("number", json!(-7), "3 - 10 = -7"));
         assert!(!check("number", json!(7), "3 - 10 = -7"));
@@ -236,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thought_must_be_there_exactly_when_it_is_on() {
+    fn thinking_must_match_the_setting() {
         let case = demo_cases().into_iter().find(|case| case.conversation.thinking);
         let case = case.expect("some think");
-        assert!(!case.right(&said("whatever")));
+        assert!(!case.right(&answer("whatever")));
     }
 
     #[test]
@@ -252,14 +252,18 @@ mod tests {
             value["arguments"].as_object().expect("arguments").clone(),
         );
         let thought = case.conversation.thinking;
-        assert!(case.right(&DemoAnswer { thought, calls: vec![call.clone()], ..said("") }));
-        assert!(!case.right(&DemoAnswer { thought, calls: vec![call.clone(), call], ..said("") }));
+        assert!(case.right(&DemoAnswer { thought, calls: vec![call.clone()], ..answer("") }));
+        assert!(!case.right(&DemoAnswer {
+            thought,
+            calls: vec![call.clone(), call],
+            ..answer("")
+        }));
         let after = case.after_call().expect("a result follows");
         assert_eq!(after.conversation.messages.len(), case.conversation.messages.len() + 2);
     }
 
     #[test]
-    fn every_file_lies_where_its_line_says() {
+    fn every_file_is_at_its_offset() {
         for case in demo_media().iter().chain(&demo_fixtures()) {
             let (kind, bytes) = case.file.as_ref().expect("a file");
             let image = bytes.starts_with(b"\x89PNG");

@@ -1,7 +1,7 @@
-//! Entry points for hostile bytes: what must hold whatever a file, a model or a client sends.
+//! Entry points for hostile bytes: invariants for any file, model output or client request.
 //!
-//! Each takes any bytes and panics only where a promise is broken. Fuzzers call them without end, the ordinary tests
-//! with the seeds of `fuzz/corpus` and a bounded number of random inputs.
+//! Each takes any bytes and panics only if an invariant is violated. Fuzzers call them, and the ordinary tests do with
+//! the seeds of `fuzz/corpus` and a bounded number of random inputs.
 
 mod chat;
 mod gguf;
@@ -63,8 +63,8 @@ pub const ALL: &[Entry] = &[
     ("request", request),
 ];
 
-/// The bytes as text, and not more of it than an invocation should take.
+/// The bytes as text, truncated to keep an invocation short.
 fn text(data: &[u8]) -> String {
-    const MOST: usize = 8 << 10;
-    String::from_utf8_lossy(&data[..data.len().min(MOST)]).into_owned()
+    const MAX_BYTES: usize = 8 << 10;
+    String::from_utf8_lossy(&data[..data.len().min(MAX_BYTES)]).into_owned()
 }

@@ -1,7 +1,7 @@
-//! Help for tests: the golden files of this repository, model stores, and entry points that take any bytes.
+//! Helpers for tests: the golden files of this repository, model stores, and entry points that take any bytes.
 //!
-//! A dev-dependency only. Everything panics on failure: a fixture that cannot be read is a broken checkout, and an entry
-//! point whose promise does not hold has found a bug.
+//! A dev-dependency only. Everything panics on failure: a fixture that cannot be read means a broken checkout, and a
+//! violated invariant of an entry point is a bug.
 
 mod demo;
 pub mod entry;

@@ -1,4 +1,4 @@
-//! A folder laid out as Ollama leaves its store on disk.
+//! A folder with the layout of Ollama's store.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 use rullama_store::{Digest, ModelName};
 use serde_json::{Value, json};
 
-/// A store to be filled; the folder is the caller's to remove.
+/// A store for tests; the caller removes the folder.
 #[derive(Debug)]
 pub struct StoreFolder {
     root: PathBuf,
@@ -21,12 +21,12 @@ impl StoreFolder {
         Self { root: root.to_owned() }
     }
 
-    /// Where it is.
+    /// Its folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Writes a blob; gives its layer for a manifest.
+    /// Writes a blob; returns its layer for a manifest.
     pub fn blob(&self, kind: &str, content: impl AsRef<[u8]>) -> Value {
         let content = content.as_ref();
         let digest = Digest::of(content);
@@ -35,7 +35,7 @@ impl StoreFolder {
         json!({ "mediaType": media_type, "digest": digest.to_string(), "size": content.len() })
     }
 
-    /// Where the blob of this digest lies.
+    /// The path of the blob with this digest.
     pub fn blob_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs").join(format!("sha256-{}", digest.hex()))
     }
@@ -45,14 +45,14 @@ impl StoreFolder {
         self.manifest_text(name, &manifest.to_string());
     }
 
-    /// Writes a model's manifest, which need not be one.
+    /// Writes any text as a model's manifest.
     pub fn manifest_text(&self, name: &str, text: &str) {
         let path = self.manifest_path(name);
-        fs::create_dir_all(path.parent().expect("it lies in the store")).expect("a folder");
+        fs::create_dir_all(path.parent().expect("a path in the store")).expect("a folder");
         fs::write(path, text).expect("a manifest");
     }
 
-    /// Where a model's manifest lies.
+    /// The path of a model's manifest.
     pub fn manifest_path(&self, name: &str) -> PathBuf {
         let name: ModelName = name.parse().expect("a model name");
         self.root.join("manifests").join(name.manifest_path())

@@ -1,8 +1,8 @@
-//! The entry points of the fuzzers, run for a moment: with every seed, with seeds gone wrong, with any bytes.
+//! A short run of the fuzzers' entry points: with every seed, with mutated seeds, with any bytes.
 
-mod harm;
+mod mutations;
 
-use harm::{input, seeds};
+use mutations::{input, seeds};
 use proptest::prelude::*;
 use rullama_testkit::entry;
 
@@ -33,7 +33,7 @@ proptest! {
     }
 }
 
-/// Fewer cases of what takes longer: sockets, files, and a model of its own in each thread.
+/// Fewer cases of slow entry points: sockets, files, and those that load a model in each thread.
 const fn slow() -> u32 {
     512
 }

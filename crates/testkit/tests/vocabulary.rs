@@ -1,8 +1,9 @@
-//! Vocabularies out of any bytes take memory in proportion to them. A program of its own: the allocator counts everything.
+//! Vocabularies read from any bytes take memory in proportion to the bytes. A separate test binary, because the allocator
+//! counts all allocations.
 
-mod harm;
+mod mutations;
 
-use harm::{input, seeds};
+use mutations::{input, seeds};
 use peak_alloc::PeakAlloc;
 use proptest::{prelude::*, test_runner::TestRunner};
 use rullama_gguf::{StringArray, Writer};
@@ -11,10 +12,10 @@ use rullama_testkit::entry;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// Tables that every tokenizer has: characters, pairs of characters that join, and the text that is encoded.
+/// Tables that every tokenizer has: characters, pairs of characters that merge, and the encoded text.
 const TABLES: usize = 1 << 20;
-/// A byte of text is at most one place to cut a token: a merge of three ids, the place of its pair in a table that is at most
-/// half full and grows by doubling, and copies of the list while it grows; and the text itself a few times.
+/// A byte of text is at most one split of a token: a merge of three ids, the slot of its pair in a hash table that is at
+/// most half full and grows by doubling, copies of the list while it grows, and the text itself a few times.
 const EACH: usize = 3 * 4 * 3 + 4 * 2 * 2 * 4 + 64;
 
 fn check(data: &[u8]) -> usize {
@@ -27,7 +28,7 @@ fn check(data: &[u8]) -> usize {
     peak
 }
 
-/// A vocabulary of scores in which every cut of every token is a merge: the most that a file of its length can ask for.
+/// A vocabulary with scores in which every split of every token is a merge: the worst case for a file of its length.
 fn runs(longest: usize) -> Vec<u8> {
     let tokens: Vec<String> =
         std::iter::once("<unk>".into()).chain((1..=longest).map(|n| "a".repeat(n))).collect();
@@ -38,10 +39,10 @@ fn runs(longest: usize) -> Vec<u8> {
         .kv("tokenizer.ggml.token_type", types)
         .kv("tokenizer.ggml.scores", vec![0.0_f32; tokens.len()])
         .kv("tokenizer.ggml.unknown_token_id", 0u32);
-    file.finish().expect("the file is sound")
+    file.finish().expect("a valid file")
 }
 
-/// One test, so that nothing else allocates meanwhile.
+/// A single test, so that no other allocates at the same time.
 #[test]
 fn memory_is_bounded_by_the_file() {
     let worst = seeds("vocabulary").iter().map(|seed| check(seed)).max();

@@ -1,4 +1,4 @@
-//! Bytes as what a model says, and as what a client sends.
+//! Bytes as a model's output and as a client's conversation.
 
 use rullama_chat::{
     Call, Conversation, Event, Family, Message, Parser, ParserOptions, Prompt, PromptEnd,
@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::text;
 
-/// Reads the bytes as the output of a model and as a conversation. The first byte chooses the options of the parser, the
-/// second where the output is cut into pieces: where it is must not matter.
+/// Parses the bytes as the output of a model and as a conversation. The first byte selects the options of the parser, the
+/// second how the output is split into pieces, which must not change the result.
 pub fn chat(data: &[u8]) {
     let Some((&[flags, cuts], rest)) = data.split_first_chunk() else { return };
     let text = text(rest);
@@ -27,7 +27,7 @@ fn options(flags: u8) -> ParserOptions {
     let tool = json!({ "name": "look", "parameters": { "type": "object", "properties": {
         "where": { "type": "string" }, "far": { "type": "number" }, "list": { "type": "array" },
     } } });
-    let tool = serde_json::from_value::<Tool>(tool).expect("the tool is sound");
+    let tool = serde_json::from_value::<Tool>(tool).expect("a valid tool");
     ParserOptions {
         thinking: if flags & 1 == 0 { Thinking::Show } else { Thinking::Hide },
         start: if flags & 2 == 0 { Start::Content } else { Start::Thinking },
@@ -37,8 +37,12 @@ fn options(flags: u8) -> ParserOptions {
 
 fn output(text: &str, options: &ParserOptions, cuts: u8) {
     let whole = parse(options, [text]);
-    assert_eq!(parse(options, pieces(text, cuts)), whole, "cutting the text changed its meaning");
-    assert_eq!(parse(options, text.split_inclusive(|_| true)), whole, "so did single characters");
+    assert_eq!(parse(options, pieces(text, cuts)), whole, "splitting the text changed the events");
+    assert_eq!(
+        parse(options, text.split_inclusive(|_| true)),
+        whole,
+        "single characters changed the events"
+    );
     let mut calls = 0;
     for event in &whole {
         match event {
@@ -63,11 +67,11 @@ fn output(text: &str, options: &ParserOptions, cuts: u8) {
     assert_eq!(
         joined(answers(&parse(&shown, [text]))),
         joined(answers(&whole)),
-        "hiding thoughts changed the answer"
+        "hiding thinking changed the answer"
     );
 }
 
-/// All events of a message that comes in these pieces, each with a list of its own.
+/// All events of a message parsed in these pieces.
 fn parse<'a>(options: &ParserOptions, pieces: impl IntoIterator<Item = &'a str>) -> Vec<Event> {
     let mut parser = Parser::new(options.clone());
     let mut all = Vec::new();
@@ -82,7 +86,7 @@ fn parse<'a>(options: &ParserOptions, pieces: impl IntoIterator<Item = &'a str>)
     joined(all)
 }
 
-/// Neighbours of the same kind put together.
+/// Joins consecutive events of the same kind.
 fn joined(events: Vec<Event>) -> Vec<Event> {
     let mut out: Vec<Event> = Vec::new();
     for event in events {
@@ -95,7 +99,7 @@ fn joined(events: Vec<Event>) -> Vec<Event> {
     out
 }
 
-/// The text in pieces of one to eight characters or so, as the seed has it.
+/// The text in pieces of about one to eight characters, by the seed.
 fn pieces(text: &str, seed: u8) -> Vec<&str> {
     let (mut pieces, mut rest, mut state) = (Vec::new(), text, u32::from(seed));
     while !rest.is_empty() {
@@ -107,12 +111,12 @@ fn pieces(text: &str, seed: u8) -> Vec<&str> {
     pieces
 }
 
-/// What a model called can be told to it again, and reads the same.
+/// A parsed call can be rendered into a prompt and parsed again, with the same result.
 fn call_again(call: &Call) {
     if !plain_word(&call.name) || !call.arguments.iter().all(|(key, value)| plain(key, value)) {
         return;
     }
-    let said = Message {
+    let message = Message {
         role: "assistant".into(),
         tool_calls: vec![ToolCall {
             id: None,
@@ -121,7 +125,7 @@ fn call_again(call: &Call) {
         }],
         ..Message::default()
     };
-    let conversation = Conversation { messages: vec![said], ..Conversation::default() };
+    let conversation = Conversation { messages: vec![message], ..Conversation::default() };
     let options = RenderOptions { family: Family::Small, repair: false };
     let prompt = render(&conversation, options).expect("a call can be rendered").text();
     let start =
@@ -131,7 +135,7 @@ fn call_again(call: &Call) {
     assert_eq!(&again, call, "{prompt}");
 }
 
-/// Whether a key and a value have only one reading: the notation has no escapes.
+/// Whether a key and a value are unambiguous: the notation has no escapes.
 fn plain(key: &str, value: &Value) -> bool {
     plain_word(key)
         && match value {
@@ -169,7 +173,7 @@ fn conversation_renders(conversation: &Conversation) {
     }
 }
 
-/// Spans are what they say they are, and only the template writes the beginning.
+/// Spans are not empty, alternate in trust, and the first is from the template.
 fn spans(prompt: &Prompt) {
     let spans = prompt.spans();
     assert!(spans.iter().all(|span| !span.text.is_empty()));

@@ -7,18 +7,20 @@ use pollster::block_on;
 use rullama_gguf::{Gguf, TensorInfo, Value};
 use rullama_source::MemorySource;
 
-/// Opens the bytes as a GGUF file and looks at everything in it: what was accepted can be read, and lies inside.
+/// Opens the bytes as a GGUF file and reads everything in it: accepted tensors are readable and inside the file.
 pub fn gguf(data: &[u8]) {
     let source = MemorySource::new("input", Bytes::copy_from_slice(data));
     match block_on(Gguf::open(Rc::new(source))) {
         Ok(gguf) => {
             metadata(&gguf);
             for tensor in gguf.tensors() {
-                place(&gguf, tensor, data);
+                extent(&gguf, tensor, data);
                 rows(&gguf, tensor);
             }
         }
-        Err(error) => assert!(!error.to_string().is_empty(), "an error without words: {error:?}"),
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error without a message: {error:?}")
+        }
     }
 }
 
@@ -49,7 +51,7 @@ fn metadata(gguf: &Gguf) {
 }
 
 /// Shape and size agree, and the bytes are those of the file.
-fn place(gguf: &Gguf, tensor: &TensorInfo, file: &[u8]) {
+fn extent(gguf: &Gguf, tensor: &TensorInfo, file: &[u8]) {
     assert_eq!(gguf.tensor(tensor.name()), Some(tensor));
     assert!((1..=4).contains(&tensor.dims().len()) && !tensor.dims().contains(&0));
     assert_eq!(tensor.elements(), tensor.rows() * tensor.row_len());
@@ -63,7 +65,7 @@ fn place(gguf: &Gguf, tensor: &TensorInfo, file: &[u8]) {
     assert!(block_on(gguf.read_rows(tensor, 0..u64::MAX)).is_err());
 }
 
-/// The first and the last row decode where their format can be, and are finite where the quick check says so.
+/// The first and the last row decode if their format is supported, and are finite exactly if `check_finite` accepts them.
 fn rows(gguf: &Gguf, tensor: &TensorInfo) {
     let last = tensor.rows() - 1;
     for row in [0, last] {

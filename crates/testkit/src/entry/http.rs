@@ -1,4 +1,4 @@
-//! Bytes as what a web server answers.
+//! Bytes as the responses of a web server.
 
 use std::{
     io::{Read, Write},
@@ -11,22 +11,22 @@ use std::{
 use pollster::block_on;
 use rullama_source::{ByteSource, HttpOptions, HttpSource};
 
-/// Answers to one request each are separated by this.
+/// Separator between the responses to successive requests.
 const NEXT: &[u8] = b"\n--next--\n";
 /// The longest source that is read to its end.
-const MOST_BYTES: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
-/// A server that says what it is told to.
-struct Liar {
+/// A server that sends prepared responses.
+struct ScriptedServer {
     address: SocketAddr,
-    answers: Arc<Mutex<Vec<Vec<u8>>>>,
+    responses: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-static LIAR: LazyLock<Mutex<Liar>> = LazyLock::new(|| {
+static SERVER: LazyLock<Mutex<ScriptedServer>> = LazyLock::new(|| {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     let address = listener.local_addr().expect("an address");
-    let answers = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
-    let said = Arc::clone(&answers);
+    let responses = Arc::new(Mutex::new(Vec::<Vec<u8>>::new()));
+    let prepared = Arc::clone(&responses);
     thread::spawn(move || {
         for connection in listener.incoming() {
             let Ok(mut connection) = connection else { continue };
@@ -36,36 +36,36 @@ static LIAR: LazyLock<Mutex<Liar>> = LazyLock::new(|| {
             while !head.ends_with(b"\r\n\r\n") && matches!(connection.read(&mut byte), Ok(1)) {
                 head.push(byte[0]);
             }
-            let answer = said.lock().expect("no panic while locked").pop();
-            // The client may be gone.
-            let _ = connection.write_all(&answer.unwrap_or_default());
+            let response = prepared.lock().expect("no panic while locked").pop();
+            // The client may have disconnected.
+            let _ = connection.write_all(&response.unwrap_or_default());
         }
     });
-    Mutex::new(Liar { address, answers })
+    Mutex::new(ScriptedServer { address, responses })
 });
 
-/// Reads a file from a server that answers with the bytes, redirects and ranges included: a source or an error, and never
-/// more or other bytes than the server claimed.
+/// Reads a file from a server that sends the bytes as responses, including redirects and ranges: gives a source or
+/// an error, and never more or other bytes than the server announced.
 pub fn http(data: &[u8]) {
-    let liar = LIAR.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // Whatever an answer leads to, it leads here and not into the network.
-    let here = format!("://{}/", liar.address);
+    let server = SERVER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    // All URLs in responses point to this server, never to the network.
+    let here = format!("://{}/", server.address);
     let text: Vec<u8> = replaced(data, b"://", here.as_bytes());
-    let mut answers: Vec<Vec<u8>> = split(&text, NEXT).map(<[u8]>::to_vec).collect();
-    answers.reverse();
-    *liar.answers.lock().expect("no panic while locked") = answers;
+    let mut responses: Vec<Vec<u8>> = split(&text, NEXT).map(<[u8]>::to_vec).collect();
+    responses.reverse();
+    *server.responses.lock().expect("no panic while locked") = responses;
     let options = HttpOptions {
         attempts: 2,
         backoff: Duration::ZERO,
         stall: Duration::from_millis(500),
         redirects: 3,
     };
-    match HttpSource::open(&format!("http://{}/model.gguf", liar.address), options) {
+    match HttpSource::open(&format!("http://{}/model.gguf", server.address), options) {
         Ok(source) => {
             let length = source.len();
             assert!(block_on(source.read(0..length.saturating_add(1))).is_err());
             for range in
-                [0..length.min(1), 0..length.min(MOST_BYTES), length.saturating_sub(9)..length]
+                [0..length.min(1), 0..length.min(MAX_BYTES), length.saturating_sub(9)..length]
             {
                 match block_on(source.read(range.clone())) {
                     Ok(bytes) => assert_eq!(bytes.len() as u64, range.end - range.start),
@@ -73,7 +73,9 @@ pub fn http(data: &[u8]) {
                 }
             }
         }
-        Err(error) => assert!(!error.to_string().is_empty(), "an error without words: {error:?}"),
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error without a message: {error:?}")
+        }
     }
 }
 

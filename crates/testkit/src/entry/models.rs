@@ -1,4 +1,4 @@
-//! Bytes as what a model meets: vocabularies, saved sessions, adapters, training data and schemas.
+//! Bytes as vocabularies, saved sessions, adapters, training data and schemas.
 
 use std::{ops::ControlFlow, rc::Rc};
 
@@ -24,19 +24,19 @@ use rullama_train::{
 use super::text;
 use crate::golden;
 
-/// Bytes of a saved session that tell its program and its model.
+/// Bytes of a saved session that identify the format and the model.
 const FINGERPRINT: usize = 8 + 32;
 /// Tokens of the sessions that seeds were saved from.
 const CONTEXT: usize = 16;
-/// Steps of an answer that is held to a schema.
+/// Tokens generated with a schema.
 const STEPS: usize = 12;
 
 thread_local! {
     static MODEL: Model = {
         let file = block_on(Gguf::open(memory("golden", golden("gguf/micro-e2b-Q8_0.gguf"))));
-        let mut go_on = |_| ControlFlow::Continue(());
+        let mut ignore_progress = |_| ControlFlow::Continue(());
         let options = LoadOptions::default();
-        let model = Model::load(file.expect("sound"), Device::Cpu, &options, &mut go_on);
+        let model = Model::load(file.expect("a valid file"), Device::Cpu, &options, &mut ignore_progress);
         block_on(model).expect("the golden model loads")
     };
 }
@@ -45,17 +45,17 @@ fn memory(name: &str, bytes: impl Into<Bytes>) -> Rc<MemorySource> {
     Rc::new(MemorySource::new(name, bytes))
 }
 
-fn said(error: &dyn std::error::Error) {
-    assert!(!error.to_string().is_empty(), "an error without words: {error:?}");
+fn has_message(error: &dyn std::error::Error) {
+    assert!(!error.to_string().is_empty(), "an error without a message: {error:?}");
 }
 
-/// Takes a vocabulary from the bytes of a GGUF file and encodes its own tokens.
+/// Reads a vocabulary from the bytes of a GGUF file and encodes its own tokens.
 pub fn vocabulary(data: &[u8]) {
     let Ok(file) = block_on(Gguf::open(memory("input", Bytes::copy_from_slice(data)))) else {
         return;
     };
     if let Err(error) = vocabulary::family(&file) {
-        said(&error);
+        has_message(&error);
     }
     match vocabulary::tokenizer(&file) {
         Ok(tokenizer) => {
@@ -65,12 +65,11 @@ pub fn vocabulary(data: &[u8]) {
             let ids = tokenizer.encode(&text, Special::Parse);
             assert!(ids.iter().all(|id| *id < count));
         }
-        Err(error) => said(&error),
+        Err(error) => has_message(&error),
     }
 }
 
-/// Goes on with a session whose saved form, after the model's fingerprint, is the bytes: it is refused, or a session that can
-/// be saved again and continued.
+/// Restores a session from the model's fingerprint and the bytes: it is refused, or it can be saved again and continued.
 pub fn session(data: &[u8]) {
     MODEL.with(|model| {
         let saved = [fingerprint(model), data.to_vec()].concat();
@@ -82,19 +81,19 @@ pub fn session(data: &[u8]) {
                 let again = block_on(model.restore(&again)).expect("it was saved");
                 assert_eq!(again.tokens(), session.tokens());
                 let (length, last) = (session.tokens().len(), session.tokens().last().copied());
-                // Long sessions take longer than an invocation should.
+                // Long sessions would take too long.
                 if session.context() <= 4 * CONTEXT {
                     match block_on(session.next(DeviceSampling::Greedy)) {
                         Ok(Some(_)) => assert_eq!(session.tokens().len(), length + 1),
                         Ok(None) => assert_eq!(length, session.context()),
                         Err(error) => {
                             assert!(last.is_none_or(|id| id >> 31 == 1), "{error}");
-                            said(&error);
+                            has_message(&error);
                         }
                     }
                 }
             }
-            Err(error) => said(&error),
+            Err(error) => has_message(&error),
         }
     });
 }
@@ -115,13 +114,13 @@ fn saved_session(model: &Model, tokens: &[u32]) -> Vec<u8> {
     block_on(session.save()).expect("it can be saved")
 }
 
-/// What [`session`] takes, of a session with these tokens.
+/// Input of [`session`] for a session with these tokens.
 pub fn session_seed(tokens: &[u32]) -> Vec<u8> {
     MODEL.with(|model| saved_session(model, tokens).split_off(FINGERPRINT))
 }
 
-/// Reads an adapter: two bytes say how long its `adapter_config.json` is, which comes next (none if it is empty), then the
-/// weights. What is accepted can be written in both formats and reads the same.
+/// Reads an adapter: two bytes with the length of its `adapter_config.json`, this file (none if the length is 0), then the
+/// weights. An accepted adapter can be written in both formats and is read back equal.
 pub fn adapter(data: &[u8]) {
     let Some((length, rest)) = data.split_first_chunk() else { return };
     let length = usize::from(u16::from_le_bytes(*length)).min(rest.len());
@@ -146,11 +145,11 @@ pub fn adapter(data: &[u8]) {
                 assert_eq!(names(&again), names(&adapter));
             }
         }
-        Err(error) => said(&error),
+        Err(error) => has_message(&error),
     }
 }
 
-/// Reads lines of training data; the first byte chooses the options. Good lines are examples within their limits.
+/// Reads lines of training data; the first byte selects the options. Examples of valid lines respect the limits.
 pub fn dataset(data: &[u8]) {
     let Some((flags, rest)) = data.split_first() else { return };
     let longest = (flags & 2 != 0).then_some(usize::from(flags >> 2));
@@ -161,18 +160,18 @@ pub fn dataset(data: &[u8]) {
         let strict = Dataset::of_lines(model, &text, options);
         assert!(strict.is_err() || bad.is_empty());
         if let Err(error) = &strict {
-            said(error);
+            has_message(error);
         }
         for example in &found.examples {
             assert_eq!(example.ids.len(), example.learned.len());
             assert!(longest.is_none_or(|longest| example.ids.len() <= longest));
             assert!(example.targets() > 0 && !example.learned[0]);
         }
-        let together = packed(&found.examples, 32);
+        let joined = packed(&found.examples, 32);
         let tokens = |examples: &[rullama_train::Example]| -> usize {
             examples.iter().map(|example| example.ids.len()).sum()
         };
-        assert_eq!(tokens(&together), tokens(&found.examples));
+        assert_eq!(tokens(&joined), tokens(&found.examples));
     });
 }
 
@@ -180,23 +179,23 @@ pub fn dataset(data: &[u8]) {
 pub fn checkpoint(data: &[u8]) {
     let source = memory("input", Bytes::copy_from_slice(data));
     if let Err(error) = block_on(Checkpoint::open(source)) {
-        said(&error);
+        has_message(&error);
     }
 }
 
-/// Holds an answer to a JSON schema: what is allowed at each step can be said.
+/// Constrains generation to a JSON schema: every token allowed at a step is accepted.
 pub fn schema(data: &[u8]) {
     let Ok(schema) = serde_json::from_slice(&data[..data.len().min(1 << 12)]) else { return };
     MODEL.with(|model| {
         let tokenizer = model.tokenizer().expect("the golden model has a vocabulary");
         let format = match JsonFormat::schema(tokenizer, schema) {
             Ok(format) => format,
-            Err(error) => return said(&error),
+            Err(error) => return has_message(&error),
         };
         let mut constraint = format.constraint();
         for step in 0..STEPS {
             if let Err(error) = constraint.prepare() {
-                return said(&error);
+                return has_message(&error);
             }
             let allowed: Vec<u32> =
                 (0..tokenizer.token_count()).filter(|id| constraint.allows(*id)).collect();

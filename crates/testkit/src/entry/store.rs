@@ -6,11 +6,11 @@ use rullama_store::{Digest, Store};
 
 use crate::StoreFolder;
 
-/// A blob that manifests may name. Its digest stands in seeds as `{blob}`.
+/// A blob that manifests may name; `{blob}` in seeds is replaced by its digest.
 const BLOB: &[u8] = b"{}";
 
-/// Puts the bytes into a store as a manifest: the model is listed, what is wrong with it is said, and what is resolved lies
-/// inside the store.
+/// Writes the bytes into a store as a manifest: the model is listed, errors have a message, and resolved paths are inside
+/// the store.
 pub fn manifest(data: &[u8]) {
     let folder = tempfile::tempdir().expect("a folder");
     let files = StoreFolder::new(folder.path());
@@ -18,7 +18,7 @@ pub fn manifest(data: &[u8]) {
     let path = files.manifest_path("fuzz");
     let text = String::from_utf8_lossy(data);
     let named = text.replace("{blob}", Digest::of(BLOB).hex());
-    fs::create_dir_all(path.parent().expect("it lies in the store")).expect("a folder");
+    fs::create_dir_all(path.parent().expect("a path in the store")).expect("a folder");
     fs::write(&path, if named == text { data } else { named.as_bytes() }).expect("a manifest");
 
     let store = Store::open(folder.path()).expect("the store is there");
@@ -34,6 +34,8 @@ pub fn manifest(data: &[u8]) {
                 assert!(summary.digests.contains(&layer.digest));
             }
         }
-        Err(error) => assert!(!error.to_string().is_empty(), "an error without words: {error:?}"),
+        Err(error) => {
+            assert!(!error.to_string().is_empty(), "an error without a message: {error:?}")
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Bytes as a text to encode, and as a vocabulary to encode with.
+//! Bytes as a text to encode and as a vocabulary.
 
 use std::{rc::Rc, sync::LazyLock};
 
@@ -19,7 +19,7 @@ struct Subject {
 /// The 640 tokens of the golden models.
 static SMALL: LazyLock<Subject> = LazyLock::new(|| {
     let source = MemorySource::new("golden", golden("gguf/micro-e2b-Q8_0.gguf"));
-    let file = block_on(Gguf::open(Rc::new(source))).expect("the golden file is sound");
+    let file = block_on(Gguf::open(Rc::new(source))).expect("a valid golden file");
     let strings = |key: &str| file.strings(key).expect("the golden file has a vocabulary");
     let id = |key: &str| file.u32(key).optional().expect("the golden file has ids");
     let types = file.integers("tokenizer.ggml.token_type").expect("tokens have types");
@@ -32,11 +32,11 @@ static SMALL: LazyLock<Subject> = LazyLock::new(|| {
         unknown: id("tokenizer.ggml.unknown_token_id"),
         ..Vocab::default()
     })
-    .expect("the golden vocabulary is sound")
+    .expect("a valid golden vocabulary")
 });
 
-/// Encodes the bytes as text with a known vocabulary, and reads them as a vocabulary of their own, one token, merge or
-/// id a line (`~` stands for a line break): no text panics, none is lost, and none can forge a special token.
+/// Encodes the bytes as text with a known vocabulary, and parses them as a vocabulary, one token, merge or id per line
+/// (`~` is a line break): no text causes a panic, is lost, or can forge a special token.
 pub fn tokenizer(data: &[u8]) {
     let text = text(data);
     SMALL.check(&text);
@@ -88,7 +88,7 @@ impl Subject {
         match Tokenizer::new(&vocab) {
             Ok(tokenizer) => Some(Self { tokenizer, types: vocab.types }),
             Err(error) => {
-                assert!(!error.to_string().is_empty(), "an error without words: {error:?}");
+                assert!(!error.to_string().is_empty(), "an error without a message: {error:?}");
                 None
             }
         }
@@ -100,7 +100,7 @@ impl Subject {
         self.encode(text, Special::UserDefined);
         let parsed = self.encode(text, Special::Parse);
 
-        // Where a text is cut into spans does not matter, only which of them are trusted.
+        // How a text is split into spans does not matter, only which of them are trusted.
         let (a, b) = text.split_at(text.floor_char_boundary(text.len() / 3));
         let spans = |spans: [Span<'_>; 2]| self.tokenizer.encode_spans(&spans);
         assert_eq!(spans([Span::Text(a), Span::Text(b)]), plain);
@@ -110,7 +110,7 @@ impl Subject {
         assert_eq!(mixed, own, "a user forged a marker");
     }
 
-    /// Encodes; nothing may be lost but the difference between `▁` and a space.
+    /// Encodes; decoding must give the text back, except for the difference between `▁` and a space.
     fn encode(&self, text: &str, special: Special) -> Vec<u32> {
         let ids = self.tokenizer.encode(text, special);
         assert!(ids.iter().all(|id| *id < self.tokenizer.token_count()));
@@ -129,7 +129,7 @@ impl Subject {
         ids.iter().filter(special).filter(known).copied().collect()
     }
 
-    /// Any ids decode, and alike in one piece and one by one.
+    /// Any ids can be decoded, with the same result at once and one by one.
     fn decode_any(&self, data: &[u8]) {
         let ids: Vec<u32> =
             data.as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair).into()).collect();

@@ -1,4 +1,4 @@
-//! Seeds of the fuzzers, and what can be done to them.
+//! Seeds of the fuzzers, and mutations of them.
 
 use std::{path::Path, sync::LazyLock};
 
@@ -27,31 +27,31 @@ pub(crate) fn seeds(target: &str) -> &'static [Vec<u8>] {
     &SEEDS.iter().find(|seeds| seeds.target == target).expect("a known target").files
 }
 
-/// A small harm done to a seed.
+/// A small change of a seed.
 #[derive(Debug, Clone)]
-enum Harm {
+enum Mutation {
     Replace(Index, u8),
     Insert(Index, Vec<u8>),
     Remove(Index, u8),
     Repeat(Index, u8),
-    /// A number where one may stand, small or large.
+    /// Overwrites eight bytes with a small or large number.
     Number(Index, u64),
     Cut(Index),
 }
 
-fn harm() -> impl Strategy<Value = Harm> {
+fn mutation() -> impl Strategy<Value = Mutation> {
     let at = any::<Index>;
     prop_oneof![
-        4 => (at(), any::<u8>()).prop_map(|(at, byte)| Harm::Replace(at, byte)),
-        2 => (at(), token()).prop_map(|(at, bytes)| Harm::Insert(at, bytes)),
-        2 => (at(), any::<u8>()).prop_map(|(at, count)| Harm::Remove(at, count)),
-        2 => (at(), any::<u8>()).prop_map(|(at, count)| Harm::Repeat(at, count)),
-        2 => (at(), any::<u64>(), 0..64u32).prop_map(|(at, n, shift)| Harm::Number(at, n >> shift)),
-        1 => at().prop_map(Harm::Cut),
+        4 => (at(), any::<u8>()).prop_map(|(at, byte)| Mutation::Replace(at, byte)),
+        2 => (at(), token()).prop_map(|(at, bytes)| Mutation::Insert(at, bytes)),
+        2 => (at(), any::<u8>()).prop_map(|(at, count)| Mutation::Remove(at, count)),
+        2 => (at(), any::<u8>()).prop_map(|(at, count)| Mutation::Repeat(at, count)),
+        2 => (at(), any::<u64>(), 0..64u32).prop_map(|(at, n, shift)| Mutation::Number(at, n >> shift)),
+        1 => at().prop_map(Mutation::Cut),
     ]
 }
 
-/// What hurts most where it does not belong.
+/// Tokens that are likely to break parsers.
 const WORDS: &str = r#"<|turn> <turn|> <|channel> <channel|> thought <|tool_call> <tool_call|> call:look{ <|"|>
     <|tool_response> { } [ ] : , " null 1e999 ▁ 🦙 {{ }} {% %} {# - for in endfor if endif macro +a 1a u0"#;
 
@@ -63,49 +63,49 @@ fn token() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-fn apply(data: &mut Vec<u8>, harm: &Harm) {
-    let place = |at: &Index| at.index(data.len() + 1);
-    match harm {
-        Harm::Replace(at, byte) => {
-            let at = place(at);
-            if let Some(place) = data.get_mut(at) {
-                *place = *byte;
+fn apply(data: &mut Vec<u8>, mutation: &Mutation) {
+    let index = |at: &Index| at.index(data.len() + 1);
+    match mutation {
+        Mutation::Replace(at, byte) => {
+            let at = index(at);
+            if let Some(slot) = data.get_mut(at) {
+                *slot = *byte;
             }
         }
-        Harm::Insert(at, bytes) => {
-            let at = place(at);
+        Mutation::Insert(at, bytes) => {
+            let at = index(at);
             data.splice(at..at, bytes.iter().copied());
         }
-        Harm::Remove(at, count) => {
-            let at = place(at);
+        Mutation::Remove(at, count) => {
+            let at = index(at);
             let end = data.len().min(at + usize::from(*count));
             data.drain(at..end);
         }
-        Harm::Repeat(at, count) => {
-            let at = place(at);
+        Mutation::Repeat(at, count) => {
+            let at = index(at);
             let end = data.len().min(at + usize::from(*count));
             data.splice(at..at, data[at..end].to_vec());
         }
-        Harm::Number(at, number) => {
-            let at = place(at);
-            for (place, byte) in data[at..].iter_mut().zip(number.to_le_bytes()) {
-                *place = byte;
+        Mutation::Number(at, number) => {
+            let at = index(at);
+            for (slot, byte) in data[at..].iter_mut().zip(number.to_le_bytes()) {
+                *slot = byte;
             }
         }
-        Harm::Cut(at) => {
-            let at = place(at);
+        Mutation::Cut(at) => {
+            let at = index(at);
             data.truncate(at);
         }
     }
 }
 
-/// Any bytes, and seeds harmed a little.
+/// Any bytes, and seeds with a few mutations.
 pub(crate) fn input(target: &'static str) -> impl Strategy<Value = Vec<u8>> {
-    let harmed = (prop::sample::select(seeds(target)), prop::collection::vec(harm(), 1..4));
+    let mutated = (prop::sample::select(seeds(target)), prop::collection::vec(mutation(), 1..4));
     prop_oneof![
         1 => prop::collection::vec(any::<u8>(), 0..400),
-        6 => harmed.prop_map(|(mut data, harms)| {
-            harms.iter().for_each(|harm| apply(&mut data, harm));
+        6 => mutated.prop_map(|(mut data, mutations)| {
+            mutations.iter().for_each(|mutation| apply(&mut data, mutation));
             data
         }),
     ]
