@@ -1,4 +1,4 @@
-//! What a model says about an image, or about an audio clip.
+//! Describes an image or audio clip.
 //!
 //! ```sh
 //! cargo run --release --example describe_image -- gemma4:e2b photo.jpg "What is this?"
@@ -12,7 +12,7 @@ fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     let name = args.next().context("usage: describe_image MODEL FILE [QUESTION]")?;
     let path = args.next().context("usage: describe_image MODEL FILE [QUESTION]")?;
-    let question = args.next().unwrap_or_else(|| "What is in the picture?".into());
+    let question = args.next().unwrap_or_else(|| "What is in the image?".into());
     let file = MediaFile::guess(path).context("not an image or audio file")?;
     let message = UserMessage::new(question).file(&file, ImageSize::default())?;
     let reply = Model::open(&name)?.session()?.send(message)?;

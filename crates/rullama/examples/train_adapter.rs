@@ -1,4 +1,4 @@
-//! Teaches a model a fact with a LoRA adapter, saves the adapter, and asks for the fact.
+//! Trains a LoRA adapter on one fact, saves the adapter, and asks the model for the fact.
 //!
 //! ```sh
 //! cargo run --release --example train_adapter -- demo atlantis

@@ -1,4 +1,4 @@
-//! LoRA adapters: files, and the set of them that a session uses.
+//! LoRA adapters: their files, and the set that a session uses.
 
 use std::{
     fs, io,
@@ -13,7 +13,7 @@ use rullama_source::FileSource;
 
 use crate::{error::Error, locate::Location};
 
-/// The files an adapter is read from: its weights, and its configuration, which may be missing.
+/// The files of an adapter: its weights, and its configuration, which may not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AdapterFiles {
     /// The weights.
@@ -23,14 +23,14 @@ pub struct AdapterFiles {
 }
 
 impl AdapterFiles {
-    /// Those of a PEFT folder, a safetensors file or a GGUF file.
+    /// The files of an adapter given by a PEFT folder, a safetensors file or a GGUF file.
     pub fn of(path: &Path) -> Self {
         let weights = if path.is_dir() { path.join(PeftFiles::WEIGHTS) } else { path.to_owned() };
         Self { config: weights.with_file_name(PeftFiles::CONFIG), weights }
     }
 }
 
-/// Reads an adapter: a PEFT folder, a safetensors file with its configuration beside it, or a GGUF file.
+/// Reads an adapter: a PEFT folder, a safetensors file with its configuration in the same folder, or a GGUF file.
 ///
 /// ```
 /// let adapter = rullama::read_adapter("../../goldens/lora/micro-e2b-Q8_0-adapter")?;
@@ -39,7 +39,7 @@ impl AdapterFiles {
 /// ```
 ///
 /// # Errors
-/// If the file cannot be read or is no adapter that can be used.
+/// If the file cannot be read or is not a supported adapter.
 pub fn read_adapter(path: impl AsRef<Path>) -> Result<Adapter, Error> {
     let AdapterFiles { weights, config } = AdapterFiles::of(path.as_ref());
     let config = match fs::read_to_string(&config) {
@@ -51,10 +51,10 @@ pub fn read_adapter(path: impl AsRef<Path>) -> Result<Adapter, Error> {
     Ok(block_on(Adapter::read(source, config.as_deref()))?)
 }
 
-/// Writes an adapter as a PEFT folder; `base_model` is the name PEFT is told.
+/// Writes an adapter as a PEFT folder; `base_model` is the `base_model_name_or_path` of its configuration.
 ///
 /// # Errors
-/// If a tensor has no name there, or the folder cannot be written.
+/// If a tensor has no PEFT name, or the folder cannot be written.
 pub fn write_adapter(
     adapter: &Adapter,
     base_model: &str,
@@ -67,7 +67,7 @@ pub fn write_adapter(
         [(PeftFiles::CONFIG, files.config.as_bytes()), (PeftFiles::WEIGHTS, &files.weights[..])]
     {
         let path = folder.join(name);
-        // Under another name first, so that a failure leaves an earlier adapter as it was.
+        // Written under a temporary name first, so that a failure keeps an earlier adapter intact.
         let write = || -> io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             io::Write::write_all(&mut file, bytes)?;
@@ -79,12 +79,12 @@ pub fn write_adapter(
     Ok(())
 }
 
-/// Adapters and how much each counts.
+/// Adapters, each with its strength.
 #[derive(Debug, Clone, Default)]
 pub struct AdapterSet(pub Vec<(Adapter, f32)>);
 
 impl AdapterSet {
-    /// The adapters a model of the store comes with, and those at these paths.
+    /// The adapters stored with a model of Ollama's store, and those at these paths.
     ///
     /// # Errors
     /// If one cannot be read.
@@ -102,11 +102,11 @@ impl AdapterSet {
         Ok(Self(all))
     }
 
-    /// A session that uses them; `exact` keeps their factors as f32. Tensors without effect in this model are listed by
-    /// [`rullama_runtime::adapters::Adapters::without_effect`].
+    /// A session that uses these adapters; `exact` keeps their factors in f32 instead of f16. Tensors without effect in this
+    /// model are listed by [`rullama_runtime::adapters::Adapters::without_effect`].
     ///
     /// # Errors
-    /// If the context is impossible, an adapter does not fit the model, or the device fails.
+    /// If the context is invalid, an adapter does not fit the model, or the device fails.
     pub fn session(
         &self,
         model: &Model,
@@ -118,7 +118,7 @@ impl AdapterSet {
         Ok(session)
     }
 
-    /// Lets a session use them from now on.
+    /// Makes a session use these adapters.
     pub(crate) fn attach(&self, session: &mut Session, exact: bool) -> Result<(), Error> {
         if self.0.is_empty() {
             session.set_adapters(None)?;

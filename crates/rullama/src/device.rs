@@ -1,4 +1,4 @@
-//! Where a model runs.
+//! The device a model runs on.
 
 use pollster::block_on;
 use rullama_engine::{EngineError, executor::Device, gpu::Gpu};
@@ -9,26 +9,26 @@ use crate::error::Error;
 /// Which device to run on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DeviceChoice {
-    /// A GPU; the CPU if there is none, or only one that is a program on the CPU.
+    /// A GPU; the CPU if there is none or only a software one.
     #[default]
     Auto,
-    /// A GPU, also a software one.
+    /// A GPU, possibly a software one.
     Gpu,
     /// The CPU.
     Cpu,
 }
 
-/// A device that was opened.
+/// An open device.
 #[derive(Debug, Clone)]
 pub struct OpenedDevice {
     /// The device.
     pub device: Device,
-    /// Whether it is the CPU because there is no GPU.
+    /// Whether the CPU was chosen because there is no GPU.
     pub no_gpu: bool,
 }
 
 impl DeviceChoice {
-    /// Opens the device; `exact` leaves out kernels that round more than f32 sums do.
+    /// Opens the device; `exact` excludes kernels with larger rounding errors than f32 sums.
     ///
     /// ```
     /// use rullama::DeviceChoice;
@@ -39,12 +39,12 @@ impl DeviceChoice {
     /// ```
     ///
     /// # Errors
-    /// If a GPU is wanted and there is none.
+    /// If a GPU was requested and there is none.
     pub fn open(self, exact: bool) -> Result<OpenedDevice, Error> {
         block_on(self.open_async(exact))
     }
 
-    /// The same where waiting blocks no thread.
+    /// Async variant of [`Self::open`].
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -54,7 +54,7 @@ impl DeviceChoice {
             return cpu(false);
         }
         match Gpu::open().await {
-            // A software GPU would have to compile every kernel first, and the CPU executor is as fast.
+            // A software GPU has to compile every kernel first, and the CPU reference is as fast.
             Ok(gpu) if self == Self::Auto && gpu.is_software() => cpu(false),
             Ok(gpu) => {
                 let device = Device::Gpu(if exact { gpu.exact() } else { gpu });

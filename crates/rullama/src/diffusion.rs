@@ -1,4 +1,4 @@
-//! DiffusionGemma: models that write blocks of text by denoising them.
+//! DiffusionGemma: models that generate blocks of text by denoising.
 
 use std::ops::ControlFlow;
 
@@ -24,18 +24,18 @@ pub struct DiffusionModel {
     options: OpenOptions,
 }
 
-/// How a reply is denoised.
+/// Options of a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffusionOptions {
-    /// Whether the prompt is continued as it is, without the chat template.
+    /// Whether the prompt is continued without the chat template.
     pub raw: bool,
-    /// Seed of the random numbers; negative is another one each time.
+    /// Seed of the random numbers; negative = a new one each time.
     pub seed: i64,
-    /// Most denoising steps of a block; without it, what the file says.
+    /// Maximum denoising steps per block; `None` = the file's value.
     pub steps: Option<usize>,
-    /// Most blocks.
+    /// Maximum number of blocks.
     pub blocks: usize,
-    /// Most tokens.
+    /// Maximum number of tokens.
     pub tokens: Option<usize>,
 }
 
@@ -50,9 +50,9 @@ impl Default for DiffusionOptions {
 pub struct DiffusionReply {
     /// Its text.
     pub text: String,
-    /// Why it ended, and how many tokens it took.
+    /// Why it ended, and token counts.
     pub done: Option<Done>,
-    /// Blocks and steps it took.
+    /// Number of blocks and steps.
     pub written: Written,
 }
 
@@ -60,12 +60,12 @@ impl DiffusionModel {
     /// Opens a diffusion model: a name of Ollama's store, the path of a GGUF file, or a URL.
     ///
     /// # Errors
-    /// If there is no such model, it is no diffusion model, or it does not fit the device.
+    /// If the model is not found, is not a diffusion model, or does not fit on the device.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::open_with(name, &OpenOptions::default(), &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Opens a diffusion model with other options; `progress` is told how far it is, and may cancel.
+    /// Opens a diffusion model with these options; `progress` gets loading progress and may cancel.
     ///
     /// # Errors
     /// As [`Self::open`], or if loading was cancelled.
@@ -80,7 +80,7 @@ impl DiffusionModel {
         Ok(Self { denoiser, options: options.clone() })
     }
 
-    /// Replies to a prompt. `each` is told of every denoising step and may end the reply.
+    /// Replies to a prompt. `each` is called after every denoising step and may end the reply.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -109,7 +109,7 @@ impl DiffusionModel {
         block_on(self.reply_async(prompt, options, each))
     }
 
-    /// The same where waiting for the GPU blocks no thread.
+    /// Async variant of [`Self::reply`].
     ///
     /// # Errors
     /// As [`Self::reply`].
@@ -149,7 +149,7 @@ impl DiffusionModel {
         }
     }
 
-    /// The model as the crate `rullama-runtime` has it.
+    /// The underlying model of the crate `rullama-runtime`.
     pub fn runtime(&self) -> &Denoiser {
         &self.denoiser
     }

@@ -15,31 +15,31 @@ use crate::{
 /// Where drafts for speculative decoding come from. They change the speed of a reply, not its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Draft {
-    /// The drafter that a model of the store comes with, if it has one.
+    /// The drafter stored with a model of Ollama's store, if it has one.
     #[default]
     Auto,
-    /// Nothing is drafted.
+    /// No drafts.
     Off,
-    /// Earlier text of the conversation.
+    /// N-grams of earlier text of the conversation.
     Ngram,
-    /// A drafter made for the model: name, path or URL.
+    /// A drafter trained for the model: name, path or URL.
     Model(String),
 }
 
 /// How a session drafts.
 #[derive(Debug, Default)]
 pub struct Drafting {
-    /// The options; `None` if nothing is drafted.
+    /// The options; `None` without drafts.
     pub options: Option<DraftOptions>,
-    /// Why the drafter that the model comes with is not used: no reason not to reply.
+    /// Why the drafter stored with the model is not used; replies work without it.
     pub unused: Option<Error>,
 }
 
 impl Draft {
-    /// Loads the drafter; `most` is how many tokens are drafted at a time, at most.
+    /// Loads the drafter; `most` is the maximum number of drafts at a time.
     ///
     /// # Errors
-    /// If a drafter that was named cannot be used.
+    /// If a drafter given by name cannot be used.
     pub fn load(
         &self,
         stores: &Stores,
@@ -74,7 +74,7 @@ fn drafter(gguf: &Gguf, model: &rullama_runtime::Model) -> Result<DraftSource, E
     Ok(DraftSource::Drafter(block_on(Drafter::load(gguf, model))?))
 }
 
-/// The drafter that a model of the store comes with.
+/// The drafter stored with a model of Ollama's store.
 fn own(location: &Location, model: &rullama_runtime::Model) -> Result<Option<DraftSource>, Error> {
     let Location::Store(files) = location else { return Ok(None) };
     let Some(layer) = &files.draft else { return Ok(None) };

@@ -16,8 +16,8 @@ use crate::{
 /// use rullama::{EmbedOptions, Embedder};
 ///
 /// let embedder = Embedder::open("../../goldens/embedding/first-BF16.gguf")?;
-/// let made = embedder.embed(&["a cat", "a dog"], EmbedOptions::default())?;
-/// assert_eq!(made.vectors.len(), 2);
+/// let embeddings = embedder.embed(&["a cat", "a dog"], EmbedOptions::default())?;
+/// assert_eq!(embeddings.vectors.len(), 2);
 /// # Ok::<(), rullama::Error>(())
 /// ```
 #[derive(Debug)]
@@ -27,13 +27,13 @@ impl Embedder {
     /// Opens an embedding model: a name of Ollama's store, the path of a GGUF file, or a URL.
     ///
     /// # Errors
-    /// If there is no such model, it is no embedding model, or it does not fit the device.
+    /// If the model is not found, is not an embedding model, or does not fit on the device.
     pub fn open(name: &str) -> Result<Self, Error> {
-        let mut go_on = |_| ControlFlow::Continue(());
-        Self::open_with(name, &OpenOptions::default(), &mut go_on)
+        let mut ignore_progress = |_| ControlFlow::Continue(());
+        Self::open_with(name, &OpenOptions::default(), &mut ignore_progress)
     }
 
-    /// Opens an embedding model with other options; `progress` is told how far it is, and may cancel.
+    /// Opens an embedding model with these options; `progress` gets loading progress and may cancel.
     ///
     /// # Errors
     /// As [`Self::open`], or if loading was cancelled.
@@ -47,15 +47,15 @@ impl Embedder {
         Ok(Self(block_on(rullama_runtime::Embedder::load(&gguf, device, progress))?))
     }
 
-    /// The vectors of texts, each of length one.
+    /// Embeddings of texts, each of unit length.
     ///
     /// # Errors
-    /// If the vectors have fewer dimensions than are wanted, or the device fails.
+    /// If the model has fewer dimensions than requested, or the device fails.
     pub fn embed(&self, texts: &[&str], options: EmbedOptions) -> Result<Embeddings, Error> {
         block_on(self.embed_async(texts, options))
     }
 
-    /// The same where waiting for the GPU blocks no thread.
+    /// Async variant of [`Self::embed`].
     ///
     /// # Errors
     /// As [`Self::embed`].
@@ -67,7 +67,7 @@ impl Embedder {
         Ok(self.0.embed(texts, options).await?)
     }
 
-    /// The vector of a search query, to be compared with those of [`Self::embed_documents`].
+    /// The embedding of a search query, to be compared with those of [`Self::embed_documents`].
     ///
     /// ```
     /// use rullama::{Embedder, similarity};
@@ -87,7 +87,7 @@ impl Embedder {
         Ok(self.embed(&[text], options)?.vectors.pop().unwrap_or_default())
     }
 
-    /// The vectors of documents that are to be found by queries.
+    /// The embeddings of documents, to be found by queries.
     ///
     /// # Errors
     /// If the device fails.
@@ -96,13 +96,13 @@ impl Embedder {
         Ok(self.embed(texts, options)?.vectors)
     }
 
-    /// The embedder as the crate `rullama-runtime` has it.
+    /// The underlying embedder of the crate `rullama-runtime`.
     pub fn runtime(&self) -> &rullama_runtime::Embedder {
         &self.0
     }
 }
 
-/// The cosine similarity of two vectors of length one, from -1 to 1.
+/// The cosine similarity of two unit vectors, from -1 to 1.
 ///
 /// ```
 /// assert_eq!(rullama::similarity(&[0.0, 1.0], &[0.0, 1.0]), 1.0);

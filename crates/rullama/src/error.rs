@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! Errors of the library.
 
 use std::{io, path::PathBuf};
 
@@ -9,8 +9,8 @@ use rullama_source::SourceError;
 use rullama_store::StoreError;
 use rullama_train::TrainError;
 
-/// Why a model cannot be opened or used. The message says what to do; [`Error::code`] is for programs. Large causes are boxed, so that
-/// results stay small.
+/// Why a model cannot be opened or used. The message says what to do; [`Error::code`] is for programs. Large causes are
+/// boxed to keep results small.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -20,26 +20,26 @@ pub enum Error {
     /// A file or URL cannot be read.
     #[error("{0}")]
     Source(#[from] SourceError),
-    /// A file is not a GGUF file that can be used.
+    /// A file is not a valid GGUF file.
     #[error("{name}: {source}")]
     Gguf {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<GgufError>,
     },
     /// A part of a split model cannot be read.
     #[error("the model has {count} parts, which must be in the same folder: {source}")]
     Part {
-        /// How many there are.
+        /// Number of parts.
         count: u16,
-        /// What is wrong with one.
+        /// The cause.
         source: Box<Self>,
     },
     /// The demo model, in a build without the feature `demo`.
     #[error("this build has no demo model: enable the feature `demo`, or open another model")]
     NoDemo,
-    /// The model cannot be loaded, or cannot go on.
+    /// The model cannot be loaded, or generation failed.
     #[error("{0}")]
     Runtime(#[source] Box<RuntimeError>),
     /// Training failed.
@@ -48,40 +48,40 @@ pub enum Error {
     /// An adapter cannot be read or written.
     #[error("{0}")]
     Adapter(#[from] AdapterError),
-    /// The adapter that a model of the store comes with cannot be read.
-    #[error("the adapter this model comes with: {0}")]
+    /// The adapter stored with a model of Ollama's store cannot be read.
+    #[error("the adapter stored with this model: {0}")]
     StoredAdapter(#[source] Box<Self>),
-    /// A drafter that was named cannot be used.
+    /// A drafter given by name cannot be used.
     #[error("{name}: {source}")]
     Drafter {
         /// The drafter.
         name: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<Self>,
     },
-    /// The messages that a model of the store comes with are none.
-    #[error("the messages this model comes with: {0}")]
+    /// The messages stored with a model of Ollama's store are invalid.
+    #[error("the messages stored with this model: {0}")]
     StoredMessages(#[source] serde_json::Error),
-    /// The parameters that a model of the store comes with are none.
-    #[error("the model's parameters: {0}")]
+    /// The parameters stored with a model of Ollama's store are invalid.
+    #[error("the parameters stored with this model: {0}")]
     StoredParameters(#[source] Box<RuntimeError>),
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// An image, audio clip or video cannot be used.
     #[error("{name}: {source}")]
     Media {
-        /// Its file, or what it is.
+        /// Its file, or its kind.
         name: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<RuntimeError>,
     },
-    /// A folder where an image or audio file is needed.
+    /// A folder instead of an image or audio file.
     #[error("{}: this is a folder; only a video may be a folder", path.display())]
     Folder {
         /// The folder.
@@ -93,7 +93,7 @@ pub enum Error {
         /// The folder.
         path: PathBuf,
     },
-    /// A file that is larger than any image or audio clip that can be used.
+    /// A file above the size limit for images and audio.
     #[error("{}: the file is larger than 1 GiB: make it smaller first", path.display())]
     FileTooLarge {
         /// The file.
@@ -107,10 +107,10 @@ pub enum Error {
     SavedFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The cause.
         source: SavedProblem,
     },
-    /// A conversation that was saved with another model.
+    /// A conversation saved with another model.
     #[error("it was saved with {model}: {source}")]
     SavedWith {
         /// The other model.
@@ -118,7 +118,7 @@ pub enum Error {
         /// Why it does not fit.
         source: Box<RuntimeError>,
     },
-    /// A request that generates nothing: there is no message.
+    /// The conversation has no message to reply to.
     #[error("the conversation has no message to reply to; push one first")]
     NoMessage,
 }
@@ -133,10 +133,10 @@ pub enum SavedProblem {
     /// The header cannot be read.
     #[error("not a conversation saved by rullama: {0}")]
     Header(#[from] serde_json::Error),
-    /// A later version.
+    /// A format version this build does not know.
     #[error("unknown version {0}; use the rullama version that saved it")]
     Version(u32),
-    /// An unknown medium.
+    /// An unknown kind of medium.
     #[error("unknown media kind {0}")]
     Kind(String),
     /// A medium without soft tokens.
@@ -163,7 +163,7 @@ impl From<TrainError> for Error {
 }
 
 impl Error {
-    /// A stable word for programs, such as `not_found`, `bad_file`, `out_of_memory` or `device_lost`.
+    /// A stable error code for programs, such as `not_found`, `bad_file`, `out_of_memory` or `device_lost`.
     ///
     /// ```
     /// let error = rullama::Model::open("no-such-model").unwrap_err();
@@ -193,7 +193,7 @@ impl Error {
         }
     }
 
-    /// Whether the GPU was lost, so that a new one may help: [`crate::Session::reload`].
+    /// Whether the GPU was lost; [`crate::Session::reload`] opens a new one.
     pub fn is_device_lost(&self) -> bool {
         self.code() == "device_lost"
     }

@@ -16,11 +16,11 @@
 //! - [`Embedder`] computes embeddings, [`DiffusionModel`] runs DiffusionGemma.
 //! - [`Training`] trains a LoRA adapter; [`OpenOptions::adapters`] and [`Session::set_adapters`] use one.
 //!
-//! Everything blocks the calling thread until the GPU is done; methods whose names end in `async` are futures instead, for programs
-//! with other things to do. Models and sessions stay on the thread that made them.
+//! Everything blocks the calling thread until the GPU is done; methods whose names end in `async` return futures instead.
+//! Models and sessions are not `Send`: they stay on the thread that created them.
 //!
 //! This crate reads the environment variable `OLLAMA_MODELS` and the home folder to find Ollama's store ([`Stores`]), and the
-//! clock for [`Timings`]; it writes no files but those it is told to.
+//! clock for [`Timings`]; it writes only the files it is told to.
 
 mod adapter;
 mod device;

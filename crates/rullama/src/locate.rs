@@ -1,4 +1,4 @@
-//! From the name of a model to its bytes.
+//! Finds a model by name, path or URL and opens its bytes.
 
 use std::{
     path::{Path, PathBuf},
@@ -22,7 +22,7 @@ pub const DEMO: &str = "demo";
 pub struct Stores(pub Vec<PathBuf>);
 
 impl Default for Stores {
-    /// The folder that the environment variable `OLLAMA_MODELS` names, and Ollama's usual places.
+    /// The folder in the environment variable `OLLAMA_MODELS`, and Ollama's default folders.
     fn default() -> Self {
         Self(candidates(&Environment {
             ollama_models: std::env::var_os("OLLAMA_MODELS"),
@@ -46,7 +46,7 @@ pub enum Location {
 }
 
 impl Stores {
-    /// Finds a model: a URL by its scheme, a path by its looks, then a name, then any file there is.
+    /// Finds a model: a URL by its scheme, a path by its form, then a name in the stores, then an existing file.
     ///
     /// ```
     /// use rullama::{Location, Stores};
@@ -59,7 +59,7 @@ impl Stores {
     /// ```
     ///
     /// # Errors
-    /// If there is no such model, or its manifest is damaged.
+    /// If the model is not found, or its manifest is damaged.
     pub fn find(&self, model: &str) -> Result<Location, Error> {
         if is_url(model) {
             return Ok(Location::Url(model.into()));
@@ -81,7 +81,7 @@ impl Stores {
 }
 
 impl Location {
-    /// The bytes of the model itself; of a split one, those of its first part.
+    /// The bytes of the model file; of a split model, of its first part.
     ///
     /// # Errors
     /// If the file or URL cannot be read.
@@ -94,10 +94,10 @@ impl Location {
         })
     }
 
-    /// The header of the model, of all parts where it is split.
+    /// The header of the model, of all parts if it is split.
     ///
     /// # Errors
-    /// If a file cannot be read or is no GGUF file.
+    /// If a file cannot be read or is not a GGUF file.
     pub fn open(&self) -> Result<Gguf, Error> {
         let first = header(self.source()?)?;
         let name = first.name().to_owned();
@@ -107,14 +107,14 @@ impl Location {
             return Err(wrong(GgufError::NotFirstPart { part: Some(part) }));
         }
         let others = self.others(part)?;
-        let others = others.into_iter().map(|place| header(place.source()?));
+        let others = others.into_iter().map(|part| header(part.source()?));
         let others = others
             .collect::<Result<Vec<_>, Error>>()
             .map_err(|error| Error::Part { count: part.count, source: Box::new(error) })?;
         first.join(others).map_err(wrong)
     }
 
-    /// Where the other parts of a split model are.
+    /// The other parts of a split model.
     fn others(&self, first: Part) -> Result<Vec<Self>, Error> {
         let (path, make): (&Path, fn(String) -> Self) = match self {
             Self::Url(url) => (Path::new(url), Self::Url),
@@ -133,7 +133,7 @@ impl Location {
 fn header(source: Rc<dyn ByteSource>) -> Result<Gguf, Error> {
     let name = source.name().to_owned();
     block_on(Gguf::open(source)).map_err(|error| match error {
-        // Sources name themselves in their errors.
+        // Errors of sources contain their name.
         GgufError::Source(error) => error.into(),
         error => Error::Gguf { name, source: error.into() },
     })
@@ -159,7 +159,7 @@ fn is_url(model: &str) -> bool {
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 
-/// Names never start with `.`, `/` or `~`, nor contain backslashes; nobody calls a model `x.gguf`.
+/// Names never start with `.`, `/` or `~`, nor contain backslashes; `x.gguf` is taken as a path.
 fn looks_like_path(model: &str) -> bool {
     let drive = model.as_bytes().get(1) == Some(&b':') && model.contains(['\\', '/']);
     model.starts_with(['.', '/', '~'])

@@ -17,8 +17,8 @@ use rullama_runtime::{
 
 use crate::error::Error;
 
-/// No image or audio clip that decodes within our limits is a larger file.
-const MOST_BYTES: u64 = 1 << 30;
+/// Largest image or audio file that is read.
+const MAX_BYTES: u64 = 1 << 30;
 /// Extensions of image and audio files.
 const IMAGES: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 const AUDIO: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
@@ -26,14 +26,14 @@ const AUDIO: [&str; 5] = ["wav", "mp3", "flac", "ogg", "oga"];
 /// A file with an image or audio clip, or a folder with the frames of a video.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MediaFile {
-    /// What it contains.
+    /// Its kind.
     pub kind: MediaKind,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
 }
 
 impl MediaFile {
-    /// A file that is what its extension says; `None` if that is no image or audio format.
+    /// A file of the kind that its extension says; `None` if that is not an image or audio format.
     ///
     /// ```
     /// use rullama::{MediaFile, MediaKind};
@@ -47,7 +47,7 @@ impl MediaFile {
         Some(Self { kind: kind_of(&path)?, path })
     }
 
-    /// Reads and decodes it; `size` is how large an image is encoded.
+    /// Reads and decodes it; `size` is the size at which an image is encoded.
     ///
     /// # Errors
     /// If the file cannot be read, is too large or is of another format.
@@ -59,7 +59,7 @@ impl MediaFile {
         })
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         self.path.display().to_string()
     }
@@ -87,7 +87,7 @@ fn unusable(path: &Path, source: RuntimeError) -> Error {
     Error::Media { name: path.display().to_string(), source: source.into() }
 }
 
-/// What a file is by its extension.
+/// The kind of a file by its extension.
 fn kind_of(path: &Path) -> Option<MediaKind> {
     let extension = path.extension()?.to_str()?.to_ascii_lowercase();
     let among = |known: &[&str]| known.contains(&extension.as_str());
@@ -105,8 +105,8 @@ fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
         return Err(Error::Folder { path: path.into() });
     }
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > MOST_BYTES {
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(Error::FileTooLarge { path: path.into() });
     }
     Ok(bytes)

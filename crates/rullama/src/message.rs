@@ -1,4 +1,4 @@
-//! Messages of users: text with images, audio and videos.
+//! User messages: text with images, audio and videos.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::{
     media::{MediaFile, read_audio, read_image},
 };
 
-/// A user's message: text after its images, audio and videos, the order models were trained on.
+/// A user message: images, audio and videos, then text, the order models were trained on.
 ///
 /// ```
 /// use rullama::{Budget, ImageSize, Medium, Model, UserMessage, read_image};
 ///
-/// // At most 70 tokens; `image_file` takes 280, which is slower and sees more.
+/// // At most 70 soft tokens; `image_file` uses 280, which is slower and shows more detail.
 /// let size = ImageSize::Fill(Budget::Tiny);
 /// let image = Medium::Image(read_image("../../goldens/demo/picture-1.png")?, size);
 /// let message = UserMessage::new("What is in the picture?").attach(image);
@@ -34,40 +34,40 @@ pub struct UserMessage {
     pub(crate) media: Vec<Attachment>,
 }
 
-/// A medium of a message.
+/// An image, audio clip or video of a message.
 #[derive(Debug, Clone)]
 pub(crate) struct Attachment {
     pub(crate) medium: Medium,
-    /// Its file, if it was one.
+    /// Its file, if it was read from one.
     path: Option<String>,
 }
 
 impl UserMessage {
-    /// A message of text.
+    /// A message with this text.
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), media: Vec::new() }
     }
 
-    /// The same with a medium after those it has.
+    /// Adds a medium after the existing ones.
     #[must_use]
     pub fn attach(mut self, medium: Medium) -> Self {
         self.media.push(Attachment { medium, path: None });
         self
     }
 
-    /// The same with an image.
+    /// Adds an image.
     #[must_use]
     pub fn image(self, image: Image) -> Self {
         self.attach(Medium::Image(image, ImageSize::default()))
     }
 
-    /// The same with an audio clip.
+    /// Adds an audio clip.
     #[must_use]
     pub fn audio(self, audio: Audio) -> Self {
         self.attach(Medium::Audio(audio))
     }
 
-    /// The same with an image file: PNG, JPEG, WebP or GIF.
+    /// Adds an image file: PNG, JPEG, WebP or GIF.
     ///
     /// # Errors
     /// If the file cannot be read or is of another format.
@@ -76,7 +76,7 @@ impl UserMessage {
         Ok(self.attach_named(medium, path.as_ref()))
     }
 
-    /// The same with an audio file: WAV, MP3, FLAC or OGG Vorbis.
+    /// Adds an audio file: WAV, MP3, FLAC or OGG Vorbis.
     ///
     /// ```
     /// use rullama::{Model, UserMessage};
@@ -93,7 +93,7 @@ impl UserMessage {
         Ok(self.attach_named(medium, path.as_ref()))
     }
 
-    /// The same with a file of any kind, or a folder of video frames; `size` is how large images are encoded.
+    /// Adds a file of any kind, or a folder of video frames; `size` is the size at which images are encoded.
     ///
     /// # Errors
     /// If the file cannot be read or is of another format.
@@ -107,7 +107,7 @@ impl UserMessage {
         self
     }
 
-    /// The message as the chat template takes it.
+    /// The message for the chat template.
     pub(crate) fn message(&self) -> Message {
         if self.media.is_empty() {
             return Message::new("user", self.text.clone());
@@ -138,7 +138,7 @@ impl Attachment {
         }
     }
 
-    /// What it is called in messages of errors.
+    /// Its name in error messages.
     pub(crate) fn name(&self) -> String {
         self.path.clone().unwrap_or_else(|| format!("the {}", self.kind_name()))
     }

@@ -1,4 +1,4 @@
-//! A model that is loaded, and what it comes with.
+//! A loaded model, with the prompts, parameters and adapters stored with it.
 
 use std::{
     ops::ControlFlow,
@@ -42,7 +42,7 @@ pub struct Model {
     shared: Rc<Shared>,
 }
 
-/// What all clones of a model share beside its weights.
+/// What all clones of a model share in addition to its weights.
 #[derive(Debug)]
 struct Shared {
     name: String,
@@ -54,7 +54,7 @@ struct Shared {
 }
 
 impl Model {
-    /// Opens a model with the usual options: on a GPU if there is one, with a context of 4096 tokens.
+    /// Opens a model with default options: on a GPU if there is one, with a context of 4096 tokens.
     ///
     /// ```
     /// let model = rullama::Model::open("demo")?;
@@ -63,12 +63,12 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// If there is no such model, it cannot be run, or it does not fit the device.
+    /// If the model is not found, is not supported, or does not fit on the device.
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::open_with(name, &OpenOptions::default())
     }
 
-    /// Opens a model with other options.
+    /// Opens a model with these options.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -76,7 +76,7 @@ impl Model {
         Self::open_with_progress(name, options, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Opens a model; `progress` is told how far it is, and may cancel.
+    /// Opens a model; `progress` gets loading progress and may cancel.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -100,7 +100,7 @@ impl Model {
         block_on(Self::open_async(name, options, progress))
     }
 
-    /// The same where waiting for the GPU blocks no thread.
+    /// Async variant of [`Self::open_with_progress`].
     ///
     /// # Errors
     /// As [`Self::open_with_progress`].
@@ -114,7 +114,7 @@ impl Model {
         Self::open_at(name, location, device, options, progress).await
     }
 
-    /// Opens the model of a location on a device that is open already. `name` is for people.
+    /// Opens the model at a location on an open device. `name` is used in messages.
     ///
     /// # Errors
     /// As [`Self::open_with_progress`].
@@ -141,15 +141,15 @@ impl Model {
         Ok(Self { runtime, shared: Rc::new(shared) })
     }
 
-    /// Loads the same model once more, on a new device: what was on one that is lost is gone.
+    /// Loads the model again on a new device, for example after a device was lost.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn reopen(&self) -> Result<Self, Error> {
         let Shared { name, location, options, .. } = &*self.shared;
         let device = options.device.open(options.exact)?.device;
-        let mut go_on = |_| ControlFlow::Continue(());
-        block_on(Self::open_at(name, location.clone(), device, options, &mut go_on))
+        let mut ignore_progress = |_| ControlFlow::Continue(());
+        block_on(Self::open_at(name, location.clone(), device, options, &mut ignore_progress))
     }
 
     /// A new conversation with the model.
@@ -163,12 +163,12 @@ impl Model {
     /// ```
     ///
     /// # Errors
-    /// If the context is impossible, an adapter does not fit, or the device fails.
+    /// If the context is invalid, an adapter does not fit, or the device fails.
     pub fn session(&self) -> Result<Session, Error> {
         self.session_with(&SessionOptions::default())
     }
 
-    /// A new conversation with other options.
+    /// A new conversation with these options.
     ///
     /// # Errors
     /// As [`Self::session`], or if a drafter cannot be used.
@@ -176,7 +176,7 @@ impl Model {
         Session::new(self.clone(), options)
     }
 
-    /// The name it was opened by.
+    /// The name it was opened with.
     pub fn name(&self) -> &str {
         &self.shared.name
     }
@@ -186,7 +186,7 @@ impl Model {
         &self.shared.location
     }
 
-    /// How it was opened.
+    /// The options it was opened with.
     pub fn options(&self) -> &OpenOptions {
         &self.shared.options
     }
@@ -201,21 +201,21 @@ impl Model {
         self.shared.load_time
     }
 
-    /// Where it runs.
+    /// The device it runs on.
     pub fn device(&self) -> &Device {
         self.runtime.device()
     }
 
-    /// The model as the crate `rullama-runtime` has it, for work with tokens and logits.
+    /// The underlying model of the crate `rullama-runtime`, for work with tokens and logits.
     pub fn runtime(&self) -> &rullama_runtime::Model {
         &self.runtime
     }
 
-    /// How tokens are sampled unless a session says otherwise: Gemma's own values, under those of the file and of the store. Values
-    /// that cannot be used are reported and ignored.
+    /// The default sampling options of sessions: Gemma's, overridden by the file's hints and by the store's parameters, with
+    /// warnings about hints that are ignored.
     ///
     /// # Errors
-    /// If the store's parameters cannot be used.
+    /// If the store's parameters are invalid.
     pub fn sampling(&self) -> Result<(SamplingOptions, Vec<OptionWarning>), Error> {
         let (mut options, mut warnings) = hinted_options(self.runtime.gguf());
         if let Some(parameters) = &self.shared.layers.parameters {
@@ -226,31 +226,32 @@ impl Model {
         Ok((options, warnings))
     }
 
-    /// The system message that a model of the store comes with.
+    /// The system message stored with the model.
     pub(crate) fn system(&self) -> Option<&str> {
         self.shared.layers.system.as_deref()
     }
 
-    /// Messages every conversation with a model of the store starts with.
+    /// Messages stored with the model, with which every conversation starts.
     pub(crate) fn opening(&self) -> &[Message] {
         &self.shared.layers.messages
     }
 
-    /// The context of sessions that choose none. A model's own wish is cut to what it can; the user's is refused with a reason.
+    /// The default context of sessions. The store's `num_ctx` is clamped to the trained context; the user's is not, and is
+    /// refused later if it is too large.
     pub(crate) fn context(&self) -> Option<usize> {
         let trained = self.runtime.config().context;
         let Shared { options, layers, .. } = &*self.shared;
-        options.context.or(layers.context().map(|wish| wish.min(trained)))
+        options.context.or(layers.context().map(|num_ctx| num_ctx.min(trained)))
     }
 
-    /// The files that may contain encoders, beside the model's own.
+    /// The files that may contain encoders, in addition to the model's own.
     pub(crate) fn projectors(&self) -> Result<Vec<Rc<dyn ByteSource>>, Error> {
         let Shared { options, location, .. } = &*self.shared;
         projectors(&options.stores, location, options.projector.as_deref())
     }
 }
 
-/// The files that may contain the encoders of a model, beside its own: the one that is named, or those of the store.
+/// The files that may contain a model's encoders, in addition to its own: the one given, or those of the store.
 ///
 /// # Errors
 /// If one cannot be read.
@@ -269,7 +270,7 @@ pub fn projectors(
     files.projectors.iter().map(open).collect()
 }
 
-/// What a model of the store comes with.
+/// Prompts and parameters stored with a model.
 #[derive(Debug, Default)]
 struct StoreLayers {
     system: Option<String>,
@@ -291,7 +292,7 @@ impl StoreLayers {
     }
 
     fn context(&self) -> Option<usize> {
-        let wish = self.parameters.as_ref()?.get("num_ctx")?.as_u64()?;
-        usize::try_from(wish).ok().filter(|wish| *wish > 0)
+        let num_ctx = self.parameters.as_ref()?.get("num_ctx")?.as_u64()?;
+        usize::try_from(num_ctx).ok().filter(|num_ctx| *num_ctx > 0)
     }
 }

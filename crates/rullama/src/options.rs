@@ -1,4 +1,4 @@
-//! How a model is opened.
+//! Options for opening a model.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use rullama_runtime::model::{CacheType, LoadOptions, Progress, TablePlace};
 
 use crate::{device::DeviceChoice, error::Error, locate::Stores};
 
-/// Is told how far loading is, and may cancel it.
+/// A callback that gets loading progress and may cancel.
 pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>;
 
-/// How a model is opened; the default suits most.
+/// Options for opening a model.
 ///
 /// ```
 /// use rullama::{DeviceChoice, Model, OpenOptions};
@@ -23,26 +23,26 @@ pub type OnProgress<'a> = &'a mut dyn FnMut(Progress) -> std::ops::ControlFlow<(
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct OpenOptions {
-    /// Where names are looked up.
+    /// Stores in which names are looked up.
     pub stores: Stores,
-    /// Where the model runs.
+    /// Device to run on.
     pub device: DeviceChoice,
-    /// Context of its sessions in tokens; without it, the model's own wish, or 4096.
+    /// Context of its sessions in tokens; `None` = the store's `num_ctx`, or 4096.
     pub context: Option<usize>,
-    /// How KV caches store numbers.
+    /// Element type of KV caches.
     pub cache: CacheType,
-    /// Where the per-layer embedding table of E2B and E4B goes.
+    /// Where the per-layer embedding table of E2B and E4B is kept.
     pub table: TablePlace,
-    /// GPU memory that may be used, in bytes; without it, what the device offers.
+    /// GPU memory that may be used, in bytes; `None` = all of the device.
     pub gpu_memory: Option<u64>,
-    /// How many of the last layers keep their experts on the CPU; without it, as many as `gpu_memory` requires.
+    /// Number of last layers whose experts stay on the CPU; `None` = as many as `gpu_memory` requires.
     pub host_experts: Option<usize>,
-    /// Leaves out kernels that round more than f32 sums do, for comparisons.
+    /// Excludes kernels with larger rounding errors than f32 sums, for comparisons.
     pub exact: bool,
     /// LoRA adapters that all sessions use, each with its strength: PEFT folders, safetensors or GGUF files.
     pub adapters: Vec<(PathBuf, f32)>,
-    /// The projector file (mmproj) with the vision and audio encoders: name, path or URL. Without it, the store's, or the encoders
-    /// inside the model.
+    /// The projector file (mmproj) with the vision and audio encoders: name, path or URL. `None` = the store's, or the
+    /// encoders inside the model.
     pub projector: Option<String>,
 }
 
@@ -50,7 +50,7 @@ impl OpenOptions {
     /// Loads a model file onto a device.
     ///
     /// # Errors
-    /// If the file is no model that can be run, it does not fit, the device fails, or `progress` cancels.
+    /// If the model is not supported or does not fit, the device fails, or `progress` cancels.
     pub async fn load(
         &self,
         gguf: Gguf,

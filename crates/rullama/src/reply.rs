@@ -1,4 +1,4 @@
-//! A reply, whole or as it is generated.
+//! A reply, complete or as a stream of events.
 
 use std::time::{Duration, Instant};
 
@@ -17,31 +17,31 @@ use crate::error::Error;
 pub struct Reply {
     /// Its text.
     pub text: String,
-    /// What the model thought before it; empty if it did not.
+    /// The model's thinking before it; may be empty.
     pub thinking: String,
-    /// Tools it wants to be called.
+    /// Tool calls it requests.
     pub tool_calls: Vec<ToolCall>,
-    /// Why it ended, and how many tokens it took.
+    /// Why it ended, and token counts.
     pub done: Done,
-    /// How long it took.
+    /// Timings.
     pub timings: Timings,
 }
 
-/// Where the time of a reply went.
+/// Timings of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Timings {
     /// Encoding images and audio.
     pub media: Duration,
-    /// Until the first token.
+    /// Time to first token.
     pub prompt: Duration,
-    /// The other tokens.
+    /// Generating the other tokens.
     pub generation: Duration,
 }
 
 /// A reply as it is generated: an iterator over events. The last one is [`Event::Done`]; the reply is part of the conversation then.
 ///
-/// Dropping it before that ends the reply: the conversation keeps what was generated; if that is nothing, the message is forgotten
-/// too. After an error the conversation is as it was before the message.
+/// Dropping it earlier ends the reply: the conversation keeps the text generated so far; if there is none, the user message
+/// is removed, too. After an error the conversation is as before the message.
 ///
 /// ```
 /// use rullama::{Event, Model};
@@ -70,7 +70,7 @@ pub struct ReplyStream<'s> {
     total: Duration,
 }
 
-/// The conversation a reply belongs to, and how long it was before the message.
+/// The conversation a reply belongs to, and its length before the message.
 pub(crate) struct Turn<'s> {
     pub(crate) messages: &'s mut Vec<Message>,
     pub(crate) encoded: &'s mut Vec<EncodedMedia>,
@@ -105,8 +105,8 @@ impl<'s> ReplyStream<'s> {
         }
     }
 
-    /// Reads the prompt, as far as that is not done. `each` is told how many tokens are done and may end the reply by returning
-    /// false. The iterator does it too; this is for programs that show or time it.
+    /// Processes the rest of the prompt. `each` gets the number of tokens done and may end the reply by returning false.
+    /// The iterator does this by itself; call it to show or time prefill.
     ///
     /// # Errors
     /// If the device fails.
@@ -115,7 +115,7 @@ impl<'s> ReplyStream<'s> {
         self.checked(done)
     }
 
-    /// Generates one token, whose events [`Self::ready`] has; false after the end. For programs that want to stop between tokens.
+    /// Generates one token, whose events [`Self::ready`] returns; false after the end. For programs that stop between tokens.
     ///
     /// # Errors
     /// If the device fails.
@@ -123,7 +123,7 @@ impl<'s> ReplyStream<'s> {
         block_on(self.step_async())
     }
 
-    /// The same where waiting for the GPU blocks no thread.
+    /// Async variant of [`Self::step`].
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -133,7 +133,7 @@ impl<'s> ReplyStream<'s> {
         self.checked(stepped)
     }
 
-    /// An event that needs no more tokens.
+    /// The next event of the tokens generated so far.
     pub fn ready(&mut self) -> Option<Event> {
         let event = self.generation.ready()?;
         match &event {
@@ -154,7 +154,7 @@ impl<'s> ReplyStream<'s> {
         Some(event)
     }
 
-    /// The next event where waiting for the GPU blocks no thread; `None` after [`Event::Done`].
+    /// The next event, async; `None` after [`Event::Done`].
     ///
     /// ```
     /// use rullama::{Event, Model};
@@ -192,7 +192,7 @@ impl<'s> ReplyStream<'s> {
         }
     }
 
-    /// Ends the reply here; text that was held back and the end are still reported.
+    /// Ends the reply here; text held back and [`Event::Done`] are still reported.
     pub fn cancel(&mut self) {
         self.generation.cancel();
     }
@@ -208,7 +208,7 @@ impl<'s> ReplyStream<'s> {
         Ok(self.reply())
     }
 
-    /// The reply so far; whole after [`Event::Done`].
+    /// The reply so far; complete after [`Event::Done`].
     pub fn reply(&self) -> Reply {
         let prompt = self.first.unwrap_or(self.total);
         let ended = Done {
@@ -230,7 +230,7 @@ impl<'s> ReplyStream<'s> {
         }
     }
 
-    /// Makes the reply part of the conversation.
+    /// Adds the reply to the conversation.
     fn keep(&mut self) {
         if let Some(turn) = self.conversation.take() {
             let mut message = Message::new("assistant", self.text.clone());
@@ -240,7 +240,7 @@ impl<'s> ReplyStream<'s> {
         }
     }
 
-    /// After an error the conversation is as before.
+    /// On an error, undoes the turn.
     fn checked<T, E: Into<Error>>(&mut self, result: Result<T, E>) -> Result<T, Error> {
         result.map_err(|error| {
             self.failed = true;
@@ -253,7 +253,7 @@ impl<'s> ReplyStream<'s> {
 }
 
 impl Turn<'_> {
-    /// Forgets the message that the reply was for.
+    /// Removes the message that the reply was for.
     pub(crate) fn undo(self) {
         self.messages.truncate(self.before.messages);
         self.encoded.truncate(self.before.encoded);

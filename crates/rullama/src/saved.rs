@@ -1,4 +1,4 @@
-//! Saved conversations: a line of JSON with the messages, then the session's own bytes, then the soft tokens of images and audio.
+//! Saved conversations: a line of JSON with the messages, then the session's bytes, then the soft tokens of images and audio.
 
 use std::{
     fs::File,
@@ -18,13 +18,13 @@ use crate::error::{Error, SavedProblem};
 
 const FORMAT: &str = "rullama conversation";
 const VERSION: u32 = 2;
-/// No conversation that fits a context comes near this.
-const LONGEST_HEADER: u64 = 64 << 20;
+/// Largest header; no conversation that fits a context needs as much.
+const MAX_HEADER: u64 = 64 << 20;
 
-/// A conversation that can be kept in a file, with what the model has computed of it.
+/// A conversation that can be saved to a file, with its KV cache.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedSession {
-    /// Name of the model, for people; the session's bytes tell which one it was.
+    /// Name of the model, for messages; the session's bytes contain its fingerprint.
     pub model: String,
     /// The system message.
     pub system: Option<String>,
@@ -32,9 +32,9 @@ pub struct SavedSession {
     pub thinking: bool,
     /// The messages.
     pub messages: Vec<Message>,
-    /// The messages' media, encoded, in order.
+    /// The encoded media of the messages, in order.
     pub encoded: Vec<EncodedMedia>,
-    /// Tokens and caches.
+    /// Tokens and KV caches.
     pub session: Vec<u8>,
 }
 
@@ -126,10 +126,10 @@ impl SavedSession {
         Ok(write()?)
     }
 
-    /// Reads it; whether it fits a model is for [`crate::Session::load`] to say.
+    /// Reads it; [`crate::Session::load`] checks that it fits a model.
     ///
     /// # Errors
-    /// If it is damaged, or no saved conversation.
+    /// If it is damaged or not a saved conversation.
     pub fn read(file: impl BufRead) -> Result<Self, Error> {
         Ok(read(file)?)
     }
@@ -137,7 +137,7 @@ impl SavedSession {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it cannot be read, is damaged, or is no saved conversation.
+    /// If it cannot be read, is damaged, or is not a saved conversation.
     pub fn read_file(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
         let file = BufReader::new(File::open(path).map_err(Error::file(path))?);
@@ -147,7 +147,7 @@ impl SavedSession {
 
 fn read(mut file: impl BufRead) -> Result<SavedSession, SavedProblem> {
     let mut line = Vec::new();
-    file.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line)?;
+    file.by_ref().take(MAX_HEADER).read_until(b'\n', &mut line)?;
     let header: Header = serde_json::from_slice(&line)?;
     if header.format != FORMAT {
         return Err(SavedProblem::NotOurs);
@@ -161,7 +161,8 @@ fn read(mut file: impl BufRead) -> Result<SavedSession, SavedProblem> {
         return Err(SavedProblem::Truncated);
     }
     let Header { model, system, thinking, messages, media, .. } = header;
-    let encoded = media.into_iter().map(|kept| kept.read(&mut file)).collect::<Result<_, _>>()?;
+    let encoded =
+        media.into_iter().map(|medium| medium.read(&mut file)).collect::<Result<_, _>>()?;
     Ok(SavedSession { model, system, thinking, messages, encoded, session })
 }
 
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn a_written_conversation_is_read_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("chat");
         std::fs::write(&path, bytes()).expect("written");
@@ -226,7 +227,7 @@ mod tests {
         check(text.replacen("\"rows\":2", &endless, 1).as_bytes(), "truncated");
     }
 
-    /// The bytes of a file, and where its first line ends.
+    /// The bytes of a file, and the end of its first line.
     fn written() -> (Vec<u8>, usize) {
         let bytes = bytes();
         let end = bytes.iter().position(|byte| *byte == b'\n').expect("a line");
@@ -234,9 +235,9 @@ mod tests {
     }
 
     proptest! {
-        /// A file that was changed anywhere is refused with words, or is a conversation whose media have all their rows.
+        /// A file changed anywhere is refused with a message, or is a conversation whose media have all their rows.
         #[test]
-        fn any_damage_is_survived(
+        fn damaged_files_are_refused_or_consistent(
             at in any::<Index>(), bytes in prop::collection::vec(any::<u8>(), 0..9), cut in any::<Index>(),
         ) {
             let (mut file, _) = written();
@@ -246,9 +247,9 @@ mod tests {
             check_any(&file);
         }
 
-        /// The same where the first line is valid and only its numbers are not.
+        /// The same for a first line of valid JSON with wrong numbers.
         #[test]
-        fn any_numbers_are_survived(
+        fn wrong_numbers_are_refused_or_consistent(
             key in prop::sample::select(vec!["rows", "width", "seconds", "session_bytes", "version"]),
             number in prop_oneof![0..9_u64, any::<u64>(), Just(u64::MAX), Just(1 << 62)],
         ) {

@@ -1,4 +1,4 @@
-//! A conversation with a model. Messages live on the host, so that they outlive a lost device.
+//! A conversation with a model. Messages are kept on the host, so that they survive a lost device.
 
 use std::time::{Duration, Instant};
 
@@ -23,27 +23,27 @@ use crate::{
     saved::SavedSession,
 };
 
-/// How a session is set up.
+/// Options of a session.
 #[derive(Debug, Clone, Default)]
 pub struct SessionOptions {
-    /// Context in tokens; without it, the model's.
+    /// Context in tokens; `None` = the model's.
     pub context: Option<usize>,
     /// Where drafts for speculative decoding come from.
     pub draft: Draft,
-    /// How many tokens are drafted at a time, at most.
+    /// Maximum number of drafts at a time.
     pub draft_tokens: Option<usize>,
 }
 
-/// What replies are constrained to.
+/// Output format of replies.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Format {
     /// Any JSON object.
     Json,
-    /// What this JSON schema describes.
+    /// JSON that matches this schema.
     Schema(Value),
 }
 
-/// A conversation: messages, settings, and the KV cache of what was said.
+/// A conversation: messages, settings and the KV cache.
 ///
 /// ```
 /// let model = rullama::Model::open("demo")?;
@@ -58,22 +58,22 @@ pub struct Session {
     model: Model,
     kv: rullama_runtime::Session,
     encoders: MediaEncoders,
-    /// The messages' media, encoded, in order.
+    /// The encoded media of the messages, in order.
     encoded: Vec<EncodedMedia>,
-    /// Most soft tokens of an image that the KV cache is made for.
+    /// Maximum soft tokens of an image that the KV cache is allocated for.
     block: usize,
     adapters: AdapterSet,
     draft: Option<DraftOptions>,
     unused_drafter: Option<Error>,
     format: Option<JsonFormat>,
     messages: Vec<Message>,
-    /// How tokens are sampled; at first as the model and its file say.
+    /// Sampling options; initially the model's.
     pub sampling: SamplingOptions,
     /// The system message.
     pub system: Option<String>,
     /// Whether the model thinks before it replies.
     pub thinking: bool,
-    /// Whether thinking is kept out of events and replies.
+    /// Whether thinking is excluded from events and replies.
     pub hide_thinking: bool,
     /// Tools the model may call.
     pub tools: Vec<Tool>,
@@ -112,8 +112,8 @@ impl Session {
         })
     }
 
-    /// Sends a message and waits for the reply. Where the GPU is lost on the way, the model is loaded once more and the reply starts
-    /// again. After an error the conversation is as before.
+    /// Sends a message and waits for the reply. If the GPU is lost meanwhile, the model is loaded again and the reply restarts.
+    /// After an error the conversation is as before.
     ///
     /// ```
     /// let mut session = rullama::Model::open("demo")?.session()?;
@@ -135,7 +135,7 @@ impl Session {
         }
     }
 
-    /// Sends a message; the reply is generated as its events are requested.
+    /// Sends a message; the reply is generated while its events are read.
     ///
     /// # Errors
     /// As [`Self::send`].
@@ -153,7 +153,7 @@ impl Session {
         self.begin(before, media)
     }
 
-    /// Appends a message of any role without a reply to it, such as the result of a tool.
+    /// Appends a message of any role without generating a reply, such as the result of a tool.
     ///
     /// ```
     /// use rullama::Message;
@@ -168,10 +168,10 @@ impl Session {
         self.messages.push(message);
     }
 
-    /// Replies to the messages there are.
+    /// Replies to the conversation so far.
     ///
     /// # Errors
-    /// As [`Self::send`], or if there are none.
+    /// As [`Self::send`], or if it has no messages.
     pub fn stream_reply(&mut self) -> Result<ReplyStream<'_>, Error> {
         if self.messages.is_empty() {
             return Err(Error::NoMessage);
@@ -180,7 +180,7 @@ impl Session {
         self.begin(before, Duration::ZERO)
     }
 
-    /// Continues a text as it is, without the chat template. The conversation stays as it is.
+    /// Continues a text without the chat template. The conversation is unchanged.
     ///
     /// ```
     /// let mut session = rullama::Model::open("demo")?.session()?;
@@ -213,12 +213,12 @@ impl Session {
         }
     }
 
-    /// Encodes the media of the newest message, and makes the KV cache large enough for them.
+    /// Encodes the media of the newest message, and enlarges the KV cache for them if needed.
     async fn encode(&mut self, media: &[Attachment]) -> Result<(), Error> {
         for attachment in media {
             let encoded = self.encoders.encode(&attachment.medium).await;
             self.encoded.push(encoded.map_err(|source| match source.code() {
-                // Not the medium's fault.
+                // Not caused by the medium.
                 "device_lost" => source.into(),
                 _ => Error::Media { name: attachment.name(), source: source.into() },
             })?);
@@ -231,7 +231,7 @@ impl Session {
         Ok(())
     }
 
-    /// What the model is to continue.
+    /// The prompt of the conversation.
     fn prompt(&self) -> Result<Prompt, Error> {
         let conversation = Conversation {
             messages: self.all_messages(),
@@ -243,7 +243,7 @@ impl Session {
         Ok(prompt_with(self.model.runtime(), &conversation, &self.encoded, options)?)
     }
 
-    /// The messages as the model reads them: the system message, those the model comes with, and those of the conversation.
+    /// The messages in the prompt: the system message, those stored with the model, and those of the conversation.
     pub fn all_messages(&self) -> Vec<Message> {
         let system = self.system.iter().map(|text| Message::new("system", text.clone()));
         let opening = self.model.opening().iter().cloned();
@@ -260,20 +260,20 @@ impl Session {
         &self.model
     }
 
-    /// Tokens and KV cache as the crate `rullama-runtime` has them.
+    /// The underlying session of the crate `rullama-runtime`: tokens and KV cache.
     pub fn kv(&self) -> &rullama_runtime::Session {
         &self.kv
     }
 
-    /// Most tokens of the conversation.
+    /// Maximum number of tokens of the conversation.
     pub fn context(&self) -> usize {
         self.kv.context()
     }
 
-    /// Changes the context; the conversation is read again with the next message.
+    /// Changes the context; the conversation is processed again with the next message.
     ///
     /// # Errors
-    /// If the context is impossible, or the device fails.
+    /// If the context is invalid, or the device fails.
     pub fn set_context(&mut self, context: usize) -> Result<(), Error> {
         let mut kv = kv_cache(&self.model, &self.adapters, Some(context), self.block)?;
         kv.draft(self.draft.clone())?;
@@ -281,7 +281,7 @@ impl Session {
         Ok(())
     }
 
-    /// Constrains replies to JSON, or to nothing. Thinking is not constrained.
+    /// Constrains replies to a format; `None` removes the constraint. Thinking is not constrained.
     ///
     /// ```
     /// use rullama::Format;
@@ -299,15 +299,15 @@ impl Session {
     /// If the schema cannot be used.
     pub fn set_format(&mut self, format: Option<Format>) -> Result<(), Error> {
         let tokenizer = self.model.runtime().tokenizer()?;
-        let made = format.map(|format| match format {
+        let constraint = format.map(|format| match format {
             Format::Json => JsonFormat::object(tokenizer),
             Format::Schema(schema) => JsonFormat::schema(tokenizer, schema),
         });
-        self.format = made.transpose().map_err(RuntimeError::from)?;
+        self.format = constraint.transpose().map_err(RuntimeError::from)?;
         Ok(())
     }
 
-    /// Uses these adapters from now on, each with its strength, in place of all others.
+    /// Uses these adapters, each with its strength, instead of the current ones.
     ///
     /// # Errors
     /// If one does not fit the model, or the device fails.
@@ -318,12 +318,12 @@ impl Session {
         Ok(())
     }
 
-    /// Why the drafter that the model comes with is not used, if it is not.
+    /// Why the drafter stored with the model is not used; `None` if it is.
     pub fn unused_drafter(&self) -> Option<&Error> {
         self.unused_drafter.as_ref()
     }
 
-    /// How many drafts were accepted so far; `None` where nothing is drafted.
+    /// Draft counts so far; `None` without speculative decoding.
     pub fn draft_counts(&self) -> Option<DraftCounts> {
         self.kv.draft_counts()
     }
@@ -333,14 +333,14 @@ impl Session {
         self.model.runtime().gpu_bytes() + self.encoders.gpu_bytes() + self.kv.gpu_bytes()
     }
 
-    /// Forgets the conversation, and unloads the encoders until they are needed again.
+    /// Clears the conversation, and unloads the encoders until they are needed again.
     pub fn clear(&mut self) {
         self.messages.clear();
         self.encoded.clear();
         self.encoders.unload();
     }
 
-    /// Loads the model once more on a new device; the conversation is read again with the next message.
+    /// Loads the model again on a new device; the conversation is processed again with the next message.
     ///
     /// # Errors
     /// If it cannot be loaded.
@@ -349,7 +349,7 @@ impl Session {
         self.move_to(model)
     }
 
-    /// Goes on with another copy of the model, on another device.
+    /// Continues with another copy of the model on another device.
     ///
     /// # Errors
     /// If the device fails.
@@ -362,7 +362,7 @@ impl Session {
         self.set_context(context)
     }
 
-    /// The conversation with all the model has computed of it.
+    /// The conversation and its KV cache, to be written to a file.
     ///
     /// ```
     /// let model = rullama::Model::open("demo")?;
@@ -390,7 +390,7 @@ impl Session {
         })
     }
 
-    /// Goes on with a saved conversation; if it cannot be, nothing changes.
+    /// Restores a saved conversation; on an error nothing changes.
     ///
     /// # Errors
     /// If it belongs to another model or other adapters, or is damaged.
@@ -411,7 +411,7 @@ impl Session {
         self.kv.draft(self.draft.clone())?;
         (self.system, self.thinking) = (saved.system, saved.thinking);
         (self.messages, self.encoded) = (saved.messages, saved.encoded);
-        // The session has the size it was saved with.
+        // The restored session has the context it was saved with.
         self.block = 0;
         Ok(())
     }
@@ -439,7 +439,7 @@ fn kv_cache(
     adapters.session(model.runtime(), &options, exact(model))
 }
 
-/// Whether adapters are kept as exactly as the caches are.
+/// Whether adapters are kept in f32, as the caches are.
 fn exact(model: &Model) -> bool {
     model.options().exact || model.options().cache == rullama_runtime::model::CacheType::F32
 }
@@ -461,7 +461,7 @@ fn generation<'s>(
     })
 }
 
-/// A number that differs from call to call.
+/// A random seed.
 pub(crate) fn entropy() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     (RandomState::new().hash_one(0) & u64::from(u32::MAX)) as u32

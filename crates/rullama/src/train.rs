@@ -11,18 +11,18 @@ use rullama_train::{
 
 use crate::{adapter::write_adapter, error::Error, model::Model};
 
-/// How an adapter is trained; the defaults are those of `rullama train`.
+/// Training options; the defaults are those of `rullama train`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainOptions {
-    /// The adapter to go on with; without it, a new one.
+    /// The adapter to continue training; `None` = a new one.
     pub init: Option<Adapter>,
     /// LoRA rank of a new adapter.
     pub rank: usize,
-    /// LoRA alpha of a new adapter, which scales it by alpha / rank; without it, twice the rank.
+    /// LoRA alpha of a new adapter, which scales it by alpha / rank; `None` = twice the rank.
     pub alpha: Option<f32>,
     /// Weights to adapt, such as `q_proj` or `attn_q`; all attention and feed-forward weights if there are none.
     pub targets: Vec<String>,
-    /// Optimizer steps; without it, as many as `epochs` takes.
+    /// Optimizer steps; `None` = `epochs` passes over the data.
     pub steps: Option<u32>,
     /// Passes over the data.
     pub epochs: f64,
@@ -36,11 +36,11 @@ pub struct TrainOptions {
     pub weight_decay: f32,
     /// Maximum gradient norm.
     pub clip: Option<f32>,
-    /// Sequences per batch; without it 4, or all if there are fewer.
+    /// Sequences per batch; `None` = 4, or all if there are fewer.
     pub batch: Option<usize>,
     /// Batches per step.
     pub accumulate: usize,
-    /// Share of the adapter's inputs set to zero.
+    /// LoRA dropout: share of the adapter's inputs set to zero.
     pub dropout: f32,
     /// Seed of data order, dropout and a new adapter.
     pub seed: u64,
@@ -50,7 +50,7 @@ pub struct TrainOptions {
     pub sequence: usize,
     /// Whether short examples share sequences; they do not attend to each other.
     pub pack: bool,
-    /// Whether prompts and completions are joined as they are, without the chat template.
+    /// Whether prompts and completions are joined without the chat template.
     pub raw: bool,
     /// Share of the examples held out for evaluation.
     pub eval_split: f64,
@@ -93,7 +93,7 @@ impl TrainOptions {
     /// Reads examples, one JSON object per line: `{"messages":[…]}`, `{"prompt":…,"completion":…}` or `{"text":…}`.
     ///
     /// # Errors
-    /// If a line cannot be used: the error has its number.
+    /// If a line is invalid; the error has its number.
     pub fn dataset(&self, model: &rullama_runtime::Model, lines: &str) -> Result<Dataset, Error> {
         let options = DataOptions { raw: self.raw, longest: Some(self.sequence) };
         Ok(Dataset::of_lines(model, lines, options)?)
@@ -102,7 +102,7 @@ impl TrainOptions {
     /// Prepares training on examples.
     ///
     /// # Errors
-    /// If an option makes no sense, the adapter does not fit the model, or there is no memory.
+    /// If an option is invalid, the adapter does not fit the model, or memory is insufficient.
     pub fn start(&self, model: &rullama_runtime::Model, data: Dataset) -> Result<Run, Error> {
         let (train, aside) = data.split(self.eval_split, self.seed)?;
         let adapter = match &self.init {
@@ -141,7 +141,7 @@ impl TrainOptions {
     }
 }
 
-/// An adapter in training: an iterator over its steps. It pauses while none is requested.
+/// A training run: an iterator that trains one step per item.
 ///
 /// ```
 /// use rullama::{Model, TrainOptions, Training};
@@ -168,21 +168,21 @@ impl Training {
     /// Prepares training on lines of JSON: `{"messages":[…]}`, `{"prompt":…,"completion":…}` or `{"text":…}`.
     ///
     /// # Errors
-    /// If a line or an option cannot be used, or there is no memory.
+    /// If a line or an option is invalid, or memory is insufficient.
     pub fn start(model: &Model, lines: &str, options: &TrainOptions) -> Result<Self, Error> {
         let data = options.dataset(model.runtime(), lines)?;
         Ok(Self { run: options.start(model.runtime(), data)?, model: model.name().into() })
     }
 
-    /// The next step where waiting for the GPU blocks no thread; `None` after [`Event::Done`].
+    /// The next step, async; `None` after [`Event::Done`].
     ///
     /// # Errors
-    /// If the device fails, or the loss is no number any more.
+    /// If the device fails, or the loss is NaN.
     pub async fn next_async(&mut self) -> Result<Option<Event>, Error> {
         Ok(self.run.next().await?)
     }
 
-    /// The adapter as it is now.
+    /// The adapter in its current state.
     ///
     /// # Errors
     /// If the device fails.
@@ -198,7 +198,7 @@ impl Training {
         write_adapter(&self.adapter()?, &self.model, folder)
     }
 
-    /// The run as the crate `rullama-train` has it: losses, checkpoints.
+    /// The underlying run of the crate `rullama-train`: losses, checkpoints.
     pub fn run(&self) -> &Run {
         &self.run
     }

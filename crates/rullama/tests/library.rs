@@ -1,4 +1,4 @@
-//! Conversations through the library, with tiny models: what is kept, what is not, and what survives.
+//! Conversations through the library, with tiny models.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use rullama_testkit::golden_path;
 const MODEL: &str = "micro-e2b-Q8_0";
 
 fn file(name: &str) -> String {
-    golden_path(&format!("gguf/{name}.gguf")).to_str().expect("a path of our own").to_owned()
+    golden_path(&format!("gguf/{name}.gguf")).to_str().expect("a UTF-8 path").to_owned()
 }
 
 fn open(name: &str, options: &OpenOptions) -> Model {
@@ -20,7 +20,7 @@ fn open(name: &str, options: &OpenOptions) -> Model {
     Model::open_with(&file(name), &options).expect("it opens")
 }
 
-/// Eight tokens at most, always the most likely ones.
+/// A greedy session with at most eight tokens per reply.
 fn brief(model: &Model) -> Session {
     let mut session = model.session().expect("a session");
     session.sampling.temperature = 0.0;
@@ -49,24 +49,24 @@ fn streams_and_whole_replies_are_the_same() {
     assert_eq!((&text, done), (&whole.text, Some(whole.done)));
     assert_eq!(session.messages().len(), 2);
     let again = session.send("two").expect("a reply");
-    assert!(again.done.cached_tokens > 5, "what was said is not read again: {again:?}");
+    assert!(again.done.cached_tokens > 5, "the earlier turns are cached: {again:?}");
 }
 
 #[test]
 fn a_dropped_stream_keeps_what_was_generated() {
     let model = open(MODEL, &cpu());
     let mut session = brief(&model);
-    let mut said = String::new();
+    let mut text = String::new();
     for event in session.stream("one").expect("a stream") {
         if let Event::Text(piece) = event.expect("it runs") {
-            said = piece;
+            text = piece;
             break;
         }
     }
     let kept = session.messages().to_vec();
     assert_eq!(kept.len(), 2, "{kept:?}");
-    assert_eq!(kept[1], rullama::Message::new("assistant", said));
-    // Nothing came: the message is forgotten too.
+    assert_eq!(kept[1], rullama::Message::new("assistant", text));
+    // No token was generated: the message is removed, too.
     drop(session.stream("two").expect("a stream"));
     assert_eq!(session.messages(), kept);
 }
@@ -82,7 +82,7 @@ fn a_cancelled_reply_ends_at_once() {
 }
 
 #[test]
-fn what_fails_is_not_kept() {
+fn failed_messages_are_not_kept() {
     let mut session = brief(&open(MODEL, &cpu()));
     session.send("one").expect("a reply");
     let error = session.send("word ".repeat(300)).expect_err("too long");
@@ -115,7 +115,7 @@ fn projectors_are_named_or_found() {
 }
 
 #[test]
-fn a_lost_device_costs_no_conversation() {
+fn a_lost_device_keeps_the_conversation() {
     let options = OpenOptions { device: DeviceChoice::Gpu, ..OpenOptions::default() };
     let mut session = brief(&open(MODEL, &options));
     let first = session.send("one").expect("a reply").text;

@@ -7,10 +7,10 @@ use rullama_runtime::media::{Frame, MediaKind};
 use super::{kind_of, read_image};
 use crate::error::Error;
 
-/// The most frames of a video that a model is shown.
-const MOST_FRAMES: usize = 32;
+/// Maximum number of frames of a video that the model gets.
+const MAX_FRAMES: usize = 32;
 
-/// The frames of a folder in the order of their names; of many, an even choice.
+/// The frames in a folder, sorted by name; above the limit, evenly spaced ones.
 pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>, Error> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(Error::file(folder))? {
@@ -21,7 +21,7 @@ pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>, Error> {
         return Err(Error::NoFrames { path: folder.into() });
     }
     paths.sort();
-    chosen(paths.len())
+    selected(paths.len())
         .map(|index| {
             let path = &paths[index];
             let seconds = time(path).unwrap_or(index as f64);
@@ -30,13 +30,13 @@ pub(super) fn frames(folder: &Path) -> Result<Vec<Frame>, Error> {
         .collect()
 }
 
-/// Which of so many frames are shown.
-fn chosen(total: usize) -> impl Iterator<Item = usize> {
-    let count = total.min(MOST_FRAMES);
+/// The indices of the frames to use, of `total` frames.
+fn selected(total: usize) -> impl Iterator<Item = usize> {
+    let count = total.min(MAX_FRAMES);
     (0..count).map(move |index| index * total / count)
 }
 
-/// The time a name ends in: `frame-12.5s.png`.
+/// The time at the end of a file name: `frame-12.5s.png`.
 fn time(path: &Path) -> Option<f64> {
     let stem = path.file_stem()?.to_str()?.strip_suffix('s')?;
     let digits = stem.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').len();
@@ -62,9 +62,9 @@ mod tests {
     }
 
     #[test]
-    fn of_many_frames_an_even_choice() {
-        assert_eq!(chosen(3).collect::<Vec<_>>(), [0, 1, 2]);
-        let some: Vec<usize> = chosen(64).collect();
+    fn evenly_spaced_frames_are_selected() {
+        assert_eq!(selected(3).collect::<Vec<_>>(), [0, 1, 2]);
+        let some: Vec<usize> = selected(64).collect();
         assert_eq!((some.len(), some[0], some[1], some[31]), (32, 0, 2, 62));
     }
 }
