@@ -1,10 +1,10 @@
-//! Arrays of metadata, stored compactly: a vocabulary has hundreds of thousands of strings.
+//! Metadata arrays, stored compactly: a vocabulary has hundreds of thousands of strings.
 
 use std::sync::Arc;
 
 use crate::value::ValueType;
 
-/// An array of metadata.
+/// A metadata array.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant is named after what it holds")]
 pub enum Array {
@@ -64,7 +64,7 @@ impl Array {
         }
     }
 
-    /// The numbers, if these are integers of any width.
+    /// The elements, if they are integers of any width.
     pub fn integers(&self) -> Option<Box<dyn Iterator<Item = i128> + '_>> {
         fn widen<T: Copy + Into<i128>>(v: &[T]) -> Option<Box<dyn Iterator<Item = i128> + '_>> {
             Some(Box::new(v.iter().map(|&v| v.into())))
@@ -83,11 +83,11 @@ impl Array {
     }
 }
 
-/// Many strings in one piece of memory; a clone shares it.
+/// Strings in one allocation, which clones share.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StringArray(Arc<Slab>);
 
-/// The strings one after another, and where each one ends.
+/// The strings concatenated, and the end of each.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Slab {
     text: String,
@@ -130,7 +130,7 @@ impl<S: AsRef<str>> FromIterator<S> for StringArray {
     }
 }
 
-/// A [`StringArray`] while its bytes arrive.
+/// A [`StringArray`] under construction.
 #[derive(Debug, Default)]
 pub(crate) struct StringArrayBuilder {
     text: Vec<u8>,
@@ -149,8 +149,8 @@ impl StringArrayBuilder {
 
     /// The strings, or the index of one that is not UTF-8.
     ///
-    /// Checking them all at once is several times faster than one by one; what remains to be seen is that
-    /// no string ends inside a character.
+    /// Validating the concatenation is several times faster than each string; then only the ends must be character
+    /// boundaries.
     pub(crate) fn finish(self) -> Result<StringArray, usize> {
         let Self { text, mut ends } = self;
         let mut text = String::from_utf8(text).map_err(|error| {

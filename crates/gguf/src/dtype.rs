@@ -1,8 +1,8 @@
-//! Types of tensors: how many elements and bytes a block has.
+//! Tensor types, with elements and bytes per block.
 
 use std::fmt;
 
-/// How the numbers of a tensor are stored.
+/// The element format of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 #[expect(non_camel_case_types, reason = "these are the formats' own names")]
@@ -65,9 +65,9 @@ pub enum DType {
     IQ1_M,
     /// The upper half of an IEEE single.
     BF16,
-    /// Ternary digits, five to a byte.
+    /// Ternary, five digits per byte.
     TQ1_0,
-    /// Ternary digits, four to a byte.
+    /// Ternary, four digits per byte.
     TQ2_0,
     /// 4-bit floats with a power of two as scale.
     MXFP4,
@@ -164,7 +164,7 @@ impl DType {
         self.facts().0
     }
 
-    /// The name everyone uses: "Q4_K".
+    /// The usual name, such as "Q4_K".
     pub const fn name(self) -> &'static str {
         self.facts().1
     }
@@ -179,13 +179,13 @@ impl DType {
         self.facts().3
     }
 
-    /// Whether [`dequantize`](crate::quant::dequantize) knows the format.
+    /// Whether [`dequantize`](crate::quant::dequantize) supports the format.
     pub const fn decodable(self) -> bool {
         use DType::*;
         !matches!(self, Q8_1 | Q8_K | IQ1_S | IQ1_M | IQ2_XXS | IQ2_XS)
     }
 
-    /// Whether [`quantize`](crate::quant::quantize) knows the format.
+    /// Whether [`quantize`](crate::quant::quantize) supports the format.
     pub const fn encodable(self) -> bool {
         use DType::*;
         let no_encoder = matches!(self, IQ2_S | IQ3_XXS | IQ3_S | TQ1_0 | TQ2_0)

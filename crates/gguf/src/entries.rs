@@ -1,4 +1,4 @@
-//! The metadata of the header, checked as it is read.
+//! The header's metadata, checked while it is read.
 
 use crate::{
     array::{Array, StringArray, StringArrayBuilder},
@@ -8,7 +8,7 @@ use crate::{
     value::{ARRAY_ID, Value, ValueType},
 };
 
-/// No real key comes near; the format allows no longer ones.
+/// Longest key the format allows.
 pub(crate) const KEY_LIMIT: u64 = 65_535;
 
 /// The next `count` entries.
@@ -44,7 +44,7 @@ async fn value(reader: &mut Reader<'_>, key: &str) -> Result<Value, GgufError> {
         ValueType::I64 => Value::I64(number(reader).await?),
         ValueType::F32 => Value::F32(number(reader).await?),
         ValueType::F64 => Value::F64(number(reader).await?),
-        ValueType::Bool => Value::Bool(truth(key, number(reader).await?)?),
+        ValueType::Bool => Value::Bool(boolean(key, number(reader).await?)?),
         ValueType::String => {
             let at = reader.at();
             let length = reader.u64().await?;
@@ -62,7 +62,7 @@ async fn array(reader: &mut Reader<'_>, key: &str) -> Result<Array, GgufError> {
     }
     let element = value_type(key, id)?;
     let count = reader.u64().await?;
-    let least = element.least_bytes();
+    let least = element.min_bytes();
     if count > reader.left() / least {
         return Err(GgufError::ArrayPastEnd { key: key.into(), count, at, len: reader.len() });
     }
@@ -80,7 +80,7 @@ async fn array(reader: &mut Reader<'_>, key: &str) -> Result<Array, GgufError> {
         ValueType::F64 => Array::F64(numbers(reader, count).await?),
         ValueType::Bool => {
             let bytes: Vec<u8> = numbers(reader, count).await?;
-            Array::Bool(bytes.into_iter().map(|b| truth(key, b)).collect::<Result<_, _>>()?)
+            Array::Bool(bytes.into_iter().map(|b| boolean(key, b)).collect::<Result<_, _>>()?)
         }
         ValueType::String => Array::String(strings(reader, key, count).await?),
     })
@@ -90,7 +90,7 @@ fn value_type(key: &str, id: u32) -> Result<ValueType, GgufError> {
     ValueType::from_id(id).ok_or_else(|| GgufError::UnknownValueType { key: key.into(), id })
 }
 
-fn truth(key: &str, byte: u8) -> Result<bool, GgufError> {
+fn boolean(key: &str, byte: u8) -> Result<bool, GgufError> {
     match byte {
         0 => Ok(false),
         1 => Ok(true),
@@ -98,7 +98,7 @@ fn truth(key: &str, byte: u8) -> Result<bool, GgufError> {
     }
 }
 
-/// A number stored in little-endian order.
+/// A little-endian number.
 trait Number: Sized {
     const BYTES: usize;
     fn decode(bytes: &[u8]) -> Self;
@@ -124,7 +124,7 @@ async fn number<T: Number>(reader: &mut Reader<'_>) -> Result<T, GgufError> {
     Ok(number)
 }
 
-/// Takes as many elements as are buffered, again and again: memory follows what was read, not what was claimed.
+/// Decodes the buffered elements, then the next: memory grows with the bytes read, not with the claimed count.
 async fn numbers<T: Number>(reader: &mut Reader<'_>, count: u64) -> Result<Vec<T>, GgufError> {
     let mut numbers = Vec::new();
     loop {
@@ -144,7 +144,7 @@ async fn numbers<T: Number>(reader: &mut Reader<'_>, count: u64) -> Result<Vec<T
 async fn strings(reader: &mut Reader<'_>, key: &str, count: u64) -> Result<StringArray, GgufError> {
     let mut strings = StringArrayBuilder::default();
     while (strings.len() as u64) < count {
-        // The way of almost all strings: no awaiting, no checks against the file.
+        // Almost all strings are in the buffer: no awaiting, no checks against the file length.
         let mut rest = reader.buffered();
         let before = rest.len();
         while (strings.len() as u64) < count
@@ -157,7 +157,7 @@ async fn strings(reader: &mut Reader<'_>, key: &str, count: u64) -> Result<Strin
         }
         let taken = before - rest.len();
         reader.advance(taken);
-        // The way of the one at the end of the buffer.
+        // The string at the end of the buffer.
         if (strings.len() as u64) < count {
             let at = reader.at();
             let length = reader.u64().await?;

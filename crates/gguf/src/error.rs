@@ -1,6 +1,6 @@
-//! What can be wrong with a GGUF file, or with a question about it.
+//! Errors of GGUF files.
 //!
-//! Names from the file are shown escaped: they may hold anything, terminal control codes included.
+//! Names from the file are escaped: they may contain anything, including terminal control codes.
 
 use rullama_source::SourceError;
 
@@ -15,15 +15,15 @@ pub enum GgufError {
     /// The source could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The source broke its promise to answer with all bytes requested.
-    #[error("requested {asked} bytes at byte {at} but got {got}: try again")]
-    ShortRead { at: u64, asked: u64, got: u64 },
+    /// The source returned fewer or more bytes than requested.
+    #[error("requested {requested} bytes at byte {at} but got {got}: try again")]
+    ShortRead { at: u64, requested: u64, got: u64 },
     /// The file ends inside its header.
     #[error(
         "the file ends at byte {len}, but {needed} bytes are needed at byte {at}: it is truncated, download it again"
     )]
     Truncated { at: u64, needed: u64, len: u64 },
-    /// The header is larger than any sensible one.
+    /// The header is larger than the limit.
     #[error(
         "the header claims to reach byte {end}, more than the {limit} allowed: the file is damaged or hostile"
     )]
@@ -39,12 +39,12 @@ pub enum GgufError {
     /// A version with another layout.
     #[error("GGUF version {found} is not supported (only 2 and 3): convert the file again")]
     UnsupportedVersion { found: u32 },
-    /// More metadata than the file has space for, or than any sensible file has.
+    /// More metadata than fits in the file, or than the limit.
     #[error(
         "the file claims {count} metadata entries, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
     KeyCount { count: u64, limit: u64 },
-    /// More tensors than the file has space for, or than any sensible file has.
+    /// More tensors than fit in the file, or than the limit.
     #[error(
         "the file claims {count} tensors, but can have at most {limit}: it is damaged or truncated, download it again"
     )]
@@ -61,7 +61,7 @@ pub enum GgufError {
         "{key:?}: {count} elements at byte {at} cannot fit in the file's {len} bytes: it is damaged or truncated, download it again"
     )]
     ArrayPastEnd { key: String, count: u64, at: u64, len: u64 },
-    /// A metadata key is unreasonably long.
+    /// A metadata key is longer than the limit.
     #[error(
         "a metadata key at byte {at} has {length} bytes, more than the {limit} allowed: the file is damaged"
     )]
@@ -75,7 +75,7 @@ pub enum GgufError {
     /// A type of value that does not exist.
     #[error("{key:?}: unknown value type {id}: the file is damaged or newer than this program")]
     UnknownValueType { key: String, id: u32 },
-    /// Arrays of arrays exist in no real file.
+    /// An array of arrays.
     #[error("{key:?}: nested arrays are not supported")]
     NestedArray { key: String },
     /// A string value is not text.
@@ -84,7 +84,7 @@ pub enum GgufError {
     /// A string of an array is not text.
     #[error("{key:?}: string {index} is not UTF-8: the file is damaged")]
     ElementNotUtf8 { key: String, index: u64 },
-    /// A truth value is neither 0 nor 1.
+    /// A bool is neither 0 nor 1.
     #[error("{key:?}: a bool is stored as {byte}, neither 0 nor 1: the file is damaged")]
     InvalidBool { key: String, byte: u8 },
 
@@ -92,18 +92,18 @@ pub enum GgufError {
     /// The alignment is not a `u32`.
     #[error("general.alignment is stored as {found}, it must be u32: convert the file again")]
     AlignmentType { found: Kind },
-    /// Nothing can be aligned to zero.
+    /// The alignment is zero.
     #[error("general.alignment is 0: convert the file again")]
     AlignmentZero,
     /// The alignment is not a power of two.
     #[error("general.alignment is {alignment}, not a power of two: convert the file again")]
     AlignmentNotPowerOfTwo { alignment: u32 },
-    /// The alignment would waste more space than any device requests.
+    /// The alignment is larger than the limit.
     #[error("general.alignment is {alignment}, more than the {limit} allowed: the file is damaged")]
     AlignmentTooLarge { alignment: u32, limit: u32 },
 
     // Tensors
-    /// A tensor's name is unreasonably long.
+    /// A tensor's name is longer than the limit.
     #[error(
         "a tensor name at byte {at} has {length} bytes, more than the {limit} allowed: the file is damaged"
     )]
@@ -117,10 +117,10 @@ pub enum GgufError {
     /// A tensor without dimensions.
     #[error("tensor {tensor:?} has no dimensions: the file is damaged")]
     NoDimensions { tensor: String },
-    /// A tensor with more dimensions than the format knows.
+    /// A tensor with more dimensions than the format allows.
     #[error("tensor {tensor:?} has {count} dimensions, at most 4 are allowed: the file is damaged")]
     TooManyDimensions { tensor: String, count: u64 },
-    /// A dimension of size zero: the tensor would hold nothing.
+    /// A dimension of size zero.
     #[error("tensor {tensor:?}: dimension {axis} is 0: the file is damaged")]
     ZeroDimension { tensor: String, axis: usize },
     /// The number of elements does not fit in 64 bits.
@@ -132,12 +132,12 @@ pub enum GgufError {
     /// A row ends inside a block.
     #[error("tensor {tensor:?}: rows of {row_len} elements are not whole blocks of {dtype}")]
     RaggedRow { tensor: String, row_len: u64, dtype: DType },
-    /// A type of tensor this program has never heard of.
+    /// An unknown tensor type.
     #[error(
         "tensor {tensor:?} has unknown type {id}: the file is damaged or newer than this program"
     )]
     UnknownDtype { tensor: String, id: u32 },
-    /// A type of tensor that was given up.
+    /// A tensor type that was removed from the format.
     #[error("tensor {tensor:?} has the retired type {name} ({id}): quantise the model again")]
     RetiredDtype { tensor: String, id: u32, name: &'static str },
     /// A tensor does not start at a multiple of the alignment.
@@ -156,22 +156,22 @@ pub enum GgufError {
     OverlappingTensors { first: String, second: String },
 
     // Models split over several files
-    /// A number past the last part.
+    /// A part number that is not below the part count.
     #[error("the file says it is part {number} (from 0) of {count}: it is damaged")]
     PartNumber { number: u16, count: u16 },
-    /// A name that does not tell what the other parts are called.
+    /// A file name from which the names of the other parts cannot be derived.
     #[error(
-        "{name:?} is {part}, so its name should end in {wanted:?}: give it back its original name"
+        "{name:?} is {part}, so its name should end in {wanted:?}: rename it to its original name"
     )]
     PartName { name: String, part: Part, wanted: String },
-    /// Not the part that the others are joined to.
+    /// Not the first part.
     #[error("{}: open the first part of the model", not_first(part.as_ref()))]
     NotFirstPart { part: Option<Part> },
     /// Parts are missing, or there are too many.
     #[error("the model has {count} parts, but {given} were given")]
     PartCount { count: u16, given: usize },
     /// A file that is not the part its name says.
-    #[error("{file:?} should be {wanted}, but {}: download it again", said(found.as_ref()))]
+    #[error("{file:?} should be {wanted}, but {}: download it again", claims(found.as_ref()))]
     WrongPart { file: String, wanted: Part, found: Option<Part> },
     /// A part of another model.
     #[error(
@@ -180,15 +180,15 @@ pub enum GgufError {
     ForeignPart { file: String, key: String },
     /// The parts have more or fewer tensors than the first one says.
     #[error(
-        "the model should have {promised} tensors, but its parts hold {found}: they belong to different models, download them again"
+        "the model should have {expected} tensors, but its parts hold {found}: they belong to different models, download them again"
     )]
-    PartTensors { promised: u64, found: u64 },
+    PartTensors { expected: u64, found: u64 },
 
-    // Questions about an open file
+    // Access to an open file
     /// A tensor of another model.
     #[error("tensor {tensor:?} does not belong to this model")]
-    ElsewhereTensor { tensor: String },
-    /// A key that is not there.
+    ForeignTensor { tensor: String },
+    /// A missing key.
     #[error("the file has no {key:?}: it is not the expected kind of model")]
     MissingKey { key: String },
     /// A value of another type.
@@ -203,15 +203,15 @@ pub enum GgufError {
     /// More bytes than this machine can address or has.
     #[error("tensor {tensor:?}: {bytes} bytes at once do not fit in memory: read fewer rows")]
     TooLargeForMemory { tensor: String, bytes: u64 },
-    /// A number that is not finite.
+    /// A value that is not finite.
     #[error(
         "tensor {tensor:?}: row {row} holds NaN or infinity (column {column}): the file is damaged"
     )]
     NotFinite { tensor: String, row: u64, column: u64 },
 
     // Block formats
-    /// The lengths of blocks and numbers disagree.
-    #[error("{bytes} bytes of {dtype} do not make {elements} elements")]
+    /// The number of bytes does not match the number of elements.
+    #[error("{bytes} bytes of {dtype} are not {elements} elements")]
     BlockLength { dtype: DType, bytes: usize, elements: usize },
     /// A format without a decoder.
     #[error("decoding {dtype} is not supported: choose a file in another format")]
@@ -236,16 +236,16 @@ fn not_first(part: Option<&Part>) -> String {
     )
 }
 
-fn said(part: Option<&Part>) -> String {
+fn claims(part: Option<&Part>) -> String {
     part.map_or_else(
         || "it is not part of a split model".into(),
         |part| format!("it says it is {part}"),
     )
 }
 
-/// Tells an absent key from a wrong one.
+/// Distinguishes a missing key from a wrong value.
 pub trait Optional<T> {
-    /// `None` where the key is missing; other errors stay errors.
+    /// `None` if the key is missing; other errors stay errors.
     fn optional(self) -> Result<Option<T>, GgufError>;
 }
 

@@ -1,4 +1,4 @@
-//! The first bytes of the file and its table of tensors, checked as they are read.
+//! The start of the file and its tensor table, checked while they are read.
 
 use crate::{
     dtype::{DType, retired},
@@ -7,15 +7,15 @@ use crate::{
     tensor::{MAX_DIMS, TensorInfo},
 };
 
-/// Writers keep names under 64 bytes; some tools are more generous.
+/// Longest tensor name. ggml allows 64 bytes; some tools write more.
 pub(crate) const NAME_LIMIT: u64 = 1_024;
 
-/// The most entries, and the most tensors. Models with every expert on its own have some 50,000.
+/// Maximum number of entries, and of tensors. Models with one tensor per expert have some 50,000.
 const COUNT_LIMIT: u64 = 1 << 17;
 /// An empty key, a type, a value of one byte.
-const LEAST_ENTRY_BYTES: u64 = 8 + 4 + 1;
+const MIN_ENTRY_BYTES: u64 = 8 + 4 + 1;
 /// An empty name, one dimension and its count, a type, an offset.
-const LEAST_TENSOR_BYTES: u64 = 8 + 4 + 8 + 4 + 8;
+const MIN_TENSOR_BYTES: u64 = 8 + 4 + 8 + 4 + 8;
 
 /// The first 24 bytes.
 pub(crate) struct Prologue {
@@ -37,12 +37,12 @@ pub(crate) async fn prologue(reader: &mut Reader<'_>) -> Result<Prologue, GgufEr
     };
     let tensors = reader.u64().await?;
     let entries = reader.u64().await?;
-    let limit = COUNT_LIMIT.min(reader.left() / LEAST_ENTRY_BYTES);
+    let limit = COUNT_LIMIT.min(reader.left() / MIN_ENTRY_BYTES);
     if entries > limit {
         return Err(GgufError::KeyCount { count: entries, limit });
     }
-    let left = reader.left() - entries * LEAST_ENTRY_BYTES;
-    let limit = COUNT_LIMIT.min(left / LEAST_TENSOR_BYTES);
+    let left = reader.left() - entries * MIN_ENTRY_BYTES;
+    let limit = COUNT_LIMIT.min(left / MIN_TENSOR_BYTES);
     if tensors > limit {
         return Err(GgufError::TensorCount { count: tensors, limit });
     }

@@ -1,4 +1,4 @@
-//! Where tensors lie in the file: aligned, inside it, and apart from each other.
+//! Positions of tensors: aligned, inside the file, not overlapping.
 
 use crate::{
     error::GgufError, metadata::Entry, named::NamedList, tensor::TensorInfo, value::Value,
@@ -6,10 +6,10 @@ use crate::{
 
 /// The key of the alignment.
 pub(crate) const ALIGNMENT_KEY: &str = "general.alignment";
-/// The alignment of files that do not say.
+/// The alignment of files that have no such key.
 const DEFAULT_ALIGNMENT: u32 = 32;
-/// Huge pages have this size; nothing requests more.
-const LARGEST_ALIGNMENT: u32 = 2 << 20;
+/// The size of huge pages; no device needs more.
+const MAX_ALIGNMENT: u32 = 2 << 20;
 
 /// The alignment of the tensors' data.
 pub(crate) fn alignment(metadata: &NamedList<Entry>) -> Result<u32, GgufError> {
@@ -27,14 +27,14 @@ fn check_alignment(alignment: u32) -> Result<u32, GgufError> {
     if !alignment.is_power_of_two() {
         return Err(GgufError::AlignmentNotPowerOfTwo { alignment });
     }
-    if alignment > LARGEST_ALIGNMENT {
-        return Err(GgufError::AlignmentTooLarge { alignment, limit: LARGEST_ALIGNMENT });
+    if alignment > MAX_ALIGNMENT {
+        return Err(GgufError::AlignmentTooLarge { alignment, limit: MAX_ALIGNMENT });
     }
     Ok(alignment)
 }
 
-/// Moves every tensor from its offset in the data to its place in a file of `len` bytes.
-pub(crate) fn place(
+/// Converts offsets from the start of the data to offsets in a file of `len` bytes.
+pub(crate) fn resolve_offsets(
     tensors: &mut [TensorInfo],
     header_end: u64,
     alignment: u32,
@@ -58,10 +58,10 @@ pub(crate) fn place(
             }
         }
     }
-    check_apart(tensors)
+    check_overlaps(tensors)
 }
 
-fn check_apart(tensors: &[TensorInfo]) -> Result<(), GgufError> {
+fn check_overlaps(tensors: &[TensorInfo]) -> Result<(), GgufError> {
     let mut in_order: Vec<&TensorInfo> = tensors.iter().collect();
     in_order.sort_unstable_by_key(|tensor| tensor.offset());
     for pair in in_order.windows(2) {

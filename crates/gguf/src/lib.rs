@@ -1,7 +1,7 @@
-//! What is in a GGUF file: metadata, tensors, and the block formats their numbers are stored in.
+//! GGUF files: metadata, tensors, and quantisation formats.
 //!
-//! [`Gguf::open`] reads the header and nothing else, so a large file over a network costs only that.
-//! Files lie: every number is checked against the file before it is used.
+//! [`Gguf::open`] reads only the header, also of a large file over a network.
+//! Files are untrusted: every number is checked against the file before it is used.
 
 #![warn(clippy::cast_possible_truncation)]
 
@@ -37,27 +37,27 @@ pub use tensor::TensorInfo;
 pub use value::{Kind, Value, ValueType};
 pub use write::Writer;
 
-/// Bytes of a file that were requested from its source.
-struct Asked<'a> {
+/// A read that was requested from a source.
+struct PendingRead<'a> {
     at: u64,
     length: u64,
     reading: Local<'a, Result<Bytes, SourceError>>,
 }
 
-impl Asked<'_> {
+impl PendingRead<'_> {
     async fn bytes(self) -> Result<Bytes, GgufError> {
         let bytes = self.reading.await?;
-        let (at, asked, got) = (self.at, self.length, bytes.len() as u64);
-        if got != asked {
-            return Err(GgufError::ShortRead { at, asked, got });
+        let (at, requested, got) = (self.at, self.length, bytes.len() as u64);
+        if got != requested {
+            return Err(GgufError::ShortRead { at, requested, got });
         }
         Ok(bytes)
     }
 }
 
-/// An open file, or several as one: the header in memory, tensors to be read when they are wanted.
+/// An open file, or the files of a split model: the header in memory, tensors read on demand.
 pub struct Gguf {
-    /// The file, or the parts of a split model in order. A tensor knows its part.
+    /// The file, or the parts of a split model in order, indexed by [`TensorInfo::part`].
     sources: Vec<Rc<dyn ByteSource>>,
     version: u32,
     alignment: u32,
@@ -76,11 +76,11 @@ impl Gguf {
         let tensors = header::tensors(&mut reader, prologue.tensors).await?;
         let mut tensors =
             NamedList::new(tensors).map_err(|tensor| GgufError::DuplicateTensor { tensor })?;
-        layout::place(tensors.items_mut(), reader.at(), alignment, reader.len())?;
+        layout::resolve_offsets(tensors.items_mut(), reader.at(), alignment, reader.len())?;
         Ok(Self { sources: vec![source], version: prologue.version, alignment, metadata, tensors })
     }
 
-    /// What the file is called in messages; the first one of a split model.
+    /// The file's name in messages; of a split model, the first file's.
     pub fn name(&self) -> &str {
         self.sources.first().map_or("", |source| source.name())
     }
@@ -90,12 +90,12 @@ impl Gguf {
         self.version
     }
 
-    /// How many files it lies in.
+    /// Number of files.
     pub fn files(&self) -> usize {
         self.sources.len()
     }
 
-    /// What these files are called in messages, in order.
+    /// The names of the files in messages, in order.
     pub fn file_names(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().map(|source| source.name())
     }
@@ -115,28 +115,32 @@ impl Gguf {
         self.tensors.get(name)
     }
 
-    /// Some bytes of a tensor, counted from its start. The source is asked now, not when somebody waits.
+    /// Reads bytes of a tensor, counted from its start. The read starts now, not when the future is polled.
     pub fn read(
         &self,
         tensor: &TensorInfo,
         range: Range<u64>,
     ) -> impl Future<Output = Result<Bytes, GgufError>> + use<'_> {
-        let asked = tensor.check_range("bytes", &range, tensor.nbytes()).and_then(|()| {
+        let read = tensor.check_range("bytes", &range, tensor.nbytes()).and_then(|()| {
             // No overflow: the tensor is inside the file.
-            self.ask(tensor, tensor.offset() + range.start..tensor.offset() + range.end)
+            self.request(tensor, tensor.offset() + range.start..tensor.offset() + range.end)
         });
-        async move { asked?.bytes().await }
+        async move { read?.bytes().await }
     }
 
-    /// Requests bytes of the file that a tensor lies in.
-    fn ask(&self, tensor: &TensorInfo, range: Range<u64>) -> Result<Asked<'_>, GgufError> {
+    /// Starts to read bytes of the file that contains a tensor.
+    fn request(
+        &self,
+        tensor: &TensorInfo,
+        range: Range<u64>,
+    ) -> Result<PendingRead<'_>, GgufError> {
         let (at, length) = (range.start, range.end - range.start);
         tensor.addressable(length)?;
-        let source = self.sources.get(tensor.part()).ok_or_else(|| tensor.elsewhere())?;
-        Ok(Asked { at, length, reading: source.read(range) })
+        let source = self.sources.get(tensor.part()).ok_or_else(|| tensor.foreign())?;
+        Ok(PendingRead { at, length, reading: source.read(range) })
     }
 
-    /// Some rows of a tensor as they are stored; the source is asked now.
+    /// Reads rows of a tensor in their stored format; the read starts now.
     pub fn read_rows(
         &self,
         tensor: &TensorInfo,
@@ -146,18 +150,18 @@ impl Gguf {
         async move { reading?.await }
     }
 
-    /// Some rows of a tensor as numbers; the source is asked now.
+    /// Reads rows of a tensor as f32; the read starts now.
     pub fn rows_f32<'a>(
         &'a self,
         tensor: &'a TensorInfo,
         rows: Range<u64>,
     ) -> impl Future<Output = Result<Vec<f32>, GgufError>> + use<'a> {
-        let asked = tensor.row_range(&rows).and_then(|range| {
+        let read = tensor.row_range(&rows).and_then(|range| {
             let elements = tensor.decodable(rows.end - rows.start)?;
             Ok((elements, self.read(tensor, range)))
         });
         async move {
-            let (elements, reading) = asked?;
+            let (elements, reading) = read?;
             tensor.decode(elements, &reading.await?)
         }
     }

@@ -1,4 +1,4 @@
-//! Questions about a file's metadata, answered with a value or with what is wrong.
+//! Typed access to a file's metadata.
 
 use crate::{
     Gguf,
@@ -24,8 +24,8 @@ impl Named for Entry {
     }
 }
 
-/// Accessors with a type give [`GgufError::MissingKey`] and [`GgufError::WrongType`];
-/// [`Optional`](crate::Optional) tells the two apart.
+/// Typed accessors fail with [`GgufError::MissingKey`] or [`GgufError::WrongType`];
+/// [`Optional`](crate::Optional) distinguishes the two.
 impl Gguf {
     /// All metadata in file order.
     pub fn metadata(&self) -> &[Entry] {
@@ -57,7 +57,7 @@ impl Gguf {
         }
     }
 
-    /// A truth value.
+    /// A bool.
     pub fn bool(&self, key: &str) -> Result<bool, GgufError> {
         match *self.required(key)? {
             Value::Bool(value) => Ok(value),
@@ -73,7 +73,7 @@ impl Gguf {
         }
     }
 
-    /// Integers of any width: those of an array, or a single one.
+    /// Integers of any width: an array, or a single one.
     pub fn integers(&self, key: &str) -> Result<Vec<i64>, GgufError> {
         let value = self.required(key)?;
         let fit = |v: i128| i64::try_from(v).map_err(|_| out_of_range(key, v, "i64"));
@@ -95,7 +95,7 @@ impl Gguf {
         }
     }
 
-    /// An array of truth values.
+    /// An array of bools.
     pub fn bools(&self, key: &str) -> Result<&[bool], GgufError> {
         match self.required(key)? {
             Value::Array(Array::Bool(values)) => Ok(values),

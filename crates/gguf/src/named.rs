@@ -1,13 +1,13 @@
-//! A list whose items are also found by name.
+//! A list with an index by name.
 
-/// Something with a name.
+/// An item with a name.
 pub(crate) trait Named {
     fn name(&self) -> &str;
 }
 
 /// Items in file order, searchable by name.
 ///
-/// The index is sorted rather than hashed: no choice of names can make it slow.
+/// The index is sorted instead of hashed, so that hostile names cannot make it slow.
 pub(crate) struct NamedList<T> {
     items: Vec<T>,
     by_name: Vec<usize>,
@@ -26,11 +26,11 @@ impl<T: Named> NamedList<T> {
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<&T> {
-        let place = self.by_name.binary_search_by_key(&name, |&i| self.items[i].name()).ok()?;
-        Some(&self.items[self.by_name[place]])
+        let index = self.by_name.binary_search_by_key(&name, |&i| self.items[i].name()).ok()?;
+        Some(&self.items[self.by_name[index]])
     }
 
-    /// To change anything but names.
+    /// Names must not be changed.
     pub(crate) fn items_mut(&mut self) -> &mut [T] {
         &mut self.items
     }

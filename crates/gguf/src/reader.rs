@@ -1,13 +1,13 @@
-//! The header as it arrives: pieces of growing size, fetched only when the next item needs them.
+//! Reads the header in chunks of growing size, fetched only when the next item needs them.
 
 use rullama_source::ByteSource;
 
 use crate::error::GgufError;
 
 /// Enough for the header of a model without a vocabulary.
-const FIRST_PIECE: u64 = 256 << 10;
-/// The most that may be read past the end of the header.
-const LARGEST_PIECE: u64 = 4 << 20;
+const FIRST_CHUNK: u64 = 256 << 10;
+/// Maximum number of bytes read past the end of the header.
+const MAX_CHUNK: u64 = 4 << 20;
 /// Eight times the header of the largest real vocabulary.
 const HEADER_LIMIT: u64 = 128 << 20;
 
@@ -15,18 +15,18 @@ const HEADER_LIMIT: u64 = 128 << 20;
 pub(crate) struct Reader<'a> {
     source: &'a dyn ByteSource,
     len: u64,
-    /// Bytes that were read and are still wanted; the first `used` of them are done with.
+    /// Bytes that were read; the first `used` of them are consumed.
     buffer: Vec<u8>,
     used: usize,
-    /// Where in the source `buffer` starts.
+    /// Offset of `buffer` in the source.
     start: u64,
-    next_piece: u64,
+    next_chunk: u64,
 }
 
 impl<'a> Reader<'a> {
     pub(crate) fn new(source: &'a dyn ByteSource) -> Self {
         let buffer = Vec::new();
-        Self { source, len: source.len(), buffer, used: 0, start: 0, next_piece: FIRST_PIECE }
+        Self { source, len: source.len(), buffer, used: 0, start: 0, next_chunk: FIRST_CHUNK }
     }
 
     /// Number of bytes of the source.
@@ -34,28 +34,28 @@ impl<'a> Reader<'a> {
         self.len
     }
 
-    /// Where in the source the next byte is.
+    /// Offset of the next byte in the source.
     pub(crate) fn at(&self) -> u64 {
         self.start + self.used as u64
     }
 
-    /// How many bytes come after this point.
+    /// Number of bytes after this point.
     pub(crate) fn left(&self) -> u64 {
         self.len - self.at()
     }
 
-    /// The bytes that are here already.
+    /// The buffered bytes.
     pub(crate) fn buffered(&self) -> &[u8] {
         &self.buffer[self.used..]
     }
 
-    /// Goes past `count` of the buffered bytes.
+    /// Consumes `count` buffered bytes.
     pub(crate) fn advance(&mut self, count: usize) {
-        debug_assert!(count <= self.buffered().len(), "only buffered bytes can be passed");
+        debug_assert!(count <= self.buffered().len(), "only buffered bytes can be consumed");
         self.used += count;
     }
 
-    /// Refuses what no honest header would ask for, before anything is read or allocated.
+    /// Refuses items that do not fit in the file or the header limit, before they are read or allocated.
     pub(crate) fn check(&self, needed: u64) -> Result<(), GgufError> {
         let at = self.at();
         if needed > self.left() {
@@ -69,7 +69,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Makes sure that `needed` bytes are buffered.
+    /// Buffers at least `needed` bytes.
     pub(crate) async fn require(&mut self, needed: u64) -> Result<(), GgufError> {
         if self.buffered().len() as u64 >= needed {
             return Ok(());
@@ -86,14 +86,14 @@ impl<'a> Reader<'a> {
 
     async fn fetch(&mut self) -> Result<(), GgufError> {
         let at = self.start + self.buffer.len() as u64;
-        let end = at.saturating_add(self.next_piece).min(self.len);
-        let piece = self.source.read(at..end).await?;
-        let (asked, got) = (end - at, piece.len() as u64);
-        if got != asked {
-            return Err(GgufError::ShortRead { at, asked, got });
+        let end = at.saturating_add(self.next_chunk).min(self.len);
+        let chunk = self.source.read(at..end).await?;
+        let (requested, got) = (end - at, chunk.len() as u64);
+        if got != requested {
+            return Err(GgufError::ShortRead { at, requested, got });
         }
-        self.buffer.extend_from_slice(&piece);
-        self.next_piece = (self.next_piece * 2).min(LARGEST_PIECE);
+        self.buffer.extend_from_slice(&chunk);
+        self.next_chunk = (self.next_chunk * 2).min(MAX_CHUNK);
         Ok(())
     }
 
@@ -119,7 +119,7 @@ impl<'a> Reader<'a> {
             return Err(GgufError::StringPastEnd { at, length, len: self.len });
         }
         self.require(length).await?;
-        let length = usize::try_from(length).expect("as many bytes are buffered");
+        let length = usize::try_from(length).expect("`length` bytes are buffered");
         let string = self.buffered()[..length].to_vec();
         self.advance(length);
         Ok(string)

@@ -1,44 +1,44 @@
-//! Many small tensors at once: over a network each read is a journey of its own.
+//! Reads many small tensors with few requests, because over a network each has its latency.
 
-use crate::{Asked, Gguf, GgufError, TensorInfo};
+use crate::{Gguf, GgufError, PendingRead, TensorInfo};
 
-/// Bytes between two tensors that are rather read along than left out by a second read.
+/// Largest gap between two tensors that is read, too, instead of a second request.
 const GAP: u64 = 64 << 10;
 
-/// Neighbours that are read together, by their numbers among those wanted.
+/// Neighbouring tensors that are read together, as indices of the requested tensors.
 struct Run<'a> {
     tensors: &'a [usize],
-    asked: Asked<'a>,
+    read: PendingRead<'a>,
 }
 
 impl Gguf {
-    /// All numbers of small tensors, in the order they are given in. Neighbours are read together, and the source is asked for
-    /// everything before anything is waited for.
+    /// Reads small tensors as f32, in the given order. Neighbours in the file are read together, and all reads start before
+    /// the first is awaited.
     pub async fn scattered_f32(&self, tensors: &[&TensorInfo]) -> Result<Vec<Vec<f32>>, GgufError> {
         let mut order: Vec<usize> = (0..tensors.len()).collect();
         order.sort_by_key(|&i| (tensors[i].part(), tensors[i].offset()));
-        let near = |a: &usize, b: &usize| {
+        let adjacent = |a: &usize, b: &usize| {
             let (a, b) = (tensors[*a], tensors[*b]);
             a.part() == b.part() && b.offset().saturating_sub(end(a)) <= GAP
         };
-        let runs = order.chunk_by(near).map(|run| self.begin(run, tensors));
+        let runs = order.chunk_by(adjacent).map(|run| self.begin(run, tensors));
         let runs: Vec<Run<'_>> = runs.collect::<Result<_, _>>()?;
-        let mut numbers = vec![Vec::new(); tensors.len()];
-        for Run { tensors: run, asked } in runs {
-            let first = asked.at;
-            let bytes = asked.bytes().await?;
+        let mut values = vec![Vec::new(); tensors.len()];
+        for Run { tensors: run, read } in runs {
+            let first = read.at;
+            let bytes = read.bytes().await?;
             for &i in run {
                 let tensor = tensors[i];
                 let at = tensor.addressable(tensor.offset() - first)?;
                 let elements = tensor.decodable(tensor.rows())?;
                 let length = tensor.addressable(tensor.nbytes())?;
-                numbers[i] = tensor.decode(elements, &bytes[at..at + length])?;
+                values[i] = tensor.decode(elements, &bytes[at..at + length])?;
             }
         }
-        Ok(numbers)
+        Ok(values)
     }
 
-    /// Requests what lies from the first to the last of some tensors, which are in the file's order.
+    /// Starts to read the bytes from the first to the last tensor of `run`, which is in file order.
     fn begin<'a>(
         &'a self,
         run: &'a [usize],
@@ -50,11 +50,11 @@ impl Gguf {
         }
         let first = all().next().expect("no run is empty");
         let last = all().map(end).max().unwrap_or_default();
-        Ok(Run { tensors: run, asked: self.ask(first, first.offset()..last)? })
+        Ok(Run { tensors: run, read: self.request(first, first.offset()..last)? })
     }
 }
 
 fn end(tensor: &TensorInfo) -> u64 {
-    // No overflow: it lies inside its file.
+    // No overflow: the tensor is inside its file.
     tensor.offset() + tensor.nbytes()
 }

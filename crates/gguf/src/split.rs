@@ -1,4 +1,4 @@
-//! Models split over several files: what a part says of itself, what the others are called, and all of them as one.
+//! Models split over several files: a part's number, the names of the others, and joining them.
 
 use crate::{Gguf, GgufError, Optional, named::NamedList};
 
@@ -11,24 +11,24 @@ const TENSORS: &str = "split.tensors.count";
 pub struct Part {
     /// Its number, from 1 as in its name.
     pub number: u16,
-    /// How many there are, at least 2.
+    /// Number of parts, at least 2.
     pub count: u16,
 }
 
 impl Part {
-    /// What the parts of the model are called, in order, after the name of this one:
-    /// `model-00001-of-00003.gguf`. What follows, as a URL's query does, is kept.
+    /// The names of all parts in order, derived from the name of this one:
+    /// `model-00001-of-00003.gguf`. Text after it, such as a URL's query, is kept.
     ///
     /// # Errors
-    /// If the name is not of this form, or says something else than the file.
+    /// If the name does not have this form, or its numbers differ from the file's.
     pub fn names(self, name: &str) -> Result<Vec<String>, GgufError> {
-        let called = |number| format!("-{number:05}-of-{:05}.gguf", self.count);
-        let own = called(self.number);
+        let suffix = |number| format!("-{number:05}-of-{:05}.gguf", self.count);
+        let own = suffix(self.number);
         let Some(at) = name.rfind(&own) else {
             return Err(GgufError::PartName { name: name.into(), part: self, wanted: own });
         };
         let (before, after) = (&name[..at], &name[at + own.len()..]);
-        Ok((1..=self.count).map(|number| format!("{before}{}{after}", called(number))).collect())
+        Ok((1..=self.count).map(|number| format!("{before}{}{after}", suffix(number))).collect())
     }
 }
 
@@ -39,10 +39,10 @@ impl std::fmt::Display for Part {
 }
 
 impl Gguf {
-    /// Which part of a split model this file is; `None` if it is whole.
+    /// The part of a split model that this file is; `None` if it is a whole model.
     ///
     /// # Errors
-    /// If it says so in a way that cannot be.
+    /// If the numbers are invalid.
     pub fn part(&self) -> Result<Option<Part>, GgufError> {
         let small = |key: &str, value: u64| {
             let value = u16::try_from(value);
@@ -65,7 +65,7 @@ impl Gguf {
         Ok(Some(Part { number: number + 1, count }))
     }
 
-    /// The whole model of this first part and the others, in order.
+    /// Joins this first part and the others, in order.
     ///
     /// # Errors
     /// If they are not the parts of one model.
@@ -78,7 +78,7 @@ impl Gguf {
         if given != usize::from(whole.count) {
             return Err(GgufError::PartCount { count: whole.count, given });
         }
-        let promised = self.u64(TENSORS).optional()?;
+        let expected = self.u64(TENSORS).optional()?;
         for (number, other) in (2..).zip(&others) {
             self.check_belongs(other, Part { number, ..whole })?;
         }
@@ -90,22 +90,22 @@ impl Gguf {
             tensors.extend(other.tensors.into_items().into_iter().map(|tensor| tensor.of_part(at)));
         }
         let found = tensors.len() as u64;
-        if let Some(promised) = promised.filter(|promised| *promised != found) {
-            return Err(GgufError::PartTensors { promised, found });
+        if let Some(expected) = expected.filter(|expected| *expected != found) {
+            return Err(GgufError::PartTensors { expected, found });
         }
         let tensors =
             NamedList::new(tensors).map_err(|tensor| GgufError::DuplicateTensor { tensor })?;
         Ok(Self { sources, version, alignment, metadata, tensors })
     }
 
-    /// Whether another file is the part of this model that is wanted.
+    /// Checks that another file is the expected part of this model.
     fn check_belongs(&self, other: &Self, wanted: Part) -> Result<(), GgufError> {
         let found = other.part()?;
         let file = || other.name().to_owned();
         if found != Some(wanted) {
             return Err(GgufError::WrongPart { file: file(), wanted, found });
         }
-        // Later parts carry little, but nothing that says otherwise.
+        // Later parts have little metadata; it must not differ from the first part's.
         let own = |key: &str| key == NUMBER || key == "general.alignment";
         let differs = other.metadata().iter().find(|entry| {
             !own(&entry.key) && self.get(&entry.key).is_some_and(|value| *value != entry.value)

@@ -1,13 +1,13 @@
-//! What the file says about one tensor.
+//! Name, shape, type and position of a tensor.
 
 use std::ops::Range;
 
 use crate::{dtype::DType, error::GgufError, named::Named, quant};
 
-/// The most dimensions a tensor may have.
+/// Maximum number of dimensions.
 pub(crate) const MAX_DIMS: usize = 4;
 
-/// Name, shape, type and place of a tensor. All numbers were checked against each other and the file.
+/// Name, shape, type and position of a tensor, checked against the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TensorInfo {
     name: String,
@@ -21,7 +21,7 @@ pub struct TensorInfo {
 }
 
 impl TensorInfo {
-    /// Checks the shape. The place is checked by [`layout::place`](crate::layout::place).
+    /// Checks the shape. The position is checked by [`layout::resolve_offsets`](crate::layout::resolve_offsets).
     pub(crate) fn new(
         name: String,
         dims: &[u64],
@@ -73,17 +73,17 @@ impl TensorInfo {
         &self.dims[..self.dims_used]
     }
 
-    /// How the numbers are stored.
+    /// The element format.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// Which file of a split model it lies in, from 0.
+    /// Index of its file in a split model, from 0.
     pub fn part(&self) -> usize {
         self.part
     }
 
-    /// Where the tensor starts, from the start of its file.
+    /// Offset from the start of its file.
     pub fn offset(&self) -> u64 {
         self.offset
     }
@@ -113,9 +113,9 @@ impl TensorInfo {
         self.dims[1..].iter().product()
     }
 
-    /// Refuses NaN and infinity in whole rows of this tensor, `bytes`, the first of which is `first_row`.
+    /// Refuses NaN and infinity in `bytes`, whole rows of this tensor from `first_row` on.
     ///
-    /// Blocks are only decoded where their scales look suspicious: this is much faster than decoding.
+    /// Blocks are decoded only if their scales may overflow, which is much faster than decoding all.
     pub fn check_finite(&self, first_row: u64, bytes: &[u8]) -> Result<(), GgufError> {
         let Some(element) = quant::first_not_finite(self.dtype, bytes)? else { return Ok(()) };
         let row = first_row.saturating_add(element as u64 / self.row_len());
@@ -130,7 +130,7 @@ impl TensorInfo {
         Ok(rows.start * self.row_bytes()..rows.end * self.row_bytes())
     }
 
-    /// How many numbers some rows hold, if we can decode them and memory can hold them.
+    /// Number of elements of some rows, if they can be decoded and fit in memory.
     pub(crate) fn decodable(&self, rows: u64) -> Result<usize, GgufError> {
         if !self.dtype.decodable() {
             return Err(GgufError::NoDecoder { dtype: self.dtype });
@@ -141,14 +141,14 @@ impl TensorInfo {
         self.addressable(elements)
     }
 
-    /// The numbers in the bytes of whole rows.
+    /// Decodes the bytes of whole rows.
     pub(crate) fn decode(&self, elements: usize, bytes: &[u8]) -> Result<Vec<f32>, GgufError> {
-        let mut numbers = Vec::new();
+        let mut values = Vec::new();
         let floats = (elements as u64).saturating_mul(size_of::<f32>() as u64);
-        numbers.try_reserve_exact(elements).map_err(|_| self.too_large(floats))?;
-        numbers.resize(elements, 0.0);
-        quant::dequantize(self.dtype, bytes, &mut numbers)?;
-        Ok(numbers)
+        values.try_reserve_exact(elements).map_err(|_| self.too_large(floats))?;
+        values.resize(elements, 0.0);
+        quant::dequantize(self.dtype, bytes, &mut values)?;
+        Ok(values)
     }
 
     pub(crate) fn check_range(
@@ -164,14 +164,14 @@ impl TensorInfo {
         Err(GgufError::OutsideTensor { tensor, what, start, end, len })
     }
 
-    /// `bytes` if memory can hold as many, at least in principle.
+    /// `bytes` as `usize`, if an allocation can have this size.
     pub(crate) fn addressable(&self, bytes: u64) -> Result<usize, GgufError> {
         let fits = isize::try_from(bytes).ok().and_then(|bytes| usize::try_from(bytes).ok());
         fits.ok_or_else(|| self.too_large(bytes))
     }
 
-    pub(crate) fn elsewhere(&self) -> GgufError {
-        GgufError::ElsewhereTensor { tensor: self.name.clone() }
+    pub(crate) fn foreign(&self) -> GgufError {
+        GgufError::ForeignTensor { tensor: self.name.clone() }
     }
 
     pub(crate) fn too_large(&self, bytes: u64) -> GgufError {

@@ -1,10 +1,10 @@
-//! Values of metadata: thirteen types, arrays among them.
+//! Metadata values: thirteen types, including arrays.
 
 use std::fmt;
 
 use crate::array::{Array, StringArray};
 
-/// A value of metadata.
+/// A metadata value.
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant is named after what it holds")]
 pub enum Value {
@@ -41,12 +41,12 @@ pub enum ValueType {
     F64,
 }
 
-/// What a value is, for messages: "u32", "array of string".
+/// The type of a value, for messages: "u32", "array of string".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A single value.
     One(ValueType),
-    /// An array of such values.
+    /// An array.
     Array(ValueType),
 }
 
@@ -82,8 +82,8 @@ impl ValueType {
         self.row().0
     }
 
-    /// The fewest bytes one such value takes in a file.
-    pub(crate) const fn least_bytes(self) -> u64 {
+    /// Minimum number of bytes of one value in a file.
+    pub(crate) const fn min_bytes(self) -> u64 {
         match self {
             Self::U8 | Self::I8 | Self::Bool => 1,
             Self::U16 | Self::I16 => 2,
@@ -94,7 +94,7 @@ impl ValueType {
 }
 
 impl Value {
-    /// What this is.
+    /// Its type.
     pub fn kind(&self) -> Kind {
         Kind::One(match self {
             Self::U8(_) => ValueType::U8,
@@ -113,7 +113,7 @@ impl Value {
         })
     }
 
-    /// The number, if this is an integer of any width.
+    /// The value, if it is an integer of any width.
     pub fn integer(&self) -> Option<i128> {
         Some(match *self {
             Self::U8(v) => v.into(),

@@ -1,4 +1,4 @@
-//! Writing files: for tests, and for adapters and converted models.
+//! Writing files: adapters, converted models, tests.
 
 use std::io::{self, Read, Write};
 
@@ -17,7 +17,7 @@ use crate::{
     value::{ARRAY_ID, Kind, Value},
 };
 
-/// A file to be written: metadata and tensors in the order they are given.
+/// A file to be written: metadata and tensors in the given order.
 #[derive(Debug, Clone)]
 pub struct Writer {
     version: u32,
@@ -51,13 +51,13 @@ impl Writer {
         Self { version, ..self }
     }
 
-    /// Aligns tensors to `alignment` bytes and says so in the metadata.
+    /// Aligns tensors to `alignment` bytes and adds the metadata key.
     #[must_use]
     pub fn alignment(self, alignment: u32) -> Self {
         self.kv(ALIGNMENT_KEY, alignment)
     }
 
-    /// Adds an entry of metadata.
+    /// Adds a metadata entry.
     #[must_use]
     pub fn kv(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.entries.push(Entry { key: key.into(), value: value.into() });
@@ -86,7 +86,7 @@ impl Writer {
         Ok(file)
     }
 
-    /// Writes the file, unless it would be one that cannot be opened again.
+    /// Writes the file; refuses contents that could not be opened again.
     pub fn write_to(self, mut out: impl Write) -> Result<(), GgufError> {
         let Self { version, entries, tensors } = self;
         if !matches!(version, 2 | 3) {
@@ -119,7 +119,7 @@ impl Writer {
     }
 }
 
-/// The tensors one after another, each padded to the alignment.
+/// The tensor table: tensors one after another, each padded to the alignment.
 fn table(tensors: &[Tensor], alignment: u32) -> Result<NamedList<TensorInfo>, GgufError> {
     let (mut infos, mut offset) = (vec![], 0u64);
     for Tensor { name, dims, dtype, bytes } in tensors {

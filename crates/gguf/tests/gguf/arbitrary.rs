@@ -1,11 +1,11 @@
-//! Any bytes at all: an answer or an error, never a panic, never without end.
+//! Any bytes give a file or an error, never a panic or an endless loop.
 
 use proptest::prelude::*;
 use rullama_gguf::{DType, StringArray, Writer};
 
 use crate::support::{Raw, open};
 
-/// Opens a file and looks at everything in it.
+/// Opens a file and reads everything in it.
 fn explore(file: Vec<u8>) {
     let Ok(gguf) = open(file) else { return };
     for entry in gguf.metadata() {
@@ -66,7 +66,7 @@ proptest! {
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         explore(bytes.clone());
-        // Most bytes fail at once; with an honest start they get further.
+        // Most bytes fail at once; with a valid start they get further.
         explore(Raw::header(2, 3).bytes(&bytes).0);
     }
 
@@ -84,7 +84,7 @@ proptest! {
         }
         for (at, word) in words {
             let at = at.index(file.len() - 8);
-            // Large and small words alike.
+            // Large and small words.
             let word = word >> (word % 64);
             file[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }

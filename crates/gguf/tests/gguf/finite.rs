@@ -1,4 +1,4 @@
-//! NaN and infinity in scales and numbers.
+//! NaN and infinity in scales and values.
 
 use proptest::prelude::*;
 use rullama_gguf::{
@@ -11,7 +11,7 @@ use crate::support::open;
 const INFINITY: [u8; 2] = [0x00, 0x7C];
 const NAN: [u8; 2] = [0x01, 0x7E];
 
-/// Where the halves of a block are.
+/// Offsets of the f16 scales of a block.
 fn scales(dtype: DType) -> &'static [usize] {
     match dtype {
         DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => &[0, 2],
@@ -26,13 +26,13 @@ fn scales(dtype: DType) -> &'static [usize] {
     }
 }
 
-/// Spoils row 2 of 3 of a tensor and expects it to be named.
-fn check(dtype: DType, at: usize, spoil: &[u8]) {
+/// Writes `bad` into row 2 of 3 of a tensor and expects an error that names it.
+fn check(dtype: DType, at: usize, bad: &[u8]) {
     let (n, b) = (dtype.block_elements(), dtype.block_bytes());
-    // Bytes of ones: no level is zero, no scale is special.
+    // Bytes 0x11: no level is zero, no scale is special.
     let mut bytes = vec![0x11; 2 * b * 3];
     let start = 5 * b + at;
-    bytes[start..start + spoil.len()].copy_from_slice(spoil);
+    bytes[start..start + bad.len()].copy_from_slice(bad);
     let file =
         Writer::new().tensor("t", &[2 * n as u64, 3], dtype, bytes.clone()).finish().unwrap();
     let gguf = open(file).unwrap();
@@ -68,7 +68,7 @@ fn nan_and_infinity_in_floats() {
     check(DType::F32, 0, &f32::NAN.to_le_bytes());
     check(DType::F32, 0, &f32::NEG_INFINITY.to_le_bytes());
     check(DType::F64, 0, &f64::NAN.to_le_bytes());
-    // Finite, but not as a single.
+    // Finite as f64, infinite as f32.
     check(DType::F64, 0, &1e300f64.to_le_bytes());
     check(DType::BF16, 0, &[0x80, 0x7F]);
 }
@@ -88,7 +88,7 @@ fn formats_without_a_decoder_cannot_be_checked() {
 }
 
 proptest! {
-    /// Decoders take any bytes, and the quick check agrees with looking at every number.
+    /// Decoders accept any bytes, and the quick check agrees with checking every decoded value.
     #[test]
     fn quick_check_agrees_with_decoding(bytes in prop::collection::vec(any::<u8>(), 292 * 2)) {
         for dtype in DType::ALL.into_iter().filter(|t| t.decodable()) {

@@ -1,4 +1,4 @@
-//! The files other programs wrote.
+//! Files written by other programs.
 
 use rullama_gguf::{DType, Gguf};
 use rullama_testkit::golden;

@@ -1,4 +1,4 @@
-//! Lies in the first 24 bytes.
+//! Invalid values in the first 24 bytes.
 
 use rullama_gguf::GgufError;
 
@@ -53,7 +53,7 @@ fn tensor_count_of_2_to_the_63() {
     refuses!(Raw::header(1 << 63, 0).0, GgufError::TensorCount { count, .. } if *count == 1 << 63);
     refuses!(Raw::header(u64::MAX, 0).0, GgufError::TensorCount { .. });
     refuses!(Raw::header(1, 0).bytes(&[0; 31]).0, GgufError::TensorCount { count: 1, .. });
-    // Space for either, not for both.
+    // Either fits in the file, not both.
     refuses!(Raw::header(1, 1).bytes(&[0; 44]).0, GgufError::TensorCount { count: 1, .. });
 }
 
@@ -67,7 +67,7 @@ fn counts_that_would_fit_a_huge_file() {
 }
 
 #[test]
-fn a_source_that_answers_short() {
+fn a_source_with_short_reads() {
     struct Short;
     impl rullama_source::ByteSource for Short {
         fn len(&self) -> u64 {
@@ -85,5 +85,5 @@ fn a_source_that_answers_short() {
         }
     }
     let error = pollster::block_on(rullama_gguf::Gguf::open(std::rc::Rc::new(Short))).unwrap_err();
-    assert!(matches!(error, GgufError::ShortRead { at: 0, asked: 100, got: 4 }), "{error:?}");
+    assert!(matches!(error, GgufError::ShortRead { at: 0, requested: 100, got: 4 }), "{error:?}");
 }

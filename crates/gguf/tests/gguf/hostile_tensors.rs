@@ -1,4 +1,4 @@
-//! Lies in the table of tensors.
+//! Invalid values in the tensor table.
 
 use rullama_gguf::{DType, GgufError};
 
@@ -13,7 +13,7 @@ fn one(dims: &[u64], dtype: u32, offset: u64, data: usize) -> Vec<u8> {
 }
 
 #[test]
-fn honest_tensors_are_read() {
+fn valid_tensors_are_read() {
     let gguf = open(one(&[8, 2, 3], F32, 0, 192)).unwrap();
     let t = gguf.tensor("t").unwrap();
     assert_eq!((t.name(), t.dims(), t.dtype()), ("t", &[8, 2, 3][..], DType::F32));
@@ -39,7 +39,7 @@ fn nine_dimensions() {
 fn a_dimension_of_zero() {
     refuses!(one(&[0], F32, 0, 64), GgufError::ZeroDimension { axis: 0, .. });
     refuses!(one(&[32, 4, 0], F32, 0, 64), GgufError::ZeroDimension { axis: 2, .. });
-    // Zero must not hide an overflow either.
+    // Zero must not hide an overflow.
     refuses!(one(&[1 << 40, 1 << 40, 0], F32, 0, 64), GgufError::ZeroDimension { .. });
 }
 
@@ -160,7 +160,7 @@ fn every_known_type_has_its_size() {
 }
 
 #[test]
-fn names_too_long_or_no_text() {
+fn names_too_long_or_not_utf8() {
     let named = |name: &str| Raw::header(1, 0).tensor(name, &[8], F32, 0).data(64);
     refuses!(named(&"n".repeat(1025)), GgufError::NameTooLong { length: 1025, .. });
     assert!(open(named(&"n".repeat(1024))).is_ok());
@@ -178,7 +178,7 @@ fn names_are_escaped_in_messages() {
 
 #[test]
 fn a_tensor_too_large_for_this_machine() {
-    // 8 GiB in a file that claims to have them: opening is fine, reading all of it cannot be on 32 bits.
+    // 8 GiB in a file that claims to have them: it can be opened, but not read at once on 32 bits.
     let raw = Raw::header(1, 0).tensor("t", &[1 << 31], F32, 0).data(0);
     let gguf = Counting::new(raw, (8 << 30) + 4096).open().unwrap();
     let tensor = gguf.tensor("t").unwrap();
@@ -193,7 +193,7 @@ fn a_tensor_too_large_for_this_machine() {
 }
 
 #[test]
-fn numbers_too_many_for_32_bits_though_their_bytes_are_not() {
+fn decoded_size_too_large_for_32_bits() {
     // 2^32 ternary digits take 864 MiB, as floats 16 GiB.
     let raw = Raw::header(1, 0).tensor("t", &[1 << 32], 34, 0).data(0);
     let gguf = Counting::new(raw, 1 << 30).open().unwrap();

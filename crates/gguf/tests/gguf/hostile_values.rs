@@ -1,15 +1,15 @@
-//! Lies in the metadata.
+//! Invalid values in the metadata.
 
 use rullama_gguf::{GgufError, Kind, ValueType};
 
 use crate::support::{Counting, Raw, open, refuses};
 
-/// One entry called "key" of value type `id`, its value still to come.
+/// One entry "key" of value type `id`, without its value.
 fn entry(id: u32) -> Raw {
     Raw::header(0, 1).string("key").u32(id)
 }
 
-/// An entry that is an array, its elements still to come.
+/// An array entry, without its elements.
 fn array(element: u32, count: u64) -> Raw {
     entry(9).u32(element).u64(count)
 }
@@ -76,7 +76,7 @@ fn string_inside_an_array_past_the_end() {
 }
 
 #[test]
-fn claims_within_a_huge_file_are_refused_before_reading_on() {
+fn huge_claims_are_refused_before_reading_on() {
     let check = |raw: Raw, what: &str| {
         let source = Counting::new(raw.0, 7 << 30);
         let error = source.open().expect_err(what);
@@ -169,7 +169,7 @@ fn alignment_of_the_wrong_type() {
 }
 
 #[test]
-fn alignments_that_are_fine() {
+fn valid_alignments() {
     for value in [1, 2, 8, 32, 64, 4096, 65_536, 1 << 21] {
         assert_eq!(open(alignment(value)).unwrap().alignment(), value);
     }

@@ -1,4 +1,4 @@
-//! How much is read: a large file over a network costs only its header.
+//! Opening a large file reads only its header.
 
 use rullama_gguf::{DType, GgufError, StringArray, Writer};
 use rullama_testkit::real_vocabulary;
@@ -25,7 +25,7 @@ fn the_real_vocabulary() {
 }
 
 #[test]
-fn strings_are_the_same_one_by_one_and_in_order() {
+fn strings_by_index_and_by_iterator_are_equal() {
     let strings: StringArray = ["", "a", "ß", "", "日本"].into_iter().collect();
     let by_index: Vec<_> = (0..strings.len()).map(|i| strings.get(i).unwrap()).collect();
     assert_eq!(by_index, ["", "a", "ß", "", "日本"]);
@@ -33,7 +33,7 @@ fn strings_are_the_same_one_by_one_and_in_order() {
     assert_eq!(strings.get(5), None);
 }
 
-/// A file that claims a tensor of 7 GB after a header of `padding` bytes or so.
+/// A file that claims a tensor of 7 GB after a header of about `padding` bytes.
 fn large_file(padding: usize) -> (Vec<u8>, u64, u64) {
     const ROWS: u64 = 7 << 18;
     let mut header = Writer::new()
@@ -50,7 +50,7 @@ fn large_file(padding: usize) -> (Vec<u8>, u64, u64) {
 }
 
 #[test]
-fn seven_gigabytes_cost_their_header() {
+fn only_the_header_of_a_large_file_is_read() {
     for (padding, slack) in [(1_000, 256 << 10), (300_000, 1 << 20), (16 << 20, 4 << 20)] {
         let (file, header, len) = large_file(padding);
         assert!(len > 7_000_000_000);
@@ -66,8 +66,8 @@ fn seven_gigabytes_cost_their_header() {
 }
 
 #[test]
-fn items_across_the_borders_of_pieces() {
-    // Whatever the phase, strings and numbers straddle the borders at 256 KiB, 768 KiB and so on.
+fn items_across_chunk_boundaries() {
+    // For every shift, strings and numbers cross the chunk boundaries at 256 KiB, 768 KiB and so on.
     for shift in 0..9 {
         let strings: StringArray = (0..200_000).map(|i| format!("{i}")).collect();
         let numbers: Vec<u64> = (0..200_000).collect();
@@ -85,7 +85,7 @@ fn items_across_the_borders_of_pieces() {
 }
 
 #[test]
-fn a_cut_in_a_later_piece_is_noticed() {
+fn truncation_in_a_later_chunk_is_an_error() {
     let strings: StringArray = (0..100_000).map(|i| format!("{i}")).collect();
     let file = Writer::new().kv("strings", strings).finish().unwrap();
     for cut in (300_000..file.len()).step_by(100_003) {

@@ -1,6 +1,6 @@
-//! What the crate promises, seen from outside.
+//! Tests of the public interface.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod arbitrary;
 mod finite;

@@ -1,4 +1,4 @@
-//! Typed questions about metadata.
+//! Typed access to metadata.
 
 use rullama_gguf::{Gguf, GgufError, Kind, Optional, StringArray, Value, ValueType, Writer};
 
@@ -29,7 +29,7 @@ fn file() -> Gguf {
 }
 
 #[test]
-fn answers() {
+fn typed_values() {
     let gguf = file();
     assert_eq!(gguf.u32("u32").unwrap(), 32);
     assert_eq!(gguf.u32("u8").unwrap(), 8);
@@ -50,8 +50,8 @@ fn answers() {
     assert_eq!(keys[..3], ["u8", "i8", "u16"], "file order is kept");
 }
 
-fn check_type<T: std::fmt::Debug>(answer: Result<T, GgufError>, kind: Kind) {
-    match answer.unwrap_err() {
+fn check_type<T: std::fmt::Debug>(result: Result<T, GgufError>, kind: Kind) {
+    match result.unwrap_err() {
         GgufError::WrongType { found, .. } => assert_eq!(found, kind),
         other => panic!("{other:?}"),
     }
@@ -87,7 +87,7 @@ fn numbers_out_of_range() {
 }
 
 #[test]
-fn missing_is_not_wrong() {
+fn missing_keys_differ_from_wrong_types() {
     let gguf = file();
     assert!(matches!(gguf.u32("nothing"), Err(GgufError::MissingKey { key }) if key == "nothing"));
     assert_eq!(gguf.u32("nothing").optional().unwrap(), None);

@@ -1,4 +1,4 @@
-//! Decoders against blocks decoded by another implementation, to the last bit.
+//! Decoders against blocks decoded by another implementation, bit for bit.
 
 use rullama_gguf::{
     DType, GgufError,
@@ -25,7 +25,7 @@ fn golden_blocks_are_equal_to_the_last_bit() {
     }
 }
 
-/// The block `b[k] = 37 k + 11` with all halves at `ones` set to 0.5 and 0.25.
+/// The block `b[k] = 37 k + 11` with the f16 values at `halves` set to 0.5 and 0.25.
 fn pattern(dtype: DType, halves: &[usize]) -> Vec<u8> {
     let mut block: Vec<u8> =
         (0..dtype.block_bytes()).map(|k| ((37 * k + 11) % 256) as u8).collect();

@@ -1,4 +1,4 @@
-//! Encoders: the ones every writer shares exactly, the others by the error they leave.
+//! Encoders: simple formats bit for bit, the others by their error.
 
 use proptest::prelude::*;
 use rullama_gguf::{
@@ -16,7 +16,7 @@ fn round_trip(dtype: DType, values: &[f32]) -> Vec<f32> {
     out
 }
 
-/// Root of the mean squared error, relative to the values'.
+/// Root mean square error, relative to the values.
 fn relative_error(values: &[f32], decoded: &[f32]) -> f64 {
     let square = |x: f32| f64::from(x) * f64::from(x);
     let error: f64 = values.iter().zip(decoded).map(|(x, y)| square(x - y)).sum();
@@ -32,7 +32,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 }
 
 #[test]
-fn simple_formats_are_what_every_writer_makes() {
+fn simple_formats_match_the_reference_encoder() {
     let file = golden("quant_blocks.safetensors");
     let tensors = SafeTensors::deserialize(&file).unwrap();
     let source = floats(tensors.tensor("source").unwrap().data());
@@ -45,7 +45,7 @@ fn simple_formats_are_what_every_writer_makes() {
 }
 
 #[test]
-fn searched_formats_are_not_much_worse_than_those_of_a_real_quantiser() {
+fn searched_formats_are_close_to_the_reference_encoder() {
     let file = golden("quant_blocks.safetensors");
     let tensors = SafeTensors::deserialize(&file).unwrap();
     let source = floats(tensors.tensor("source").unwrap().data());
@@ -78,7 +78,7 @@ fn errors_are_as_small_as_the_bits_allow() {
     for dtype in encodable() {
         for scale in [1.0, 1e-2, 100.0] {
             if dtype == DType::NVFP4 && scale < 1.0 {
-                // Its scales reach down to 2^-10 only: small weights need a scale for the whole tensor.
+                // The smallest scale is 2^-10: small weights would need a scale for the whole tensor.
                 continue;
             }
             let values: Vec<f32> = weights(4096, 7).iter().map(|x| x * scale).collect();
@@ -89,7 +89,7 @@ fn errors_are_as_small_as_the_bits_allow() {
 }
 
 #[test]
-fn zeros_stay_zeros_and_levels_stay_levels() {
+fn zeros_and_outliers_are_kept() {
     for dtype in encodable() {
         assert!(round_trip(dtype, &[0.0; 512]).iter().all(|&x| x == 0.0), "{dtype}");
         // A single large element must not be lost, whatever its sign.
@@ -111,9 +111,9 @@ fn formats_without_an_encoder_are_refused() {
 }
 
 proptest! {
-    /// Any bits at all: no panic, and finite numbers of reasonable size give finite numbers.
+    /// Any bits: no panic, and finite values of reasonable size stay finite.
     #[test]
-    fn encoders_take_anything(bits in prop::collection::vec(any::<u32>(), 256)) {
+    fn encoders_accept_any_bits(bits in prop::collection::vec(any::<u32>(), 256)) {
         let values: Vec<f32> = bits.iter().map(|&b| f32::from_bits(b)).collect();
         let reasonable: Vec<f32> = values.iter().map(|x| if x.abs() < 1e4 { *x } else { 1.0 }).collect();
         for dtype in encodable() {
@@ -123,17 +123,17 @@ proptest! {
         }
     }
 
-    /// No element moves further than a step, whatever the block looks like.
+    /// The error of every element is at most one quantisation step.
     #[test]
-    fn elements_move_at_most_a_step(
+    fn errors_are_at_most_one_step(
         values in prop::collection::vec(-1f32..1.0, 256),
         offset in -2f32..2.0,
     ) {
         let values: Vec<f32> = values.iter().map(|x| x + offset).collect();
-        let most = values.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
+        let max = values.iter().fold(0.0, |max: f32, x| max.max(x.abs()));
         for (dtype, steps) in [(DType::Q8_0, 200.0), (DType::Q6_K, 28.0), (DType::Q5_K, 14.0), (DType::Q4_K, 7.0), (DType::Q4_0, 7.0)] {
             for (x, y) in values.iter().zip(round_trip(dtype, &values)) {
-                prop_assert!((x - y).abs() <= most / steps, "{dtype}: {x} became {y}");
+                prop_assert!((x - y).abs() <= max / steps, "{dtype}: {x} became {y}");
             }
         }
     }

@@ -38,7 +38,7 @@ fn ranges_outside_are_refused() {
     pollster::block_on(async {
         let gguf = file();
         let tensor = gguf.tensor("f32").unwrap();
-        #[expect(clippy::reversed_empty_ranges, reason = "that is what is to be refused")]
+        #[expect(clippy::reversed_empty_ranges, reason = "reversed ranges must be refused")]
         for rows in [6..7, 0..7, 3..2, 0..u64::MAX, u64::MAX..u64::MAX] {
             let error = gguf.rows_f32(tensor, rows.clone()).await.unwrap_err();
             assert!(

@@ -4,7 +4,7 @@ use rullama_gguf::{DType, Gguf, GgufError, Part, Writer};
 
 use crate::support::open;
 
-/// A part with one tensor of four numbers.
+/// A part with one tensor of four elements.
 fn part(number: u16, count: u16, tensor: &str) -> Writer {
     let numbers = [f32::from(number); 4].iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
     let file = Writer::new().kv("split.no", number).kv("split.count", count);
@@ -26,7 +26,7 @@ fn join(parts: impl IntoIterator<Item = Writer>) -> Result<Gguf, GgufError> {
 }
 
 #[test]
-fn parts_make_a_whole() {
+fn parts_are_joined() {
     let [first, ..] = three();
     assert_eq!(opened(first).part().unwrap(), Some(Part { number: 1, count: 3 }));
     let whole = join(three()).unwrap();
@@ -41,13 +41,13 @@ fn parts_make_a_whole() {
 }
 
 #[test]
-fn whole_files_are_no_parts() {
+fn whole_models_have_no_part() {
     for file in [Writer::new(), Writer::new().kv("split.count", 1u16).kv("split.no", 0u16)] {
         assert_eq!(opened(file).part().unwrap(), None);
     }
 }
 
-/// Expects an error of these parts.
+/// Expects an error from joining these parts.
 macro_rules! refuses {
     ($parts:expr, $pattern:pat) => {{
         let error = join($parts).expect_err("these are not the parts of one model");
@@ -57,7 +57,7 @@ macro_rules! refuses {
 }
 
 #[test]
-fn what_is_no_model() {
+fn mismatched_parts_are_refused() {
     let [a, b, c] = three();
     refuses!([a.clone(), b.clone()], GgufError::PartCount { count: 3, given: 2 });
     refuses!([a.clone(), c.clone(), b.clone()], GgufError::WrongPart { .. });
@@ -69,16 +69,16 @@ fn what_is_no_model() {
     let foreign = part(2, 3, "c").kv("general.architecture", "llama");
     refuses!([a.clone(), b.clone(), foreign], GgufError::ForeignPart { .. });
     let more = part(2, 3, "c").tensor("d", &[1], DType::F32, vec![0; 4]);
-    refuses!([a, b, more], GgufError::PartTensors { promised: 3, found: 4 });
+    refuses!([a, b, more], GgufError::PartTensors { expected: 3, found: 4 });
     refuses!([Writer::new()], GgufError::NotFirstPart { part: None });
-    // Parts that speak of different numbers of tensors are of different models.
+    // Parts with different tensor counts are of different models.
     let other = Writer::new().kv("split.no", 1u16).kv("split.count", 2u16);
     let other = other.kv("split.tensors.count", 7i32);
     refuses!([part(0, 2, "a"), other], GgufError::ForeignPart { .. });
 }
 
 #[test]
-fn numbers_that_cannot_be() {
+fn invalid_part_numbers() {
     let with = |number: u64, count: u64| {
         opened(Writer::new().kv("split.no", number).kv("split.count", count)).part()
     };
@@ -93,7 +93,7 @@ fn numbers_that_cannot_be() {
 }
 
 #[test]
-fn names_of_the_others() {
+fn names_of_the_other_parts() {
     let part = Part { number: 1, count: 2 };
     assert_eq!(
         part.names("/m/x-00001-of-00002.gguf").unwrap(),

@@ -20,7 +20,7 @@ macro_rules! refuses {
 }
 pub(crate) use refuses;
 
-/// The bytes of a header, field by field: unlike `Writer`, it lies when told to.
+/// The bytes of a header, written field by field and unchecked, unlike `Writer`.
 #[derive(Clone, Default)]
 pub(crate) struct Raw(pub(crate) Vec<u8>);
 
@@ -91,9 +91,9 @@ impl ByteSource for Counting {
         self.reads.set(self.reads.get() + 1);
         let end = range.end.min(self.bytes.len() as u64) as usize;
         let start = range.start.min(end as u64) as usize;
-        let mut answer = self.bytes[start..end].to_vec();
-        answer.resize(usize::try_from(count).unwrap(), 0);
-        Box::pin(std::future::ready(Ok(answer.into())))
+        let mut bytes = self.bytes[start..end].to_vec();
+        bytes.resize(usize::try_from(count).unwrap(), 0);
+        Box::pin(std::future::ready(Ok(bytes.into())))
     }
 
     fn name(&self) -> &str {
@@ -101,7 +101,7 @@ impl ByteSource for Counting {
     }
 }
 
-/// A small generator of numbers between -1 and 1, more of them near zero, like weights.
+/// Pseudo-random values between -1 and 1, denser near zero, like weights.
 pub(crate) fn weights(count: usize, seed: u64) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut uniform = || {

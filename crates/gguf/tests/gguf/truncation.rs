@@ -20,7 +20,7 @@ fn small_file() -> Vec<u8> {
 }
 
 #[test]
-fn every_cut_is_noticed() {
+fn every_truncation_is_an_error() {
     let file = small_file();
     let gguf = open(file.clone()).unwrap();
     let last = gguf.tensor("second").unwrap();
@@ -28,7 +28,7 @@ fn every_cut_is_noticed() {
     assert_eq!(data_end.next_multiple_of(32), file.len() as u64);
     for cut in 0..file.len() {
         let result = open(file[..cut].to_vec());
-        // Padding after the last tensor is customary, not required.
+        // Padding after the last tensor is optional.
         if cut as u64 >= data_end {
             assert!(result.is_ok(), "{cut}");
             continue;

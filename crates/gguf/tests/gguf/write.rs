@@ -1,4 +1,4 @@
-//! What is written can be read, and comes out the same.
+//! Written files can be read back unchanged.
 
 use proptest::prelude::*;
 use rullama_gguf::{Array, DType, GgufError, StringArray, Value, Writer};
@@ -78,7 +78,7 @@ fn writer(entries: &Entries, tensors: &Tensors, version: u32, alignment: u32) ->
 
 proptest! {
     #[test]
-    fn files_come_back_as_they_were(
+    fn written_files_are_read_back(
         (entries, tensors) in contents(),
         version in 2..=3u32,
         alignment in (0..10u32).prop_map(|log| 1 << log),
@@ -96,7 +96,7 @@ proptest! {
             let bytes = pollster::block_on(gguf.read(tensor, 0..tensor.nbytes())).unwrap();
             prop_assert!(bytes.iter().all(|b| b == fill));
         }
-        // Written once more from what was read, the file is the same byte for byte.
+        // A file written again from what was read is identical.
         let read: Entries = entries.keys().map(|k| (k.clone(), gguf.get(k).unwrap().clone())).collect();
         prop_assert_eq!(writer(&read, &tensors, version, alignment).finish().unwrap(), file);
     }
@@ -111,7 +111,7 @@ macro_rules! refuses_to_write {
 }
 
 #[test]
-fn what_could_not_be_opened_is_not_written() {
+fn invalid_contents_are_not_written() {
     let new = Writer::new;
     let f32 = |name, dims: &[u64]| new().tensor(name, dims, DType::F32, vec![0; 64]);
     refuses_to_write!(new().version(1), GgufError::UnsupportedVersion { found: 1 });
@@ -132,7 +132,7 @@ fn what_could_not_be_opened_is_not_written() {
 }
 
 #[test]
-fn an_alignment_given_as_metadata_counts() {
+fn an_alignment_given_as_metadata_is_used() {
     let file =
         Writer::new().kv("general.alignment", 256u32).tensor("t", &[1], DType::F32, vec![1; 4]);
     let gguf = open(file.finish().unwrap()).unwrap();
