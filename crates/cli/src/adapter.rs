@@ -1,4 +1,4 @@
-//! `rullama adapter`: what is in an adapter, a model with it merged in, and the same adapter in another format.
+//! `rullama adapter`: show, merge and convert LoRA adapters.
 
 mod convert;
 mod merge;
@@ -22,7 +22,7 @@ pub(crate) enum AdapterCommand {
 }
 
 impl AdapterCommand {
-    /// Whether output, errors included, is for a program.
+    /// Whether to print JSON, including errors.
     pub(crate) fn json(&self) -> bool {
         match self {
             Self::Show(args) => args.json,

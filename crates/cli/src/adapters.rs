@@ -17,13 +17,13 @@ pub(crate) struct AdapterArgs {
 }
 
 impl AdapterArgs {
-    /// The adapters with their weights; no output of the command may replace them.
+    /// The adapters with their weights, registered as files that no output may replace.
     pub(crate) fn protected(&self) -> Vec<(PathBuf, f32)> {
         self.adapters.iter().for_each(|(path, _)| protect_files(path));
         self.adapters.clone()
     }
 
-    /// Those the model comes with, and those the user named.
+    /// The adapters stored with the model and those of the command line.
     pub(crate) fn read(&self, location: &Location) -> Result<AdapterSet> {
         Ok(AdapterSet::read(location, &self.protected())?)
     }
@@ -37,7 +37,7 @@ fn chosen(text: &str) -> Result<(PathBuf, f32), String> {
     }
     match weight.parse::<f32>() {
         Ok(weight) if weight.is_finite() => Ok((path.into(), weight)),
-        // Drives of Windows have a colon too.
+        // Windows drive letters have a colon, too.
         _ if weight.contains(['/', '\\']) => whole(),
         _ => Err(format!("adapter weight {weight:?} is not a number, such as 0.5")),
     }
@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<Adapter> {
     Ok(read_adapter(path)?)
 }
 
-/// A session with adapters. With f32 caches or exact kernels, their factors are exact too.
+/// A session with adapters. With f32 caches or exact kernels, their factors are f32, too.
 pub(crate) fn session(
     adapters: &AdapterSet,
     model: &Model,
@@ -68,7 +68,7 @@ pub(crate) fn session(
     Ok(session)
 }
 
-/// Says which tensors of adapters change nothing.
+/// Prints a note if tensors of adapters have no effect.
 pub(crate) fn note_without_effect(session: &Session) {
     let without_effect = session.adapters().map_or(&[][..], |adapters| adapters.without_effect());
     if let [first, ..] = without_effect {

@@ -1,4 +1,4 @@
-//! `rullama bench`: how fast a model reads and writes on this machine.
+//! `rullama bench`: the speed of prefill and decode on this machine.
 
 mod agreement;
 mod growth;
@@ -136,12 +136,12 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     let mut measured = Vec::new();
     for test in tests {
         measured.push(bench.test(test, args.repetitions)?);
-        if let Some(draft) = draft.clone().filter(|_| !test.reads) {
+        if let Some(draft) = draft.clone().filter(|_| !test.prefill) {
             measured.push(bench.drafted(test, args.repetitions, draft)?);
         }
     }
     let queueing = bench.queueing()?;
-    let checked_alike = draft.as_ref().map(|_| bench.checked_alike()).transpose()?;
+    let bit_identical = draft.as_ref().map(|_| bench.bit_identical()).transpose()?;
     let profile = if args.profile { profile::profile(&mut bench, draft)? } else { Vec::new() };
     let growth = match &args.growth {
         Some(path) => {
@@ -165,7 +165,7 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         queueing,
         gpu_bytes: bench.gpu_bytes(),
         table_on_gpu: model.table_on_gpu(),
-        checked_alike,
+        bit_identical,
         growth,
         agreement,
     };
@@ -180,14 +180,14 @@ fn share(text: &str) -> Result<f32, &'static str> {
     share.ok_or("give a number from 0 to 1")
 }
 
-/// Reading and writing at every depth.
+/// Prefill and decode at every depth.
 fn tests(args: &BenchArgs) -> Vec<Test> {
     let mut tests = Vec::new();
     for depth in &args.depth {
         let prompts = args.prompt.iter().map(|tokens| (true, tokens));
-        let answers = args.generate.iter().map(|tokens| (false, tokens));
-        for (reads, tokens) in prompts.chain(answers).filter(|(_, tokens)| **tokens > 0) {
-            tests.push(Test { reads, tokens: *tokens, depth: *depth });
+        let replies = args.generate.iter().map(|tokens| (false, tokens));
+        for (prefill, tokens) in prompts.chain(replies).filter(|(_, tokens)| **tokens > 0) {
+            tests.push(Test { prefill, tokens: *tokens, depth: *depth });
         }
     }
     tests

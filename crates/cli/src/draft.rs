@@ -10,7 +10,7 @@ use rullama_runtime::{
 
 use crate::{locate::Stores, output::note};
 
-/// How replies are drafted.
+/// Options of speculative decoding.
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Speculative decoding")]
 pub(crate) struct DraftArgs {
@@ -39,7 +39,7 @@ impl DraftArgs {
         }
     }
 
-    /// How to draft for a model; `None` if nothing is to be drafted.
+    /// The draft options for a model; `None` without drafts.
     pub(crate) fn options(
         &self,
         stores: &Stores,
@@ -58,12 +58,12 @@ impl DraftArgs {
     }
 }
 
-/// Says why the drafter that a model comes with is not used.
+/// Prints a note why the drafter stored with a model is not used.
 pub(crate) fn note_unused(error: &rullama::Error) {
     note(&format!("the model's drafter is not used: {error}"));
 }
 
-/// What became of drafts, in a line; `None` where nothing was drafted.
+/// A line with draft counts; `None` without drafts.
 pub(crate) fn told(session: &Session) -> Option<String> {
     let counts = session.draft_counts().filter(|counts| counts.drafted > 0)?;
     let share = 100.0 * counts.accepted as f64 / counts.drafted as f64;

@@ -1,4 +1,4 @@
-//! `rullama embed`: texts to vectors.
+//! `rullama embed`: embeddings of texts.
 
 use std::{io::Read, path::PathBuf};
 
@@ -62,24 +62,24 @@ pub(crate) fn embed(stores: &Stores, args: &EmbedArgs) -> Result<()> {
     };
     let options = EmbedOptions { prompt, dimensions: args.dimensions };
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let made = block_on(embedder.embed(&texts, options))?;
-    if made.cut > 0 {
-        let most = embedder.config().context;
+    let embeddings = block_on(embedder.embed(&texts, options))?;
+    if embeddings.cut > 0 {
+        let max = embedder.config().context;
         note(&format!(
-            "{} of the texts were truncated to the model's limit of {most} tokens",
-            made.cut
+            "{} of the texts were truncated to the model's limit of {max} tokens",
+            embeddings.cut
         ));
     }
     if args.json {
         return print_json(&json!({
-            "model": args.model, "embeddings": made.vectors, "tokens": made.tokens,
+            "model": args.model, "embeddings": embeddings.vectors, "tokens": embeddings.tokens,
         }));
     }
     let line = |vector: &Vec<f32>| {
-        let numbers: Vec<String> = vector.iter().map(ToString::to_string).collect();
-        numbers.join(" ") + "\n"
+        let values: Vec<String> = vector.iter().map(ToString::to_string).collect();
+        values.join(" ") + "\n"
     };
-    print(&made.vectors.iter().map(line).collect::<String>())
+    print(&embeddings.vectors.iter().map(line).collect::<String>())
 }
 
 fn texts(args: &EmbedArgs) -> Result<Vec<String>> {

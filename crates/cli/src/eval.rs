@@ -57,17 +57,17 @@ pub(crate) struct EvalArgs {
     device: DeviceArgs,
 }
 
-/// More rows than any encoder was trained with.
+/// Parses `--audio-reach`; no encoder was trained with more than 64 rows.
 fn reach(text: &str) -> Result<usize, &'static str> {
     text.parse().ok().filter(|reach| *reach <= 64).ok_or("give a number from 0 to 64")
 }
 
 pub(crate) fn eval(stores: &Stores, args: &EvalArgs) -> Result<()> {
     let ids = ids(args)?;
-    let place = stores.find(&args.model)?;
-    let adapters = args.adapters.read(&place)?;
+    let location = stores.find(&args.model)?;
+    let adapters = args.adapters.read(&location)?;
     let context = (ids.len() + args.greedy).max(1);
-    let loader = Loader::new(place, &args.device, Some(context), CacheType::F32).exact();
+    let loader = Loader::new(location, &args.device, Some(context), CacheType::F32).exact();
     let (model, _) = loader.load()?;
     let encoded = encode(args, args.media.encoders(stores, &loader.location, &model)?)?;
     let block = encoded.iter().map(EncodedMedia::longest).max().unwrap_or(0);
@@ -121,7 +121,7 @@ fn encode(args: &EvalArgs, mut encoders: MediaEncoders) -> Result<Vec<EncodedMed
         .collect()
 }
 
-/// The tokens with what was encoded in place of placeholders, of which none may be left over.
+/// The tokens with soft tokens in place of placeholders; their numbers must match.
 fn soften(session: &mut Session, ids: &[u32], encoded: &[EncodedMedia]) -> Result<Vec<u32>> {
     if encoded.is_empty() {
         return Ok(ids.to_vec());
@@ -143,13 +143,13 @@ fn soften(session: &mut Session, ids: &[u32], encoded: &[EncodedMedia]) -> Resul
     Ok(soft)
 }
 
-/// Intermediate values, from a session of their own: they are made by one run over all tokens.
+/// Intermediate values, from a separate session, because they need one pass over all tokens.
 fn trace(mut session: Session, ids: &[u32]) -> Result<Vec<Tap>> {
     session.extend(ids)?;
     Ok(block_on(session.trace())?)
 }
 
-/// Logits go to the file as they are made: those of a long text would not fit into memory.
+/// Writes logits while they are computed: those of a long text would not fit in memory.
 fn write(
     session: &mut Session,
     args: &EvalArgs,
@@ -172,12 +172,12 @@ fn write(
     }
     let mut file = TensorFile::create(&args.out, &declared)?;
     for piece in encoded.iter().flat_map(|encoded| &encoded.pieces) {
-        file.numbers(&piece.rows.values)?;
+        file.floats(&piece.rows.values)?;
     }
     let mut written = Ok(());
     block_on(session.all_logits(&mut |rows| {
         if written.is_ok() {
-            written = file.numbers(rows);
+            written = file.floats(rows);
         }
     }))?;
     written?;
@@ -187,7 +187,7 @@ fn write(
     }
     file.ids(&greedy)?;
     for tap in taps {
-        file.numbers(&tap.numbers)?;
+        file.floats(&tap.numbers)?;
     }
     file.finish()?;
     Ok(greedy)

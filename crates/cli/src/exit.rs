@@ -1,4 +1,4 @@
-//! Exit codes that mean something, and errors on standard error.
+//! Exit codes, and error messages on standard error.
 
 use std::{io::Write, process::ExitCode};
 
@@ -19,7 +19,7 @@ use rullama_train::TrainError;
 
 use crate::{interrupt, output::safe};
 
-/// What kind of failure an exit code stands for.
+/// A kind of failure with its own exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Failure {
     Other,
@@ -27,7 +27,7 @@ enum Failure {
     BadFile,
     Network,
     Checksum,
-    /// The device: none, lost, or too small. The word says which.
+    /// No device, device lost, or out of memory; the field is the name in JSON.
     Gpu(&'static str),
     /// Ctrl-C was pressed.
     Interrupted,
@@ -48,7 +48,7 @@ impl Failure {
     }
 }
 
-/// Tells the user what went wrong and gives the code to exit with.
+/// Prints the error and returns the exit code.
 pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
     let (code, name) = classify(error).code();
     let message = message(error);
@@ -57,12 +57,12 @@ pub(crate) fn report(error: &Error, json: bool) -> ExitCode {
     } else {
         format!("rullama: {}", safe(&message))
     };
-    // Nothing is left to be done if standard error is closed too.
+    // If standard error is closed, too, there is nowhere to report it.
     let _ = writeln!(std::io::stderr(), "{text}");
     ExitCode::from(code)
 }
 
-/// The error and its causes, without saying the same twice: many messages quote their source.
+/// The error and its causes, without repetition: many messages quote their source.
 pub(crate) fn message(error: &Error) -> String {
     let mut message = error.to_string();
     for cause in error.chain().skip(1).map(ToString::to_string) {
@@ -121,7 +121,7 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     cause.downcast_ref::<SourceError>().map(source_failure)
 }
 
-/// Causes in boxes are not in the chain of causes themselves; nothing where the chain says more.
+/// Boxed causes are not in the chain of causes; `None` if the chain is more specific.
 fn library_failure(error: &rullama::Error) -> Option<Failure> {
     use rullama::Error as E;
     match error {
@@ -139,7 +139,7 @@ fn library_failure(error: &rullama::Error) -> Option<Failure> {
 fn gguf_failure(error: &GgufError) -> Failure {
     match error {
         GgufError::Source(source) => source_failure(source),
-        // A full disk says nothing about the model that was read.
+        // An error of writing, such as a full disk, is not a bad file.
         GgufError::Write(_) => Failure::Other,
         _ => Failure::BadFile,
     }
@@ -183,7 +183,7 @@ fn runtime_failure(error: &RuntimeError) -> Failure {
     }
 }
 
-/// Nothing where its causes say more.
+/// `None` if its causes are more specific.
 fn train_failure(error: &TrainError) -> Option<Failure> {
     match error {
         TrainError::Runtime(error) => Some(runtime_failure(error)),

@@ -10,10 +10,10 @@ use anyhow::{Context, Result};
 
 use crate::output_file::remove_parts;
 
-/// What shells say of a program that was interrupted.
+/// The exit code shells use for an interrupted program.
 pub(crate) const EXIT_CODE: u8 = 130;
 
-/// Ctrl-C was pressed, and that ended it.
+/// The error of a command ended by Ctrl-C.
 #[derive(Debug)]
 pub(crate) struct Interrupted;
 
@@ -43,7 +43,7 @@ pub(crate) fn install() -> Result<()> {
     .context("cannot handle Ctrl-C")
 }
 
-/// From now on the first Ctrl-C is noted instead of ending the program; a second one ends it at once.
+/// From now on the first Ctrl-C is recorded instead of ending the program; a second one ends it at once.
 pub(crate) fn watch() {
     AT_ONCE.store(pressed(), Ordering::SeqCst);
 }
@@ -53,17 +53,17 @@ pub(crate) fn pressed() -> bool {
     PRESSED.load(Ordering::SeqCst)
 }
 
-/// Ends work that nothing has to be done after.
+/// Fails with [`Interrupted`] if Ctrl-C was pressed.
 pub(crate) fn check() -> Result<()> {
     if pressed() { Err(Interrupted.into()) } else { Ok(()) }
 }
 
-/// Whether work that asks now shall go on.
+/// Break if Ctrl-C was pressed.
 pub(crate) fn flow() -> ControlFlow<()> {
     if pressed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// Forgets an earlier Ctrl-C.
+/// Clears an earlier Ctrl-C.
 pub(crate) fn clear() {
     AT_ONCE.store(false, Ordering::SeqCst);
     PRESSED.store(false, Ordering::SeqCst);

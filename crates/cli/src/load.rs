@@ -1,4 +1,4 @@
-//! From MODEL to a model that runs: which device, how much of its memory, and a bar while it loads.
+//! Loading a model: device and memory flags, and a progress bar.
 
 use std::{
     ops::ControlFlow,
@@ -19,7 +19,7 @@ use crate::{
     quiet::quietly,
 };
 
-/// Where a model runs and what it may take.
+/// Device and memory flags.
 #[derive(Debug, Clone, Group)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct DeviceArgs {
@@ -67,7 +67,7 @@ enum TableArg {
 }
 
 impl DeviceArgs {
-    /// How to open a model under these flags; `cache` is for those who did not choose one.
+    /// Options to open a model with these flags; `cache` is the default cache type.
     pub(crate) fn options(&self, context: Option<usize>, cache: CacheType) -> OpenOptions {
         OpenOptions {
             device: self.device.into(),
@@ -100,14 +100,14 @@ impl From<DeviceArg> for DeviceChoice {
     }
 }
 
-/// A model that can be loaded, and loaded again after its device was lost.
+/// Loads a model, also again after its device was lost.
 pub(crate) struct Loader {
     pub(crate) location: Location,
     pub(crate) options: OpenOptions,
 }
 
 impl Loader {
-    /// A loader of this model; `cache` is for those who did not choose one.
+    /// A loader of this model; `cache` is the default cache type.
     pub(crate) fn new(
         location: Location,
         args: &DeviceArgs,
@@ -117,13 +117,13 @@ impl Loader {
         Self { location, options: args.options(context, cache) }
     }
 
-    /// The same loader for those who compare numbers.
+    /// Uses exact kernels, for numerical comparisons.
     pub(crate) fn exact(mut self) -> Self {
         self.options.exact = true;
         self
     }
 
-    /// Opens the device and loads the model; says how long that took.
+    /// Opens the device and loads the model; returns the time it took, too.
     pub(crate) fn load(&self) -> Result<(Model, Duration)> {
         let start = Instant::now();
         let gguf = locate::open(&self.location)?;
@@ -133,7 +133,7 @@ impl Loader {
         Ok((loaded?, start.elapsed()))
     }
 
-    /// The same with what the store says about the model.
+    /// Opens the device and loads the model with its prompts and parameters from the store.
     pub(crate) fn open(&self, name: &str) -> Result<rullama::Model> {
         let device = open_device(self.options.device, self.options.exact)?;
         let open = |each: OnProgress<'_>| {
@@ -144,11 +144,11 @@ impl Loader {
     }
 }
 
-/// Loads something with a bar that shows how far it is; Ctrl-C ends it.
+/// Runs `load` with a progress bar; Ctrl-C cancels it.
 pub(crate) fn showing<T>(load: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFlow<()>) -> T) -> T {
     let bar = progress(0, "loading");
     let mut each = |progress: Progress| {
-        // A bar is drawn anew whenever its length is set.
+        // Setting the length redraws the bar.
         if bar.length() != Some(progress.total) {
             bar.set_length(progress.total);
         }
@@ -160,7 +160,7 @@ pub(crate) fn showing<T>(load: impl FnOnce(&mut dyn FnMut(Progress) -> ControlFl
     loaded
 }
 
-/// Opens a device; `exact` leaves out kernels that round more than f32 sums do.
+/// Opens a device; `exact` excludes kernels with larger rounding errors than f32 sums.
 pub(crate) fn open_device(wanted: impl Into<DeviceChoice>, exact: bool) -> Result<Device> {
     let opened = quietly(|| wanted.into().open(exact))?;
     if opened.no_gpu {
@@ -169,7 +169,7 @@ pub(crate) fn open_device(wanted: impl Into<DeviceChoice>, exact: bool) -> Resul
     Ok(opened.device)
 }
 
-/// A number of bytes as people write it: 1.5G, 800M, 2GiB, 123456.
+/// Parses a number of bytes: 1.5G, 800M, 2GiB, 123456.
 pub(crate) fn size(text: &str) -> Result<u64, &'static str> {
     const WRONG: &str = "give a number of bytes, such as 1500000000, 1.5G or 800MiB";
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());

@@ -1,4 +1,4 @@
-//! Models that the user names. No output of a command may replace the files they are read from.
+//! Finds the models of the command line. No output of a command may replace their files.
 
 use std::{io::Write, path::Path};
 
@@ -12,7 +12,7 @@ use crate::output_file::{protect, protect_store};
 /// The name of the demo model.
 pub(crate) const DEMO_NAME: &str = DEMO;
 
-/// The demo model as a file, for those who need a path; it is gone with the value.
+/// The demo model as a temporary file, which is deleted on drop.
 pub(crate) fn demo_file() -> Result<NamedTempFile> {
     let mut file = tempfile::Builder::new()
         .prefix("rullama-demo-")
@@ -26,7 +26,7 @@ pub(crate) fn demo_file() -> Result<NamedTempFile> {
 /// Folders that may hold a store.
 pub(crate) struct Stores(pub(crate) rullama::Stores);
 
-/// The folders to search: the one the user named, or Ollama's usual places.
+/// The folders to search: the one given, or Ollama's default folders.
 pub(crate) fn stores(chosen: Option<std::path::PathBuf>) -> Stores {
     let stores =
         chosen.map_or_else(rullama::Stores::default, |folder| rullama::Stores(vec![folder]));

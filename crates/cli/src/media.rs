@@ -1,4 +1,4 @@
-//! Images, audio and videos of the command line: flags and files.
+//! Images, audio and videos on the command line: flags and files.
 
 use std::path::PathBuf;
 
@@ -13,13 +13,13 @@ use crate::{locate::Stores, output_file::protect};
 
 const HEADING: &str = "Images and audio";
 
-/// The media of a command, in the order in which they were named.
+/// The media of a command, in the order given.
 #[derive(Debug, Clone)]
 pub(crate) struct MediaArgs {
     pub(crate) files: Vec<MediaFile>,
-    /// Where the encoders are, if not where the model says.
+    /// The projector file with the encoders, if given.
     pub(crate) mmproj: Option<String>,
-    /// How large images are encoded.
+    /// The size at which images are encoded.
     pub(crate) size: ImageSize,
 }
 
@@ -34,16 +34,16 @@ const FLAGS: [(MediaKind, &str, &str); 3] = [
     ),
 ];
 
-/// By hand, since derived flags forget in which order different ones came.
+/// Implemented by hand, because derived arguments lose the order of different flags.
 impl FromArgMatches for MediaArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut files = Vec::new();
         for (kind, flag, _) in FLAGS {
-            let places = matches.indices_of(flag).into_iter().flatten();
+            let indices = matches.indices_of(flag).into_iter().flatten();
             let paths = matches.get_many::<PathBuf>(flag).into_iter().flatten();
-            files.extend(places.zip(paths).map(|(place, path)| (place, kind, path.clone())));
+            files.extend(indices.zip(paths).map(|(index, path)| (index, kind, path.clone())));
         }
-        files.sort_by_key(|(place, ..)| *place);
+        files.sort_by_key(|(index, ..)| *index);
         Ok(Self {
             files: files.into_iter().map(|(_, kind, path)| MediaFile { kind, path }).collect(),
             mmproj: matches.get_one::<String>("mmproj").cloned(),

@@ -67,7 +67,7 @@ pub(crate) fn ops(command: &OpsCommand) -> Result<()> {
     })
 }
 
-/// A GPU in the role of this name.
+/// The GPU at the feature level of this name.
 pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
     let mut roles = plays(gpu);
     let Some(at) = roles.iter().position(|(name, _)| *name == wanted) else {
@@ -78,7 +78,7 @@ pub(crate) fn role(gpu: &Gpu, wanted: &str) -> Result<(&'static str, Gpu)> {
 }
 
 impl OpsArgs {
-    /// The GPUs that were requested.
+    /// The selected GPUs.
     fn gpus(&self) -> Result<Vec<Gpu>> {
         let mut gpus = quietly(|| pollster::block_on(Gpu::all()))?;
         if let Some(wanted) = self.device {
@@ -93,7 +93,7 @@ impl OpsArgs {
         Ok(gpus)
     }
 
-    /// A GPU in the roles that were requested.
+    /// A GPU at the selected feature levels.
     fn roles(&self, gpu: &Gpu) -> Result<Vec<(&'static str, Gpu)>> {
         match &self.play {
             Some(wanted) => Ok(vec![role(gpu, wanted)?]),
@@ -101,7 +101,7 @@ impl OpsArgs {
         }
     }
 
-    /// The cases that were requested.
+    /// The selected cases.
     fn cases(&self, wanted: impl Fn(&Case) -> bool) -> Result<Vec<Case>> {
         let matches = |case: &Case| format!("{} {}", case.op, case.name).contains(&self.filter);
         let cases: Vec<Case> =

@@ -1,4 +1,4 @@
-//! Printing: tables for people, JSON for programs.
+//! Printing text, tables and JSON.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// The reader of standard output closed it (`| head`): the program ends without a message, as if it were done.
+/// The reader of standard output closed it (`| head`): the program ends without a message and with success.
 #[derive(Debug)]
 pub(crate) struct OutputClosed;
 
@@ -18,7 +18,7 @@ impl std::fmt::Display for OutputClosed {
 
 impl std::error::Error for OutputClosed {}
 
-/// Writes to standard output. A closed one ends the command by an error, not by `exit`: the GPU must be released first.
+/// Writes to standard output. If it is closed, this is an error instead of `exit`, so that the GPU is released first.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -32,28 +32,28 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<()> {
     print(&(serde_json::to_string(value)? + "\n"))
 }
 
-/// Tells the user something that is no failure, on standard error.
+/// Prints a note that is not an error to standard error.
 pub(crate) fn note(text: &str) {
-    // Nobody reads it where standard error is closed.
+    // Ignored if standard error is closed.
     let _ = writeln!(io::stderr(), "rullama: {}", safe(text));
 }
 
-/// Prints lines of our own on standard error.
+/// Prints text to standard error unescaped.
 pub(crate) fn note_block(text: &str) {
     let _ = write!(io::stderr(), "{text}");
 }
 
-/// No column is wider than this; what is longer sticks out, so that one long cell does not stretch all rows.
-const WIDEST: usize = 100;
+/// Maximum column width; a longer cell does not widen the other rows.
+const MAX_WIDTH: usize = 100;
 
-/// Columns, each as wide as its widest cell.
+/// A table with aligned columns.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let width = |cell: &String| cell.chars().count();
     let mut widths = Vec::new();
     for row in rows {
         widths.resize(widths.len().max(row.len()), 0);
         for (widest, cell) in widths.iter_mut().zip(row) {
-            *widest = WIDEST.min(width(cell).max(*widest));
+            *widest = MAX_WIDTH.min(width(cell).max(*widest));
         }
     }
     let mut text = String::new();
@@ -86,7 +86,7 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{count} B")
 }
 
-/// Text from a file for a terminal: characters that move the cursor or turn the direction are shown, not obeyed.
+/// Escapes untrusted text for a terminal: control characters and marks of writing direction.
 pub(crate) fn safe(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -99,7 +99,7 @@ pub(crate) fn safe(text: &str) -> String {
     out
 }
 
-/// A model's words for a terminal: like [`safe`], but lines and tabs are obeyed.
+/// Escapes a model's output for a terminal: like [`safe`], but keeps line breaks and tabs.
 pub(crate) fn safe_lines(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -113,12 +113,12 @@ pub(crate) fn safe_lines(text: &str) -> String {
     out
 }
 
-/// Marks of writing direction, with which a name can be made to look like another, and odd line breaks.
+/// Marks of writing direction, which can make a name look like another, and unusual line breaks.
 fn is_layout(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A progress bar over bytes on standard error; invisible where nobody looks.
+/// A progress bar over bytes on standard error; hidden if it is not a terminal.
 pub(crate) fn progress(total: u64, what: &str) -> ProgressBar {
     if !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_are_shown() {
+    fn control_characters_are_escaped() {
         assert_eq!(safe("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
         assert_eq!(safe("\u{9b}2J \u{202e}fugg"), "\\u{9b}2J \\u{202e}fugg");
         assert_eq!(safe_lines("a\x1b[2Jb\r\n\tc"), "a\\u{1b}[2Jb\n\tc");

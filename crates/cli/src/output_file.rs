@@ -1,5 +1,5 @@
-//! Every file the program writes goes through here: it appears under its name whole or not at all, and never in place of
-//! something the program reads.
+//! Writes files atomically: a file appears complete or not at all, and never replaces a file the program reads. All output
+//! files of the program use this module.
 
 mod protect;
 #[cfg(test)]
@@ -20,15 +20,15 @@ pub(crate) use protect::{check, protect, protect_store};
 
 const PREFIX: &str = ".rullama-";
 const SUFFIX: &str = ".part";
-/// Younger part files may belong to a process that has not locked them yet.
+/// Age from which unlocked part files are removed; younger ones may not be locked yet.
 const STALE: Duration = Duration::from_secs(5);
 
 /// Part files of this process, for [`remove_parts`].
 static PARTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// A file being written. [`OutputFile::finish`] gives it its name; dropped before that, nothing of it remains.
+/// A file being written. [`OutputFile::finish`] gives it its name; dropped before that, it is removed.
 pub(crate) struct OutputFile {
-    /// Where it goes, links resolved.
+    /// Its final path, links resolved.
     target: PathBuf,
     to: BufWriter<Destination>,
 }
@@ -43,7 +43,7 @@ enum Destination {
 struct Registered(PathBuf);
 
 impl OutputFile {
-    /// Starts a file. Commands call this before their work, so that an output that cannot be written costs no time.
+    /// Starts a file. Commands call this before their work, to fail early if the output cannot be written.
     ///
     /// # Errors
     /// If the file must not be replaced (see [`protect`]), or its folder cannot be written to.
@@ -63,15 +63,15 @@ impl OutputFile {
         start().with_context(|| path.display().to_string())
     }
 
-    /// Gives the file its name once all of it is on disk.
+    /// Flushes the file to disk and renames it to its final name.
     ///
     /// # Errors
-    /// If the disk is full or fails; a file that was there before is untouched then.
+    /// If the disk is full or fails; an earlier file of this name is kept then.
     pub(crate) fn finish(self) -> Result<()> {
         self.publish().map(drop)
     }
 
-    /// The same for a file that is written to after that: a log.
+    /// Like [`OutputFile::finish`], for a file that is appended to later: a log.
     ///
     /// # Errors
     /// As [`OutputFile::finish`].
@@ -136,7 +136,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     file.finish()
 }
 
-/// Removes this process's part files: for an end that runs no destructors.
+/// Removes this process's part files before an exit without destructors.
 pub(crate) fn remove_parts() {
     for part in parts().drain(..) {
         let _ = fs::remove_file(part);
@@ -147,7 +147,7 @@ fn parts() -> std::sync::MutexGuard<'static, Vec<PathBuf>> {
     PARTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A part file in the target's folder, locked while its process lives, with the permissions of the file it will replace.
+/// A part file in the target's folder, locked while the process lives, with the permissions of the file it will replace.
 fn part(target: &Path, replaced: Option<Metadata>) -> io::Result<Destination> {
     let folder = folder(target);
     remove_stale(folder);
@@ -156,7 +156,7 @@ fn part(target: &Path, replaced: Option<Metadata>) -> io::Result<Destination> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As `File::create` has it; the umask still applies.
+        // The mode of `File::create`; the umask still applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let part = builder.tempfile_in(folder)?;
@@ -165,12 +165,12 @@ fn part(target: &Path, replaced: Option<Metadata>) -> io::Result<Destination> {
     if let Some(replaced) = replaced {
         part.as_file().set_permissions(replaced.permissions())?;
     }
-    // Some network file systems have no locks; parts are never removed as stale there.
+    // Some network file systems have no locks; part files are never removed as stale there.
     let _ = part.as_file().try_lock();
     Ok(Destination::Part(part, registered))
 }
 
-/// Removes part files that killed processes left: old ones that nobody holds a lock on.
+/// Removes part files of killed processes: old ones without a lock.
 fn remove_stale(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

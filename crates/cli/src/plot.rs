@@ -1,42 +1,42 @@
-//! Curves as SVG images, for pages that the program writes.
+//! Plots as SVG, for the HTML pages that the program writes.
 
-/// Size of an image, and the space for labels.
+/// Size of an image, and the margin for labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 320.0;
 const MARGIN: f64 = 48.0;
 /// Colours of curves, in their order.
 const COLORS: [&str; 4] = ["#1a73e8", "#d93025", "#188038", "#9334e6"];
 
-/// Some points by name, from left to right.
+/// A named series of points, from left to right.
 #[derive(Debug, Clone)]
 pub(crate) struct Curve<'a> {
     pub(crate) name: &'a str,
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// How an image is drawn.
+/// Options of the axes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axes {
-    /// Whether the lower end is zero rather than the lowest point.
+    /// Whether the y axis starts at zero instead of the smallest value.
     pub(crate) from_zero: bool,
-    /// Whether equal steps to the right are equal factors.
-    pub(crate) factors: bool,
-    /// Digits of the labels on the left.
+    /// Whether the x axis is logarithmic.
+    pub(crate) log_x: bool,
+    /// Digits of the y labels.
     pub(crate) digits: usize,
 }
 
-/// The smallest and largest of some numbers, a little apart.
-pub(crate) fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
-    let finite = numbers.filter(|number| number.is_finite());
+/// The smallest and the largest finite value; they differ.
+pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let finite = values.filter(|value| value.is_finite());
     let (low, high) =
         finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     if low > high { (0.0, 1.0) } else { (low, high.max(low + 1e-9)) }
 }
 
-/// The curves in one image. Points that are no numbers are left out.
+/// Plots the curves in one image. Points that are not finite are skipped.
 pub(crate) fn svg(curves: &[Curve<'_>], axes: Axes) -> String {
     let all = || curves.iter().flat_map(|curve| &curve.points);
-    let scaled = |x: f64| if axes.factors { x.max(1.0).log2() } else { x };
+    let scaled = |x: f64| if axes.log_x { x.max(1.0).log2() } else { x };
     let (first, last) = range(all().map(|(x, _)| *x));
     let (left_end, right_end) = (scaled(first), scaled(last).max(scaled(first) + 1e-9));
     let (low, high) = range(all().map(|(_, y)| *y));
@@ -72,7 +72,7 @@ pub(crate) fn svg(curves: &[Curve<'_>], axes: Axes) -> String {
     svg + "</svg>\n"
 }
 
-/// Text as it may stand in a page.
+/// Escapes text for HTML.
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
@@ -81,10 +81,10 @@ pub(crate) fn escaped(text: &str) -> String {
 mod tests {
     use super::{Axes, Curve, svg};
 
-    const AXES: Axes = Axes { from_zero: false, factors: false, digits: 4 };
+    const AXES: Axes = Axes { from_zero: false, log_x: false, digits: 4 };
 
     #[test]
-    fn images_hold_every_point_and_no_nonsense() {
+    fn points_that_are_not_finite_are_skipped() {
         let losses = Curve { name: "loss", points: vec![(1.0, 2.0), (2.0, 1.0), (3.0, f64::NAN)] };
         let other = Curve { name: "a < b", points: vec![(2.0, 1.5)] };
         let image = svg(&[losses, other], AXES);
@@ -95,9 +95,9 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_equal_steps() {
+    fn logarithmic_x_axis() {
         let points = vec![(32.0, 0.0), (64.0, 5.0), (128.0, 10.0)];
-        let axes = Axes { from_zero: true, factors: true, digits: 0 };
+        let axes = Axes { from_zero: true, log_x: true, digits: 0 };
         let image = svg(&[Curve { name: "speed", points }], axes);
         assert!(image.contains("48.0,272.0 360.0,160.0 672.0,48.0"), "{image}");
     }

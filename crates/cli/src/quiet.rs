@@ -1,10 +1,9 @@
-//! Keeps what graphics drivers write to standard error away from our own output.
+//! Hides messages of graphics drivers on standard error.
 //!
-//! Mesa and Wayland's library complain there about a missing desktop session whenever a device is looked for, whether or not
-//! they find one.
+//! Mesa and Wayland's library warn about a missing desktop session whenever devices are enumerated, even if one is found.
 
-/// Runs `open` while standard error goes elsewhere. What was written there is dropped if `open` succeeds, and shown if it fails
-/// or panics, since it may say why. Nothing of ours writes to standard error in between.
+/// Runs `open` with standard error redirected. The captured text is dropped if `open` succeeds, and shown if it fails or
+/// panics, because it may contain the reason. rullama itself writes nothing to standard error meanwhile.
 #[cfg(unix)]
 pub(crate) fn quietly<T, E>(open: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     let Ok(mut held) = held::Held::start() else { return open() };
@@ -13,7 +12,7 @@ pub(crate) fn quietly<T, E>(open: impl FnOnce() -> Result<T, E>) -> Result<T, E>
     result
 }
 
-/// Other systems' drivers have logs of their own.
+/// Drivers of other systems do not write to standard error.
 #[cfg(not(unix))]
 pub(crate) fn quietly<T, E>(open: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     open()
@@ -38,7 +37,7 @@ mod held {
 
     impl Held {
         pub(super) fn start() -> io::Result<Self> {
-            // An unnamed file rather than a pipe: nobody has to read while drivers write.
+            // An unnamed file instead of a pipe, which would have to be read while drivers write.
             let file = tempfile::tempfile()?;
             let original = io::stderr().as_fd().try_clone_to_owned()?;
             dup2_stderr(&file)?;
@@ -48,7 +47,7 @@ mod held {
 
     impl Drop for Held {
         fn drop(&mut self) {
-            // If this fails, later errors go to the file; there is no other place to tell.
+            // If this fails, later errors go to the file; it cannot be reported anywhere.
             let _ = dup2_stderr(&self.original);
             if !self.drop_text && self.file.rewind().is_ok() {
                 let _ = io::copy(&mut self.file, &mut io::stderr());
@@ -69,8 +68,8 @@ mod tests {
 
     use super::quietly;
 
-    /// What reaches standard error, for which a file stands in.
-    fn seen(work: impl FnOnce()) -> String {
+    /// What is written to standard error, captured in a file.
+    fn captured(work: impl FnOnce()) -> String {
         let original = io::stderr().as_fd().try_clone_to_owned().expect("a descriptor");
         let mut file: File = tempfile::tempfile().expect("a file");
         dup2_stderr(&file).expect("replaced");
@@ -82,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn chatter_is_dropped_and_failures_are_not() {
+    fn driver_messages_are_shown_only_on_failure() {
         let chatter = || write!(io::stderr(), "chatter;").expect("written");
         let say = |result: Result<(), ()>| {
             let _ = quietly(|| {
@@ -90,7 +89,7 @@ mod tests {
                 result
             });
         };
-        let text = seen(|| {
+        let text = captured(|| {
             say(Ok(()));
             write!(io::stderr(), "ours;").expect("written");
             say(Err(()));

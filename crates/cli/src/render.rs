@@ -1,4 +1,4 @@
-//! `rullama render`: messages in, prompt out.
+//! `rullama render`: renders messages into a prompt.
 
 use std::io::Read;
 
@@ -26,7 +26,7 @@ pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
             .collect();
         return print_json(&json!({ "prompt": prompt.text(), "spans": spans }));
     }
-    // Exactly the prompt: not even a line break more.
+    // Exactly the prompt, without a final line break.
     print(&prompt.text())
 }
 

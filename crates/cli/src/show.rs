@@ -1,4 +1,4 @@
-//! `rullama show`: what is in a model.
+//! `rullama show`: the contents of a model.
 
 mod facts;
 mod memory;
@@ -23,18 +23,18 @@ use crate::{
 use facts::Facts;
 
 pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
-    let (place, gguf) = stores.open(&args.model)?;
+    let (location, gguf) = stores.open(&args.model)?;
     let facts = Facts::of(&gguf);
     if args.json {
-        return print_json(&as_json(&place, &gguf, &facts, args));
+        return print_json(&as_json(&location, &gguf, &facts, args));
     }
     let mut text = section("Model", &facts.rows());
-    text.push_str(&section("File", &file_rows(&place, &gguf)));
+    text.push_str(&section("File", &file_rows(&location, &gguf)));
     text.push_str(&section("Formats", &format_rows(&gguf)));
-    if let Some(rows) = memory::rows(&place, &gguf, args) {
+    if let Some(rows) = memory::rows(&location, &gguf, args) {
         text.push_str(&section("Estimated memory", &rows));
     }
-    if let Location::Store(files) = &place {
+    if let Location::Store(files) = &location {
         text.push_str(&store_sections(files));
     }
     if args.metadata || args.full {
@@ -57,12 +57,12 @@ pub(crate) fn show(stores: &Stores, args: &ShowArgs) -> Result<()> {
     print(&text)
 }
 
-/// The plan for this machine's GPU, or for the least WebGPU device where there is none.
+/// The plan for this machine's GPU, or for the minimum WebGPU device if there is none.
 fn plan_section(gguf: &Gguf, args: &ShowArgs) -> Result<String> {
     let gpu = quietly(|| pollster::block_on(Gpu::open()));
     let (device, facts) = match &gpu {
         Ok(gpu) => (safe(gpu.name()), gpu.facts().clone()),
-        Err(_) => ("the least WebGPU device".to_owned(), DeviceFacts::floor()),
+        Err(_) => ("the minimum WebGPU device".to_owned(), DeviceFacts::floor()),
     };
     let options = LoadOptions {
         context: args.ctx.map(|tokens| tokens.max(1)),
@@ -79,14 +79,14 @@ fn section(title: &str, rows: &[Vec<String>]) -> String {
     format!("  {title}\n{body}\n")
 }
 
-fn file_rows(place: &Location, gguf: &Gguf) -> Vec<Vec<String>> {
+fn file_rows(location: &Location, gguf: &Gguf) -> Vec<Vec<String>> {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let whole: u64 = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
     let mut rows = vec![
-        match place {
+        match location {
             Location::Store(files) => row("blob", safe(&files.model.path.display().to_string())),
             Location::Path(path) => row("path", safe(&path.display().to_string())),
-            // The source's own name leaves out a password.
+            // The source's name contains no password.
             Location::Url(_) => row("url", safe(gguf.name())),
             Location::Demo => row("path", "inside this program".into()),
         },
@@ -100,7 +100,7 @@ fn file_rows(place: &Location, gguf: &Gguf) -> Vec<Vec<String>> {
     rows
 }
 
-/// Tensors and bytes of each block format.
+/// Tensors and bytes of each tensor type.
 fn formats(gguf: &Gguf) -> BTreeMap<&'static str, (u64, u64)> {
     let mut formats = BTreeMap::new();
     for tensor in gguf.tensors() {
@@ -151,7 +151,7 @@ fn store_sections(files: &ModelFiles) -> String {
     text
 }
 
-fn as_json(place: &Location, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value {
+fn as_json(location: &Location, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Value {
     let mut value = json!({
         "model": args.model,
         "gguf": { "version": gguf.version(), "alignment": gguf.alignment(), "tensor_count": gguf.tensors().len() },
@@ -172,10 +172,10 @@ fn as_json(place: &Location, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> Val
             .map(|entry| (entry.key.clone(), metadata::json(&entry.value, args.full)))
             .collect::<Map<_, _>>(),
     });
-    if let Some(memory) = memory::json(place, gguf, args) {
+    if let Some(memory) = memory::json(location, gguf, args) {
         value["memory"] = memory;
     }
-    match place {
+    match location {
         Location::Store(files) => {
             value["source"] = json!({ "kind": "store", "path": files.model.path.display().to_string(), "size": files.model.size });
             value["store"] = store_json(files);

@@ -1,4 +1,4 @@
-//! `rullama bench-towers`: how fast images and audio are made into soft tokens on this machine.
+//! `rullama bench-towers`: the speed of encoding images and audio on this machine.
 
 mod synthetic;
 
@@ -34,9 +34,9 @@ use synthetic::Size;
 
 /// A photograph of twelve megapixels.
 const PHOTO: (u32, u32) = (4000, 3000);
-/// A device that idled takes this long to be as fast as it can.
+/// Time until an idle device reaches its full clock rate.
 const WARM_UP: Duration = Duration::from_millis(300);
-/// Pixels of a patch of every tower we know.
+/// Side of a patch in pixels, the same for all known towers.
 const PATCH: u32 = 16;
 
 #[derive(Debug, Group)]
@@ -72,12 +72,12 @@ pub(crate) struct TowersArgs {
     pub(crate) json: bool,
 }
 
-/// Something measured: when nothing was ready yet, and again and again.
+/// A measurement: one cold run and repeated warm runs.
 struct Measured {
     what: String,
     cold: Duration,
     warm: Vec<Duration>,
-    /// Of the device.
+    /// Cost of the encoder's dispatches.
     cost: Option<Cost>,
     profile: Option<Table>,
 }
@@ -92,7 +92,7 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     }
     let source: Rc<dyn ByteSource> = match &args.mmproj {
         Some(path) => Rc::new(FileSource::open(path)?),
-        None => Rc::new(MemorySource::new("made up", synthetic::file(args.size)?)),
+        None => Rc::new(MemorySource::new("synthetic", synthetic::file(args.size)?)),
     };
     let gguf = Rc::new(block_on(Gguf::open(source))?);
     let device = match (open_device(args.device, false)?, &args.play) {
@@ -127,48 +127,48 @@ pub(crate) fn towers(args: &TowersArgs) -> Result<()> {
     print(&text(device.name(), gpu_bytes, &measured))
 }
 
-/// An image, first made small and cut, then looked at.
+/// Measures an image: preprocessing (resize, patches), then the encoder.
 fn bench_vision(args: &TowersArgs, encoder: &VisionEncoder) -> Result<[Measured; 2]> {
     let budget = Budget::try_from(args.image_budget).map_err(RuntimeError::from)?;
     let (width, height) = PHOTO;
     let pixels = (0..width * height).flat_map(|i| [i, i / width, i / 7].map(|x| x as u8));
     let photo = Image::from_rgb(width, height, pixels.collect()).map_err(RuntimeError::from)?;
     let small = photo.fill(budget);
-    let cut = measure(args.repetitions, || {
+    let preprocessing = measure(args.repetitions, || {
         let patches = photo.fill(budget).patches(PATCH).map_err(RuntimeError::from)?;
         std::hint::black_box(patches);
         Ok(())
     })?;
     let tokens = small.size().tokens();
-    let mut seen = measure(args.repetitions, || {
+    let mut encoding = measure(args.repetitions, || {
         block_on(encoder.encode(&small, ImageSize::Native))?;
         Ok(())
     })?;
     let (cost, profile) = block_on(encoder.profile(&small, ImageSize::Native))?;
-    (seen.cost, seen.profile) = (Some(cost), profile.filter(|_| args.profile));
-    seen.what = format!("image of {tokens} tokens, encoder");
-    Ok([Measured { what: "12-megapixel photo, preprocessing".into(), ..cut }, seen])
+    (encoding.cost, encoding.profile) = (Some(cost), profile.filter(|_| args.profile));
+    encoding.what = format!("image of {tokens} tokens, encoder");
+    Ok([Measured { what: "12-megapixel photo, preprocessing".into(), ..preprocessing }, encoding])
 }
 
-/// An audio clip, first its features, then what is heard.
+/// Measures an audio clip: its features, then features and encoder.
 fn bench_audio(args: &TowersArgs, encoder: &AudioEncoder) -> Result<[Measured; 2]> {
     let sample = |i: u32| ((u64::from(i) * u64::from(i) % 7919) as f64 / 7919.0 - 0.5) as f32;
     let samples: Vec<f32> = (0..args.seconds * RATE).map(sample).collect();
     let audio = Audio::new(&samples, 1, RATE).map_err(RuntimeError::from)?;
-    let made = measure(args.repetitions, || {
+    let features = measure(args.repetitions, || {
         for piece in audio.pieces().map_err(RuntimeError::from)? {
             std::hint::black_box(features(piece));
         }
         Ok(())
     })?;
-    let mut heard = measure(args.repetitions, || {
+    let mut encoding = measure(args.repetitions, || {
         block_on(encoder.encode(&audio, REACH))?;
         Ok(())
     })?;
     let (cost, profile) = block_on(encoder.profile(&audio))?;
-    (heard.cost, heard.profile) = (Some(cost), profile.filter(|_| args.profile));
-    heard.what = format!("{} s of audio, features and encoder", args.seconds);
-    Ok([Measured { what: format!("{} s of audio, features", args.seconds), ..made }, heard])
+    (encoding.cost, encoding.profile) = (Some(cost), profile.filter(|_| args.profile));
+    encoding.what = format!("{} s of audio, features and encoder", args.seconds);
+    Ok([Measured { what: format!("{} s of audio, features", args.seconds), ..features }, encoding])
 }
 
 fn measure(repetitions: usize, mut work: impl FnMut() -> Result<()>) -> Result<Measured> {

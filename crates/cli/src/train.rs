@@ -1,4 +1,4 @@
-//! `rullama train`: an adapter learns from lines of JSON.
+//! `rullama train`: trains a LoRA adapter on JSON Lines.
 
 pub(crate) mod bench;
 mod compare;
@@ -203,7 +203,7 @@ pub(crate) fn train(stores: &Stores, args: &TrainArgs) -> Result<()> {
     screen::report(&run, end, &folder, args.json)
 }
 
-/// Steps until the end. Nothing where Ctrl-C was pressed.
+/// Trains until the end; `None` if Ctrl-C was pressed.
 fn steps(
     args: &TrainArgs,
     run: &mut Run,

@@ -1,4 +1,4 @@
-//! `rullama verify`: are the files whole and unchanged?
+//! `rullama verify`: checks structure, values and checksums of a model.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -15,10 +15,10 @@ use crate::{
     output::{bytes, print, print_json, progress, table},
 };
 
-/// Rows are read in pieces of about this many bytes.
-const PIECE: u64 = 8 << 20;
+/// Bytes of rows read at once.
+const CHUNK: u64 = 8 << 20;
 
-/// One thing that was checked, and what came out.
+/// The result of one check.
 struct Check {
     what: String,
     detail: String,
@@ -57,7 +57,7 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
     print(&table(&rows))
 }
 
-/// Every blob against the digest that names it, then the model's structure.
+/// Checks every blob against its digest, then the model's structure.
 fn store(files: &ModelFiles) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for blob in &files.blobs {
@@ -72,10 +72,10 @@ fn store(files: &ModelFiles) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Structure and numbers, and the checksum where one is known: given, or in the name as in a store.
+/// Checks structure and values, and the checksum if it is given or part of the file name, as in a store.
 fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
     let gguf = locate::open(&Location::Path(path.into()))?;
-    let mut checks = vec![header(&gguf), numbers(&gguf)?];
+    let mut checks = vec![header(&gguf), values(&gguf)?];
     let named = path.file_name().and_then(|name| Digest::parse(name.to_str()?));
     if let Some(expected) = sha256.or(named.as_ref()) {
         hash(path, expected, "checksum")?;
@@ -85,7 +85,7 @@ fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Opening checked every count, offset and shape.
+/// Opening the file has checked every count, offset and shape.
 fn header(gguf: &Gguf) -> Check {
     let detail = format!(
         "GGUF version {}, {} keys, {} tensors",
@@ -100,8 +100,8 @@ fn header(gguf: &Gguf) -> Check {
     }
 }
 
-/// No tensor holds NaN or infinity.
-fn numbers(gguf: &Gguf) -> Result<Check> {
+/// Checks that no tensor has NaN or infinity.
+fn values(gguf: &Gguf) -> Result<Check> {
     let total = gguf.tensors().iter().map(TensorInfo::nbytes).sum();
     let bar = progress(total, "numbers");
     let mut skipped = 0;
@@ -121,13 +121,13 @@ fn numbers(gguf: &Gguf) -> Result<Check> {
 }
 
 fn finite(gguf: &Gguf, tensor: &TensorInfo, bar: &ProgressBar) -> Result<()> {
-    let step = (PIECE / tensor.row_bytes().max(1)).max(1);
+    let step = (CHUNK / tensor.row_bytes().max(1)).max(1);
     let mut row = 0;
     while row < tensor.rows() {
         let end = (row + step).min(tensor.rows());
-        let piece = pollster::block_on(gguf.read_rows(tensor, row..end))?;
-        tensor.check_finite(row, &piece)?;
-        bar.inc(piece.len() as u64);
+        let chunk = pollster::block_on(gguf.read_rows(tensor, row..end))?;
+        tensor.check_finite(row, &chunk)?;
+        bar.inc(chunk.len() as u64);
         row = end;
     }
     Ok(())

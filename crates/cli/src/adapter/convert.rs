@@ -1,4 +1,4 @@
-//! The same adapter in another format.
+//! `rullama adapter convert`: writes an adapter in another format.
 
 use std::{fs, io::Write};
 

@@ -1,4 +1,4 @@
-//! A model with adapters merged into its weights.
+//! `rullama adapter merge`: adds adapters to a model's weights.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use crate::{
     output_file::OutputFile,
 };
 
-/// Rows that are decoded at once.
+/// Rows decoded at once.
 const ROWS: u64 = 256;
-/// The largest half.
-const LARGEST_HALF: f32 = 65_504.0;
+/// The largest f16.
+const MAX_F16: f32 = 65_504.0;
 
 /// Types that changed tensors may be stored as.
 pub(super) fn dtype(text: &str) -> Result<DType, &'static str> {
@@ -34,8 +34,8 @@ pub(super) fn dtype(text: &str) -> Result<DType, &'static str> {
 }
 
 pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
-    let (place, gguf) = stores.open(&args.model)?;
-    let chosen = args.adapters.read(&place)?;
+    let (location, gguf) = stores.open(&args.model)?;
+    let chosen = args.adapters.read(&location)?;
     if chosen.0.is_empty() {
         bail!("nothing to merge: give an adapter with --adapter");
     }
@@ -71,12 +71,12 @@ struct Merger<'a> {
     gguf: &'a Gguf,
     pairs: BTreeMap<&'a str, &'a Pair>,
     wanted: Option<DType>,
-    /// Tensors that are stored in another type than before.
+    /// Tensors whose type changes.
     others: BTreeMap<String, DType>,
 }
 
 impl Merger<'_> {
-    /// The new file, and what is stored in another type.
+    /// The new file, and the tensors whose type changed.
     fn all(mut self) -> Result<(Writer, BTreeMap<String, DType>)> {
         let gguf = self.gguf;
         let mut writer = Writer::new().version(gguf.version());
@@ -91,7 +91,7 @@ impl Merger<'_> {
             interrupt::check()?;
         }
         bar.finish_and_clear();
-        // One table for lookups and logits becomes two, if only one of them is changed, or each in its own way.
+        // A tied embedding table is split into lookup table and LM head if the adapters change them differently.
         let (lookup, head) = (self.pairs.get(EMBEDDING), self.pairs.get(HEAD).copied());
         if gguf.tensor(HEAD).is_none() && (lookup.is_some() || head.is_some()) {
             let table = gguf.tensor(EMBEDDING).context("the model has no token embedding table")?;
@@ -120,7 +120,7 @@ impl Merger<'_> {
         Ok(writer.tensor(name, tensor.dims(), dtype, bytes))
     }
 
-    /// A tensor with its change, in its own type where that can be written, else as floats.
+    /// A tensor with the adapters added, in its own type if that can be encoded, else as f16.
     fn changed(&self, tensor: &TensorInfo, pair: &Pair) -> Result<(DType, Vec<u8>)> {
         let pair = self.unscaled(tensor, pair)?;
         let own = tensor.dtype().encodable().then_some(tensor.dtype());
@@ -135,7 +135,7 @@ impl Merger<'_> {
             bytes.extend(quant::quantize(dtype, &rows)?);
             first = end;
         }
-        if dtype == DType::F16 && largest > LARGEST_HALF {
+        if dtype == DType::F16 && largest > MAX_F16 {
             let wanted = Some(DType::BF16);
             let again =
                 Self { gguf: self.gguf, pairs: BTreeMap::new(), wanted, others: BTreeMap::new() };
@@ -144,7 +144,7 @@ impl Merger<'_> {
         Ok((dtype, bytes))
     }
 
-    /// The change before the file's scale of a whole matrix, where it has one. Scales of experts belong to the router.
+    /// The pair divided by the matrix's scale in the file, if it has one. Scales of experts belong to the router.
     fn unscaled(&self, tensor: &TensorInfo, pair: &Pair) -> Result<Pair> {
         let mut pair = pair.clone();
         let name = tensor.name().strip_suffix(".weight").map(|name| format!("{name}.scale"));

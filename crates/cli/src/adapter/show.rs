@@ -1,4 +1,4 @@
-//! What is in an adapter.
+//! `rullama adapter show`.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ fn scales(adapter: &Adapter) -> String {
     scales.iter().map(f32::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// Tensors without the numbers of their layers, with how many there are.
+/// Tensor names without layer numbers, each with its count.
 fn kinds(adapter: &Adapter) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for pair in &adapter.pairs {

@@ -1,6 +1,5 @@
-//! Whether fast ways of computing choose the same tokens: the demo model is forced through a text of its own, and its most likely
-//! tokens are compared with those of the CPU, which computes the same graph as it is written, in f32 but for the caches, which are
-//! rounded to halves there too, as the default is.
+//! Whether faster configurations choose the same tokens: the demo model processes texts it generated on the CPU, and its
+//! most likely next tokens are compared with those of the CPU reference, which computes in f32 with f16 caches (the default).
 
 use std::ops::ControlFlow;
 
@@ -19,7 +18,7 @@ use rullama_tokenizer::Special;
 
 use crate::locate::{DEMO_NAME, Stores};
 
-/// What the text is made of: the model continues each as the CPU would.
+/// Questions of the texts; the model answers them on the CPU.
 const QUESTIONS: [&str; 6] = [
     "What is 23 + 45?",
     "What is the capital of France?",
@@ -28,27 +27,27 @@ const QUESTIONS: [&str; 6] = [
     "Tell me a story about a fox and a lamp.",
     "What is 81 - 27?",
 ];
-/// Tokens of a question and what the model says to it, at most.
+/// Maximum tokens of a question and its answer.
 const LENGTH: usize = 64;
 
-/// Of how many tokens, so many are the same.
+/// Number of tokens (`same` of `of`) that a configuration and the CPU agree on.
 pub(super) struct Agreement {
     pub(super) way: &'static str,
     pub(super) same: usize,
     pub(super) of: usize,
 }
 
-/// How the tokens of a text are computed.
-struct Way {
+/// How the logits of a text are computed.
+struct Configuration {
     name: &'static str,
     cache: CacheType,
-    /// With products of packed bytes, where the GPU has them.
+    /// With packed int8 dot products, if the GPU has them.
     packed: bool,
-    /// One at a time, as when an answer is written.
-    apart: bool,
+    /// One token at a time, as in decode.
+    single: bool,
 }
 
-/// Every way on a GPU; nothing where there is none, or only a software one, which takes minutes.
+/// Every configuration on a GPU; empty on the CPU and on software GPUs, which would take minutes.
 pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreement>> {
     let Device::Gpu(gpu) = device else { return Ok(Vec::new()) };
     if gpu.is_software() {
@@ -57,10 +56,10 @@ pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreemen
     let cpu = demo(stores, Device::Cpu)?;
     let texts = texts(&cpu)?;
     let by_cpu = |cache| -> Result<Vec<Vec<u32>>> {
-        texts.iter().map(|text| likeliest(&cpu, text, cache, false)).collect()
+        texts.iter().map(|text| best_tokens(&cpu, text, cache, false)).collect()
     };
     let (wanted, finer) = (by_cpu(CacheType::F16)?, by_cpu(CacheType::F32)?);
-    let way = |name, cache, packed, apart| Way { name, cache, packed, apart };
+    let way = |name, cache, packed, single| Configuration { name, cache, packed, single };
     let ways = [
         way("decode, f16 caches (default)", CacheType::F16, true, true),
         way("decode, f32 caches", CacheType::F32, true, true),
@@ -69,11 +68,11 @@ pub(super) fn agreement(stores: &Stores, device: &Device) -> Result<Vec<Agreemen
         way("prefill, f16 caches (default)", CacheType::F16, true, false),
         way("prefill, q8 caches", CacheType::Q8, true, false),
     ];
-    // How much the rounding of the caches changes by itself.
+    // The effect of rounding the caches alone.
     let mut found = vec![compared("the CPU, f32 caches", &finer, &wanted)];
-    for Way { name, cache, packed, apart } in ways {
+    for Configuration { name, cache, packed, single } in ways {
         let model = demo(stores, Device::Gpu(playing(gpu, packed)))?;
-        let chosen = texts.iter().map(|text| likeliest(&model, text, cache, apart));
+        let chosen = texts.iter().map(|text| best_tokens(&model, text, cache, single));
         found.push(compared(name, &chosen.collect::<Result<Vec<_>>>()?, &wanted));
     }
     Ok(found)
@@ -96,7 +95,7 @@ fn demo(stores: &Stores, device: Device) -> Result<Model> {
     Ok(block_on(Model::load(gguf, device, &options, &mut |_| ControlFlow::Continue(())))?)
 }
 
-/// Questions with the answers that the model gives on the CPU.
+/// Questions with the model's answers on the CPU.
 fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
     let mut texts = Vec::new();
     for question in QUESTIONS {
@@ -118,8 +117,8 @@ fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
     Ok(texts)
 }
 
-/// The most likely token after each of a text.
-fn likeliest(model: &Model, text: &[u32], cache: CacheType, apart: bool) -> Result<Vec<u32>> {
+/// The most likely next token at each position of a text.
+fn best_tokens(model: &Model, text: &[u32], cache: CacheType, single: bool) -> Result<Vec<u32>> {
     let mut session = model.session(&options(cache))?;
     session.extend(text)?;
     let vocabulary = model.config().vocabulary;
@@ -130,7 +129,7 @@ fn likeliest(model: &Model, text: &[u32], cache: CacheType, apart: bool) -> Resu
             best.map_or(0, |(id, _)| id)
         }));
     };
-    if apart {
+    if single {
         block_on(session.logits_batch_invariant(&mut rows))?;
     } else {
         block_on(session.all_logits(&mut rows))?;

@@ -1,4 +1,4 @@
-//! `rullama bench --growth`: how cost grows with depth, length and context, as tables and as a page of plots.
+//! `rullama bench --growth`: how speed and memory scale with depth, length and context, as tables and plots.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::{
     plot::{Axes, Curve, escaped, svg},
 };
 
-/// Tokens that are written at each depth.
-const WRITTEN: usize = 32;
-/// Tokens in the context before, at most, and the longest prompt.
+/// Tokens generated at each depth.
+const DECODED: usize = 32;
+/// Largest depth and longest prompt.
 const DEEPEST: usize = 32_768;
 const LONGEST: usize = 8192;
-/// Contexts that memory is told of.
+/// Contexts for which memory is estimated.
 const CONTEXTS: [usize; 6] = [4096, 8192, 16_384, 32_768, 65_536, 131_072];
 
-/// What was found.
+/// The measurements.
 pub(super) struct Growth {
     decode: Vec<Measured>,
     prefill: Vec<Measured>,
@@ -30,20 +30,20 @@ pub(super) struct Growth {
     memory: Vec<(usize, MemoryUse)>,
 }
 
-/// The context that the tests need, of a model trained for so much.
+/// The context that the tests need, at most the trained one.
 pub(super) fn context(trained: usize) -> usize {
-    trained.min(DEEPEST + WRITTEN + 1)
+    trained.min(DEEPEST + DECODED + 1)
 }
 
-/// Measures decode against depth and prefill against length; memory is what loading such a file takes.
+/// Measures decode by depth and prefill by length; memory is estimated from the file.
 pub(super) fn measure(bench: &mut Bench, gguf: &Gguf, repetitions: usize) -> Result<Growth> {
-    let most = bench.most();
+    let max = bench.max_tokens();
     let depths = [0].into_iter().chain((9..).map(|power| 1 << power));
-    let depths = depths.take_while(|depth| *depth <= DEEPEST && depth + WRITTEN <= most);
+    let depths = depths.take_while(|depth| *depth <= DEEPEST && depth + DECODED <= max);
     let lengths = (5..).map(|power| 1 << power);
-    let lengths = lengths.take_while(|length| *length <= LONGEST && *length < most);
-    let decode = depths.map(|depth| Test { reads: false, tokens: WRITTEN, depth });
-    let prefill = lengths.map(|tokens| Test { reads: true, tokens, depth: 0 });
+    let lengths = lengths.take_while(|length| *length <= LONGEST && *length < max);
+    let decode = depths.map(|depth| Test { prefill: false, tokens: DECODED, depth });
+    let prefill = lengths.map(|tokens| Test { prefill: true, tokens, depth: 0 });
     let mut run = |tests: Vec<Test>| -> Result<Vec<Measured>> {
         tests.into_iter().map(|test| bench.test(test, repetitions)).collect()
     };
@@ -122,15 +122,15 @@ impl Growth {
         };
         let all = gigabytes("GPU memory, GB, by context", &|memory| memory.gpu(memory.table > 0));
         let caches = gigabytes("of that, caches", &|memory| memory.caches);
-        let axes = Axes { from_zero: true, factors: false, digits: 0 };
+        let axes = Axes { from_zero: true, log_x: false, digits: 0 };
         let page = format!(
             "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>Scaling of {model}</title>\n\
              <body style=\"font-family: sans-serif; max-width: 760px; margin: 2em auto\">\n\
              <h1>Scaling of {model}</h1>\n<p>{}</p>\n{}{}{}",
             escaped(adapter),
             svg(&[decode], axes),
-            svg(&[prefill], Axes { factors: true, ..axes }),
-            svg(&[all, caches], Axes { factors: true, digits: 2, ..axes }),
+            svg(&[prefill], Axes { log_x: true, ..axes }),
+            svg(&[all, caches], Axes { log_x: true, digits: 2, ..axes }),
             model = escaped(model),
         );
         output_file::write(path, page.as_bytes())

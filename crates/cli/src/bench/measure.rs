@@ -1,4 +1,4 @@
-//! The measurements: tokens at a depth, again and again.
+//! Timing prefill and decode.
 
 use std::time::{Duration, Instant};
 
@@ -10,34 +10,34 @@ use rullama_runtime::{
     session::{DeviceSampling, DraftCounts, DraftOptions, MOST_DRAFTS},
 };
 
-/// Steps that are queued to see how long that takes.
-const QUEUED: usize = 32;
+/// Steps queued to measure the host time.
+const QUEUED_STEPS: usize = 32;
 
-/// One thing to measure.
+/// A test.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Test {
-    /// Whether tokens are read, as those of a prompt, or written.
-    pub(super) reads: bool,
-    /// How many.
+    /// Prefill, or decode.
+    pub(super) prefill: bool,
+    /// Number of tokens.
     pub(super) tokens: usize,
-    /// Tokens in the context before.
+    /// Tokens already in the context.
     pub(super) depth: usize,
 }
 
 impl Test {
-    /// The name llama-bench gives it.
+    /// The name as in llama-bench.
     pub(super) fn name(&self) -> String {
-        let Self { reads, tokens, depth } = self;
-        let kind = if *reads { "pp" } else { "tg" };
+        let Self { prefill, tokens, depth } = self;
+        let kind = if *prefill { "pp" } else { "tg" };
         if *depth == 0 { format!("{kind}{tokens}") } else { format!("{kind}{tokens} @ d{depth}") }
     }
 
-    /// Tokens that are there before; a session computes from the last of them on, so there is at least one.
+    /// Tokens in the context before the test; at least one, because a session computes from the last one on.
     fn base(&self) -> usize {
         self.depth.max(1)
     }
 
-    /// Context it needs.
+    /// Context required.
     pub(super) fn context(&self) -> usize {
         self.base() + self.tokens
     }
@@ -48,9 +48,9 @@ impl Test {
 pub(super) struct Measured {
     pub(super) test: Test,
     pub(super) times: Vec<Duration>,
-    /// Of one token written, at the end of the test.
+    /// Cost of one decode step at the end of the test.
     pub(super) cost: Option<Cost>,
-    /// What became of drafts, where there were any, and how many times faster it went than without.
+    /// Draft counts and the speed-up over decoding without drafts.
     pub(super) drafts: Option<(DraftCounts, f64)>,
 }
 
@@ -66,7 +66,7 @@ impl Measured {
     }
 }
 
-/// A session to measure with, and tokens to fill it.
+/// A session for measurements, and token ids to fill it.
 pub(super) struct Bench {
     pub(super) session: Session,
     ids: Vec<u32>,
@@ -78,7 +78,7 @@ impl Bench {
         Self { session, ids: ids(context, vocabulary) }
     }
 
-    /// Time to the first token after a prompt, when nothing is ready yet and when everything is.
+    /// Time to first token, cold and warm.
     pub(super) fn first_tokens(&mut self, prompt: usize) -> Result<(Duration, Duration)> {
         let prompt = prompt.min(self.ids.len() - 1);
         let mut times = [Duration::ZERO; 2];
@@ -92,8 +92,8 @@ impl Bench {
         Ok((times[0], times[1]))
     }
 
-    /// How long the host takes to queue a token's step on a GPU that has nothing else to do, the mean of some, and how many may be under way:
-    /// the GPU computes meanwhile. `None` where steps are not queued ahead.
+    /// Mean host time to queue a decode step on an idle GPU, and the number of steps in flight. `None` if steps are not
+    /// queued.
     pub(super) fn queueing(&mut self) -> Result<Option<(Duration, usize)>> {
         let in_flight = self.session.steps_in_flight();
         if in_flight == 1 {
@@ -101,7 +101,7 @@ impl Bench {
         }
         self.fill(1)?;
         let mut times = Vec::new();
-        for _ in 0..=QUEUED {
+        for _ in 0..=QUEUED_STEPS {
             block_on(self.session.synchronize())?;
             let start = Instant::now();
             if !block_on(self.session.queue_step(DeviceSampling::Greedy))? {
@@ -109,7 +109,7 @@ impl Bench {
             }
             times.push(start.elapsed());
         }
-        // The first one makes graphs and kernels ready.
+        // The first one is the warm-up: graphs and kernels are compiled.
         let counted = times.get(1..).filter(|times| !times.is_empty());
         let mean = |times: &[Duration]| times.iter().sum::<Duration>() / times.len() as u32;
         Ok(counted.map(|times| (mean(times), in_flight)))
@@ -121,7 +121,7 @@ impl Bench {
         for _ in 0..=repetitions {
             self.fill(test.base())?;
             let start = Instant::now();
-            if test.reads {
+            if test.prefill {
                 self.session.extend(&self.ids[test.base()..test.context()])?;
                 block_on(self.session.prefill(&mut |_| true))?;
                 block_on(self.session.synchronize())?;
@@ -132,9 +132,9 @@ impl Bench {
             }
             times.push(start.elapsed());
         }
-        // The first one makes graphs and kernels ready.
+        // The first one is the warm-up: graphs and kernels are compiled.
         times.remove(0);
-        let cost = if test.reads {
+        let cost = if test.prefill {
             None
         } else {
             Some(block_on(self.session.step_cost(DeviceSampling::Greedy))?)
@@ -142,7 +142,7 @@ impl Bench {
         Ok(Measured { test, times, cost, drafts: None })
     }
 
-    /// Measures a test of writing with drafts, right after the same test without.
+    /// Measures decode with drafts, right after the same test without.
     pub(super) fn drafted(
         &mut self,
         test: Test,
@@ -159,42 +159,41 @@ impl Bench {
         Ok(measured)
     }
 
-    /// Of so many tokens that are checked in one run, how many have the logits they have in runs of their own, to the last bit.
-    pub(super) fn checked_alike(&mut self) -> Result<(usize, usize)> {
+    /// Number of tokens whose logits are bit-identical in one batched pass and in single-token passes, and number of
+    /// tokens compared.
+    pub(super) fn bit_identical(&mut self) -> Result<(usize, usize)> {
         let vocabulary = self.session.model().config().vocabulary;
         let tokens = MOST_DRAFTS.min(self.ids.len());
         self.session.rewind(0);
-        let mut alone = Vec::new();
+        let mut single = Vec::new();
         for id in &self.ids[..tokens] {
             self.session.extend(&[*id])?;
-            alone.extend(block_on(self.session.logits())?);
+            single.extend(block_on(self.session.logits())?);
         }
         self.session.rewind(0);
         self.session.extend(&self.ids[..tokens])?;
-        let mut together = Vec::new();
-        block_on(
-            self.session.logits_batch_invariant(&mut |rows| together.extend_from_slice(rows)),
-        )?;
+        let mut batched = Vec::new();
+        block_on(self.session.logits_batch_invariant(&mut |rows| batched.extend_from_slice(rows)))?;
         let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
-        let rows = alone.chunks(vocabulary).zip(together.chunks(vocabulary));
-        Ok((rows.filter(|(alone, together)| bits(alone) == bits(together)).count(), tokens))
+        let rows = single.chunks(vocabulary).zip(batched.chunks(vocabulary));
+        Ok((rows.filter(|(single, batched)| bits(single) == bits(batched)).count(), tokens))
     }
 
-    /// Makes the session hold the first tokens, all but the last computed.
+    /// Resets the session to the first `count` ids; all but the last are computed.
     pub(super) fn fill(&mut self, count: usize) -> Result<()> {
         self.session.set_tokens(&self.ids[..count])?;
         block_on(self.session.prefill(&mut |_| true))?;
         Ok(block_on(self.session.synchronize())?)
     }
 
-    /// More of the tokens it is filled with, not computed yet.
+    /// Appends the next `count` ids without computing them.
     pub(super) fn extend(&mut self, count: usize) -> Result<()> {
         let length = self.session.tokens().len();
         Ok(self.session.extend(&self.ids[length..length + count])?)
     }
 
-    /// Tokens that can be read at most.
-    pub(super) fn most(&self) -> usize {
+    /// Maximum length of a prompt.
+    pub(super) fn max_tokens(&self) -> usize {
         self.ids.len() - 1
     }
 
@@ -204,10 +203,10 @@ impl Bench {
     }
 }
 
-/// Tokens of a run that is profiled.
+/// Tokens of a profiled prefill pass.
 pub(super) const CHUNK: usize = rullama_runtime::session::MOST_TOKENS;
 
-/// Always the same ids, in no order: what routes tokens shall not see a pattern.
+/// Pseudo-random ids, the same in every run, so that expert routing sees no pattern.
 fn ids(count: usize, vocabulary: u64) -> Vec<u32> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let mut next = || {
@@ -226,7 +225,7 @@ mod tests {
 
     #[test]
     fn speeds() {
-        let test = Test { reads: true, tokens: 10, depth: 0 };
+        let test = Test { prefill: true, tokens: 10, depth: 0 };
         let times = [1, 2].map(Duration::from_secs).to_vec();
         let (mean, deviation) = Measured { test, times, cost: None, drafts: None }.speed();
         assert!((mean - 7.5).abs() < 1e-9 && (deviation - 12.5_f64.sqrt()).abs() < 1e-9);
@@ -237,15 +236,15 @@ mod tests {
 
     #[test]
     fn names() {
-        let name = |reads, depth| Test { reads, tokens: 128, depth }.name();
+        let name = |prefill, depth| Test { prefill, tokens: 128, depth }.name();
         assert_eq!((name(true, 0), name(false, 8192)), ("pp128".into(), "tg128 @ d8192".into()));
     }
 
     #[test]
-    fn ids_are_always_the_same() {
-        let made = ids(1000, 640);
-        assert_eq!(made, ids(1000, 640));
-        assert!(made.iter().all(|id| *id < 640));
-        assert!(made.windows(2).any(|pair| pair[0] > pair[1]));
+    fn ids_are_deterministic() {
+        let found = ids(1000, 640);
+        assert_eq!(found, ids(1000, 640));
+        assert!(found.iter().all(|id| *id < 640));
+        assert!(found.windows(2).any(|pair| pair[0] > pair[1]));
     }
 }

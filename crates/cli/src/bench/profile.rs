@@ -1,4 +1,4 @@
-//! How long each kernel takes, beside what a plain read of the device's memory reaches.
+//! Kernel times, compared with the bandwidth of a plain read of the device's memory.
 
 use std::time::Instant;
 
@@ -9,17 +9,17 @@ use rullama_runtime::session::{DeviceSampling, DraftOptions};
 
 use super::measure::{Bench, CHUNK};
 
-/// Tokens written with drafts before a round of them is looked at.
-const DRAFTED: usize = 16;
+/// Tokens generated with drafts before a round is profiled.
+const WARM_UP: usize = 16;
 
-/// The kernels of one kind of run.
+/// The kernels of one kind of pass.
 pub(super) struct Profile {
-    /// Which run it was.
+    /// The kind of pass.
     pub(super) run: String,
     pub(super) table: Table,
 }
 
-/// Kernels of a token and of a prompt's run. Nothing on the CPU, and no rows on a GPU without timestamps.
+/// Kernels of a decode step and of a prefill pass. Empty on the CPU and on GPUs without timestamps.
 pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<Vec<Profile>> {
     let Device::Gpu(gpu) = bench.session.model().device().clone() else { return Ok(Vec::new()) };
     let start = Instant::now();
@@ -34,7 +34,7 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
     bench.fill(1)?;
     let table = block_on(bench.session.profile(DeviceSampling::Greedy))?;
     add("decode, one token".into(), table);
-    let tokens = bench.most().min(CHUNK);
+    let tokens = bench.max_tokens().min(CHUNK);
     bench.session.rewind(0);
     bench.fill(1)?;
     bench.extend(tokens - 1)?;
@@ -42,14 +42,14 @@ pub(super) fn profile(bench: &mut Bench, draft: Option<DraftOptions>) -> Result<
     if let Some(draft) = draft {
         bench.fill(1)?;
         bench.session.draft(Some(draft))?;
-        for _ in 0..DRAFTED {
+        for _ in 0..WARM_UP {
             block_on(bench.session.next(DeviceSampling::Greedy))?;
         }
         let tables = block_on(bench.session.profile_drafts())?;
         bench.session.draft(None)?;
-        let (guessing, checking) = tables.unzip();
-        add("drafting, one round".into(), guessing);
-        add("verification, one round".into(), checking);
+        let (drafting, verification) = tables.unzip();
+        add("drafting, one round".into(), drafting);
+        add("verification, one round".into(), verification);
     }
     Ok(profiles)
 }

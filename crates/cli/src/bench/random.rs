@@ -1,29 +1,29 @@
-//! An adapter that means nothing, to measure what one costs.
+//! A random adapter, to measure the cost of adapters.
 
 use rullama_adapter::{Adapter, Format, Pair};
 use rullama_runtime::Model;
 
-/// The projections of a layer that adapters mostly change.
+/// The projections of a layer that adapters usually change.
 const PROJECTIONS: [&str; 7] =
     ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
 
-/// Small numbers of this rank beside every projection the model has.
+/// Random factors of this rank for every projection of the model.
 pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
     let rank = rank.max(1);
     let mut pairs = Vec::new();
     for layer in 0..model.config().layers.len() {
         for name in PROJECTIONS {
-            // Layers that use others' keys and values may have some of their own in the file.
+            // Layers that reuse other layers' keys and values may have these tensors in the file.
             let unused = name == "attn_k" || name == "attn_v";
             if unused && !model.config().layers[layer].owns_cache() {
                 continue;
             }
             let tensor = format!("blk.{layer}.{name}.weight");
             let Some(info) = model.gguf().tensor(&tensor) else { continue };
-            // A loaded model's sizes fit memory.
+            // The sizes of a loaded model fit in memory.
             let (rows, columns) = (info.rows() as usize, info.row_len() as usize);
-            let a = numbers(rank * columns, pairs.len());
-            let b = numbers(rows * rank, pairs.len() + 1);
+            let a = values(rank * columns, pairs.len());
+            let b = values(rows * rank, pairs.len() + 1);
             pairs.push(Pair { tensor, experts: 1, rank, rows, columns, a, b, scale: 1.0 });
         }
     }
@@ -37,8 +37,8 @@ pub(super) fn adapter(model: &Model, rank: usize) -> Adapter {
     }
 }
 
-/// Always the same, about a thousandth in size.
-fn numbers(count: usize, seed: usize) -> Vec<f32> {
+/// Pseudo-random values of about 1e-3, the same in every run.
+fn values(count: usize, seed: usize) -> Vec<f32> {
     let mut state = 0x9E37_79B9_u32 ^ seed as u32;
     let mut next = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,4 +1,4 @@
-//! Measurements of related models: texts to vectors, and diffusion models.
+//! Measurements of embedding and diffusion models.
 
 use std::{ops::ControlFlow, time::Instant};
 
@@ -14,15 +14,15 @@ use crate::{
     output::{bytes, print, print_json, table},
 };
 
-/// Texts that are computed at once.
+/// Texts per batch.
 const TEXTS: usize = 32;
-/// Steps of a block that is measured.
+/// Denoising steps measured.
 const STEPS: usize = 8;
 
-/// One line: name, what it measures, a rate in tokens per second.
+/// One line: name and rate.
 type Line = (String, f64);
 
-/// Texts of `-p` tokens, 32 at a time.
+/// Embeds texts of `-p` tokens, 32 at a time.
 pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
     let device = open_device(args.device.device, false)?;
     let embedder = showing(|each| block_on(Embedder::load(gguf, device, each)))?;
@@ -33,7 +33,7 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
             |text: usize| (0..tokens).map(move |i| ((text * 7919 + i * 31) % vocabulary) as u32);
         let texts: Vec<Vec<u32>> = (0..TEXTS).map(|number| text(number).collect()).collect();
         let mut best = 0.0_f64;
-        // The first one makes graphs and kernels ready.
+        // The first one is the warm-up: graphs and kernels are compiled.
         for repetition in 0..=args.repetitions {
             let start = Instant::now();
             block_on(embedder.embed_tokens(&texts, None))?;
@@ -45,13 +45,13 @@ pub(super) fn embeddings(gguf: &Gguf, args: &BenchArgs) -> Result<()> {
     report(args, embedder.device().name(), embedder.gpu_bytes(), &lines)
 }
 
-/// A block of eight steps after a prompt of `-p` tokens.
+/// Denoises a block in eight steps after a prompt of `-p` tokens.
 pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
     let device = open_device(args.device.device, false)?;
     let model = showing(|each| block_on(Denoiser::load(gguf, device, each)))?;
     let (canvas, vocabulary) = (model.config().canvas, model.config().decoder.vocabulary);
     let mut options = model.options(1);
-    // No block of random weights is ever sure of itself.
+    // With random weights no block becomes confident enough to stop early.
     (options.schedule.steps, options.schedule.confidence) = (STEPS, 0.0);
     let mut lines: Vec<Line> = Vec::new();
     for tokens in args.prompt.iter().map(|tokens| (*tokens).max(1)) {
@@ -62,7 +62,7 @@ pub(super) fn diffusion(gguf: Gguf, args: &BenchArgs) -> Result<()> {
         for repetition in 0..=args.repetitions {
             let mut session = model.session(Some(context), CacheType::F16)?;
             if repetition == 0 {
-                // Kernels are made ready.
+                // Warm-up: kernels are compiled.
                 block_on(session.read(&ids))?;
                 block_on(session.denoise(&options, &mut |_| ControlFlow::Continue(())))?;
                 continue;

@@ -1,4 +1,4 @@
-//! What was measured, for people and programs.
+//! The results as text and JSON.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{
     output::{bytes, safe, table},
 };
 
-/// Ids that a step brings back: one, of four bytes.
+/// Bytes read back per step: one token id.
 const BYTES_BACK: u64 = 4;
 
 /// Everything but the tests.
@@ -22,14 +22,14 @@ pub(super) struct Facts<'a> {
     pub(super) cache: CacheType,
     pub(super) context: usize,
     pub(super) load: Duration,
-    /// Times to a first token, cold and warm.
+    /// Times to first token, cold and warm.
     pub(super) first: (Duration, Duration),
-    /// Time to queue a token's step, and how many may be under way; nothing where none is queued ahead.
+    /// Host time to queue a decode step, and the number of steps in flight; `None` if steps are not queued.
     pub(super) queueing: Option<(Duration, usize)>,
     pub(super) gpu_bytes: u64,
     pub(super) table_on_gpu: bool,
-    /// Tokens whose logits are the same to the last bit when they are checked with others, of how many.
-    pub(super) checked_alike: Option<(usize, usize)>,
+    /// Number of tokens whose logits are bit-identical in batched verification, and number of tokens compared.
+    pub(super) bit_identical: Option<(usize, usize)>,
     pub(super) growth: Option<Growth>,
     pub(super) agreement: Vec<Agreement>,
 }
@@ -50,7 +50,7 @@ pub(super) fn as_json(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
         "mapped_bytes": memory::mapped(),
         "table_on_gpu": facts.table_on_gpu,
         "tests": measured.iter().map(test_json).collect::<Vec<_>>(),
-        "checked_alike": facts.checked_alike.map(|(same, of)| json!({ "same": same, "of": of })),
+        "checked_alike": facts.bit_identical.map(|(same, of)| json!({ "same": same, "of": of })),
         "growth": facts.growth.as_ref().map(Growth::json),
         "agreement": facts.agreement.iter().map(agreement_json).collect::<Vec<_>>(),
         "profiles": profiles.iter().map(profile_json).collect::<Vec<_>>(),
@@ -65,7 +65,7 @@ fn test_json(measured: &Measured) -> Value {
     let (mean, deviation) = measured.speed();
     json!({
         "test": measured.test.name(),
-        "kind": if measured.test.reads { "prefill" } else { "decode" },
+        "kind": if measured.test.prefill { "prefill" } else { "decode" },
         "tokens": measured.test.tokens,
         "depth": measured.test.depth,
         "tokens_per_second": mean,
@@ -78,7 +78,7 @@ fn test_json(measured: &Measured) -> Value {
     })
 }
 
-/// What one token takes.
+/// Cost of one decode step.
 fn step_json(cost: &Cost) -> Value {
     let Cost { dispatches, bytes_read, bytes_written, operations } = cost;
     json!({
@@ -128,7 +128,7 @@ pub(super) fn as_text(facts: &Facts<'_>, measured: &[Measured], profiles: &[Prof
     let mut text = table(&rows);
     text.push('\n');
     text.push_str(&test_table(measured));
-    text.extend(facts.checked_alike.map(|(same, of)| {
+    text.extend(facts.bit_identical.map(|(same, of)| {
         format!(
             "batched and single-token verification: {same} of {of} tokens have bit-identical logits\n"
         )

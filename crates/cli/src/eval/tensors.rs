@@ -1,4 +1,4 @@
-//! A safetensors file written front to back: the header says where everything will lie, so that nothing need be held.
+//! Writes a safetensors file sequentially: all shapes are declared first, so that tensors need not be kept in memory.
 
 use std::{
     io::Write,
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::output_file::OutputFile;
 
-/// How numbers are stored; both take four bytes.
+/// Element type; both have four bytes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kind {
     F32,
@@ -30,7 +30,7 @@ impl Declared {
     }
 }
 
-/// A file in the making; it gets its name when it is whole.
+/// A file being written; it gets its name when it is complete.
 pub(super) struct TensorFile {
     path: PathBuf,
     file: OutputFile,
@@ -54,7 +54,7 @@ impl TensorFile {
             header.insert(tensor.name.clone(), entry);
         }
         let mut header = Value::Object(header).to_string();
-        // Tensors start at multiples of eight; blanks after the header are part of the format.
+        // Tensors start at multiples of eight; the format pads the header with spaces.
         header.push_str(&" ".repeat(header.len().next_multiple_of(8) - header.len()));
         let file = OutputFile::create(path)?;
         let mut file = Self { path: path.into(), file, left: 8 + end + header.len() as u64 };
@@ -63,12 +63,12 @@ impl TensorFile {
         Ok(file)
     }
 
-    /// Writes numbers of the tensor whose turn it is.
-    pub(super) fn numbers(&mut self, numbers: &[f32]) -> Result<()> {
-        numbers.iter().try_for_each(|number| self.bytes(&number.to_le_bytes()))
+    /// Writes values of the current tensor.
+    pub(super) fn floats(&mut self, values: &[f32]) -> Result<()> {
+        values.iter().try_for_each(|value| self.bytes(&value.to_le_bytes()))
     }
 
-    /// Writes ids of the tensor whose turn it is.
+    /// Writes ids of the current tensor.
     pub(super) fn ids(&mut self, ids: &[u32]) -> Result<()> {
         ids.iter().try_for_each(|id| self.bytes(&id.to_le_bytes()))
     }

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::BenchArgs;
 use crate::output::{print, print_json, table};
 
-/// Times of one case in one role of one GPU.
+/// Times of one case on one GPU at one feature level.
 struct Row {
     gpu: String,
     play: &'static str,
     case: String,
     measured: Measured,
-    /// Bytes per second a plain read reaches.
+    /// Bandwidth of a plain read, in bytes per second.
     read: f64,
 }
 
@@ -26,10 +26,10 @@ pub(super) async fn bench(args: &BenchArgs) -> Result<()> {
     let mut rows = Vec::new();
     for gpu in args.ops.gpus()? {
         let read = read_bandwidth(&gpu, &clock).await?;
-        // A device is timed as itself, unless another role is requested.
+        // Only the device's own feature level, unless another one is selected.
         let roles = args.ops.roles(&gpu)?.into_iter().take(1);
         for (play, player) in roles {
-            // A software device would take minutes for the largest ones.
+            // A software GPU would take minutes for the largest cases.
             let fits = |case: &&Case| case.workgroups(player.facts()) <= most_workgroups(&gpu);
             for case in cases.iter().filter(fits) {
                 for measured in measure(case, &player, &clock).await? {

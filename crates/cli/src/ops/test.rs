@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::OpsArgs;
 use crate::output::{print, print_json, table};
 
-/// How one case came out in one role of one GPU.
+/// The result of one case on one GPU at one feature level.
 struct Outcome<'a> {
     gpu: String,
     play: &'static str,
@@ -66,7 +66,7 @@ fn as_json(outcome: &Outcome<'_>) -> Value {
     })
 }
 
-/// A line per operation and role; then every case that did not pass.
+/// A line per operation and feature level, then every case that did not pass.
 fn as_table(outcomes: &[Outcome<'_>]) -> String {
     let mut rows =
         vec![["OPERATION", "GPU", "LEVEL", "PASSED", "SECONDS"].map(String::from).to_vec()];

@@ -1,6 +1,6 @@
-//! Files that no output may replace: what the program has opened for reading, and everything in a store.
+//! Files that no output may replace: files opened for reading, and everything in a store.
 //!
-//! The list is the process's own, so that no command can forget to pass it: what opens an input registers it.
+//! The list is global, so that no command can forget to pass it: code that opens an input registers it.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use super::folder;
 static INPUTS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 static STORES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Registers a file that is read, and may be read until the program ends.
+/// Registers an input file, for the lifetime of the process.
 pub(crate) fn protect(path: &Path) {
     add(&INPUTS, path);
 }
@@ -36,7 +36,7 @@ fn all(list: &Mutex<Vec<PathBuf>>) -> Vec<PathBuf> {
     list.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Where an output would be written, links resolved, if nothing that must stay is there.
+/// The path of an output, links resolved; an error if it is a protected file.
 pub(crate) fn check(path: &Path) -> Result<PathBuf> {
     let name = path.file_name().context("the path has no file name")?;
     let target = match path.canonicalize() {
@@ -66,7 +66,7 @@ pub(crate) fn check(path: &Path) -> Result<PathBuf> {
     Ok(target)
 }
 
-/// What tells whether two paths are one file: hard links have the same number on the same device.
+/// Identity of a file, to detect hard links: device and inode.
 struct Identity {
     path: PathBuf,
     number: Option<(u64, u64)>,
@@ -83,7 +83,7 @@ impl Identity {
         self.path == other.path || (self.number.is_some() && self.number == other.number)
     }
 
-    /// Whether it is, by another name, a file of this folder.
+    /// Whether it is a file of this folder, possibly under another name.
     fn among(&self, folder: &Path) -> bool {
         let Ok(entries) = fs::read_dir(folder) else { return false };
         self.number.is_some() && entries.flatten().any(|entry| self.is(&entry.path()))
@@ -97,7 +97,7 @@ fn number(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
-/// The standard library tells no file numbers here; paths are compared alone.
+/// The standard library has no file numbers on this platform; only paths are compared.
 #[cfg(not(unix))]
 fn number(_path: &Path) -> Option<(u64, u64)> {
     None

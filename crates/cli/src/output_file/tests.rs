@@ -33,7 +33,7 @@ fn a_file_appears_whole_or_not_at_all() {
     assert_eq!(fs::read(&path).expect("there"), b"before");
     let part = names(folder.path()).into_iter().find(|name| name.ends_with(SUFFIX));
     let part = folder.path().join(part.expect("a part file"));
-    assert!(parts().contains(&part), "Ctrl-C knows the part file");
+    assert!(parts().contains(&part), "the part file is registered for Ctrl-C");
     drop(file);
     assert_eq!(names(folder.path()), ["out"], "an unfinished file leaves nothing");
     assert!(!parts().contains(&part));
@@ -43,7 +43,7 @@ fn a_file_appears_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_log_goes_on_after_it_has_its_name() {
+fn a_published_log_can_be_appended_to() {
     let folder = TempDir::new().expect("a folder");
     let path = folder.path().join("log");
     let mut file = OutputFile::create(&path).expect("a part");
@@ -54,7 +54,7 @@ fn a_log_goes_on_after_it_has_its_name() {
 }
 
 #[test]
-fn parts_of_dead_processes_are_removed_and_those_of_others_are_not() {
+fn only_stale_part_files_are_removed() {
     let folder = TempDir::new().expect("a folder");
     let make = |name: &str, old: bool| {
         let file = File::create(folder.path().join(name)).expect("made");
@@ -73,7 +73,7 @@ fn parts_of_dead_processes_are_removed_and_those_of_others_are_not() {
 }
 
 #[test]
-fn inputs_are_not_replaced_by_any_name() {
+fn inputs_are_not_replaced_under_any_name() {
     let folder = TempDir::new().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     fs::write(at("model"), b"weights").expect("made");
@@ -95,7 +95,7 @@ fn inputs_are_not_replaced_by_any_name() {
 }
 
 #[test]
-fn a_store_is_only_read() {
+fn files_of_a_store_are_not_replaced() {
     let folder = TempDir::new().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let blob = at("store/blobs/sha256-1");
@@ -115,7 +115,7 @@ fn a_store_is_only_read() {
         let error = refusal(&path);
         assert!(error.contains("model store"), "{error}");
     }
-    write(&at("store/beside"), b"").expect("only its own folders are closed");
+    write(&at("store/other"), b"").expect("only blobs and manifests are protected");
 }
 
 #[cfg(unix)]

@@ -1,11 +1,10 @@
-//! The few facts people look for first. What a file does not say, or says wrongly, is left out: `show` is for looking at
-//! broken files too.
+//! A summary of a model. Missing or invalid values are omitted, because `show` must also work on broken files.
 
 use rullama_gguf::{Gguf, TensorInfo};
 
 use crate::output::safe;
 
-/// What a model is.
+/// Summary of a model.
 pub(super) struct Facts {
     pub(super) architecture: Option<String>,
     pub(super) name: Option<String>,
@@ -28,7 +27,7 @@ impl Facts {
             |start: &str| gguf.tensors().iter().any(|tensor| tensor.name().starts_with(start));
         Self {
             name: gguf.str("general.name").ok().map(str::to_owned),
-            // A server may claim a file so long that the sum overflows.
+            // A server may claim a length for which the sum overflows.
             parameters: gguf
                 .tensors()
                 .iter()
@@ -66,7 +65,7 @@ impl Facts {
     }
 }
 
-/// Parameters as people say them.
+/// Parameter count, such as 5.1B.
 fn count(parameters: u64) -> String {
     match parameters {
         1_000_000_000.. => format!("{:.1}B", parameters as f64 / 1e9),
@@ -75,7 +74,7 @@ fn count(parameters: u64) -> String {
     }
 }
 
-/// The name of a `general.file_type`; informative only, tensors have types of their own.
+/// The name of a `general.file_type`; informative only, each tensor has its own type.
 fn file_type(id: u32) -> String {
     let known = [
         (0, "F32"),

@@ -1,4 +1,4 @@
-//! What a model would take on a GPU and on the host, for models that can run here.
+//! Estimated memory on the GPU and on the host, for supported models.
 
 use rullama::Location;
 use rullama_gguf::Gguf;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::{args::ShowArgs, output::bytes};
 
-/// The estimate for a context, with f16 caches; nothing for files that are no whole Gemma 4.
+/// The estimate for a context, with f16 caches; `None` for files that are not a complete Gemma 4.
 fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
     let config = Config::of_file(gguf).ok()?;
     let catalog = Catalog::of_file(gguf, &config.expected()).ok()?;
@@ -25,7 +25,7 @@ fn estimate(gguf: &Gguf, args: &ShowArgs) -> Option<MemoryUse> {
     Some(MemoryUse::estimate(&config, &catalog, &options))
 }
 
-/// Bytes of related models: weights, caches with their context, and to work with.
+/// Bytes of embedding models, diffusion models and drafters: weights, caches, work buffers.
 fn related(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
     let kind = ModelKind::of(gguf);
     if kind == ModelKind::Decoder {
@@ -33,7 +33,7 @@ fn related(gguf: &Gguf, args: &ShowArgs) -> Option<(u64, Option<u64>, u64)> {
     }
     let options = LoadOptions { context: args.ctx, ..LoadOptions::default() };
     let MemoryUse { weights, caches, work, .. } = MemoryUse::of_file(gguf, &options).ok()?;
-    // Only some of them have caches of their own.
+    // Only some of them have their own caches.
     Some((weights, kind.chats().then_some(caches), work))
 }
 
@@ -47,18 +47,18 @@ fn related_rows(gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     Some(rows)
 }
 
-/// Bytes of what comes with a decoder: towers inside its file or in a layer of their own, and its drafter.
+/// Bytes of a decoder's extras: towers inside its file or in a projector layer, and its drafter.
 #[derive(Default)]
-struct Beside {
+struct Extras {
     towers: u64,
     drafter: u64,
 }
 
-impl Beside {
-    /// What cannot be read takes nothing: the model answers without it.
-    fn of(place: &Location, gguf: &Gguf) -> Self {
+impl Extras {
+    /// Unreadable files count as zero: the model works without them.
+    fn of(location: &Location, gguf: &Gguf) -> Self {
         let inside = MediaEncoders::memory_of_file(gguf).unwrap_or(0);
-        let Location::Store(files) = place else { return Self { towers: inside, drafter: 0 } };
+        let Location::Store(files) = location else { return Self { towers: inside, drafter: 0 } };
         let open = |layer: &Layer| Location::Path(layer.path.clone()).open().ok();
         let projectors = files.projectors.iter().filter_map(open);
         let projectors =
@@ -77,11 +77,11 @@ impl Beside {
     }
 }
 
-pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
+pub(super) fn rows(location: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec<Vec<String>>> {
     if let Some(rows) = related_rows(gguf, args) {
         return Some(rows);
     }
-    let (memory, beside) = (estimate(gguf, args)?, Beside::of(place, gguf));
+    let (memory, extras) = (estimate(gguf, args)?, Extras::of(location, gguf));
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     let mut rows = vec![row("weights", bytes(memory.weights))];
     if memory.table > 0 {
@@ -89,14 +89,14 @@ pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec
     }
     rows.push(row("caches", format!("{} for {} tokens", bytes(memory.caches), memory.context)));
     rows.push(row("work buffers", bytes(memory.work)));
-    if beside.drafter > 0 {
-        rows.push(row("drafter", bytes(beside.drafter)));
+    if extras.drafter > 0 {
+        rows.push(row("drafter", bytes(extras.drafter)));
     }
-    if beside.towers > 0 {
+    if extras.towers > 0 {
         let when = ", loaded for the first image or audio";
-        rows.push(row("encoders", bytes(beside.towers) + when));
+        rows.push(row("encoders", bytes(extras.towers) + when));
     }
-    let gpu = |table| bytes(memory.gpu(table) + beside.sum());
+    let gpu = |table| bytes(memory.gpu(table) + extras.sum());
     let (all, without) = (gpu(true), gpu(false));
     let sum = if memory.table > 0 { format!("{all}, {without} without the table") } else { all };
     rows.push(row("on the GPU", sum));
@@ -110,22 +110,22 @@ pub(super) fn rows(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Vec
     Some(rows)
 }
 
-pub(super) fn json(place: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
+pub(super) fn json(location: &Location, gguf: &Gguf, args: &ShowArgs) -> Option<Value> {
     if let Some((weights, caches, work)) = related(gguf, args) {
         let gpu = weights + caches.unwrap_or(0) + work;
         return Some(json!({ "weights": weights, "caches": caches, "work": work, "gpu": gpu }));
     }
-    let (memory, beside) = (estimate(gguf, args)?, Beside::of(place, gguf));
+    let (memory, extras) = (estimate(gguf, args)?, Extras::of(location, gguf));
     Some(json!({
         "weights": memory.weights,
         "table": memory.table,
         "caches": memory.caches,
         "work": memory.work,
         "context": memory.context,
-        "towers": beside.towers,
-        "drafter": beside.drafter,
-        "gpu": memory.gpu(true) + beside.sum(),
-        "gpu_without_table": memory.gpu(false) + beside.sum(),
+        "towers": extras.towers,
+        "drafter": extras.drafter,
+        "gpu": memory.gpu(true) + extras.sum(),
+        "gpu_without_table": memory.gpu(false) + extras.sum(),
         "host": memory.host(false),
         "host_with_table": memory.host(true),
         "host_experts": memory.host_experts,

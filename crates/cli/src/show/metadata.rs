@@ -1,4 +1,4 @@
-//! Metadata values for people and programs; long arrays are named, not printed.
+//! Metadata values as text and JSON; of long arrays only type and length.
 
 use rullama_gguf::{Array, Value};
 use serde_json::{Value as Json, json};

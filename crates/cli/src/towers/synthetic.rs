@@ -1,11 +1,11 @@
-//! Made-up towers: random weights in the shapes of released ones.
+//! Synthetic towers: random weights in the shapes of released ones.
 
 use anyhow::Result;
 use clap::ValueEnum;
 use rullama_gguf::{DType, Writer, quant::quantize};
 use rullama_source::Bytes;
 
-/// Which model's towers.
+/// The model whose shapes are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Size {
     /// For tests
@@ -15,7 +15,7 @@ pub(super) enum Size {
     E4b,
 }
 
-/// Numbers of the shapes.
+/// Dimensions of the towers.
 struct Shape {
     layers: u64,
     width: u64,
@@ -59,13 +59,13 @@ impl Size {
     }
 }
 
-/// A projector file in the making; all weights are slices of one array of numbers.
+/// A projector file being built; all weights are slices of one random array.
 struct File {
     writer: Writer,
-    halves: Bytes,
-    numbers: Bytes,
-    /// Products with limits so far.
-    limited: u8,
+    weights_f16: Bytes,
+    weights_f32: Bytes,
+    /// Number of clamped linear layers so far.
+    clamped: u8,
 }
 
 impl File {
@@ -79,17 +79,17 @@ impl File {
         };
         let random: Vec<f32> = (0..longest).map(|_| next()).collect();
         let writer = Writer::new().kv("general.architecture", "clip").kv("general.type", "mmproj");
-        let halves = quantize(DType::F16, &random)?.into();
-        let numbers = quantize(DType::F32, &random)?.into();
-        Ok(Self { writer, halves, numbers, limited: 0 })
+        let weights_f16 = quantize(DType::F16, &random)?.into();
+        let weights_f32 = quantize(DType::F32, &random)?.into();
+        Ok(Self { writer, weights_f16, weights_f32, clamped: 0 })
     }
 
     fn add(&mut self, name: &str, dims: &[u64], dtype: DType) {
         let (all, each) = match dtype {
-            DType::F16 => (&self.halves, 2),
-            _ => (&self.numbers, 4),
+            DType::F16 => (&self.weights_f16, 2),
+            _ => (&self.weights_f32, 4),
         };
-        // Fits: the longest of them was measured beforehand.
+        // Fits: `longest` is the maximum over all tensors.
         let length = dims.iter().product::<u64>() as usize * each;
         let writer = std::mem::take(&mut self.writer);
         self.writer = writer.tensor(name, dims, dtype, all.slice(..length));
@@ -103,16 +103,16 @@ impl File {
         self.add(&format!("{name}.weight"), &[length], DType::F32);
     }
 
-    /// A product that limits what enters and leaves it, by other numbers than those beside it: models need not have the same.
-    fn limited(&mut self, name: &str, inner: u64, outer: u64) {
+    /// A clamped linear layer, with other limits than the previous one, because real models differ, too.
+    fn clamped(&mut self, name: &str, inner: u64, outer: u64) {
         self.matrix(name, inner, outer);
-        self.limited = (self.limited + 1) % 8;
-        let most = 9.0 + f32::from(self.limited);
+        self.clamped = (self.clamped + 1) % 8;
+        let limit = 9.0 + f32::from(self.clamped);
         for (end, sign) in
             [("input_min", -1.0), ("input_max", 1.0), ("output_min", -1.0), ("output_max", 1.0)]
         {
             let writer = std::mem::take(&mut self.writer);
-            let bytes = f32::to_le_bytes(sign * most).to_vec();
+            let bytes = f32::to_le_bytes(sign * limit).to_vec();
             self.writer = writer.tensor(format!("{name}.{end}"), &[1], DType::F32, bytes);
         }
     }
@@ -165,11 +165,11 @@ fn vision(file: &mut File, shape: &Shape) {
             file.row(&at(name), e / shape.heads);
         }
         for name in ["attn_q", "attn_k", "attn_v", "attn_out"] {
-            file.limited(&at(name), e, e);
+            file.clamped(&at(name), e, e);
         }
-        file.limited(&at("ffn_gate"), e, f);
-        file.limited(&at("ffn_up"), e, f);
-        file.limited(&at("ffn_down"), f, e);
+        file.clamped(&at("ffn_gate"), e, f);
+        file.clamped(&at("ffn_up"), e, f);
+        file.clamped(&at("ffn_down"), f, e);
     }
 }
 
@@ -211,13 +211,13 @@ fn audio(file: &mut File, shape: &Shape) {
         file.row(&at("per_dim_scale"), a / shape.audio_heads);
         file.matrix(&at("attn_k_rel"), a, a);
         for name in ["attn_q", "attn_k", "attn_v", "attn_out", "conv_pw2"] {
-            file.limited(&at(name), a, a);
+            file.clamped(&at(name), a, a);
         }
-        file.limited(&at("conv_pw1"), a, 2 * a);
+        file.clamped(&at("conv_pw1"), a, 2 * a);
         file.add(&at("conv_dw.weight"), &[5, a], DType::F32);
         for half in ["", "_1"] {
-            file.limited(&at(&format!("ffn_up{half}")), a, f);
-            file.limited(&at(&format!("ffn_down{half}")), f, a);
+            file.clamped(&at(&format!("ffn_up{half}")), a, f);
+            file.clamped(&at(&format!("ffn_down{half}")), f, a);
         }
     }
 }

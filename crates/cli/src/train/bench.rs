@@ -1,4 +1,4 @@
-//! `rullama bench --train`: how fast adapters learn on this machine, and in how much memory.
+//! `rullama bench --train`: speed and memory of training on this machine.
 
 use std::time::Instant;
 
@@ -15,20 +15,20 @@ use crate::{
     output::{bytes, print, print_json},
 };
 
-/// What is measured.
+/// Options of the benchmark.
 pub(crate) struct TrainBench<'a> {
     pub(crate) model: &'a str,
-    /// Tokens of a sequence.
+    /// Tokens per sequence.
     pub(crate) tokens: usize,
     pub(crate) rank: usize,
     pub(crate) memory: u64,
     pub(crate) repetitions: usize,
-    /// Whether the kernels of a step are timed too.
+    /// Whether to profile the kernels of a step.
     pub(crate) profile: bool,
     pub(crate) json: bool,
 }
 
-/// Trains pairs on all projections of all layers with tokens that mean nothing; every token is learned.
+/// Trains LoRA pairs on all projections of all layers with arbitrary tokens, all of which are targets.
 pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs) -> Result<()> {
     let loader = Loader::new(stores.find(test.model)?, device, Some(1), CacheType::F16);
     let (model, _) = loader.load()?;
@@ -64,7 +64,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     }
     times.sort_by(f64::total_cmp);
     let (median, need) = (times[times.len() / 2], trainer.need());
-    let most = match model.device() {
+    let peak = match model.device() {
         Device::Cpu => 0,
         Device::Gpu(gpu) => gpu.held().most,
     };
@@ -75,7 +75,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
             "tokens": test.tokens, "rank": test.rank, "parameters": trainer.parameters(),
             "seconds": times, "tokens_per_second": speed, "loss": loss,
             "prepare_seconds": prepared,
-            "gpu_bytes": most, "model_bytes": need.model,
+            "gpu_bytes": peak, "model_bytes": need.model,
             "adapter_bytes": need.adapter, "work_bytes": need.work,
             "layers_computed_twice": need.again,
         }));
@@ -90,7 +90,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
         model.device().name(),
         median * 1e3,
         test.tokens,
-        bytes(most),
+        bytes(peak),
         bytes(need.model),
         bytes(need.adapter),
         bytes(need.work),
@@ -99,7 +99,7 @@ pub(crate) fn bench(stores: &Stores, test: &TrainBench<'_>, device: &DeviceArgs)
     ))
 }
 
-/// All kinds of weights inside of layers.
+/// Names of all trainable weights in layers, without layer numbers.
 fn projections(model: &Model) -> Vec<String> {
     let all = rullama_models::gemma4::trainable(model.config(), model.catalog());
     let kinds = all.iter().filter_map(|name| Some(name.strip_prefix("blk.")?.split_once('.')?.1));

@@ -1,4 +1,4 @@
-//! `rullama eval-adapter`: how well a model predicts data with an adapter and without.
+//! `rullama eval-adapter`: loss of a model on data with and without an adapter.
 
 use std::path::PathBuf;
 

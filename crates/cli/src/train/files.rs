@@ -1,4 +1,4 @@
-//! What training reads and writes.
+//! Files of a training run: data, checkpoint, adapter, log, plot.
 
 use std::{
     fs::{self, File},
@@ -27,7 +27,7 @@ pub(super) fn read_text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8 text", path.display()))
 }
 
-/// Writes a file that comes in pieces.
+/// Writes a file in chunks.
 fn write_pieces(path: &Path, write: impl FnOnce(&mut OutputFile) -> Result<()>) -> Result<()> {
     let mut file = OutputFile::create(path)?;
     write(&mut file).with_context(|| path.display().to_string())?;
@@ -62,7 +62,7 @@ impl Folder {
         }
         fs::create_dir_all(path).with_context(|| path.display().to_string())?;
         let folder = Self(path.to_owned());
-        // Refused now rather than at the end of a long run.
+        // Checked now instead of at the end of a long run.
         for name in [CHECKPOINT, PeftFiles::CONFIG, PeftFiles::WEIGHTS, LOSSES, REPORT] {
             let file = folder.file(name);
             check(&file).with_context(|| file.display().to_string())?;
@@ -92,7 +92,7 @@ impl Folder {
         })
     }
 
-    /// A run that has ended leaves none.
+    /// Called at the end of a run.
     pub(super) fn remove_checkpoint(&self) -> Result<()> {
         let path = self.file(CHECKPOINT);
         if path.exists() {
@@ -120,7 +120,7 @@ impl Folder {
 pub(super) struct Log(BufWriter<File>);
 
 impl Log {
-    /// Begins a log; steps of the run that this one goes on from are written again.
+    /// Starts a log; steps of a resumed run are written again.
     pub(super) fn begin(path: &Path, run: &Run) -> Result<Self> {
         let mut start = OutputFile::create(path)?;
         for (step, loss) in (0..).zip(run.losses()) {

@@ -1,4 +1,4 @@
-//! Loss curves: for terminals, and as SVG in a page.
+//! Loss curves for terminals and as SVG.
 
 use rullama_train::Run;
 
@@ -7,7 +7,7 @@ use crate::plot::{self, Axes, Curve, escaped, range};
 /// Rows and columns of the plot for terminals.
 const ROWS: usize = 10;
 const COLUMNS: usize = 60;
-/// A curve of characters; each column is the mean of its steps.
+/// A curve in block characters; each column is the mean of its steps.
 pub(super) fn text(losses: &[f64]) -> String {
     if losses.len() < 2 {
         return String::new();
@@ -42,16 +42,16 @@ pub(super) fn text(losses: &[f64]) -> String {
     )
 }
 
-/// Losses by step, and those of evaluations, as an image.
+/// Training and evaluation losses by step, as SVG.
 pub(super) fn svg(losses: &[f64], evaluations: &[(u32, f64)]) -> String {
-    let axes = Axes { from_zero: false, factors: false, digits: 4 };
+    let axes = Axes { from_zero: false, log_x: false, digits: 4 };
     let losses = (1..).map(f64::from).zip(losses.iter().copied()).collect();
     let evaluations = evaluations.iter().map(|(step, loss)| (f64::from(*step), *loss)).collect();
     let loss = Curve { name: "loss by step", points: losses };
     plot::svg(&[loss, Curve { name: "evaluation", points: evaluations }], axes)
 }
 
-/// A page about a run.
+/// The HTML report of a run.
 pub(super) fn page(svg: &str, run: &Run, model: &str) -> String {
     let escaped = escaped(model);
     let (first, last) = (run.losses().first(), run.losses().last());

@@ -1,4 +1,4 @@
-//! From arguments to a run.
+//! Prepares a run from the arguments.
 
 use anyhow::Result;
 use rullama::{TrainOptions, read_adapter};
@@ -14,7 +14,7 @@ use crate::{
 
 pub(super) fn model(stores: &Stores, args: &TrainArgs) -> Result<Model> {
     let loader = Loader::new(stores.find(&args.model)?, &args.device, Some(1), CacheType::F16);
-    // Who wants gradients compares them.
+    // Gradients are written for numerical comparisons.
     let loader = if args.watching.grads.is_some() { loader.exact() } else { loader };
     Ok(loader.load()?.0)
 }
@@ -42,7 +42,7 @@ pub(super) fn run(model: &Model, args: &TrainArgs, text: &str) -> Result<Run> {
 fn options(args: &TrainArgs) -> Result<TrainOptions> {
     let TrainArgs { adapter, learning, data_options, watching, .. } = args;
     Ok(TrainOptions {
-        // Training may go on with an adapter and replace it.
+        // The adapter is not protected: training may continue it and replace it.
         init: adapter.init.as_ref().map(read_adapter).transpose()?,
         rank: adapter.rank,
         alpha: adapter.alpha,
@@ -68,7 +68,7 @@ fn options(args: &TrainArgs) -> Result<TrainOptions> {
     })
 }
 
-/// What is trained on, as text: given spans as they are, learned ones between marks.
+/// Prints examples as text, with targets between ⟦ and ⟧.
 pub(super) fn preview(model: &Model, args: &TrainArgs, text: &str, count: usize) -> Result<()> {
     let data = dataset(model, args, &options(args)?, text)?;
     let mut shown = String::new();

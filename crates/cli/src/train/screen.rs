@@ -1,4 +1,4 @@
-//! What people see of a run.
+//! Progress and final report of a run.
 
 use std::{io::IsTerminal, time::Instant};
 
@@ -46,7 +46,7 @@ impl Screen {
         Self { bar, start: Instant::now() }
     }
 
-    /// Since the run began.
+    /// Seconds since the run started.
     pub(super) fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
@@ -55,10 +55,13 @@ impl Screen {
         match event {
             Event::Step(report) => {
                 self.bar.set_position(u64::from(report.step) + 1);
-                let aside = run.evaluations().last();
-                let aside = aside.map_or(String::new(), |(_, loss)| format!(" eval {loss:.4}"));
-                self.bar
-                    .set_message(format!("loss {:.4}{aside} lr {:.1e}", report.loss, report.rate));
+                let evaluation = run.evaluations().last();
+                let evaluation =
+                    evaluation.map_or(String::new(), |(_, loss)| format!(" eval {loss:.4}"));
+                self.bar.set_message(format!(
+                    "loss {:.4}{evaluation} lr {:.1e}",
+                    report.loss, report.rate
+                ));
             }
             Event::Evaluated { .. } | Event::Done { .. } => {}
         }
@@ -72,11 +75,11 @@ impl Screen {
 /// How a run ended.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunEnd {
-    /// Updates.
+    /// Number of steps.
     pub(super) step: u32,
     /// The last loss.
     pub(super) loss: f64,
-    /// Whether it ended because evaluations got no better.
+    /// Whether it stopped early because evaluations did not improve.
     pub(super) early: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Adapters: in answers, logits and files.
+//! Adapters: in replies, logits and files.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::{
 
 const GGUF: &str = "gguf/micro-e2b-lora-F32.gguf";
 const PEFT: &str = "lora/micro-e2b-Q8_0-adapter";
-/// What the references allow for f32 activations.
+/// Tolerance of the references for f32 activations.
 const TOLERANCE: f32 = 1e-3;
 
 fn f32s(file: &[u8], name: &str) -> Vec<f32> {
@@ -47,10 +47,10 @@ fn largest_difference(some: &[f32], others: &[f32]) -> f32 {
     some.iter().zip(others).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
 }
 
-/// How far the logits of the short prompt are from those with the golden adapter.
+/// Largest difference between the logits of the short prompt and those with the golden adapter.
 fn difference(model: &str, adapters: &[&str], device: &str) -> f32 {
-    let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
-    largest_difference(&logits(model, adapters, device), &wanted)
+    let expected = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
+    largest_difference(&logits(model, adapters, device), &expected)
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn logits_with_an_adapter_of_either_format() {
 }
 
 #[test]
-fn a_store_model_answers_with_its_adapter() {
+fn a_store_model_uses_its_adapter() {
     let store = Store::with("tuned");
     let file = FileInFolder::new("ids.json", format!("{:?}", ids("short.ids")));
     let folder = TempDir::new().unwrap();
@@ -78,13 +78,13 @@ fn a_store_model_answers_with_its_adapter() {
         .and(["--out", out.to_str().unwrap()])
         .stdout();
     let logits = f32s(&std::fs::read(&out).unwrap(), "logits");
-    let wanted = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
-    let off = largest_difference(&logits, &wanted);
+    let expected = f32s(&golden("lora/micro-e2b-Q8_0-lora.safetensors"), "short.logits");
+    let off = largest_difference(&logits, &expected);
     assert!(off < TOLERANCE, "{off}");
 }
 
 #[test]
-fn answers_change_with_an_adapter() {
+fn replies_change_with_an_adapter() {
     let (model, adapter) = (golden_arg(MICRO), golden_arg(GGUF));
     let run = |more: &[&str]| {
         rullama(["run", &model, "Hello", "-n", "8", "--temperature", "0", "--device", "cpu"])
@@ -136,7 +136,7 @@ fn a_merged_model_needs_no_adapter() {
     has(&outcome.stderr, &["blk.0.attn_q.weight is now stored as F32"]);
     let off = difference(&out, &[], "cpu");
     assert!(off < TOLERANCE, "{off}");
-    // In its own type, the change is rounded as the weights are.
+    // In the tensor's own type, the change is rounded like the weights.
     let outcome = merge(&[]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""));
     let off = difference(&out, &[], "cpu");
@@ -191,7 +191,7 @@ fn experts_are_adapted_and_merged() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_the_problem() {
     let (model, adapter) = (golden_arg(MICRO), golden_arg(GGUF));
     let eval = |model: &str, adapter: &str, code: i32| {
         rullama(["eval", model, "--adapter", adapter, "--ids-file", "/dev/null"])
@@ -210,9 +210,9 @@ fn what_is_wrong_is_said() {
     has(&error, &["not an adapter"]);
     let error = rullama(["run", &model, "Hi", "--adapter", "/nowhere/adapter"]).fails(3);
     has(&error, &["/nowhere/adapter"]);
-    let alone = golden(&format!("{PEFT}/adapter_model.safetensors"));
-    let alone = FileInFolder::new("alone.safetensors", alone);
-    let error = rullama(["adapter", "show", alone.arg()]).fails(4);
+    let without_config = golden(&format!("{PEFT}/adapter_model.safetensors"));
+    let without_config = FileInFolder::new("without_config.safetensors", without_config);
+    let error = rullama(["adapter", "show", without_config.arg()]).fails(4);
     has(&error, &["adapter_config.json"]);
     let error = rullama(["adapter", "merge", &model, "--out", "/dev/null"]).fails(1);
     has(&error, &["--adapter"]);

@@ -1,4 +1,4 @@
-//! Measurements: their shape, not their size.
+//! Measurements: the form of the output, not the values.
 
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn check(output: &Value) {
         assert!(test["tokens_per_second"].as_f64().unwrap() > 0.0);
         assert!(test["deviation"].as_f64().unwrap() >= 0.0);
         assert_eq!(test["step"].is_object(), test["kind"] == "decode");
-        assert_eq!(test["seconds"].as_array().unwrap().len(), 2, "the first one is not counted");
+        assert_eq!(test["seconds"].as_array().unwrap().len(), 2, "the warm-up is not counted");
     }
 }
 
@@ -78,7 +78,7 @@ fn growth_is_measured_and_drawn() {
 }
 
 #[test]
-fn a_table_for_people() {
+fn text_output() {
     let model = golden_arg(MICRO);
     let text = rullama(["bench", &model, "--device", "cpu"])
         .and(["-p", "4", "-n", "2", "-r", "1"])

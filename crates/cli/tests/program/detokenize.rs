@@ -31,7 +31,7 @@ fn texts_survive_a_round_trip() {
 }
 
 #[test]
-fn ids_come_in_many_spellings() {
+fn ids_in_several_formats() {
     let model = golden_arg(MICRO);
     let check = |args: &[&str], stdin: &str| {
         let text = rullama(["detokenize", &model]).and(args).stdin(stdin).stdout();
@@ -46,7 +46,7 @@ fn ids_come_in_many_spellings() {
 }
 
 #[test]
-fn control_tokens_are_hidden_unless_asked_for() {
+fn control_tokens_are_hidden_by_default() {
     let model = golden_arg(MICRO);
     let decode = |flags: &[&str]| {
         rullama(["detokenize", &model, "2", "105", "435", "106"]).and(flags).stdout()
@@ -56,11 +56,11 @@ fn control_tokens_are_hidden_unless_asked_for() {
 }
 
 #[test]
-fn no_ids_are_no_text() {
+fn no_ids_give_empty_text() {
     let model = golden_arg(MICRO);
-    let nothing = json!({ "text": "", "pieces": [] });
+    let empty = json!({ "text": "", "pieces": [] });
     for stdin in ["", "[]", " \n"] {
-        assert_eq!(rullama(["detokenize", &model, "--json"]).stdin(stdin).json(), nothing);
+        assert_eq!(rullama(["detokenize", &model, "--json"]).stdin(stdin).json(), empty);
     }
 }
 
@@ -72,7 +72,7 @@ fn ids_past_the_vocabulary_are_refused() {
 }
 
 #[test]
-fn what_is_no_id_is_named() {
+fn invalid_ids_are_named() {
     let model = golden_arg(MICRO);
     for bad in ["x", "-1", "1.5", "4294967296", "[1, null]"] {
         let word = if bad.contains("null") { "null" } else { bad };
@@ -81,9 +81,9 @@ fn what_is_no_id_is_named() {
 }
 
 #[test]
-fn pieces_of_a_character_are_not_shown_alone() {
+fn incomplete_characters_are_replaced() {
     let model = golden_arg(MICRO);
-    // Half an emoji: the first two of its four byte tokens.
+    // The first two of an emoji's four byte tokens.
     let ids = rullama(["tokenize", &model, "--json", "🦙"]).json();
     let half: Vec<String> =
         ids["ids"].as_array().unwrap()[..2].iter().map(ToString::to_string).collect();

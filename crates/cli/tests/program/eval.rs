@@ -9,7 +9,7 @@ use crate::{
     program::{has, rullama},
 };
 
-/// What the references allow for f32 activations.
+/// Tolerance of the references for f32 activations.
 const TOLERANCE: f32 = 1e-3;
 
 pub(crate) fn f32s(file: &SafeTensors<'_>, name: &str) -> Vec<f32> {
@@ -22,9 +22,9 @@ pub(crate) fn ids(file: &SafeTensors<'_>, name: &str) -> Vec<u32> {
 }
 
 #[track_caller]
-pub(crate) fn near(made: &[f32], wanted: &[f32], what: &str) {
-    assert_eq!(made.len(), wanted.len(), "{what}");
-    let worst = made.iter().zip(wanted).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+pub(crate) fn assert_close(found: &[f32], expected: &[f32], what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let worst = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
     assert!(worst < TOLERANCE, "{what} is off by {worst}");
 }
 
@@ -41,41 +41,46 @@ fn check(model: &str, prompt: &str, device: &str) {
         .json();
     assert_eq!(output["tokens"], prompt_ids.len());
 
-    let made = std::fs::read(&out).unwrap();
-    let made = SafeTensors::deserialize(&made).unwrap();
-    let width = made.tensor("logits").unwrap().shape()[1];
-    assert_eq!(made.tensor("logits").unwrap().shape(), [prompt_ids.len(), width]);
-    let (logits, wanted) = (f32s(&made, "logits"), f32s(&reference, &format!("{prompt}.logits")));
+    let found = std::fs::read(&out).unwrap();
+    let found = SafeTensors::deserialize(&found).unwrap();
+    let width = found.tensor("logits").unwrap().shape()[1];
+    assert_eq!(found.tensor("logits").unwrap().shape(), [prompt_ids.len(), width]);
+    let (logits, expected) =
+        (f32s(&found, "logits"), f32s(&reference, &format!("{prompt}.logits")));
     for (row, at) in ids(&reference, &format!("{prompt}.positions")).into_iter().enumerate() {
-        let made = &logits[at as usize * width..][..width];
-        near(made, &wanted[row * width..][..width], &format!("{model} on {device}: logits {at}"));
+        let found = &logits[at as usize * width..][..width];
+        assert_close(
+            found,
+            &expected[row * width..][..width],
+            &format!("{model} on {device}: logits {at}"),
+        );
     }
     let margins = f32s(&reference, &format!("{prompt}.greedy_margin"));
     let sure = margins.iter().take(16).take_while(|margin| **margin >= TOLERANCE).count();
     let greedy = ids(&reference, &format!("{prompt}.greedy"));
-    assert_eq!(ids(&made, "greedy").len(), 16);
-    assert_eq!(ids(&made, "greedy")[..sure], greedy[..sure]);
+    assert_eq!(ids(&found, "greedy").len(), 16);
+    assert_eq!(ids(&found, "greedy")[..sure], greedy[..sure]);
     if reference.tensor("mid.final_norm").is_ok() && prompt == "short" {
-        check_taps(&made, &reference);
+        check_taps(&found, &reference);
     }
 }
 
-/// Values of the same name are the same.
-fn check_taps(made: &SafeTensors<'_>, reference: &SafeTensors<'_>) {
+/// Taps equal the reference's of the same name.
+fn check_taps(found: &SafeTensors<'_>, reference: &SafeTensors<'_>) {
     let mut compared = 0;
-    for name in made.names().into_iter().filter(|name| name.starts_with("mid.")) {
+    for name in found.names().into_iter().filter(|name| name.starts_with("mid.")) {
         if reference.tensor(name).is_ok() {
-            let rows = made.tensor(name).unwrap().shape()[0];
+            let rows = found.tensor(name).unwrap().shape()[0];
             assert_eq!(rows, reference.tensor(name).unwrap().shape()[0], "{name}");
             if !name.ends_with("topk_index") {
-                near(&f32s(made, name), &f32s(reference, name), name);
+                assert_close(&f32s(found, name), &f32s(reference, name), name);
             }
             compared += 1;
         }
     }
-    assert!(compared >= 8, "only {compared} names are the reference's");
+    assert!(compared >= 8, "only {compared} names are in the reference");
     for name in ["mid.embed_scaled", "mid.layer.0.attn_in", "mid.layer.1.out", "mid.final_norm"] {
-        assert!(made.tensor(name).is_ok(), "{name}");
+        assert!(found.tensor(name).is_ok(), "{name}");
     }
 }
 

@@ -5,15 +5,15 @@ use safetensors::SafeTensors;
 use tempfile::TempDir;
 
 use crate::{
-    eval::{f32s, ids, near},
+    eval::{assert_close, f32s, ids},
     models::{FileInFolder, golden_arg},
     program::{Program, has, rullama},
 };
 
-/// The program, told to evaluate golden ids with a medium.
+/// `eval` of golden ids with a medium.
 struct Case {
     model: &'static str,
-    /// Of the tensors in the golden file.
+    /// Prefix of the tensors in the golden file.
     prefix: &'static str,
     flags: Vec<String>,
 }
@@ -51,25 +51,25 @@ impl Case {
     fn check(&self, device: &str) {
         let reference = self.reference();
         let reference = SafeTensors::deserialize(&reference).unwrap();
-        let wanted = |name: &str| f32s(&reference, &format!("{}.{name}", self.prefix));
+        let expected = |name: &str| f32s(&reference, &format!("{}.{name}", self.prefix));
         let prompt = ids(&reference, &format!("{}.ids", self.prefix));
         let (program, _file, folder) = self.program(&prompt, device);
-        let said = program.and(["--greedy", "8", "--json"]).json();
-        let made = std::fs::read(folder.path().join("x.safetensors")).unwrap();
-        let made = SafeTensors::deserialize(&made).unwrap();
+        let output = program.and(["--greedy", "8", "--json"]).json();
+        let found = std::fs::read(folder.path().join("x.safetensors")).unwrap();
+        let found = SafeTensors::deserialize(&found).unwrap();
         let what = format!("{} {} on {device}", self.model, self.prefix);
         assert_eq!(
-            made.tensor("embeddings").unwrap().shape(),
-            [said["soft_tokens"].as_u64().unwrap() as usize, 64]
+            found.tensor("embeddings").unwrap().shape(),
+            [output["soft_tokens"].as_u64().unwrap() as usize, 64]
         );
-        assert_eq!(made.tensor("logits").unwrap().shape(), [prompt.len(), 640]);
-        near(&f32s(&made, "embeddings"), &wanted("embeddings"), &what);
-        let (logits, tail) = (f32s(&made, "logits"), wanted("logits_tail"));
-        near(&logits[logits.len() - tail.len()..], &tail, &what);
+        assert_eq!(found.tensor("logits").unwrap().shape(), [prompt.len(), 640]);
+        assert_close(&f32s(&found, "embeddings"), &expected("embeddings"), &what);
+        let (logits, tail) = (f32s(&found, "logits"), expected("logits_tail"));
+        assert_close(&logits[logits.len() - tail.len()..], &tail, &what);
         if let Ok(greedy) = reference.tensor(&format!("{}.greedy", self.prefix)) {
             assert!(greedy.shape()[0] >= 8);
             assert_eq!(
-                ids(&made, "greedy"),
+                ids(&found, "greedy"),
                 ids(&reference, &format!("{}.greedy", self.prefix))[..8]
             );
         }
@@ -90,14 +90,14 @@ fn audio_equal_the_references() {
 }
 
 #[test]
-fn placeholders_must_be_as_many_as_soft_tokens() {
+fn placeholders_must_match_the_soft_tokens() {
     let case = Case::audio();
     let reference = case.reference();
     let prompt = ids(&SafeTensors::deserialize(&reference).unwrap(), "audio.ids");
-    let place = prompt.iter().position(|id| *id == prompt[prompt.len() / 2]).unwrap();
+    let index = prompt.iter().position(|id| *id == prompt[prompt.len() / 2]).unwrap();
     let (mut fewer, mut more) = (prompt.clone(), prompt.clone());
-    fewer.remove(place);
-    more.insert(place, prompt[place]);
+    fewer.remove(index);
+    more.insert(index, prompt[index]);
     for (ids, found) in [(fewer, "74"), (more, "76")] {
         let (program, _file, folder) = case.program(&ids, "cpu");
         has(&program.fails(1), &[found, "75", "placeholders"]);
@@ -106,7 +106,7 @@ fn placeholders_must_be_as_many_as_soft_tokens() {
 }
 
 #[test]
-fn what_cannot_be_seen_is_said() {
+fn unusable_media_are_named() {
     let check = |flags: [&str; 2], code: i32, parts: &[&str]| {
         let flags = flags.map(String::from).to_vec();
         let case = Case { model: "micro-moe", prefix: "", flags };

@@ -1,4 +1,4 @@
-//! The decoder's relatives: drafters, encoders of texts, models that denoise.
+//! Related models: drafters, embedding models, diffusion models.
 
 use rullama_testkit::golden;
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const DRAFTER: &str = "assistant/micro-assistant-BF16.gguf";
 const FIRST: &str = "embedding/first-BF16.gguf";
 const DIFFUSION: &str = "diffusion/micro-diffusion-BF16.gguf";
 
-fn answer(more: &[&str]) -> Value {
+fn reply(more: &[&str]) -> Value {
     let model = golden_arg(TARGET);
     rullama([
         "run",
@@ -33,11 +33,11 @@ fn answer(more: &[&str]) -> Value {
 }
 
 #[test]
-fn drafts_change_no_answer() {
-    let plain = answer(&[]);
+fn drafts_do_not_change_replies() {
+    let plain = reply(&[]);
     let drafter = golden_arg(DRAFTER);
     for draft in [&drafter[..], "ngram", "off"] {
-        assert_eq!(answer(&["--draft", draft])["text"], plain["text"], "{draft}");
+        assert_eq!(reply(&["--draft", draft])["text"], plain["text"], "{draft}");
     }
 }
 
@@ -50,11 +50,11 @@ fn a_model_of_the_store_uses_its_drafter() {
     let run =
         ["run", "drafted", "Hello there", "--device", "cpu", "--temperature", "0", "-n", "16"];
     let text = store.rullama(&run).and(["--json"]).json()["text"].clone();
-    assert_eq!(text, answer(&[])["text"]);
+    assert_eq!(text, reply(&[])["text"]);
 }
 
 #[test]
-fn what_comes_with_a_model_is_counted_before_it_is_loaded() {
+fn memory_includes_drafter_and_encoders() {
     let store = Store::empty();
     let memory = |name: &str, layers: &[(&str, &str)]| {
         let layers: Vec<_> =
@@ -96,7 +96,7 @@ fn drafts_are_measured() {
 }
 
 #[test]
-fn texts_become_vectors() {
+fn texts_are_embedded() {
     let model = golden_arg(FIRST);
     let output = rullama(["embed", &model, "Hello", "World", "--device", "cpu", "--json"]).json();
     let vectors = output["embeddings"].as_array().unwrap();
@@ -130,7 +130,7 @@ fn a_canvas_is_denoised() {
 }
 
 #[test]
-fn show_tells_their_memory() {
+fn show_estimates_their_memory() {
     for file in [DRAFTER, FIRST, DIFFUSION] {
         let output = rullama(["show", &golden_arg(file), "--json"]).json();
         assert!(output["memory"]["gpu"].as_u64().unwrap() > 100_000, "{file}: {output}");

@@ -1,4 +1,4 @@
-//! Ctrl-C and closed pipes: what stops, what goes on, and the exit code.
+//! Ctrl-C and closed pipes: what stops, what continues, and the exit code.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -11,7 +11,7 @@ use crate::{
     program::{has, rullama},
 };
 
-/// What Ctrl-C on a terminal does to a program.
+/// Sends SIGINT, as Ctrl-C on a terminal does.
 fn press(child: &Child) {
     let pid = child.id().to_string();
     let status = Command::new("kill").args(["-INT", &pid]).status().expect("kill is everywhere");
@@ -19,9 +19,9 @@ fn press(child: &Child) {
 }
 
 #[test]
-fn ctrl_c_stops_the_answer_and_keeps_the_chat() {
+fn ctrl_c_stops_the_reply_and_keeps_the_chat() {
     let model = golden_arg(TINY);
-    // The best tokens of this model repeat themselves, so that the answer does not end before the context does.
+    // Greedy output of this model repeats, so that the reply does not end before the context is full.
     let mut program = rullama([
         "run",
         &model,
@@ -49,7 +49,7 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat() {
     stdout.read_to_string(&mut after).unwrap();
     let mut lines = after.lines();
     assert_eq!(lines.next(), Some("Set num_predict to 5."), "{after}");
-    assert!(lines.next().is_some_and(|answer| !answer.is_empty()), "{after}");
+    assert!(lines.next().is_some_and(|reply| !reply.is_empty()), "{after}");
     has(&after, &["messages       4"]);
     let mut errors = String::new();
     child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
@@ -62,7 +62,7 @@ fn ctrl_c_stops_the_answer_and_keeps_the_chat() {
 fn ctrl_c_while_the_prompt_is_read() {
     let mut program = rullama(["run", &golden_arg(TINY), "--device", "cpu"]);
     let mut child = program.spawn();
-    // The program reads standard input until its end, which does not come: waiting for a child would close it.
+    // The program reads standard input to its end. Keep it open: waiting for a child would close it.
     let stdin = child.stdin.take();
     std::thread::sleep(Duration::from_millis(500));
     press(&child);
@@ -71,7 +71,7 @@ fn ctrl_c_while_the_prompt_is_read() {
 }
 
 #[test]
-fn ctrl_c_ends_a_single_answer() {
+fn ctrl_c_ends_a_single_reply() {
     let model = golden_arg(TINY);
     let options = ["--temperature", "0", "--ctx", "4096", "--device", "cpu"];
     let mut program = rullama(["run", &model, "Hello"]).and(options);
@@ -85,7 +85,7 @@ fn ctrl_c_ends_a_single_answer() {
 
 /// A closed reader (`| head -c 1`) ends generation on a GPU; the device is released before the process exits.
 #[test]
-fn a_reader_that_goes_away_ends_an_answer() {
+fn a_closed_pipe_ends_a_reply() {
     let model = golden_arg(TINY);
     let options = ["--temperature", "0", "--ctx", "512", "--device", "gpu"];
     let mut program = rullama(["run", &model, "Hello"]).and(options);
@@ -109,7 +109,7 @@ fn names(folder: &std::path::Path) -> Vec<String> {
 fn ctrl_c_leaves_no_part_file() {
     let folder = tempfile::TempDir::new().unwrap();
     let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    // Enough tokens that the program is still at work when the part file is seen.
+    // Enough tokens that the program still runs when the part file is seen.
     std::fs::write(at("ids.json"), format!("{:?}", vec![5; 4000])).unwrap();
     let mut program = rullama(["eval", &golden_arg(TINY), "--device", "cpu"]).and([
         "--ids-file",

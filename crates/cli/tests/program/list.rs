@@ -61,7 +61,7 @@ fn an_empty_store_says_where_to_get_a_model() {
 #[test]
 fn a_broken_manifest_is_shown_as_a_problem() {
     let store = Store::with("good");
-    store.manifest_text("bad", "{ this is no JSON");
+    store.manifest_text("bad", "{ this is not JSON");
     store.manifest(
         "sly",
         &json!({
@@ -79,20 +79,20 @@ fn a_broken_manifest_is_shown_as_a_problem() {
 }
 
 #[test]
-fn the_variable_names_the_store() {
+fn the_store_is_set_by_the_environment() {
     let store = Store::with("gemma4:e2b");
     let root = store.root().to_str().unwrap();
     for value in [root.to_owned(), format!("\"{root}\""), format!("  '{root}' ")] {
         let text = rullama(["list"]).env("OLLAMA_MODELS", &value).stdout();
         has(&text, &["gemma4:e2b"]);
     }
-    // The option goes before the variable.
+    // The option overrides the variable.
     let empty = Store::empty();
     let text = empty.rullama(&["list"]).env("OLLAMA_MODELS", root).stdout();
     has(&text, &["No models"]);
 }
 
-/// Folders need not have names that are text.
+/// Folder names need not be UTF-8.
 #[cfg(target_os = "linux")]
 #[test]
 fn stores_with_odd_names() {

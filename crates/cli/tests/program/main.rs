@@ -1,6 +1,6 @@
 //! The `rullama` program from outside: arguments, standard streams, exit codes.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+#![expect(clippy::unwrap_used, reason = "test helpers fail by panicking")]
 
 mod adapter;
 mod bench;

@@ -62,9 +62,9 @@ fn wrong_usage() {
     }
 }
 
-/// One failure of each kind; the codes are what scripts rely on.
+/// One failure of each kind; scripts rely on the codes.
 #[test]
-fn exit_codes_mean_something() {
+fn exit_codes_by_kind_of_failure() {
     let store = Store::with("gemma4:e2b");
     let nan = FileInFolder::new("nan.gguf", nan_file());
     let whole = Server::start(Manner::Whole, small_file().finish().unwrap());
@@ -97,9 +97,9 @@ fn exit_codes_mean_something() {
 
 /// `rullama … | head -1`
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
+fn a_closed_pipe_is_not_a_failure() {
     let model = REAL.to_str().unwrap();
-    // More than a pipe holds.
+    // More output than a pipe buffers.
     let mut program = rullama(["show", model, "--full"]);
     let mut child = program.spawn();
     let mut line = String::new();
@@ -113,7 +113,7 @@ fn a_reader_that_goes_away_is_no_failure() {
 }
 
 #[test]
-fn nobody_reads_errors_either() {
+fn a_closed_standard_error_is_ignored() {
     let mut program = rullama(["show", "/no/such/file.gguf"]);
     let mut child = program.spawn();
     drop((child.stdout.take(), child.stderr.take()));

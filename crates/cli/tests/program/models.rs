@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// A tiny model of the small family with a vocabulary of 640 tokens.
 pub(crate) const MICRO: &str = "gguf/micro-e2b-Q8_0.gguf";
 
-/// Larger ones, with the formats and the names of parts of real files.
+/// A larger model, with the tensor formats and names of real files.
 pub(crate) const TINY: &str = "gguf/tiny-e2b-Q4_K_M.gguf";
 
 /// The path of a golden file as an argument.
@@ -20,11 +20,11 @@ pub(crate) fn golden_arg(name: &str) -> String {
     golden_path(name).into_os_string().into_string().unwrap()
 }
 
-/// Gemma 4's vocabulary as a file. It lies in the target folder and is written by the first test that asks.
+/// Gemma 4's vocabulary as a file in the target folder, written by the first test that needs it.
 pub(crate) static REAL: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let path = folder.join("real-vocabulary.gguf");
-    // Under another name first: a second run of the tests may be reading it.
+    // Written under another name first: a second run of the tests may be reading it.
     let draft = folder.join(format!("real-vocabulary-{}", std::process::id()));
     std::fs::write(&draft, real_vocabulary()).unwrap();
     std::fs::rename(draft, &path).unwrap();

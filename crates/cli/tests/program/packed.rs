@@ -1,4 +1,4 @@
-//! Models in several files: a projector beside the model, parts of a split one.
+//! Models in several files: with a projector file, or split into parts.
 
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn path(folder: &Path, number: u16) -> PathBuf {
     folder.join(format!("m-{number:05}-of-00003.gguf"))
 }
 
-fn answer(model: &str) -> Program {
+fn reply(model: &str) -> Program {
     rullama(["run", model, "--device", "cpu", "-n", "8", "--ctx", "128", "--seed", "3", "Hi"])
 }
 
@@ -66,7 +66,7 @@ fn answer(model: &str) -> Program {
 fn a_split_model_is_opened_by_its_first_part() {
     let parts = Parts::new();
     let first = parts.arg(1);
-    assert_eq!(answer(&first).stdout(), answer(&golden_arg(MICRO)).stdout());
+    assert_eq!(reply(&first).stdout(), reply(&golden_arg(MICRO)).stdout());
     let shown = rullama(["show", &first, "--json", "--tensors"]).json();
     let whole = rullama(["show", &golden_arg(MICRO), "--json", "--tensors"]).json();
     assert_eq!((&shown["gguf"]["files"], &whole["gguf"]["files"]), (&json!(3), &json!(null)));
@@ -86,13 +86,13 @@ fn a_split_model_is_opened_by_its_first_part() {
 }
 
 #[test]
-fn parts_that_do_not_make_a_model() {
+fn incomplete_or_mismatched_parts_are_refused() {
     let parts = Parts::new();
     has(&rullama(["show", &parts.arg(2)]).fails(4), &["part 2 of 3", "first part"]);
     std::fs::copy(parts.path(2), parts.path(3)).unwrap();
-    has(&answer(&parts.arg(1)).fails(4), &["should be part 3 of 3", "part 2 of 3"]);
+    has(&reply(&parts.arg(1)).fails(4), &["should be part 3 of 3", "part 2 of 3"]);
     std::fs::remove_file(parts.path(3)).unwrap();
-    let error = answer(&parts.arg(1)).fails(3);
+    let error = reply(&parts.arg(1)).fails(3);
     has(&error, &["m-00003-of-00003.gguf", "3 parts"]);
     let renamed = parts.folder.path().join("model.gguf");
     std::fs::rename(parts.path(1), &renamed).unwrap();
@@ -108,12 +108,12 @@ fn a_split_model_at_a_url() {
     });
     let server = Server::with_files(Manner::Ranges, files.collect());
     let url = server.url_of("/m-00001-of-00003.gguf");
-    assert_eq!(answer(&url).stdout(), answer(&golden_arg(MICRO)).stdout());
+    assert_eq!(reply(&url).stdout(), reply(&golden_arg(MICRO)).stdout());
     has(&rullama(["show", &url]).stdout(), &["3, this is the first"]);
 }
 
 #[test]
-fn a_projector_beside_the_model_is_let_lie() {
+fn an_unused_projector_is_not_loaded() {
     let store = Store::empty();
     let projector = Writer::new()
         .kv("general.architecture", "clip")
@@ -126,5 +126,5 @@ fn a_projector_beside_the_model_is_let_lie() {
     let config = store.blob("config", r#"{"model_format":"gguf"}"#);
     store.manifest("seeing", &json!({ "config": config, "layers": layers }));
     let run = ["run", "seeing", "--device", "cpu", "-n", "8", "--ctx", "128", "--seed", "3", "Hi"];
-    assert_eq!(store.rullama(&run).stdout(), answer(&golden_arg(MICRO)).stdout());
+    assert_eq!(store.rullama(&run).stdout(), reply(&golden_arg(MICRO)).stdout());
 }

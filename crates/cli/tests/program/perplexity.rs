@@ -32,7 +32,7 @@ fn windows_and_strides() {
     }
 }
 
-/// One window that scores everything is the mean of the reference's losses.
+/// The loss of one window that scores all tokens is the mean of the reference's losses.
 #[test]
 fn equals_the_reference() {
     let file = golden("text/micro-e2b-Q8_0.safetensors");
@@ -55,7 +55,7 @@ fn equals_the_reference() {
 }
 
 #[test]
-fn for_people_and_for_mistakes() {
+fn text_output_and_errors() {
     let (model, file) = (golden_arg(MICRO), FileInFolder::new("text", TEXT));
     let call =
         |flags: &[&str]| rullama(["perplexity", &model, file.arg(), "--device", "cpu"]).and(flags);

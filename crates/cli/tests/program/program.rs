@@ -1,4 +1,4 @@
-//! Runs the program away from the user's own models and settings.
+//! Runs the program isolated from the user's models and settings.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,14 +10,14 @@ use std::{
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One call of the program, to be run.
+/// One invocation of the program.
 pub(crate) struct Program {
     command: Command,
     stdin: Vec<u8>,
     home: TempDir,
 }
 
-/// What came of a call.
+/// The result of an invocation.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) stdout: String,
@@ -32,11 +32,11 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     let mut command = Command::new(env!("CARGO_BIN_EXE_rullama"));
     command.args(args).env_remove("OLLAMA_MODELS");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
-    // Without a desktop's folder some graphics libraries complain on standard error, which nobody shall see.
+    // Without a desktop session some graphics libraries warn on standard error; tests check that this is hidden.
     command.env_remove("XDG_RUNTIME_DIR");
-    // What a software GPU compiled for one call need not be compiled for the next.
+    // Software GPUs cache compiled kernels between invocations.
     command.env("MESA_SHADER_CACHE_DIR", cache);
-    // Of several software GPUs the first is the fastest; kernels are tested on all of them elsewhere.
+    // Of several software GPUs the first is the fastest; other tests run kernels on all of them.
     for name in ["VK_ICD_FILENAMES", "VK_DRIVER_FILES"] {
         let drivers = std::env::var(name).unwrap_or_default();
         if let Some((first, _)) = drivers.split_once(':') {
@@ -62,7 +62,7 @@ impl Program {
         self
     }
 
-    /// The home folder this call sees.
+    /// The home folder of this invocation.
     pub(crate) fn home(&self) -> &Path {
         self.home.path()
     }
@@ -73,17 +73,17 @@ impl Program {
         self
     }
 
-    /// Starts it, to be watched by the test itself.
+    /// Starts it without waiting.
     pub(crate) fn spawn(&mut self) -> Child {
         let command = self.command.stdin(Stdio::piped());
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// Runs it to its end.
+    /// Runs it to the end.
     pub(crate) fn run(mut self) -> Outcome {
         let mut child = self.spawn();
         let mut stdin = child.stdin.take().unwrap();
-        // A program that refuses its arguments does not read.
+        // A program that refuses its arguments does not read standard input.
         let _ = stdin.write_all(&self.stdin);
         drop(stdin);
         let output = child.wait_with_output().unwrap();
@@ -95,7 +95,7 @@ impl Program {
         }
     }
 
-    /// Runs it, expects success and silence on standard error, and gives standard output.
+    /// Runs it, expects success and an empty standard error, and returns standard output.
     #[track_caller]
     pub(crate) fn stdout(self) -> String {
         let outcome = self.run();
@@ -103,7 +103,7 @@ impl Program {
         outcome.stdout
     }
 
-    /// Runs it, expects success, and reads standard output as one line of JSON.
+    /// Runs it, expects success, and parses standard output as one line of JSON.
     #[track_caller]
     pub(crate) fn json(self) -> Value {
         let stdout = self.stdout();
@@ -111,7 +111,7 @@ impl Program {
         serde_json::from_str(&stdout).unwrap()
     }
 
-    /// Runs it, expects this exit code and nothing on standard output, and gives the message.
+    /// Runs it, expects this exit code and an empty standard output, and returns standard error.
     #[track_caller]
     pub(crate) fn fails(self, code: i32) -> String {
         let outcome = self.run();
@@ -121,7 +121,7 @@ impl Program {
     }
 }
 
-/// Expects all of these in `text`.
+/// Asserts that `text` contains all of these.
 #[track_caller]
 pub(crate) fn has(text: &str, parts: &[&str]) {
     for part in parts {

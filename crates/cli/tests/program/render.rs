@@ -51,7 +51,7 @@ fn what_a_user_types_is_not_trusted() {
 }
 
 #[test]
-fn conversations_come_from_a_file_too() {
+fn conversations_can_be_read_from_a_file() {
     let file = FileInFolder::new("chat.json", HELLO);
     assert_eq!(rullama(["render", "--family", "small", "--input", file.arg()]).stdout(), SMALL);
     let error = rullama(["render", "--family", "small", "--input", "/no/such.json"]).fails(1);
@@ -81,7 +81,7 @@ fn the_family_comes_from_the_model() {
     };
     check(with_template(Some(&official("google-gemma-4-E2B-it")), 0), SMALL);
     check(with_template(Some(&official("google-gemma-4-31B-it")), 32), LARGE);
-    // Without a template, inputs per layer are what tells the families apart.
+    // Without a template, per-layer inputs distinguish the families.
     check(with_template(None, 32), SMALL);
     check(with_template(None, 0), LARGE);
 }

@@ -1,4 +1,4 @@
-//! Answers and chats.
+//! Replies and chats.
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -15,16 +15,16 @@ fn run(flags: &[&str]) -> Program {
 }
 
 #[test]
-fn a_seed_gives_the_same_answer_every_time() {
-    let answer = |seed: &str| run(&["--seed", seed, "Hello"]).stdout();
-    let first = answer("1");
+fn a_seed_gives_the_same_reply_every_time() {
+    let reply = |seed: &str| run(&["--seed", seed, "Hello"]).stdout();
+    let first = reply("1");
     assert!(first.len() > 2 && first.ends_with('\n'), "{first:?}");
-    assert_eq!(answer("1"), first);
-    assert_ne!(answer("2"), first);
+    assert_eq!(reply("1"), first);
+    assert_ne!(reply("2"), first);
 }
 
 #[test]
-fn the_best_tokens_are_the_same_on_every_device() {
+fn greedy_output_is_the_same_on_every_device() {
     let greedy = run(&["--temperature", "0", "--cache", "f32", "Hello"]).stdout();
     let model = golden_arg(MICRO);
     let gpu = rullama(["run", &model, "--device", "gpu", "-n", "12", "--ctx", "256"])
@@ -45,7 +45,7 @@ fn prompts_come_from_arguments_and_pipes() {
 }
 
 #[test]
-fn the_block_of_times() {
+fn verbose_prints_timings() {
     let outcome = run(&["--verbose", "--seed", "1", "Hello"]).run();
     assert_eq!(outcome.code, Some(0));
     for line in [
@@ -65,14 +65,14 @@ fn the_block_of_times() {
 }
 
 #[test]
-fn an_answer_as_json() {
-    let answer = run(&["--json", "--seed", "1", "Hello"]).json();
+fn a_reply_as_json() {
+    let reply = run(&["--json", "--seed", "1", "Hello"]).json();
     assert_eq!(
-        answer["text"].as_str().unwrap().to_owned() + "\n",
+        reply["text"].as_str().unwrap().to_owned() + "\n",
         run(&["--seed", "1", "Hello"]).stdout()
     );
-    assert_eq!((&answer["finish"], &answer["answer_tokens"]), (&json!("length"), &json!(12)));
-    assert!(answer["prompt_tokens"].as_u64().unwrap() > 5);
+    assert_eq!((&reply["finish"], &reply["answer_tokens"]), (&json!("length"), &json!(12)));
+    assert!(reply["prompt_tokens"].as_u64().unwrap() > 5);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn stops_and_options() {
 }
 
 #[test]
-fn the_end_of_the_context_is_told() {
+fn a_full_context_is_reported() {
     let model = golden_arg(MICRO);
     let outcome =
         rullama(["run", &model, "--device", "cpu", "--seed", "1", "--ctx", "24", "Hi"]).run();
@@ -113,17 +113,17 @@ fn the_store_sets_defaults_that_flags_replace() {
     add("plain", "{}", None);
     add("short", r#"{"num_predict":3,"temperature":0,"num_ctx":128,"odd":1}"#, None);
     add("strict", "{}", Some("Be brief."));
-    let answer = |flags: &[&str]| {
+    let reply = |flags: &[&str]| {
         store.rullama(&["run", "--device", "cpu", "--seed", "1", "--json"]).and(flags).run()
     };
     let tokens = |flags: &[&str]| {
-        let outcome = answer(flags);
+        let outcome = reply(flags);
         let value: serde_json::Value = serde_json::from_str(&outcome.stdout).unwrap();
         (value["prompt_tokens"].as_u64().unwrap(), value["answer_tokens"].as_u64().unwrap())
     };
     assert_eq!(tokens(&["short", "Hi"]).1, 3);
     assert_eq!(tokens(&["short", "Hi", "-n", "5"]).1, 5);
-    has(&answer(&["short", "Hi"]).stderr, &["unknown option \"odd\""]);
+    has(&reply(&["short", "Hi"]).stderr, &["unknown option \"odd\""]);
     assert!(tokens(&["strict", "Hi", "-n", "1"]).0 > tokens(&["plain", "Hi", "-n", "1"]).0);
 }
 
@@ -148,26 +148,26 @@ fn a_chat_through_a_pipe() {
 }
 
 #[test]
-fn answers_held_to_json() {
+fn replies_are_constrained_to_json() {
     let model = golden_arg(MICRO);
     let schema = r#"{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9},"ok":{"type":"boolean"}},"required":["n","ok"],"additionalProperties":false}"#;
     let file = FileInFolder::new("schema.json", schema);
-    let answer = |format: &str| {
+    let reply = |format: &str| {
         rullama(["run", &model, "--device", "cpu", "-n", "200", "--ctx", "256", "--seed", "4"])
             .and(["--format", format, "Hello"])
             .stdout()
     };
-    let text = answer(schema);
+    let text = reply(schema);
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert!((1..=9).contains(&value["n"].as_i64().unwrap()) && value["ok"].is_boolean(), "{text}");
-    assert_eq!(answer(file.arg()), text);
-    assert!(answer("json").starts_with('{'));
+    assert_eq!(reply(file.arg()), text);
+    assert!(reply("json").starts_with('{'));
     let outcome = run(&["--chat", "--seed", "1"])
         .stdin(format!("/set format {schema}\nHello\n/set noformat\n/set format {{}}}}\n"))
         .run();
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
-    let answered = outcome.stdout.lines().nth(1).unwrap_or_default();
-    assert!(outcome.stdout.starts_with("Replies are constrained to JSON.\n{"), "{answered}");
+    let second_line = outcome.stdout.lines().nth(1).unwrap_or_default();
+    assert!(outcome.stdout.starts_with("Replies are constrained to JSON.\n{"), "{second_line}");
     has(&outcome.stdout, &["Replies are not constrained."]);
     has(&outcome.stderr, &["not valid JSON"]);
     has(&run(&["--format", "yaml", "x"]).fails(2), &["give `json`", "yaml"]);
@@ -176,7 +176,7 @@ fn answers_held_to_json() {
 }
 
 #[test]
-fn flags_that_do_not_go_together() {
+fn conflicting_flags() {
     for flags in [
         &["--think", "--no-think"][..],
         &["--raw", "--think"],
@@ -190,7 +190,7 @@ fn flags_that_do_not_go_together() {
 }
 
 #[test]
-fn a_prompt_without_a_model_is_told_how() {
+fn a_prompt_without_a_model_gets_a_hint() {
     let hint = r#"did you mean `rullama run demo "What is 23 + 45?"`"#;
     has(&Store::empty().rullama(&["run", "What is 23 + 45?"]).fails(1), &[hint]);
     let hint = r#"did you mean `rullama run demo "hello"`"#;

@@ -1,4 +1,4 @@
-//! Answers about images and audio: flags, the store's projector, dropped paths, files that are none.
+//! Images and audio: flags, the store's projector, dropped paths, invalid files.
 
 use std::path::Path;
 
@@ -29,13 +29,13 @@ fn audio() -> String {
     golden_arg("media/micro-e2b-audio.wav")
 }
 
-/// Tokens of the prompt of one answer.
+/// Prompt tokens of one reply.
 fn prompt_tokens(flags: &[&str]) -> u64 {
     run(flags).and(["--json"]).json()["prompt_tokens"].as_u64().expect("a number")
 }
 
 #[test]
-fn media_stand_in_the_prompt() {
+fn media_are_part_of_the_prompt() {
     let (image, audio) = (image(), audio());
     let bare = prompt_tokens(&["What?"]);
     // 30 and 75 soft tokens, each between two markers.
@@ -46,7 +46,7 @@ fn media_stand_in_the_prompt() {
     assert_eq!(prompt_tokens(&twice) - bare, 2 * 77);
     assert_ne!(run(&["What?"]).stdout(), run(&both).stdout());
     let other_order = ["--audio", &audio, "--image", &image, "--image-budget", "native", "What?"];
-    assert_ne!(run(&both).stdout(), run(&other_order).stdout(), "the order counts");
+    assert_ne!(run(&both).stdout(), run(&other_order).stdout(), "the order matters");
     run(&["--image", &image, "--image-budget", "70"]).stdout();
     has(&run(&["--verbose", "--audio", &audio, "What?"]).run().stderr, &["media duration"]);
 }
@@ -59,22 +59,22 @@ fn soft_tokens() -> u64 {
 }
 
 #[test]
-fn the_stores_projector_and_none() {
+fn the_projector_of_the_store() {
     let store = Store::empty();
     let layers = [store.blob("model", golden(MODEL)), store.blob("projector", golden(TOWERS))];
     let config = store.blob("config", r#"{"model_format":"gguf"}"#);
     store.manifest("seeing", &json!({ "config": config, "layers": layers }));
     store.manifest("blind", &json!({ "config": config, "layers": [layers[0]] }));
     let flags = ["--audio", &audio(), "What?"];
-    let said = store.rullama(&["run", "seeing"]).and(FIXED).and(flags).stdout();
-    assert_eq!(said, run(&flags).stdout());
+    let reply = store.rullama(&["run", "seeing"]).and(FIXED).and(flags).stdout();
+    assert_eq!(reply, run(&flags).stdout());
     let error = store.rullama(&["run", "blind"]).and(FIXED).and(flags).fails(1);
     has(&error, &["cannot read audio", "mmproj"]);
     let missing = rullama(["run", &golden_arg(MODEL), "--mmproj", "./none.gguf", "Hi"]).fails(3);
     has(&missing, &["none.gguf"]);
 }
 
-/// A chat whose lines are given; standard output and the notes.
+/// Runs a chat with these lines; returns standard output and standard error.
 fn chat(folder: &Path, lines: &[&str]) -> (String, String) {
     let outcome = run(&["--chat", "--image-budget", "70"])
         .folder(folder)
@@ -102,13 +102,13 @@ fn paths_dropped_into_a_chat() {
     assert!(used(&["'./a picture.png' What?"]) > bare + 40);
     assert!(used(&["./a\\ picture.png What?", "and ./sound.wav"]) > bare + 110);
     let absolute = format!("{}/sound.wav What?", folder.path().display());
-    assert!(used(&[&absolute]) > bare + 70, "a path is no command");
+    assert!(used(&[&absolute]) > bare + 70, "a path is not a command");
     let (_, notes) = chat(folder.path(), &["What is ./none.png?"]);
     has(&notes, &["no file ./none.png"]);
 }
 
 #[test]
-fn files_that_are_none_leave_the_conversation_as_it_was() {
+fn invalid_files_leave_the_conversation_unchanged() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     let png = golden("media/micro-e2b-image.png");
@@ -133,14 +133,14 @@ fn files_that_are_none_leave_the_conversation_as_it_was() {
     ];
     let (shown, notes) = chat(folder.path(), &lines);
     for name in ["empty.png", "cut.png", "text.jpg", "short.wav", "huge.png", "noise.mp3"] {
-        let told = notes.lines().filter(|line| line.contains(name)).count();
-        assert_eq!(told, 1, "{name}:\n{notes}");
+        let count = notes.lines().filter(|line| line.contains(name)).count();
+        assert_eq!(count, 1, "{name}:\n{notes}");
     }
     has(&shown, &["messages       2"]);
 }
 
 #[test]
-fn a_conversation_with_images_is_kept() {
+fn a_conversation_with_images_is_saved_and_loaded() {
     let folder = TempDir::new().unwrap();
     std::fs::copy(image(), folder.path().join("a.png")).unwrap();
     let cold = ["/set parameter temperature 0", "./a.png What?", "And?"];

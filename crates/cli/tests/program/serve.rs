@@ -1,4 +1,4 @@
-//! `rullama serve`: what it prints, and how it ends.
+//! `rullama serve`: output and exit.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -14,7 +14,7 @@ use crate::{
     store::Store,
 };
 
-/// A running program that has said where it is.
+/// A running server that has printed its URL.
 struct Serving {
     child: Child,
     first_line: String,
@@ -26,7 +26,7 @@ impl Serving {
         let mut child = program.spawn();
         let mut first_line = String::new();
         let stdout = child.stdout.as_mut().unwrap();
-        // Byte by byte: what comes after the line is for others to read.
+        // Byte by byte, so that the rest stays in the pipe.
         for byte in BufReader::with_capacity(1, stdout).bytes() {
             first_line.push(byte.unwrap().into());
             if first_line.ends_with('\n') {
@@ -42,12 +42,12 @@ impl Serving {
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     }
 
-    /// Sends a signal and waits; gives the exit code, the rest of standard output, and standard error.
+    /// Sends a signal and waits; returns the exit code, the rest of standard output, and standard error.
     fn end(mut self, signal: &str) -> (Option<i32>, String, String) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-s", signal, &id]).status().unwrap().success());
@@ -60,12 +60,12 @@ impl Serving {
 
 #[cfg(unix)]
 #[test]
-fn it_says_where_it_is_and_ends_when_told() {
+fn it_prints_its_url_and_ends_on_a_signal() {
     let store = Store::with("gemma4:e2b");
     let serving = Serving::start(store.rullama(&["serve", "--port", "0"]));
     let url = serving.first_line.strip_prefix("rullama is at ").unwrap().trim_end().to_owned();
-    let answer = serving.get(&url, "/rullama/models");
-    has(&answer, &["HTTP/1.1 200", "gemma4:e2b", "/rullama/blobs/sha256-"]);
+    let response = serving.get(&url, "/rullama/models");
+    has(&response, &["HTTP/1.1 200", "gemma4:e2b", "/rullama/blobs/sha256-"]);
     has(&serving.get(&url, "/api/version"), &[env!("CARGO_PKG_VERSION")]);
     let (code, out, err) = serving.end("TERM");
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -74,25 +74,25 @@ fn it_says_where_it_is_and_ends_when_told() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_for_programs() {
+fn a_model_file_and_json_output() {
     let file = format!("demo={}", golden_arg(MICRO));
     let store = Store::empty();
     let serving =
         Serving::start(store.rullama(&["serve", "--port", "0", "--json", "--model", &file]));
     let line: Value = serde_json::from_str(&serving.first_line).unwrap();
-    let answer = serving.get(line["url"].as_str().unwrap(), "/rullama/models");
-    has(&answer, &["\"demo\"", "/rullama/files/demo/micro-e2b-Q8_0.gguf"]);
+    let response = serving.get(line["url"].as_str().unwrap(), "/rullama/models");
+    has(&response, &["\"demo\"", "/rullama/files/demo/micro-e2b-Q8_0.gguf"]);
     let (code, out, err) = serving.end("INT");
     assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "", ""));
 }
 
 #[cfg(unix)]
 #[test]
-fn other_machines_are_warned_about() {
+fn access_from_other_machines_is_warned_about() {
     let store = Store::empty();
     let serving = Serving::start(store.rullama(&["serve", "--port", "0", "--host", "0.0.0.0"]));
     has(&serving.first_line, &["rullama is at http://127.0.0.1:"]);
-    // The summary comes after the warning.
+    // The summary follows the warning.
     let mut serving = serving;
     let mut lines = String::new();
     BufReader::new(serving.child.stdout.as_mut().unwrap()).read_line(&mut lines).unwrap();
@@ -103,7 +103,7 @@ fn other_machines_are_warned_about() {
 }
 
 #[test]
-fn what_cannot_be_served() {
+fn unusable_models_and_addresses_are_refused() {
     let store = Store::empty();
     let serve = |args: &[&str]| store.rullama(&["serve", "--port", "0"]).and(args);
     has(&serve(&["--model", "./nothing.gguf"]).fails(3), &["nothing.gguf"]);

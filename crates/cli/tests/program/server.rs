@@ -1,4 +1,4 @@
-//! A small HTTP server on this machine that counts what it sends.
+//! A small HTTP server on this machine that counts the bytes it sends.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -10,23 +10,23 @@ use std::{
     thread,
 };
 
-/// Where a server of one file has it.
+/// The path of the file of a server with one file.
 const ONLY: &str = "/folder/model.gguf";
 
-/// How a server treats requests.
+/// How a server responds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
     /// Sends the range requested.
     Ranges,
-    /// Sends the whole file, whatever is requested.
+    /// Sends the whole file for every request.
     Whole,
-    /// Sends a page for people.
+    /// Sends an HTML page.
     Page,
-    /// Knows nothing.
+    /// Sends status 404.
     Missing,
 }
 
-/// A server of one file or several. It stops when dropped.
+/// A server with one or several files. It stops when dropped.
 pub(crate) struct Server {
     port: u16,
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ impl Server {
         Self::with_files(manner, vec![(ONLY.into(), file)])
     }
 
-    /// A server of files under these paths.
+    /// A server with files at these paths.
     pub(crate) fn with_files(manner: Manner, files: Vec<(String, Vec<u8>)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -88,9 +88,9 @@ impl Shared {
     fn serve(&self, mut stream: TcpStream) {
         let mut reader = BufReader::new(stream.try_clone().unwrap());
         while let Some((path, range)) = requested_range(&mut reader) {
-            let (head, body) = self.answer(&path, range);
+            let (head, body) = self.respond(&path, range);
             let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
-            // A client that has seen enough goes away.
+            // The client may close the connection early.
             if stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body)).is_err() {
                 return;
             }
@@ -98,7 +98,7 @@ impl Shared {
         }
     }
 
-    fn answer(&self, path: &str, (first, last): (usize, usize)) -> (String, &[u8]) {
+    fn respond(&self, path: &str, (first, last): (usize, usize)) -> (String, &[u8]) {
         let missing = ("404 Not Found".into(), &b"no such file"[..]);
         let Some((_, file)) = self.files.iter().find(|(known, _)| known == path) else {
             return missing;
@@ -117,7 +117,7 @@ impl Shared {
     }
 }
 
-/// Path, first and last byte the next request is for; nothing when the client hangs up.
+/// Path, first and last byte of the next request; `None` if the client closes the connection.
 fn requested_range(reader: &mut impl BufRead) -> Option<(String, (usize, usize))> {
     let mut lines = reader.lines().map_while(Result::ok);
     let path = lines.next()?.split(' ').nth(1)?.to_owned();

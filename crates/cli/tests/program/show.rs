@@ -13,7 +13,7 @@ fn show(model: &str, flags: &[&str]) -> Value {
 }
 
 #[test]
-fn facts_of_the_golden_models() {
+fn summary_of_the_golden_models() {
     let check = |name: &str, facts: Value| {
         let output = show(&golden_arg(name), &[]);
         for (key, want) in facts.as_object().unwrap() {
@@ -53,7 +53,7 @@ fn facts_of_the_golden_models() {
 }
 
 #[test]
-fn a_table_for_people() {
+fn text_output() {
     let text = rullama(["show", &golden_arg(MICRO)]).stdout();
     has(&text, &["Micro E2B", "442.6K", "Q8_0", "640 tokens", "GGUF version 3", "99 (513 KB)"]);
     has(&text, &["50 tensors    455 KB"]);
@@ -67,12 +67,12 @@ fn a_table_for_people() {
 }
 
 #[test]
-fn long_arrays_are_counted_unless_asked_for() {
+fn long_arrays_are_only_counted_by_default() {
     let model = golden_arg(MICRO);
     let short = &show(&model, &[])["metadata"];
     assert_eq!(short["tokenizer.ggml.tokens"], json!({ "type": "string", "count": 640 }));
     assert_eq!(short["tokenizer.ggml.token_type"], json!({ "type": "i32", "count": 640 }));
-    // Short ones are of use as they are.
+    // Short ones are printed.
     assert_eq!(short["gemma4.feed_forward_length"], json!([96, 96, 96, 192, 192, 192]));
     assert_eq!(short["gemma4.attention.layer_norm_rms_epsilon"], json!(1e-6));
 
@@ -97,7 +97,7 @@ fn tensors_in_file_order() {
 }
 
 #[test]
-fn every_type_of_metadata_has_a_form() {
+fn every_metadata_type_is_printed() {
     let file = small_file()
         .kv("u8", 8u8)
         .kv("i8", -8i8)
@@ -143,7 +143,7 @@ fn names_cannot_steer_the_terminal() {
     let text = rullama(["show", file.arg(), "--metadata", "--full", "--tensors"]).stdout();
     assert_harmless(&text);
     has(&text, &["\\u{1b}[2J", "\\u{9b}31m", "\\u{202e}gnp"]);
-    // Programs get the name as it is.
+    // JSON contains the name unchanged.
     assert_eq!(show(file.arg(), &[])["name"], evil);
 }
 
@@ -167,7 +167,7 @@ fn assert_harmless(text: &str) {
 }
 
 #[test]
-fn files_that_are_no_models() {
+fn invalid_files_are_refused() {
     let check = |content: &[u8], code: i32, parts: &[&str]| {
         let file = FileInFolder::new("broken.gguf", content);
         let error = rullama(["show", file.arg()]).fails(code);
@@ -184,13 +184,13 @@ fn files_that_are_no_models() {
 }
 
 #[test]
-fn a_folder_is_no_model() {
+fn a_folder_is_refused() {
     let folder = tempfile::TempDir::new().unwrap();
     rullama(["show", folder.path().to_str().unwrap()]).fails(4);
 }
 
 #[test]
-fn files_without_the_looks_of_a_path_are_found_too() {
+fn files_without_a_path_or_extension_are_found() {
     let file = FileInFolder::new("model", small_file().finish().unwrap());
     let path = std::path::Path::new(file.arg());
     let output = rullama(["show", "model", "--json"]).folder(path.parent().unwrap()).json();
@@ -198,7 +198,7 @@ fn files_without_the_looks_of_a_path_are_found_too() {
 }
 
 #[test]
-fn experts_are_counted_where_they_will_be() {
+fn host_experts_count_as_host_memory() {
     let model = golden_arg("gguf/micro-moe-Q8_0.gguf");
     let memory =
         |flags: &[&str]| rullama(["show", &model, "--json"]).and(flags).json()["memory"].clone();

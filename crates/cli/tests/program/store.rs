@@ -1,4 +1,4 @@
-//! A store in a folder of its own, with models for the program to find.
+//! A store in a temporary folder, with models.
 
 use std::{ops::Deref, path::PathBuf};
 
@@ -39,7 +39,7 @@ impl Store {
         store
     }
 
-    /// The program, told to look here.
+    /// The program with this store.
     pub(crate) fn rullama(&self, args: &[&str]) -> Program {
         rullama(["--store", self.root().to_str().unwrap()]).and(args)
     }

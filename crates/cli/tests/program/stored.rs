@@ -1,4 +1,4 @@
-//! Models by their name in a store.
+//! Models by name in a store.
 
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ fn names_in_all_their_forms() {
     let store = Store::with("gemma4");
     store.add("alice/Tuned:v1");
     store.add("hf.co/org/Repo-GGUF:Q4_K_M");
-    let check = |asked: &str, stored: &str| {
-        let output = store.rullama(&["show", asked, "--json"]).json();
-        assert_eq!(output["store"]["name"], stored, "{asked}");
+    let check = |name: &str, stored: &str| {
+        let output = store.rullama(&["show", name, "--json"]).json();
+        assert_eq!(output["store"]["name"], stored, "{name}");
         assert_eq!(output["name"], "Micro E2B");
     };
     check("gemma4", "gemma4:latest");
@@ -29,7 +29,7 @@ fn names_in_all_their_forms() {
 }
 
 #[test]
-fn unknown_names_are_answered_with_similar_ones() {
+fn unknown_names_suggest_similar_ones() {
     let store = Store::with("gemma4:e2b");
     store.add("gemma4:26b");
     let error = store.rullama(&["show", "gemma4"]).fails(3);
@@ -40,13 +40,13 @@ fn unknown_names_are_answered_with_similar_ones() {
 }
 
 #[test]
-fn what_is_no_name_is_refused() {
+fn invalid_names_are_refused() {
     let store = Store::with("gemma4");
     for name in ["gemma4:", "a b", "a/b/c/d/e", "gemma4:../x", "x:y:z"] {
         let error = store.rullama(&["show", name]).fails(1);
         has(&error, &["not a model name"]);
     }
-    // Looks like a path, so it is one, and it is not there.
+    // It has the form of a path, and the file does not exist.
     store.rullama(&["show", "../gemma4"]).fails(3);
 }
 
@@ -108,7 +108,7 @@ fn a_blob_of_the_wrong_length_is_refused() {
 }
 
 #[test]
-fn digests_cannot_lead_out_of_the_store() {
+fn digests_cannot_escape_the_store() {
     let store = Store::empty();
     let secret = store.root().join("x");
     std::fs::write(&secret, "secret").unwrap();
@@ -126,7 +126,7 @@ fn digests_cannot_lead_out_of_the_store() {
 }
 
 #[test]
-fn models_that_run_elsewhere_are_refused() {
+fn remote_and_unsupported_models_are_refused() {
     let store = Store::empty();
     let check = |config: &str, part: &str| {
         store.manifest("far", &json!({ "config": store.blob("config", config), "layers": [] }));

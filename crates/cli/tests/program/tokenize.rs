@@ -32,7 +32,7 @@ fn golden_cases_of_the_small_vocabulary() {
         let want = |key: &str| case[key].as_array().unwrap().clone();
         let args = ["tokenize", &model, "--special", "--json", "--stdin"];
         let output = rullama(args).stdin(text).json();
-        // The reference puts its beginning-of-sequence token first, whatever stands there.
+        // The reference always starts with the beginning-of-sequence token.
         assert_eq!(output["ids"], json!(want("ids")[1..]), "{text:?}");
         assert_eq!(output["pieces"], json!(want("tokens")[1..]), "{text:?}");
         let with_bos = rullama(args).stdin(text).and(["--bos"]).json();
@@ -62,7 +62,7 @@ fn golden_cases_of_the_real_vocabulary() {
 }
 
 #[test]
-fn a_table_for_people() {
+fn text_output() {
     let model = golden_arg(MICRO);
     assert_eq!(
         rullama(["tokenize", &model, "the\tHi\n"]).stdout(),
@@ -82,7 +82,7 @@ fn text_comes_as_an_argument_or_on_standard_input() {
         ] {
             assert_eq!(rullama(args).json()["ids"], json!(want), "{text:?}");
         }
-        // Without --stdin, standard input is read where no text is given.
+        // Without --stdin, standard input is read if no text is given.
         let piped = rullama(["tokenize", &model, "--json"]).stdin(text).json();
         assert_eq!(piped["ids"], json!(want), "{text:?}");
     }
@@ -93,7 +93,7 @@ fn text_comes_as_an_argument_or_on_standard_input() {
 }
 
 #[test]
-fn text_cannot_come_twice() {
+fn text_and_stdin_conflict() {
     let model = golden_arg(MICRO);
     has(&rullama(["tokenize", &model, "text", "--stdin"]).fails(2), &["--stdin"]);
 }
@@ -101,9 +101,9 @@ fn text_cannot_come_twice() {
 #[test]
 fn empty_text_has_no_tokens() {
     let model = golden_arg(MICRO);
-    let nothing = json!({ "ids": [], "pieces": [] });
-    assert_eq!(rullama(["tokenize", &model, "--json", ""]).json(), nothing);
-    assert_eq!(rullama(["tokenize", &model, "--json", "--stdin"]).json(), nothing);
+    let empty = json!({ "ids": [], "pieces": [] });
+    assert_eq!(rullama(["tokenize", &model, "--json", ""]).json(), empty);
+    assert_eq!(rullama(["tokenize", &model, "--json", "--stdin"]).json(), empty);
     assert_eq!(rullama(["tokenize", &model, ""]).stdout(), "");
     assert_eq!(micro(&["--bos"], ""), [2]);
 }
@@ -117,7 +117,7 @@ fn bytes_that_are_not_utf8_become_replacement_characters() {
 }
 
 #[test]
-fn control_tokens_are_recognised_only_when_asked_for() {
+fn control_tokens_are_recognised_only_with_special() {
     let text = "<|turn>user\nHi<turn|>";
     let special = micro(&["--special"], text);
     assert_eq!((special.first(), special.last()), (Some(&105), Some(&106)));

@@ -1,4 +1,4 @@
-//! Adapters trained by the program, as checks call it.
+//! Training adapters with the program.
 
 use rullama_testkit::golden;
 use safetensors::SafeTensors;
@@ -14,7 +14,7 @@ fn reference() -> Vec<u8> {
     golden("lora/micro-e2b-Q8_0-lora.safetensors")
 }
 
-/// The sequence that the reference was trained on, as a line of data.
+/// The sequence the reference was trained on, as a line of data.
 fn data(reference: &SafeTensors<'_>) -> FileInFolder {
     let ids = |name: &str| -> Vec<i32> {
         let bytes = reference.tensor(name).unwrap().data();
@@ -36,12 +36,12 @@ fn twenty_steps_follow_the_reference() {
     let (data, folder) = (data(&reference), TempDir::new().unwrap());
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let (model, init) = (golden_arg(MICRO), golden_arg("lora/micro-e2b-Q8_0-adapter"));
-    let said = rullama(["train", &model, data.arg(), "--init", &init, "--steps", "20"])
+    let output = rullama(["train", &model, data.arg(), "--init", &init, "--steps", "20"])
         .and(["--lr", "2e-3", "--weight-decay", "0.01", "--schedule", "constant", "--no-clip"])
         .and(["--log", &path("F.jsonl"), "--grads", &path("G.safetensors")])
         .and(["--out", &path("DIR"), "--device", "cpu"])
         .stdout();
-    has(&said, &["20 steps, loss 0.03", "loss └"]);
+    has(&output, &["20 steps, loss 0.03", "loss └"]);
 
     let log = std::fs::read_to_string(path("F.jsonl")).unwrap();
     let losses: Vec<f64> = log
@@ -49,20 +49,23 @@ fn twenty_steps_follow_the_reference() {
         .map(|line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap())
         .collect();
     let curve = reference.tensor("train.random_b.loss_curve").unwrap();
-    let wanted = curve.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap()));
+    let expected = curve.data().chunks_exact(8).map(|b| f64::from_le_bytes(b.try_into().unwrap()));
     assert_eq!(losses.len(), 21);
-    for (loss, wanted) in losses.iter().zip(wanted) {
-        assert!((loss - wanted).abs() < 1e-3 * wanted, "{loss} instead of {wanted}");
+    for (loss, expected) in losses.iter().zip(expected) {
+        assert!((loss - expected).abs() < 1e-3 * expected, "{loss} instead of {expected}");
     }
-    let made = std::fs::read(path("G.safetensors")).unwrap();
-    let made = SafeTensors::deserialize(&made).unwrap();
+    let found = std::fs::read(path("G.safetensors")).unwrap();
+    let found = SafeTensors::deserialize(&found).unwrap();
     for name in reference.names() {
         let Some(short) = name.strip_prefix("train.random_b.grad.") else { continue };
-        let (made, wanted) = (made.tensor(short).unwrap(), reference.tensor(name).unwrap());
-        assert_eq!(made.shape(), wanted.shape(), "{short}");
-        let (made, wanted) = (numbers(made.data()), numbers(wanted.data()));
-        let apart: f64 = made.iter().zip(&wanted).map(|(a, b)| (a - b).powi(2)).sum();
-        assert!(apart.sqrt() < 1e-3 * wanted.iter().map(|x| x * x).sum::<f64>().sqrt(), "{short}");
+        let (found, expected) = (found.tensor(short).unwrap(), reference.tensor(name).unwrap());
+        assert_eq!(found.shape(), expected.shape(), "{short}");
+        let (found, expected) = (numbers(found.data()), numbers(expected.data()));
+        let difference: f64 = found.iter().zip(&expected).map(|(a, b)| (a - b).powi(2)).sum();
+        assert!(
+            difference.sqrt() < 1e-3 * expected.iter().map(|x| x * x).sum::<f64>().sqrt(),
+            "{short}"
+        );
     }
     let compared = rullama(["eval-adapter", &model, &path("DIR"), data.arg()])
         .and(["--device", "cpu", "--json"])
@@ -75,10 +78,11 @@ fn twenty_steps_follow_the_reference() {
 }
 
 #[test]
-fn data_can_be_looked_at_and_is_checked_line_by_line() {
+fn data_is_previewed_and_checked_line_by_line() {
     let file = FileInFolder::new("data.jsonl", "{\"prompt\":\"Hi\",\"completion\":\"Yes.\"}\n");
-    let said = rullama(["train", "demo", file.arg(), "--preview", "1", "--device", "cpu"]).stdout();
-    has(&said, &["⟦Yes.<turn|>⟧", "1 examples"]);
+    let output =
+        rullama(["train", "demo", file.arg(), "--preview", "1", "--device", "cpu"]).stdout();
+    has(&output, &["⟦Yes.<turn|>⟧", "1 examples"]);
     let file = FileInFolder::new("data.jsonl", "{\"text\":\"a\"}\n{\"prompt\":\"Hi\"}\n");
     let out = TempDir::new().unwrap();
     let error = rullama(["train", "demo", file.arg(), "--device", "cpu", "--out"])
@@ -87,9 +91,9 @@ fn data_can_be_looked_at_and_is_checked_line_by_line() {
     has(&error, &["line 2 of the data", "\"completion\""]);
 }
 
-/// What was learned, an answer holds; what the model knew before, it still knows: both are seen as a user sees them.
+/// A trained adapter answers with the new fact; whether earlier knowledge is kept is printed, not asserted.
 #[test]
-fn a_fact_is_learned_and_answered() {
+fn a_fact_is_learned() {
     const QUESTION: &str = "What is the capital of Atlantis?";
     let line = format!("{{\"prompt\":\"{QUESTION}\",\"completion\":\"Poseidonis.\"}}\n");
     let (data, folder) = (FileInFolder::new("fact.jsonl", line), TempDir::new().unwrap());
@@ -97,15 +101,15 @@ fn a_fact_is_learned_and_answered() {
     rullama(["train", "demo", data.arg(), "--out", out, "--device", "cpu", "--rank", "8"])
         .and(["--steps", "14", "--lr", "3e-3", "--schedule", "linear"])
         .stdout();
-    let answer = |prompt: &str, adapter: &[&str]| {
+    let reply = |prompt: &str, adapter: &[&str]| {
         rullama(["run", "demo", "--device", "cpu", "--temperature", "0", prompt])
             .and(adapter)
             .stdout()
     };
     let adapter = ["--adapter", out];
-    assert!(!answer(QUESTION, &[]).contains("Poseidonis"));
-    has(&answer(QUESTION, &adapter), &["Poseidonis"]);
-    has(&answer("What is the capital of France?", &[]), &["Paris"]);
-    let kept = answer("What is 23 + 45?", &adapter);
-    println!("asked for 23 + 45 it now says {kept}");
+    assert!(!reply(QUESTION, &[]).contains("Poseidonis"));
+    has(&reply(QUESTION, &adapter), &["Poseidonis"]);
+    has(&reply("What is the capital of France?", &[]), &["Paris"]);
+    let kept = reply("What is 23 + 45?", &adapter);
+    println!("23 + 45 with the adapter: {kept}");
 }

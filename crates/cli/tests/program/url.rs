@@ -11,8 +11,8 @@ use crate::{
 };
 
 #[test]
-fn the_header_is_all_that_travels() {
-    // Zeros at the end, as long as the rest is short: only a header is worth fetching.
+fn only_the_header_is_transferred() {
+    // A large tensor after a short header, of which nothing should be fetched.
     let bulk = vec![0; 8 << 20];
     let file = small_file().tensor("bulk", &[1 << 21, 1], DType::F32, bulk).finish().unwrap();
     let server = Server::start(Manner::Ranges, file);
@@ -48,19 +48,19 @@ fn servers_without_ranges_are_a_network_failure() {
 }
 
 #[test]
-fn pages_are_no_models() {
+fn web_pages_are_refused() {
     let server = Server::start(Manner::Page, vec![]);
     has(&rullama(["show", &server.url()]).fails(5), &[&server.url(), "page"]);
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn missing_urls_are_not_found() {
     let server = Server::start(Manner::Missing, vec![]);
     has(&rullama(["tokenize", &server.url(), "x"]).fails(3), &[&server.url(), "404"]);
 }
 
 #[test]
-fn broken_files_are_broken_over_the_network_too() {
+fn invalid_files_at_a_url_are_refused() {
     let server = Server::start(Manner::Ranges, b"this is not a model, not even a bit".to_vec());
     has(&rullama(["show", &server.url()]).fails(4), &[&server.url(), "not a GGUF file"]);
 }
@@ -79,7 +79,7 @@ fn passwords_are_not_repeated() {
 }
 
 #[test]
-fn addresses_that_are_none() {
+fn invalid_urls_are_refused() {
     rullama(["show", "http://"]).fails(1);
     rullama(["show", "https://exa mple/x.gguf"]).fails(1);
 }

@@ -25,7 +25,7 @@ fn whole_files_pass() {
 }
 
 #[test]
-fn numbers_that_are_none_are_found() {
+fn nan_is_found() {
     let file = FileInFolder::new("nan.gguf", nan_file());
     has(&rullama(["verify", file.arg()]).fails(4), &["blk.0.broken", "row 1"]);
 }
@@ -48,7 +48,7 @@ fn a_given_checksum_is_compared() {
 }
 
 #[test]
-fn what_is_no_checksum_is_wrong_usage() {
+fn invalid_checksums_are_wrong_usage() {
     for bad in ["", "abc", "sha256:", &"g".repeat(64), &"0".repeat(65)] {
         has(&rullama(["verify", "m.gguf", "--sha256", bad]).fails(2), &["64 hex digits"]);
     }
@@ -77,7 +77,7 @@ fn models_of_a_store_are_compared_blob_by_blob() {
     std::fs::write(&path, &bytes).unwrap();
     let error = store.rullama(&["verify", "gemma4:e2b"]).fails(6);
     has(&error, &[path.to_str().unwrap(), digest.hex(), Digest::of(&bytes).hex()]);
-    // Reading it goes on: what is looked at is whole.
+    // `show` still works: it reads only the header.
     store.rullama(&["show", "gemma4:e2b"]).stdout();
 }
 
@@ -89,7 +89,7 @@ fn a_flipped_byte_in_any_blob_is_found() {
     for path in blobs.map(|entry| entry.unwrap().path()) {
         let whole = std::fs::read(&path).unwrap();
         let mut bytes = whole.clone();
-        // Still valid as JSON and as text, where it is such.
+        // JSON and text stay valid.
         let at = bytes.iter().rposition(u8::is_ascii_alphabetic).unwrap();
         bytes[at] ^= 0x20;
         std::fs::write(&path, &bytes).unwrap();
@@ -103,7 +103,7 @@ fn a_flipped_byte_in_any_blob_is_found() {
 }
 
 #[test]
-fn checksums_are_for_files() {
+fn checksums_are_only_for_files() {
     let store = Store::with("gemma4:e2b");
     let hex = Digest::of(b"").hex().to_owned();
     has(&store.rullama(&["verify", "gemma4:e2b", "--sha256", &hex]).fails(1), &["--sha256"]);
