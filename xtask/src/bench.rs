@@ -1,4 +1,4 @@
-//! Benchmarks that need more than CI should build, or longer than it should run.
+//! Benchmarks that are too large or too slow for CI.
 
 use anyhow::{Result, bail};
 
@@ -12,7 +12,7 @@ pub(crate) fn bench(name: &str) -> Result<()> {
     sh_in(&dir, "cargo", &["run", "--release"])
 }
 
-/// Every held-out case of the demo model; minutes on a CPU.
+/// Evaluates the demo model on every held-out case; takes minutes on a CPU.
 pub(crate) fn demo_eval(options: &[&str]) -> Result<()> {
     let run = ["run", "-p", "rullama-runtime", "--all-features", "--example", "demo_eval", "--"];
     sh("cargo", &[&run, options].concat())

@@ -1,4 +1,4 @@
-//! A task of ours that runs beside others: many steps have one thread and would leave a core idle.
+//! Tasks in the background: many steps are single-threaded and would leave a core idle.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{root, say, target};
 
-/// A task on its way; it ends with us.
+/// A running background task; it is killed on drop.
 pub(crate) struct Beside {
     task: &'static str,
     child: Child,
@@ -18,9 +18,9 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Starts `cargo xtask TASK`, which says what it has to say when it is waited for.
+    /// Starts `cargo xtask TASK`; its output is shown by [`Self::finish`].
     pub(crate) fn start(task: &'static str) -> Result<Self> {
-        say(&format!("\nBeside what follows: cargo xtask {task}"));
+        say(&format!("\nIn the background: cargo xtask {task}"));
         let log = target().join(format!("{task}.log"));
         let file =
             File::create(&log).with_context(|| format!("{} cannot be written", log.display()))?;
@@ -33,7 +33,7 @@ impl Beside {
         Ok(Self { task, child, log })
     }
 
-    /// Waits for its end and shows what it said.
+    /// Waits for the end and shows the output.
     pub(crate) fn finish(mut self) -> Result<()> {
         let status = self.child.wait()?;
         say(&fs::read_to_string(&self.log)?);
@@ -46,7 +46,7 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        // It may have ended long ago.
+        // It may have ended already.
         let _ = self.child.kill();
     }
 }

@@ -1,4 +1,4 @@
-//! Running other programs from the root of the workspace.
+//! Runs other programs from the root of the workspace.
 
 use std::{
     path::{Path, PathBuf},
@@ -8,28 +8,27 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 
-/// The root of the workspace. A copy of this program on a machine without cargo takes the folder that it is started in.
+/// The root of the workspace. A copy of this program on a machine without cargo uses the current folder.
 pub(crate) fn root() -> PathBuf {
-    let built =
-        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace");
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask is in the workspace");
     match (built.is_dir(), std::env::current_dir()) {
         (false, Ok(folder)) => folder,
         _ => built.into(),
     }
 }
 
-/// Where cargo puts what it builds.
+/// Cargo's target folder.
 pub(crate) fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
 }
 
-/// Prints a line for the person at the terminal.
+/// Prints a line to the terminal.
 #[expect(clippy::print_stdout, reason = "tasks report on the terminal")]
 pub(crate) fn say(text: &str) {
     println!("{text}");
 }
 
-/// Runs `program` with `args` in the root; its output goes to the terminal.
+/// Runs `program` with `args` in the root and shows its output.
 pub(crate) fn sh(program: &str, args: &[&str]) -> Result<()> {
     sh_in(&root(), program, args)
 }
@@ -39,7 +38,7 @@ pub(crate) fn sh_in(dir: &Path, program: &str, args: &[&str]) -> Result<()> {
     sh_with(dir, &[], program, args)
 }
 
-/// Runs `program` with `args` in `dir` and more environment variables.
+/// Runs `program` with `args` in `dir` with additional environment variables.
 pub(crate) fn sh_with(
     dir: &Path,
     variables: &[(&str, String)],
@@ -62,7 +61,7 @@ pub(crate) fn sh_with(
     Ok(())
 }
 
-/// What `program` prints.
+/// Runs `program` and returns its standard output.
 pub(crate) fn output(program: &str, args: &[&str]) -> Result<String> {
     let out = Command::new(program)
         .args(args)

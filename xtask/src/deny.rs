@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::command::{output, sh, target};
 
-/// The version whose configuration `deny.toml` is written for.
+/// The version `deny.toml` is written for.
 const VERSION: &str = "0.20.2";
 
 pub(crate) fn deny() -> Result<()> {
@@ -12,7 +12,7 @@ pub(crate) fn deny() -> Result<()> {
     let program = home.join("bin/cargo-deny").display().to_string();
     let installed = output(&program, &["--version"]).is_ok_and(|text| text.contains(VERSION));
     if !installed {
-        // Kept beside what cargo builds, so that it is compiled once a machine.
+        // Installed into the target folder, so that it is compiled once per machine.
         let version = format!("={VERSION}");
         let root = home.display().to_string();
         sh(

@@ -1,4 +1,4 @@
-//! Firefox as Debian ships it, headless on lavapipe: its own compiler of kernels and its own limits.
+//! Debian's Firefox, headless on lavapipe: another WGSL compiler with other limits.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::{
     setup, wasm,
 };
 
-/// Debian's package of it.
+/// Debian's package.
 const PACKAGE: &str = "firefox-esr";
 
 /// Whether it is installed.
@@ -17,22 +17,22 @@ pub(crate) fn installed() -> bool {
     ["/usr/bin/firefox-esr", "/usr/bin/firefox"].iter().any(|path| Path::new(path).is_file())
 }
 
-/// Installs it where that can be done; says so where not. Other distributions have no such package.
+/// Installs it if possible, else prints a hint. Other distributions have no such package.
 pub(crate) fn install() {
     if installed() || !cfg!(target_os = "linux") {
         return;
     }
     if !setup::install(&[PACKAGE]).unwrap_or(false) {
-        say("To test in Firefox too, install it; on Debian: sudo apt-get install firefox-esr");
+        say("To test in Firefox, install it; on Debian: sudo apt-get install firefox-esr");
     }
 }
 
-/// The whole op suite and all golden greedy answers in Firefox.
+/// Runs the whole op suite and all golden greedy continuations in Firefox.
 pub(crate) fn firefox() -> Result<()> {
     setup::without_web()?;
     setup::web_packages()?;
     if !installed() {
-        bail!("there is no Firefox here: install the package `{PACKAGE}`, or Firefox itself");
+        bail!("no Firefox found: install the package `{PACKAGE}`, or Firefox itself");
     }
     wasm::build()?;
     let web = root().join("web");

@@ -1,4 +1,4 @@
-//! `cargo xtask hardware`: everything that wants a real GPU, as one report that can be pasted into an issue.
+//! `cargo xtask hardware`: all checks that need a real GPU, as one report that can be pasted into an issue.
 
 use std::{fs, path::Path, process::Command};
 
@@ -12,15 +12,15 @@ use crate::{
     drill::{self, Program, Row},
 };
 
-/// Largest difference from the reference logits, as the golden tests allow it for f32 activations.
+/// Largest difference from the reference logits, as in the golden tests with f32 activations.
 const TOLERANCE: f32 = 1e-3;
-/// Greedy tokens that are compared where the reference's margin is clear.
+/// Greedy tokens that are compared, up to the first with a small margin in the reference.
 const GREEDY: usize = 16;
 
-/// What to run; a copied program needs neither cargo nor a toolchain.
+/// Options; a copied program needs neither cargo nor a toolchain.
 struct Options {
     program: Program,
-    /// Also measured, beside the demo model.
+    /// Benchmarked in addition to the demo model.
     model: Option<String>,
     runs: usize,
     out: Option<String>,
@@ -71,7 +71,7 @@ fn options(arguments: &[&str]) -> Result<Options> {
     Ok(Options { program, model, runs, out })
 }
 
-/// The report as it grows; a section that fails does not keep the others from running.
+/// The report; a section that fails does not stop the others.
 #[derive(Default)]
 struct Report {
     text: String,
@@ -89,7 +89,7 @@ impl Report {
     }
 }
 
-/// The program, the system and what the GPU offers.
+/// The program's version, the system and the GPU's features.
 fn machine(program: &Program) -> Result<String> {
     let folder = TempDir::new()?;
     let version = program.succeeds(folder.path(), &["--version"], "")?.stdout;
@@ -104,19 +104,19 @@ fn machine(program: &Program) -> Result<String> {
     Ok(format!("{facts}\n```\n{}\n```\n", support.stdout.trim()))
 }
 
-/// Every kernel against its CPU reference, in every role that the GPU can play.
+/// Every kernel against its CPU reference, at every feature level the GPU can emulate.
 fn ops(program: &Program) -> Result<String> {
-    // Much longer than a drill's processes take, so started without their time limit.
-    let made = Command::new(&program.path).args(["ops", "test", "--json"]).output()?;
-    let cases: Vec<Value> = serde_json::from_slice(&made.stdout)
-        .with_context(|| String::from_utf8_lossy(&made.stderr).into_owned())?;
+    // Takes much longer than a drill's processes, so it runs without their time limit.
+    let ended = Command::new(&program.path).args(["ops", "test", "--json"]).output()?;
+    let cases: Vec<Value> = serde_json::from_slice(&ended.stdout)
+        .with_context(|| String::from_utf8_lossy(&ended.stderr).into_owned())?;
     let count = |verdict: &str| cases.iter().filter(|case| case["verdict"] == verdict).count();
     let (passed, skipped, failed) = (count("passed"), count("skipped"), count("failed"));
     let summary = format!("{passed} passed, {skipped} skipped (too large), {failed} failed");
     if let Some(case) = cases.iter().find(|case| case["verdict"] == "failed") {
         bail!("{summary}; first: {case}");
     }
-    ensure!(made.status.success(), "exit status {}", made.status);
+    ensure!(ended.status.success(), "exit status {}", ended.status);
     Ok(summary)
 }
 
@@ -139,7 +139,7 @@ fn goldens(program: &Program) -> Result<String> {
     Ok(table)
 }
 
-/// One model on the GPU; gives the largest difference of its logits.
+/// Runs one model on the GPU; returns the largest difference of its logits.
 fn golden(program: &Program, reference: &Path, name: &str) -> Result<f32> {
     let reference = fs::read(reference)?;
     let reference = SafeTensors::deserialize(&reference)?;
@@ -153,34 +153,35 @@ fn golden(program: &Program, reference: &Path, name: &str) -> Result<f32> {
         let greedy = GREEDY.to_string();
         let more = ["--greedy", &greedy, "--device", "gpu"];
         program.succeeds(folder.path(), &[&args[..], &more].concat(), "")?;
-        let made = fs::read(folder.path().join("out.safetensors"))?;
-        let made = SafeTensors::deserialize(&made)?;
-        worst = worst.max(compared(&made, &reference, prompt)?);
+        let found = fs::read(folder.path().join("out.safetensors"))?;
+        let found = SafeTensors::deserialize(&found)?;
+        worst = worst.max(compared(&found, &reference, prompt)?);
     }
     ensure!(worst < TOLERANCE, "logits differ by {worst}");
     Ok(worst)
 }
 
-/// The largest difference of logits; fails where a greedy token differs although the reference's margin is clear.
-fn compared(made: &SafeTensors<'_>, reference: &SafeTensors<'_>, prompt: &str) -> Result<f32> {
+/// The largest difference of logits; fails if a greedy token with a clear margin differs.
+fn compared(found: &SafeTensors<'_>, reference: &SafeTensors<'_>, prompt: &str) -> Result<f32> {
     let floats = |file: &SafeTensors<'_>, name: &str| -> Result<Vec<f32>> {
         Ok(words(file, name)?.into_iter().map(f32::from_bits).collect())
     };
-    let width = made.tensor("logits")?.shape()[1];
-    let (logits, wanted) =
-        (floats(made, "logits")?, floats(reference, &format!("{prompt}.logits"))?);
+    let width = found.tensor("logits")?.shape()[1];
+    let (logits, expected) =
+        (floats(found, "logits")?, floats(reference, &format!("{prompt}.logits"))?);
     let positions = words(reference, &format!("{prompt}.positions"))?;
     let mut worst = 0.0_f32;
     for (row, at) in positions.into_iter().enumerate() {
-        let made = logits.get(at as usize * width..).context("too few logits")?;
-        let wanted = wanted.get(row * width..).context("too few reference logits")?;
-        let pairs = made.iter().zip(wanted).take(width);
+        let found = logits.get(at as usize * width..).context("too few logits")?;
+        let expected = expected.get(row * width..).context("too few reference logits")?;
+        let pairs = found.iter().zip(expected).take(width);
         worst = pairs.map(|(a, b)| (a - b).abs()).fold(worst, f32::max);
     }
     let margins = floats(reference, &format!("{prompt}.greedy_margin"))?;
     let sure = margins.iter().take(GREEDY).take_while(|margin| **margin >= TOLERANCE).count();
-    let (made, wanted) = (words(made, "greedy")?, words(reference, &format!("{prompt}.greedy"))?);
-    ensure!(made.get(..sure) == wanted.get(..sure), "{prompt}: greedy tokens {made:?}");
+    let (found, expected) =
+        (words(found, "greedy")?, words(reference, &format!("{prompt}.greedy"))?);
+    ensure!(found.get(..sure) == expected.get(..sure), "{prompt}: greedy tokens {found:?}");
     Ok(worst)
 }
 
@@ -196,14 +197,14 @@ fn exits(options: &Options) -> Result<String> {
     Ok(table)
 }
 
-/// Speed of a model; with the demo model, whether the GPU chooses the CPU's tokens.
+/// Speed of a model; with the demo model, also the agreement of GPU and CPU.
 fn bench(program: &Program, model: &str) -> Result<String> {
     let mut command = Command::new(&program.path);
     command.args(["bench", model, "-p", "512", "-n", "128", "-d", "0"]);
     if model != "demo" {
         command.arg("--no-agreement");
     }
-    let made = command.output()?;
-    ensure!(made.status.success(), "{}: {}", made.status, String::from_utf8_lossy(&made.stderr));
-    Ok(format!("```\n{}\n```\n", String::from_utf8_lossy(&made.stdout).trim()))
+    let ended = command.output()?;
+    ensure!(ended.status.success(), "{}: {}", ended.status, String::from_utf8_lossy(&ended.stderr));
+    Ok(format!("```\n{}\n```\n", String::from_utf8_lossy(&ended.stdout).trim()))
 }

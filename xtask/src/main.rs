@@ -1,4 +1,4 @@
-//! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and the steps they consist of.
+//! The tasks of this workspace: `cargo xtask test`, `run`, `tidy` and their steps.
 
 mod bench;
 mod beside;
@@ -33,15 +33,19 @@ const TASKS: [Task; 21] = [
     ),
     ("run", "", "build everything and serve the chat app with the demo model"),
     ("shaders", "", "compile every kernel variant with a browser's compiler"),
-    ("wasm", "", "build what pages import, into web/client/src/wasm, and print its size"),
-    ("wasi", "", "test what needs no GPU as 32-bit wasm under Node"),
+    (
+        "wasm",
+        "",
+        "build the wasm and its JavaScript glue into web/client/src/wasm, and print its size",
+    ),
+    ("wasi", "", "run the tests that need no GPU as 32-bit wasm under Node"),
     (
         "web",
         "",
         "build, check and test all of web/: the package, the app, the op suite and end-to-end tests in headless Chromium",
     ),
-    ("web-check", "", "build, check and test what of web/ needs no browser"),
-    ("ops", "", "run the op suite in headless Chromium, on what `web` built"),
+    ("web-check", "", "build, check and test web/, without tests in a browser"),
+    ("ops", "", "run the op suite in headless Chromium, with the build of `web`"),
     (
         "firefox",
         "",
@@ -52,23 +56,23 @@ const TASKS: [Task; 21] = [
     (
         "setup",
         "",
-        "install what the tests need: compile targets, software GPUs, a browser, Node packages",
+        "install the requirements of the tests: compile targets, software GPUs, a browser, Node packages",
     ),
     (
         "demo-eval",
         "[--gpu] [--model FILE] [--skill NAME]",
-        "measure how well the demo model does on held-out cases, by skill",
+        "evaluate the demo model on held-out cases, by skill",
     ),
     ("deny", "", "check licences, bans and sources of all dependencies with cargo-deny"),
     (
         "platforms",
         "",
-        "check the program for macOS, Windows and Linux on ARM; test under QEMU and Wine what runs there",
+        "check the program for macOS, Windows and Linux on ARM; run tests under QEMU and Wine",
     ),
     (
         "drill",
         "[NAME…] [--runs N] [--program FILE] [--device cpu|gpu]",
-        "kill, interrupt, fill the disk, misbehave: what survives",
+        "kill and interrupt the program, fill the disk, misbehave as a client; report what survives",
     ),
     (
         "hardware",
@@ -76,9 +80,9 @@ const TASKS: [Task; 21] = [
         "everything that wants a real GPU: op suite, exit codes, golden models, agreement, bench; one report to paste into\n\
          an issue",
     ),
-    ("peft", "", "let PEFT itself load adapters that rullama trains and converts"),
+    ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
-    ("bench", "NAME", "run a benchmark of bench/; tokenizer: ours against the `tokenizers` crate"),
+    ("bench", "NAME", "run a benchmark of bench/; tokenizer: against the `tokenizers` crate"),
     ("help", "[TASK]", "list all tasks, or describe one"),
 ];
 
@@ -100,8 +104,8 @@ fn help(task: Option<&str>) -> String {
     }
 }
 
-/// The task that help is wanted for, where it is wanted: `--help` and `-h` anywhere, or the task `help`.
-fn help_wanted<'a>(words: &[&'a str]) -> Option<Option<&'a str>> {
+/// The task to show help for, if help is requested: `--help` and `-h` anywhere, or the task `help`.
+fn help_requested<'a>(words: &[&'a str]) -> Option<Option<&'a str>> {
     let is_flag = |word: &&str| ["--help", "-h"].contains(word);
     match words {
         [] => Some(None),
@@ -114,7 +118,7 @@ fn help_wanted<'a>(words: &[&'a str]) -> Option<Option<&'a str>> {
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
-    if let Some(task) = help_wanted(&words) {
+    if let Some(task) = help_requested(&words) {
         command::say(&help(task));
         return Ok(());
     }
@@ -153,18 +157,18 @@ fn main() -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TASKS, help, help_wanted};
+    use super::{TASKS, help, help_requested};
 
     #[test]
-    fn help_is_shown_wherever_it_is_wanted() {
-        assert_eq!(help_wanted(&[]), Some(None));
-        assert_eq!(help_wanted(&["--help"]), Some(None));
-        assert_eq!(help_wanted(&["help", "run"]), Some(Some("run")));
+    fn help_is_shown_for_every_task() {
+        assert_eq!(help_requested(&[]), Some(None));
+        assert_eq!(help_requested(&["--help"]), Some(None));
+        assert_eq!(help_requested(&["help", "run"]), Some(Some("run")));
         for (task, ..) in TASKS {
             for words in [&[task, "--help"][..], &[task, "-h"], &["--help", task]] {
-                assert_eq!(help_wanted(words), Some(Some(task)), "{words:?}");
+                assert_eq!(help_requested(words), Some(Some(task)), "{words:?}");
             }
-            assert_eq!(help_wanted(&[task, "x"]).is_some(), task == "help");
+            assert_eq!(help_requested(&[task, "x"]).is_some(), task == "help");
             assert!(help(Some(task)).contains(&format!("Usage: cargo xtask {task}")), "{task}");
             assert!(help(None).contains(&format!("\n  {task} ")), "{task}");
         }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::command::{output, say, sh, target};
 
-/// The registry refuses larger packages.
-const LARGEST: u64 = 10 * 1024 * 1024;
+/// The registry's size limit.
+const MAX_BYTES: u64 = 10 * 1024 * 1024;
 
-/// Packages every crate that is to be published, without compiling it again, and checks the size of each package. That a package
-/// depends only on crates that are published too is cargo's check.
+/// Packages every crate that is to be published, without compiling it again, and checks the size of each package. Cargo
+/// checks that packages depend only on published crates.
 pub(crate) fn package() -> Result<()> {
     let metadata: Value = serde_json::from_str(&output(
         "cargo",
@@ -19,7 +19,7 @@ pub(crate) fn package() -> Result<()> {
     )?)?;
     let published = published(&metadata);
     let selected = published.iter().flat_map(|(name, _)| ["--package", name]);
-    // Work in progress can be packaged too: nothing is uploaded.
+    // Uncommitted changes are fine: nothing is uploaded.
     let flags = ["package", "--no-verify", "--allow-dirty", "--quiet"];
     sh("cargo", &flags.into_iter().chain(selected).collect::<Vec<_>>())?;
     let mut total = 0;
@@ -27,8 +27,8 @@ pub(crate) fn package() -> Result<()> {
         let file = target().join("package").join(format!("{name}-{version}.crate"));
         let bytes = fs::metadata(&file).with_context(|| file.display().to_string())?.len();
         ensure!(
-            bytes <= LARGEST,
-            "{name}: {bytes} bytes, more than the registry takes ({LARGEST})"
+            bytes <= MAX_BYTES,
+            "{name}: {bytes} bytes, more than the registry's limit of {MAX_BYTES}"
         );
         total += bytes;
     }
@@ -36,7 +36,7 @@ pub(crate) fn package() -> Result<()> {
     Ok(())
 }
 
-/// Names and versions of the workspace's packages but for those with `publish = false`.
+/// Names and versions of the workspace's packages without `publish = false`.
 fn published(metadata: &Value) -> Vec<(&str, &str)> {
     let packages = metadata["packages"].as_array().into_iter().flatten();
     packages

@@ -1,4 +1,4 @@
-//! What we write is loaded by PEFT itself.
+//! Checks that PEFT loads the adapters that rullama writes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::{
     test::program,
 };
 
-/// The Python whose PyTorch is taken: Debian's has no CUDA, which is gigabytes of the one that `pip` brings.
+/// The Python whose PyTorch is used: Debian's has no CUDA, which saves gigabytes compared with the one from `pip`.
 const DEBIAN: &str = "/usr/bin/python3";
 const PACKAGES: [&str; 2] = ["python3-torch", "python3-venv"];
 
@@ -18,7 +18,7 @@ fn home() -> PathBuf {
     target().join("peft")
 }
 
-/// Trains and converts adapters of golden models and lets PEFT load them, where PEFT can be had.
+/// Trains and converts adapters of golden models and loads them with PEFT, if PEFT is available.
 pub(crate) fn peft() -> Result<()> {
     let Some(python) = python() else { return Ok(()) };
     let rullama = program()?;
@@ -37,19 +37,19 @@ pub(crate) fn peft() -> Result<()> {
     sh(&python, &["tools/peft/check.py", &trained, &converted])
 }
 
-/// A Python with PEFT, if it can be had here; otherwise that is said.
+/// A Python with PEFT; prints a message if it is not available.
 pub(crate) fn python() -> Option<String> {
-    bring()
+    set_up()
         .inspect_err(|missing| {
-            say(&format!("PEFT could not be brought, so that it loads nothing here: {missing:#}"));
+            say(&format!("PEFT is not available, so its tests are skipped: {missing:#}"));
         })
         .ok()
 }
 
-/// Sets up a Python with PEFT and PyTorch beside what cargo builds, unless it is there.
-fn bring() -> Result<String> {
-    let place = home().join("python");
-    let python = place.join("bin/python").display().to_string();
+/// Sets up a Python with PEFT and PyTorch in the target folder, unless it exists.
+fn set_up() -> Result<String> {
+    let folder = home().join("python");
+    let python = folder.join("bin/python").display().to_string();
     if imports(&python, "peft") {
         return Ok(python);
     }
@@ -59,8 +59,8 @@ fn bring() -> Result<String> {
     if !imports(DEBIAN, "torch") {
         bail!("{DEBIAN} has no PyTorch; Debian and Ubuntu have it in {}", PACKAGES.join(" and "));
     }
-    sh(DEBIAN, &["-m", "venv", "--system-site-packages", &place.display().to_string()])?;
-    // Without dependencies: newer ones would shadow Debian's PyTorch and NumPy, which fit each other.
+    sh(DEBIAN, &["-m", "venv", "--system-site-packages", &folder.display().to_string()])?;
+    // Without dependencies: newer ones would shadow Debian's PyTorch and NumPy, which match each other.
     let options = ["-q", "--no-deps", "--require-hashes", "-r", "tools/peft/requirements.txt"];
     sh(&python, &[&["-m", "pip", "install"], &options[..]].concat())?;
     Ok(python)

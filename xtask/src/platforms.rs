@@ -1,4 +1,4 @@
-//! Other platforms: the whole program is checked for them, and run as far as emulators on this machine allow.
+//! Other platforms: `cargo check` of the program for each, and tests under emulators.
 
 use std::{fs, path::PathBuf};
 
@@ -15,9 +15,9 @@ const APPLE: &str = "aarch64-apple-darwin";
 const WINDOWS: &str = "x86_64-pc-windows-gnu";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// The C compiler of all of them: Zig's, which brings the headers of every system and comes as a Python package.
+/// The C compiler for all of them: Zig's, which includes the headers of every system and is a Python package.
 const ZIG: &str = "tools/zig/requirements.txt";
-/// Zig's names of the targets.
+/// Zig's names for the targets.
 const ZIG_TARGETS: [(&str, &str); 3] =
     [(APPLE, "aarch64-macos"), (WINDOWS, "x86_64-windows-gnu"), (ARM, "aarch64-linux-gnu")];
 
@@ -25,20 +25,20 @@ const ZIG_TARGETS: [(&str, &str); 3] =
 pub(crate) fn check() -> Result<()> {
     let compilers = compilers()?;
     for (target, _) in ZIG_TARGETS {
-        bring_target(target)?;
+        add_target(target)?;
         sh_with(&root(), &compilers, "cargo", &["check", "-p", "rullama-cli", "--target", target])?;
     }
     Ok(())
 }
 
-/// All of it: the check, tests of what needs no GPU on an emulated ARM processor, the program under Wine.
+/// The check, the tests that need no GPU on an emulated ARM processor, and the program under Wine.
 pub(crate) fn platforms() -> Result<()> {
     check()?;
     arm()?;
     windows()
 }
 
-/// Tests of what needs no GPU under QEMU.
+/// Runs the tests that need no GPU under QEMU.
 fn arm() -> Result<()> {
     let packages = ["qemu-user", "gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"];
     if !installed("qemu-aarch64") && !install(&packages)? {
@@ -57,7 +57,7 @@ fn arm() -> Result<()> {
     sh_with(&root(), &variables, "cargo", &args)
 }
 
-/// The Windows program answers with the demo model, on the CPU, under Wine.
+/// Runs the Windows program with the demo model on the CPU, under Wine.
 fn windows() -> Result<()> {
     let packages = ["wine", "wine64", "gcc-mingw-w64-x86-64"];
     let found = installed("x86_64-w64-mingw32-gcc") && wine().is_some();
@@ -65,13 +65,13 @@ fn windows() -> Result<()> {
         say(&format!("Windows is not tested here: install {}", packages.join(" ")));
         return Ok(());
     }
-    bring_target(WINDOWS)?;
+    add_target(WINDOWS)?;
     sh("cargo", &["build", "-p", "rullama-cli", "--target", WINDOWS])?;
     let program = target().join(WINDOWS).join("debug/rullama.exe").display().to_string();
     let wine = wine().context("Wine was installed but is not found")?;
     let prefix = TempDir::new()?;
     let run = |args: &[&str]| -> Result<String> {
-        let made = std::process::Command::new(wine)
+        let ended = std::process::Command::new(wine)
             .arg(&program)
             .args(args)
             .env("WINEPREFIX", prefix.path())
@@ -79,24 +79,24 @@ fn windows() -> Result<()> {
             .current_dir(prefix.path())
             .stdin(std::process::Stdio::null())
             .output()?;
-        let text = String::from_utf8_lossy(&made.stdout).replace("\r\n", "\n");
-        let errors = String::from_utf8_lossy(&made.stderr);
-        ensure!(made.status.success(), "`rullama {}` under Wine: {errors}", args.join(" "));
+        let text = String::from_utf8_lossy(&ended.stdout).replace("\r\n", "\n");
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        ensure!(ended.status.success(), "`rullama {}` under Wine: {errors}", args.join(" "));
         Ok(text)
     };
     if run(&["--version"]).is_err() {
-        // Rust's standard library imports bcryptprimitives.dll, which Wine 8.0 does not have.
+        // Rust's standard library imports bcryptprimitives.dll, which Wine 8.0 lacks.
         let version = output(wine, &["--version"]).unwrap_or_default();
         say(&format!("The Windows program is built, but {} cannot start it.", version.trim()));
         return Ok(());
     }
-    let answer = run(&["run", "demo", "What is 2 + 3?", "--device", "cpu"])?;
-    ensure!(answer.contains('5'), "under Wine the demo model says {answer:?}");
-    say(&format!("Windows program under Wine: {}", answer.trim()));
+    let reply = run(&["run", "demo", "What is 2 + 3?", "--device", "cpu"])?;
+    ensure!(reply.contains('5'), "under Wine the demo model says {reply:?}");
+    say(&format!("Windows program under Wine: {}", reply.trim()));
     Ok(())
 }
 
-/// Environment that makes build scripts compile C for each target with Zig.
+/// Environment variables with which build scripts compile C for each target with Zig.
 fn compilers() -> Result<Vec<(&'static str, String)>> {
     let zig = zig()?;
     let mut variables = Vec::new();
@@ -116,13 +116,13 @@ fn compilers() -> Result<Vec<(&'static str, String)>> {
         };
         variables.push((cc, script("cc", &format!("-target {name}"))?));
         variables.push((ar, script("ar", "")?));
-        // Zig takes the target from its own option, and refuses the names that build scripts pass.
+        // Zig gets the target from its own option, and refuses the names that build scripts pass.
         variables.push(("CRATE_CC_NO_DEFAULTS", "1".to_owned()));
     }
     Ok(variables)
 }
 
-/// A Python with Zig, set up beside what cargo builds.
+/// A Python with Zig, set up in the target folder.
 fn zig() -> Result<PathBuf> {
     let home = target().join("zig");
     let python = home.join("bin/python").display().to_string();
@@ -133,7 +133,7 @@ fn zig() -> Result<PathBuf> {
     Ok(home)
 }
 
-fn bring_target(name: &str) -> Result<()> {
+fn add_target(name: &str) -> Result<()> {
     let targets = output("rustup", &["target", "list", "--installed"])?;
     if targets.lines().any(|line| line == name) {
         return Ok(());

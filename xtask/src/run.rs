@@ -8,15 +8,15 @@ use crate::{
 };
 
 const HELLO: &str = "
-The page below is the app; your browser needs WebGPU, and nothing else.
-The model `demo` comes with the program: tiny, trained by us, good at a few small things. Models of Ollama on this machine are offered
-too. Ctrl-C ends it.
+Open the URL below in a browser with WebGPU.
+The model `demo` is part of the program: tiny, and good at a few simple tasks. Ollama's models on this machine are listed, too.
+Ctrl-C stops the server.
 ";
 
 pub(crate) fn run() -> Result<()> {
     setup::for_building()?;
     web::build()?;
-    // Not the release build: models run in the browser, and this one is there in half the time.
+    // A debug build: models run in the browser, and it compiles in half the time.
     sh("cargo", &["build", "--package", "rullama-cli"])?;
     let program = target().join("debug/rullama").display().to_string();
     say(HELLO);

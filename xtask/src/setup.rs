@@ -1,4 +1,4 @@
-//! Installs what the tests need beyond the toolchain itself.
+//! Installs the requirements of the tests in addition to the toolchain.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use crate::{
     drivers, firefox,
 };
 
-/// The targets every portable crate is built for; the second one also runs their tests.
+/// The targets portable crates are built for; tests run on the second.
 pub(crate) const WASM: &str = "wasm32-unknown-unknown";
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
-/// The oldest Node whose WASI and fetch the tests can use.
+/// The oldest Node with the WASI and fetch that the tests need.
 const OLDEST_NODE: u32 = 20;
 /// Debian's names of the software GPU drivers and the browser.
 const PACKAGES: [&str; 3] = ["chromium", "libvulkan1", "mesa-vulkan-drivers"];
@@ -23,7 +23,7 @@ pub(crate) fn setup() -> Result<()> {
     web_packages()
 }
 
-/// All but Node packages.
+/// Everything but Node packages.
 pub(crate) fn without_web() -> Result<()> {
     rust_parts()?;
     node()?;
@@ -32,7 +32,7 @@ pub(crate) fn without_web() -> Result<()> {
     Ok(())
 }
 
-/// What building needs, without what only tests do.
+/// The requirements of building, without those of tests.
 pub(crate) fn for_building() -> Result<()> {
     rust_parts()?;
     node()?;
@@ -80,7 +80,7 @@ fn system_packages() -> Result<()> {
     Ok(())
 }
 
-/// Installs Debian's packages where that can be done; says whether it was.
+/// Installs Debian packages if possible; returns whether it did.
 pub(crate) fn install(packages: &[&str]) -> Result<bool> {
     let root_user = output("id", &["-u"]).is_ok_and(|id| id.trim() == "0");
     if !root_user || !Path::new("/usr/bin/apt-get").is_file() {
@@ -93,7 +93,7 @@ pub(crate) fn install(packages: &[&str]) -> Result<bool> {
     Ok(true)
 }
 
-/// What the scripts under `web/` import; installed again only when the lock file is newer.
+/// Installs the packages of `web/`, if the lock file is newer.
 pub(crate) fn web_packages() -> Result<()> {
     let web = root().join("web");
     let changed = |path: &str| web.join(path).metadata().and_then(|data| data.modified()).ok();

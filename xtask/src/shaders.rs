@@ -6,7 +6,7 @@ use crate::command::{root, sh, sh_in, target};
 
 pub(crate) fn check() -> Result<()> {
     let folder = target().join("wgsl").display().to_string();
-    // The whole workspace with all features, as in the tests: otherwise the dependencies would be built a second time.
+    // The whole workspace with all features, as in the tests, to avoid a second build of the dependencies.
     sh("cargo", &["build", "--workspace", "--all-features", "--example", "wgsl"])?;
     let program = target().join("debug/examples/wgsl").display().to_string();
     sh(&program, &[&folder])?;

@@ -1,4 +1,4 @@
-//! The browser's build: wasm, its JavaScript glue, made small, and its size.
+//! The browser build: wasm, JavaScript glue, wasm-opt, size.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use crate::{
     setup::WASM,
 };
 
-/// Builds `web/client/src/wasm/`, from which pages import the engine, and prints how large it is.
+/// Builds `web/client/src/wasm/`, which the client imports, and prints its size.
 pub(crate) fn build() -> Result<()> {
     sh("cargo", &["build", "--profile", "wasm", "--target", WASM, "-p", "rullama-wasm"])?;
     let built = target().join(WASM).join("wasm/rullama_wasm.wasm");
@@ -25,25 +25,25 @@ pub(crate) fn build() -> Result<()> {
 }
 
 fn glue(built: &Path, package: &Path) -> Result<()> {
-    // What an earlier build left would be served too.
+    // Files of an earlier build would be served, too.
     if package.exists() {
         fs::remove_dir_all(package)?;
     }
     let mut bindgen = Bindgen::new();
     bindgen.input_path(built).out_name("rullama").typescript(true);
-    // Its errors are `anyhow`'s, but of a version of its own.
+    // Its error type is `anyhow::Error` of another version.
     bindgen
         .web(true)
         .and_then(|bindgen| bindgen.generate(package))
         .map_err(|error| anyhow!("wasm-bindgen: {error:?}"))
 }
 
-/// Blanks the comments of kernels, which nobody reads there: spaces cost nothing where servers compress. Texts that are not there as
-/// they are stay.
+/// Replaces comments of kernels by spaces, which compress to almost nothing. Kernels that are not found verbatim are
+/// left unchanged.
 fn blank_comments(wasm: &Path) -> Result<()> {
     let mut bytes = fs::read(wasm)?;
     for kernel in output("git", &["ls-files", "*.wgsl"])?.lines() {
-        // One that was deleted since is still in the list.
+        // A deleted file may still be in git's list.
         let Ok(text) = fs::read(root().join(kernel)) else { continue };
         let first = bytes.windows(text.len().max(1)).position(|window| window == text);
         if let Some(first) = first {
@@ -53,7 +53,7 @@ fn blank_comments(wasm: &Path) -> Result<()> {
     fs::write(wasm, bytes).with_context(|| format!("{} cannot be written", wasm.display()))
 }
 
-/// As many bytes, with spaces for comments; lines for our own composer (`//#`) stay.
+/// The kernel with comments replaced by spaces; directives of the composer (`//#`) stay.
 fn without_comments(kernel: &[u8]) -> Vec<u8> {
     let mut blank = kernel.to_vec();
     for line in blank.split_mut(|byte| *byte == b'\n') {
@@ -66,7 +66,7 @@ fn without_comments(kernel: &[u8]) -> Vec<u8> {
     blank
 }
 
-/// wasm-opt, from its npm package.
+/// Runs wasm-opt from its npm package.
 fn shrink(wasm: &Path) -> Result<()> {
     let small: PathBuf = wasm.with_extension("small");
     let paths = [wasm, &small].map(|path| path.display().to_string());
@@ -80,7 +80,7 @@ mod tests {
     use super::without_comments;
 
     #[test]
-    fn comments_become_spaces_and_lines_stay() {
+    fn comments_become_spaces_and_directives_stay() {
         let kernel = "// Über alles.\n//#use sums\nlet x = 1; // one\n";
         let blank = String::from_utf8(without_comments(kernel.as_bytes())).expect("text");
         assert_eq!(blank.len(), kernel.len());

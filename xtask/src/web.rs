@@ -16,13 +16,13 @@ fn web() -> PathBuf {
     root().join("web")
 }
 
-/// Builds the wasm, the package around it and the app around that.
+/// Builds the wasm, the npm package and the app.
 pub(crate) fn build() -> Result<()> {
     wasm::build()?;
     sh_in(&web(), "npm", &["run", "build"])
 }
 
-/// Sets up what is missing, builds, checks and tests it all.
+/// Installs missing requirements, then builds, checks and tests everything.
 pub(crate) fn web_task() -> Result<()> {
     without_web()?;
     check()?;
@@ -32,9 +32,7 @@ pub(crate) fn web_task() -> Result<()> {
     Ok(())
 }
 
-/// What CI has the time for of the end-to-end tests: golden answers, cancelling, lost devices, memory, persistent storage, training,
-/// models of the real server, also without it, all of storage, and the app's conversations, failures, looks, policy, what it stores and
-/// its offline start.
+/// The end-to-end tests that CI has time for; `cargo xtask web` runs all.
 const IN_CI: [&str; 21] = [
     "client/control",
     "client/greedy",
@@ -59,18 +57,18 @@ const IN_CI: [&str; 21] = [
     "app/stored",
 ];
 
-/// Those end-to-end tests that CI has the time for, a golden answer in Firefox among them where there is one.
+/// Runs the end-to-end tests of CI, and a golden continuation in Firefox if it is installed.
 pub(crate) fn in_browser() -> Result<()> {
     let firefox = if firefox::installed() {
         &["firefox/greedy"][..]
     } else {
-        say("\nThere is no Firefox here: nothing is tested in it.");
+        say("\nNo Firefox found: its test is skipped.");
         &[]
     };
     end_to_end(&[&IN_CI[..], firefox, &["--grep-invert", "@slow"]].concat())
 }
 
-/// Everything that needs no browser; the packages it takes are brought first.
+/// Installs packages, builds, checks and tests everything that needs no browser.
 pub(crate) fn check() -> Result<()> {
     web_packages()?;
     build()?;
@@ -78,9 +76,9 @@ pub(crate) fn check() -> Result<()> {
     sh_in(&web(), "npm", &["test"])
 }
 
-/// End-to-end tests in a browser, on what was built.
+/// End-to-end tests in a browser, with the last build.
 fn end_to_end(which: &[&str]) -> Result<()> {
-    // Debug builds serve the app from where it was just built.
+    // Debug builds serve the app from the build folder.
     program()?;
     let variables: Vec<_> =
         peft::python().map(|python| ("RULLAMA_PEFT_PYTHON", python)).into_iter().collect();
@@ -88,7 +86,7 @@ fn end_to_end(which: &[&str]) -> Result<()> {
     sh_with(&web(), &variables, "npx", &command)
 }
 
-/// The op suite in a browser, on what was built.
+/// The op suite in a browser, with the last build.
 pub(crate) fn ops() -> Result<()> {
     sh_in(&web(), "node", &["tools/run-ops.mjs"])
 }

@@ -1,13 +1,13 @@
-//! Memory stays where it was over many conversations in one process, on the host and on the GPU.
+//! Memory does not grow over many conversations in one process, on the host and on the GPU.
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use super::{Program, Row, golden};
 
-/// Conversations for each attempt that the other drills make.
+/// Conversations per attempt of the other drills.
 const FACTOR: usize = 20;
-/// How much more host memory may be in use at the end: allocators keep some, one lost session would cost far more in total.
+/// Allowed growth of host memory: allocators keep some; a leaked session per conversation would be far more.
 const SLACK: f64 = 1.10;
 
 pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -> Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -
     Ok(())
 }
 
-/// Talks and clears so many times; compares the memory after the first fifth with that at the end.
+/// Chats and clears `count` times; compares the memory after the first fifth with the memory at the end.
 fn flat(program: &Program, count: usize) -> Result<()> {
     let folder = TempDir::new()?;
     let model = golden("gguf/micro-e2b-Q8_0.gguf");

@@ -1,4 +1,4 @@
-//! Downloads into a browser's storage: the browser is killed, its pages crash or close, and the space runs out.
+//! Downloads into a browser's storage: the browser is killed, pages crash or close, the quota runs out.
 
 use std::{collections::BTreeMap, process::Command};
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::{Program, Row};
 use crate::command::root;
 
-/// Attempts of the other drills for each pass over these tests: every one of them starts or restarts a browser.
+/// Attempts of the other drills per repetition of these tests, which are slow because each starts a browser.
 const RUNS_PER_PASS: usize = 50;
 const SPECS: [&str; 2] = ["storage/killed", "storage/resume"];
 
@@ -32,7 +32,7 @@ pub(super) fn drill(_: &Program, runs: usize, done: &mut dyn FnMut(Row)) -> Resu
     Ok(())
 }
 
-/// Runs the end-to-end tests so many times; Playwright's JSON report. Failed tests are in the report.
+/// Runs the end-to-end tests `passes` times; returns Playwright's JSON report, including failed tests.
 fn playwright(passes: usize) -> Result<Value> {
     let folder = TempDir::new()?;
     let file = folder.path().join("report.json");
@@ -40,7 +40,7 @@ fn playwright(passes: usize) -> Result<Value> {
         .args(["playwright", "test", "-c", "e2e"])
         .args(SPECS)
         .args(["--reporter=json".into(), format!("--repeat-each={passes}")])
-        // In a file: what the tests' setup prints would be mixed with a report on stdout.
+        // In a file: on standard output the report would be mixed with output of the tests' setup.
         .env("PLAYWRIGHT_JSON_OUTPUT_FILE", &file)
         .env("FORCE_COLOR", "0")
         .current_dir(root().join("web"))
@@ -57,13 +57,13 @@ fn rows(report: &Value) -> Result<Vec<Row>> {
     let mut attempts = BTreeMap::new();
     collect(report, &mut attempts);
     if attempts.is_empty() {
-        // Such as a spec that does not compile.
+        // For example a spec that does not compile.
         bail!("no test ran: {}", first_line(&report["errors"][0]));
     }
     Ok(attempts.into_iter().map(|(title, attempts)| Row::of(title, attempts)).collect())
 }
 
-/// Adds the outcomes of a suite and of those in it.
+/// Adds the outcomes of a suite and its nested suites.
 fn collect(suite: &Value, attempts: &mut BTreeMap<String, Vec<Result<()>>>) {
     for spec in list(&suite["specs"]) {
         let title = spec["title"].as_str().unwrap_or("a test without a title");

@@ -1,4 +1,4 @@
-//! Every command ends with its documented exit code, also when it is interrupted at any moment.
+//! Every command ends with its documented exit code, also if it is interrupted at any moment.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use super::{Program, Row, golden, in_parallel, moment};
 
-/// What `run` is asked.
+/// The prompt of `run`.
 const QUESTION: &str = "What is 2 + 3?";
-/// How long an answer without an end goes on at most before it is interrupted.
+/// Maximum time before an endless reply is interrupted.
 const GENERATES: Duration = Duration::from_millis(500);
-/// What shells and scripts are told of an interrupted program.
+/// The exit code of an interrupted program.
 const INTERRUPTED: i32 = 130;
 
-/// One command line, made anew for each run in a folder of its own.
+/// One command line, built for each run in a new folder.
 struct Case {
     name: &'static str,
     args: fn(&Path, &str) -> Result<Vec<String>>,
@@ -55,7 +55,7 @@ const CASES: [Case; 5] = [
     },
 ];
 
-/// A conversation to learn from.
+/// A training example.
 pub(super) const TRAINING: &str = concat!(
     r#"{"messages":[{"role":"user","content":"What is your name?"},"#,
     r#"{"role":"assistant","content":"My name is Rullama."}]}"#,
@@ -81,7 +81,7 @@ pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -
     Ok(())
 }
 
-/// Presses Ctrl-C between the start and somewhat after the end of an ordinary run.
+/// Sends Ctrl-C at a random moment from the start to shortly after the end of an ordinary run.
 fn interrupted(program: &Program, runs: usize) -> Result<Vec<Result<()>>> {
     let args = words(&["run", "demo", "Tell me a story about a fox."], &program.device)?;
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -99,10 +99,10 @@ fn interrupted(program: &Program, runs: usize) -> Result<Vec<Result<()>>> {
         let ended = running.end()?;
         let left = fs::read_dir(folder.path())?.count();
         match ended.status.code() {
-            // It may have been done by then, or too far to be stopped.
+            // It may have been finished by then, or too far to be stopped.
             Some(0) => {}
             Some(INTERRUPTED) if pressed => {}
-            // A signal that comes before the handler is installed ends the process as shells expect.
+            // A signal before the handler is installed ends the process, as shells expect.
             None if ended.how().contains("SIGINT") => {}
             _ => bail!("{}: {}", ended.how(), ended.stderr),
         }
@@ -113,8 +113,8 @@ fn interrupted(program: &Program, runs: usize) -> Result<Vec<Result<()>>> {
     }))
 }
 
-/// Presses Ctrl-C some time after the first token of an answer that cannot end by itself: its schema asks for more items
-/// than the context holds.
+/// Sends Ctrl-C some time after the first token of a reply that cannot end by itself: its schema requires more items
+/// than fit in the context.
 fn interrupted_generation(program: &Program) -> Result<()> {
     let schema = r#"{"type":"array","items":{"type":"integer"},"minItems":100000}"#;
     let args = words(&["run", "demo", QUESTION, "--format", schema], &program.device)?;

@@ -1,4 +1,4 @@
-//! What a user has on disk survives kill -9 and a full disk while the program writes.
+//! The user's files survive kill -9 and a full disk while the program writes.
 
 use std::{
     fs,
@@ -13,17 +13,17 @@ use tempfile::TempDir;
 use super::{Program, Row, exits::TRAINING, golden, moment};
 use crate::command::output;
 
-/// Part files that are older belong to no process that is about to lock them.
+/// Age from which the program removes unlocked part files.
 const STALE: Duration = Duration::from_secs(6);
 
-/// A command that replaces a file of the user's.
+/// A command that replaces a file of the user.
 struct Write {
     name: &'static str,
-    /// The file or folder that it writes.
+    /// The file or folder it writes.
     target: &'static str,
     args: fn() -> Vec<String>,
     stdin: &'static str,
-    /// Whether the target can be used: by a command that reads it.
+    /// Checks the target with a command that reads it.
     usable: fn(&Program, &Path) -> Result<()>,
 }
 
@@ -68,7 +68,7 @@ const WRITES: [Write; 4] = [
         args: train,
         stdin: "",
         usable: |program, folder| {
-            // It goes on from the checkpoint to the last step.
+            // It resumes from the checkpoint.
             let args = train();
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
             let ended = program.succeeds(folder, &args, "")?;
@@ -78,7 +78,7 @@ const WRITES: [Write; 4] = [
     },
 ];
 
-/// kill -9 at a random moment: the target is the old one or the new one, never a part of it.
+/// kill -9 at a random moment: the target is the old or the new one, never incomplete.
 pub(super) fn kill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -> Result<()> {
     for write in &WRITES {
         done(Row::of(write.row("kill -9"), write.killed(program, runs)?));
@@ -86,12 +86,12 @@ pub(super) fn kill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) ->
     Ok(())
 }
 
-/// A disk that is too small: the old target survives, no part of a new one is left, and the exit code says that it failed.
+/// A full disk: the old target survives, no part file is left, and the exit code reports the failure.
 pub(super) fn disk_full(program: &Program, _: usize, done: &mut dyn FnMut(Row)) -> Result<()> {
     for write in &WRITES {
         let what = write.row("disk full");
         done(match SmallDisk::mount()? {
-            Some(disk) => Row::of(what, vec![write.without_room(program, &disk.0)]),
+            Some(disk) => Row::of(what, vec![write.on_full_disk(program, &disk.0)]),
             None => Row::not_tried(&what, "only root may mount a tmpfs"),
         });
     }
@@ -132,7 +132,7 @@ impl Write {
             // No step had ended yet.
             return Ok(());
         }
-        // The check gets a copy, so that it cannot repair what the next attempt meets.
+        // The check gets a copy, so that it cannot repair the target before the next attempt.
         let copy = TempDir::new()?;
         copy_folder(folder, copy.path())?;
         (self.usable)(program, copy.path())
@@ -151,7 +151,7 @@ impl Write {
         Ok(())
     }
 
-    fn without_room(&self, program: &Program, disk: &Path) -> Result<()> {
+    fn on_full_disk(&self, program: &Program, disk: &Path) -> Result<()> {
         self.prepare(disk)?;
         let target = disk.join(self.target);
         if let Some(parent) = target.parent() {
@@ -165,12 +165,12 @@ impl Write {
         let args = (self.args)();
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let ended = program.run(disk, &args, self.stdin)?;
-        // A chat tells of the failure and goes on.
+        // A chat reports the failure and continues.
         let chats = self.name.contains("chat");
         let wanted = if chats { Some(0) } else { Some(1) };
         ensure!(ended.status.code() == wanted, "{}: {}", ended.how(), ended.stderr);
-        let said = ended.stderr.contains("space") || ended.stderr.contains("full");
-        ensure!(said, "the message does not say that the disk is full: {}", ended.stderr);
+        let reported = ended.stderr.contains("space") || ended.stderr.contains("full");
+        ensure!(reported, "the message does not say that the disk is full: {}", ended.stderr);
         if !self.target.contains("checkpoint") {
             ensure!(fs::read(&target)? == old, "the old {} is gone", self.target);
         }
@@ -184,7 +184,7 @@ impl Write {
     }
 }
 
-/// A file system of 256 KiB in memory, unmounted with the value.
+/// A tmpfs of 256 KiB, unmounted on drop.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -202,13 +202,13 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Nothing more can be done where it is still in use.
+        // Ignored if it is still in use.
         let _ = output("umount", &[&self.0.display().to_string()]);
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Leaves no free byte on a disk.
+/// Fills a disk completely.
 fn fill(disk: &Path) -> Result<()> {
     use std::io::Write as _;
     let mut file = fs::File::create(disk.join("ballast"))?;
@@ -218,7 +218,7 @@ fn fill(disk: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Files that a write in progress leaves.
+/// Whether it is a part file of an unfinished write.
 fn is_part(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.ends_with(".part") || name.starts_with(".rullama")

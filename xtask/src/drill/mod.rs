@@ -27,13 +27,13 @@ use crate::{
 /// One row of the report.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// What was done to the program.
+    /// The scenario.
     pub(crate) what: String,
-    /// How often.
+    /// Number of attempts.
     pub(crate) tried: usize,
-    /// How often it did what it should.
+    /// Number of attempts with the expected result.
     pub(crate) survived: usize,
-    /// What went wrong first, or why nothing was tried.
+    /// The first failure, or why nothing was tried.
     pub(crate) note: String,
 }
 
@@ -63,10 +63,10 @@ const ALL: [(&str, Drill); 7] = [
     (DOWNLOAD, download::drill),
 ];
 
-/// Left out of the ordinary tests, which run the same end-to-end tests with all others of the storage.
+/// Excluded from the ordinary tests, which run these end-to-end tests with all others of the storage.
 const DOWNLOAD: &str = "download";
 
-/// Attempts so many times and gives each row when it is complete.
+/// Runs the given number of attempts and passes each row to the callback.
 type Drill = fn(&Program, usize, &mut dyn FnMut(Row)) -> Result<()>;
 
 /// Attempts of each kind unless `--runs` says otherwise, and in the ordinary tests.
@@ -95,7 +95,7 @@ pub(crate) fn drill(options: &[&str]) -> Result<()> {
     report(&rows(&program, runs, &names)?)
 }
 
-/// All drills but `download`, as short as every test run can afford, with these environment variables: those that choose a software GPU.
+/// All drills but `download`, short enough for every test run, with environment variables that select a software GPU.
 pub(crate) fn short(variables: &[(&'static str, String)]) -> Result<()> {
     let path = test::program()?.into();
     let program = Program { path, device: "gpu".into(), variables: variables.to_vec() };
@@ -147,13 +147,13 @@ fn golden(name: &str) -> String {
     root().join("goldens").join(name).display().to_string()
 }
 
-/// A moment between now and so much later, another one each time.
-fn moment(most: Duration) -> Duration {
+/// A random delay up to `max`.
+fn moment(max: Duration) -> Duration {
     let random = (RandomState::new().hash_one(0) % 10_000) as f64 / 10_000.0;
-    most.mul_f64(random)
+    max.mul_f64(random)
 }
 
-/// Calls `attempt` so many times, on as many threads as there are cores.
+/// Calls `attempt` `runs` times, on one thread per core.
 fn in_parallel(runs: usize, attempt: impl Fn(usize) -> Result<()> + Sync) -> Vec<Result<()>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(runs.max(1));
     let next = std::sync::atomic::AtomicUsize::new(0);

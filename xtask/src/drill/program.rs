@@ -1,4 +1,4 @@
-//! The program under test: started in an empty folder, with an empty home, and ended if it hangs.
+//! The program under test: run in an empty folder with an empty home, and killed if it hangs.
 
 use std::{
     io::{Read, Write},
@@ -17,17 +17,17 @@ use tempfile::TempDir;
 
 use crate::command::output;
 
-/// Nothing that a drill runs takes longer, also on a software GPU.
-const LONGEST: Duration = Duration::from_secs(180);
+/// Time limit of every process of a drill, also on a software GPU.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Which binary to run, and where it computes.
+/// The binary to run, and the device.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     /// The binary.
     pub(crate) path: PathBuf,
-    /// What `--device` is given.
+    /// Value of `--device`.
     pub(crate) device: String,
-    /// More of its environment.
+    /// Additional environment variables.
     pub(crate) variables: Vec<(&'static str, String)>,
 }
 
@@ -54,11 +54,11 @@ impl Ended {
 pub(crate) struct Running {
     child: Child,
     stdin: Option<ChildStdin>,
-    /// Bytes it has written to standard output.
+    /// Bytes written to standard output so far.
     written: Arc<AtomicUsize>,
     stdout: JoinHandle<String>,
     stderr: JoinHandle<String>,
-    /// Its home and temporary files, removed with it.
+    /// Its home and temporary files, removed on drop.
     _home: TempDir,
 }
 
@@ -76,7 +76,7 @@ impl Program {
         Running::start(command, folder)
     }
 
-    /// Runs it to its end, with this on standard input.
+    /// Runs it to the end with this standard input.
     pub(crate) fn run(&self, folder: &Path, args: &[&str], stdin: &str) -> Result<Ended> {
         let mut running = self.start(folder, args)?;
         running.write(stdin)?;
@@ -124,7 +124,7 @@ impl Running {
         self.stdin = None;
     }
 
-    /// What Ctrl-C on a terminal does. A process that has ended just now takes no signal.
+    /// Sends SIGINT, as Ctrl-C on a terminal does. The process may just have ended.
     pub(crate) fn interrupt(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_none() {
             let _ = output("kill", &["-INT", &self.child.id().to_string()]);
@@ -132,7 +132,7 @@ impl Running {
         Ok(())
     }
 
-    /// Ends it as a power cut would.
+    /// Sends SIGKILL.
     pub(crate) fn kill(&mut self) -> Result<()> {
         Ok(self.child.kill()?)
     }
@@ -146,25 +146,25 @@ impl Running {
     pub(crate) fn wait_for_output(&mut self) -> Result<()> {
         let start = Instant::now();
         while self.written.load(Ordering::Relaxed) == 0 && self.alive()? {
-            if start.elapsed() > LONGEST {
-                bail!("it wrote nothing within {} s", LONGEST.as_secs());
+            if start.elapsed() > TIMEOUT {
+                bail!("it wrote nothing within {} s", TIMEOUT.as_secs());
             }
             thread::sleep(Duration::from_millis(1));
         }
         Ok(())
     }
 
-    /// Waits for its end; one that hangs is killed, and that is an error.
+    /// Waits for the end; a process that hangs is killed, which is an error.
     pub(crate) fn end(mut self) -> Result<Ended> {
         let start = Instant::now();
         let status = loop {
             if let Some(status) = self.child.try_wait()? {
                 break status;
             }
-            if start.elapsed() > LONGEST {
+            if start.elapsed() > TIMEOUT {
                 self.child.kill()?;
                 self.child.wait()?;
-                bail!("it did not end within {} s", LONGEST.as_secs());
+                bail!("it did not end within {} s", TIMEOUT.as_secs());
             }
             thread::sleep(Duration::from_millis(5));
         };
@@ -173,12 +173,12 @@ impl Running {
     }
 }
 
-/// Reads a pipe to its end on a thread, so that the process never waits for a reader, and counts its bytes.
+/// Reads a pipe to its end on a thread, so that the process never blocks, and counts its bytes.
 fn collect(pipe: Option<impl Read + Send + 'static>, read: Arc<AtomicUsize>) -> JoinHandle<String> {
     thread::spawn(move || {
         let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
         if let Some(mut pipe) = pipe {
-            // What was read before an error is what the process wrote.
+            // Bytes read before an error are kept.
             while let Ok(count @ 1..) = pipe.read(&mut chunk) {
                 bytes.extend_from_slice(&chunk[..count]);
                 read.fetch_add(count, Ordering::Relaxed);

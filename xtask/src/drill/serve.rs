@@ -1,4 +1,4 @@
-//! `rullama serve` keeps answering while clients misbehave.
+//! `rullama serve` keeps responding while clients misbehave.
 
 use std::{
     io::{Read, Write},
@@ -17,13 +17,13 @@ use super::{
     program::{Ended, Running},
 };
 
-/// How long an ordinary request may take while others misbehave.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// The server closes connections that have not sent a whole header after this long.
+/// Maximum time of an ordinary request while other clients misbehave.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time within which the server must have closed connections without a complete header.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(45);
 
 pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -> Result<()> {
-    // Beyond the server's limit of connections, ordinary requests wait until slow ones are closed.
+    // Above the server's connection limit, ordinary requests wait until slow ones are closed.
     let slow = (10 * runs).min(200);
     let what = format!("`serve`, {slow} clients that send headers slowly");
     done(Row::of(what, vec![slow_headers(program, slow)]));
@@ -31,14 +31,14 @@ pub(super) fn drill(program: &Program, runs: usize, done: &mut dyn FnMut(Row)) -
     Ok(())
 }
 
-/// A server and where it listens.
+/// A server and its address.
 struct Server {
     running: Running,
     address: SocketAddr,
 }
 
 impl Server {
-    /// Starts one with at most so many file descriptors.
+    /// Starts a server with at most `descriptors` file descriptors.
     fn start(program: &Program, folder: &Path, descriptors: usize) -> Result<Self> {
         let mut shell = Command::new("sh");
         let line = format!(
@@ -61,24 +61,24 @@ impl Server {
     }
 
     fn connect(&self) -> Result<TcpStream> {
-        let stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let stream = TcpStream::connect_timeout(&self.address, REQUEST_TIMEOUT)?;
+        stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+        stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
         Ok(stream)
     }
 
-    /// An ordinary request.
-    fn answers(&self) -> Result<()> {
+    /// Sends an ordinary request.
+    fn responds(&self) -> Result<()> {
         let mut stream = self.connect()?;
         let host = self.address;
         write!(stream, "GET /api/version HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer)?;
-        ensure!(answer.starts_with("HTTP/1.1 200"), "it answered {answer:?}");
+        let mut response = String::new();
+        stream.read_to_string(&mut response)?;
+        ensure!(response.starts_with("HTTP/1.1 200"), "the response was {response:?}");
         Ok(())
     }
 
-    /// Ctrl-C, as its user ends it.
+    /// Ends it with Ctrl-C.
     fn end(mut self) -> Result<Ended> {
         self.running.interrupt()?;
         let ended = self.running.end()?;
@@ -87,7 +87,7 @@ impl Server {
     }
 }
 
-/// Clients that never finish their headers neither keep others from being served nor stay for ever.
+/// Clients that never finish their headers do not block others and are disconnected after a while.
 fn slow_headers(program: &Program, clients: usize) -> Result<()> {
     let folder = TempDir::new()?;
     let server = Server::start(program, folder.path(), 1024)?;
@@ -97,7 +97,7 @@ fn slow_headers(program: &Program, clients: usize) -> Result<()> {
         stream.write_all(b"GET /api/version HTTP/1.1\r\nX-Slow: ")?;
         slow.push(stream);
     }
-    server.answers().context("beside slow clients")?;
+    server.responds().context("with slow clients")?;
     let start = Instant::now();
     while !slow.is_empty() {
         ensure!(
@@ -106,19 +106,19 @@ fn slow_headers(program: &Program, clients: usize) -> Result<()> {
             slow.len()
         );
         thread::sleep(Duration::from_millis(500));
-        // A client that was disconnected sees it when it sends its next byte, or the one after.
+        // A disconnected client gets an error for its next byte, or the one after.
         slow.retain_mut(|stream| {
             let open = stream.write_all(b"x").is_ok();
             open && !disconnected(stream)
         });
     }
-    server.answers().context("after slow clients")?;
+    server.responds().context("after slow clients")?;
     server.end().map(|_| ())
 }
 
 /// Whether the server has closed its side.
 fn disconnected(stream: &mut TcpStream) -> bool {
-    // A read that would wait means that the connection is open.
+    // A read that would block means that the connection is open.
     let _ = stream.set_read_timeout(Some(Duration::from_millis(1)));
     let mut bytes = [0; 256];
     match stream.read(&mut bytes) {
@@ -130,20 +130,20 @@ fn disconnected(stream: &mut TcpStream) -> bool {
     }
 }
 
-/// More clients than the process may have descriptors: it lives, and answers once they have gone.
+/// More clients than file descriptors: the process survives, and responds once they are gone.
 fn out_of_descriptors(program: &Program) -> Result<()> {
     let folder = TempDir::new()?;
     let server = Server::start(program, folder.path(), 64)?;
-    server.answers()?;
-    // The kernel takes connections that the process cannot.
+    server.responds()?;
+    // The kernel accepts connections that the process cannot.
     let clients: Vec<TcpStream> = (0..100).filter_map(|_| server.connect().ok()).collect();
     ensure!(clients.len() > 64, "only {} clients connected", clients.len());
     thread::sleep(Duration::from_secs(1));
     drop(clients);
     let start = Instant::now();
-    while let Err(error) = server.answers() {
+    while let Err(error) = server.responds() {
         if start.elapsed() > Duration::from_secs(20) {
-            bail!(error.context("it does not answer after its clients have gone"));
+            bail!(error.context("it does not respond after its clients are gone"));
         }
         thread::sleep(Duration::from_millis(200));
     }

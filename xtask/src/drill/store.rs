@@ -1,4 +1,4 @@
-//! Two processes on one store: models are replaced, as Ollama does it, while others read.
+//! Two processes on one store: models are replaced, as Ollama does, while others read.
 
 use std::{
     fs,
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::{Program, Row, golden, in_parallel};
 use crate::command::output;
 
-/// Two versions of a model that take turns under one name.
+/// Two versions of a model that alternate under one name.
 const VERSIONS: [&str; 2] = ["gguf/micro-e2b-Q8_0.gguf", "gguf/micro-e2b-Q4_0.gguf"];
 
 pub(super) fn drill(program: &Program, runs: usize, report: &mut dyn FnMut(Row)) -> Result<()> {
@@ -39,16 +39,14 @@ pub(super) fn drill(program: &Program, runs: usize, report: &mut dyn FnMut(Row))
         };
         let listed = in_parallel(runs, |_| read(&["list"]));
         let verified = in_parallel(runs, |_| read(&["verify", "gemma4:drill"]));
-        let answered = in_parallel(runs, |_| {
+        let replied = in_parallel(runs, |_| {
             read(&["run", "gemma4:drill", "Hi", "--device", "cpu", "--num-predict", "2"])
         });
         done.store(true, Ordering::Relaxed);
         writer.join().expect("the writer panicked").context("writing the store")?;
-        Ok([("list", listed), ("verify", verified), ("run", answered)].map(
-            |(command, attempts)| {
-                Row::of(format!("`{command}` while another process replaces the model"), attempts)
-            },
-        ))
+        Ok([("list", listed), ("verify", verified), ("run", replied)].map(|(command, attempts)| {
+            Row::of(format!("`{command}` while another process replaces the model"), attempts)
+        }))
     })?;
     rows.into_iter().for_each(report);
     let left = fs::read_dir(folder.path())?.count();
@@ -62,7 +60,7 @@ struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// Blobs of both versions, and their manifests.
+    /// Writes the blobs of both versions, and prepares their manifests.
     fn new(folder: &'a Path) -> Result<Self> {
         fs::create_dir_all(folder.join("blobs"))?;
         fs::create_dir_all(folder.join("manifests/registry.ollama.ai/library/gemma4"))?;
@@ -92,7 +90,7 @@ impl<'a> Store<'a> {
         Ok(Self { folder, manifests })
     }
 
-    /// Replaces the manifest in one step.
+    /// Replaces the manifest atomically.
     fn point_at(&self, version: usize) -> Result<()> {
         let folder = self.folder.join("manifests/registry.ollama.ai/library/gemma4");
         let part = tempfile::NamedTempFile::new()?;
@@ -102,7 +100,7 @@ impl<'a> Store<'a> {
     }
 }
 
-/// Writes a blob under its digest and gives that.
+/// Writes a blob under its digest and returns the digest.
 fn blob(folder: &Path, bytes: &[u8]) -> Result<String> {
     let draft = folder.join("blobs/draft");
     fs::write(&draft, bytes)?;

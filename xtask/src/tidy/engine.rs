@@ -1,5 +1,5 @@
-//! Rules for the engine's operations: a WGSL part is in a folder named like its kind, and the modules of an operation depend on each other
-//! one way.
+//! Rules for the engine's operations: a WGSL part is in a folder named like its kind, and the modules of an operation
+//! have no import cycles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,9 +29,9 @@ pub(super) fn check(problems: &mut Vec<String>) -> Result<()> {
         }
     }
     for (op, uses) in &modules {
-        problems.extend(cycle(uses).map(|cycle| {
-            format!("{OPS}{op}: modules import each other in a circle: {}", cycle.join(" → "))
-        }));
+        problems.extend(
+            cycle(uses).map(|cycle| format!("{OPS}{op}: import cycle: {}", cycle.join(" → "))),
+        );
     }
     Ok(())
 }
@@ -57,18 +57,18 @@ fn check_kinds(name: &str, text: &str, problems: &mut Vec<String>) {
 
 /// The module of an operation that a file belongs to, and the modules of the same operation that it imports outside its tests.
 fn module_uses(op: &str, file: &str, text: &str) -> (String, BTreeSet<String>) {
-    let mut place: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
-    if place.last() == Some(&"mod") {
-        place.pop();
+    let mut module_path: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
+    if module_path.last() == Some(&"mod") {
+        module_path.pop();
     }
-    let module = place.first().copied().unwrap_or_default().to_owned();
+    let module = module_path.first().copied().unwrap_or_default().to_owned();
     let code = text.split("#[cfg(test)]").next().unwrap_or_default();
     let mut uses = BTreeSet::new();
     for import in code.split("\nuse ").skip(1) {
         let import = import.split(';').next().unwrap_or_default();
         for path in paths(&import.split_whitespace().collect::<String>()) {
             let mut here: Vec<&str> =
-                ["crate", "ops", op].into_iter().chain(place.clone()).collect();
+                ["crate", "ops", op].into_iter().chain(module_path.clone()).collect();
             let mut path = path.split("::").peekable();
             match path.peek() {
                 Some(&"crate") => here.clear(),
@@ -114,7 +114,7 @@ fn paths(import: &str) -> Vec<String> {
     parts.flat_map(paths).map(|path| format!("{head}{path}")).collect()
 }
 
-/// Modules that import each other in a circle, if there are any.
+/// An import cycle, if there is one.
 fn cycle(uses: &Uses) -> Option<Vec<String>> {
     fn walk(at: &str, uses: &Uses, path: &mut Vec<String>, done: &mut BTreeSet<String>) -> bool {
         if let Some(first) = path.iter().position(|one| one == at) {
@@ -142,7 +142,7 @@ mod tests {
     use super::{BTreeSet, Uses, check_kinds, cycle, module_uses, paths};
 
     #[test]
-    fn imports_are_found_however_they_are_written() {
+    fn imports_in_all_forms_are_found() {
         assert_eq!(paths("super::{a,b::{c,d}}"), ["super::a", "super::b::c", "super::b::d"]);
         let text = "\nuse super::{\n    gemm::Tile,\n    Top,\n};\nuse crate::ops::{matmul::lora, parts};\n\
                     #[cfg(test)]\nmod tests {\n    use super::super::select;\n}";
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn circles_and_other_folders_are_reported() {
+    fn cycles_and_wrong_folders_are_reported() {
         let uses = |pairs: &[(&str, &[&str])]| -> Uses {
             let set = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect();
             pairs.iter().map(|(module, used)| ((*module).to_owned(), set(used))).collect()

@@ -1,4 +1,4 @@
-//! Rules for single files: length, leftovers, where `unsafe` and platform switches may stand, manifests that inherit.
+//! Rules for single files: length, leftovers, `unsafe`, platform switches, inherited manifest fields.
 
 use std::path::Path;
 
@@ -6,9 +6,9 @@ use anyhow::{Context, Result};
 
 use crate::command::{output, root};
 
-/// A file longer than this hides a second thing.
-const LONGEST: usize = 500;
-/// The places with an unsafe block: the memory map, consent to wgpu's experimental features, and kernels that are trusted.
+/// Maximum number of lines.
+const MAX_LINES: usize = 500;
+/// Files with an unsafe block: the memory map, wgpu's experimental features, and kernels without runtime checks.
 const UNSAFE: [&str; 3] = [
     "crates/source/src/file.rs",
     "crates/engine/src/gpu/device.rs",
@@ -37,11 +37,11 @@ pub(super) fn check(problems: &mut Vec<String>) -> Result<()> {
 
 fn check_code(name: &str, text: &str, platform_files: &[String], problems: &mut Vec<String>) {
     let lines = text.lines().count();
-    if lines > LONGEST {
-        problems.push(format!("{name} has {lines} lines, more than {LONGEST}: split it"));
+    if lines > MAX_LINES {
+        problems.push(format!("{name} has {lines} lines, more than {MAX_LINES}: split it"));
     }
     if name.starts_with("xtask/src/tidy/") {
-        return; // names the very words it looks for
+        return; // contains the words it looks for
     }
     for (number, line) in text.lines().enumerate() {
         let mut report = |what: &str| problems.push(format!("{name}:{}: {what}", number + 1));
@@ -52,7 +52,7 @@ fn check_code(name: &str, text: &str, platform_files: &[String], problems: &mut 
             report("a leftover: do it, or open an issue");
         }
         if line.contains("unsafe {") && !UNSAFE.contains(&name) {
-            report("`unsafe` belongs to the memory map, the device and its pipelines alone");
+            report("`unsafe` is allowed only in the memory map, the device and its pipelines");
         }
         if line.contains("target_arch") && !platform_files.iter().any(|file| file == name) {
             report("a platform switch outside the files ARCHITECTURE.md lists");

@@ -1,4 +1,4 @@
-//! The crate table of `ARCHITECTURE.md` against the manifests: a crate uses only what its row allows.
+//! Checks the crate table of `ARCHITECTURE.md` against the manifests: a crate uses only what its row allows.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ fn crate_table(page: &str) -> BTreeMap<String, Vec<String>> {
         .collect()
 }
 
-/// `gguf` for the package in `crates/gguf`; nothing for packages elsewhere.
+/// `gguf` for the package in `crates/gguf`; `None` for packages elsewhere.
 fn crate_folder(package: &Value) -> Option<String> {
     let manifest = std::path::Path::new(text(package, "manifest_path"));
     let folder = manifest.parent()?;

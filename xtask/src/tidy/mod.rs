@@ -1,4 +1,4 @@
-//! What the tree must look like, checked by code.
+//! `cargo xtask tidy`: checks the invariants of the tree.
 
 mod engine;
 mod files;
@@ -30,7 +30,7 @@ fn packages(metadata: &Value) -> impl Iterator<Item = &Value> {
     metadata["packages"].as_array().into_iter().flatten()
 }
 
-/// A string field, or nothing.
+/// A string field; empty if it is missing.
 fn text<'a>(value: &'a Value, field: &str) -> &'a str {
     value[field].as_str().unwrap_or_default()
 }
