@@ -3,8 +3,8 @@
 //   bench.html?model=URL&prompt=512&answer=128&depth=0,8192&repeat=3&keep=0&table=gpu&report=/log&done=/done
 //
 // `train=512` also trains an adapter on sequences of so many tokens, for `steps=8`.
-// `image=1` also times a picture of 280 soft tokens (or of so many: 70, 140, 560, 1120) and `audio=1` 30 seconds of sound (or so many),
-// `repeat` times behind a first one; `projector=URL` names the file of the towers, where they are not inside the model's. An empty
+// `image=1` also times an image of 280 soft tokens (or of so many: 70, 140, 560, 1120) and `audio=1` 30 seconds of audio (or so many),
+// `repeat` times after a first one; `projector=URL` names the file of the encoders, where they are not inside the model's. An empty
 // `depth` leaves out reading and writing.
 // The result is shown, set as `window.result`, and posted to `report` and then to `done`, where these are given: addresses of the
 // page's own origin, so that no other site learns what is measured here.
@@ -17,9 +17,9 @@ import {
   type Engine,
   type LoadOptions,
   type Model,
-  type PictureTokens,
+  type ImageTokens,
   type Progress,
-  type TowersBench,
+  type EncoderBench,
   openEngine,
 } from "rullama";
 import { sameOrigin } from "./lib/same-origin.js";
@@ -32,7 +32,7 @@ interface Result {
   tests: { depth: number; runs: BenchResult[]; prefillTokensPerSecond: number; decodeTokensPerSecond: number }[];
   /** Each step behind the first two, which compile. */
   training?: { tokens: number; secondsPerStep: number[]; tokensPerSecond: number };
-  towers?: TowersBench;
+  encoders?: EncoderBench;
   dispatchesPerToken: number;
   gpuBytes: number;
   /** A wasm heap never shrinks, so this is its peak. */
@@ -133,11 +133,11 @@ async function timedTraining(loaded: Model, tokens: number): Promise<NonNullable
   return { tokens, secondsPerStep, tokensPerSecond: tokens / mean(secondsPerStep) };
 }
 
-function timedTowers(loaded: Model): Promise<TowersBench> {
+function benchEncoders(loaded: Model): Promise<EncoderBench> {
   say("looking and listening");
   const asked = (name: string, usual: number) => (query.get(name) === "1" ? usual : number(name, 0));
-  const pictureTokens = asked("image", 280) as PictureTokens | 0;
-  return loaded.benchTowers({ pictureTokens, seconds: asked("audio", 30), repeat: number("repeat", 10) });
+  const imageTokens = asked("image", 280) as ImageTokens | 0;
+  return loaded.benchEncoders({ imageTokens, seconds: asked("audio", 30), repeat: number("repeat", 10) });
 }
 
 function pick({ features, subgroups, matrixUnits }: DeviceReport): Result["facts"] {
@@ -165,7 +165,7 @@ async function measure(model: string): Promise<Result> {
   }
   const last = tests.at(-1)?.runs.at(-1);
   const training = query.has("train") ? await timedTraining(loaded, number("train", 512)) : undefined;
-  const towers = query.has("image") || query.has("audio") ? await timedTowers(loaded) : undefined;
+  const encoders = query.has("image") || query.has("audio") ? await benchEncoders(loaded) : undefined;
   const { wasmHeap, gpu } = await loaded.memory();
   await loaded.free();
   engine.close();
@@ -176,7 +176,7 @@ async function measure(model: string): Promise<Result> {
     load: { ...times, bytesPerSecond: times.bytes / times.seconds },
     tests,
     ...(training ? { training } : {}),
-    ...(towers ? { towers } : {}),
+    ...(encoders ? { encoders } : {}),
     dispatchesPerToken: last?.dispatchesPerToken ?? 0,
     gpuBytes: last?.memory.gpu ?? gpu,
     wasmHeap,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { textOf } from "../src/lib/exchange.js";
+import { textOf } from "../src/lib/import.js";
 import { memoryDatabase } from "../src/lib/memory-database.js";
 import { Chats } from "../src/state/chats.svelte.js";
 import { channels, quiet } from "./support.js";
@@ -160,8 +160,8 @@ test("a message belongs to the conversation it was written in, whatever is opene
     return putTurn(...given);
   };
   const blob = new Blob(["pixels"], { type: "image/png" });
-  const picture = { id: "p", kind: "image", name: "p.png", blob } as const;
-  const adding = tab.add({ role: "user", content: "look", attachments: [picture] });
+  const image = { id: "p", kind: "image", name: "p.png", blob } as const;
+  const adding = tab.add({ role: "user", content: "look", attachments: [image] });
   await quiet();
   await tab.open(other.conversation);
   goOn();
@@ -243,9 +243,9 @@ test("export and import, here and elsewhere", async () => {
   expect(await fresh.import(textOf(file))).toBe(1);
   await fresh.open(fresh.list[0]?.id);
   expect(contents(fresh)).toEqual(["question", "answer"]);
-  const [picture] = fresh.path[0]?.attachments ?? [];
-  expect(picture).toMatchObject({ kind: "image", name: "p.png" });
-  const back = await fresh.blob(picture!.id);
+  const [image] = fresh.path[0]?.attachments ?? [];
+  expect(image).toMatchObject({ kind: "image", name: "p.png" });
+  const back = await fresh.blob(image!.id);
   expect(back?.type).toBe("image/png");
   expect(Buffer.from(await back!.arrayBuffer()).equals(bytes)).toBe(true);
 });

@@ -103,7 +103,7 @@ function describe(source: ModelSource): FitReport {
       work: 32e6,
       gpu: weights + 96e6,
       tableOnGpu: false,
-      ...(sees(name) ? { towers: 300e6 } : {}),
+      ...(sees(name) ? { encoders: 300e6 } : {}),
     },
     verdict: settings().verdict ?? "fits",
     warnings: settings().warnings ?? [],
@@ -274,10 +274,10 @@ class FakeModel implements ModelApi {
     };
   }
 
-  async benchTowers() {
+  async benchEncoders() {
     return {};
   }
-  async freeTowers() {}
+  async freeEncoders() {}
 
   async free() {
     if (!this.#freed) {

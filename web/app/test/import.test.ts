@@ -2,7 +2,7 @@
 // what hangs runs into the time limits of the tests.
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { imported, ImportError } from "../src/lib/exchange.js";
+import { imported, ImportError } from "../src/lib/import.js";
 import type { Stored } from "../src/lib/database.js";
 
 const VALID = {
@@ -57,7 +57,7 @@ async function read(text: string, step = 1 << 16): Promise<Stored[]> {
 }
 
 /** What is stored is what is known, hangs together, and changed nothing else. */
-function sound(stored: Stored[]): void {
+function valid(stored: Stored[]): void {
   for (const { conversation, turns, blobs } of stored) {
     const ids = new Set(turns.map((turn) => turn.id));
     expect(conversation.leaf === null || ids.has(conversation.leaf)).toBe(true);
@@ -75,7 +75,7 @@ function sound(stored: Stored[]): void {
 
 async function survives(text: string, step?: number): Promise<void> {
   try {
-    sound(await read(text, step));
+    valid(await read(text, step));
   } catch (error) {
     expect(error).toBeInstanceOf(ImportError);
     expect((error as ImportError).message).not.toBe("");
@@ -102,7 +102,7 @@ function places(value: unknown, found: [object, string][] = []): [object, string
 
 test("what is unharmed is read", async () => {
   const all = await read(TEXT);
-  sound(all);
+  valid(all);
   expect(all.map((one) => one.turns.length)).toEqual([2, 0]);
 });
 

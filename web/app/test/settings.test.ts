@@ -50,3 +50,9 @@ test("presets are read one by one, and only whole ones", () => {
   expect(read.presets).toEqual([{ ...preset, sampling: { topK: 5 }, think: false }]);
   expect([read.language, read.titles]).toEqual(["system", true]);
 });
+
+test("the image budget of version 0.6, stored under its old name, is read", () => {
+  expect(parse('{"pictures":560}').images).toBe(560);
+  expect(parse('{"images":70,"pictures":560}').images).toBe(70);
+  expect(parse('{"images":71}').images).toBe(defaults().images);
+});

@@ -28,11 +28,11 @@ import type {
   ModelInfo,
   ModelSource,
   OpResult,
-  PictureTokens,
+  ImageTokens,
   ServedModel,
   SessionOptions,
   StorageReport,
-  TowersBench,
+  EncoderBench,
 } from "./types.js";
 
 /** A model on the GPU. Calls are queued: one answer at a time. */
@@ -65,15 +65,15 @@ export interface ModelApi {
   /** Goes on with a training that this browser stored. */
   continueTraining(id: string): Promise<TrainingSessionApi>;
   bench(options?: { prompt?: number; answer?: number; depth?: number; signal?: AbortSignal }): Promise<BenchResult>;
-  /** Times its eyes on a picture of 280 soft tokens and its ears on 30 seconds of sound, unless told otherwise; zero leaves one out. */
-  benchTowers(options?: {
-    pictureTokens?: PictureTokens | 0;
+  /** Times the vision encoder on an image of 280 soft tokens and the audio encoder on 30 seconds of audio by default; zero skips one. */
+  benchEncoders(options?: {
+    imageTokens?: ImageTokens | 0;
     seconds?: number;
     repeat?: number;
     signal?: AbortSignal;
-  }): Promise<TowersBench>;
-  /** Frees its eyes and ears on the GPU; they are loaded again when something is to be seen or heard. */
-  freeTowers(): Promise<void>;
+  }): Promise<EncoderBench>;
+  /** Frees the vision and audio encoders on the GPU; the next image or audio clip loads them again. */
+  freeEncoders(): Promise<void>;
   /** Frees its GPU memory; calls after this fail with code `freed`. */
   free(): Promise<void>;
 }

@@ -2,7 +2,7 @@
 
 import { deviceReport } from "./device.js";
 import { fit } from "./fit.js";
-import { readable } from "./loading.js";
+import { readable } from "./load-model.js";
 import type { PlainLoadOptions, PlainSource } from "./protocol.js";
 import { type Opened, layerOf } from "./storage/index.js";
 import type { FitReport, MemoryUse } from "./types.js";
@@ -12,14 +12,14 @@ import { bytesBeside, inspect } from "./wasm/rullama.js";
 interface Inspected {
   info: Omit<FitReport["info"], "name" | "system">;
   memory: { withTable: MemoryUse; withoutTable: MemoryUse };
-  /** Bytes of the towers inside. */
+  /** Bytes of the encoders inside. */
   towers: number;
 }
 
 /** Opens a file for a look at its header. */
 export type OpenBriefly = (source: PlainSource, digest?: { sha256?: string }) => Promise<Opened>;
 
-export interface Around {
+export interface FitContext {
   options: PlainLoadOptions;
   /** The options in the engine's words. */
   words: string;
@@ -28,20 +28,20 @@ export interface Around {
   open: OpenBriefly;
 }
 
-export async function fitReport(opened: Opened, around: Around): Promise<FitReport> {
-  const { options, words } = around;
+export async function fitReport(opened: Opened, context: FitContext): Promise<FitReport> {
+  const { options, words } = context;
   const found = JSON.parse(await inspect(readable(opened), words)) as Inspected;
   const decides = found.info.kind === "decoder";
-  const projector = decides ? await bytesOf("projector", options.projector, opened, around) : undefined;
+  const projector = decides ? await bytesOf("projector", options.projector, opened, context) : undefined;
   const drafts = decides && options.draft !== "off" && options.draft !== "ngram";
-  const drafter = drafts ? await bytesOf("drafter", options.draft, opened, around) : undefined;
+  const drafter = drafts ? await bytesOf("drafter", options.draft, opened, context) : undefined;
   const { withTable, withoutTable } = found.memory;
   const use = tableFits(options, withTable) ? withTable : withoutTable;
-  const towers = projector ?? found.towers;
+  const encoders = projector ?? found.towers;
   const memory: MemoryUse = {
     ...use,
-    gpu: use.gpu + towers + (drafter ?? 0),
-    ...(towers > 0 ? { towers } : {}),
+    gpu: use.gpu + encoders + (drafter ?? 0),
+    ...(encoders > 0 ? { encoders } : {}),
     ...(drafter === undefined ? {} : { drafter }),
   };
   const system = opened.info?.system;
@@ -55,7 +55,7 @@ async function bytesOf(
   kind: "projector" | "drafter",
   given: PlainSource | undefined,
   opened: Opened,
-  { host, open }: Around,
+  { host, open }: FitContext,
 ): Promise<number | undefined> {
   if (given !== undefined) return bytesOfFile(await open(given));
   const layer = opened.info && layerOf(opened.info, kind, host);

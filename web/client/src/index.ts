@@ -1,10 +1,10 @@
 // rullama: Gemma 4 in a browser tab. `load` a model and talk to it; `openEngine` for more than one engine, or one of your own making.
 
-import { Direct } from "./direct.js";
+import { InProcessTransport } from "./in-process.js";
 import { Engine } from "./engine.js";
 import type { Model } from "./model.js";
 import type { Settings } from "./protocol.js";
-import { Remote } from "./remote.js";
+import { WorkerTransport } from "./worker-transport.js";
 import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
 import { startEngine } from "./workers.js";
 
@@ -32,9 +32,9 @@ export function openEngine(options: EngineOptions = {}): Engine {
     host: options.host === undefined ? globalThis.location.origin : absolute(options.host),
     ...(options.wasm === undefined ? {} : { wasm: absolute(options.wasm) }),
   };
-  if (options.worker === false) return new Engine(new Direct(settings));
+  if (options.worker === false) return new Engine(new InProcessTransport(settings));
   const script = options.workerScript === undefined ? undefined : absolute(options.workerScript);
-  return new Engine(new Remote(startEngine(script), settings));
+  return new Engine(new WorkerTransport(startEngine(script), settings));
 }
 
 /** Engines that `load` opened, by their options: models share one. */

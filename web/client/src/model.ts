@@ -4,7 +4,7 @@ import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
 import type { Embeddings } from "./embeddings.js";
 import { RullamaError, unpack } from "./errors.js";
-import { type Medium, Perceptions, mediaOf } from "./media.js";
+import { type Medium, EncodedMedia, mediaOf } from "./encoded-media.js";
 import { OpenAi } from "./openai.js";
 import type { AnswerRequest, EmbedRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
@@ -21,9 +21,9 @@ import type {
   MemoryReport,
   Message,
   ModelInfo,
-  PictureTokens,
+  ImageTokens,
   SessionOptions,
-  TowersBench,
+  EncoderBench,
 } from "./types.js";
 
 export class Model implements ModelApi {
@@ -35,7 +35,7 @@ export class Model implements ModelApi {
   readonly embeddings: Embeddings;
   /** Adapters that requests may name. */
   readonly adapters: Adapters;
-  private readonly perceptions: Perceptions;
+  private readonly encodedMedia: EncodedMedia;
 
   constructor(
     private readonly transport: Transport,
@@ -43,19 +43,19 @@ export class Model implements ModelApi {
     readonly info: ModelInfo,
   ) {
     this.verified = transport.call("verified", { model: id });
-    // Only those who ask hear of it.
+    // Only callers that await it get the failure.
     this.verified.catch(() => {});
     // When the engine itself is closed there is nothing to tell.
     this.lost = transport.call("lost", { model: id }).then(unpack, () => new Promise<never>(() => {}));
     this.openai = new OpenAi(this);
     this.embeddings = this.openai.embeddings;
     this.adapters = new Adapters(transport, id);
-    this.perceptions = new Perceptions(transport, id);
+    this.encodedMedia = new EncodedMedia(transport, id);
   }
 
   async session(options: SessionOptions = {}): Promise<Session> {
     const session = await this.transport.call("session", { model: this.id, options });
-    return new Session(this.transport, { model: this.id, session }, this.perceptions, this.info.system);
+    return new Session(this.transport, { model: this.id, session }, this.encodedMedia, this.info.system);
   }
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
@@ -73,7 +73,7 @@ export class Model implements ModelApi {
     media: () => Medium[] = () => [],
   ): AsyncIterableIterator<GenerateEvent> {
     const filled = (onEvent: (event: GenerateEvent) => void) =>
-      this.perceptions.fill(request, media(), signal, onEvent);
+      this.encodedMedia.fill(request, media(), signal, onEvent);
     return answerEvents(
       this.transport,
       async (onEvent) => ({ model: this.id, request: await filled(onEvent) }),
@@ -123,16 +123,16 @@ export class Model implements ModelApi {
     return this.transport.call("bench", { model: this.id, prompt, answer, depth }, signal ? { signal } : {});
   }
 
-  benchTowers(
-    options: { pictureTokens?: PictureTokens | 0; seconds?: number; repeat?: number; signal?: AbortSignal } = {},
-  ): Promise<TowersBench> {
-    const { pictureTokens = 280, seconds = 30, repeat = 10, signal } = options;
-    const params = { model: this.id, pictureTokens, seconds, repeat };
-    return this.transport.call("benchTowers", params, signal ? { signal } : {});
+  benchEncoders(
+    options: { imageTokens?: ImageTokens | 0; seconds?: number; repeat?: number; signal?: AbortSignal } = {},
+  ): Promise<EncoderBench> {
+    const { imageTokens = 280, seconds = 30, repeat = 10, signal } = options;
+    const params = { model: this.id, imageTokens, seconds, repeat };
+    return this.transport.call("benchEncoders", params, signal ? { signal } : {});
   }
 
-  freeTowers(): Promise<void> {
-    return this.transport.call("freeTowers", { model: this.id });
+  freeEncoders(): Promise<void> {
+    return this.transport.call("freeEncoders", { model: this.id });
   }
 
   async inspectTraining(data: TrainingData, options: TrainingOptions = {}): Promise<TrainingReport> {

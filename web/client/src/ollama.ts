@@ -2,8 +2,8 @@
 
 import type { Engine } from "./engine.js";
 import { RullamaError } from "./errors.js";
-import { fromBase64 } from "./fetched.js";
-import type { Medium } from "./media.js";
+import { fromBase64 } from "./media-bytes.js";
+import type { Medium } from "./encoded-media.js";
 import type { Model } from "./model.js";
 import type {
   OllamaChatRequest,
@@ -54,7 +54,7 @@ export class Ollama {
       this.parts(
         request.model,
         controller,
-        () => given.flatMap(picturesOf),
+        () => given.flatMap(imagesOf),
         ({ info }) => {
           const messages = withSystem(given, info.system).map(engineMessage);
           return answerRequest({ messages, ...(request.tools ? { tools: request.tools } : {}) }, request);
@@ -87,7 +87,7 @@ export class Ollama {
       this.parts(
         request.model,
         controller,
-        () => picturesOf(question),
+        () => imagesOf(question),
         ({ info }) => {
           if (raw) return answerRequest({ text: prompt }, request);
           const own: OllamaMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
@@ -350,11 +350,11 @@ function withSystem(messages: OllamaMessage[], system: string | undefined): Olla
 }
 
 function engineMessage({ role, content, thinking, images, tool_calls, tool_name }: OllamaMessage): EngineMessage {
-  // As Ollama does: pictures stand before the text.
-  const pictures = (images ?? []).map(() => ({ type: "image" as const }));
+  // As Ollama does: images stand before the text.
+  const parts = (images ?? []).map(() => ({ type: "image" as const }));
   return {
     role,
-    content: pictures.length === 0 ? content : [...pictures, { type: "text", text: content }],
+    content: parts.length === 0 ? content : [...parts, { type: "text", text: content }],
     ...(thinking === undefined ? {} : { thinking }),
     ...(tool_calls === undefined ? {} : { tool_calls: tool_calls.map(({ function: call }) => call) }),
     ...(tool_name === undefined ? {} : { tool_name }),
@@ -362,10 +362,10 @@ function engineMessage({ role, content, thinking, images, tool_calls, tool_name 
 }
 
 /** Ollama's images are files: bytes, or base64 of them. */
-function picturesOf({ images = [] }: OllamaMessage): Medium[] {
+function imagesOf({ images = [] }: OllamaMessage): Medium[] {
   return images.map((image) => {
     const source = typeof image === "string" ? fromBase64(image) : image;
-    return { kind: "picture", source, tokens: 280 };
+    return { kind: "image", source, tokens: 280 };
   });
 }
 
@@ -395,7 +395,7 @@ function detailsOf(info: FitReport["info"]): OllamaModelDetails {
 function capabilities({ kind, thinking }: FitReport["info"]): string[] {
   if (kind === "embedding") return ["embedding"];
   if (kind === "drafter") return [];
-  // Tools were not tried where blocks settle.
+  // Tools were not tried with diffusion models.
   return ["completion", ...(kind === "decoder" ? ["tools"] : []), ...(thinking ? ["thinking"] : [])];
 }
 

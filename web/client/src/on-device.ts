@@ -1,4 +1,4 @@
-// Something loaded on this side of the boundary: its device, and the order of calls.
+// Something loaded on a device: frees it, notices the loss of the device, and keeps calls in order.
 
 import type { OpenDevice } from "./device.js";
 import { DeviceLostError, FreedError, type RullamaError, rullamaError } from "./errors.js";
@@ -7,7 +7,7 @@ import type { MemoryReport, ModelInfo } from "./types.js";
 import type { BytesOf } from "./wasm/rullama.js";
 
 /** What comes with whatever is loaded. */
-export interface Around {
+export interface LoadedResources {
   info: ModelInfo;
   verified: Promise<void>;
   device: OpenDevice;
@@ -18,7 +18,7 @@ export interface Around {
 
 /** The files behind a model. */
 export interface ModelFiles {
-  /** Opens that of its eyes and ears, where it has one of its own. */
+  /** Opens the projector, where the encoders have a file of their own. */
   projector?: () => Promise<BytesOf>;
   /** Called once, when the model is freed. */
   close(): void;
@@ -32,9 +32,9 @@ export abstract class OnDevice {
   /** Rejects the calls under way when the device is lost; each leaves the set as it ends. */
   private readonly underWay = new Set<(error: RullamaError) => void>();
 
-  constructor(protected readonly around: Around) {
+  constructor(protected readonly resources: LoadedResources) {
     this.lost = new Promise((resolve) => {
-      void around.device.browser.lost.then((info) => {
+      void resources.device.browser.lost.then((info) => {
         if (this.gone) return;
         this.gone = new DeviceLostError(lossMessage(info));
         resolve(this.gone);
@@ -44,11 +44,11 @@ export abstract class OnDevice {
   }
 
   get info(): ModelInfo {
-    return this.around.info;
+    return this.resources.info;
   }
 
   get verified(): Promise<void> {
-    return this.around.verified;
+    return this.resources.verified;
   }
 
   abstract memory(): MemoryReport;
@@ -87,9 +87,9 @@ export abstract class OnDevice {
     this.gone = new FreedError("the model was freed; load it again");
     const release = async () => {
       this.release();
-      quietly(() => this.around.device.engine.destroy());
-      quietly(() => this.around.device.engine.free());
-      this.around.files.close();
+      quietly(() => this.resources.device.engine.destroy());
+      quietly(() => this.resources.device.engine.free());
+      this.resources.files.close();
     };
     // A call on a lost device may never end.
     await (lost ? release() : this.queue.run(release));

@@ -11,13 +11,13 @@ import type {
   MemoryReport,
   ModelInfo,
   OpResult,
-  PictureTokens,
+  ImageTokens,
   Progress,
   ServedModel,
   SessionOptions,
-  SettleOptions,
+  DenoisingOptions,
   StorageReport,
-  TowersBench,
+  EncoderBench,
 } from "./types.js";
 
 /** A model's place, as `postMessage` takes it: addresses are absolute. */
@@ -36,15 +36,15 @@ export interface AnswerRequest {
   think?: boolean;
   text?: string;
   ids?: number[];
-  /** Numbers of what was perceived of the messages' pictures and sounds, in order. */
+  /** Numbers of what was encoded of the messages' images and audio, in order. */
   media?: number[];
-  /** How blocks settle, for models whose do. */
-  settle?: SettleOptions & { canvas?: boolean };
+  /** Denoising options of diffusion models. */
+  settle?: DenoisingOptions & { canvas?: boolean };
   adapters?: { id: string; weight: number }[];
   options: Record<string, unknown>;
 }
 
-/** A part of a message without what it shows, which was perceived before. */
+/** A part of a message without what it shows, which was encoded before. */
 export type EnginePart = { type: "text"; text: string } | { type: "image" | "audio" | "video" };
 
 export interface EngineMessage {
@@ -55,10 +55,10 @@ export interface EngineMessage {
   tool_name?: string;
 }
 
-/** A decoded picture or sound. */
+/** A decoded image or audio clip. */
 export type PlainMedium =
-  | { kind: "picture"; width: number; height: number; pixels: Uint8Array<ArrayBuffer>; tokens: number }
-  | { kind: "sound"; samples: Float32Array<ArrayBuffer>; channels: number; rate: number };
+  | { kind: "image"; width: number; height: number; pixels: Uint8Array<ArrayBuffer>; tokens: number }
+  | { kind: "audio"; samples: Float32Array<ArrayBuffer>; channels: number; rate: number };
 
 /** Texts to make vectors of, or their tokens. */
 export interface EmbedRequest {
@@ -68,7 +68,7 @@ export interface EmbedRequest {
   dimensions?: number;
 }
 
-/** Vectors, one behind the other. */
+/** Vectors, one after the other. */
 export interface PlainVectors {
   values: Float32Array<ArrayBuffer>;
   count: number;
@@ -82,11 +82,11 @@ export interface BenchRequest {
   depth: number;
 }
 
-/** What to look at and listen to, and how often behind the first time. */
-export interface TowersRequest {
-  /** Zero looks at nothing. */
-  pictureTokens: PictureTokens | 0;
-  /** Zero listens to nothing. */
+/** What to encode, and how often after the first time. */
+export interface EncoderBenchRequest {
+  /** Zero skips the image. */
+  imageTokens: ImageTokens | 0;
+  /** Zero skips the audio. */
   seconds: number;
   repeat: number;
 }
@@ -113,10 +113,10 @@ export interface Requests extends TrainingRequests {
   session: { params: { model: number; options: SessionOptions }; result: number; event: never };
   /** `session` is missing for the conversation that a model keeps for itself. */
   answer: { params: { model: number; session?: number; request: AnswerRequest }; result: void; event: GenerateEvent };
-  /** Looks or listens; the number stands for it in requests until it is forgotten. */
-  perceive: { params: { model: number; medium: PlainMedium }; result: number; event: never };
-  /** Makes pictures that were perceived one video; their own numbers are forgotten. */
-  film: { params: { model: number; pictures: number[]; seconds: number[] }; result: number; event: never };
+  /** Encodes an image or audio clip; requests name the result by its number until it is forgotten. */
+  encode: { params: { model: number; medium: PlainMedium }; result: number; event: never };
+  /** Makes images that were encoded one video; their own numbers are forgotten. */
+  encodeVideo: { params: { model: number; images: number[]; seconds: number[] }; result: number; event: never };
   forget: { params: { model: number; medium: number }; result: void; event: never };
   tokens: { params: { model: number; session: number }; result: Uint32Array; event: never };
   save: { params: { model: number; session: number }; result: Uint8Array; event: never };
@@ -131,8 +131,8 @@ export interface Requests extends TrainingRequests {
   embed: { params: { model: number; request: EmbedRequest }; result: PlainVectors; event: never };
   memory: { params: { model: number }; result: MemoryReport; event: never };
   bench: { params: { model: number } & BenchRequest; result: BenchResult; event: never };
-  benchTowers: { params: { model: number } & TowersRequest; result: TowersBench; event: never };
-  freeTowers: { params: { model: number }; result: void; event: never };
+  benchEncoders: { params: { model: number } & EncoderBenchRequest; result: EncoderBench; event: never };
+  freeEncoders: { params: { model: number }; result: void; event: never };
   freeModel: { params: { model: number }; result: void; event: never };
   served: { params: void; result: ServedModel[]; event: never };
   storage: { params: void; result: StorageReport; event: never };

@@ -37,8 +37,8 @@ export function samplingWords(options: SamplingOptions): Record<string, unknown>
   return words;
 }
 
-/** How blocks settle, where something is said about it. */
-function settleWords(options: GenerateOptions): Pick<AnswerRequest, "settle"> {
+/** Denoising options that are given. */
+function denoisingWords(options: GenerateOptions): Pick<AnswerRequest, "settle"> {
   const { steps, entropyBound, blocks, canvas } = options;
   const given = Object.entries({ steps, entropyBound, blocks, canvas }).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
@@ -96,7 +96,7 @@ export function chatRequest(messages: Message[], options: GenerateOptions, syste
     messages: withSystem(messages, system).map(engineMessage),
     ...(options.tools === undefined ? {} : { tools: options.tools }),
     ...(options.think === undefined ? {} : { think: options.think }),
-    ...settleWords(options),
+    ...denoisingWords(options),
     ...adapterWords(options.adapters),
     options: samplingWords(options),
   };
@@ -104,11 +104,11 @@ export function chatRequest(messages: Message[], options: GenerateOptions, syste
 
 /** Text to continue. */
 export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
-  return { text, ...settleWords(options), ...adapterWords(options.adapters), options: samplingWords(options) };
+  return { text, ...denoisingWords(options), ...adapterWords(options.adapters), options: samplingWords(options) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  const words = { ...settleWords(options), ...adapterWords(options.adapters) };
+  const words = { ...denoisingWords(options), ...adapterWords(options.adapters) };
   return { ids: [...ids], ...words, options: samplingWords(options) };
 }

@@ -1,7 +1,7 @@
 // A conversation, as pages see it.
 
 import type { SessionApi } from "./api.js";
-import { type Perceptions, mediaOf } from "./media.js";
+import { type EncodedMedia, mediaOf } from "./encoded-media.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, idsRequest, textRequest } from "./sampling.js";
 import { answerEvents } from "./stream.js";
@@ -11,7 +11,7 @@ export class Session implements SessionApi {
   constructor(
     private readonly transport: Transport,
     private readonly at: { model: number; session: number },
-    private readonly perceptions: Perceptions,
+    private readonly encodedMedia: EncodedMedia,
     private readonly system?: string,
   ) {}
 
@@ -49,7 +49,7 @@ export class Session implements SessionApi {
     messages: Message[] = [],
   ): AsyncIterableIterator<GenerateEvent> {
     const filled = (onEvent: (event: GenerateEvent) => void) =>
-      this.perceptions.fill(request, mediaOf(messages), signal, onEvent);
+      this.encodedMedia.fill(request, mediaOf(messages), signal, onEvent);
     return answerEvents(this.transport, async (onEvent) => ({ ...this.at, request: await filled(onEvent) }), signal);
   }
 }

@@ -2,11 +2,11 @@
 
 import { deviceReport } from "./device.js";
 import { fit } from "./fit.js";
-import type { HeldModel } from "./held.js";
+import type { LoadedDecoder } from "./loaded-decoder.js";
 import type { TrainingOptions, TrainingReport } from "./training-types.js";
 
 export async function inspectTraining(
-  model: HeldModel,
+  model: LoadedDecoder,
   data: string,
   options: TrainingOptions,
 ): Promise<TrainingReport> {

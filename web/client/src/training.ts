@@ -54,7 +54,7 @@ export class TrainingSession implements TrainingSessionApi {
         throw error;
       },
     );
-    // Whoever asks for the result hears of it.
+    // `result` reports the failure.
     this.result.catch(() => {});
   }
 

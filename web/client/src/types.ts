@@ -22,7 +22,7 @@ export interface Progress {
   waited: number;
 }
 
-/** What sort of model a file holds: one that chats token by token, one that turns texts into vectors, one whose blocks of text settle, one that drafts for another. */
+/** What a file holds: a decoder, a text embedding model, a block diffusion model, or a drafter for speculative decoding. */
 export type ModelKind = "decoder" | "embedding" | "diffusion" | "drafter";
 
 export interface LoadOptions {
@@ -46,8 +46,8 @@ export interface LoadOptions {
   /** Wait for the checksum before the model is handed out (default), or check while it is used already. */
   verify?: "before" | "background";
   /**
-   * A file with the model's eyes and ears (a projector, `mmproj`), where they are not in its own. Nothing of it is read before
-   * something is to be seen or heard. Names bring theirs.
+   * A projector file (`mmproj`) with the model's vision and audio encoders, where its own file has none. It is read when the first
+   * image or audio clip comes. Names bring theirs.
    */
   projector?: ModelSource;
   /** Run with or without optional GPU features; all that the adapter offers by default. For tests and for working around drivers. */
@@ -99,12 +99,12 @@ export interface ModelInfo {
   memory: MemoryUse;
   device: string;
   /** Sampling defaults: hints of the file under the parameters its name brings. */
-  defaults: SamplingOptions & SettleOptions;
+  defaults: SamplingOptions & DenoisingOptions;
   /** System prompt its name brings. */
   system?: string;
   /** Numbers of a vector, of models that make them. */
   dimensions?: number;
-  /** Tokens of a block, of models whose blocks settle. */
+  /** Tokens of a block, of diffusion models. */
   canvas?: number;
   /** What drafts for it. */
   draft?: { from: "drafter" | "ngram"; name?: string };
@@ -122,8 +122,8 @@ export interface MemoryUse {
   gpu: number;
   /** Whether the table of per-layer inputs is among the weights. */
   tableOnGpu: boolean;
-  /** Before a load: eyes and ears, which are loaded when something is to be seen or heard. */
-  towers?: number;
+  /** Before a load: vision and audio encoders, which the first image or audio clip loads. */
+  encoders?: number;
   /** Before a load: the drafter. */
   drafter?: number;
 }
@@ -164,10 +164,10 @@ export interface ToolCall {
   arguments: Record<string, unknown>;
 }
 
-/** A picture: a file, its bytes, its address (`data:` and `blob:` too), or pixels. */
+/** An image: a file, its bytes, its address (`data:` and `blob:` too), or pixels. */
 export type ImageSource = Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | URL | string | ImageBitmap | ImageData;
 
-/** A sound: a file, its bytes, its address, what Web Audio decoded, or samples (channels one beside the other). */
+/** An audio clip: a file, its bytes, its address, what Web Audio decoded, or samples (channels one beside the other). */
 export type AudioSource =
   | Blob
   | ArrayBuffer
@@ -177,16 +177,16 @@ export type AudioSource =
   | AudioBuffer
   | { samples: Float32Array<ArrayBuffer>; sampleRate: number; channels?: number };
 
-/** A video: a file, its bytes or its address. Its pictures are seen, its sound is not heard. */
+/** A video: a file, its bytes or its address. Its frames are encoded, its audio track is not. */
 export type VideoSource = Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | URL | string;
 
-/** The most tokens a picture may take: more of them see finer. */
-export type PictureTokens = 70 | 140 | 280 | 560 | 1120;
+/** Most soft tokens of an image: more show finer detail. */
+export type ImageTokens = 70 | 140 | 280 | 560 | 1120;
 
-/** A piece of a message. The last two are OpenAI's. What was perceived is remembered for the same object or address. */
+/** A piece of a message. The last two are OpenAI's. What was encoded is remembered for the same object or address. */
 export type ContentPart =
   | { type: "text"; text: string }
-  | { type: "image"; image: ImageSource; tokens?: PictureTokens }
+  | { type: "image"; image: ImageSource; tokens?: ImageTokens }
   | { type: "audio"; audio: AudioSource }
   | { type: "video"; video: VideoSource }
   | { type: "image_url"; image_url: string | { url: string; detail?: "low" | "high" | "auto" } }
@@ -209,8 +209,8 @@ export interface Tool {
   function: { name: string; description?: string; parameters?: Record<string, unknown> };
 }
 
-/** How blocks of a DiffusionGemma settle; other models pay no heed. */
-export interface SettleOptions {
+/** How a DiffusionGemma denoises its blocks; other models ignore it. */
+export interface DenoisingOptions {
   /** Steps that a block may take. */
   steps?: number;
   /** Entropy, in nats, that places accepted in one step may have together: more is faster and worse. */
@@ -219,8 +219,8 @@ export interface SettleOptions {
   blocks?: number;
 }
 
-export interface GenerateOptions extends SamplingOptions, SettleOptions {
-  /** Tell the canvas of a DiffusionGemma after each step: events `canvas` in place of `step`. */
+export interface GenerateOptions extends SamplingOptions, DenoisingOptions {
+  /** Report the canvas of a DiffusionGemma after each step: events `canvas` in place of `step`. */
   canvas?: boolean;
   /** Let the model think first. */
   think?: boolean;
@@ -237,8 +237,8 @@ export interface TokenLogprob {
   logprob: number;
 }
 
-/** A step of a block that settles. */
-export interface SettleStep {
+/** A denoising step of a block. */
+export interface DenoisingStep {
   /** Blocks before this one. */
   block: number;
   /** From 1 to `steps`, at most. */
@@ -275,8 +275,8 @@ export type GenerateEvent =
   | { type: "tool_call"; index: number; call: ToolCall }
   | { type: "bad_call"; raw: string }
   | { type: "logprobs"; token: TokenLogprob; top: TokenLogprob[] }
-  | ({ type: "step" } & SettleStep)
-  | ({ type: "canvas"; tokens: CanvasToken[] } & SettleStep)
+  | ({ type: "step" } & DenoisingStep)
+  | ({ type: "canvas"; tokens: CanvasToken[] } & DenoisingStep)
   | { type: "done"; finish: Finish; usage: Usage };
 
 /** Why an answer ended: the model ended it, the limit came, the context is full, somebody stopped it. */
@@ -297,7 +297,7 @@ export interface Usage {
   context: number;
   /** Of models that draft: tokens that were guessed, those that were right, and the runs that checked them. */
   drafts?: { runs: number; drafted: number; accepted: number };
-  /** Of models whose blocks settle: how many, and the steps they took together. */
+  /** Of diffusion models: how many, and the steps they took together. */
   blocks?: number;
   steps?: number;
 }
@@ -421,7 +421,7 @@ export interface BenchResult {
 }
 
 /** How long a tower takes from pixels or samples to soft tokens. */
-export interface TowerTimes {
+export interface EncoderTimes {
   softTokens: number;
   /** The first time, in milliseconds: the tower is loaded and its kernels are compiled. */
   cold: number;
@@ -429,9 +429,9 @@ export interface TowerTimes {
   milliseconds: number[];
 }
 
-export interface TowersBench {
-  picture?: TowerTimes;
-  sound?: TowerTimes & { seconds: number };
+export interface EncoderBench {
+  image?: EncoderTimes;
+  audio?: EncoderTimes & { seconds: number };
 }
 
 /** Stable names of failures; each class of `errors.ts` has one. */

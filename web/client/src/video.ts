@@ -1,8 +1,8 @@
-// Videos as pictures: played unseen and unheard, and stopped at even times.
+// Video frames: a muted, invisible player seeks to evenly spaced times.
 
 import { RullamaError } from "./errors.js";
-import { blobOf } from "./fetched.js";
-import { pictureOf } from "./picture.js";
+import { blobOf } from "./media-bytes.js";
+import { decodeImage } from "./image.js";
 import type { PlainMedium } from "./protocol.js";
 import type { VideoSource } from "./types.js";
 
@@ -16,13 +16,13 @@ const BEYOND = 1e7;
 
 export interface Frame {
   seconds: number;
-  picture: PlainMedium;
+  image: PlainMedium;
 }
 
-/** The pictures of a video, oldest first. */
+/** The frames of a video, oldest first. */
 export async function* framesOf(source: VideoSource): AsyncGenerator<Frame> {
   if (typeof document === "undefined") {
-    throw new RullamaError("bad_media", "videos are decoded in pages, not in workers: pass pictures here");
+    throw new RullamaError("bad_media", "videos are decoded in pages, not in workers: pass images here");
   }
   const address = URL.createObjectURL(await blobOf(source));
   const video = document.createElement("video");
@@ -35,7 +35,7 @@ export async function* framesOf(source: VideoSource): AsyncGenerator<Frame> {
       await seek(video, seconds);
       const bitmap = await createImageBitmap(video);
       try {
-        yield { seconds, picture: await pictureOf(bitmap, FRAME_TOKENS) };
+        yield { seconds, image: await decodeImage(bitmap, FRAME_TOKENS) };
       } finally {
         bitmap.close();
       }

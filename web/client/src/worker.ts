@@ -1,6 +1,6 @@
 // The worker: an engine of its own behind the protocol.
 
-import { Direct } from "./direct.js";
+import { InProcessTransport } from "./in-process.js";
 import { pack } from "./errors.js";
 import type { FromWorker, Kind, Requests, ToWorker } from "./protocol.js";
 
@@ -10,7 +10,7 @@ const scope = globalThis as unknown as {
   postMessage(message: FromWorker, transfer?: Transferable[]): void;
 };
 
-let engine = new Direct({});
+let engine = new InProcessTransport({});
 const running = new Map<number, AbortController>();
 
 async function answer(id: number, kind: Kind, params: unknown): Promise<void> {
@@ -32,7 +32,7 @@ async function answer(id: number, kind: Kind, params: unknown): Promise<void> {
 }
 
 scope.onmessage = ({ data }) => {
-  if (data.type === "settings") engine = new Direct(data.settings);
+  if (data.type === "settings") engine = new InProcessTransport(data.settings);
   else if (data.type === "abort") running.get(data.id)?.abort();
   else void answer(data.id, data.kind, data.params);
 };

@@ -20,8 +20,11 @@ function loaded() {
   const lost = new Promise<GPUDeviceLostInfo>((resolve) => (lose = resolve));
   const device = { browser: { lost }, engine: { destroy() {}, free() {} } } as unknown as OpenDevice;
   const files = { close() {} };
-  const around = { info: {} as ModelInfo, verified: Promise.resolve(), device, heap: () => 0, files };
-  return { model: new Loaded(around), lose: () => lose({ reason: "unknown", message: "gone" } as GPUDeviceLostInfo) };
+  const resources = { info: {} as ModelInfo, verified: Promise.resolve(), device, heap: () => 0, files };
+  return {
+    model: new Loaded(resources),
+    lose: () => lose({ reason: "unknown", message: "gone" } as GPUDeviceLostInfo),
+  };
 }
 
 /** Collects garbage, as far as the engine lets a test do that. */

@@ -1,4 +1,4 @@
-// Pictures and sounds in the app: picked, dropped, pasted and recorded; shown, kept, and given to the model.
+// Images and audio in the app: picked, dropped, pasted and recorded; shown, kept, and given to the model.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GOLDENS } from "../client/goldens.ts";
@@ -8,7 +8,7 @@ const PICTURE = join(GOLDENS, "demo/picture-1.png");
 const SPEECH = join(GOLDENS, "demo/digit-1-rms.wav");
 test.use({ fake: { served: DEMO } });
 
-test("a picked picture and a sound are shown, sent, kept and exported", async ({ app }) => {
+test("a picked image and an audio clip are shown, sent, kept and exported", async ({ app }) => {
   await start(app);
   await app.getByLabel("Images, audio and video").setInputFiles([PICTURE, SPEECH]);
   await expect(app.getByRole("img", { name: "picture-1.png" })).toBeVisible();
@@ -32,7 +32,7 @@ test("a picked picture and a sound are shown, sent, kept and exported", async ({
   await expect.poll(() => playable.evaluate((audio: HTMLAudioElement) => audio.duration)).toBeGreaterThan(0.1);
 });
 
-test("a dropped and a pasted picture are attached, and can be removed", async ({ app }) => {
+test("a dropped and a pasted image are attached, and can be removed", async ({ app }) => {
   await start(app);
   const bytes = [...readFileSync(PICTURE)];
   await app.evaluate((numbers) => {
@@ -50,7 +50,7 @@ test("a dropped and a pasted picture are attached, and can be removed", async ({
   await expect(app.getByRole("img", { name: "pasted.png" })).toBeVisible();
   await app.getByRole("button", { name: "Remove dropped.png" }).click();
   await expect(app.getByRole("img", { name: "dropped.png" })).toHaveCount(0);
-  // A picture needs no words.
+  // An image needs no words.
   await app.getByRole("button", { name: "Send" }).click();
   await expect(app.getByRole("article").last()).toContainText("[image]");
 });

@@ -55,7 +55,7 @@ async function record(page: Page, bytes: Buffer): Promise<void> {
 }
 
 test(
-  "the demo model sees a dropped picture, hears a recording, and answers without a server",
+  "the demo model sees a dropped image, hears a recording, and answers without a server",
   { tag: "@slow" },
   async ({ real }) => {
     const { page, ask } = real;
@@ -65,7 +65,7 @@ test(
     await expect(page.getByRole("img", { name: picture.name })).toBeVisible();
     const seen = { text: await ask(PICTURE.question), thinking: "", calls: [] };
     expect(right(PICTURE.check, seen), seen.text).toBe(true);
-    // The README's picture is made by this test.
+    // The README's screenshot is made by this test.
     const screenshot = process.env["SCREENSHOT"];
     if (screenshot !== undefined) await page.screenshot({ path: screenshot });
 
@@ -79,7 +79,7 @@ test(
   },
 );
 
-test("a dropped model with its projector dropped beside it sees a picture", { tag: "@slow" }, async ({ real }) => {
+test("a dropped model with its projector dropped beside it sees an image", { tag: "@slow" }, async ({ real }) => {
   const { page } = real;
   const file = (name: string) => ({ name, bytes: bytesOf(`gguf/${name}`) });
   await real.drop([file("micro-e2b-Q8_0.gguf")]);

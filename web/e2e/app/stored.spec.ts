@@ -48,7 +48,7 @@ test("unfinished downloads and files of addresses are told apart", async ({ app 
   await expect(app.getByRole("region", { name: "In this browser" })).toContainText("https://example.com/gemma4:e2b");
 });
 
-test("a message with a large picture stays in its conversation, whatever is opened at once", async ({ app }) => {
+test("a message with a large image stays in its conversation, whatever is opened at once", async ({ app }) => {
   await start(app);
   await say(app, "The other one");
   const other = new URL(app.url()).hash;
@@ -80,7 +80,7 @@ test("attachments of earlier versions move into a store of their own, and nothin
   // As the first version laid it out, where no page of the app is open.
   server.html("/empty", "<!doctype html><title>empty</title>");
   await app.goto(`${server.origin}/empty`);
-  await app.evaluate(async (picture) => {
+  await app.evaluate(async (image) => {
     const done = (request: IDBRequest) =>
       new Promise((resolve, reject) => {
         request.onsuccess = resolve;
@@ -96,7 +96,7 @@ test("attachments of earlier versions move into a store of their own, and nothin
     const transaction = opening.result.transaction(["conversations", "turns"], "readwrite");
     const times = { created: 1, updated: 1 };
     transaction.objectStore("conversations").put({ id: "c", title: "Old", leaf: "a", ...times });
-    const attachments = [{ kind: "image", name: "old.png", data: picture }];
+    const attachments = [{ kind: "image", name: "old.png", data: image }];
     const turns = transaction.objectStore("turns");
     turns.put({ id: "q", conversation: "c", parent: null, role: "user", content: "Look", created: 1, attachments });
     turns.put({
@@ -123,7 +123,7 @@ test("attachments of earlier versions move into a store of their own, and nothin
     db.close();
     return JSON.stringify(turns.result);
   });
-  // Whoever searches reads these, and no bytes of images with them.
+  // A search reads these, and no bytes of images with them.
   expect(rows.length).toBeLessThan(1000);
   expect(rows).toContain("old.png");
   await app.getByRole("link", { name: "Settings" }).click();

@@ -52,8 +52,8 @@ test.describe("training", () => {
     await expect(app.getByText(/Step \d+ of 60 · loss \d\.\d+ · validation/u)).toBeVisible();
     await expect(app.getByRole("img", { name: /Loss went from/u })).toBeVisible();
     expect(await barriers(app)).toEqual([]);
-    const picture = process.env["SCREENSHOT"];
-    if (picture !== undefined) await app.screenshot({ path: picture });
+    const screenshot = process.env["SCREENSHOT"];
+    if (screenshot !== undefined) await app.screenshot({ path: screenshot });
     await change(app, { trainingStep: 2 });
     await expect(app.getByRole("heading", { name: "Atlantis is ready" })).toBeVisible();
     await app.getByLabel("Prompt for both").fill("The capital?");
@@ -146,8 +146,8 @@ for (const scheme of ["light", "dark"] as const) {
       await app.getByText("1 line cannot be used").waitFor();
       expect(await barriers(app)).toEqual([]);
       expect(await overflow(app)).toBe(0);
-      const picture = process.env["SCREENSHOT"];
-      if (picture !== undefined) await app.screenshot({ path: `${picture}.${scheme}.png`, fullPage: true });
+      const screenshot = process.env["SCREENSHOT"];
+      if (screenshot !== undefined) await app.screenshot({ path: `${screenshot}.${scheme}.png`, fullPage: true });
       await train(app);
       await app.getByText(/Step [1-9]/u).waitFor();
       expect(await barriers(app)).toEqual([]);

@@ -10,7 +10,7 @@ import { MODEL, PROJECTOR, expect, startServer, test } from "./fixtures.ts";
 const APP = fileURLToPath(new URL("../../app/", import.meta.url));
 
 test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page }) => {
-  // Towers are compiled for minutes.
+  // Encoders are compiled for minutes.
   test.setTimeout(900_000);
   const models = await startServer({ cors: true });
   models.file(PROJECTOR, await fileBody(join(GOLDENS, `..${PROJECTOR}`)));
@@ -40,8 +40,8 @@ test("the benchmark page measures and reports", { tag: "@slow" }, async ({ page 
       expect(prefillTokensPerSecond).toBeGreaterThan(0);
       expect(decodeTokensPerSecond).toBeGreaterThan(0);
     }
-    expect(posted.towers.picture).toMatchObject({ softTokens: 70, milliseconds: [expect.any(Number)] });
-    expect(posted.towers.sound).toMatchObject({ seconds: 2, softTokens: 50, milliseconds: [expect.any(Number)] });
+    expect(posted.encoders.image).toMatchObject({ softTokens: 70, milliseconds: [expect.any(Number)] });
+    expect(posted.encoders.audio).toMatchObject({ seconds: 2, softTokens: 50, milliseconds: [expect.any(Number)] });
     expect(posted.load.bytes).toBeGreaterThan(100_000);
     expect(posted.dispatchesPerToken).toBeGreaterThan(10);
     expect(posted.wasmHeap).toBeGreaterThan(1e6);

@@ -1,4 +1,4 @@
-// The demo model answers as it does natively: text, thoughts, pictures and speech, in a browser. One load for all.
+// The demo model answers as it does natively: text, thoughts, images and speech, in a browser. One load for all.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,7 +18,7 @@ const SKILLS = ["arithmetic", "system"];
 const CHOSEN = SKILLS.map((skill) => CASES.find((one) => one.skill === skill && !one.thinking)!);
 const SHOWN = [MEDIA.find(({ file }) => file.endsWith(".png"))!, MEDIA.find(({ file }) => file.endsWith(".wav"))!];
 
-test("answers are right: text, a picture, speech", { tag: "@slow" }, async ({ client, server }) => {
+test("answers are right: text, an image, speech", { tag: "@slow" }, async ({ client, server }) => {
   test.setTimeout(900_000);
   // Seen when it fails, and how long each takes.
   client.on("console", (message) => console.log(message.text()));

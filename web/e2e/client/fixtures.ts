@@ -17,7 +17,7 @@ declare global {
   var rullama: Rullama;
   /** Bytes of GPU buffers that were made and not destroyed yet, and devices that were opened. */
   var gpuWatch: { bytes: number; devices: GPUDevice[] };
-  /** The model that tests share: in a worker with subgroups, in the page without. Whoever loses it releases it. */
+  /** The model that tests share: in a worker with subgroups, in the page without. A test that loses it releases it. */
   var held: (thread: Thread) => Promise<Model>;
   /** Frees it; the next test that wants one loads it anew. */
   var release: (thread: Thread) => Promise<void>;
@@ -84,7 +84,7 @@ export const CLIENT = fileURLToPath(new URL("../../client/dist/", import.meta.ur
 
 export interface Fixtures {
   server: TestServer;
-  /** The file of the shared models' eyes and ears. */
+  /** The projector of the shared models. */
   projector: ServedFile;
   /** A page in which `rullama` is imported. */
   client: Page;

@@ -1,7 +1,10 @@
-// Eyes in a file of their own: read when something is to be seen, freed on request, used for videos too.
+// Encoders in a projector file: read with the first image, freed on request, used for videos too.
 import { expect, test } from "./fixtures.ts";
 
-test("a projector is read when a picture comes, and its towers are freed on request", async ({ client, projector }) => {
+test("a projector is read when an image comes, and its encoders are freed on request", async ({
+  client,
+  projector,
+}) => {
   const before = await client.evaluate(async () => {
     const model = await held("worker");
     for await (const _ of model.complete("the cat", { maxTokens: 1 }));
@@ -25,7 +28,7 @@ test("a projector is read when a picture comes, and its towers are freed on requ
       if (event.type === "done") prompt = event.usage.promptTokens;
     }
     const seeing = (await model.memory()).gpu;
-    await model.freeTowers();
+    await model.freeEncoders();
     return { prompt, seeing, freed: (await model.memory()).gpu };
   });
   expect(projector.requests.length).toBeGreaterThan(0);
@@ -42,7 +45,7 @@ test("a projector in a model's place is told from one", async ({ client, project
   expect(failure).toMatchObject({ code: "projector", message: expect.stringContaining("as the projector") });
 });
 
-test("a video is seen as pictures", { tag: "@slow" }, async ({ client }) => {
+test("a video is encoded as frames", { tag: "@slow" }, async ({ client }) => {
   const prompt = await client.evaluate(async () => {
     const canvas = document.createElement("canvas");
     [canvas.width, canvas.height] = [96, 96];
@@ -67,6 +70,6 @@ test("a video is seen as pictures", { tag: "@slow" }, async ({ client }) => {
     }
     return prompt;
   });
-  // Two pictures of a video of more than a second.
+  // Two frames of a video of more than a second.
   expect(prompt).toBeGreaterThan(40);
 });

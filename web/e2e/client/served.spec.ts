@@ -5,7 +5,7 @@ import { NAME, expect, test as base } from "./fixtures.ts";
 
 interface Shop {
   host: string;
-  /** Names of models: with eyes and ears, and with a drafter. */
+  /** Names of models: with encoders, and with a drafter. */
   seeing: string;
   drafted: string;
 }
@@ -41,16 +41,16 @@ test("what comes with a model is counted before it is loaded", async ({ client, 
     return { all, tight: tight.verdict };
   }, shop);
   const [seeing, drafted, alone] = found.all;
-  expect(seeing.towers).toBeGreaterThan(100_000);
-  expect(seeing.gpu).toBe(seeing.weights + seeing.caches + seeing.work + seeing.towers!);
+  expect(seeing.encoders).toBeGreaterThan(100_000);
+  expect(seeing.gpu).toBe(seeing.weights + seeing.caches + seeing.work + seeing.encoders!);
   expect(seeing.drafter).toBe(undefined);
   expect(drafted.drafter).toBeGreaterThan(10_000);
-  expect(drafted.towers).toBe(undefined);
+  expect(drafted.encoders).toBe(undefined);
   expect(drafted.gpu).toBe(alone.gpu + drafted.drafter!);
   expect(found.tight).toBe("too-large");
 });
 
-test("a model with a projector layer sees a picture", { tag: "@slow" }, async ({ client, shop }) => {
+test("a model with a projector layer sees an image", { tag: "@slow" }, async ({ client, shop }) => {
   const made = await client.evaluate(async ({ host, seeing }) => {
     const engine = rullama.openEngine({ host });
     const model = await engine.load(seeing, { keep: false, context: 256 });

@@ -1,6 +1,6 @@
 // Images, audio and video of messages. Their bytes are in a store of their own: what lists or searches turns must not read them.
 
-import type { ContentPart, PictureTokens } from "rullama";
+import type { ContentPart, ImageTokens } from "rullama";
 import { t } from "../text/index.svelte.js";
 
 /** What a turn knows of an attachment. */
@@ -56,7 +56,7 @@ async function decodable(blob: Blob): Promise<boolean> {
 }
 
 /** What the model gets: images and audio before the words about them. */
-export function partsOf(attachments: readonly Attached[], text: string, tokens?: PictureTokens): ContentPart[] {
+export function partsOf(attachments: readonly Attached[], text: string, tokens?: ImageTokens): ContentPart[] {
   const parts = attachments.map(({ kind, blob }): ContentPart => {
     if (kind === "image") return { type: "image", image: blob, ...(tokens ? { tokens } : {}) };
     return kind === "audio" ? { type: "audio", audio: blob } : { type: "video", video: blob };

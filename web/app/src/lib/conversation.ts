@@ -1,6 +1,6 @@
 // A conversation is a tree of turns: editing a message or asking again adds a branch and loses nothing.
 
-import type { ErrorCode, Finish, Message, PictureTokens, ToolCall, Usage } from "rullama";
+import type { ErrorCode, Finish, Message, ImageTokens, ToolCall, Usage } from "rullama";
 import { t } from "../text/index.svelte.js";
 import type { FieldName } from "./options.js";
 import { partsOf, type Attached, type Attachment } from "./attachments.js";
@@ -116,13 +116,13 @@ interface Shown {
   /** An empty one clears the model's own; without any, the model's own counts. */
   system?: string;
   /** Most tokens of an image. */
-  pictures?: PictureTokens;
+  images?: ImageTokens;
   /** The bytes of attachments, by their ids. */
   blobs?: ReadonlyMap<string, Blob>;
 }
 
 /** What the model is shown. Thoughts of earlier turns are not: models were not trained to see them. */
-export function toMessages(path: readonly Turn[], { system, pictures, blobs }: Shown = {}): Message[] {
+export function toMessages(path: readonly Turn[], { system, images, blobs }: Shown = {}): Message[] {
   const messages: Message[] = [];
   if (system !== undefined) messages.push({ role: "system", content: system.trim() === "" ? "" : system });
   for (const turn of path) {
@@ -133,7 +133,7 @@ export function toMessages(path: readonly Turn[], { system, pictures, blobs }: S
     });
     messages.push({
       role: turn.role,
-      content: attached.length > 0 ? partsOf(attached, turn.content, pictures) : turn.content,
+      content: attached.length > 0 ? partsOf(attached, turn.content, images) : turn.content,
       ...(turn.toolCalls?.length ? { toolCalls: turn.toolCalls } : {}),
       ...(turn.toolName === undefined ? {} : { toolName: turn.toolName }),
     });

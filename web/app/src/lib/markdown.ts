@@ -1,5 +1,5 @@
 // Answers as markdown. A model's words are as little to be trusted as a stranger's: HTML in them stays text, only a
-// short list of elements comes through, links open elsewhere without a trace, and pictures are never fetched.
+// short list of elements comes through, links open elsewhere without a trace, and images are never fetched.
 
 import createPurifier from "dompurify";
 import { Marked, type Tokens } from "marked";

@@ -1,8 +1,8 @@
 // The sampling settings: their names and ranges. Absent means the model's own default.
 
-import type { SamplingOptions, SettleOptions } from "rullama";
+import type { SamplingOptions, DenoisingOptions } from "rullama";
 
-export type SettleName = "steps" | "entropyBound" | "blocks";
+export type DenoisingName = "steps" | "entropyBound" | "blocks";
 
 export type FieldName =
   "temperature" | "topK" | "topP" | "minP" | "repeatPenalty" | "presencePenalty" | "maxTokens" | "seed";
@@ -32,7 +32,7 @@ export const FIELDS: readonly Field[] = [
 ];
 
 /** How blocks of a DiffusionGemma are denoised. */
-export const DIFFUSION_FIELDS: readonly Field<SettleName>[] = [
+export const DIFFUSION_FIELDS: readonly Field<DenoisingName>[] = [
   field("steps", 1, 256, 1),
   field("entropyBound", 0, 10, 0.01),
   field("blocks", 1, 1024, 1),
@@ -54,7 +54,7 @@ export function contextFor(tokens: number): number {
 
 /** The settings of an unknown value that make sense. */
 export const readSampling = (value: unknown): Sampling => readFields(FIELDS, value);
-export const readSettle = (value: unknown): SettleOptions => readFields(DIFFUSION_FIELDS, value);
+export const readDenoising = (value: unknown): DenoisingOptions => readFields(DIFFUSION_FIELDS, value);
 
 function readFields<Name extends string>(
   fields: readonly Field<Name>[],

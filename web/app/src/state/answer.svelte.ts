@@ -1,7 +1,7 @@
 // Answers that are being written or wait for their turn: asks the model, shows and saves what comes, and says how it ended. The model
 // answers one request at a time, so later ones queue here, each in its own conversation.
 
-import type { CanvasToken, GenerateEvent, GenerateOptions, MediaEvent, SettleStep } from "rullama";
+import type { CanvasToken, GenerateEvent, GenerateOptions, MediaEvent, DenoisingStep } from "rullama";
 import type { Attached, Attachment } from "../lib/attachments.js";
 import { toMessages, tooOld, type Turn } from "../lib/conversation.js";
 import { codeOf, describe, titleOf } from "../lib/failures.js";
@@ -48,7 +48,7 @@ export interface Job {
   /** The attachment that is being decoded or encoded. */
   media?: MediaEvent;
   /** The block that is denoised, of diffusion models. */
-  canvas?: SettleStep & { tokens?: CanvasToken[] };
+  canvas?: DenoisingStep & { tokens?: CanvasToken[] };
   /** When the model began with it, by `performance.now()`. */
   begun?: number;
 }
@@ -197,7 +197,7 @@ class Answer {
 
   /** Tokens of a turn, about. */
   async #sizeOf({ content, attachments = [] }: Turn): Promise<number> {
-    const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.pictures };
+    const tokensOf = { ...ATTACHMENT_TOKENS, image: settings.images };
     const words = (await model.api?.tokenize(content))?.length ?? 0;
     return words + TURN_TOKENS + attachments.reduce((sum, { kind }) => sum + tokensOf[kind], 0);
   }
@@ -222,7 +222,7 @@ class Answer {
       notices.speak(t("spoken.answering"));
       const system = history.system ?? (settings.system || model.info?.system);
       const blobs = turn.mediaLeftOut ? new Map<string, Blob>() : await this.#blobs(shown);
-      const messages = toMessages(shown, { system, pictures: settings.pictures, blobs });
+      const messages = toMessages(shown, { system, images: settings.images, blobs });
       job.phase = blobs.size > 0 ? "media" : "reading";
       turn.settings = this.#settings();
       job.begun = performance.now();

@@ -3,9 +3,9 @@
 import type { Conversation } from "../lib/conversation.js";
 import { toMarkdown, toPage } from "../lib/documents.js";
 import { download } from "../lib/download.js";
-import { ImportError, textOf } from "../lib/exchange.js";
+import { ImportError, textOf } from "../lib/import.js";
 import { FORMAT } from "../lib/export.js";
-import { foreign } from "../lib/foreign.js";
+import { foreign } from "../lib/import-others.js";
 import { chats } from "./chats.svelte.js";
 import { notices } from "./notices.svelte.js";
 import { t } from "../text/index.svelte.js";

@@ -4,7 +4,7 @@
 import { alternatives, branch, newestLeaf, titleOf, type Conversation, type Turn } from "../lib/conversation.js";
 import type { Attached, Attachment } from "../lib/attachments.js";
 import { openDatabase, type Database, type Stored, type StoredBlob } from "../lib/database.js";
-import { imported } from "../lib/exchange.js";
+import { imported } from "../lib/import.js";
 import { exported, toFile } from "../lib/export.js";
 import { memoryDatabase } from "../lib/memory-database.js";
 import { t } from "../text/index.svelte.js";
@@ -21,7 +21,7 @@ export type NewTurn = Pick<Turn, "role" | "content"> &
 
 /** How long a deleted conversation can be brought back. */
 export const UNDO_MS = 60_000;
-/** Blobs that are remembered: the engine knows what it has perceived by the object. */
+/** Blobs that are remembered: the engine knows what it has encoded by the object. */
 const MOST_BLOBS = 64;
 
 export class Chats {
@@ -127,7 +127,7 @@ export class Chats {
     if (found || !entry) await this.#database.putTurn(row, blobs);
     else await this.#database.add([{ conversation: $state.snapshot(entry), turns: [row], blobs }]);
     await this.#write(conversation, { leaf: added.id, updated: now });
-    // Whoever left and came back meanwhile read what was there before.
+    // A tab that left and came back meanwhile has read what was there before.
     this.#place(added);
     return added;
   }

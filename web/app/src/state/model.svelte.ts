@@ -108,7 +108,7 @@ class Model {
     this.media = api.info.kind === "decoder" ? "unknown" : "none";
     if (this.media === "none") return;
     const report = await this.inspect(choice).catch(() => undefined);
-    if (this.api === api && report) this.media = report.memory.towers ? "some" : "none";
+    if (this.api === api && report) this.media = report.memory.encoders ? "some" : "none";
   }
 
   #failed(error: unknown): void {

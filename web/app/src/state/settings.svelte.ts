@@ -1,7 +1,7 @@
 // What the user chose, kept in this browser and shared by its tabs.
 
-import type { PictureTokens, SettleOptions } from "rullama";
-import { readSampling, readSettle, type Sampling } from "../lib/options.js";
+import type { ImageTokens, DenoisingOptions } from "rullama";
+import { readSampling, readDenoising, type Sampling } from "../lib/options.js";
 import { isLanguage, type Language } from "../text/index.svelte.js";
 
 /** A system prompt with sampling settings, under a name. */
@@ -19,8 +19,8 @@ export interface Settings {
   theme: "system" | "light" | "dark";
   language: Language | "system";
   sampling: Sampling;
-  /** How blocks of models settle whose do, and whether that is shown. */
-  settle: SettleOptions;
+  /** Denoising options of diffusion models, and whether the canvas is shown. */
+  settle: DenoisingOptions;
   watch: boolean;
   /** What drafts for models: their own drafter, what was said before, or nothing. */
   draft: "own" | "ngram" | "off";
@@ -28,8 +28,8 @@ export interface Settings {
   system: string;
   /** Let models think first, where they can. */
   think: boolean;
-  /** Most tokens of a picture. */
-  pictures: PictureTokens;
+  /** Most tokens of an image. */
+  images: ImageTokens;
   /** Tokens of prompt and answer together. */
   context: number;
   cache: "f32" | "f16" | "q8";
@@ -48,7 +48,7 @@ export interface Settings {
 }
 
 export const CONTEXT = { least: 256, most: 262_144, whole: true };
-export const PICTURES: PictureTokens[] = [70, 140, 280, 560, 1120];
+export const IMAGE_TOKENS: ImageTokens[] = [70, 140, 280, 560, 1120];
 const KEY = "rullama-settings";
 
 export const defaults = (): Settings => ({
@@ -60,7 +60,7 @@ export const defaults = (): Settings => ({
   draft: "own",
   system: "",
   think: false,
-  pictures: 280,
+  images: 280,
   context: 4096,
   cache: "f16",
   keep: true,
@@ -81,7 +81,7 @@ export function parse(text: string | null): Settings {
   if (typeof value !== "object" || value === null) return settings;
   const from = value as Record<string, unknown>;
   settings.sampling = readSampling(from.sampling);
-  settings.settle = readSettle(from.settle);
+  settings.settle = readDenoising(from.settle);
   if (typeof from.watch === "boolean") settings.watch = from.watch;
   if (from.draft === "ngram" || from.draft === "off") settings.draft = from.draft;
   if (from.theme === "light" || from.theme === "dark") settings.theme = from.theme;
@@ -93,7 +93,9 @@ export function parse(text: string | null): Settings {
   if (Array.isArray(from.presets)) settings.presets = from.presets.slice(0, MOST_PRESETS).flatMap(readPreset);
   if (typeof from.autoload === "boolean") settings.autoload = from.autoload;
   if (from.cache === "f32" || from.cache === "q8") settings.cache = from.cache;
-  settings.pictures = PICTURES.find((tokens) => tokens === from.pictures) ?? settings.pictures;
+  // Settings of version 0.6 have the key `pictures`.
+  const images = from.images ?? from.pictures;
+  settings.images = IMAGE_TOKENS.find((tokens) => tokens === images) ?? settings.images;
   const { context } = from;
   if (typeof context === "number" && Number.isInteger(context) && context >= CONTEXT.least && context <= CONTEXT.most) {
     settings.context = context;

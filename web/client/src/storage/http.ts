@@ -1,4 +1,4 @@
-// A file on a server, read by ranges and not kept: whoever reads forwards gets bytes of one long request, others a request of their own.
+// A file on a server, read by ranges and not kept: sequential reads share one long request, others get one each.
 
 import { CancelledError } from "../errors.js";
 import { Buffers } from "./buffers.js";

@@ -1,8 +1,8 @@
 // Who may do what with a stored model, across tabs: users share one lock, so that nobody deletes what is read; one writes.
 
-/** Held (shared) as long as somebody has the model open; alone by whoever deletes it. */
+/** Held shared while a model is open, and exclusively to delete it. */
 export const useLock = (id: string) => `rullama/use/${id}`;
-/** Held by the one that downloads it or changes its record. */
+/** Held by the tab that downloads it or changes its record. */
 export const writeLock = (id: string) => `rullama/write/${id}`;
 
 /** Takes a lock together with others; the result gives it back. */

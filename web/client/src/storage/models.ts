@@ -44,7 +44,7 @@ export class ModelStorage {
       return record?.complete || (record !== undefined && record.used >= oldest && (await haveOf(record)) > 0);
     };
     for (const id of (await canKeep()) ? await listEntries() : []) {
-      // Looked at without the lock first: whoever opens or removes a model meanwhile need not wait.
+      // Looked at without the lock first: opening or removing a model meanwhile need not wait.
       if (await useful(id)) continue;
       await ifFree(useLock(id), async () => {
         if (await useful(id)) return;

@@ -29,7 +29,7 @@ import { TUNING, type Tuning } from "./tuning.js";
 import type { ByteSource, OpenOptions, Opened } from "./types.js";
 
 /** A file on a server, and what is known of it beforehand. */
-interface Remote {
+interface RemoteFile {
   url: string;
   name: string;
   sha256?: string;
@@ -125,7 +125,7 @@ async function openName(
   return openRemote({ ...layer, sha256: layer.sha256 ?? sha256, name: model.name, info: model }, options, tuning);
 }
 
-async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning): Promise<Opened> {
+async function openRemote(remote: RemoteFile, options: OpenOptions, tuning: Tuning): Promise<Opened> {
   const keeping = await canKeep();
   const stored = keeping ? await findStored(remote) : undefined;
   const strict = options.sha256 !== undefined;
@@ -148,7 +148,7 @@ async function openRemote(remote: Remote, options: OpenOptions, tuning: Tuning):
 }
 
 /** A whole copy of a file by its digest, or else by its address. */
-async function findStored(remote: Remote): Promise<Opened | undefined> {
+async function findStored(remote: RemoteFile): Promise<Opened | undefined> {
   const { url, sha256 } = remote;
   for (const record of await listRecords()) {
     const same = sha256 === undefined ? record.source === url : record.sha256 === sha256;
@@ -159,7 +159,7 @@ async function findStored(remote: Remote): Promise<Opened | undefined> {
 }
 
 /** Opens a stored model; undefined where it is not whole (any more): browsers and crashes take files. */
-async function openStored(id: string, remote?: Remote): Promise<Opened | undefined> {
+async function openStored(id: string, remote?: RemoteFile): Promise<Opened | undefined> {
   const release = await share(useLock(id));
   try {
     const record = await readRecord(id);
@@ -185,7 +185,7 @@ async function openStored(id: string, remote?: Remote): Promise<Opened | undefin
 }
 
 /** A record as it is after this use: what its last name brought counts. */
-function knownAs(record: StoredRecord, remote: Remote | undefined): StoredRecord {
+function knownAs(record: StoredRecord, remote: RemoteFile | undefined): StoredRecord {
   const first = (name: string | undefined, names: string[]) =>
     name === undefined ? names : [name, ...names.filter((other) => other !== name)];
   const names = first(remote?.name, record.names);
@@ -194,7 +194,7 @@ function knownAs(record: StoredRecord, remote: Remote | undefined): StoredRecord
 }
 
 /** Opens a file that is downloaded and kept. */
-async function openKept(remote: Remote, version: Version, options: OpenOptions, tuning: Tuning): Promise<Opened> {
+async function openKept(remote: RemoteFile, version: Version, options: OpenOptions, tuning: Tuning): Promise<Opened> {
   const id = await idOf(remote, version);
   const release = await share(useLock(id), options.signal);
   try {
@@ -231,7 +231,7 @@ async function openKept(remote: Remote, version: Version, options: OpenOptions, 
 }
 
 /** Where keeping fails, reading goes on without it, and there is no whole file to check. */
-function verdict(outcome: Promise<void>, remote: Remote): Promise<void> {
+function verdict(outcome: Promise<void>, remote: RemoteFile): Promise<void> {
   if (remote.sha256 === undefined) return Promise.resolve();
   const verified = outcome.catch((error: unknown) => {
     const lost = error instanceof RullamaError && (error.code === "quota" || error.code === "storage");
@@ -241,7 +241,7 @@ function verdict(outcome: Promise<void>, remote: Remote): Promise<void> {
   return verified;
 }
 
-function unverified({ url }: Remote, why: string, cause?: unknown): RullamaError {
+function unverified({ url }: RemoteFile, why: string, cause?: unknown): RullamaError {
   const advice = "a download is checked as it is kept: load it with keep: true where there is room, or without sha256";
   return new RullamaError("unverified", `the SHA-256 of ${url} cannot be checked, as the file ${why}; ${advice}`, {
     cause,
@@ -261,7 +261,7 @@ export async function checked({ verified, strict }: Pick<Opened, "verified" | "s
 }
 
 /** Without a digest, each version of the file at an address is a model of its own: a changed file starts anew. */
-async function idOf({ url, sha256 }: Remote, version: Version): Promise<string> {
+async function idOf({ url, sha256 }: RemoteFile, version: Version): Promise<string> {
   if (sha256 !== undefined) return `sha256-${sha256}`;
   const text = [url, version.size, version.etag ?? version.lastModified ?? ""].join("\n");
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text)));
@@ -269,7 +269,7 @@ async function idOf({ url, sha256 }: Remote, version: Version): Promise<string> 
 }
 
 /** What an address held before is of no use to anybody who does not read it right now. */
-async function deleteOldVersions({ url, sha256 }: Remote, id: string): Promise<void> {
+async function deleteOldVersions({ url, sha256 }: RemoteFile, id: string): Promise<void> {
   if (sha256 !== undefined) return;
   for (const record of await listRecords()) {
     if (record.source !== url || record.id === id || record.sha256 !== undefined) continue;

@@ -73,8 +73,8 @@ export function piecesOf(offset: number, length: number, partBytes: number): Pie
 
 /** Refuses reads outside of a file. */
 export function checkRead(offset: number, length: number, size: number): void {
-  const sound = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
-  if (!sound || offset + length > size) {
+  const valid = Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0;
+  if (!valid || offset + length > size) {
     throw new RullamaError("bad_file", `bytes ${offset} to ${offset + length} are outside of a file of ${size} bytes`);
   }
 }

@@ -1,4 +1,4 @@
-// A file on a server, read in a worker of its own: whoever puts weights on a GPU has no time for the network meanwhile.
+// A file on a server, read in a worker of its own: the thread that uploads weights has no time for the network meanwhile.
 
 import { CancelledError, type PackedError, RullamaError, unpack } from "../errors.js";
 import { HttpSource } from "./http.js";

@@ -68,7 +68,7 @@ export async function discardTraining(id: string): Promise<void> {
   await holdingRun(id, () => deleteRun(id));
 }
 
-/** The same for whoever holds it. */
+/** The same while the lock is held. */
 export function deleteRun(id: string): Promise<void> {
   return deleteFolder(FOLDER, id);
 }

@@ -7,7 +7,7 @@ export interface ByteSource {
   readonly size: number;
   /** Exactly `length` bytes from `offset` on, in an array of their own. Reads may overlap and run at the same time. */
   read(offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Takes an array that was read back, for later reads; whoever keeps it does not call this. */
+  /** Takes back an array that was read, for later reads; a caller that keeps it does not call this. */
   giveBack?(bytes: Uint8Array<ArrayBuffer>): void;
   /** Ends reads that wait, and the download behind it; what was downloaded stays for the next time. */
   close(): void;

@@ -58,13 +58,13 @@ test("a read's pieces cover it in order, each inside of its part", () => {
   fc.assert(
     fc.property(reads, ({ size, partBytes, start, end }) => {
       let at = start;
-      const sound = piecesOf(start, end - start, partBytes).every((piece) => {
+      const valid = piecesOf(start, end - start, partBytes).every((piece) => {
         const follows = piece.part * partBytes + piece.start === at;
         const inside = piece.start + piece.length <= partLength(piece.part, size, partBytes);
         at += piece.length;
         return follows && inside && piece.length > 0;
       });
-      expect({ sound, at }).toEqual({ sound: true, at: end });
+      expect({ valid, at }).toEqual({ valid: true, at: end });
     }),
   );
 });

@@ -1,7 +1,7 @@
-// A training on this side of the boundary: one step after the other, so that other requests have their turn between two.
+// Training runs, in the thread of the engine: one step at a time, so that other requests run between two steps.
 
 import { CancelledError, FreedError, RullamaError, rullamaError } from "./errors.js";
-import { type Facts, type HeldAdapters, type Work, bytesOfBlob } from "./held-adapters.js";
+import { type Facts, type LoadedAdapters, type Work, bytesOfBlob } from "./loaded-adapters.js";
 import { beforeAbort } from "./queue.js";
 import { beginRun, deleteRun, holdingRun, readCheckpoint, readRun, writeCheckpoint } from "./storage/trainings.js";
 import { hasFiles } from "./storage/private-files.js";
@@ -33,13 +33,13 @@ interface Wishes {
   checkpoint: (() => void)[];
 }
 
-export class HeldTrainings {
-  private readonly running = new Map<string, HeldTraining>();
+export class TrainingRuns {
+  private readonly running = new Map<string, TrainingRun>();
 
   constructor(
     private readonly model: Model,
     private readonly modelName: string,
-    private readonly adapters: HeldAdapters,
+    private readonly adapters: LoadedAdapters,
     private readonly work: Work,
   ) {}
 
@@ -52,7 +52,7 @@ export class HeldTrainings {
     if (this.running.size > 0) {
       throw new RullamaError("bad_options", "this model is being trained already: cancel that, or wait for its end");
     }
-    const training = new HeldTraining(id, this.adapters, this.work, tell);
+    const training = new TrainingRun(id, this.adapters, this.work, tell);
     this.running.set(id, training);
     try {
       if (!(await hasFiles())) {
@@ -112,7 +112,7 @@ function apart(options: TrainingOptions) {
   return { name, keep, checkpointEvery, wishes };
 }
 
-class HeldTraining {
+class TrainingRun {
   private readonly wishes: Wishes = { paused: false, checkpoint: [] };
   private readonly recent: { ms: number; tokens: number }[] = [];
   private training: Training | undefined;
@@ -124,7 +124,7 @@ class HeldTraining {
 
   constructor(
     private readonly id: string,
-    private readonly adapters: HeldAdapters,
+    private readonly adapters: LoadedAdapters,
     private readonly work: Work,
     private readonly tell: (note: TrainingNote) => void,
   ) {}

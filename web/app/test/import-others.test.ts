@@ -2,8 +2,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { branch } from "../src/lib/conversation.js";
-import { ImportError } from "../src/lib/exchange.js";
-import { foreign } from "../src/lib/foreign.js";
+import { ImportError } from "../src/lib/import.js";
+import { foreign } from "../src/lib/import-others.js";
 import { turns as byId } from "./support.js";
 
 const shown = ([one]: ReturnType<typeof foreign>) =>

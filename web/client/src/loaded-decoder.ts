@@ -1,25 +1,25 @@
-// A decoder on this side of the boundary: what it can beyond answering.
+// A loaded decoder, in the thread of the engine: what it does beyond generating text.
 
-import { HeldAdapters, type Work } from "./held-adapters.js";
-import { HeldTrainings } from "./held-training.js";
-import { HeldWriter } from "./held-writer.js";
-import { nudged } from "./nudge.js";
-import type { Around } from "./on-device.js";
-import type { AnswerRequest, BenchRequest, PlainMedium, TowersRequest } from "./protocol.js";
-import { timedTowers } from "./timed-towers.js";
-import type { BenchResult, GenerateEvent, MemoryReport, TowersBench } from "./types.js";
+import { LoadedAdapters, type Work } from "./loaded-adapters.js";
+import { TrainingRuns } from "./training-run.js";
+import { LoadedGenerator } from "./loaded-generator.js";
+import { pollWhile } from "./poll-device.js";
+import type { LoadedResources } from "./on-device.js";
+import type { AnswerRequest, BenchRequest, PlainMedium, EncoderBenchRequest } from "./protocol.js";
+import { benchEncoders } from "./encoder-bench.js";
+import type { BenchResult, GenerateEvent, MemoryReport, EncoderBench } from "./types.js";
 import type { Model, Session } from "./wasm/rullama.js";
 
-export class HeldModel extends HeldWriter<Model, Session> {
-  readonly adapters: HeldAdapters;
-  readonly trainings: HeldTrainings;
+export class LoadedDecoder extends LoadedGenerator<Model, Session> {
+  readonly adapters: LoadedAdapters;
+  readonly trainings: TrainingRuns;
   private attached = false;
 
-  constructor(around: Around, model: Model) {
-    super(around, model);
+  constructor(resources: LoadedResources, model: Model) {
+    super(resources, model);
     const work: Work = (job, signal) => this.work(job, signal);
-    this.adapters = new HeldAdapters(model, around.info.name, work);
-    this.trainings = new HeldTrainings(model, around.info.name, this.adapters, work);
+    this.adapters = new LoadedAdapters(model, resources.info.name, work);
+    this.trainings = new TrainingRuns(model, resources.info.name, this.adapters, work);
   }
 
   override async answer(
@@ -45,33 +45,37 @@ export class HeldModel extends HeldWriter<Model, Session> {
     await super.free();
   }
 
-  /** Looks at a picture or listens to a sound; its number stands for it in requests. */
-  perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
+  /** Encodes an image or audio clip; requests name the result by its number. */
+  encode(medium: PlainMedium, signal?: AbortSignal): Promise<number> {
     return this.work(async () => {
       await this.attach();
-      if (medium.kind === "sound") return this.model.hear(medium.samples, medium.channels, medium.rate);
-      const seen = this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
-      return nudged(this.around.device.browser, seen, () => this.gone !== undefined || signal?.aborted === true);
+      if (medium.kind === "audio") return this.model.hear(medium.samples, medium.channels, medium.rate);
+      const encoding = this.model.see(medium.width, medium.height, medium.pixels, medium.tokens);
+      return pollWhile(
+        this.resources.device.browser,
+        encoding,
+        () => this.gone !== undefined || signal?.aborted === true,
+      );
     }, signal);
   }
 
-  /** A projector is opened when something is to be perceived. */
+  /** A projector is opened when something is to be encoded. */
   private async attach(): Promise<void> {
-    const { projector } = this.around.files;
+    const { projector } = this.resources.files;
     if (this.attached || !projector) return;
     this.model.attach(await projector());
     this.attached = true;
   }
 
-  film(pictures: number[], seconds: number[]): Promise<number> {
+  encodeVideo(images: number[], seconds: number[]): Promise<number> {
     return this.work(async () => {
-      const video = this.model.film(Uint32Array.from(pictures), Float64Array.from(seconds));
-      for (const picture of pictures) this.model.forget(picture);
+      const video = this.model.film(Uint32Array.from(images), Float64Array.from(seconds));
+      for (const image of images) this.model.forget(image);
       return video;
     });
   }
 
-  freeTowers(): Promise<void> {
+  freeEncoders(): Promise<void> {
     return this.work(async () => this.model.freeTowers());
   }
 
@@ -83,8 +87,8 @@ export class HeldModel extends HeldWriter<Model, Session> {
     return this.model.softTokens(medium);
   }
 
-  benchTowers(request: TowersRequest, signal?: AbortSignal): Promise<TowersBench> {
-    return timedTowers(this, request, signal);
+  benchEncoders(request: EncoderBenchRequest, signal?: AbortSignal): Promise<EncoderBench> {
+    return benchEncoders(this, request, signal);
   }
 
   tokens(session: number): Promise<Uint32Array> {

@@ -1,4 +1,4 @@
-// The engine in a worker: requests posted there, answers and events coming back.
+// The worker transport: requests posted to the engine's worker, results and events posted back.
 
 import { FreedError, RullamaError, unpack } from "./errors.js";
 import type { CallOptions, FromWorker, Kind, Requests, Settings, ToWorker, Transport } from "./protocol.js";
@@ -9,7 +9,7 @@ interface Waiting {
   onEvent: ((event: never) => void) | undefined;
 }
 
-export class Remote implements Transport {
+export class WorkerTransport implements Transport {
   private readonly waiting = new Map<number, Waiting>();
   private nextId = 1;
   private ended: RullamaError | undefined;

@@ -1,11 +1,11 @@
-// The engine in this thread: requests answered by the wasm.
+// The in-process transport: requests answered by the wasm in this thread.
 
 import { deviceReport } from "./device.js";
 import { CancelledError, FreedError, NetworkError, RullamaError, pack, rullamaError } from "./errors.js";
-import { HeldEmbedder } from "./held-embedder.js";
-import { HeldModel } from "./held.js";
+import { LoadedEmbedder } from "./loaded-embedder.js";
+import { LoadedDecoder } from "./loaded-decoder.js";
 import { type OpenBriefly, fitReport } from "./fit-report.js";
-import { type Drafts, type Held, type HeldDenoiser, loadHeld, readable } from "./loading.js";
+import { type Drafts, type LoadedModel, type LoadedDenoiser, loadModel, readable } from "./load-model.js";
 import type { ModelFiles } from "./on-device.js";
 import { ProgressMeter } from "./progress.js";
 import type { CallOptions, Kind, PlainLoadOptions, PlainSource, Requests, Settings, Transport } from "./protocol.js";
@@ -33,8 +33,8 @@ type Handlers = {
   [K in Kind]: (params: Requests[K]["params"], options: CallOptions<K>) => Promise<Requests[K]["result"]>;
 };
 
-export class Direct implements Transport {
-  private readonly models = new Map<number, Held>();
+export class InProcessTransport implements Transport {
+  private readonly models = new Map<number, LoadedModel>();
   private readonly stored = new ModelStorage();
   private nextModel = 1;
   private closed = false;
@@ -75,12 +75,12 @@ export class Direct implements Transport {
     session: ({ model, options }) => this.writer(model).session(options),
     answer: ({ model, session, request }, { onEvent, signal }) =>
       this.writer(model).answer(session, request, onEvent ?? (() => {}), signal),
-    perceive: ({ model, medium }, { signal }) => this.decoder(model).perceive(medium, signal),
-    film: ({ model, pictures, seconds }) => this.decoder(model).film(pictures, seconds),
+    encode: ({ model, medium }, { signal }) => this.decoder(model).encode(medium, signal),
+    encodeVideo: ({ model, images, seconds }) => this.decoder(model).encodeVideo(images, seconds),
     forget: async ({ model, medium }) => {
-      // Only a decoder has perceived anything.
+      // Only a decoder has encoded anything.
       const held = this.models.get(model);
-      if (held instanceof HeldModel) held.forget(medium);
+      if (held instanceof LoadedDecoder) held.forget(medium);
     },
     tokens: ({ model, session }) => this.decoder(model).tokens(session),
     save: ({ model, session }) => this.decoder(model).save(session),
@@ -93,8 +93,8 @@ export class Direct implements Transport {
     embed: ({ model, request }, { signal }) => this.embedder(model).embed(request, signal),
     memory: async ({ model }) => this.find(model).memory(),
     bench: ({ model, ...request }, { signal }) => this.decoder(model).bench(request, signal),
-    benchTowers: ({ model, ...request }, { signal }) => this.decoder(model).benchTowers(request, signal),
-    freeTowers: ({ model }) => this.decoder(model).freeTowers(),
+    benchEncoders: ({ model, ...request }, { signal }) => this.decoder(model).benchEncoders(request, signal),
+    freeEncoders: ({ model }) => this.decoder(model).freeEncoders(),
     freeModel: async ({ model }) => {
       const held = this.models.get(model);
       this.models.delete(model);
@@ -109,7 +109,7 @@ export class Direct implements Transport {
     exportAdapter: ({ model, id, format }) => this.decoder(model).adapters.export(id, format),
     storedAdapters: () => storedAdapters(),
     renameAdapter: async ({ id, name }) => {
-      for (const held of this.models.values()) if (held instanceof HeldModel) held.adapters.rename(id, name);
+      for (const held of this.models.values()) if (held instanceof LoadedDecoder) held.adapters.rename(id, name);
       await renameAdapter(id, name);
     },
     deleteAdapter: ({ id }) => removeAdapter(id),
@@ -139,29 +139,29 @@ export class Direct implements Transport {
     return this.settings.host ?? globalThis.location.origin;
   }
 
-  private find(id: number): Held {
+  private find(id: number): LoadedModel {
     const model = this.models.get(id);
     if (!model) throw new FreedError("the model was freed; load it again");
     return model;
   }
 
   /** A model that answers. */
-  private writer(id: number): HeldModel | HeldDenoiser {
+  private writer(id: number): LoadedDecoder | LoadedDenoiser {
     const model = this.find(id);
-    if (!(model instanceof HeldEmbedder)) return model;
+    if (!(model instanceof LoadedEmbedder)) return model;
     throw cannot(model, "answer: it turns texts into vectors, with `embed`");
   }
 
   /** A model that does what only decoders do. */
-  private decoder(id: number): HeldModel {
+  private decoder(id: number): LoadedDecoder {
     const model = this.writer(id);
-    if (model instanceof HeldModel) return model;
-    throw cannot(model, "do this: its blocks settle all at once, and it only answers");
+    if (model instanceof LoadedDecoder) return model;
+    throw cannot(model, "do this: it denoises whole blocks, and it only generates text");
   }
 
-  private embedder(id: number): HeldEmbedder {
+  private embedder(id: number): LoadedEmbedder {
     const model = this.find(id);
-    if (model instanceof HeldEmbedder) return model;
+    if (model instanceof LoadedEmbedder) return model;
     throw cannot(model, "make vectors: load an EmbeddingGemma for that");
   }
 
@@ -205,7 +205,7 @@ export class Direct implements Transport {
     const exports = await this.ready();
     const onDownload = (have: number, total: number) => meter.downloaded(have, total);
     const opened = await this.open(source, options, { signal, onDownload });
-    // Whoever asks for `verified` hears of it.
+    // `verified` reports the failure.
     opened.verified.catch(() => {});
     opened.stored.catch(() => {});
     let adapters: Opened[] = [];
@@ -213,7 +213,7 @@ export class Direct implements Transport {
       // What can never be checked is refused before gigabytes of it are read.
       if ((options.verify ?? "before") === "before") await Promise.race([checked(opened), Promise.resolve()]);
       adapters = await this.ownAdapters(opened, options, signal);
-      const held = await loadHeld({
+      const held = await loadModel({
         opened,
         drafts: await this.drafts(opened, options, signal),
         adapters,
@@ -279,7 +279,7 @@ export class Direct implements Transport {
     if (signal?.aborted) throw new CancelledError();
   }
 
-  /** A loaded model's file, and that of its eyes and ears: as it was told, or the one its name brings. */
+  /** A loaded model's file, and that of its encoders: the one given, or the one that its name brings. */
   private files(opened: Opened, options: PlainLoadOptions): ModelFiles {
     const { sha256: _models, projector: given, ...rest } = options;
     const layer = opened.info && layerOf(opened.info, "projector", this.host());
@@ -315,7 +315,7 @@ export class Direct implements Transport {
   }
 }
 
-function cannot({ info }: Held, what: string): RullamaError {
+function cannot({ info }: LoadedModel, what: string): RullamaError {
   const kinds: Record<ModelKind, string> = {
     decoder: "a Gemma 4",
     embedding: "an EmbeddingGemma",

@@ -1,11 +1,11 @@
-// Pictures, decoded by the browser into plain pixels.
+// Decodes images into RGBA pixels with the browser's decoders.
 
 import { RullamaError } from "./errors.js";
-import { blobOf } from "./fetched.js";
+import { blobOf } from "./media-bytes.js";
 import type { PlainMedium } from "./protocol.js";
-import type { ImageSource, PictureTokens } from "./types.js";
+import type { ImageSource, ImageTokens } from "./types.js";
 
-/** More pixels than any tower looks at; the wasm's memory has to hold them. */
+/** More pixels than any encoder reads; the wasm's memory has to hold them. */
 const MOST_PIXELS = 1 << 24;
 /** The pixels' own numbers: no colour profile of the screen, no multiplication by alpha, turned as the camera was. */
 const AS_THEY_ARE = {
@@ -14,18 +14,18 @@ const AS_THEY_ARE = {
   imageOrientation: "from-image",
 } satisfies ImageBitmapOptions;
 
-/** A picture's pixels: RGBA, alpha beside the colours. */
-export async function pictureOf(source: ImageSource, tokens: PictureTokens): Promise<PlainMedium> {
+/** An image's pixels: RGBA, alpha beside the colours. */
+export async function decodeImage(source: ImageSource, tokens: ImageTokens): Promise<PlainMedium> {
   const given = typeof ImageBitmap !== "undefined" && source instanceof ImageBitmap ? source : undefined;
   const bitmap = given ?? (await decoded(source as Exclude<ImageSource, ImageBitmap>));
   try {
     const { width, height } = fitting(bitmap);
     const context = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
-    if (!context) throw new RullamaError("bad_media", "this browser gives no canvas to read pictures with");
+    if (!context) throw new RullamaError("bad_media", "this browser gives no canvas to read images with");
     context.imageSmoothingQuality = "high";
     context.drawImage(bitmap, 0, 0, width, height);
     const { data } = context.getImageData(0, 0, width, height);
-    return { kind: "picture", width, height, tokens, pixels: new Uint8Array(data.buffer) };
+    return { kind: "image", width, height, tokens, pixels: new Uint8Array(data.buffer) };
   } finally {
     if (!given) bitmap.close();
   }
@@ -36,7 +36,7 @@ async function decoded(source: Exclude<ImageSource, ImageBitmap>): Promise<Image
   const blob = await blobOf(source as Exclude<typeof source, ImageData>);
   return createImageBitmap(blob, AS_THEY_ARE).catch((error: unknown) => {
     const hint = "PNG, JPEG, WebP and GIF files can be read; this one is damaged or of another kind";
-    throw new RullamaError("bad_media", `the picture cannot be decoded: ${hint}`, { cause: error });
+    throw new RullamaError("bad_media", `the image cannot be decoded: ${hint}`, { cause: error });
   });
 }
 

@@ -1,4 +1,4 @@
-// A model's adapters on this side of the boundary.
+// Adapters of a loaded model, in the thread of the engine.
 
 import { BadAdapterError, rullamaError } from "./errors.js";
 import { type AdapterFiles, CONFIG, WEIGHTS, openAdapter, storeAdapter, unknownAdapter } from "./storage/adapters.js";
@@ -22,7 +22,7 @@ export function bytesOfBlob(name: string, blob: Blob): BytesOf {
   };
 }
 
-export class HeldAdapters {
+export class LoadedAdapters {
   /** Those that the model's name brings: part of it unless a request says otherwise. */
   readonly own: { id: string; weight: number }[] = [];
   private readonly known = new Map<string, AdapterInfo>();

@@ -1,12 +1,12 @@
-// How long eyes and ears take: from pixels and samples that are here to soft tokens that are back.
+// Times the vision and audio encoders: from decoded pixels and samples to soft tokens.
 
-import type { PlainMedium, TowersRequest } from "./protocol.js";
-import type { PictureTokens, TowersBench, TowerTimes } from "./types.js";
+import type { PlainMedium, EncoderBenchRequest } from "./protocol.js";
+import type { ImageTokens, EncoderBench, EncoderTimes } from "./types.js";
 
 /** Pixels of a soft token's side. */
 const CELL = 48;
 /** Soft tokens beside and above each other that fill a budget, so that nothing is resized. */
-const CELLS: Record<PictureTokens, [number, number]> = {
+const CELLS: Record<ImageTokens, [number, number]> = {
   70: [10, 7],
   140: [14, 10],
   280: [20, 14],
@@ -17,31 +17,36 @@ const RATE = 16_000;
 /** A device that idled is slow at first: it is kept busy for so long before anything counts, as the program does natively. */
 const WARM_UP = 300;
 
-/** A model that perceives. */
-interface Perceives {
-  perceive(medium: PlainMedium, signal?: AbortSignal): Promise<number>;
+/** A model with encoders. */
+interface MediaEncoder {
+  encode(medium: PlainMedium, signal?: AbortSignal): Promise<number>;
   softTokens(medium: number): number;
   forget(medium: number): void;
 }
 
-export async function timedTowers(
-  model: Perceives,
-  request: TowersRequest,
+export async function benchEncoders(
+  model: MediaEncoder,
+  request: EncoderBenchRequest,
   signal?: AbortSignal,
-): Promise<TowersBench> {
+): Promise<EncoderBench> {
   const timed = (medium: PlainMedium) => times(model, medium, request.repeat, signal);
-  const { pictureTokens, seconds } = request;
+  const { imageTokens, seconds } = request;
   return {
-    ...(pictureTokens ? { picture: await timed(picture(pictureTokens)) } : {}),
-    ...(seconds ? { sound: { ...(await timed(sound(seconds))), seconds } } : {}),
+    ...(imageTokens ? { image: await timed(testImage(imageTokens)) } : {}),
+    ...(seconds ? { audio: { ...(await timed(testAudio(seconds))), seconds } } : {}),
   };
 }
 
-async function times(model: Perceives, medium: PlainMedium, repeat: number, signal?: AbortSignal): Promise<TowerTimes> {
+async function times(
+  model: MediaEncoder,
+  medium: PlainMedium,
+  repeat: number,
+  signal?: AbortSignal,
+): Promise<EncoderTimes> {
   let softTokens = 0;
   const once = async () => {
     const start = performance.now();
-    const number = await model.perceive(medium, signal);
+    const number = await model.encode(medium, signal);
     const taken = performance.now() - start;
     softTokens = model.softTokens(number);
     model.forget(number);
@@ -55,15 +60,15 @@ async function times(model: Perceives, medium: PlainMedium, repeat: number, sign
 }
 
 /** Stripes and slopes. */
-function picture(tokens: PictureTokens): PlainMedium {
+function testImage(tokens: ImageTokens): PlainMedium {
   const [width, height] = CELLS[tokens].map((cells) => cells * CELL) as [number, number];
   const pixels = new Uint8Array(width * height * 4);
   for (let i = 0; i < width * height; i++) pixels.set([i, i / width, i / 7, 255], 4 * i);
-  return { kind: "picture", width, height, pixels, tokens };
+  return { kind: "image", width, height, pixels, tokens };
 }
 
 /** Something between a whistle and noise. */
-function sound(seconds: number): PlainMedium {
+function testAudio(seconds: number): PlainMedium {
   const samples = Float32Array.from({ length: seconds * RATE }, (_, i) => ((i * i) % 7919) / 7919 - 0.5);
-  return { kind: "sound", samples, channels: 1, rate: RATE };
+  return { kind: "audio", samples, channels: 1, rate: RATE };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nudged } from "../src/nudge.js";
+import { pollWhile } from "../src/poll-device.js";
 
 const pause = (ms: number) => new Promise<void>((done) => setTimeout(done, ms));
 const never = () => false;
@@ -29,7 +29,7 @@ async function stopped(device: { asked: number }): Promise<void> {
 it("asks again and again until the work is done, one thing at a time", async () => {
   const device = counting();
   const work = pause(30).then(() => "seen");
-  expect(await nudged(device, work, never)).toBe("seen");
+  expect(await pollWhile(device, work, never)).toBe("seen");
   expect(device.asked).toBeGreaterThan(1);
   expect(device.most).toBe(1);
   await stopped(device);
@@ -38,14 +38,14 @@ it("asks again and again until the work is done, one thing at a time", async () 
 it("passes a failure on and stops, too", async () => {
   const device = counting();
   const failing = pause(10).then(() => Promise.reject(new Error("lost")));
-  await expect(nudged(device, failing, never)).rejects.toThrow("lost");
+  await expect(pollWhile(device, failing, never)).rejects.toThrow("lost");
   await stopped(device);
 });
 
 it("stops when it is in vain", async () => {
   const device = counting();
   let vain = false;
-  void nudged(device, new Promise(() => {}), () => vain);
+  void pollWhile(device, new Promise(() => {}), () => vain);
   await pause(10);
   expect(device.asked).toBeGreaterThan(0);
   vain = true;
@@ -54,7 +54,7 @@ it("stops when it is in vain", async () => {
 
 it("stops after a while, whatever happens", async () => {
   const device = counting();
-  void nudged(device, new Promise(() => {}), never);
+  void pollWhile(device, new Promise(() => {}), never);
   await pause(130);
   await stopped(device);
 });
@@ -62,7 +62,7 @@ it("stops after a while, whatever happens", async () => {
 it("waits on where the device has no answers", async () => {
   const device = counting(() => Promise.reject(new Error("lost")));
   expect(
-    await nudged(
+    await pollWhile(
       device,
       pause(10).then(() => "seen"),
       never,

@@ -1,27 +1,19 @@
-// Pictures, sounds and videos of messages: fetched and decoded where the page is, perceived by the model once.
+// Images, audio and video of messages: fetched and decoded in the page, encoded by the model once.
 
 import { RullamaError, rullamaError } from "./errors.js";
-import { fromBase64 } from "./fetched.js";
-import { pictureOf } from "./picture.js";
+import { fromBase64 } from "./media-bytes.js";
+import { decodeImage } from "./image.js";
 import type { AnswerRequest, CallOptions, PlainMedium, Transport } from "./protocol.js";
-import { soundOf } from "./sound.js";
-import type {
-  AudioSource,
-  ContentPart,
-  ImageSource,
-  MediaEvent,
-  Message,
-  PictureTokens,
-  VideoSource,
-} from "./types.js";
+import { decodeAudio } from "./audio.js";
+import type { AudioSource, ContentPart, ImageSource, MediaEvent, Message, ImageTokens, VideoSource } from "./types.js";
 import { framesOf } from "./video.js";
 
-/** A picture, a sound or a video that a request needs. */
+/** An image, an audio clip or a video that a request needs. */
 export type Medium = Still | { kind: "video"; source: VideoSource };
-type Still = { kind: "picture"; source: ImageSource; tokens: PictureTokens } | { kind: "sound"; source: AudioSource };
+type Still = { kind: "image"; source: ImageSource; tokens: ImageTokens } | { kind: "audio"; source: AudioSource };
 
-const DETAIL: Record<string, PictureTokens> = { low: 70, auto: 280, high: 1120 };
-/** What is remembered of conversations besides the one that is answered; a picture takes a megabyte or two. */
+const DETAIL: Record<string, ImageTokens> = { low: 70, auto: 280, high: 1120 };
+/** What is remembered of conversations besides the one that is answered; an image takes a megabyte or two. */
 const REMEMBERED = 32;
 
 /** The media of messages, in order. */
@@ -34,20 +26,20 @@ function mediumOf(part: ContentPart): Medium[] {
     case "text":
       return [];
     case "image":
-      return [{ kind: "picture", source: part.image, tokens: part.tokens ?? 280 }];
+      return [{ kind: "image", source: part.image, tokens: part.tokens ?? 280 }];
     case "image_url": {
       const given = typeof part.image_url === "string" ? { url: part.image_url } : part.image_url;
       const { url, detail = "auto" } = given ?? {};
       if (typeof url !== "string") throw incomplete("image_url", "url");
-      return [{ kind: "picture", source: url, tokens: DETAIL[detail] ?? 280 }];
+      return [{ kind: "image", source: url, tokens: DETAIL[detail] ?? 280 }];
     }
     case "audio":
-      return [{ kind: "sound", source: part.audio }];
+      return [{ kind: "audio", source: part.audio }];
     case "video":
       return [{ kind: "video", source: part.video }];
     case "input_audio":
       if (typeof part.input_audio?.data !== "string") throw incomplete("input_audio", "data");
-      return [{ kind: "sound", source: fromBase64(part.input_audio.data) }];
+      return [{ kind: "audio", source: fromBase64(part.input_audio.data) }];
     default:
       throw new RullamaError("bad_options", `parts of type ${(part as { type: string }).type} are not known`);
   }
@@ -57,7 +49,6 @@ function incomplete(type: string, field: string): RullamaError {
   return new RullamaError("bad_options", `a part of type ${type} has no ${field}`);
 }
 
-const KINDS = { picture: "image", sound: "audio", video: "video" } as const;
 type Told = (phase: MediaEvent["phase"]) => void;
 
 interface Known {
@@ -65,8 +56,8 @@ interface Known {
   tokens: number;
 }
 
-/** What a model perceived so far, by the object (or address) it came as. */
-export class Perceptions {
+/** What a model encoded so far, by the object (or address) it came as. */
+export class EncodedMedia {
   private readonly known = new Map<unknown, Known>();
 
   constructor(
@@ -86,7 +77,7 @@ export class Perceptions {
     // One after the other: each may need much memory.
     for (const [index, medium] of media.entries()) {
       const told = (phase: MediaEvent["phase"]) =>
-        onEvent({ type: "media", kind: KINDS[medium.kind], phase, index, total: media.length });
+        onEvent({ type: "media", kind: medium.kind, phase, index, total: media.length });
       numbers.push(await this.numberOf(medium, told, signal));
     }
     this.trim(new Set(media.map(({ source }) => source)));
@@ -95,14 +86,14 @@ export class Perceptions {
 
   private numberOf(medium: Medium, told: Told, signal?: AbortSignal): Promise<number> {
     const { source } = medium;
-    const tokens = medium.kind === "picture" ? medium.tokens : 0;
+    const tokens = medium.kind === "image" ? medium.tokens : 0;
     const before = this.known.get(source);
     this.known.delete(source);
     if (before?.tokens === tokens) {
       this.known.set(source, before);
       return before.number;
     }
-    const number = this.perceive(medium, told, signal ? { signal } : {});
+    const number = this.encode(medium, told, signal ? { signal } : {});
     const entry = { number, tokens };
     this.known.set(source, entry);
     // What failed is tried anew the next time.
@@ -110,23 +101,23 @@ export class Perceptions {
     return number;
   }
 
-  private async perceive(medium: Medium, told: Told, options: CallOptions<"perceive">): Promise<number> {
+  private async encode(medium: Medium, told: Told, options: CallOptions<"encode">): Promise<number> {
     told("decode");
-    if (medium.kind === "video") return this.film(medium.source, told, options);
+    if (medium.kind === "video") return this.encodeVideo(medium.source, told, options);
     const plain = await decode(medium);
     told("encode");
-    return this.transport.call("perceive", { model: this.model, medium: plain }, options);
+    return this.transport.call("encode", { model: this.model, medium: plain }, options);
   }
 
-  private async film(source: VideoSource, told: Told, options: CallOptions<"perceive">): Promise<number> {
+  private async encodeVideo(source: VideoSource, told: Told, options: CallOptions<"encode">): Promise<number> {
     const { model } = this;
-    const [pictures, seconds]: [number[], number[]] = [[], []];
+    const [images, seconds]: [number[], number[]] = [[], []];
     for await (const frame of framesOf(source)) {
       told("encode");
-      pictures.push(await this.transport.call("perceive", { model, medium: frame.picture }, options));
+      images.push(await this.transport.call("encode", { model, medium: frame.image }, options));
       seconds.push(frame.seconds);
     }
-    return this.transport.call("film", { model, pictures, seconds });
+    return this.transport.call("encodeVideo", { model, images, seconds });
   }
 
   private trim(inUse: Set<unknown>): void {
@@ -141,8 +132,8 @@ export class Perceptions {
 
 async function decode(medium: Still): Promise<PlainMedium> {
   try {
-    if (medium.kind === "picture") return await pictureOf(medium.source, medium.tokens);
-    return await soundOf(medium.source);
+    if (medium.kind === "image") return await decodeImage(medium.source, medium.tokens);
+    return await decodeAudio(medium.source);
   } catch (error) {
     throw rullamaError(error);
   }

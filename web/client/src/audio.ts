@@ -1,19 +1,19 @@
-// Sounds, decoded by the browser into samples; channels and rate are the engine's business.
+// Decodes audio into samples with the browser's decoders; the engine mixes channels and resamples.
 
 import { RullamaError } from "./errors.js";
-import { blobOf } from "./fetched.js";
+import { blobOf } from "./media-bytes.js";
 import type { PlainMedium } from "./protocol.js";
 import type { AudioSource } from "./types.js";
 
 /** Where a file does not say its rate in a place that is easily found: what most are made with. */
 const COMMON_RATE = 48_000;
 
-/** A sound's samples, channels one beside the other. */
-export async function soundOf(source: AudioSource): Promise<PlainMedium> {
+/** An audio clip's samples, channels one beside the other. */
+export async function decodeAudio(source: AudioSource): Promise<PlainMedium> {
   if (typeof source === "object" && "sampleRate" in source) {
     if ("samples" in source) {
       return {
-        kind: "sound",
+        kind: "audio",
         samples: source.samples.slice(),
         channels: source.channels ?? 1,
         rate: source.sampleRate,
@@ -23,14 +23,14 @@ export async function soundOf(source: AudioSource): Promise<PlainMedium> {
   }
   const bytes = await (await blobOf(source)).arrayBuffer();
   if (typeof OfflineAudioContext === "undefined") {
-    throw new RullamaError("bad_media", "sound files are decoded in pages, not in workers: pass samples here");
+    throw new RullamaError("bad_media", "audio files are decoded in pages, not in workers: pass samples here");
   }
   // Decoding changes the rate to the context's, so the file's own is best.
   const context = new OfflineAudioContext(1, 1, wavRate(bytes) ?? COMMON_RATE);
   const buffer = await context.decodeAudioData(bytes).catch((error: unknown) => {
     const hint =
       "WAV, MP3, FLAC, OGG and what else this browser plays can be read; this one is damaged or of another kind";
-    throw new RullamaError("bad_media", `the sound cannot be decoded: ${hint}`, { cause: error });
+    throw new RullamaError("bad_media", `the audio cannot be decoded: ${hint}`, { cause: error });
   });
   return ofBuffer(buffer);
 }
@@ -42,7 +42,7 @@ function ofBuffer(buffer: AudioBuffer): PlainMedium {
     const one = buffer.getChannelData(channel);
     for (let i = 0; i < length; i++) samples[i * channels + channel] = one[i]!;
   }
-  return { kind: "sound", samples, channels, rate };
+  return { kind: "audio", samples, channels, rate };
 }
 
 /** The rate in a WAV file's header, where a context can have it. */

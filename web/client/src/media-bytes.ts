@@ -2,7 +2,7 @@
 
 import { NetworkError, RullamaError } from "./errors.js";
 
-/** Larger files are no picture or clip that anybody means to show a model. */
+/** Larger files are taken for mistakes. */
 const MOST_BYTES = 256 << 20;
 
 /** A blob of what was given: itself, bytes, or what lies at an address (`data:` included). */
@@ -42,6 +42,6 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
     const plain = atob(text.replace(/^data:[^,]*,/, "").trim());
     return Uint8Array.from(plain, (character) => character.charCodeAt(0));
   } catch (error) {
-    throw new RullamaError("bad_media", "a picture or sound is not valid base64", { cause: error });
+    throw new RullamaError("bad_media", "an image or audio clip is not valid base64", { cause: error });
   }
 }

@@ -1,16 +1,16 @@
-// An encoder of texts on this side of the boundary.
+// A loaded text embedding model, in the thread of the engine.
 
-import { type Around, OnDevice, quietly } from "./on-device.js";
+import { type LoadedResources, OnDevice, quietly } from "./on-device.js";
 import type { EmbedRequest, PlainVectors } from "./protocol.js";
 import type { MemoryReport } from "./types.js";
 import type { Embedder } from "./wasm/rullama.js";
 
-export class HeldEmbedder extends OnDevice {
+export class LoadedEmbedder extends OnDevice {
   constructor(
-    around: Around,
+    resources: LoadedResources,
     private readonly model: Embedder,
   ) {
-    super(around);
+    super(resources);
   }
 
   embed(request: EmbedRequest, signal?: AbortSignal): Promise<PlainVectors> {
@@ -33,7 +33,7 @@ export class HeldEmbedder extends OnDevice {
 
   memory(): MemoryReport {
     if (this.gone) throw this.gone;
-    return { gpu: this.model.gpuBytes(), wasmHeap: this.around.heap(), sessions: 0 };
+    return { gpu: this.model.gpuBytes(), wasmHeap: this.resources.heap(), sessions: 0 };
   }
 
   protected release(): void {

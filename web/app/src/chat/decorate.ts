@@ -1,4 +1,4 @@
-// What rendered markdown gets beyond its elements: a header with a copy button on code, and scrolling for wide tables.
+// Adds to rendered markdown: a header with a copy button on code, and horizontal scrolling for wide tables.
 
 import { DISPLAY } from "../lib/math.js";
 import { copy } from "./copy.js";
@@ -33,7 +33,7 @@ function scrollable(element: HTMLElement, label: string): void {
   element.setAttribute("aria-label", label);
 }
 
-export function furnish(content: DocumentFragment): void {
+export function decorate(content: DocumentFragment): void {
   for (const pre of content.querySelectorAll("pre")) {
     if (pre.querySelector(`code.language-${DISPLAY}`)) continue;
     codeFrame(pre);

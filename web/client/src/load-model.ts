@@ -1,18 +1,18 @@
-// From a file to a model on a device: what sort of model it is decides what it becomes.
+// From a file to a loaded model: the kind of the file decides its class.
 
 import { openDevice } from "./device.js";
 import { RullamaError, rullamaError } from "./errors.js";
-import { HeldEmbedder } from "./held-embedder.js";
-import { HeldWriter } from "./held-writer.js";
-import { HeldModel } from "./held.js";
-import type { Around, ModelFiles } from "./on-device.js";
+import { LoadedEmbedder } from "./loaded-embedder.js";
+import { LoadedGenerator } from "./loaded-generator.js";
+import { LoadedDecoder } from "./loaded-decoder.js";
+import type { LoadedResources, ModelFiles } from "./on-device.js";
 import type { PlainLoadOptions } from "./protocol.js";
 import { type Opened, checked } from "./storage/index.js";
 import type { ModelInfo, ModelKind } from "./types.js";
 import { type BytesOf, Denoiser, type Denoising, Device, Embedder, Header, Model } from "./wasm/rullama.js";
 
-export type HeldDenoiser = HeldWriter<Denoiser, Denoising>;
-export type Held = HeldModel | HeldDenoiser | HeldEmbedder;
+export type LoadedDenoiser = LoadedGenerator<Denoiser, Denoising>;
+export type LoadedModel = LoadedDecoder | LoadedDenoiser | LoadedEmbedder;
 
 /** A drafter, guesses from the text, or nothing. */
 export type Drafts = { from: "drafter"; opened: Opened; own: boolean } | { from: "ngram" } | undefined;
@@ -34,7 +34,7 @@ export interface Loading {
 }
 
 /** Loads a file and what drafts for it. */
-export async function loadHeld(loading: Loading): Promise<Held> {
+export async function loadModel(loading: Loading): Promise<LoadedModel> {
   const { opened, options, verify } = loading;
   const header = await Header.open(readable(opened));
   const kind = header.kind() as ModelKind;
@@ -51,10 +51,10 @@ export async function loadHeld(loading: Loading): Promise<Held> {
     try {
       const draft = model instanceof Model ? await draftFor(model, loading) : {};
       await verify();
-      const around = { ...aroundOf(loading, model.info(), draft), device };
-      if (model instanceof Model) return await withAdapters(new HeldModel(around, model), loading.adapters);
-      if (model instanceof Embedder) return new HeldEmbedder(around, model);
-      return new HeldWriter(around, model);
+      const resources = { ...resourcesOf(loading, model.info(), draft), device };
+      if (model instanceof Model) return await withAdapters(new LoadedDecoder(resources, model), loading.adapters);
+      if (model instanceof Embedder) return new LoadedEmbedder(resources, model);
+      return new LoadedGenerator(resources, model);
     } catch (error) {
       model.free();
       throw error;
@@ -67,7 +67,7 @@ export async function loadHeld(loading: Loading): Promise<Held> {
 }
 
 /** Adds what its name brings: without it, another model would answer. */
-async function withAdapters(held: HeldModel, adapters: Opened[]): Promise<HeldModel> {
+async function withAdapters(held: LoadedDecoder, adapters: Opened[]): Promise<LoadedDecoder> {
   for (const opened of adapters) {
     try {
       await held.adapters.addOwn(readable(opened));
@@ -111,11 +111,11 @@ async function draftFor(
   }
 }
 
-function aroundOf(
+function resourcesOf(
   { opened, heap, files }: Loading,
   told: string,
   draft: Pick<ModelInfo, "draft" | "draftProblem">,
-): Omit<Around, "device"> {
+): Omit<LoadedResources, "device"> {
   const system = opened.info?.system;
   const info: ModelInfo = {
     ...(JSON.parse(told) as Omit<ModelInfo, "name" | "system">),

@@ -1,7 +1,7 @@
-// A model that answers, on this side of the boundary: its conversations.
+// A loaded model that generates text, in the thread of the engine: its sessions.
 
 import { FreedError } from "./errors.js";
-import { type Around, OnDevice, quietly } from "./on-device.js";
+import { type LoadedResources, OnDevice, quietly } from "./on-device.js";
 import type { AnswerRequest } from "./protocol.js";
 import type { GenerateEvent, MemoryReport, SessionOptions } from "./types.js";
 
@@ -20,16 +20,16 @@ interface Answers {
   free(): void;
 }
 
-export class HeldWriter<M extends Writes<S>, S extends Answers> extends OnDevice {
+export class LoadedGenerator<M extends Writes<S>, S extends Answers> extends OnDevice {
   private readonly sessions = new Map<number, S>();
   private own: S | undefined;
   private nextSession = 1;
 
   constructor(
-    around: Around,
+    resources: LoadedResources,
     protected readonly model: M,
   ) {
-    super(around);
+    super(resources);
   }
 
   async session(options: SessionOptions): Promise<number> {
@@ -82,7 +82,7 @@ export class HeldWriter<M extends Writes<S>, S extends Answers> extends OnDevice
     if (this.gone) throw this.gone;
     const all = this.all();
     const caches = all.reduce((sum, session) => sum + session.gpuBytes(), 0);
-    return { gpu: this.model.gpuBytes() + caches, wasmHeap: this.around.heap(), sessions: all.length };
+    return { gpu: this.model.gpuBytes() + caches, wasmHeap: this.resources.heap(), sessions: all.length };
   }
 
   protected release(): void {

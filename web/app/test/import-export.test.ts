@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { imported, ImportError } from "../src/lib/exchange.js";
+import { imported, ImportError } from "../src/lib/import.js";
 import { exported } from "../src/lib/export.js";
 import type { Stored } from "../src/lib/database.js";
 import { conversation, turn } from "./support.js";
@@ -129,7 +129,7 @@ test("a name like a property of all objects is nothing special", async () => {
 });
 
 const bytes = (length: number) => Uint8Array.from({ length }, (_, at) => (at * 7) % 256);
-const picture = (more: Partial<{ kind: string; name: string; data: string }> = {}) => ({
+const image = (more: Partial<{ kind: string; name: string; data: string }> = {}) => ({
   kind: "image",
   name: "p.png",
   data: `data:image/png;base64,${Buffer.from(bytes(1000)).toString("base64")}`,
@@ -140,7 +140,7 @@ test("attachments come back byte by byte, however the file is cut and written", 
   for (const length of [1, 2, 3, 4, 1000]) {
     const file = await sample();
     const data = `data:image/png;base64,${Buffer.from(bytes(length)).toString("base64")}`;
-    file.conversations[0]!.turns[0]!["attachments"] = [picture({ data })];
+    file.conversations[0]!.turns[0]!["attachments"] = [image({ data })];
     for (const text of [JSON.stringify(file), JSON.stringify(file, null, 2)]) {
       // The last two keep the bytes inside the text: a key that is spelt otherwise, and one place fewer to look at.
       for (const [spelt, step] of [
@@ -160,7 +160,7 @@ test("attachments come back byte by byte, however the file is cut and written", 
 
 test("what looks like an attachment in a message stays text", async () => {
   const file = await sample();
-  const { data } = picture();
+  const { data } = image();
   const turnOf = file.conversations[0]!.turns;
   turnOf[0]!["content"] = data;
   turnOf[1]!["toolCalls"] = [{ name: "data", arguments: { data, deeper: { data } } }];
@@ -179,7 +179,7 @@ test.each([
   ["too many bytes", { data: `data:image/png;base64,${"A".repeat(26_700_000)}` }, /larger than 20 MB/u],
 ])("refuses an attachment that is %s", async (_name, more, message) => {
   const file = await sample();
-  file.conversations[0]!.turns[0]!["attachments"] = [picture(more)];
+  file.conversations[0]!.turns[0]!["attachments"] = [image(more)];
   const reading = fromJson(JSON.stringify(file), undefined, 1 << 20);
   await expect(reading).rejects.toThrow(message);
   await expect(reading).rejects.toThrow(ImportError);

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { RullamaError } from "../src/errors.js";
-import { blobOf, fromBase64 } from "../src/fetched.js";
-import { Perceptions, mediaOf } from "../src/media.js";
+import { blobOf, fromBase64 } from "../src/media-bytes.js";
+import { EncodedMedia, mediaOf } from "../src/encoded-media.js";
 import { messagesOf } from "../src/openai.js";
 import type { Transport } from "../src/protocol.js";
 import { chatRequest } from "../src/sampling.js";
-import { wavRate } from "../src/sound.js";
+import { wavRate } from "../src/audio.js";
 import type { ContentPart, Message } from "../src/types.js";
 import { frameTimes } from "../src/video.js";
 
@@ -34,9 +34,9 @@ describe("parts of messages", () => {
       },
     ]);
     expect(mediaOf(messages)).toEqual([
-      { kind: "picture", source: "a.png", tokens: 280 },
-      { kind: "sound", source: new Uint8Array([0, 1, 2]) },
-      { kind: "picture", source: "b.png", tokens: 70 },
+      { kind: "image", source: "a.png", tokens: 280 },
+      { kind: "audio", source: new Uint8Array([0, 1, 2]) },
+      { kind: "image", source: "b.png", tokens: 70 },
       { kind: "video", source: "c.webm" },
     ]);
   });
@@ -63,41 +63,41 @@ describe("parts of messages", () => {
   });
 });
 
-describe("what was perceived", () => {
+describe("what was encoded", () => {
   /** An engine that numbers what it is shown. */
   function engine() {
     const calls: string[] = [];
     let next = 1;
     const call = async (kind: string, params: { medium: unknown }) => {
-      calls.push(kind === "perceive" ? kind : `${kind} ${String(params.medium)}`);
-      return kind === "perceive" ? next++ : undefined;
+      calls.push(kind === "encode" ? kind : `${kind} ${String(params.medium)}`);
+      return kind === "encode" ? next++ : undefined;
     };
     return { calls, transport: { call } as unknown as Transport };
   }
 
   it("is remembered by what it came as, and the oldest is forgotten", async () => {
     const { calls, transport } = engine();
-    const perceptions = new Perceptions(transport, 1);
+    const encodedMedia = new EncodedMedia(transport, 1);
     const show = async (...shown: (typeof samples)[]) => {
-      const media = shown.map((source) => ({ kind: "sound" as const, source }));
-      return (await perceptions.fill({ options: {} }, media)).media;
+      const media = shown.map((source) => ({ kind: "audio" as const, source }));
+      return (await encodedMedia.fill({ options: {} }, media)).media;
     };
     const other = { ...samples };
     expect(await show(samples, other, samples)).toEqual([1, 2, 1]);
     expect(await show(other)).toEqual([2]);
-    expect(calls).toEqual(["perceive", "perceive"]);
+    expect(calls).toEqual(["encode", "encode"]);
     for (let i = 0; i < 31; i++) await show({ ...samples });
     expect(calls.at(-1)).toBe("forget 1");
     expect(await show(samples)).toEqual([34]);
   });
 
   it("is told as it is decoded and encoded, and not where it is known already", async () => {
-    const perceptions = new Perceptions(engine().transport, 1);
+    const encodedMedia = new EncodedMedia(engine().transport, 1);
     const told: string[] = [];
     const fill = (count: number) =>
-      perceptions.fill(
+      encodedMedia.fill(
         { options: {} },
-        [samples, { ...samples }].slice(0, count).map((source) => ({ kind: "sound", source })),
+        [samples, { ...samples }].slice(0, count).map((source) => ({ kind: "audio", source })),
         undefined,
         ({ kind, phase, index, total }) => told.push(`${phase} ${kind} ${index + 1}/${total}`),
       );
@@ -114,15 +114,15 @@ describe("what was perceived", () => {
       if (broken) throw new RullamaError("bad_media", "broken");
       return 7;
     };
-    const perceptions = new Perceptions({ call } as unknown as Transport, 1);
-    const fill = () => perceptions.fill({ options: {} }, [{ kind: "sound", source: samples }]);
+    const encodedMedia = new EncodedMedia({ call } as unknown as Transport, 1);
+    const fill = () => encodedMedia.fill({ options: {} }, [{ kind: "audio", source: samples }]);
     await expect(fill()).rejects.toThrow("broken");
     broken = false;
     expect((await fill()).media).toEqual([7]);
   });
 });
 
-describe("the pictures of a video", () => {
+describe("the frames of a video", () => {
   it("are a second apart, and of a long one an even choice", () => {
     expect(frameTimes(0)).toEqual([0]);
     expect(frameTimes(0.4)).toEqual([0]);
