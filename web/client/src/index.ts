@@ -9,6 +9,8 @@ import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
 import { startEngine } from "./workers.js";
 
 export type * from "./types.js";
+export type * from "./chat-model.js";
+export type * from "./constraint.js";
 export type * from "./training-types.js";
 export type * from "./api.js";
 export * from "./errors.js";

@@ -25,8 +25,8 @@ export interface OllamaChatRequest {
   think?: boolean | "high" | "medium" | "low";
   /** In Ollama's words: temperature, top_k, num_predict, … */
   options?: Record<string, unknown>;
-  /** Anything but nothing is refused with `bad_options`: answers cannot be held to JSON in a browser yet. */
-  format?: "" | null;
+  /** What the reply must look like; see `constraint.ts`. */
+  format?: "" | "json" | Record<string, unknown> | null;
   /** Adapters that were added to the model; Ollama has no word for it. */
   adapters?: AdapterChoice[];
 }
@@ -43,8 +43,8 @@ export interface OllamaGenerateRequest {
   /** Files: bytes, or base64 of them. */
   images?: (Uint8Array<ArrayBuffer> | string)[];
   options?: Record<string, unknown>;
-  /** Anything but nothing is refused with `bad_options`: answers cannot be held to JSON in a browser yet. */
-  format?: "" | null;
+  /** What the reply must look like; see `constraint.ts`. */
+  format?: "" | "json" | Record<string, unknown> | null;
   /** Adapters that were added to the model; Ollama has no word for it. */
   adapters?: AdapterChoice[];
 }

@@ -1,5 +1,6 @@
 // An engine in the shape of the `ollama` package: models are loaded by name when they are asked for.
 
+import { type ResponseFormat, constraintOf } from "./constraint.js";
 import type { Engine } from "./engine.js";
 import { RullamaError } from "./errors.js";
 import { fromBase64 } from "./media-bytes.js";
@@ -317,7 +318,6 @@ function stream<T>(
 
 /** Words of Ollama that would change an answer and are not served here: ignoring them would give another answer than was asked for. */
 const REFUSED = {
-  format: "answers cannot be held to JSON in a browser yet; ask for it in the prompt and check what comes",
   template: "the model's own template is used; continue text of your own with `raw: true`",
   suffix: "these models do not fill gaps in text",
   context: "pass the conversation as `messages`",
@@ -330,14 +330,28 @@ function refuseUnknown(request: OllamaChatRequest | OllamaGenerateRequest): void
     if (value === undefined || value === null || value === "") continue;
     throw new RullamaError("bad_options", `${name} is not supported: ${advice}`);
   }
+  constraintOf(formatOf(request));
+}
+
+/** Ollama's `format`: `json`, a schema, or nothing. */
+function formatOf({ format }: Pick<OllamaGenerateRequest, "format">): { format?: ResponseFormat } {
+  if (format === undefined || format === null || format === "") return {};
+  if (format === "json" || typeof format === "object") return { format };
+  throw new RullamaError("bad_options", "format must be json or a JSON schema");
 }
 
 function answerRequest(
   request: Omit<AnswerRequest, "options">,
-  { think, options, adapters }: Pick<OllamaGenerateRequest, "think" | "options" | "adapters">,
+  { think, options, adapters, format }: Pick<OllamaGenerateRequest, "think" | "options" | "adapters" | "format">,
 ): AnswerRequest {
   const thinks = think === undefined ? {} : { think: think !== false };
-  return { ...request, ...thinks, ...adapterWords(adapters), options: options ?? {} };
+  return {
+    ...request,
+    ...thinks,
+    ...constraintOf(formatOf({ format })),
+    ...adapterWords(adapters),
+    options: options ?? {},
+  };
 }
 
 /** With the model's own system prompt, unless there is one; an empty one clears it. */

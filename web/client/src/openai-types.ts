@@ -37,10 +37,12 @@ export interface ChatCompletionParams {
   presence_penalty?: number | null;
   frequency_penalty?: number | null;
   tools?: Tool[];
-  /** OpenAI's other values are refused with `bad_options`. */
-  tool_choice?: "auto" | "none" | null;
-  /** OpenAI's other values are refused with `bad_options`: answers cannot be held to JSON in a browser yet. */
-  response_format?: { type: "text" } | null;
+  tool_choice?: "auto" | "none" | "required" | { type: "function"; function: { name: string } } | null;
+  response_format?:
+    | { type: "text" }
+    | { type: "json_object" }
+    | { type: "json_schema"; json_schema: { name?: string; schema?: Record<string, unknown>; strict?: boolean | null } }
+    | null;
   /** Anything but `none` lets the model think first. */
   reasoning_effort?: "none" | "minimal" | "low" | "medium" | "high" | null;
   n?: 1 | null;

@@ -1,5 +1,6 @@
 // A model in the shape of OpenAI's interface: `model.openai.chat.completions.create`.
 
+import type { ResponseFormat, ToolChoice } from "./constraint.js";
 import { type Embeds, Embeddings } from "./embeddings.js";
 import { CancelledError, RullamaError } from "./errors.js";
 import type {
@@ -163,21 +164,26 @@ function randomId(prefix: string): string {
 
 /** What would change an answer and is not served here is refused: ignoring it would give another answer than was asked for. */
 function refuseUnknown(params: ChatCompletionParams): void {
-  const { response_format: format, tool_choice: choice } = params;
-  if (format !== undefined && format !== null && format.type !== "text") {
-    throw new RullamaError(
-      "bad_options",
-      `response_format ${String(format.type)} is not supported: answers cannot be held to JSON in a browser yet; ask for it in the prompt and check what comes`,
-    );
-  }
-  if (choice !== undefined && choice !== null && choice !== "auto" && choice !== "none") {
-    const asked = typeof choice === "string" ? choice : "of one tool";
-    throw new RullamaError("bad_options", `tool_choice ${asked} is not supported: it must be auto or none`);
-  }
   for (const name of ["functions", "function_call"]) {
     if ((params as unknown as Record<string, unknown>)[name] === undefined) continue;
     throw new RullamaError("bad_options", `${name} is not supported: use tools`);
   }
+}
+
+function formatOf(format: ChatCompletionParams["response_format"]): ResponseFormat | undefined {
+  if (format === undefined || format === null || format.type === "text") return undefined;
+  if (format.type === "json_object") return "json";
+  const schema = format.type === "json_schema" ? format.json_schema?.schema : undefined;
+  if (typeof schema === "object" && schema !== null) return schema;
+  throw new RullamaError("bad_options", `response_format ${String(format.type)} is not known, or has no schema`);
+}
+
+function choiceOf(choice: ChatCompletionParams["tool_choice"]): ToolChoice | undefined {
+  if (choice === undefined || choice === null) return undefined;
+  if (choice === "auto" || choice === "none" || choice === "required") return choice;
+  const name = typeof choice === "object" ? choice.function?.name : undefined;
+  if (typeof name === "string") return { name };
+  throw new RullamaError("bad_options", "tool_choice must be auto, none, required or a function");
 }
 
 /** OpenAI's options in this package's words. */
@@ -196,7 +202,9 @@ export function optionsOf(params: ChatCompletionParams): GenerateOptions {
     frequencyPenalty: params.frequency_penalty,
     logitBias: params.logit_bias,
     logprobs: params.logprobs ? (params.top_logprobs ?? 0) : undefined,
-    tools: params.tool_choice === "none" ? undefined : params.tools,
+    tools: params.tools,
+    toolChoice: choiceOf(params.tool_choice),
+    format: formatOf(params.response_format),
     think: effort === undefined || effort === null ? undefined : effort !== "none",
     adapters: params.adapters,
   };

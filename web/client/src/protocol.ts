@@ -41,6 +41,8 @@ export interface AnswerRequest {
   /** Denoising options of diffusion models. */
   settle?: DenoisingOptions & { canvas?: boolean };
   adapters?: { id: string; weight: number }[];
+  /** What the reply must look like, or call; see `constraint.ts`. */
+  constraint?: unknown;
   options: Record<string, unknown>;
 }
 

@@ -1,5 +1,6 @@
 // From this package's words to the engine's, which are Ollama's.
 
+import { constraintOf, toolsOf } from "./constraint.js";
 import { RullamaError } from "./errors.js";
 import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
 import type { AdapterChoice } from "./training-types.js";
@@ -92,9 +93,11 @@ function withSystem(messages: Message[], system: string | undefined): Message[] 
 
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */
 export function chatRequest(messages: Message[], options: GenerateOptions, system?: string): AnswerRequest {
+  const tools = toolsOf(options);
   return {
     messages: withSystem(messages, system).map(engineMessage),
-    ...(options.tools === undefined ? {} : { tools: options.tools }),
+    ...(tools === undefined ? {} : { tools }),
+    ...constraintOf(options),
     ...(options.think === undefined ? {} : { think: options.think }),
     ...denoisingWords(options),
     ...adapterWords(options.adapters),
@@ -104,11 +107,12 @@ export function chatRequest(messages: Message[], options: GenerateOptions, syste
 
 /** Text to continue. */
 export function textRequest(text: string, options: GenerateOptions): AnswerRequest {
-  return { text, ...denoisingWords(options), ...adapterWords(options.adapters), options: samplingWords(options) };
+  const words = { ...constraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
+  return { text, ...words, options: samplingWords(options) };
 }
 
 /** Tokens to continue. */
 export function idsRequest(ids: Iterable<number>, options: GenerateOptions): AnswerRequest {
-  const words = { ...denoisingWords(options), ...adapterWords(options.adapters) };
+  const words = { ...constraintOf(options), ...denoisingWords(options), ...adapterWords(options.adapters) };
   return { ids: [...ids], ...words, options: samplingWords(options) };
 }

@@ -1,5 +1,6 @@
 // The words of the public interface: what goes in, what comes out. Everything here is plain data that can be posted to a worker.
 
+import type { ResponseFormat, ToolChoice } from "./constraint.js";
 import type { AdapterChoice } from "./training-types.js";
 
 /** A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), the address of a GGUF file, or a file itself. */
@@ -225,6 +226,9 @@ export interface GenerateOptions extends SamplingOptions, DenoisingOptions {
   /** Let the model think first. */
   think?: boolean;
   tools?: Tool[];
+  toolChoice?: ToolChoice;
+  /** What the reply must look like; what cannot be enforced is refused with `bad_options`. */
+  format?: ResponseFormat;
   /** Adapters of the model to answer with, several at once; none where absent. */
   adapters?: AdapterChoice[];
   signal?: AbortSignal;

@@ -39,15 +39,20 @@ describe("options", () => {
 
   it("of OpenAI that cannot be kept are refused, not dropped", () => {
     const refused = (params: object, text: RegExp) =>
-      expect(() => optionsOf({ messages: [], ...params })).toThrow(
+      expect(() => chatRequest([], optionsOf({ messages: [], ...params }))).toThrow(
         expect.objectContaining({ code: "bad_options", message: expect.stringMatching(text) }),
       );
-    refused({ response_format: { type: "json_object" } }, /^response_format json_object is not supported/u);
-    refused({ response_format: { type: "json_schema", json_schema: {} } }, /json_schema/u);
-    refused({ tool_choice: "required" }, /^tool_choice required is not supported/u);
-    refused({ tool_choice: { type: "function", function: { name: "f" } } }, /tool_choice of one tool/u);
+    refused({ response_format: { type: "json_object" } }, /format is not supported/u);
+    refused({ response_format: { type: "json_schema", json_schema: {} } }, /has no schema/u);
+    refused({ response_format: { type: "json_schema", json_schema: { schema: {} } } }, /format is not supported/u);
+    refused({ tool_choice: "required" }, /of any tool is not supported/u);
+    refused({ tool_choice: { type: "function", function: { name: "f" } } }, /of f is not supported/u);
+    refused({ tool_choice: "sometimes" }, /tool_choice must be/u);
     refused({ functions: [] }, /use tools/u);
-    expect(optionsOf({ messages: [], response_format: { type: "text" }, tool_choice: "auto" })).toEqual({});
+    const tools = [{ type: "function" as const, function: { name: "f" } }];
+    const free = optionsOf({ messages: [], response_format: { type: "text" }, tool_choice: "none", tools });
+    expect(chatRequest([], free).tools).toBe(undefined);
+    expect(chatRequest([], optionsOf({ messages: [], tool_choice: "auto", tools })).tools).toEqual(tools);
   });
 });
 

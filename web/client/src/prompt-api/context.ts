@@ -1,0 +1,86 @@
+// What a session holds, in messages and in tokens.
+
+import type { ChatModel } from "../chat-model.js";
+import type { ContentPart, Message, Tool } from "../types.js";
+import { quotaExceeded } from "./errors.js";
+
+/** Control tokens of a turn: its opening, the role, two line breaks and its end. */
+const TURN_TOKENS = 5;
+/** An image with its two markers. */
+const IMAGE_TOKENS = 282;
+const AUDIO_TOKENS_PER_SECOND = 25;
+const AUDIO_MARKERS = 2;
+
+/** Tokens that messages take, the same wherever they stand. */
+export async function measure(model: ChatModel, messages: readonly Message[]): Promise<number> {
+  let tokens = 0;
+  for (const { content, toolCalls } of messages) {
+    const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
+    tokens += TURN_TOKENS;
+    for (const part of parts) tokens += await partTokens(model, part);
+    if (toolCalls?.length) tokens += (await model.tokenize(JSON.stringify(toolCalls))).length;
+  }
+  return tokens;
+}
+
+async function partTokens(model: ChatModel, part: ContentPart): Promise<number> {
+  if (part.type === "text") return part.text === "" ? 0 : (await model.tokenize(part.text)).length;
+  if (part.type !== "audio") return IMAGE_TOKENS;
+  const {
+    samples,
+    channels = 1,
+    sampleRate,
+  } = part.audio as {
+    samples: Float32Array;
+    channels?: number;
+    sampleRate: number;
+  };
+  return Math.ceil((samples.length / channels / sampleRate) * AUDIO_TOKENS_PER_SECOND) + AUDIO_MARKERS;
+}
+
+export async function measureTools(model: ChatModel, tools: readonly Tool[]): Promise<number> {
+  return tools.length === 0 ? 0 : (await model.tokenize(JSON.stringify(tools))).length;
+}
+
+/** A prompt with the reply to it, or what was appended: forgotten together. */
+export interface Exchange {
+  messages: Message[];
+  tokens: number;
+}
+
+/** The messages of a session. Initial prompts stay; the oldest exchanges make room for new ones. */
+export class Context {
+  constructor(
+    readonly window: number,
+    private readonly initial: Exchange,
+    private exchanges: Exchange[] = [],
+  ) {}
+
+  get usage(): number {
+    return this.exchanges.reduce((sum, { tokens }) => sum + tokens, this.initial.tokens);
+  }
+
+  get isEmpty(): boolean {
+    return this.initial.messages.length === 0 && this.exchanges.length === 0;
+  }
+
+  get messages(): Message[] {
+    return [...this.initial.messages, ...this.exchanges.flatMap(({ messages }) => messages)];
+  }
+
+  /** Forgets the oldest exchanges until so many more tokens fit; true where it did. */
+  makeRoom(tokens: number): boolean {
+    if (this.initial.tokens + tokens > this.window) throw quotaExceeded(this.initial.tokens + tokens, this.window);
+    const before = this.exchanges.length;
+    while (this.usage + tokens > this.window) this.exchanges.shift();
+    return this.exchanges.length < before;
+  }
+
+  add(exchange: Exchange): void {
+    this.exchanges.push(exchange);
+  }
+
+  copy(): Context {
+    return new Context(this.window, this.initial, [...this.exchanges]);
+  }
+}

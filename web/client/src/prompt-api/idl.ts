@@ -1,0 +1,169 @@
+// Conversions of what pages pass, as Web IDL defines them: each throws a TypeError before anything happens.
+
+import type {
+  LanguageModelExpected,
+  LanguageModelMessageContent,
+  LanguageModelTool,
+  MessageRole,
+  MessageType,
+  SamplingMode,
+} from "./types.js";
+
+const TYPES: readonly MessageType[] = ["text", "image", "audio", "tool-call", "tool-response"];
+const ROLES: readonly MessageRole[] = ["system", "user", "assistant"];
+const MODES: readonly SamplingMode[] = ["most-predictable", "predictable", "balanced", "creative", "most-creative"];
+
+export interface ConvertedMessage {
+  role: MessageRole;
+  content: LanguageModelMessageContent[];
+  prefix: boolean;
+}
+
+export interface CoreOptions {
+  samplingMode: SamplingMode;
+  expectedInputs: LanguageModelExpected[];
+  expectedOutputs: LanguageModelExpected[];
+  tools: LanguageModelTool[];
+}
+
+/** A dictionary: `undefined` and `null` are empty ones. */
+export function dictionary(value: unknown, what: string): Record<string, unknown> {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" && typeof value !== "function") throw new TypeError(`${what} is not an object`);
+  return value as Record<string, unknown>;
+}
+
+function isList(value: unknown): value is Iterable<unknown> {
+  return (
+    typeof value === "object" && value !== null && typeof (value as Iterable<unknown>)[Symbol.iterator] === "function"
+  );
+}
+
+function list(value: unknown, what: string): unknown[] {
+  if (!isList(value)) throw new TypeError(`${what} is not a sequence`);
+  return [...value];
+}
+
+function required(from: Record<string, unknown>, name: string, what: string): unknown {
+  const value = from[name];
+  if (value === undefined) throw new TypeError(`${what} has no ${name}`);
+  return value;
+}
+
+function oneOf<T extends string>(value: unknown, known: readonly T[], what: string): T {
+  const text = String(value);
+  if (!known.includes(text as T)) throw new TypeError(`'${text}' is not a valid ${what}`);
+  return text as T;
+}
+
+export function signalOf(from: Record<string, unknown>): AbortSignal | undefined {
+  const { signal } = from;
+  if (signal === undefined) return undefined;
+  if (!(signal instanceof AbortSignal)) throw new TypeError("signal is not an AbortSignal");
+  return signal;
+}
+
+/** A prompt: a list of messages, or anything else as the text of one. */
+export function promptOf(value: unknown): ConvertedMessage[] {
+  if (!isList(value)) return [{ role: "user", content: [{ type: "text", value: String(value) }], prefix: false }];
+  const messages = list(value, "the prompt").map(messageOf);
+  return messages.length > 0 ? messages : [{ role: "user", content: [{ type: "text", value: "" }], prefix: false }];
+}
+
+export function messageOf(value: unknown): ConvertedMessage {
+  const from = dictionary(value, "a message");
+  const content = contentOf(required(from, "content", "a message"));
+  const { prefix } = from;
+  return { role: oneOf(required(from, "role", "a message"), ROLES, "role"), content, prefix: Boolean(prefix ?? false) };
+}
+
+function contentOf(value: unknown): LanguageModelMessageContent[] {
+  if (!isList(value)) return [{ type: "text", value: String(value) }];
+  const parts = list(value, "content").map((part) => {
+    const from = dictionary(part, "a part of a message");
+    const type = oneOf(required(from, "type", "a part of a message"), TYPES, "type of a part");
+    return { type, value: required(from, "value", "a part of a message") };
+  });
+  return parts.length > 0 ? parts : [{ type: "text", value: "" }];
+}
+
+function expectedOf(value: unknown, what: string): LanguageModelExpected[] {
+  if (value === undefined) return [];
+  return list(value, what).map((one) => {
+    const from = dictionary(one, `a member of ${what}`);
+    const languages = from["languages"] === undefined ? undefined : list(from["languages"], "languages").map(String);
+    const type = oneOf(required(from, "type", `a member of ${what}`), TYPES, "type");
+    return { type, ...(languages ? { languages: canonical(languages) } : {}) };
+  });
+}
+
+/** Canonical language tags, each once; malformed ones are a RangeError. */
+function canonical(tags: string[]): string[] {
+  return [...new Set(tags.flatMap((tag) => Intl.getCanonicalLocales(tag)))];
+}
+
+export function coreOptions(from: Record<string, unknown>): CoreOptions {
+  const { samplingMode } = from;
+  const options: CoreOptions = {
+    samplingMode: samplingMode === undefined ? "balanced" : oneOf(samplingMode, MODES, "samplingMode"),
+    expectedInputs: expectedOf(from["expectedInputs"], "expectedInputs"),
+    expectedOutputs: expectedOf(from["expectedOutputs"], "expectedOutputs"),
+    tools: toolsOf(from["tools"]),
+  };
+  if (options.tools.length > 0 && !options.expectedOutputs.some(({ type }) => type === "tool-call")) {
+    throw new TypeError("tools need { type: 'tool-call' } in expectedOutputs");
+  }
+  return options;
+}
+
+function toolsOf(value: unknown): LanguageModelTool[] {
+  if (value === undefined) return [];
+  const tools = list(value, "tools").map(toolOf);
+  if (new Set(tools.map(({ name }) => name)).size < tools.length) throw new TypeError("two tools have the same name");
+  return tools;
+}
+
+function toolOf(value: unknown): LanguageModelTool {
+  const from = dictionary(value, "a tool");
+  const name = String(required(from, "name", "a tool"));
+  const description = String(required(from, "description", "a tool"));
+  if (name === "" || description === "") throw new TypeError("a tool needs a name and a description");
+  const execute = from["execute"];
+  if (execute !== undefined && typeof execute !== "function") throw new TypeError(`execute of ${name} is no function`);
+  const inputSchema = schemaOf(required(from, "inputSchema", "a tool"), name);
+  const run = execute as LanguageModelTool["execute"];
+  return { name, description, inputSchema, ...(run ? { execute: run } : {}) };
+}
+
+/** A copy of a tool's schema; what getters and `toJSON` throw goes to the page. */
+function schemaOf(value: unknown, tool: string): object {
+  if (typeof value !== "object" || value === null) throw new TypeError(`inputSchema of ${tool} is not an object`);
+  const schema = JSON.parse(JSON.stringify(value)) as Record<string, unknown>;
+  const { type, properties, required: names } = schema;
+  const isObject = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
+  if (type !== "object") throw new TypeError(`inputSchema of ${tool} must have the type object`);
+  if (properties !== undefined && !isObject(properties)) throw new TypeError(`properties of ${tool} are not an object`);
+  if (names !== undefined && !Array.isArray(names)) throw new TypeError(`required of ${tool} is not a list`);
+  return schema;
+}
+
+/** Whether a language has a name: tags that are well formed and mean nothing are not supported. */
+function isLanguage(tag: string): boolean {
+  try {
+    const { language } = new Intl.Locale(tag);
+    return new Intl.DisplayNames("en", { type: "language" }).of(language) !== language;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether what a page expects can be had at all. */
+export function isSupported({
+  expectedInputs,
+  expectedOutputs,
+}: Pick<CoreOptions, "expectedInputs" | "expectedOutputs">) {
+  const languages = [...expectedInputs, ...expectedOutputs].flatMap((one) => one.languages ?? []);
+  const outputs = expectedOutputs.every(({ type }) => type === "text" || type === "tool-call");
+  const inputs = expectedInputs.every(({ type }) => type !== "tool-call");
+  return outputs && inputs && languages.every(isLanguage);
+}

@@ -1,0 +1,38 @@
+// The browsers' Prompt API with a model of this package: `LanguageModel.create()`, and one line to install it where the browser has none.
+
+import type { EngineOptions, LoadOptions, ModelSource } from "../types.js";
+import { type LanguageModelClass, languageModelOf } from "./language-model.js";
+import { type ModelProvider, providerOf } from "./provider.js";
+import { LanguageModelToolError, LanguageModelToolSuccess } from "./tool-values.js";
+
+export type * from "./types.js";
+export { type LanguageModelClass, type LanguageModelSession, languageModelOf } from "./language-model.js";
+export { type ModelProvider, providerOf } from "./provider.js";
+export { LanguageModelToolError, LanguageModelToolSuccess } from "./tool-values.js";
+
+/** The model of sessions for which `useModel` named none: Gemma 4 E2B, 3.1 GB. */
+export const DEFAULT_MODEL = "hf.co/unsloth/gemma-4-E2B-it-GGUF:Q4_K_M";
+
+let provider: ModelProvider | undefined;
+const current = (): ModelProvider => (provider ??= providerOf(DEFAULT_MODEL));
+
+/** Chooses the model of sessions that are created from now on. Nothing is fetched before that. */
+export function useModel(source: ModelSource, options: LoadOptions & EngineOptions = {}): void {
+  provider = providerOf(source, options);
+}
+
+/** The Prompt API's class. */
+export const LanguageModel: LanguageModelClass = languageModelOf({
+  availability: () => current().availability(),
+  load: (onProgress, signal) => current().load(onProgress, signal),
+});
+
+/** Makes it `globalThis.LanguageModel`, unless the browser has one; says whether it did. */
+export function install(options: { force?: boolean } = {}): boolean {
+  if ("LanguageModel" in globalThis && !options.force) return false;
+  const globals = { LanguageModel, LanguageModelToolSuccess, LanguageModelToolError };
+  for (const [name, value] of Object.entries(globals)) {
+    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+  }
+  return true;
+}

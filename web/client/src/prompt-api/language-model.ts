@@ -1,0 +1,284 @@
+// The interface `LanguageModel` of the Prompt API, around a model of this package.
+
+import { Context, measure, measureTools } from "./context.js";
+import { createError, domError, quotaExceeded } from "./errors.js";
+import { type ConvertedMessage, coreOptions, dictionary, isSupported, messageOf, promptOf, signalOf } from "./idl.js";
+import { Monitor, ProgressReporter } from "./monitor.js";
+import { capture, validate } from "./prompts.js";
+import type { ModelProvider } from "./provider.js";
+import { type Chunk, type Request, Session, toolOf } from "./session.js";
+import type {
+  Availability,
+  LanguageModelCreateCoreOptions,
+  LanguageModelCreateOptions,
+  LanguageModelPrompt,
+  LanguageModelPromptOptions,
+  PromptResult,
+  SamplingMode,
+  ToolCallValue,
+} from "./types.js";
+
+type Handler = ((event: Event) => unknown) | null;
+
+/** A session: what `LanguageModel.create()` resolves to. */
+export interface LanguageModelSession extends EventTarget {
+  prompt(input: LanguageModelPrompt, options?: LanguageModelPromptOptions): Promise<PromptResult>;
+  promptStreaming(
+    input: LanguageModelPrompt,
+    options?: LanguageModelPromptOptions,
+  ): ReadableStream<string | { type: "tool-call"; value: ToolCallValue }>;
+  append(input: LanguageModelPrompt, options?: { signal?: AbortSignal }): Promise<undefined>;
+  measureContextUsage(input: LanguageModelPrompt, options?: LanguageModelPromptOptions): Promise<number>;
+  readonly contextUsage: number;
+  readonly contextWindow: number;
+  readonly samplingMode: SamplingMode;
+  oncontextoverflow: Handler;
+  clone(options?: { signal?: AbortSignal }): Promise<LanguageModelSession>;
+  destroy(): undefined;
+}
+
+/** The class itself, with its static members. */
+export interface LanguageModelClass {
+  readonly prototype: LanguageModelSession;
+  create(options?: LanguageModelCreateOptions): Promise<LanguageModelSession>;
+  availability(options?: LanguageModelCreateCoreOptions): Promise<Availability>;
+}
+
+/** Only this module makes sessions. */
+const PRIVATE = Symbol("LanguageModel");
+
+/** A class `LanguageModel` whose sessions use the provider's model. */
+export function languageModelOf(provider: ModelProvider): LanguageModelClass {
+  class LanguageModel extends EventTarget {
+    readonly #session: Session;
+    #handler: Handler = null;
+
+    constructor(key: unknown, make: (onOverflow: () => void) => Session) {
+      if (key !== PRIVATE) throw new TypeError("Illegal constructor");
+      super();
+      this.#session = make(() => this.dispatchEvent(new Event("contextoverflow")));
+      this.addEventListener("contextoverflow", (event) => this.#handler?.call(this, event));
+    }
+
+    static async create(options: LanguageModelCreateOptions = {}): Promise<LanguageModel> {
+      const { core, initial, signal, monitor } = createOptions(options);
+      signal?.throwIfAborted();
+      if (isDenied()) throw domError("NotAllowedError", "the permissions policy does not allow language models");
+      const target = new Monitor();
+      monitor?.(target);
+      const captured = capture(initial);
+      captured.catch(() => {});
+      const found = isSupported(core) ? await availability() : "unavailable";
+      signal?.throwIfAborted();
+      if (found === "unavailable") throw domError("NotSupportedError", "no model can do this here");
+      if (found === "downloadable" && !hasActivation()) {
+        throw domError(
+          "NotAllowedError",
+          "the model must be downloaded: create the session after a click or a key press",
+        );
+      }
+      const reporter = new ProgressReporter(target);
+      try {
+        reporter.report(0);
+        const model = await provider.load((fraction) => reporter.report(Math.min(fraction, 0.99999)), signal);
+        const messages = await captured;
+        const tools = await measureTools(model, core.tools.map(toolOf));
+        const tokens = (await measure(model, messages)) + tools;
+        signal?.throwIfAborted();
+        reporter.report(1);
+        const { context: window } = model.info;
+        if (tokens > window) throw quotaExceeded(tokens, window);
+        const context = new Context(window, { messages, tokens });
+        return made((onOverflow) => new Session(model, core, context, onOverflow), signal);
+      } catch (error) {
+        signal?.throwIfAborted();
+        throw createError(error);
+      } finally {
+        reporter.end();
+      }
+    }
+
+    static async availability(options: LanguageModelCreateCoreOptions = {}): Promise<Availability> {
+      const core = coreOptions(dictionary(options, "options"));
+      return isDenied() || !isSupported(core) ? "unavailable" : availability();
+    }
+
+    async prompt(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<PromptResult> {
+      needs(arguments.length, "prompt");
+      const request = requestOf(input, options);
+      const session = this.#session;
+      const signal = session.signalOf(request.signal);
+      session.check(request.messages);
+      let text = "";
+      const calls: Extract<Chunk, object>[] = [];
+      await session.prompt(request, signal, (chunk) => {
+        if (typeof chunk === "string") text += chunk;
+        else calls.push(chunk);
+      });
+      if (calls.length === 0) return text;
+      return text === "" ? calls : [{ type: "text", value: text }, ...calls];
+    }
+
+    promptStreaming(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): ReadableStream<Chunk> {
+      needs(arguments.length, "promptStreaming");
+      const request = requestOf(input, options);
+      const session = this.#session;
+      const cancel = new AbortController();
+      const outer = session.signalOf(request.signal);
+      return new ReadableStream<Chunk>({
+        start(controller) {
+          try {
+            session.check(request.messages);
+          } catch (error) {
+            controller.error(error);
+            return;
+          }
+          const signal = AbortSignal.any([outer, cancel.signal]);
+          session
+            .prompt(request, signal, (chunk) => controller.enqueue(chunk))
+            .then(
+              () => controller.close(),
+              (error: unknown) => {
+                if (!cancel.signal.aborted) controller.error(error);
+              },
+            );
+        },
+        cancel: () => cancel.abort(),
+      });
+    }
+
+    async append(input: LanguageModelPrompt, options: { signal?: AbortSignal } = {}): Promise<undefined> {
+      needs(arguments.length, "append");
+      const request = requestOf(input, { signal: signalOf(dictionary(options, "options")) });
+      const signal = this.#session.signalOf(request.signal);
+      this.#session.check(request.messages);
+      await this.#session.append(request, signal);
+      return undefined;
+    }
+
+    async measureContextUsage(input: LanguageModelPrompt, options: LanguageModelPromptOptions = {}): Promise<number> {
+      needs(arguments.length, "measureContextUsage");
+      const request = requestOf(input, options);
+      const signal = this.#session.signalOf(request.signal);
+      this.#session.check(request.messages, true);
+      return this.#session.measure(request.messages, signal);
+    }
+
+    get contextUsage(): number {
+      return this.#session.context.usage;
+    }
+
+    get contextWindow(): number {
+      return this.#session.context.window;
+    }
+
+    get samplingMode(): SamplingMode {
+      return this.#session.options.samplingMode;
+    }
+
+    get oncontextoverflow(): Handler {
+      return this.#handler;
+    }
+
+    set oncontextoverflow(value: unknown) {
+      this.#handler = typeof value === "function" ? (value as NonNullable<Handler>) : null;
+    }
+
+    async clone(options: { signal?: AbortSignal } = {}): Promise<LanguageModel> {
+      const given = signalOf(dictionary(options, "options"));
+      const { model, options: core, context } = this.#session;
+      this.#session.signalOf(given);
+      return made((onOverflow) => new Session(model, core, context.copy(), onOverflow), given);
+    }
+
+    destroy(): undefined {
+      this.#session.destroy();
+    }
+  }
+
+  function made(make: (onOverflow: () => void) => Session, signal?: AbortSignal): LanguageModel {
+    return new LanguageModel(PRIVATE, (onOverflow) => {
+      const session = make(onOverflow);
+      session.follow(signal);
+      return session;
+    });
+  }
+
+  async function availability(): Promise<Availability> {
+    return provider.availability().catch(() => {
+      throw domError("UnknownError", "it could not be found out whether a model is available");
+    });
+  }
+
+  return asInterface(LanguageModel) as unknown as LanguageModelClass;
+}
+
+function createOptions(options: unknown) {
+  if (globalThis.document && !globalThis.document.defaultView) {
+    throw domError("InvalidStateError", "the document is not active");
+  }
+  const from = dictionary(options, "options");
+  const core = coreOptions(from);
+  const { monitor, initialPrompts } = from;
+  if (monitor !== undefined && typeof monitor !== "function") throw new TypeError("monitor is not a function");
+  const initial: ConvertedMessage[] =
+    initialPrompts === undefined ? [] : [...(initialPrompts as Iterable<unknown>)].map(messageOf);
+  validate(initial, { inputs: new Set(core.expectedInputs.map(({ type }) => type)), mayStart: true });
+  return { core, initial, signal: signalOf(from), monitor: monitor as LanguageModelCreateOptions["monitor"] };
+}
+
+function requestOf(input: unknown, options: unknown): Request {
+  const from = dictionary(options, "options");
+  const { responseConstraint: constraint, omitResponseConstraintInput: omit = false } = from;
+  const signal = signalOf(from);
+  if (constraint === undefined && omit) throw new TypeError("omitResponseConstraintInput needs a responseConstraint");
+  if (constraint !== undefined && (typeof constraint !== "object" || constraint === null)) {
+    throw new TypeError("responseConstraint is neither an object nor a RegExp");
+  }
+  const format = constraint === undefined ? undefined : formatOf(constraint as object);
+  return { messages: promptOf(input), ...(format ? { format } : {}), ...(signal ? { signal } : {}) };
+}
+
+function formatOf(constraint: object): NonNullable<Request["format"]> {
+  if (constraint instanceof RegExp) return constraint;
+  try {
+    return JSON.parse(JSON.stringify(constraint)) as Record<string, unknown>;
+  } catch {
+    throw domError("NotSupportedError", "responseConstraint cannot be written as JSON");
+  }
+}
+
+function needs(given: number, method: string): void {
+  if (given === 0) throw new TypeError(`${method} needs an argument`);
+}
+
+function hasActivation(): boolean {
+  const { userActivation } = (globalThis.navigator ?? {}) as Partial<Navigator>;
+  return userActivation === undefined || userActivation.hasBeenActive;
+}
+
+/** Whether a policy of the page forbids it, where the browser knows of such a policy. */
+function isDenied(): boolean {
+  const policy = (globalThis.document as { featurePolicy?: FeaturePolicy } | undefined)?.featurePolicy;
+  return (
+    policy !== undefined && policy.features().includes("language-model") && !policy.allowsFeature("language-model")
+  );
+}
+
+interface FeaturePolicy {
+  features(): string[];
+  allowsFeature(name: string): boolean;
+}
+
+/** Members as Web IDL has them: enumerable, and with the name of the interface as the tag. */
+function asInterface<T extends abstract new (...args: never[]) => EventTarget>(Class: T): T {
+  for (const holder of [Class, Class.prototype] as object[]) {
+    for (const [name, member] of Object.entries(Object.getOwnPropertyDescriptors(holder))) {
+      if (["constructor", "prototype", "name", "length"].includes(name)) continue;
+      Object.defineProperty(holder, name, { ...member, enumerable: true });
+    }
+  }
+  Object.defineProperty(Class.prototype, Symbol.toStringTag, { value: "LanguageModel", configurable: true });
+  Object.defineProperty(Class, "length", { value: 0, configurable: true });
+  return Class;
+}

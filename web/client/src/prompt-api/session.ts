@@ -1,0 +1,203 @@
+// A session of the Prompt API: prompts in order, each with the loop of its tool calls.
+
+import type { ChatModel } from "../chat-model.js";
+import type { GenerateOptions, Message, Tool, ToolCall } from "../types.js";
+import { Context, measure } from "./context.js";
+import { destroyedError, promptError } from "./errors.js";
+import type { ConvertedMessage, CoreOptions } from "./idl.js";
+import { capture, validate } from "./prompts.js";
+import type { LanguageModelTool, MessageType, SamplingMode, ToolCallValue } from "./types.js";
+
+/** Rounds of tool calls in one prompt. */
+const MOST_ROUNDS = 16;
+
+const SAMPLING: Record<SamplingMode, GenerateOptions> = {
+  "most-predictable": { temperature: 0 },
+  predictable: { temperature: 0.4 },
+  balanced: {},
+  creative: { temperature: 1.3 },
+  "most-creative": { temperature: 1.6 },
+};
+
+/** A piece of a reply: text, or a call that the page answers. */
+export type Chunk = string | { type: "tool-call"; value: ToolCallValue };
+
+export interface Request {
+  messages: ConvertedMessage[];
+  format?: GenerateOptions["format"];
+  signal?: AbortSignal;
+}
+
+export class Session {
+  private queue: Promise<unknown> = Promise.resolve();
+  private waiting = 0;
+  private readonly ended = new AbortController();
+
+  constructor(
+    readonly model: ChatModel,
+    readonly options: CoreOptions,
+    readonly context: Context,
+    private readonly onOverflow: () => void,
+  ) {}
+
+  destroy(reason: unknown = destroyedError()): void {
+    this.ended.abort(reason);
+  }
+
+  /** Ends it when the signal it was created with aborts. */
+  follow(signal: AbortSignal | undefined): void {
+    signal?.addEventListener("abort", () => this.destroy(signal.reason), { once: true, signal: this.ended.signal });
+  }
+
+  /** The signal of a call; throws where it has aborted. */
+  signalOf(signal: AbortSignal | undefined): AbortSignal {
+    const both = signal ? AbortSignal.any([this.ended.signal, signal]) : this.ended.signal;
+    both.throwIfAborted();
+    return both;
+  }
+
+  check(messages: ConvertedMessage[], isMeasured = false): void {
+    const inputs = new Set<MessageType>(this.options.expectedInputs.map(({ type }) => type));
+    validate(messages, { inputs, mayStart: isMeasured || (this.context.isEmpty && this.waiting === 0) });
+  }
+
+  async measure(messages: ConvertedMessage[], signal: AbortSignal): Promise<number> {
+    return this.untilAborted(
+      capture(messages).then((captured) => measure(this.model, captured)),
+      signal,
+    );
+  }
+
+  append({ messages }: Request, signal: AbortSignal): Promise<void> {
+    const captured = capture(messages);
+    captured.catch(() => {});
+    return this.inTurn(async () => {
+      const added = await captured;
+      const tokens = await measure(this.model, added);
+      signal.throwIfAborted();
+      this.makeRoom(tokens);
+      this.context.add({ messages: added, tokens });
+    }, signal);
+  }
+
+  /** Answers a prompt; the session keeps both once the reply is whole. */
+  prompt(request: Request, signal: AbortSignal, each: (chunk: Chunk) => void): Promise<void> {
+    const captured = capture(request.messages);
+    captured.catch(() => {});
+    return this.inTurn(async () => {
+      const asked = await captured;
+      const tokens = await measure(this.model, asked);
+      signal.throwIfAborted();
+      this.makeRoom(tokens);
+      try {
+        const made = await this.generate(asked, request, signal, each);
+        signal.throwIfAborted();
+        const used = await measure(this.model, made);
+        this.context.add({ messages: [...asked, ...made], tokens: tokens + used });
+      } catch (error) {
+        signal.throwIfAborted();
+        throw promptError(error, this.context.usage + tokens, this.context.window);
+      }
+    }, signal);
+  }
+
+  private makeRoom(tokens: number): void {
+    if (this.context.makeRoom(tokens)) this.onOverflow();
+  }
+
+  /** Generates, calls tools that can be called here, and goes on until there is nothing to call. */
+  private async generate(
+    asked: Message[],
+    { format }: Request,
+    signal: AbortSignal,
+    each: (chunk: Chunk) => void,
+  ): Promise<Message[]> {
+    const { tools, samplingMode } = this.options;
+    const options: GenerateOptions = {
+      ...SAMPLING[samplingMode],
+      ...(tools.length > 0 ? { tools: tools.map(toolOf) } : {}),
+      ...(format === undefined ? {} : { format }),
+      signal,
+    };
+    const made: Message[] = [];
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const messages = [...this.context.messages, ...asked, ...made];
+      const { text, calls } = await this.reply(messages, options, signal, each);
+      made.push({ role: "assistant", content: text, ...(calls.length > 0 ? { toolCalls: calls } : {}) });
+      if (calls.length === 0) return made;
+      const runs = calls.map((call) => tools.find(({ name }) => name === call.name));
+      // A call that only the page can answer ends the reply.
+      if (runs.some((tool) => tool !== undefined && tool.execute === undefined)) {
+        for (const { name, arguments: given } of calls) {
+          each({ type: "tool-call", value: { callID: crypto.randomUUID(), name, arguments: given } });
+        }
+        return made;
+      }
+      made.push(...(await Promise.all(calls.map((call, index) => result(call, runs[index])))));
+      signal.throwIfAborted();
+    }
+    return made;
+  }
+
+  private async reply(
+    messages: Message[],
+    options: GenerateOptions,
+    signal: AbortSignal,
+    each: (chunk: Chunk) => void,
+  ): Promise<{ text: string; calls: ToolCall[] }> {
+    let text = "";
+    const calls: ToolCall[] = [];
+    const say = (more: string) => {
+      text += more;
+      if (more !== "" && !signal.aborted) each(more);
+    };
+    for await (const event of this.model.chat(messages, options)) {
+      if (event.type === "text") say(event.text);
+      else if (event.type === "bad_call") say(event.raw);
+      else if (event.type === "tool_call") calls.push(event.call);
+    }
+    return { text, calls };
+  }
+
+  /** After what came before; settles at once when the signal aborts, though the engine may still be ending. */
+  private inTurn<T>(job: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    this.waiting += 1;
+    const result = this.queue
+      .then(() => {
+        signal.throwIfAborted();
+        return job();
+      })
+      .finally(() => (this.waiting -= 1));
+    this.queue = result.catch(() => {});
+    return this.untilAborted(result, signal);
+  }
+
+  private async untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+    work.catch(() => {});
+    let abort = () => {};
+    const aborted = new Promise<never>((_, reject) => (abort = () => reject(signal.reason as Error)));
+    aborted.catch(() => {});
+    signal.addEventListener("abort", abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      return await Promise.race([aborted, work]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
+  }
+}
+
+export function toolOf({ name, description, inputSchema }: LanguageModelTool): Tool {
+  return { type: "function", function: { name, description, parameters: inputSchema as Record<string, unknown> } };
+}
+
+/** What a tool says; its failure is told to the model, which may try something else. */
+async function result({ name, arguments: given }: ToolCall, tool: LanguageModelTool | undefined): Promise<Message> {
+  const answer = (content: string): Message => ({ role: "tool", toolName: name, content });
+  if (!tool?.execute) return answer(JSON.stringify({ error: `there is no tool called ${name}` }));
+  try {
+    return answer(String(await tool.execute(given)));
+  } catch (error) {
+    return answer(JSON.stringify({ error: error instanceof Error ? error.message : String(error) }));
+  }
+}

@@ -1,0 +1,68 @@
+// The dictionaries of the Prompt API.
+
+export type Availability = "unavailable" | "downloadable" | "downloading" | "available";
+export type MessageRole = "system" | "user" | "assistant";
+export type MessageType = "text" | "image" | "audio" | "tool-call" | "tool-response";
+export type SamplingMode = "most-predictable" | "predictable" | "balanced" | "creative" | "most-creative";
+
+export interface LanguageModelExpected {
+  type: MessageType;
+  languages?: string[];
+}
+
+export interface LanguageModelTool {
+  name: string;
+  description: string;
+  inputSchema: object;
+  /** Called with the arguments; without it, `prompt()` resolves to a list with the calls, and the page answers them. */
+  execute?: (input: object) => Promise<string> | string;
+}
+
+export interface LanguageModelMessageContent {
+  type: MessageType;
+  value: unknown;
+}
+
+export interface LanguageModelMessage {
+  role: MessageRole;
+  content: string | LanguageModelMessageContent[];
+  prefix?: boolean;
+}
+
+export type LanguageModelPrompt = string | LanguageModelMessage[];
+
+export interface LanguageModelCreateCoreOptions {
+  samplingMode?: SamplingMode;
+  expectedInputs?: LanguageModelExpected[];
+  expectedOutputs?: LanguageModelExpected[];
+  tools?: LanguageModelTool[];
+  /** Ignored, as on pages in Chrome. */
+  topK?: number;
+  temperature?: number;
+}
+
+/** Tells of the download while a session is created. */
+export interface CreateMonitor extends EventTarget {
+  ondownloadprogress: ((event: ProgressEvent) => unknown) | null;
+}
+
+export interface LanguageModelCreateOptions extends LanguageModelCreateCoreOptions {
+  signal?: AbortSignal;
+  monitor?: (monitor: CreateMonitor) => void;
+  initialPrompts?: LanguageModelMessage[];
+}
+
+export interface LanguageModelPromptOptions {
+  responseConstraint?: object;
+  omitResponseConstraintInput?: boolean;
+  signal?: AbortSignal;
+}
+
+export interface ToolCallValue {
+  callID: string;
+  name: string;
+  arguments: object;
+}
+
+/** What `prompt()` resolves to where a tool without `execute` is called. */
+export type PromptResult = string | ({ type: "text"; value: string } | { type: "tool-call"; value: ToolCallValue })[];
