@@ -2,6 +2,7 @@
 
 import { RullamaError } from "./errors.js";
 import type { AnswerRequest } from "./protocol.js";
+import { plainTools } from "./tool-loop.js";
 import type { Tool } from "./types.js";
 
 /** What a reply must look like: any JSON, JSON of a schema, or text that a regular expression matches. */
@@ -33,5 +34,5 @@ export function constraintOf(options: ConstraintOptions): Pick<AnswerRequest, "c
 
 /** The tools that a request shows the model. */
 export function toolsOf({ tools, toolChoice }: ConstraintOptions): Tool[] | undefined {
-  return toolChoice === "none" ? undefined : tools;
+  return toolChoice === "none" || tools === undefined ? undefined : plainTools(tools);
 }

@@ -10,6 +10,7 @@ import type { AnswerRequest, EmbedRequest, Transport } from "./protocol.js";
 import { chatRequest, textRequest } from "./sampling.js";
 import { Session } from "./session.js";
 import { answerEvents } from "./stream.js";
+import { hasExecutables, withTools } from "./tool-loop.js";
 import { TrainingSession, plainTraining, textOf } from "./training.js";
 import type { TrainingData, TrainingOptions, TrainingReport } from "./training-types.js";
 import type {
@@ -59,6 +60,11 @@ export class Model implements ModelApi {
   }
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    if (hasExecutables(options)) return withTools((all, more) => this.reply(all, more), messages, options);
+    return this.reply(messages, options);
+  }
+
+  private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
     return this.answer(chatRequest(messages, options, this.info.system), options.signal, () => mediaOf(messages));
   }
 

@@ -60,14 +60,15 @@ class Completions {
       created: Math.floor(Date.now() / 1000),
       model: params.model ?? this.model.info.name,
     };
-    if (params.stream) return chunks(events, head, params.stream_options?.include_usage ?? false);
-    return whole(events, head, params.logprobs ?? false);
+    if (params.stream) return completionChunks(events, head, params.stream_options?.include_usage ?? false);
+    return wholeCompletion(events, head, params.logprobs ?? false);
   }
 }
 
 type Head = Pick<ChatCompletion, "id" | "created" | "model">;
 
-async function whole(
+/** A whole completion from its events. */
+export async function wholeCompletion(
   events: AsyncIterable<GenerateEvent>,
   head: Head,
   wantsLogprobs: boolean,
@@ -102,7 +103,8 @@ async function whole(
   throw new RullamaError("internal", "an answer ended without an end");
 }
 
-async function* chunks(
+/** Chunks of a completion from its events. */
+export async function* completionChunks(
   events: AsyncIterable<GenerateEvent>,
   head: Head,
   includeUsage: boolean,

@@ -6,7 +6,8 @@ import type { AnswerRequest, EngineMessage, EnginePart } from "./protocol.js";
 import type { AdapterChoice } from "./training-types.js";
 import type { ContentPart, GenerateOptions, Message, SamplingOptions } from "./types.js";
 
-const WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string> = {
+/** Names of sampling options in Ollama's words. */
+export const SAMPLING_WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string> = {
   temperature: "temperature",
   topK: "top_k",
   topP: "top_p",
@@ -24,8 +25,8 @@ const WORDS: Record<Exclude<keyof SamplingOptions, "stop" | "logprobs">, string>
 /** Sampling options in the engine's words; absent ones stay absent, so that the model's own apply. */
 export function samplingWords(options: SamplingOptions): Record<string, unknown> {
   const words: Record<string, unknown> = {};
-  for (const [key, word] of Object.entries(WORDS)) {
-    const value = options[key as keyof typeof WORDS];
+  for (const [key, word] of Object.entries(SAMPLING_WORDS)) {
+    const value = options[key as keyof typeof SAMPLING_WORDS];
     // JSON has no NaN and no infinity; as text they are refused with a message that names the option.
     if (typeof value === "number" && !Number.isFinite(value)) words[word] = String(value);
     else if (value !== undefined) words[word] = value;

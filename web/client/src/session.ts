@@ -5,6 +5,7 @@ import { type EncodedMedia, mediaOf } from "./encoded-media.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, idsRequest, textRequest } from "./sampling.js";
 import { answerEvents } from "./stream.js";
+import { hasExecutables, withTools } from "./tool-loop.js";
 import type { GenerateEvent, GenerateOptions, Message } from "./types.js";
 
 export class Session implements SessionApi {
@@ -16,6 +17,11 @@ export class Session implements SessionApi {
   ) {}
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
+    if (hasExecutables(options)) return withTools((all, more) => this.reply(all, more), messages, options);
+    return this.reply(messages, options);
+  }
+
+  private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
     return this.answer(chatRequest(messages, options, this.system), options, messages);
   }
 

@@ -208,6 +208,8 @@ export interface Message {
 export interface Tool {
   type: "function";
   function: { name: string; description?: string; parameters?: Record<string, unknown> };
+  /** Runs it. Its result, or what it throws, is shown to the model, which then goes on; without it, a call ends the reply. */
+  execute?: (input: Record<string, unknown>, options: { signal?: AbortSignal }) => unknown;
 }
 
 /** How a DiffusionGemma denoises its blocks; other models ignore it. */
@@ -227,6 +229,10 @@ export interface GenerateOptions extends SamplingOptions, DenoisingOptions {
   think?: boolean;
   tools?: Tool[];
   toolChoice?: ToolChoice;
+  /** Most rounds of calls of tools with an `execute`; 8 by default. A further call ends the reply. */
+  maxToolRounds?: number;
+  /** Asked before such a tool runs; false refuses the call. */
+  confirmToolCall?: (call: ToolCall) => boolean | Promise<boolean>;
   /** What the reply must look like; what cannot be enforced is refused with `bad_options`. */
   format?: ResponseFormat;
   /** Adapters of the model to answer with, several at once; none where absent. */
@@ -278,6 +284,8 @@ export type GenerateEvent =
   | { type: "thinking"; text: string }
   | { type: "tool_call"; index: number; call: ToolCall }
   | { type: "bad_call"; raw: string }
+  /** A tool with an `execute` has run, failed (then `content` says why) or was refused. */
+  | { type: "tool_result"; call: ToolCall; content: string; isError: boolean }
   | { type: "logprobs"; token: TokenLogprob; top: TokenLogprob[] }
   | ({ type: "step" } & DenoisingStep)
   | ({ type: "canvas"; tokens: CanvasToken[] } & DenoisingStep)

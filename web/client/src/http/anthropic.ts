@@ -1,0 +1,200 @@
+// Anthropic's route: messages.
+
+import type { ChatModel } from "../chat-model.js";
+import type { ToolChoice } from "../constraint.js";
+import { CancelledError, RullamaError } from "../errors.js";
+import type { ContentPart, Finish, GenerateEvent, GenerateOptions, Message, Tool, Usage } from "../types.js";
+import { type ErrorShape, begun, given, json, list, randomId, record, sse, streamed, text } from "./responses.js";
+
+export const ANTHROPIC_ERRORS: ErrorShape = {
+  body: ({ status, message }) => {
+    const types: Record<number, string> = {
+      400: "invalid_request_error",
+      404: "not_found_error",
+      422: "invalid_request_error",
+    };
+    return { type: "error", error: { type: types[status] ?? "api_error", message } };
+  },
+  frame: (failure) => sse(ANTHROPIC_ERRORS.body(failure), "error"),
+};
+
+type Fields = Record<string, unknown>;
+
+/** The text of a content that is text or a list of text blocks. */
+function textOf(content: unknown, what: string): string {
+  if (typeof content === "string") return content;
+  const blocks = list(content ?? [], what).map((block) => record(block, what));
+  return blocks.map((block) => (block["type"] === "text" ? text(block["text"], what) : "")).join("");
+}
+
+export function anthropicMessages(request: Fields): Message[] {
+  const names = new Map<string, string>();
+  const { system } = request;
+  const messages: Message[] = system === undefined ? [] : [{ role: "system", content: textOf(system, "system") }];
+  for (const value of list(request["messages"], "messages")) {
+    const { role, content } = record(value, "a message");
+    if (role !== "user" && role !== "assistant")
+      throw new RullamaError("bad_options", "role must be user or assistant");
+    if (typeof content === "string") messages.push({ role, content });
+    else messages.push(...blocksOf(role, list(content, "content"), names));
+  }
+  return messages;
+}
+
+function blocksOf(role: "user" | "assistant", content: unknown[], names: Map<string, string>): Message[] {
+  const parts: ContentPart[] = [];
+  const results: Message[] = [];
+  const toolCalls: NonNullable<Message["toolCalls"]> = [];
+  let thinking = "";
+  for (const value of content) {
+    const block = record(value, "a block");
+    if (block["type"] === "text") parts.push({ type: "text", text: text(block["text"], "text") });
+    else if (block["type"] === "image") parts.push(imageOf(record(block["source"], "source")));
+    else if (block["type"] === "thinking") thinking += text(block["thinking"], "thinking");
+    else if (block["type"] === "redacted_thinking") continue;
+    else if (block["type"] === "tool_use") {
+      const name = text(block["name"], "the name of a tool");
+      names.set(String(block["id"]), name);
+      toolCalls.push({ name, arguments: record(block["input"] ?? {}, "input") });
+    } else if (block["type"] === "tool_result") {
+      const toolName = names.get(String(block["tool_use_id"]));
+      const said = textOf(block["content"] ?? "", "the content of a tool result");
+      const failed = block["is_error"] === true ? JSON.stringify({ error: said }) : said;
+      results.push({ role: "tool", content: failed, ...(toolName === undefined ? {} : { toolName }) });
+    } else throw new RullamaError("bad_options", `blocks of type ${String(block["type"])} are not supported`);
+  }
+  const only = parts.every((part) => part.type === "text") ? parts.map((part) => part.text).join("") : parts;
+  const isMessage = role === "assistant" || parts.length > 0 || results.length === 0;
+  const message: Message = {
+    role,
+    content: only,
+    ...(toolCalls.length > 0 ? { toolCalls } : {}),
+    ...(thinking === "" ? {} : { thinking }),
+  };
+  return [...results, ...(isMessage ? [message] : [])];
+}
+
+function imageOf(source: Fields): ContentPart {
+  if (source["type"] === "url") return { type: "image", image: text(source["url"], "url") };
+  const data = text(source["data"], "data");
+  return { type: "image", image: `data:${String(source["media_type"])};base64,${data}` };
+}
+
+export function anthropicOptions(request: Fields): GenerateOptions {
+  const { tools, tool_choice: choice, thinking } = request;
+  const type = choice === undefined ? undefined : record(choice, "tool_choice")["type"];
+  const choices: Record<string, ToolChoice> = { auto: "auto", none: "none", any: "required" };
+  const named = type === "tool" ? { name: text(record(choice, "tool_choice")["name"], "name") } : undefined;
+  const declared = tools === undefined ? undefined : list(tools, "tools").map(toolOf);
+  return given<GenerateOptions>({
+    maxTokens: request["max_tokens"] as number | undefined,
+    temperature: request["temperature"] as number | undefined,
+    topP: request["top_p"] as number | undefined,
+    topK: request["top_k"] as number | undefined,
+    stop: request["stop_sequences"] as string[] | undefined,
+    tools: declared,
+    toolChoice: named ?? (type === undefined ? undefined : choices[String(type)]),
+    think: thinking === undefined ? undefined : record(thinking, "thinking")["type"] !== "disabled",
+  });
+}
+
+function toolOf(value: unknown): Tool {
+  const { name, description, input_schema: parameters } = record(value, "a tool");
+  if (parameters === undefined) throw new RullamaError("bad_options", `the tool ${String(name)} has no input_schema`);
+  return {
+    type: "function",
+    function: given<Tool["function"]>({
+      name: text(name, "the name of a tool"),
+      description: description as string | undefined,
+      parameters: record(parameters, "input_schema"),
+    }),
+  };
+}
+
+function stopReason(finish: Finish, calls: number): string {
+  if (finish === "length" || finish === "context") return "max_tokens";
+  return calls > 0 ? "tool_use" : "end_turn";
+}
+
+function usageOf({ promptTokens, cachedTokens, answerTokens }: Usage) {
+  return {
+    input_tokens: promptTokens - cachedTokens,
+    cache_read_input_tokens: cachedTokens,
+    cache_creation_input_tokens: 0,
+    output_tokens: answerTokens,
+  };
+}
+
+export async function messages(model: ChatModel, request: Fields, signal: AbortSignal): Promise<Response> {
+  const events = await begun(model.chat(anthropicMessages(request), { ...anthropicOptions(request), signal }));
+  const head = {
+    id: randomId("msg_"),
+    type: "message",
+    role: "assistant",
+    model: typeof request["model"] === "string" ? request["model"] : model.info.name,
+  };
+  if (request["stream"] === true) {
+    return streamed(eventFrames(events, head), "text/event-stream", ANTHROPIC_ERRORS, signal);
+  }
+  const content: Fields[] = [];
+  for await (const event of events) {
+    if (event.type === "done") {
+      if (event.finish === "cancelled") throw new CancelledError();
+      const calls = content.filter(({ type }) => type === "tool_use").length;
+      const reason = stopReason(event.finish, calls);
+      return json({ ...head, content, stop_reason: reason, stop_sequence: null, usage: usageOf(event.usage) });
+    }
+    addBlock(content, event);
+  }
+  throw new RullamaError("internal", "a reply ended without an end");
+}
+
+function addBlock(content: Fields[], event: GenerateEvent): void {
+  const last = content.at(-1);
+  const grow = (type: string, key: string, more: string) => {
+    if (last?.["type"] === type) last[key] = String(last[key]) + more;
+    else content.push({ type, [key]: more, ...(type === "thinking" ? { signature: "" } : {}) });
+  };
+  if (event.type === "text") grow("text", "text", event.text);
+  else if (event.type === "bad_call") grow("text", "text", event.raw);
+  else if (event.type === "thinking") grow("thinking", "thinking", event.text);
+  else if (event.type === "tool_call") {
+    content.push({ type: "tool_use", id: randomId("toolu_"), name: event.call.name, input: event.call.arguments });
+  }
+}
+
+async function* eventFrames(events: AsyncIterable<GenerateEvent>, head: Fields): AsyncGenerator<string, void, void> {
+  const frame = (type: string, more: Fields) => sse({ type, ...more }, type);
+  const nothing = { input_tokens: 0, output_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+  const message = { ...head, content: [], stop_reason: null, stop_sequence: null, usage: nothing };
+  yield frame("message_start", { message });
+  let index = -1;
+  let open: string | undefined;
+  let calls = 0;
+  const begin = function* (type: string, block: Fields) {
+    if (open === type && type !== "tool_use") return;
+    if (open !== undefined) yield frame("content_block_stop", { index });
+    open = type;
+    index += 1;
+    yield frame("content_block_start", { index, content_block: { type, ...block } });
+  };
+  const delta = (more: Fields) => frame("content_block_delta", { index, delta: more });
+  for await (const event of events) {
+    if (event.type === "text" || event.type === "bad_call") {
+      yield* begin("text", { text: "" });
+      yield delta({ type: "text_delta", text: event.type === "text" ? event.text : event.raw });
+    } else if (event.type === "thinking") {
+      yield* begin("thinking", { thinking: "", signature: "" });
+      yield delta({ type: "thinking_delta", thinking: event.text });
+    } else if (event.type === "tool_call") {
+      calls += 1;
+      yield* begin("tool_use", { id: randomId("toolu_"), name: event.call.name, input: {} });
+      yield delta({ type: "input_json_delta", partial_json: JSON.stringify(event.call.arguments) });
+    } else if (event.type === "done") {
+      if (open !== undefined) yield frame("content_block_stop", { index });
+      const stop = { stop_reason: stopReason(event.finish, calls), stop_sequence: null };
+      yield frame("message_delta", { delta: stop, usage: usageOf(event.usage) });
+      yield frame("message_stop", {});
+    }
+  }
+}

@@ -1,0 +1,213 @@
+// Ollama's routes: chat, generate, embed and what its clients ask besides.
+
+import type { ChatModel } from "../chat-model.js";
+import type { ResponseFormat } from "../constraint.js";
+import { RullamaError } from "../errors.js";
+import { fromBase64 } from "../media-bytes.js";
+import { SAMPLING_WORDS } from "../sampling.js";
+import type { ContentPart, GenerateEvent, GenerateOptions, Message, SamplingOptions, Tool } from "../types.js";
+import { type ErrorShape, begun, given, json, list, record, streamed, text } from "./responses.js";
+
+const NS_PER_MS = 1e6;
+
+export const OLLAMA_ERRORS: ErrorShape = {
+  body: ({ message }) => ({ error: message }),
+  frame: ({ message }) => `${JSON.stringify({ error: message })}\n`,
+};
+
+/** Ollama's options by this package's names; those that configure a server have no meaning here. */
+export function samplingOf(options: Record<string, unknown>): SamplingOptions {
+  const known = Object.entries(SAMPLING_WORDS).map(([name, word]) => [name, options[word]]);
+  const maxTokens = options["num_predict"];
+  return given<SamplingOptions>({
+    ...Object.fromEntries(known),
+    // Ollama's -1 and -2 mean no limit.
+    maxTokens: typeof maxTokens === "number" && maxTokens < 0 ? undefined : (maxTokens as number | undefined),
+    stop: options["stop"] as string[] | undefined,
+  });
+}
+
+function optionsOf(request: Record<string, unknown>, signal: AbortSignal): GenerateOptions {
+  const { options, tools, think, format } = request;
+  for (const name of ["template", "suffix", "context"]) {
+    if (request[name] === undefined || request[name] === null || request[name] === "") continue;
+    throw new RullamaError("bad_options", `${name} is not supported`);
+  }
+  return given<GenerateOptions>({
+    ...samplingOf(options === undefined || options === null ? {} : record(options, "options")),
+    tools: tools === undefined || tools === null ? undefined : (list(tools, "tools") as Tool[]),
+    think: think === undefined || think === null ? undefined : think !== false,
+    format: format === "" ? undefined : (format as ResponseFormat | undefined),
+    signal,
+  });
+}
+
+function messageOf(value: unknown): Message {
+  const { role, content, images, thinking, tool_calls: calls, tool_name: toolName } = record(value, "a message");
+  const parts: ContentPart[] = list(images ?? [], "images").map((image) => ({
+    type: "image",
+    image: fromBase64(text(image, "an image")),
+  }));
+  const said = text(content ?? "", "content");
+  const toolCalls = list(calls ?? [], "tool_calls").map((call) => {
+    const { name, arguments: input } = record(record(call, "a tool call")["function"], "function");
+    return { name: text(name, "the name of a tool"), arguments: record(input ?? {}, "arguments") };
+  });
+  return {
+    role: text(role, "role") as Message["role"],
+    content: parts.length === 0 ? said : [...parts, { type: "text", text: said }],
+    ...(typeof thinking === "string" && thinking !== "" ? { thinking } : {}),
+    ...(toolCalls.length === 0 ? {} : { toolCalls }),
+    ...(typeof toolName === "string" ? { toolName } : {}),
+  };
+}
+
+/** Calls of one reply are numbered, as Ollama does. */
+const callOf = (index: number, { name, arguments: input }: { name: string; arguments: object }) => ({
+  function: { index, name, arguments: input },
+});
+
+interface Piece {
+  text: string;
+  thinking: string;
+  calls: ReturnType<typeof callOf>[];
+  figures?: Record<string, unknown>;
+}
+
+const EMPTY: Piece = { text: "", thinking: "", calls: [] };
+
+async function* pieces(events: AsyncIterable<GenerateEvent>, start: number): AsyncGenerator<Piece, void, void> {
+  let calls = 0;
+  for await (const event of events) {
+    if (event.type === "text") yield { ...EMPTY, text: event.text };
+    else if (event.type === "bad_call") yield { ...EMPTY, text: event.raw };
+    else if (event.type === "thinking") yield { ...EMPTY, thinking: event.text };
+    else if (event.type === "tool_call") yield { ...EMPTY, calls: [callOf(calls++, event.call)] };
+    else if (event.type === "done") yield { ...EMPTY, figures: figuresOf(event, performance.now() - start) };
+  }
+}
+
+function figuresOf({ finish, usage }: Extract<GenerateEvent, { type: "done" }>, ms: number) {
+  const { promptTokens, answerTokens, timeToFirstToken, decodeTokensPerSecond: rate } = usage;
+  const ns = (value: number) => Math.round(value * NS_PER_MS);
+  return {
+    done: true,
+    done_reason: finish === "context" ? "length" : finish,
+    total_duration: ns(ms),
+    load_duration: 0,
+    prompt_eval_count: promptTokens,
+    prompt_eval_duration: ns(timeToFirstToken),
+    eval_count: answerTokens,
+    eval_duration: ns(rate > 0 ? (answerTokens * 1000) / rate : 0),
+  };
+}
+
+async function answered(
+  events: AsyncIterator<GenerateEvent>,
+  request: Record<string, unknown>,
+  shape: (piece: Piece) => object,
+  signal: AbortSignal,
+): Promise<Response> {
+  const start = performance.now();
+  const head = { model: request["model"], created_at: new Date().toISOString() };
+  const line = (piece: Piece) => ({ ...head, ...shape(piece), ...(piece.figures ?? { done: false }) });
+  const all = pieces(await begun(events), start);
+  if (request["stream"] !== false) {
+    const lines = async function* () {
+      for await (const piece of all) yield `${JSON.stringify(line(piece))}\n`;
+    };
+    return streamed(lines(), "application/x-ndjson", OLLAMA_ERRORS, signal);
+  }
+  let whole = EMPTY;
+  for await (const { text: more, thinking, calls, figures } of all) {
+    whole = {
+      text: whole.text + more,
+      thinking: whole.thinking + thinking,
+      calls: [...whole.calls, ...calls],
+      figures,
+    };
+  }
+  signal.throwIfAborted();
+  return json(line(whole));
+}
+
+export function chat(model: ChatModel, request: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
+  const messages = list(request["messages"] ?? [], "messages").map(messageOf);
+  const shape = ({ text: content, thinking, calls }: Piece) => ({
+    message: {
+      role: "assistant",
+      content,
+      ...(thinking === "" ? {} : { thinking }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    },
+  });
+  return answered(model.chat(messages, optionsOf(request, signal)), request, shape, signal);
+}
+
+export function generate(model: ChatModel, request: Record<string, unknown>, signal: AbortSignal): Promise<Response> {
+  const { prompt = "", system, images, raw } = request;
+  const options = optionsOf(request, signal);
+  const question = messageOf({ role: "user", content: prompt, images });
+  const messages: Message[] = [
+    ...(typeof system === "string" && system !== "" ? [{ role: "system" as const, content: system }] : []),
+    question,
+  ];
+  const events = raw ? model.complete(text(prompt, "prompt"), options) : model.chat(messages, options);
+  const shape = ({ text: response, thinking }: Piece) => ({ response, ...(thinking === "" ? {} : { thinking }) });
+  return answered(events, request, shape, signal);
+}
+
+export async function embed(model: ChatModel, request: Record<string, unknown>, signal: AbortSignal) {
+  const { input, dimensions, truncate = true } = request;
+  const start = performance.now();
+  const made = await model.embed(input as string[], given({ dimensions: dimensions as number | undefined, signal }));
+  if (truncate === false && made.cut > 0) {
+    throw new RullamaError("context_full", `${made.cut} of the texts are longer than the model's context`);
+  }
+  return json({
+    model: request["model"],
+    embeddings: made.vectors.map((vector) => [...vector]),
+    total_duration: Math.round((performance.now() - start) * NS_PER_MS),
+    load_duration: 0,
+    prompt_eval_count: made.tokens,
+  });
+}
+
+/** The older route: one vector of one text. */
+export async function embedding(model: ChatModel, request: Record<string, unknown>, signal: AbortSignal) {
+  const made = await model.embed(text(request["prompt"], "prompt"), { signal });
+  return json({ embedding: [...(made.vectors[0] ?? [])] });
+}
+
+export function tags(names: string[]): Response {
+  const details = { parent_model: "", format: "gguf", family: "gemma4", families: ["gemma4"] };
+  const models = names.map((name) => ({
+    name,
+    model: name,
+    modified_at: new Date(0).toISOString(),
+    size: 0,
+    digest: "",
+    details: { ...details, parameter_size: "", quantization_level: "" },
+  }));
+  return json({ models });
+}
+
+export function show({ info }: ChatModel): Response {
+  const { architecture = "gemma4", parameters = 0, quantization = "", kind, thinking } = info;
+  const completes = ["completion", "tools", ...(thinking ? ["thinking"] : [])];
+  return json({
+    modelfile: "",
+    parameters: "",
+    template: "",
+    details: {
+      parent_model: "",
+      format: "gguf",
+      family: architecture,
+      families: [architecture],
+      parameter_size: `${(parameters / 1e9).toFixed(1)}B`,
+      quantization_level: quantization,
+    },
+    model_info: { "general.architecture": architecture, [`${architecture}.context_length`]: info.context },
+    capabilities: kind === "embedding" ? ["embedding"] : completes,
+  });
+}

@@ -1,0 +1,251 @@
+// Unmodified clients against the in-page `fetch`.
+import Anthropic from "@anthropic-ai/sdk";
+import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { embed, generateText, streamText } from "ai";
+import { Ollama } from "ollama/browser";
+import OpenAI from "openai";
+import { describe, expect, it } from "vitest";
+import { NotFoundError, RullamaError } from "../src/errors.js";
+import { modelFetch } from "../src/http/index.js";
+import { type FakeModel, drained, fakeModel } from "./fake-model.js";
+
+const BASE = "http://rullama.invalid/v1";
+const CALL = { type: "tool_call" as const, index: 0, call: { name: "weather", arguments: { city: "Ulm" } } };
+const QUESTION = [{ role: "user" as const, content: "Hi" }];
+const PARAMETERS = { type: "object", properties: { city: { type: "string" } } };
+const TOOL = { type: "function" as const, function: { name: "weather", parameters: PARAMETERS } };
+
+const openai = (model: FakeModel) =>
+  new OpenAI({ apiKey: "x", baseURL: BASE, fetch: modelFetch(model), dangerouslyAllowBrowser: true });
+const ollama = (model: FakeModel) => new Ollama({ host: "http://rullama.invalid", fetch: modelFetch(model) });
+const anthropic = (model: FakeModel) =>
+  new Anthropic({
+    apiKey: "x",
+    baseURL: "http://rullama.invalid",
+    fetch: modelFetch(model),
+    dangerouslyAllowBrowser: true,
+  });
+
+describe("openai", () => {
+  it("gets whole replies, streams, embeddings and models", async () => {
+    const model = fakeModel(() => [{ type: "thinking", text: "Hm." }, "Hello", " there"]);
+    const client = openai(model);
+    const whole = await client.chat.completions.create({ model: "m", messages: QUESTION, max_tokens: 7 });
+    expect(whole).toMatchObject({
+      model: "m",
+      choices: [{ message: { content: "Hello there" }, finish_reason: "stop" }],
+    });
+    expect(whole.usage).toMatchObject({ prompt_tokens: 5, completion_tokens: 3 });
+    expect(model.asked[0]!.options).toMatchObject({ maxTokens: 7 });
+    const stream = await client.chat.completions.create({ model: "m", messages: QUESTION, stream: true });
+    const text = (await drained(stream)).map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+    expect(text).toBe("Hello there");
+    const vectors = await client.embeddings.create({ model: "m", input: ["abc", "d"] });
+    expect(vectors.data.map(({ embedding }) => embedding)).toEqual([
+      [3, 1],
+      [1, 1],
+    ]);
+    expect((await drained(client.models.list())).map(({ id }) => id)).toEqual(["fake:latest"]);
+  });
+
+  it("gets tool calls, and legacy completions", async () => {
+    const client = openai(fakeModel(() => [CALL]));
+    const { choices } = await client.chat.completions.create({ model: "m", messages: QUESTION, tools: [TOOL] });
+    expect(choices[0]).toMatchObject({
+      finish_reason: "tool_calls",
+      message: { tool_calls: [{ function: { name: "weather", arguments: '{"city":"Ulm"}' } }] },
+    });
+    const completed = await openai(fakeModel()).completions.create({ model: "m", prompt: "Once" });
+    expect(completed.choices[0]).toMatchObject({ text: "Hello there", finish_reason: "stop" });
+  });
+
+  it("gets responses, whole and streamed", async () => {
+    const model = fakeModel(() => [{ type: "thinking", text: "Hm." }, "Hel", "lo", CALL]);
+    const client = openai(model);
+    const whole = await client.responses.create({ model: "m", instructions: "Be brief.", input: "Hi" });
+    expect(whole.output_text).toBe("Hello");
+    expect(whole.output.map(({ type }) => type)).toEqual(["reasoning", "message", "function_call"]);
+    expect(model.asked[0]!.messages).toEqual([{ role: "system", content: "Be brief." }, ...QUESTION]);
+    const events = await drained(await client.responses.create({ model: "m", input: "Hi", stream: true }));
+    expect(events.map(({ sequence_number: number }) => number)).toEqual(events.map((_, index) => index));
+    expect([events[0]!.type, events.at(-1)!.type]).toEqual(["response.created", "response.completed"]);
+    const deltas = events.flatMap((event) => (event.type === "response.output_text.delta" ? [event.delta] : []));
+    expect(deltas).toEqual(["Hel", "lo"]);
+  });
+
+  it("gets errors with a status and does not retry them", async () => {
+    const model = fakeModel(() => [new RullamaError("bad_options", "no")]);
+    const client = openai(model);
+    const failed = client.chat.completions.create({ model: "m", messages: QUESTION, stream: true });
+    await expect(failed).rejects.toMatchObject({ status: 400, code: "bad_options" });
+    const lost = openai(fakeModel(() => [new RullamaError("device_lost", "gone")]));
+    await expect(lost.chat.completions.create({ model: "m", messages: QUESTION })).rejects.toMatchObject({
+      status: 500,
+    });
+    expect(model.asked).toHaveLength(1);
+    const late = openai(fakeModel(() => ["a", new RullamaError("device_lost", "gone")]));
+    const stream = await late.chat.completions.create({ model: "m", messages: QUESTION, stream: true });
+    await expect(drained(stream)).rejects.toThrow("gone");
+    await expect(client.files.list()).rejects.toMatchObject({ status: 404 });
+    const named = modelFetch({ model: () => Promise.reject(new NotFoundError("no model m")) });
+    const nobody = new OpenAI({ apiKey: "x", baseURL: BASE, fetch: named, dangerouslyAllowBrowser: true });
+    await expect(nobody.chat.completions.create({ model: "m", messages: QUESTION })).rejects.toMatchObject({
+      status: 404,
+    });
+  });
+
+  it("ends the reply when it aborts or breaks", async () => {
+    const model = fakeModel(() => ["a", "b", "c", "d"], { wait: 5 });
+    const client = openai(model);
+    const stream = await client.chat.completions.create({ model: "m", messages: QUESTION, stream: true });
+    for await (const { choices } of stream) if (choices[0]?.delta.content === "b") break;
+    const controller = new AbortController();
+    const other = client.chat.completions.create({ model: "m", messages: QUESTION }, { signal: controller.signal });
+    setTimeout(() => controller.abort(), 8);
+    await expect(other).rejects.toThrow("aborted");
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    expect(model.running).toBe(0);
+  });
+});
+
+describe("ollama", () => {
+  it("chats, generates, embeds and lists", async () => {
+    const model = fakeModel(() => [{ type: "thinking", text: "Hm." }, "Hello", CALL]);
+    const client = ollama(model);
+    const whole = await client.chat({ model: "m", messages: QUESTION, options: { num_predict: 9, top_k: 3 } });
+    expect(whole).toMatchObject({
+      message: {
+        content: "Hello",
+        thinking: "Hm.",
+        tool_calls: [{ function: { name: "weather", arguments: { city: "Ulm" } } }],
+      },
+      done: true,
+      done_reason: "stop",
+      eval_count: 3,
+    });
+    expect(model.asked[0]!.options).toMatchObject({ maxTokens: 9, topK: 3 });
+    const stream = await drained(await client.chat({ model: "m", messages: QUESTION, stream: true }));
+    expect(stream.map(({ message }) => message.content)).toEqual(["", "Hello", "", ""]);
+    const generated = await drained(await client.generate({ model: "m", prompt: "Hi", system: "S", stream: true }));
+    expect(generated.map(({ response }) => response).join("")).toBe("Hello");
+    expect(model.asked.at(-1)!.messages).toEqual([{ role: "system", content: "S" }, ...QUESTION]);
+    expect((await client.embed({ model: "m", input: "abc" })).embeddings).toEqual([[3, 1]]);
+    expect((await client.list()).models.map(({ name }) => name)).toEqual(["fake:latest"]);
+    expect((await client.show({ model: "m" })).capabilities).toContain("tools");
+  });
+
+  it("passes images, tools and the results of tools on", async () => {
+    const model = fakeModel();
+    const messages = [
+      { role: "user", content: "Look", images: ["AQID"] },
+      { role: "assistant", content: "", tool_calls: [{ function: { name: "f", arguments: { a: 1 } } }] },
+      { role: "tool", content: "7", tool_name: "f" },
+    ];
+    await ollama(model).chat({ model: "m", messages, tools: [TOOL], think: false });
+    const { messages: asked, options } = model.asked[0]!;
+    expect(asked).toEqual([
+      {
+        role: "user",
+        content: [
+          { type: "image", image: new Uint8Array([1, 2, 3]) },
+          { type: "text", text: "Look" },
+        ],
+      },
+      { role: "assistant", content: "", toolCalls: [{ name: "f", arguments: { a: 1 } }] },
+      { role: "tool", content: "7", toolName: "f" },
+    ]);
+    expect(options).toMatchObject({ tools: [TOOL], think: false });
+  });
+
+  it("gets errors before and in streams, and aborts", async () => {
+    const early = ollama(fakeModel(() => [new RullamaError("context_full", "too long")]));
+    await expect(early.chat({ model: "m", messages: QUESTION, stream: true })).rejects.toThrow("too long");
+    const late = await ollama(fakeModel(() => ["a", new RullamaError("device_lost", "gone")])).chat({
+      model: "m",
+      messages: QUESTION,
+      stream: true,
+    });
+    await expect(drained(late)).rejects.toThrow("gone");
+    const model = fakeModel(() => ["a", "b", "c"], { wait: 5 });
+    const stream = await ollama(model).chat({ model: "m", messages: QUESTION, stream: true });
+    const read = (async () => {
+      for await (const _piece of stream) stream.abort();
+    })();
+    await expect(read).rejects.toThrow("aborted");
+    await new Promise((resolve) => setTimeout(resolve, 40));
+    expect(model.running).toBe(0);
+  });
+});
+
+describe("anthropic", () => {
+  const request = { model: "m", max_tokens: 9, messages: QUESTION };
+
+  it("gets whole messages and streams with thoughts and tools", async () => {
+    const model = fakeModel(() => [{ type: "thinking", text: "Hm." }, "Hel", "lo", CALL]);
+    const client = anthropic(model);
+    const content = [
+      { type: "thinking", thinking: "Hm." },
+      { type: "text", text: "Hello" },
+      { type: "tool_use", name: "weather", input: { city: "Ulm" } },
+    ];
+    const whole = await client.messages.create({ ...request, system: "S" });
+    expect(whole).toMatchObject({ role: "assistant", content, stop_reason: "tool_use", usage: { output_tokens: 3 } });
+    expect(model.asked[0]).toMatchObject({
+      messages: [{ role: "system", content: "S" }, ...QUESTION],
+      options: { maxTokens: 9 },
+    });
+    const final = await client.messages.stream(request).finalMessage();
+    expect(final).toMatchObject({ content, stop_reason: "tool_use", usage: { output_tokens: 3 } });
+  });
+
+  it("sends tools and their results", async () => {
+    const model = fakeModel();
+    await anthropic(model).messages.create({
+      ...request,
+      tools: [{ name: "f", input_schema: { type: "object" } }],
+      messages: [
+        { role: "user", content: [{ type: "text", text: "Hi" }] },
+        { role: "assistant", content: [{ type: "tool_use", id: "t1", name: "f", input: { a: 1 } }] },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "t1", content: "7" }] },
+      ],
+    });
+    expect(model.asked[0]!.messages).toEqual([
+      { role: "user", content: "Hi" },
+      { role: "assistant", content: "", toolCalls: [{ name: "f", arguments: { a: 1 } }] },
+      { role: "tool", toolName: "f", content: "7" },
+    ]);
+    expect(model.asked[0]!.options.tools).toEqual([
+      { type: "function", function: { name: "f", parameters: { type: "object" } } },
+    ]);
+  });
+
+  it("gets errors", async () => {
+    const early = anthropic(fakeModel(() => [new RullamaError("context_full", "too long")]));
+    await expect(early.messages.create(request)).rejects.toMatchObject({ status: 400 });
+    const late = anthropic(fakeModel(() => ["a", new RullamaError("device_lost", "gone")]));
+    await expect(late.messages.stream(request).finalMessage()).rejects.toThrow("gone");
+  });
+});
+
+describe("ai", () => {
+  it("talks through OpenAI's providers", async () => {
+    const model = fakeModel(() => [{ type: "thinking", text: "Hm." }, "Hello"]);
+    const compatible = createOpenAICompatible({
+      name: "r",
+      baseURL: BASE,
+      fetch: modelFetch(model),
+      includeUsage: true,
+    });
+    const { text, reasoningText, usage } = await generateText({ model: compatible("m"), prompt: "Hi" });
+    expect([text, reasoningText, usage.outputTokens]).toEqual(["Hello", "Hm.", 3]);
+    const { textStream } = streamText({ model: compatible("m"), prompt: "Hi" });
+    expect((await drained(textStream)).join("")).toBe("Hello");
+    expect((await embed({ model: compatible.embeddingModel("m"), value: "abc" })).embedding).toEqual([3, 1]);
+    const provider = createOpenAI({ apiKey: "x", baseURL: BASE, fetch: modelFetch(model) });
+    const answer = await generateText({ model: provider("m"), prompt: "Hi" });
+    expect(answer.text).toBe("Hello");
+    const streamed = streamText({ model: provider("m"), prompt: "Hi" });
+    expect((await drained(streamed.textStream)).join("")).toBe("Hello");
+  });
+});
