@@ -36,3 +36,14 @@ export function constraintOf(options: ConstraintOptions): Pick<AnswerRequest, "c
 export function toolsOf({ tools, toolChoice }: ConstraintOptions): Tool[] | undefined {
   return toolChoice === "none" || tools === undefined ? undefined : plainTools(tools);
 }
+
+/** The constraint of a request to a server, which enforces it by itself. */
+export function remoteConstraint({ format, toolChoice }: ConstraintOptions): Pick<AnswerRequest, "constraint"> {
+  if (format instanceof RegExp)
+    throw new RullamaError("bad_options", "servers take JSON schemas, not regular expressions");
+  const constraint = {
+    ...(format === undefined ? {} : { format }),
+    ...(toolChoice === undefined ? {} : { toolChoice }),
+  };
+  return Object.keys(constraint).length === 0 ? {} : { constraint };
+}

@@ -1,7 +1,9 @@
 // rullama: Gemma 4 in a browser tab. `load` a model and talk to it; `openEngine` for more than one engine, or one of your own making.
 
 import { InProcessTransport } from "./in-process.js";
+import { type ConnectOptions, connect } from "./connect/index.js";
 import { Engine } from "./engine.js";
+import { RullamaError } from "./errors.js";
 import type { Model } from "./model.js";
 import type { Settings } from "./protocol.js";
 import { WorkerTransport } from "./worker-transport.js";
@@ -14,6 +16,7 @@ export type * from "./constraint.js";
 export type * from "./training-types.js";
 export type * from "./api.js";
 export * from "./errors.js";
+export { type ConnectOptions, connect } from "./connect/index.js";
 export { Engine } from "./engine.js";
 export { Model } from "./model.js";
 export { Session } from "./session.js";
@@ -42,9 +45,21 @@ export function openEngine(options: EngineOptions = {}): Engine {
 /** Engines that `load` opened, by their options: models share one. */
 const shared = new Map<string, Engine>();
 
+/** A model on a server, for when it cannot be loaded here. */
+export interface FallbackOptions {
+  /** Address of a server to use where there is no WebGPU or no room; `info.remote` says so then. */
+  otherwise?: string | URL | ({ url: string | URL } & ConnectOptions);
+}
+
+/** Failures that another device does not have. */
+const FALLBACKS = new Set<string>(["no_webgpu", "does_not_fit", "out_of_memory", "device_lost"]);
+
 /** Loads a model in an engine that is opened when it is first needed and shared by all loads with the same engine options. */
-export function load(source: ModelSource, options: LoadOptions & EngineOptions = {}): Promise<Model> {
-  const { worker, wasm, workerScript, host, ...loading } = options;
+export async function load(
+  source: ModelSource,
+  options: LoadOptions & EngineOptions & FallbackOptions = {},
+): Promise<Model> {
+  const { worker, wasm, workerScript, host, otherwise, ...loading } = options;
   const engineOptions: EngineOptions = { worker, wasm, workerScript, host };
   const key = JSON.stringify(Object.entries(engineOptions).map(([name, value]) => [name, String(value)]));
   let engine = shared.get(key);
@@ -52,5 +67,21 @@ export function load(source: ModelSource, options: LoadOptions & EngineOptions =
     engine = openEngine(engineOptions);
     shared.set(key, engine);
   }
-  return engine.load(source, loading);
+  try {
+    return await engine.load(source, loading);
+  } catch (error) {
+    if (otherwise === undefined || !(error instanceof RullamaError) || !FALLBACKS.has(error.code)) throw error;
+    return fallback(otherwise, error, options.signal);
+  }
+}
+
+async function fallback(
+  otherwise: NonNullable<FallbackOptions["otherwise"]>,
+  error: RullamaError,
+  signal: AbortSignal | undefined,
+): Promise<Model> {
+  const { url, ...more } = typeof otherwise === "object" && "url" in otherwise ? otherwise : { url: otherwise };
+  const model = await connect(url, { ...(signal ? { signal } : {}), ...more });
+  if (model.info.remote) model.info.remote.reason = error.message;
+  return model;
 }

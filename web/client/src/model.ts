@@ -2,6 +2,7 @@
 
 import { Adapters } from "./adapters.js";
 import type { ModelApi } from "./api.js";
+import { constraintOf, remoteConstraint } from "./constraint.js";
 import type { Embeddings } from "./embeddings.js";
 import { RullamaError, unpack } from "./errors.js";
 import { type Medium, EncodedMedia, mediaOf } from "./encoded-media.js";
@@ -56,7 +57,8 @@ export class Model implements ModelApi {
 
   async session(options: SessionOptions = {}): Promise<Session> {
     const session = await this.transport.call("session", { model: this.id, options });
-    return new Session(this.transport, { model: this.id, session }, this.encodedMedia, this.info.system);
+    const at = { model: this.id, session };
+    return new Session(this.transport, at, this.encodedMedia, this.info.system, this.constrain);
   }
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
@@ -64,8 +66,14 @@ export class Model implements ModelApi {
     return this.reply(messages, options);
   }
 
+  /** Servers enforce constraints by themselves. */
+  private get constrain(): typeof constraintOf {
+    return this.info.remote ? remoteConstraint : constraintOf;
+  }
+
   private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(chatRequest(messages, options, this.info.system), options.signal, () => mediaOf(messages));
+    const request = chatRequest(messages, options, this.info.system, this.constrain);
+    return this.answer(request, options.signal, () => mediaOf(messages));
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {

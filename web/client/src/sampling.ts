@@ -93,12 +93,17 @@ function withSystem(messages: Message[], system: string | undefined): Message[] 
 }
 
 /** A conversation to answer; `system` is what the model's name brings, for conversations without one. */
-export function chatRequest(messages: Message[], options: GenerateOptions, system?: string): AnswerRequest {
+export function chatRequest(
+  messages: Message[],
+  options: GenerateOptions,
+  system?: string,
+  constrain: typeof constraintOf = constraintOf,
+): AnswerRequest {
   const tools = toolsOf(options);
   return {
     messages: withSystem(messages, system).map(engineMessage),
     ...(tools === undefined ? {} : { tools }),
-    ...constraintOf(options),
+    ...constrain(options),
     ...(options.think === undefined ? {} : { think: options.think }),
     ...denoisingWords(options),
     ...adapterWords(options.adapters),

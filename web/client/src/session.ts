@@ -1,6 +1,7 @@
 // A conversation, as pages see it.
 
 import type { SessionApi } from "./api.js";
+import { constraintOf } from "./constraint.js";
 import { type EncodedMedia, mediaOf } from "./encoded-media.js";
 import type { AnswerRequest, Transport } from "./protocol.js";
 import { chatRequest, idsRequest, textRequest } from "./sampling.js";
@@ -14,6 +15,7 @@ export class Session implements SessionApi {
     private readonly at: { model: number; session: number },
     private readonly encodedMedia: EncodedMedia,
     private readonly system?: string,
+    private readonly constrain: typeof constraintOf = constraintOf,
   ) {}
 
   chat(messages: Message[], options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {
@@ -22,7 +24,7 @@ export class Session implements SessionApi {
   }
 
   private reply(messages: Message[], options: GenerateOptions): AsyncIterableIterator<GenerateEvent> {
-    return this.answer(chatRequest(messages, options, this.system), options, messages);
+    return this.answer(chatRequest(messages, options, this.system, this.constrain), options, messages);
   }
 
   complete(text: string, options: GenerateOptions = {}): AsyncIterableIterator<GenerateEvent> {

@@ -73,7 +73,7 @@ async function run(
   if (!tool?.execute) return failed(`there is no tool called ${call.name}`);
   try {
     if (confirm && !(await confirm(call))) return failed("the user did not allow this call");
-    const result = await tool.execute(call.arguments, { ...(signal ? { signal } : {}) });
+    const result = await tool.execute(call.arguments, signal ? { signal } : {});
     return { content: typeof result === "string" ? result : (JSON.stringify(result) ?? "null"), isError: false };
   } catch (error) {
     return failed(error instanceof Error ? error.message : String(error));

@@ -111,6 +111,8 @@ export interface ModelInfo {
   draft?: { from: "drafter" | "ngram"; name?: string };
   /** Why the drafter that it comes with is not used. */
   draftProblem?: string;
+  /** Where it runs, where that is not in this tab; `reason` says why, where `load` fell back to it. */
+  remote?: { url: string; dialect: "ollama" | "openai"; reason?: string };
 }
 
 /** What a load will take or takes, in bytes. */

@@ -15,7 +15,14 @@ describe("the tool loop", () => {
     const model = fakeModel((_m, _o, number) => (number < 2 ? ["Wait.", CALL] : ["3"]));
     const events = await run(model, { tools: [plus] });
     expect(events.map(({ type }) => type)).toEqual([
-      ...["text", "tool_call", "tool_result", "text", "tool_call", "tool_result", "text", "done"],
+      "text",
+      "tool_call",
+      "tool_result",
+      "text",
+      "tool_call",
+      "tool_result",
+      "text",
+      "done",
     ]);
     expect(events.at(-1)).toMatchObject({ finish: "stop", usage: { answerTokens: 9, promptTokens: 15 } });
     expect(model.asked[2]!.messages.slice(1)).toEqual(

@@ -4,7 +4,7 @@ import { MODEL, type Thread, expect, test } from "./fixtures.ts";
 for (const thread of ["page", "worker"] satisfies Thread[]) {
   test(`abort, break and queueing in a ${thread}`, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(async (thread) => {
-      const model = await held(thread);
+      const model = await sharedModel(thread);
       const wishes = { temperature: 0, maxTokens: 400 };
       const order: string[] = [];
       const ask = async (name: string, options: import("../../client/src/types.js").GenerateOptions) => {
@@ -122,7 +122,7 @@ test("failures have codes and say what to do", async ({ client, server }) => {
 
 test("a session is saved and goes on elsewhere", async ({ client }) => {
   const [whole, parts] = await client.evaluate(async () => {
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     const answer = async (
       session: import("../../client/src/session.js").Session,
       ids: Iterable<number>,

@@ -18,7 +18,7 @@ declare global {
   /** Bytes of GPU buffers that were made and not destroyed yet, and devices that were opened. */
   var gpuWatch: { bytes: number; devices: GPUDevice[] };
   /** The model that tests share: in a worker with subgroups, in the page without. A test that loses it releases it. */
-  var held: (thread: Thread) => Promise<Model>;
+  var sharedModel: (thread: Thread) => Promise<Model>;
   /** Frees it; the next test that wants one loads it anew. */
   var release: (thread: Thread) => Promise<void>;
 }
@@ -67,7 +67,7 @@ function watchGpu(): void {
 const PAGE = `<!doctype html><meta charset="utf-8"><title>test</title><link rel="icon" href="data:,"><script type="module">
 globalThis.rullama = await import("/rullama/index.js");
 const models = new Map();
-globalThis.held = (thread) => {
+globalThis.sharedModel = (thread) => {
   const worker = thread === "worker";
   const options = { keep: false, context: 512, cache: "f32", projector: "${PROJECTOR}", features: { subgroups: worker }, worker, workerScript: "/worker.js" };
   if (!models.has(thread)) models.set(thread, rullama.load("${MODEL}", options));

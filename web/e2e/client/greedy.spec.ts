@@ -16,7 +16,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
     const wanted = await golden(NAME, "short", TOKENS);
     const made = await client.evaluate(
       async ({ golden, thread }) => {
-        const session = await (await held(thread)).session();
+        const session = await (await sharedModel(thread)).session();
         let last;
         const options = { temperature: 0, maxTokens: golden.greedy.length };
         for await (const event of session.completeIds(golden.prompt, options)) last = event;

@@ -5,7 +5,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
   const name = `in a ${thread}: the answer fails, the model says so, and loading again helps`;
   test(name, { tag: thread === "page" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(async (thread) => {
-      const model = await held(thread);
+      const model = await sharedModel(thread);
       const channel = new BroadcastChannel("devices");
       const destroy = () =>
         thread === "worker" ? channel.postMessage("destroy") : gpuWatch.devices.forEach((device) => device.destroy());
@@ -24,7 +24,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
         (error) => error.code,
       );
       await release(thread);
-      const session = await (await held(thread)).session();
+      const session = await (await sharedModel(thread)).session();
       let finish;
       // One token of a prompt needs few kernels, and all are compiled anew.
       for await (const event of session.completeIds([2], { temperature: 0, maxTokens: 1 })) {

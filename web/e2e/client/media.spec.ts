@@ -6,14 +6,14 @@ test("a projector is read when an image comes, and its encoders are freed on req
   projector,
 }) => {
   const before = await client.evaluate(async () => {
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     for await (const _ of model.complete("the cat", { maxTokens: 1 }));
     return (await model.memory()).gpu;
   });
   // Text alone never touches it.
   expect(projector.requests).toEqual([]);
   const made = await client.evaluate(async () => {
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     const canvas = new OffscreenCanvas(96, 96);
     const context = canvas.getContext("2d")!;
     context.fillStyle = "green";
@@ -63,7 +63,7 @@ test("a video is encoded as frames", { tag: "@slow" }, async ({ client }) => {
     recorder.stop();
     await ended;
     const content = [{ type: "video" as const, video: new Blob(pieces, { type: "video/webm" }) }];
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     let prompt = 0;
     for await (const event of model.chat([{ role: "user", content }], { maxTokens: 1 })) {
       if (event.type === "done") prompt = event.usage.promptTokens;

@@ -5,7 +5,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
   // Buffers are counted in pages alone.
   test(`fifty turns do not grow in a ${thread}`, { tag: thread === "worker" ? "@slow" : [] }, async ({ client }) => {
     const made = await client.evaluate(async (thread) => {
-      const model = await held(thread);
+      const model = await sharedModel(thread);
       const session = await model.session();
       const turn = async (number: number) => {
         // What was said differs from turn to turn and every tenth turn starts anew, as conversations do.
@@ -27,7 +27,7 @@ for (const thread of ["page", "worker"] satisfies Thread[]) {
 
 test("free gives every buffer back", async ({ client }) => {
   const made = await client.evaluate(async () => {
-    const model = await held("page");
+    const model = await sharedModel("page");
     const [before, reportBefore] = [gpuWatch.bytes, await model.memory()];
     const session = await model.session();
     for await (const _ of session.complete("the cat", { maxTokens: 1, logprobs: 1 }));

@@ -3,7 +3,7 @@ import { MODEL, NAME, expect, test } from "./fixtures.ts";
 
 test("chat, stop, seed and logprobs", async ({ client }) => {
   const made = await client.evaluate(async () => {
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     const ask = async (options: import("../../client/src/types.js").GenerateOptions) => {
       const [texts, logprobs] = [[] as string[], [] as { token: string; logprob: number; top: number }[]];
       for await (const event of model.complete("the cat", options)) {
@@ -61,7 +61,7 @@ test("chat, stop, seed and logprobs", async ({ client }) => {
 
 test("OpenAI's shape", async ({ client }) => {
   const made = await client.evaluate(async () => {
-    const model = await held("worker");
+    const model = await sharedModel("worker");
     const { completions } = model.openai.chat;
     const messages = [{ role: "user" as const, content: [{ type: "text" as const, text: "Hello" }] }];
     const params = { messages, temperature: 0, max_tokens: 3, logprobs: true, top_logprobs: 2 };

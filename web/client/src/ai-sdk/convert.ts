@@ -109,7 +109,7 @@ function fileOf({ data, mediaType }: ApiFile, warnings: Warning[]): ContentPart[
   if (/^image\b/u.test(mediaType)) return [{ type: "image", image: medium }];
   if (/^audio\b/u.test(mediaType)) return [{ type: "audio", audio: medium }];
   if (/^video\b/u.test(mediaType)) return [{ type: "video", video: medium }];
-  if (/^text\//u.test(mediaType)) {
+  if (mediaType.startsWith("text/")) {
     const text = tagged.text ?? (source instanceof Uint8Array ? new TextDecoder().decode(source) : String(source));
     return [{ type: "text", text }];
   }

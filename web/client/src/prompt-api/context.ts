@@ -18,13 +18,22 @@ export async function measure(model: ChatModel, messages: readonly Message[]): P
     const parts: ContentPart[] = typeof content === "string" ? [{ type: "text", text: content }] : content;
     tokens += TURN_TOKENS;
     for (const part of parts) tokens += await partTokens(model, part);
-    if (toolCalls?.length) tokens += (await model.tokenize(JSON.stringify(toolCalls))).length;
+    if (toolCalls?.length) tokens += await textTokens(model, JSON.stringify(toolCalls));
   }
   return tokens;
 }
 
+/** Some servers do not tokenize: then four characters count as a token. */
+async function textTokens(model: ChatModel, text: string): Promise<number> {
+  if (text === "") return 0;
+  return model.tokenize(text).then(
+    ({ length }) => length,
+    () => Math.ceil(text.length / 4),
+  );
+}
+
 async function partTokens(model: ChatModel, part: ContentPart): Promise<number> {
-  if (part.type === "text") return part.text === "" ? 0 : (await model.tokenize(part.text)).length;
+  if (part.type === "text") return textTokens(model, part.text);
   if (part.type !== "audio") return IMAGE_TOKENS;
   const {
     samples,
@@ -39,7 +48,7 @@ async function partTokens(model: ChatModel, part: ContentPart): Promise<number> 
 }
 
 export async function measureTools(model: ChatModel, tools: readonly Tool[]): Promise<number> {
-  return tools.length === 0 ? 0 : (await model.tokenize(JSON.stringify(tools))).length;
+  return tools.length === 0 ? 0 : textTokens(model, JSON.stringify(tools));
 }
 
 /** A prompt with the reply to it, or what was appended: forgotten together. */

@@ -1,0 +1,112 @@
+// Standards in the page: the Prompt API, unmodified SDK clients and the AI SDK around one model, which says the same through all of them.
+import { fileURLToPath } from "node:url";
+import { type Rollup, build } from "vite";
+import { MODEL, expect, test } from "./fixtures.ts";
+
+const SDKS = fileURLToPath(new URL("sdks.ts", import.meta.url));
+
+async function bundle(): Promise<string> {
+  const built = (await build({
+    configFile: false,
+    logLevel: "error",
+    define: { "process.env.NODE_ENV": '"production"' },
+    build: { write: false, minify: false, lib: { entry: SDKS, formats: ["es"], fileName: "sdks" } },
+  })) as Rollup.RollupOutput[];
+  const chunks = built.flatMap(({ output }) => output).filter((one) => one.type === "chunk");
+  return chunks.find(({ isEntry }) => isEntry)!.code;
+}
+
+test("SDK clients say what the model says", async ({ client, server }) => {
+  server.script("/sdks.js", await bundle());
+  const said = await client.evaluate(async () => {
+    const load = (path: string) => import(path);
+    const { OpenAI, Ollama, Anthropic, generateText, streamText } = (await load(
+      "/sdks.js",
+    )) as typeof import("./sdks.ts");
+    const { modelFetch } = (await load("/rullama/http/index.js")) as typeof import("../../client/src/http/index.js");
+    const { createRullama } = (await load(
+      "/rullama/ai-sdk/index.js",
+    )) as typeof import("../../client/src/ai-sdk/index.js");
+    const model = await sharedModel("worker");
+    const messages = [{ role: "user" as const, content: "Hello" }];
+    const [fetch, base] = [modelFetch(model), "http://rullama.invalid"];
+    const common = { apiKey: "x", fetch, dangerouslyAllowBrowser: true };
+    const greedy = { temperature: 0, max_tokens: 4 };
+    const texts: Record<string, string> = { direct: "", openai: "", ollama: "", anthropic: "", stream: "" };
+    for await (const event of model.chat(messages, { temperature: 0, maxTokens: 4 })) {
+      if (event.type === "text") texts["direct"] += event.text;
+    }
+    const openai = new OpenAI({ ...common, baseURL: `${base}/v1` });
+    const chunks = await openai.chat.completions.create({ model: "m", messages, stream: true, ...greedy });
+    for await (const { choices } of chunks) texts["openai"] += choices[0]?.delta.content ?? "";
+    const ollama = new Ollama({ host: base, fetch });
+    const options = { temperature: 0, num_predict: 4 };
+    for await (const { message } of await ollama.chat({ model: "m", messages, stream: true, options })) {
+      texts["ollama"] += message.content;
+    }
+    const anthropic = new Anthropic({ ...common, baseURL: base });
+    const whole = await anthropic.messages.create({ model: "m", messages, ...greedy });
+    texts["anthropic"] = whole.content.map((block) => (block.type === "text" ? block.text : "")).join("");
+    const provider = createRullama(model);
+    const settings = { messages, temperature: 0, maxOutputTokens: 4 };
+    texts["generate"] = (await generateText({ model: provider(), ...settings })).text;
+    for await (const more of streamText({ model: provider(), ...settings }).textStream) texts["stream"] += more;
+    return texts;
+  });
+  expect(said["direct"]).not.toBe("");
+  expect(new Set(Object.values(said))).toEqual(new Set([said["direct"]]));
+});
+
+test("the Prompt API prompts, streams, aborts and counts", async ({ client }) => {
+  const result = await client.evaluate(async (source) => {
+    const load = (path: string) => import(path);
+    const api = (await load("/rullama/prompt-api/index.js")) as typeof import("../../client/src/prompt-api/index.js");
+    const options = { keep: false, context: 512, workerScript: "/worker.js" };
+    api.useModel(source, options);
+    // Chromium may have one of its own.
+    api.install({ force: true });
+    const { LanguageModel } = globalThis as unknown as { LanguageModel: typeof api.LanguageModel };
+    const before = await LanguageModel.availability();
+    const progress: number[] = [];
+    const monitor = (target: EventTarget) =>
+      target.addEventListener("downloadprogress", (event) => progress.push((event as ProgressEvent).loaded));
+    const controller = new AbortController();
+    Object.defineProperty(navigator, "userActivation", { value: { hasBeenActive: true }, configurable: true });
+    const session = await LanguageModel.create({ monitor, samplingMode: "most-predictable" });
+    const cost = await session.measureContextUsage("Hello");
+    await session.append("Hello");
+    const usage = session.contextUsage;
+    const reader = session.promptStreaming("Go on", { signal: controller.signal }).getReader();
+    const first = await reader.read();
+    controller.abort(new DOMException("enough", "AbortError"));
+    const aborted = await reader.read().then(
+      () => "went on",
+      (error: Error) => error.name,
+    );
+    const after = session.contextUsage;
+    const refused = await session
+      .prompt("x", { responseConstraint: { type: "object" } })
+      .catch((error: Error) => error.name);
+    session.destroy();
+    return {
+      before,
+      progress,
+      cost,
+      usage,
+      first: typeof first.value,
+      aborted,
+      after,
+      refused,
+      available: await LanguageModel.availability(),
+    };
+  }, MODEL);
+  expect(result).toMatchObject({
+    before: "downloadable",
+    first: "string",
+    aborted: "AbortError",
+    available: "available",
+  });
+  expect([result.progress[0], result.progress.at(-1)]).toEqual([0, 1]);
+  expect([result.usage, result.after]).toEqual([result.cost, result.cost]);
+  expect(result.cost).toBeGreaterThan(5);
+});
