@@ -184,6 +184,7 @@ impl Variant {
             blocks: false,
             hidden: false,
             short_context: near,
+            pool: None,
         };
         let mut segments = adapted_decoder(&config, &catalog, &pass, adapted).segments;
         assert_eq!(segments.len(), 1);

@@ -124,6 +124,7 @@ impl Model {
             blocks: false,
             hidden: false,
             short_context: None,
+            pool: None,
         };
         let decoder = adapted_decoder(&self.0.config, &self.0.catalog, &pass, Some(adapted));
         let mut own = Weights::new(self.device());

@@ -1,7 +1,8 @@
-//! Kernel + parts → WGSL text: `//#use` lines are replaced by parts, `@binding(auto)` gets the number of the buffer bound under the
-//! variable's name, `enable` and `diagnostic` lines move to the top. Nothing else.
+//! Kernel + parts → WGSL text: `//#use` lines are replaced, `@binding(auto)` gets the number of the buffer that is bound under the
+//! variable's name, `enable` and `diagnostic` lines move to the top. A line after `//#batch` is kept in kernels of batched passes only
+//! (those with the part `sequence/batch`), one after `//#single` in all others. Nothing else.
 
-use super::Dispatch;
+use super::{Dispatch, Part};
 
 /// The binding of the first storage buffer, after parameters and step.
 const FIRST_STORAGE: usize = 2;
@@ -22,21 +23,34 @@ impl Dialect {
     }
 }
 
-/// The complete WGSL of a dispatch's kernel.
+/// How a pass of one sequence knows its step; kernels of batched passes have another part of this kind.
+static SINGLE: Part = Part {
+    kind: "sequence",
+    name: "sequence/single",
+    source: include_str!("../wgsl/sequence/single.wgsl"),
+};
+
+/// The whole text of a dispatch's kernel.
 ///
 /// # Panics
 /// If a `//#use` line names a kind without a part, a part is unused, or a binding has no number: all are bugs in the dispatch.
 pub fn compose(dispatch: &Dispatch, dialect: Dialect) -> String {
     let kernel = dispatch.kernel;
+    let is_batch = dispatch.parts.iter().any(|part| part.kind == SINGLE.kind);
+    let single = (!is_batch).then_some(&SINGLE);
+    let parts: Vec<&Part> = dispatch.parts.iter().copied().chain(single).collect();
     let mut text = Text {
         dispatch,
-        used: vec![false; dispatch.parts.len()],
+        is_batch,
+        used: vec![false; parts.len()],
+        parts,
         directives: Vec::new(),
-        body: String::from(include_str!("../wgsl/prelude.wgsl")),
+        body: String::new(),
     };
+    text.expand("prelude", include_str!("../wgsl/prelude.wgsl"));
     text.expand(kernel.name, kernel.source);
-    let Text { used, mut directives, body, .. } = text;
-    for (part, used) in dispatch.parts.iter().zip(used) {
+    let Text { parts, used, mut directives, body, .. } = text;
+    for (part, used) in parts.iter().zip(used) {
         assert!(used, "{}: nothing uses part {}/{}", kernel.name, part.kind, part.name);
     }
     if dialect == Dialect::Browser && body.contains("subgroup") {
@@ -52,7 +66,10 @@ pub fn compose(dispatch: &Dispatch, dialect: Dialect) -> String {
 /// A kernel's text while it is composed.
 struct Text<'a> {
     dispatch: &'a Dispatch,
+    parts: Vec<&'static Part>,
     used: Vec<bool>,
+    /// Whether it is for a batched pass.
+    is_batch: bool,
     directives: Vec<&'static str>,
     body: String,
 }
@@ -60,24 +77,37 @@ struct Text<'a> {
 impl Text<'_> {
     fn expand(&mut self, name: &str, source: &'static str) {
         for line in source.lines() {
-            if let Some(kind) = line.strip_prefix("//#use ") {
-                let parts = &self.dispatch.parts;
-                let index = parts.iter().position(|part| part.kind == kind.trim());
-                let index = index.unwrap_or_else(|| panic!("{name}: no part of kind `{kind}`"));
-                let part = parts[index];
-                // A part that two others use is inserted once.
-                if !std::mem::replace(&mut self.used[index], true) {
-                    self.expand(part.name, part.source);
+            self.line(name, line);
+        }
+    }
+
+    fn line(&mut self, name: &str, line: &'static str) {
+        let code = line.trim_start();
+        for (prefix, is_batch) in [("//#batch ", true), ("//#single ", false)] {
+            if let Some(code) = code.strip_prefix(prefix) {
+                if self.is_batch == is_batch {
+                    self.body.push_str(&line[..line.len() - line.trim_start().len()]);
+                    self.line(name, code);
                 }
-            } else if line.starts_with("enable ") || line.starts_with("diagnostic(") {
-                self.directives.push(line);
-            } else {
-                match line.strip_prefix("@group(0) @binding(auto) ") {
-                    Some(variable) => self.numbered(name, variable),
-                    None => self.body.push_str(line),
-                }
-                self.body.push('\n');
+                return;
             }
+        }
+        if let Some(kind) = line.strip_prefix("//#use ") {
+            let index = self.parts.iter().position(|part| part.kind == kind.trim());
+            let index = index.unwrap_or_else(|| panic!("{name}: no part of kind `{kind}`"));
+            let part = self.parts[index];
+            // A part that two others need is written once.
+            if !std::mem::replace(&mut self.used[index], true) {
+                self.expand(part.name, part.source);
+            }
+        } else if line.starts_with("enable ") || line.starts_with("diagnostic(") {
+            self.directives.push(line);
+        } else {
+            match line.strip_prefix("@group(0) @binding(auto) ") {
+                Some(variable) => self.numbered(name, variable),
+                None => self.body.push_str(line),
+            }
+            self.body.push('\n');
         }
     }
 
@@ -135,6 +165,22 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("@group(0) @binding(3) var<storage, read_write> c"), "{text}");
+    }
+
+    #[test]
+    fn lines_for_batched_passes_are_kept_in_those_alone() {
+        static ROWS: Kernel = Kernel {
+            name: "test/rows",
+            source: "fn main() {\n    //#single a();\n    //#batch b();\n}\n//#batch //#use rows",
+        };
+        static BATCH: Part =
+            Part { kind: "sequence", name: "sequence/batch", source: "struct Step {}" };
+        static ROW: Part = Part { kind: "rows", name: "rows", source: "fn b() {}" };
+        let single = compose(&Dispatch::new(&ROWS), Dialect::Naga);
+        assert!(single.ends_with("fn main() {\n    a();\n}\n"), "{single}");
+        let batch = compose(&Dispatch::new(&ROWS).part(&BATCH).part(&ROW), Dialect::Naga);
+        assert!(batch.starts_with("struct Step {}\n"), "{batch}");
+        assert!(batch.ends_with("fn main() {\n    b();\n}\nfn b() {}\n"), "{batch}");
     }
 
     #[test]

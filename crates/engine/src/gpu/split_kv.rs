@@ -23,6 +23,9 @@ pub struct SplitKvPartials {
     pub window: u32,
     /// Tokens.
     pub tokens: usize,
+    /// Whether tokens are of sequences in pages: their partials carry no LoRA down-projection, so that a sequence is computed alike alone
+    /// and with others.
+    pub paged: bool,
     /// The LoRA down-projection of the sums.
     pub lora: Option<LoraPartials>,
 }

@@ -1,12 +1,4 @@
-// In front of every kernel: what changes per run, and rows beyond 65,535 workgroups.
-struct Step {
-    position: u32,
-    count: u32,
-    seed: u32,
-    reserved: u32,
-}
-
-@group(0) @binding(1) var<uniform> run: Step;
+//#use sequence
 
 fn grid_index(group: vec3<u32>) -> u32 {
     return group.y * 65535u + group.x;

@@ -27,12 +27,14 @@ pub(super) fn attention(
         return (h, b.linear(heads, "attn_output"));
     }
     let (k_cache, v_cache) = caches(b, layer, context.pass);
+    let sequences = context.sequences(b, layer.kind);
     let queries = QueryInputs {
         q: raw[0],
         q_norm: b.weight("attn_q_norm"),
         rope: context.positions(b, layer),
         k_cache,
         v_cache,
+        sequences,
     };
     let new_kv = layer.owns_cache().then(|| new_kv(b, &raw));
     if b.traced() {
@@ -106,13 +108,13 @@ fn in_blocks(
     window: u32,
     tokens: usize,
 ) -> Value {
-    let (eps, QueryInputs { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    let (eps, QueryInputs { rope, k_cache, v_cache, sequences, .. }) = (b.eps(), *queries);
     if let Some(NewKv { k, v, k_norm }) = new_kv {
-        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
+        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
-    b.graph.attention_block(q, (k_cache, v_cache), window, blocks)
+    b.graph.attention_block_paged(q, (k_cache, v_cache), (window, blocks), sequences)
 }
 
 /// Attention of the places of a canvas: its keys and values stand after the prompt's for the time of a pass.
@@ -122,9 +124,9 @@ fn on_canvas(
     new_kv: Option<NewKv>,
     (kind, tokens): (Kind, usize),
 ) -> Value {
-    let (eps, QueryInputs { rope, k_cache, v_cache, .. }) = (b.eps(), *queries);
+    let (eps, QueryInputs { rope, k_cache, v_cache, sequences, .. }) = (b.eps(), *queries);
     if let Some(NewKv { k, v, k_norm }) = new_kv {
-        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
+        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, eps);
     }
     let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
     let spans = b.input(spans_name(kind), Type::u32([tokens, 2]));
@@ -164,8 +166,9 @@ pub(super) fn keys_and_values(
     let (k_cache, v_cache) = caches(b, layer, context.pass);
     let NewKv { k, v, k_norm } = new_kv(b, &raw);
     let rope = context.positions(b, layer);
+    let sequences = context.sequences(b, layer.kind);
     let eps = b.eps();
-    b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache }, eps);
+    b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, eps);
 }
 
 /// The stream, and raw queries, keys and values, as far as there are any.
@@ -189,9 +192,13 @@ fn new_kv(b: &mut Build<'_>, raw: &[Slice]) -> NewKv {
     NewKv { k, v: raw.get(2).copied().unwrap_or(k), k_norm: b.weight("attn_k_norm") }
 }
 
-/// The caches a layer reads: a ring for sliding layers.
+/// The caches a layer reads: a ring for sliding layers, or the pool of pages of all sequences.
 fn caches(b: &mut Build<'_>, layer: &Layer, pass: &Pass) -> (Value, Value) {
-    let slots = if layer.kind == Kind::Sliding { pass.ring } else { pass.context };
+    let slots = match (&pass.pool, layer.kind) {
+        (Some(pool), kind) => pool.of(kind).pages * pool.page,
+        (None, Kind::Sliding) => pass.ring,
+        (None, Kind::Global) => pass.context,
+    };
     let ty = Type::cache(pass.cache, [slots, layer.kv_heads, layer.head]);
     let k = b.graph.state(format!("k.{}", layer.donor), ty.clone());
     let v = b.graph.state(format!("v.{}", layer.donor), ty);

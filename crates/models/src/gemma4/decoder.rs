@@ -4,10 +4,12 @@ use std::ops::Range;
 
 use rullama_engine::{
     graph::{Element, Graph, Type, Value},
-    ops::TopK,
+    ops::{Sequences, TopK},
 };
 
-use super::{Config, Kind, Layer, Segment, attention, feed_forward, per_layer};
+use super::{
+    Config, Kind, Layer, PoolShape, Segment, attention, feed_forward, per_layer, pool::sequences,
+};
 use crate::{
     adapted::{Adapted, FactorGroup, HEAD},
     build::{Build, ResidualAdd, Stream},
@@ -44,6 +46,9 @@ pub struct Pass {
     pub hidden: bool,
     /// Passes end before this position, where that is known: attention of global layers then reads no more of their caches.
     pub short_context: Option<usize>,
+    /// Where the caches are pools of pages, their sizes. Passes that fill caches then have the tokens of one sequence, all others a token of
+    /// each of several sequences.
+    pub pool: Option<PoolShape>,
 }
 
 /// Where the tokens of a pass come from.
@@ -113,7 +118,11 @@ impl Inputs {
     pub const SUPPRESSED: &'static str = "suppressed";
     /// Where values are traced, cosines of one and sines of zero; the width of a head follows.
     pub const UNTURNED: &'static str = "unturned.";
-    /// How to draw `[4]`.
+    /// The sequences of a pass over KV pools, with their block tables of sliding layers `u32[t, 4 + entries]`, or `[1, …]` of one sequence.
+    pub const SEQUENCES_SLIDING: &'static str = "sequences.sliding";
+    /// The same with their block tables of global layers.
+    pub const SEQUENCES_GLOBAL: &'static str = "sequences.global";
+    /// How to draw `[4]`, or `[t, 4]` for tokens of different sequences.
     pub const DRAW: &'static str = "draw";
     /// What experts on the host made for the layer before a segment `[t, d]`.
     pub const EXPERTS: &'static str = "experts";
@@ -259,6 +268,11 @@ impl<'a> LayerContext<'a> {
         b.input(name, Type::f32([self.pass.tokens, layer.head / 2, 2]))
     }
 
+    /// The sequences of a pass over KV pools, as layers of this kind take them.
+    pub(super) fn sequences(&self, b: &mut Build<'_>, kind: Kind) -> Option<Sequences> {
+        sequences(b, self.pass, kind)
+    }
+
     /// How many positions a query of a layer sees, itself included; all if there is no window.
     pub(super) fn window(&self, layer: &Layer) -> Option<u32> {
         match layer.kind {
@@ -372,7 +386,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
             token
         }
         PassOutput::Drawn => {
-            let (ids, largest, draw) = drawing(b, logits, config);
+            let (ids, largest, draw) = drawing(b, logits, config, 1);
             b.graph.sample_into(token, ids, largest, draw);
             token
         }
@@ -382,17 +396,27 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
             tokens
         }
         PassOutput::DrawnEach => {
-            let (ids, largest, draw) = drawing(b, logits, config);
-            let tokens = b.graph.sample(ids, largest, draw);
+            let rows = sequences(b, pass, Kind::Global);
+            let draws = if rows.is_some() { pass.tokens } else { 1 };
+            let (ids, largest, draw) = drawing(b, logits, config, draws);
+            let tokens = match rows {
+                Some(rows) => b.graph.sample_rows(ids, largest, draw, rows),
+                None => b.graph.sample(ids, largest, draw),
+            };
             b.graph.keep(tokens);
             tokens
         }
     }
 }
 
-/// What a draw takes: ids, their logits, and how to draw.
-fn drawing(b: &mut Build<'_>, logits: Value, config: &Config) -> (Value, Value, Value) {
-    let draw = b.graph.input(Inputs::DRAW, Type::f32([4]));
+/// What a draw takes: ids, their logits, and so many ways to draw.
+fn drawing(
+    b: &mut Build<'_>,
+    logits: Value,
+    config: &Config,
+    draws: usize,
+) -> (Value, Value, Value) {
+    let draw = b.graph.input(Inputs::DRAW, Type::f32([draws * 4]));
     let (ids, largest) = b.graph.top_k(logits, TopK::MOST.min(config.vocabulary));
     (ids, largest, draw)
 }

@@ -92,6 +92,7 @@ impl TrainPass {
             blocks: false,
             hidden: false,
             short_context: None,
+            pool: None,
         }
     }
 }

@@ -193,6 +193,7 @@ pub(super) fn reading(config: &DiffusionConfig, catalog: &Catalog, shape: &Shape
         blocks: false,
         hidden: false,
         short_context: None,
+        pool: None,
     };
     let mut segments = decoder(&config.encoder, catalog, &pass).segments;
     segments.pop().expect("a graph has a segment").graph

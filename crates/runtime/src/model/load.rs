@@ -147,6 +147,7 @@ fn full_graph(config: &Config, catalog: &Catalog, table: bool) -> Graph {
         blocks: false,
         hidden: false,
         short_context: None,
+        pool: None,
     };
     let mut segments = decoder(config, catalog, &pass).segments;
     segments.pop().expect("a graph has a segment").graph

@@ -97,6 +97,7 @@ impl<'a> UsualPasses<'a> {
             blocks: false,
             hidden: false,
             short_context: short,
+            pool: None,
         }
     }
 }

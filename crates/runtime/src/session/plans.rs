@@ -63,6 +63,7 @@ impl Session {
             blocks: false,
             hidden: input == PassInput::Drafts && self.keeps_hidden,
             short_context: self.short_context(output),
+            pool: None,
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Element, Graph, Op, Step, Type, Value},
+    ops::sequences::{Paging, RowPlaces, Sequences},
     precision::Q8_GROUP,
 };
 
@@ -21,6 +22,8 @@ use crate::{
 pub struct Attention {
     /// Which keys a token sees.
     pub mask: Mask,
+    /// Where keys are in the pages of a pool, whose rows are whose; the last input holds the sequences then.
+    pub paging: Option<Paging>,
 }
 
 impl Graph {
@@ -35,7 +38,21 @@ impl Graph {
         v_cache: Value,
         window: Option<u32>,
     ) -> Value {
-        self.apply(Attention { mask: Mask::Causal { window } }, &[q, k_cache, v_cache])
+        self.attention_paged(q, (k_cache, v_cache), window, None)
+    }
+
+    /// The same where KV caches may be pools of pages.
+    pub fn attention_paged(
+        &mut self,
+        q: Value,
+        (k_cache, v_cache): (Value, Value),
+        window: Option<u32>,
+        sequences: Option<Sequences>,
+    ) -> Value {
+        let paging = sequences.map(|sequences| sequences.paging);
+        let op = Attention { mask: Mask::Causal { window }, paging };
+        let inputs = Self::with_sequences(vec![q, k_cache, v_cache], sequences);
+        self.apply(op, &inputs)
     }
 
     /// As [`Graph::attention`] with a window, where tokens of a block also see the rest of it ([`Mask::Block`]).
@@ -49,19 +66,32 @@ impl Graph {
         window: u32,
         block_ends: Value,
     ) -> Value {
-        let mask = Mask::Block { window };
-        self.apply(Attention { mask }, &[q, k_cache, v_cache, block_ends])
+        self.attention_block_paged(q, (k_cache, v_cache), (window, block_ends), None)
+    }
+
+    /// The same where KV caches may be pools of pages.
+    pub fn attention_block_paged(
+        &mut self,
+        q: Value,
+        (k_cache, v_cache): (Value, Value),
+        (window, block_ends): (u32, Value),
+        sequences: Option<Sequences>,
+    ) -> Value {
+        let paging = sequences.map(|sequences| sequences.paging);
+        let op = Attention { mask: Mask::Block { window }, paging };
+        let inputs = Self::with_sequences(vec![q, k_cache, v_cache, block_ends], sequences);
+        self.apply(op, &inputs)
     }
 
     /// Bidirectional attention of all live tokens of a pass over each other, without a KV cache: `q` `[t, h, e]`, `k` and `v` `[t, k, e]` give
     /// `[t, h·e]`.
     pub fn attention_bidirectional(&mut self, q: Value, k: Value, v: Value) -> Value {
-        self.apply(Attention { mask: Mask::Bidirectional }, &[q, k, v])
+        self.apply(Attention { mask: Mask::Bidirectional, paging: None }, &[q, k, v])
     }
 
     /// Attention of each token over its range of positions `u32[t, 2]` ([`Mask::Packed`]): `[t, h·e]`. Values may come as rows `[slots, k·e]`.
     pub fn attention_packed(&mut self, q: Value, k: Value, v: Value, ranges: Value) -> Value {
-        self.apply(Attention { mask: Mask::Packed }, &[q, k, v, ranges])
+        self.apply(Attention { mask: Mask::Packed, paging: None }, &[q, k, v, ranges])
     }
 }
 
@@ -92,6 +122,13 @@ impl Op for Attention {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
+        let inputs = match (self.paging, inputs) {
+            (Some(paging), [inputs @ .., sequences]) => {
+                paging.check(sequences, inputs[0].shape.dims()[0], inputs[1]);
+                inputs
+            }
+            _ => inputs,
+        };
         let ([q, k, v] | [q, k, v, _]) = inputs else { panic!("attention takes q, k and v") };
         let ([t, heads, width], [slots, kv_heads, kv_width]) = (q.shape.dims(), k.shape.dims())
         else {
@@ -132,12 +169,15 @@ impl Op for Attention {
         let live = (call.step.count as usize).min(tokens);
         let step = Step { count: live as u32, ..*call.step };
         let visible = self.mask.visible(&step, input.as_deref());
-        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), visible);
+        let sequences = call.sequences(self.paging);
+        let sequences = sequences.as_ref().map(|(paging, words, ty)| (*paging, &words[..], *ty));
+        let places = RowPlaces::new(&step, call.input(1).shape.dims()[0], sequences);
+        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), (visible, places));
         reference.attend(live, &mut call.out(0));
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
-        let problem = Problem::new(self.mask, call);
+        let problem = Problem::new(self.mask, call).paged(self.paging);
         let cache = call.input(1).element;
         match select(&problem, call.facts) {
             Form::SplitKv(tiling) => SplitKv {
@@ -147,6 +187,7 @@ impl Op for Attention {
                 cache,
                 queries: Queries::Prepared { q: 0, caches: [1, 2] },
                 output: Output::Rows(None),
+                sequences: problem.sequences(call),
                 facts: call.facts,
             }
             .dispatches(),
@@ -155,7 +196,8 @@ impl Op for Attention {
             }
             Form::EncoderFlash(flash) => vec![flash.dispatch(&problem)],
             Form::Flash(tile) => {
-                vec![self.mask.apply(prefill::dispatch(&problem, cache, tile))]
+                let flash = self.mask.apply(prefill::dispatch(&problem, cache, tile));
+                vec![problem.with_sequences(flash, call)]
             }
         }
     }

@@ -63,6 +63,9 @@ fn cache_at(key: u32, kv_head: u32) -> u32 {
 }
 
 fn slot_of(key: u32) -> u32 {
+    //#batch if SEQUENCE_WORDS > 0u {
+    //#batch     return paged_slot(key);
+    //#batch }
     if RING_SLOTS > 0u {
         return key % max(RING_SLOTS, 1u);
     }

@@ -6,7 +6,10 @@ use super::mask::Mask;
 use crate::{
     gpu::{Dispatch, GpuCall, Kernel, Part},
     graph::{Element, Type},
-    ops::parts::{kv, kv_f16_converted, kv_f16_direct},
+    ops::{
+        parts::{kv, kv_f16_converted, kv_f16_direct},
+        sequences::Paging,
+    },
 };
 
 static INDEXING: Part =
@@ -29,6 +32,16 @@ pub(super) struct Problem {
     pub(super) mask: Mask,
     /// Whether queries come raw from their projection: the kernel norms and rotates them.
     pub(super) raw_queries: bool,
+    /// Where keys are in the pages of a pool: `slots` are those of a sequence's context then.
+    pub(super) pool: Option<Pool>,
+}
+
+/// A KV pool, as its kernels know it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pool {
+    paging: Paging,
+    /// Slots of all pages.
+    slots: usize,
 }
 
 impl Problem {
@@ -45,7 +58,28 @@ impl Problem {
         let &[slots, kv_heads, width] = cache.shape.dims() else {
             unreachable!("infer has checked the shapes")
         };
-        Self { tokens, heads, kv_heads, width, slots, mask, raw_queries: true }
+        Self { tokens, heads, kv_heads, width, slots, mask, raw_queries: true, pool: None }
+    }
+
+    /// The same over a KV pool, where there is paging.
+    pub(super) fn paged(self, paging: Option<Paging>) -> Self {
+        let Some(paging) = paging else { return self };
+        let pool = Some(Pool { paging, slots: self.slots });
+        Self { slots: paging.context, pool, ..self }
+    }
+
+    /// The sequences of an operation over a KV pool, its last input: the input's number and type.
+    pub(super) fn sequences<'a>(&self, call: &GpuCall<'a>) -> Option<(Paging, usize, &'a Type)> {
+        let last = call.inputs() - 1;
+        self.pool.map(|pool| (pool.paging, last, call.input(last)))
+    }
+
+    /// A dispatch with its sequences, after all other bindings.
+    pub(super) fn with_sequences(&self, dispatch: Dispatch, call: &GpuCall<'_>) -> Dispatch {
+        match self.sequences(call) {
+            Some((paging, input, ty)) => dispatch.sequences(paging, input, ty),
+            None => dispatch,
+        }
     }
 
     /// The most keys that a pass reads.
@@ -70,7 +104,7 @@ impl Problem {
             tokens: word(self.tokens),
             heads: word(self.heads),
             kv_heads: word(self.kv_heads),
-            slots: word(self.slots),
+            slots: word(self.pool.map_or(self.slots, |pool| pool.slots)),
             window: self.mask.window().unwrap_or(u32::MAX),
             splits: 1,
             ..Params::default()

@@ -15,6 +15,7 @@ use crate::{
     ops::{
         Columns, KvStoreInputs, QkvRope, Slice,
         head_norm_rope::{assert_table, gpu::store as store_kv, norm_rope, store_heads},
+        sequences::{Paging, RowPlaces, Sequences},
     },
 };
 
@@ -29,6 +30,8 @@ pub struct AttentionQkv {
     pub q: Columns,
     /// The columns of keys and values, if the layer writes its KV caches.
     pub kv: Option<[Columns; 2]>,
+    /// Where the KV caches are pools of pages, whose rows are whose; the last input holds the sequences then.
+    pub paging: Option<Paging>,
 }
 
 /// The queries of a layer and the KV caches they read.
@@ -44,6 +47,8 @@ pub struct QueryInputs {
     pub k_cache: Value,
     /// State `[slots, k, e]` of normed values.
     pub v_cache: Value,
+    /// Where the KV caches are pools of pages, the sequences of the pass.
+    pub sequences: Option<Sequences>,
 }
 
 /// The keys and values that a layer appends to its KV caches.
@@ -57,7 +62,7 @@ pub struct NewKv {
     pub k_norm: Value,
 }
 
-/// Inputs by number; the last three only where the layer writes its caches.
+/// Inputs by number; the last three only where the layer writes its caches. Sequences follow where there are any.
 mod input {
     pub(super) const Q: usize = 0;
     pub(super) const Q_NORM: usize = 1;
@@ -85,13 +90,15 @@ impl Graph {
         window: Option<u32>,
         eps: f32,
     ) -> Value {
-        let QueryInputs { q, q_norm, rope, k_cache, v_cache } = queries;
+        let QueryInputs { q, q_norm, rope, k_cache, v_cache, sequences } = queries;
         if self.ty(q.value).shape.rows() <= DECODE_TOKENS {
             let columns = |slice: Slice| slice.columns(self);
             let kv = new_kv.map(|kv| [columns(kv.k), columns(kv.v)]);
-            let op = AttentionQkv { window, eps, q: columns(q), kv };
+            let paging = sequences.map(|sequences| sequences.paging);
+            let op = AttentionQkv { window, eps, q: columns(q), kv, paging };
             let mut inputs = vec![q.value, q_norm, rope, k_cache, v_cache];
             inputs.extend(new_kv.iter().flat_map(|kv| [kv.k.value, kv.v.value, kv.k_norm]));
+            let inputs = Self::with_sequences(inputs, sequences);
             return self.apply(op, &inputs);
         }
         let q = match new_kv {
@@ -99,18 +106,19 @@ impl Graph {
             Some(NewKv { k, v, k_norm }) => self.qkv_rope(
                 q,
                 q_norm,
-                KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache },
+                KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences },
                 eps,
             ),
         };
-        self.attention(q, k_cache, v_cache, window)
+        self.attention_paged(q, (k_cache, v_cache), window, sequences)
     }
 }
 
 impl AttentionQkv {
     /// The operation that writes the KV caches, where this one includes it.
     fn store(&self, width: usize) -> Option<QkvRope> {
-        self.kv.map(|[k, v]| QkvRope { width, eps: self.eps, k, v, q: None })
+        let (eps, paging) = (self.eps, self.paging);
+        self.kv.map(|[k, v]| QkvRope { width, eps, k, v, q: None, paging })
     }
 }
 
@@ -124,12 +132,16 @@ impl Op for AttentionQkv {
         let width = inputs[input::Q_NORM].shape.len();
         assert!(t <= DECODE_TOKENS, "attention_qkv: {t} tokens, {DECODE_TOKENS} at most");
         assert_table(inputs[input::ROPE], t, width);
+        let sequences = self.paging.map(|_| inputs[inputs.len() - 1]);
         if let Some(stored) = self.store(width) {
-            stored.infer(&STORED.map(|i| inputs[i]));
+            let stored_inputs = STORED.iter().map(|i| inputs[*i]).chain(sequences);
+            stored.infer(&stored_inputs.collect::<Vec<_>>());
             assert_eq!(inputs[input::K].shape.rows(), t, "attention_qkv: keys beside {q}");
         }
         let rotated = Type::f32([t, self.q.heads(q, width), width]);
-        self.attention().infer(&[&rotated, inputs[input::K_CACHE], inputs[input::V_CACHE]])
+        let caches = [inputs[input::K_CACHE], inputs[input::V_CACHE]];
+        let attention = [&rotated].into_iter().chain(caches).chain(sequences);
+        self.attention().infer(&attention.collect::<Vec<_>>())
     }
 
     fn writes(&self) -> &'static [usize] {
@@ -154,7 +166,11 @@ impl Op for AttentionQkv {
         let (k, v) = (call.f32(input::K_CACHE), call.f32(input::V_CACHE));
         let visible = self.mask().visible(call.step, None);
         let queries = (rotated.as_slice(), self.q.width / width);
-        let reference = Reference::new(queries, (&k, &v, call.input(input::K_CACHE)), visible);
+        let cache = call.input(input::K_CACHE);
+        let sequences = call.sequences(self.paging);
+        let sequences = sequences.as_ref().map(|(paging, words, ty)| (*paging, &words[..], *ty));
+        let places = RowPlaces::new(call.step, cache.shape.dims()[0], sequences);
+        let reference = Reference::new(queries, (&k, &v, cache), (visible, places));
         reference.attend(call.step.count as usize, &mut call.out(0));
     }
 
@@ -180,7 +196,7 @@ impl Op for AttentionQkv {
         let (tiling, raw) = (self.tiling(call), Queries::Raw { q, caches });
         let store = self.store(problem.width);
         let (queries, stored) = match store {
-            Some(_) if fuses(call.facts) => {
+            Some(_) if self.fuses(call.facts) => {
                 let kv = [input::K, input::V, input::K_NORM];
                 (Queries::RawStore { q, caches, kv }, None)
             }
@@ -193,6 +209,7 @@ impl Op for AttentionQkv {
             cache,
             queries,
             output,
+            sequences: problem.sequences(call),
             facts: call.facts,
         };
         let attend = match call.is_batch_invariant() && problem.tokens > 1 {
@@ -233,7 +250,7 @@ impl AttentionQkv {
     fn partials(&self, call: &GpuCall<'_>) -> Option<SplitKvPartials> {
         let (problem, tiling) = (self.problem(call), self.tiling(call));
         // The pass's own keys are a split of their own where this operation stores them.
-        let own_key = self.kv.is_some() && fuses(call.facts);
+        let own_key = self.kv.is_some() && self.fuses(call.facts);
         let parts = SplitKvPartials {
             heads: problem.heads,
             vec4s: problem.vec4s(),
@@ -242,6 +259,7 @@ impl AttentionQkv {
             own_key,
             window: self.window.unwrap_or(u32::MAX),
             tokens: problem.tokens,
+            paged: self.paging.is_some(),
             lora: None,
         };
         tiling.reader_combines().then_some(parts)
@@ -252,13 +270,18 @@ impl AttentionQkv {
     }
 
     fn attention(&self) -> Attention {
-        Attention { mask: self.mask() }
+        Attention { mask: self.mask(), paging: self.paging }
     }
 
     fn problem(&self, call: &GpuCall<'_>) -> Problem {
         let (q, cache) = (call.input(input::Q), call.input(input::K_CACHE));
         let heads = self.q.heads(q, cache.shape.width());
-        Problem::raw(self.mask(), q.shape.rows(), heads, cache)
+        Problem::raw(self.mask(), q.shape.rows(), heads, cache).paged(self.paging)
+    }
+
+    /// Whether a kernel can bind all it takes to write the caches and read them in one dispatch.
+    fn fuses(&self, facts: &DeviceFacts) -> bool {
+        fuses(facts, self.paging.is_some())
     }
 
     /// How rows and keys are dealt out; batch-invariant tokens take the tiling of a single one.
@@ -279,10 +302,10 @@ impl AttentionQkv {
     }
 }
 
-/// Whether a kernel can bind all it takes to write the caches and read them in one dispatch.
-fn fuses(facts: &DeviceFacts) -> bool {
+/// The same, with or without sequences in pages.
+fn fuses(facts: &DeviceFacts, paged: bool) -> bool {
     const BUFFERS: u32 = 9;
-    facts.storage_buffers >= BUFFERS
+    facts.storage_buffers >= BUFFERS + u32::from(paged)
 }
 
 #[cfg(test)]
@@ -292,7 +315,9 @@ mod tests {
 
     #[test]
     fn caches_are_written_by_the_kernel_where_it_can_bind_nine_buffers() {
-        assert!(!fuses(&DeviceFacts::floor()));
-        assert!(fuses(&DeviceFacts { storage_buffers: 10, ..DeviceFacts::floor() }));
+        assert!(!fuses(&DeviceFacts::floor(), false));
+        let nine = DeviceFacts { storage_buffers: 9, ..DeviceFacts::floor() };
+        assert!(fuses(&nine, false) && !fuses(&nine, true));
+        assert!(fuses(&DeviceFacts { storage_buffers: 10, ..nine }, true));
     }
 }

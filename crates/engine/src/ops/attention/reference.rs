@@ -4,6 +4,7 @@ use super::mask::Visible;
 use crate::{
     cpu::{add_scaled, dot},
     graph::Type,
+    ops::sequences::RowPlaces,
     threads::for_pieces,
 };
 
@@ -15,10 +16,10 @@ pub(super) struct Reference<'a> {
     pub(super) heads: usize,
     pub(super) k: &'a [f32],
     pub(super) v: &'a [f32],
-    slots: usize,
     kv_heads: usize,
     pub(super) width: usize,
     visible: Visible<'a>,
+    places: RowPlaces<'a>,
 }
 
 impl<'a> Reference<'a> {
@@ -26,12 +27,12 @@ impl<'a> Reference<'a> {
     pub(super) fn new(
         (q, heads): (&'a [f32], usize),
         (k, v, kv): (&'a [f32], &'a [f32], &Type),
-        visible: Visible<'a>,
+        (visible, places): (Visible<'a>, RowPlaces<'a>),
     ) -> Self {
-        let &[slots, kv_heads, width] = kv.shape.dims() else {
+        let &[_, kv_heads, width] = kv.shape.dims() else {
             unreachable!("infer has checked the shapes")
         };
-        Self { q, heads, k, v, slots, kv_heads, width, visible }
+        Self { q, heads, k, v, kv_heads, width, visible, places }
     }
 
     /// The attention of the first `live` tokens; zeros for the others.
@@ -46,14 +47,15 @@ impl<'a> Reference<'a> {
                 add_scaled(out, *weight, self.value(row, key));
             }
         };
-        let most_keys = if live > 0 { self.keys(live - 1).len() as u64 } else { 0 };
+        let most_keys = (0..live).map(|row| self.keys(row).len() as u64).max().unwrap_or(0);
         let out = &mut out[..live * self.width];
         for_pieces(out, self.width, 2 * out.len() as u64 * most_keys, Vec::new, row);
     }
 
     /// The key positions that a row of queries sees; rows are counted token by token, then by head.
     pub(super) fn keys(&self, row: usize) -> std::ops::Range<usize> {
-        self.visible.keys(row / self.heads)
+        let token = row / self.heads;
+        self.visible.keys(token, self.places.position(token))
     }
 
     /// Scores of a row with the keys it sees.
@@ -77,7 +79,7 @@ impl<'a> Reference<'a> {
     /// Where the key or value at a position starts, of the kv head that a row reads.
     pub(super) fn kv_at(&self, row: usize, key: usize) -> usize {
         let kv_head = row % self.heads / (self.heads / self.kv_heads);
-        (key % self.slots * self.kv_heads + kv_head) * self.width
+        (self.places.slot(row / self.heads, key) * self.kv_heads + kv_head) * self.width
     }
 }
 

@@ -75,6 +75,7 @@ impl Op for AttentionRope2d {
             slots: tokens,
             mask: Mask::Bidirectional,
             raw_queries: true,
+            pool: None,
         };
         let heads = Heads::raw(&self.columns, [0, 1, 2].map(|i| call.input(i)), self.eps);
         let packed = match select(&problem, call.facts) {

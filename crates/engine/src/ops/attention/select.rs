@@ -110,7 +110,16 @@ mod tests {
 
     fn problem(tokens: usize, heads: (usize, usize), width: usize, slots: usize) -> Problem {
         let (heads, kv_heads) = heads;
-        Problem { tokens, heads, kv_heads, width, slots, mask: CAUSAL, raw_queries: false }
+        Problem {
+            tokens,
+            heads,
+            kv_heads,
+            width,
+            slots,
+            mask: CAUSAL,
+            raw_queries: false,
+            pool: None,
+        }
     }
 
     fn raw(problem: Problem) -> Problem {

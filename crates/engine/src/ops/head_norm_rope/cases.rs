@@ -173,6 +173,7 @@ fn cached(
             rope: g.input("rope", Type::f32([t, width / 2, 2])),
             k_cache: g.state("k_cache", cache.clone()),
             v_cache: g.state("v_cache", cache),
+            sequences: None,
         };
         if heads == 0 {
             g.kv_rope(kv, EPS);

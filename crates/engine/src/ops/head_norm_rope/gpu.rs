@@ -74,12 +74,13 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
     let params = kv_params(op, STORED, call);
     let (q_first, q_stride) = place(columns, q);
     let params = Params { heads: heads as u32, q_first, q_stride, ..params };
-    if fuses(call.facts) {
+    if fuses(call.facts, op.paging.is_some()) {
         let all = kv_dispatch(op, STORED, call).part(&QKV).params(&params);
         let all = all
             .read(BufferRef::Input(Q))
             .read(BufferRef::Input(Q_NORM))
             .write(BufferRef::Output(0));
+        let all = with_sequences(op, all, call);
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
     let q = head_dispatch(op.width, 1, call.facts)
@@ -99,6 +100,7 @@ pub(crate) fn store(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dis
     let params = kv_params(op, inputs, call);
     let t = call.input(inputs[0]).shape.rows();
     let dispatch = kv_dispatch(op, inputs, call).part(&KV).params(&params);
+    let dispatch = with_sequences(op, dispatch, call);
     dispatch.grid(2 * params.kv_heads as usize, t, 1)
 }
 
@@ -121,6 +123,15 @@ fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch
     dispatch.write(BufferRef::Input(inputs[4])).write(BufferRef::Input(inputs[5]))
 }
 
+/// With the sequences of the pass, the last input, where the KV caches are pools of pages.
+fn with_sequences(op: &QkvRope, dispatch: Dispatch, call: &GpuCall<'_>) -> Dispatch {
+    let last = call.inputs() - 1;
+    match op.paging {
+        Some(paging) => dispatch.sequences(paging, last, call.input(last)),
+        None => dispatch,
+    }
+}
+
 /// First element of a token's heads, and elements from one token to the next.
 fn place(columns: Columns, x: &Type) -> (u32, u32) {
     let word = |n: usize| u32::try_from(n).expect("rows of activations are short");
@@ -141,8 +152,8 @@ pub(super) fn lanes(width: usize) -> usize {
     (width / 2).next_power_of_two().clamp(32, 256)
 }
 
-fn fuses(facts: &DeviceFacts) -> bool {
-    facts.storage_buffers >= FUSED_BUFFERS
+fn fuses(facts: &DeviceFacts, paged: bool) -> bool {
+    facts.storage_buffers >= FUSED_BUFFERS + u32::from(paged)
 }
 
 #[cfg(test)]
@@ -159,7 +170,8 @@ mod tests {
 
     #[test]
     fn one_dispatch_where_nine_buffers_can_be_bound() {
-        assert!(!fuses(&DeviceFacts::floor()));
-        assert!(fuses(&DeviceFacts { storage_buffers: 10, ..DeviceFacts::floor() }));
+        assert!(!fuses(&DeviceFacts::floor(), false));
+        let nine = DeviceFacts { storage_buffers: 9, ..DeviceFacts::floor() };
+        assert!(fuses(&nine, false) && !fuses(&nine, true));
     }
 }

@@ -31,10 +31,13 @@ fn kv_rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {
 }
 
 fn kv_store(head: u32, token: u32, lane: u32) {
+    //#batch let run = row_step(token);
+    //#batch enter_row(token);
     if token >= run.count {
         return;
     }
-    let slot = (run.position + token) % p.slots;
+    //#single let slot = (run.position + token) % p.slots;
+    //#batch let slot = paged_slot(run.position + token);
     let at = (slot * p.kv_heads + head % p.kv_heads) * WIDTH;
     for (var j = lane * KV_STORE_STEP; j < WIDTH; j += WG * KV_STORE_STEP) {
         if head < p.kv_heads {

@@ -13,7 +13,7 @@ use crate::{
     cpu::CpuCall,
     gpu::{Dispatch, GpuCall},
     graph::{Element, Graph, Op, Type, Value},
-    ops::Slice,
+    ops::{Slice, sequences::Sequences},
     precision::Q8_GROUP,
 };
 
@@ -32,12 +32,15 @@ pub struct KvStoreInputs {
     pub k_cache: Value,
     /// State `[slots, k, e]` for normed values.
     pub v_cache: Value,
+    /// Where the KV caches are pools of pages, the sequences of the pass.
+    pub sequences: Option<Sequences>,
 }
 
 impl KvStoreInputs {
     fn op(&self, graph: &Graph, eps: f32) -> QkvRope {
         let width = graph.ty(self.k_norm).shape.len();
-        QkvRope { width, eps, k: self.k.columns(graph), v: self.v.columns(graph), q: None }
+        let paging = self.sequences.map(|sequences| sequences.paging);
+        QkvRope { width, eps, k: self.k.columns(graph), v: self.v.columns(graph), q: None, paging }
     }
 
     fn inputs(&self) -> Vec<Value> {
@@ -56,12 +59,14 @@ impl Graph {
     ) -> Value {
         let q = q.into();
         let op = QkvRope { q: Some(q.columns(self)), ..kv.op(self, eps) };
-        self.apply(op, &[kv.inputs(), vec![q.value, q_norm]].concat())
+        let inputs = [kv.inputs(), vec![q.value, q_norm]].concat();
+        self.apply(op, &Self::with_sequences(inputs, kv.sequences))
     }
 
     /// Writes keys and values to their caches, for passes that need no queries.
     pub fn kv_rope(&mut self, kv: KvStoreInputs, eps: f32) {
-        self.apply_all(kv.op(self, eps), &kv.inputs());
+        let inputs = Self::with_sequences(kv.inputs(), kv.sequences);
+        self.apply_all(kv.op(self, eps), &inputs);
     }
 }
 
@@ -81,6 +86,9 @@ impl Op for QkvRope {
         assert_eq!(k_cache.shape.dims()[1..], [kv_heads, self.width], "qkv_rope: {k} to {k_cache}");
         let whole = k_cache.element != Element::Q8 || self.width.is_multiple_of(Q8_GROUP);
         assert!(whole, "heads of {} are no whole groups of {k_cache}", self.width);
+        if let Some(paging) = self.paging {
+            paging.check(inputs[inputs.len() - 1], t, k_cache);
+        }
         let q = self.q.map(|columns| {
             let q = inputs[input::Q];
             assert_eq!(q.shape.rows(), t, "qkv_rope: queries {q} beside keys {k}");

@@ -1,7 +1,7 @@
 //! The CPU reference of head norms, RoPE and KV cache writes.
 
 use super::types::QkvRope;
-use crate::{cpu::CpuCall, graph::Type};
+use crate::{cpu::CpuCall, graph::Type, ops::sequences::RowPlaces};
 
 /// One head: the norm, then each pair `(i, i + half)` rotated by its cosine and sine.
 pub(crate) fn norm_rope(
@@ -45,9 +45,12 @@ pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) 
     let (slots, row) = (cache.dims()[0], cache.dims()[1] * width);
     let (raw_k, raw_v) = (call.f32(k), call.f32(v));
     let (k_norm, rope) = (call.numbers(k_norm), call.f32(rope));
+    let sequences = call.sequences(op.paging);
+    let sequences = sequences.as_ref().map(|(paging, words, ty)| (*paging, &words[..], *ty));
+    let places = RowPlaces::new(call.step, slots, sequences);
     let mut made = vec![0.0; width];
     for token in 0..(call.step.count as usize).min(rope.len() / width) {
-        let slot = (call.step.position as usize + token) % slots;
+        let slot = places.slot(token, places.position(token));
         let k = op.k.of(&raw_k, call.input(k), token).chunks_exact(width);
         let v = op.v.of(&raw_v, call.input(v), token).chunks_exact(width);
         for (at, (k, v)) in (0..row).step_by(width).zip(k.zip(v)) {

@@ -1,6 +1,6 @@
 //! The operations as data, for their definitions and their kernels alike.
 
-use crate::ops::Columns;
+use crate::ops::{Columns, sequences::Paging};
 
 /// Norm of each head, then its rotation.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub struct QkvRope {
     pub v: Columns,
     /// The columns of the queries' heads, if there are any.
     pub q: Option<Columns>,
+    /// Where the KV caches are pools of pages, whose rows are whose; the last input holds the sequences then.
+    pub paging: Option<Paging>,
 }
 
 /// Input numbers, as [`super::KvStoreInputs`] orders them; the raw queries and the weight of their norm follow.

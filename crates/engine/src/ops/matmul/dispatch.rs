@@ -86,6 +86,9 @@ fn read_partials(
     if !known || !call.input(0).shape.width().is_multiple_of(32) || !takes(partials) {
         return None;
     }
+    if partials.paged {
+        return Some(partials);
+    }
     let with_lora = lora::partials(op, call, partials)
         .map(|lora| SplitKvPartials { lora: Some(lora), ..partials });
     Some(with_lora.filter(|partials| takes(*partials)).unwrap_or(partials))

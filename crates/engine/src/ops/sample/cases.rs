@@ -2,6 +2,7 @@ use super::Draw;
 use crate::{
     cpu::Data,
     graph::{Graph, Type},
+    ops::{Paging, Sequences},
     suite::Case,
 };
 
@@ -32,6 +33,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(sample(&[3.0, 2.5, 1.0, 0.0], Draw { top_p: 0.5, ..PLAIN }).gives(&[1000.0]));
     cases.push(into_state());
     cases.push(lists());
+    cases.push(rows());
     cases
 }
 
@@ -48,6 +50,30 @@ fn lists() -> Case {
     .given("draw", Data::F32(<[f32; 4]>::from(PLAIN).into()))
     .seed(11)
     .step(40, 2)
+}
+
+/// Lists of different sequences, each with its own way to draw, seed and position.
+fn rows() -> Case {
+    let draws = [
+        PLAIN,
+        Draw { temperature: 0.0, ..PLAIN },
+        Draw { top_p: 0.5, temperature: 2.0, ..PLAIN },
+        Draw { top_k: 3.0, temperature: 5.0, ..PLAIN },
+    ];
+    let words = (0..4u32).flat_map(|i| Sequences::words(i * 40 + 3, i * 7919, &[i], 1));
+    Case::new("sample", "four sequences", |g: &mut Graph| {
+        let (ids, logits) =
+            (g.input("ids", Type::u32([4, 5])), g.input("logits", Type::f32([4, 5])));
+        let draws = g.input("draws", Type::f32([16]));
+        let value = g.input("sequences", Type::u32([4, Sequences::HEADER + 1]));
+        let paging = Paging { page: 64, context: 300, one_sequence: false };
+        vec![g.sample_rows(ids, logits, draws, Sequences { value, paging })]
+    })
+    .given("ids", Data::U32((0..20).collect()))
+    .given("logits", Data::F32([2.0, 1.5, 1.0, 0.5, 0.25].repeat(4)))
+    .given("draws", Data::F32(draws.into_iter().flat_map(<[f32; 4]>::from).collect()))
+    .given("sequences", Data::U32(words.collect()))
+    .step(1 << 30, 4)
 }
 
 fn into_state() -> Case {

@@ -8,7 +8,9 @@ struct Params {
 @group(0) @binding(2) var<storage, read> ids: array<u32>;
 @group(0) @binding(3) var<storage, read> logits: array<f32>;
 // Temperature, top-p, min-p, top-k.
-@group(0) @binding(4) var<storage, read> draw: array<f32>;
+//#single @group(0) @binding(4) var<storage, read> draw: array<f32>;
+//#batch @group(0) @binding(4) var<storage, read> draws: array<vec4<f32>>;
+//#batch var<private> draw: vec4<f32>;
 @group(0) @binding(5) var<storage, read_write> token: array<u32>;
 
 const WG: u32 = 128u;
@@ -18,6 +20,7 @@ var<workgroup> sh_tempered: array<f32, WG>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) lane: u32) {
+    //#batch draw = draws[group.x];
     let temperature = draw[0];
     let first = group.x * p.k;
     if lane < p.k {
@@ -77,6 +80,7 @@ fn weight(exponent: f32) -> f32 {
 }
 
 fn uniform_number(row: u32) -> f32 {
+    //#batch let run = row_step(row);
     let position = run.position + select(row, run.count - 1u, p.rows == 1u);
     return f32(mix_bits(mix_bits(run.seed) + position) >> 8u) / 16777216.0;
 }

@@ -14,8 +14,11 @@ use bytemuck::NoUninit;
 use crate::{
     cpu::CpuCall,
     gpu::{BufferRef, Dispatch, GpuCall, Kernel},
-    graph::{Element, Graph, Op, Type, Value},
-    ops::TopK,
+    graph::{Element, Graph, Op, Step, Type, Value},
+    ops::{
+        TopK,
+        sequences::{Paging, Sequences},
+    },
 };
 
 static DRAW: Kernel = Kernel { name: "sample/draw", source: include_str!("draw.wgsl") };
@@ -25,6 +28,8 @@ static DRAW: Kernel = Kernel { name: "sample/draw", source: include_str!("draw.w
 pub struct Sample {
     /// The token goes into a state rather than to a result.
     pub into: bool,
+    /// Where lists are of different sequences: each has a [`Draw`] of its own, and the last input holds their positions and seeds.
+    pub paging: Option<Paging>,
 }
 
 /// How to draw, as it is written to the input of a run.
@@ -50,12 +55,25 @@ impl Graph {
     /// A token, ids `[1]`, from ids `[k]` and logits `[k]`, largest first; `draw` `[4]` holds a [`Draw`]. From lists `[t, k]`, ids
     /// `[t]`.
     pub fn sample(&mut self, ids: Value, logits: Value, draw: Value) -> Value {
-        self.apply(Sample { into: false }, &[ids, logits, draw])
+        self.apply(Sample { into: false, paging: None }, &[ids, logits, draw])
+    }
+
+    /// Tokens `[t]` of different sequences, each drawn with the seed and at the position of its sequence; `draws` `[t, 4]` holds a [`Draw`] for
+    /// each.
+    pub fn sample_rows(
+        &mut self,
+        ids: Value,
+        logits: Value,
+        draws: Value,
+        sequences: Sequences,
+    ) -> Value {
+        let op = Sample { into: false, paging: Some(sequences.paging) };
+        self.apply(op, &[ids, logits, draws, sequences.value])
     }
 
     /// Writes the tokens into the state `[t]`, from which the next run reads them.
     pub fn sample_into(&mut self, state: Value, ids: Value, logits: Value, draw: Value) {
-        self.apply_all(Sample { into: true }, &[ids, logits, draw, state]);
+        self.apply_all(Sample { into: true, paging: None }, &[ids, logits, draw, state]);
     }
 }
 
@@ -70,7 +88,12 @@ impl Op for Sample {
             && ids.shape == logits.shape
             && (1..=TopK::MOST).contains(&ids.shape.width());
         assert!(fits, "sample: {ids} with logits {logits}");
-        assert_eq!(draw.shape.len(), 4, "sample: numbers of the draw {draw}");
+        let draws = if self.paging.is_some() { ids.shape.rows() } else { 1 };
+        assert_eq!(draw.shape.len(), draws * 4, "sample: numbers of the draw {draw}");
+        if let Some(paging) = self.paging {
+            let [sequences] = state else { panic!("sample: sequences after the draws") };
+            paging.check_rows(sequences, ids.shape.rows());
+        }
         if !self.into {
             return vec![Type::u32([ids.shape.rows()])];
         }
@@ -83,14 +106,23 @@ impl Op for Sample {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let draw = call.f32(2);
-        let draw = Draw { temperature: draw[0], top_p: draw[1], min_p: draw[2], top_k: draw[3] };
+        let draws = call.f32(2);
+        let sequences = call.sequences(self.paging);
+        let rows_of = sequences.as_ref().map(|(_, words, ty)| (&words[..], ty.shape.width()));
         let (ids, logits) = (call.u32(0), call.f32(1));
         let (k, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
         let token = |row: usize| {
-            let at =
-                cpu::choose(&logits[row * k..][..k], &draw, cpu::uniform(call.step, row, rows));
-            ids[row * k + at]
+            let draw = &draws[if rows_of.is_some() { row * 4 } else { 0 }..];
+            let draw =
+                Draw { temperature: draw[0], top_p: draw[1], min_p: draw[2], top_k: draw[3] };
+            let uniform = match rows_of {
+                None => cpu::uniform(call.step, row, rows),
+                Some((words, each)) => {
+                    let (position, seed) = (words[row * each], words[row * each + 1]);
+                    cpu::uniform(&Step { position, count: 1, seed, ..Step::default() }, 0, 1)
+                }
+            };
+            ids[row * k + cpu::choose(&logits[row * k..][..k], &draw, uniform)]
         };
         let tokens: Vec<u32> = (0..rows).map(token).collect();
         if self.into {
@@ -103,15 +135,17 @@ impl Op for Sample {
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let (k, rows) = (call.input(0).shape.width(), call.input(0).shape.rows());
         let params = Params { k: k as u32, rows: rows as u32 };
-        vec![
-            Dispatch::new(&DRAW)
-                .params(&params)
-                .read(BufferRef::Input(0))
-                .read(BufferRef::Input(1))
-                .read(BufferRef::Input(2))
-                .write(if self.into { BufferRef::Input(3) } else { BufferRef::Output(0) })
-                .grid(rows, 1, 1),
-        ]
+        let draw = Dispatch::new(&DRAW)
+            .params(&params)
+            .read(BufferRef::Input(0))
+            .read(BufferRef::Input(1))
+            .read(BufferRef::Input(2))
+            .write(if self.into { BufferRef::Input(3) } else { BufferRef::Output(0) })
+            .grid(rows, 1, 1);
+        vec![match self.paging {
+            Some(paging) => draw.sequences(paging, 3, call.input(3)),
+            None => draw,
+        }]
     }
 }
 

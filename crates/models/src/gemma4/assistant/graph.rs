@@ -144,6 +144,7 @@ fn attention(
         rope: b.input(name, Type::f32([1, layer.head / 2, 2])),
         k_cache: b.graph.state(format!("k.{}", donor.index), cache.clone()),
         v_cache: b.graph.state(format!("v.{}", donor.index), cache),
+        sequences: None,
     };
     let eps = b.eps();
     let heads = b.graph.attention_qkv(queries, None, window, eps);

@@ -92,6 +92,7 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
         blocks: false,
         hidden: false,
         short_context: None,
+        pool: None,
     };
     let mut context = LayerContext::of_canvas(decoder, &layers);
     b.enter("blk.0");

@@ -12,7 +12,7 @@ use rullama_models::{
     Catalog, ModelError,
     embedding::{EmbeddingConfig, embedding},
     gemma4::{
-        Clamps, Config, Pass, PassInput, PassOutput,
+        Clamps, Config, Pass, PassInput, PassOutput, PoolPages, PoolShape,
         assistant::{DraftConfig, DraftInputs, DraftPass, PREFIX, draft},
         audio::{AudioConfig, DirectAudio, direct as direct_audio, tower as audio_tower},
         decoder,
@@ -199,10 +199,12 @@ fn fill(context: usize, ring: usize) -> Pass {
         blocks: false,
         hidden: false,
         short_context: None,
+        pool: None,
     }
 }
 
-/// Passes as sessions make them: prompts long and short, single tokens, drafts, all logits, images in blocks, experts on the host.
+/// Passes as sessions make them: prompts long and short, single tokens, drafts, all logits, images in blocks, experts on the host; and
+/// as schedulers make them, over KV pools.
 fn passes(config: &Config) -> Vec<Pass> {
     let context = config.context.min(4096);
     let chunk = context.min(512);
@@ -214,6 +216,8 @@ fn passes(config: &Config) -> Vec<Pass> {
         suppressed: 2,
         ..fill.clone()
     };
+    let pages = |entries| PoolPages { pages: 3 * entries, entries };
+    let pool = Some(PoolShape { page: 16, global: pages(5), sliding: pages(3) });
     let drafts = Pass { tokens: 4, input: PassInput::Drafts, hidden: true, ..fill.clone() };
     let blocks = config.per_layer.is_none();
     vec![
@@ -223,6 +227,15 @@ fn passes(config: &Config) -> Vec<Pass> {
         Pass { output: PassOutput::Drawn, short_context: Some(1024), ..one.clone() },
         Pass { host_experts: 1, ..one.clone() },
         one,
+        Pass { tokens: chunk, pool, ..fill.clone() },
+        Pass { tokens: 4, output: PassOutput::LogitsEach, pool, ..fill.clone() },
+        Pass {
+            tokens: 2,
+            output: PassOutput::DrawnEach,
+            pool,
+            short_context: Some(1024),
+            ..fill.clone()
+        },
         Pass { output: PassOutput::GreedyEach, ..drafts.clone() },
         Pass { output: PassOutput::DrawnEach, table: true, ..drafts },
     ]

@@ -15,6 +15,7 @@ use crate::{
     cpu::{CpuCall, add_scaled, dot},
     gpu::{Dispatch, GpuCall},
     graph::{Graph, NodeValues, Op, Type, Value},
+    ops::sequences::RowPlaces,
 };
 
 /// Causal attention of packed sequences, without a KV cache: takes `q` `[t, h, e]`, `k` and `v` `[t, k, e]`, and `starts` `u32[t]`, the first
@@ -52,7 +53,8 @@ impl Op for AttentionTrain {
     }
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
-        let made = Attention { mask: Mask::Causal { window: self.window } }.infer(&inputs[..3]);
+        let made = Attention { mask: Mask::Causal { window: self.window }, paging: None }
+            .infer(&inputs[..3]);
         let [t, heads, _] = inputs[0].shape.dims() else { unreachable!("infer has checked it") };
         assert_eq!(
             inputs[1].shape.dims()[0],
@@ -69,8 +71,9 @@ impl Op for AttentionTrain {
         let (q, k, v, starts) = (call.f32(0), call.f32(1), call.f32(2), call.u32(3));
         let (mut out, mut log_sums) = (call.out(0), call.out(1));
         let visible = Visible::PackedCausal { window: self.window, starts: &starts };
+        let places = RowPlaces::new(call.step, call.input(1).shape.dims()[0], None);
         let heads = call.input(0).shape.dims()[1];
-        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), visible);
+        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), (visible, places));
         out.fill(0.0);
         for (row, log_sum) in log_sums.iter_mut().enumerate() {
             let scores: Vec<f32> = reference.scores(row).collect();
@@ -124,8 +127,9 @@ impl Op for AttentionGrad {
         let (y, log_sums, dy) = (call.f32(4), call.f32(5), call.f32(6));
         let (mut dq, mut dk, mut dv) = (call.out(0), call.out(1), call.out(2));
         let visible = Visible::PackedCausal { window: self.window, starts: &starts };
+        let places = RowPlaces::new(call.step, call.input(1).shape.dims()[0], None);
         let heads = call.input(0).shape.dims()[1];
-        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), visible);
+        let reference = Reference::new((&q, heads), (&k, &v, call.input(1)), (visible, places));
         [&mut dq, &mut dk, &mut dv].into_iter().for_each(|gradient| gradient.fill(0.0));
         let width = reference.width;
         for (row, log_sum) in log_sums.iter().enumerate() {

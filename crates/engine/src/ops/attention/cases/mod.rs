@@ -2,6 +2,7 @@
 
 pub(crate) mod bidirectional;
 pub(crate) mod packed;
+mod paged;
 mod qkv;
 
 use super::{AttentionGrad, AttentionTrain};
@@ -42,6 +43,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.extend(blocks());
     cases.extend(training());
     cases.extend(qkv::cases());
+    cases.extend(paged::cases());
     cases.extend(benches());
     cases
 }

@@ -273,6 +273,7 @@ fn graph(element: Element, projections: Projections, setting: Setting) -> Case {
             rope: g.input("rope", Type::f32([t, width / 2, 2])),
             k_cache: g.state("k_cache", cache.clone()),
             v_cache: g.state("v_cache", cache),
+            sequences: None,
         };
         let new_kv = kv.map(|(k, v)| NewKv { k, v, k_norm: g.weight("k_norm", norm) });
         vec![g.attention_qkv(queries, new_kv, window, EPS), queries.k_cache, queries.v_cache]

@@ -12,6 +12,7 @@ struct KvSplit {
 
 // The own tokens of the pass that this token belongs to.
 fn own_tokens(token: u32) -> KvSplit {
+    //#batch let run = row_step(token);
     if p.token_blocks > 0u {
         return KvSplit(run.position + token, run.position + token + 1u);
     }

@@ -8,10 +8,11 @@ pub(super) use tiling::{RowForm, SplitKvTiling};
 use super::problem::{Params, Problem, word};
 use crate::{
     gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, Layout, LoraPartials, Part, SplitKvPartials},
-    graph::Element,
+    graph::{Element, Type},
     ops::{
         matmul::lora::weight_part,
         parts::{kv_store, team},
+        sequences::Paging,
     },
 };
 
@@ -21,6 +22,8 @@ static COMBINE: Kernel = Kernel { name: "attention/combine", source: include_str
 
 static KV_SPLITS: Part =
     Part { kind: "kv_splits", name: "kv_splits", source: include_str!("kv_splits.wgsl") };
+static EMPTY_SPLIT: Part =
+    Part { kind: "empty_split", name: "empty_split", source: include_str!("empty_split.wgsl") };
 static NORM_ROPE: Part =
     Part { kind: "norm_rope", name: "norm_rope", source: include_str!("norm_rope.wgsl") };
 
@@ -63,6 +66,8 @@ pub(super) struct SplitKv<'a> {
     pub(super) cache: Element,
     pub(super) queries: Queries,
     pub(super) output: Output,
+    /// Over a KV pool: paging, and the input that holds the sequences.
+    pub(super) sequences: Option<(Paging, usize, &'a Type)>,
     pub(super) facts: &'a DeviceFacts,
 }
 
@@ -152,6 +157,10 @@ impl SplitKv<'_> {
         let one_block = self.stores() && splits == 1 && params.phase != ATTEND;
         let blocks = if one_block { 1 } else { params.row_blocks as usize };
         let dispatch = with_lora(self.bind(self.with_kv_splits(dispatch, splits), into), lora);
+        let dispatch = match self.sequences {
+            Some(_) => self.with_sequences(dispatch).part(&EMPTY_SPLIT),
+            None => dispatch,
+        };
         (dispatch.grid(splits, blocks, problem.kv_heads), partials)
     }
 
@@ -164,7 +173,8 @@ impl SplitKv<'_> {
             None => (part!("split_reduce", "workgroup"), 1),
         };
         let dispatch = Dispatch::new(&COMBINE).indexing(&self.params(splits));
-        self.with_kv_splits(dispatch, splits)
+        let dispatch = self
+            .with_kv_splits(dispatch, splits)
             .part(team(self.facts))
             .part(reduce)
             .constant("REDUCED", word(COMBINE_LANES / COMBINE_VEC4S / reduced))
@@ -175,7 +185,16 @@ impl SplitKv<'_> {
             .constant("DIM4", word(problem.vec4s()))
             .read(partials)
             .write(BufferRef::Output(0))
-            .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1)
+            .grid(problem.tokens * problem.heads, problem.vec4s().div_ceil(COMBINE_VEC4S), 1);
+        self.with_sequences(dispatch)
+    }
+
+    /// With the sequences of the pass, where there are any.
+    fn with_sequences(&self, dispatch: Dispatch) -> Dispatch {
+        match self.sequences {
+            Some((paging, input, ty)) => dispatch.sequences(paging, input, ty),
+            None => dispatch,
+        }
     }
 
     /// The partials that the second dispatch combines.
@@ -188,6 +207,7 @@ impl SplitKv<'_> {
             own_key: self.has_own_split(),
             window: self.params.window,
             tokens: self.problem.tokens,
+            paged: self.sequences.is_some(),
             lora: None,
         }
     }

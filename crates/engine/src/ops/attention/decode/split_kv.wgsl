@@ -22,6 +22,7 @@ override PARTNER: u32 = 32u;
 //#use queries
 //#use rows
 //#use lora_a
+//#batch //#use empty_split
 
 @group(0) @binding(4) var<storage, read_write> o: array<vec4<f32>>;
 
@@ -30,7 +31,11 @@ var<workgroup> sh_q: array<vec4<f32>, STAGED * DIM4>;
 
 fn kernel(group: vec3<u32>, lane: Lane) {
     let token = token_of_block(group.y);
+    //#batch enter_row(token);
     let here = kv_split(group.x, token);
+    //#batch if here.first >= here.end && token < run.count {
+    //#batch     write_empty_split(group, lane);
+    //#batch }
     if here.first >= here.end || (p.token_blocks > 0u && token >= run.count) {
         return;
     }

@@ -73,8 +73,10 @@ impl Mask {
         let numbers = || input.expect("infer has checked that the mask has its input");
         let (position, count) = (step.position as usize, step.count as usize);
         match self {
-            Self::Causal { window } => Visible::Causal { window, position },
-            Self::Block { window } => Visible::Block { window, position, count, ends: numbers() },
+            Self::Causal { window } => Visible::Causal { window },
+            Self::Block { window } => {
+                Visible::Block { window, live_end: position + count, ends: numbers() }
+            }
             Self::Bidirectional => Visible::All { count },
             Self::Packed => Visible::Packed { ranges: numbers() },
         }
@@ -93,10 +95,10 @@ pub(super) fn packed_causal(
 /// The keys that each token of a pass sees, for the CPU reference.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Visible<'a> {
-    /// Of [`Mask::Causal`]; `position` is that of the first token.
-    Causal { window: Option<u32>, position: usize },
-    /// Of [`Mask::Block`], with `count` live tokens.
-    Block { window: u32, position: usize, count: usize, ends: &'a [u32] },
+    /// Of [`Mask::Causal`].
+    Causal { window: Option<u32> },
+    /// Of [`Mask::Block`], whose live tokens end before this position.
+    Block { window: u32, live_end: usize, ends: &'a [u32] },
     /// Of [`Mask::Bidirectional`].
     All { count: usize },
     /// Of [`Mask::Packed`].
@@ -106,14 +108,14 @@ pub(super) enum Visible<'a> {
 }
 
 impl Visible<'_> {
-    /// The positions that token number `token` of the pass sees.
-    pub(super) fn keys(&self, token: usize) -> Range<usize> {
+    /// The positions that token number `token` of the pass, at this position, sees.
+    pub(super) fn keys(&self, token: usize, position: usize) -> Range<usize> {
         match *self {
-            Self::Causal { window, position } => causal(window, position + token),
-            Self::Block { window, position, count, ends } => {
-                let keys = causal(Some(window), position + token);
+            Self::Causal { window } => causal(window, position),
+            Self::Block { window, live_end, ends } => {
+                let keys = causal(Some(window), position);
                 // A block that reaches beyond the live tokens ends with them.
-                let end = (ends[token] as usize).min(position + count);
+                let end = (ends[token] as usize).min(live_end);
                 keys.start..end.max(keys.end)
             }
             Self::All { count } => 0..count,
@@ -142,7 +144,7 @@ mod tests {
         let step = Step { position: 10, count: 3, ..Step::default() };
         let keys = |mask: Mask, input: Option<&[u32]>| {
             let visible = mask.visible(&step, input);
-            [0, 1, 2].map(|token| visible.keys(token))
+            [0, 1, 2].map(|token| visible.keys(token, 10 + token))
         };
         assert_eq!(keys(Mask::Causal { window: None }, None), [0..11, 0..12, 0..13]);
         assert_eq!(keys(Mask::Causal { window: Some(4) }, None), [7..11, 8..12, 9..13]);
@@ -153,6 +155,6 @@ mod tests {
         let ranges: &[u32] = &[0, 2, 0, 2, 2, 3];
         assert_eq!(keys(Mask::Packed, Some(ranges)), [0..2, 0..2, 2..3]);
         let packed = Visible::PackedCausal { window: Some(2), starts: &[0, 0, 2] };
-        assert_eq!([0, 1, 2].map(|token| packed.keys(token)), [0..1, 0..2, 2..3]);
+        assert_eq!([0, 1, 2].map(|token| packed.keys(token, token)), [0..1, 0..2, 2..3]);
     }
 }

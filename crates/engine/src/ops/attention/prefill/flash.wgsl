@@ -32,6 +32,7 @@ var<workgroup> sh_k: array<vec4<f32>, KEYS * STAGE>;
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
+    //#batch enter_row(0u);
     let first_row = group.x * ROWS;
     let kv_head = group.y;
     let all_rows = p.tokens * heads_of_group();

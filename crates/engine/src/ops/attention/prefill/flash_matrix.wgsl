@@ -74,6 +74,7 @@ struct Tile {
 
 @compute @workgroup_size(WG)
 fn main(@builtin(workgroup_id) group: vec3<u32>, @builtin(local_invocation_index) id: u32) {
+    //#batch enter_row(0u);
     init_units(id);
     var sums: Sums;
     let first_row = group.x * ROWS;

@@ -45,6 +45,8 @@ fn store_new_kv(kv_head: u32, lane: Lane) {
         norm_rope(kind, token, kv_head, select(STAGED, lane.team, mine), lane);
         workgroupBarrier();
         if mine {
+            //#batch let run = row_step(token);
+            //#batch enter_row(token);
             let at = cache_at(run.position + token, kv_head);
             for (var j = lane.index * KV_STORE_STEP; j < WIDTH; j += LANES * KV_STORE_STEP) {
                 if kind == KEY {

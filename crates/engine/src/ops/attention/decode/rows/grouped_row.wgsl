@@ -152,6 +152,7 @@ fn score(tile: u32, live: u32, rows: Rows, lane: Lane) {
     let low4 = select(select(low[0], low[1], lane.index == 1u), select(low[2], low[3], lane.index == 3u), lane.index >= 2u);
     let high4 = select(select(high[0], high[1], lane.index == 5u), select(high[2], high[3], lane.index == 7u), lane.index >= 6u);
     if lane.index < ROWS {
+        //#batch let run = row_step(token_of(rows.first));
         let position = vec4(run.position + token_of(rows.first + lane.index));
         let places = vec4(tile) + keys;
         let seen = (places <= position) & (position - places < vec4(p.window)) & (keys < vec4(live));
