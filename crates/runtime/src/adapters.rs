@@ -236,6 +236,11 @@ impl Adapters {
         &self.0.without_effect
     }
 
+    /// Whether both are clones of one value.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
     pub(crate) fn adapted(&self) -> &Adapted {
         &self.0.adapted
     }

@@ -180,6 +180,28 @@ pub enum RuntimeError {
         /// Tokens the model was trained for.
         trained: usize,
     },
+    /// More requests wait than a scheduler keeps.
+    #[error("{waiting} requests are waiting already; try again later")]
+    QueueFull {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// A request that the KV pool of a scheduler can never hold.
+    #[error(
+        "the request may take {tokens} tokens, but the KV pool holds {holds}; ask for fewer tokens (num_predict) or use a larger pool"
+    )]
+    KvPoolTooSmall {
+        /// Tokens of the prompt and the longest completion.
+        tokens: usize,
+        /// What the pool holds.
+        holds: usize,
+    },
+    /// No page is left in a KV pool.
+    #[error("all {pages} pages of the KV pool are taken; try again when other requests have ended")]
+    KvPoolFull {
+        /// Pages there are.
+        pages: usize,
+    },
     /// The file has no usable vocabulary, and texts were given.
     #[error("the file has no vocabulary, so it cannot tokenize text; give the model itself")]
     NoVocabulary,
@@ -226,6 +248,8 @@ impl RuntimeError {
             Self::DoesNotFit { .. } => "out_of_memory",
             Self::EmptyPrompt | Self::NoSuchToken { .. } => "bad_prompt",
             Self::ContextFull { .. } | Self::BadContext { .. } => "context_full",
+            Self::QueueFull { .. } | Self::KvPoolFull { .. } => "busy",
+            Self::KvPoolTooSmall { .. } => "context_full",
             Self::Saved { .. } => "bad_session",
         }
     }

@@ -8,9 +8,11 @@ pub mod drafter;
 pub mod embedder;
 mod error;
 pub mod generate;
+mod kv_pool;
 mod loader;
 pub mod media;
 pub mod model;
+pub mod scheduler;
 pub mod session;
 pub mod vocabulary;
 
@@ -22,4 +24,5 @@ pub use media::{EncodedMedia, MediaEncoders, SoftTokens};
 pub use model::Model;
 pub use rullama_media::{audio, image};
 pub use rullama_sampling::{options, sampling, stop};
+pub use scheduler::Scheduler;
 pub use session::Session;

@@ -23,9 +23,10 @@ use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
 pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
 pub(crate) use plans::SHORT_CONTEXT;
+pub(crate) use prepared::PreparedPass;
 pub use soft::Media;
 pub use steps::DeviceSampling;
-pub(crate) use steps::chunks;
+pub(crate) use steps::{chunk, chunks};
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
 

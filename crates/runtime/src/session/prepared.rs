@@ -16,19 +16,19 @@ use crate::{
 
 /// The plans of a pass and what comes out of it.
 #[derive(Debug)]
-pub(super) struct PreparedPass {
+pub(crate) struct PreparedPass {
     /// All segments but the last, each with what the host does after it.
     front: Vec<(Plan, HostExperts)>,
     last: Plan,
     /// What changes the host's experts.
     adapters: Option<Adapters>,
     /// A value of the last segment.
-    pub(super) result: Option<Value>,
+    pub(crate) result: Option<Value>,
 }
 
 impl PreparedPass {
     /// With these adapters, or none: the graph was written for them.
-    pub(super) async fn new(
+    pub(crate) async fn new(
         decoder: Decoder,
         model: &Inner,
         adapters: Option<&Adapters>,
@@ -56,26 +56,26 @@ impl PreparedPass {
     }
 
     /// Writes ids into the input or state of this name, where segments have it.
-    pub(super) fn write_ids(&self, name: &str, ids: &[u32]) {
+    pub(crate) fn write_ids(&self, name: &str, ids: &[u32]) {
         self.plans()
             .filter(|plan| plan.has(name))
             .for_each(|plan| plan.write_ids(name, ids.into()));
     }
 
     /// Writes the numbers of an input, where segments have it.
-    pub(super) fn write_numbers(&self, name: &str, numbers: &[f32]) {
+    pub(crate) fn write_numbers(&self, name: &str, numbers: &[f32]) {
         let plans = self.plans().filter(|plan| plan.has(name));
         plans.for_each(|plan| plan.write_numbers(name, numbers.into()));
     }
 
     /// Runs the graph; the last segment may still be under way afterwards.
-    pub(super) async fn run(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
+    pub(crate) async fn run(&self, model: &Inner, step: &Step) -> Result<(), RuntimeError> {
         self.run_front(model, step).await?;
         Ok(self.last.run(step)?)
     }
 
     /// Runs the graph and brings back some values of its last segment.
-    pub(super) async fn run_reading(
+    pub(crate) async fn run_reading(
         &self,
         model: &Inner,
         step: &Step,
@@ -156,7 +156,7 @@ impl PreparedPass {
         cost
     }
 
-    pub(super) fn gpu_bytes(&self) -> u64 {
+    pub(crate) fn gpu_bytes(&self) -> u64 {
         self.plans().map(Plan::gpu_bytes).sum()
     }
 

@@ -299,7 +299,7 @@ pub(crate) fn chunks(most: usize) -> impl DoubleEndedIterator<Item = usize> + Cl
 }
 
 /// Tokens of the pass for `left` tokens: the smallest that is more than half full, else the largest that is full.
-fn chunk(left: usize, most: usize) -> usize {
+pub(crate) fn chunk(left: usize, most: usize) -> usize {
     let mut sizes = chunks(most);
     let fitting = sizes.clone().find(|size| left <= *size && left * 2 > *size);
     let full = sizes.rfind(|size| *size <= left);

@@ -15,7 +15,7 @@ use crate::golden::{Golden, devices, exact, model};
 const ADAPTED: [(&str, &str); 2] =
     [("micro-e2b-Q8_0", "micro-e2b-lora-F32"), ("micro-moe-Q8_0", "micro-moe-lora-F32")];
 
-fn adapter(name: &str) -> Adapter {
+pub(crate) fn adapter(name: &str) -> Adapter {
     let bytes = golden(&format!("gguf/{name}.gguf"));
     let source = Rc::new(MemorySource::new(name, bytes));
     block_on(Adapter::read(source, None)).expect("an adapter")

@@ -3,6 +3,8 @@
 mod adapters;
 mod answers;
 mod audio;
+#[cfg(feature = "json")]
+mod batching;
 mod changed;
 mod chunks;
 mod counts;

@@ -158,7 +158,7 @@ impl Paged {
     fn build(&self, g: &mut Graph) -> Vec<Value> {
         let one_sequence = self.one_sequence.is_some();
         if !one_sequence {
-            *g = Graph::of_tokens_apart();
+            *g = Graph::new_batch_invariant();
         }
         let (t, width, (heads, kv_heads)) = (self.rows, self.width, self.heads);
         let cache = Type::cache(self.element, [self.pages() * PAGE, kv_heads, width]);
