@@ -3,6 +3,7 @@
 mod agreement;
 mod growth;
 mod measure;
+mod parallel;
 mod profile;
 mod random;
 mod related;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::Args as Group;
+use rullama::Location;
 use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
     model::{CacheType, Summary},
@@ -67,6 +69,9 @@ pub(crate) struct BenchArgs {
     /// and writes plots to this file
     #[arg(long, value_name = "FILE.html")]
     growth: Option<PathBuf>,
+    /// Instead measure so many requests at once, each with a prompt of -p and a completion of -n tokens
+    #[arg(long, value_name = "STREAMS", value_delimiter = ',')]
+    parallel: Vec<std::num::NonZeroUsize>,
     /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
@@ -101,6 +106,9 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
     }
     if DiffusionConfig::is_diffusion(&gguf) {
         return related::diffusion(gguf, args);
+    }
+    if !args.parallel.is_empty() {
+        return bench_parallel(place, args);
     }
     let tests = tests(args);
     if (tests.is_empty() && args.growth.is_none()) || args.repetitions == 0 {
@@ -173,6 +181,20 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
         return print_json(&report::as_json(&facts, &measured, &profile));
     }
     print(&report::as_text(&facts, &measured, &profile))
+}
+
+fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
+    let one = |all: &[usize]| all.first().copied().unwrap_or(1).max(1);
+    let lengths = parallel::Lengths { prompt: one(&args.prompt), generate: one(&args.generate) };
+    let context = lengths.prompt + lengths.generate;
+    let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
+    let (model, _) = loader.load()?;
+    let streams: Vec<usize> = args.parallel.iter().map(|streams| streams.get()).collect();
+    let measured = parallel::measure(&model, loader.options.cache, &streams, lengths)?;
+    if args.json {
+        return print_json(&parallel::as_json(&args.model, lengths, &measured));
+    }
+    print(&parallel::as_text(&measured))
 }
 
 fn share(text: &str) -> Result<f32, &'static str> {

@@ -1,0 +1,179 @@
+//! `rullama bench --parallel`: many requests at once through the scheduler.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use pollster::block_on;
+use rullama_runtime::{
+    Model, Scheduler,
+    generate::Prompt,
+    model::CacheType,
+    options::SamplingOptions,
+    scheduler::{Request, RequestId, SchedulerOptions, Update},
+};
+use serde_json::{Value, json};
+
+use crate::output::table;
+
+/// What so many streams gave.
+pub(super) struct Measured {
+    streams: usize,
+    /// From the first request to the last token.
+    elapsed: Duration,
+    tokens: usize,
+    /// From the request to its first token, of each stream.
+    first: Vec<Duration>,
+    /// Between two tokens of a stream, of all streams.
+    gaps: Vec<Duration>,
+}
+
+/// The tokens of each request.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lengths {
+    pub(super) prompt: usize,
+    pub(super) generate: usize,
+}
+
+/// Measures each number of streams once, after a run that compiles its kernels.
+pub(super) fn measure(
+    model: &Model,
+    cache: CacheType,
+    streams: &[usize],
+    lengths: Lengths,
+) -> Result<Vec<Measured>> {
+    let context = lengths.prompt + lengths.generate;
+    let most = streams.iter().copied().max().unwrap_or(1);
+    let tokenizer = model.tokenizer()?;
+    let ends = (0..tokenizer.token_count()).filter(|id| tokenizer.is_end(*id));
+    let options = SchedulerOptions {
+        context: Some(context),
+        cache,
+        // Every stream writes as many tokens as the others.
+        suppress: ends.collect(),
+        sequences: most,
+        pool: Some(context.next_multiple_of(64) * most),
+        keep_prefixes: false,
+        ..SchedulerOptions::default()
+    };
+    let mut scheduler = Scheduler::new(model, &options)?;
+    let mut measured = Vec::new();
+    for streams in streams {
+        run(&mut scheduler, *streams, lengths)?;
+        measured.push(run(&mut scheduler, *streams, lengths)?);
+    }
+    Ok(measured)
+}
+
+fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Measured> {
+    let vocabulary = scheduler.model().config().vocabulary;
+    let start = Instant::now();
+    let mut last: BTreeMap<RequestId, Option<Instant>> = BTreeMap::new();
+    for stream in 0..streams {
+        let token = |i: usize| ((stream * 7919 + i * 31) % vocabulary) as u32;
+        let prompt = Prompt::tokens((0..lengths.prompt).map(token).collect());
+        let options = SamplingOptions {
+            temperature: 0.0,
+            repeat_penalty: 1.0,
+            num_predict: i32::try_from(lengths.generate)?,
+            ..SamplingOptions::default()
+        };
+        last.insert(scheduler.submit(Request::new(prompt, options, 0))?, None);
+    }
+    let (mut tokens, mut first, mut gaps, mut failed) = (0, Vec::new(), Vec::new(), None);
+    loop {
+        let mut sink = |id, update| match update {
+            Update::Token(_) => {
+                let now = Instant::now();
+                tokens += 1;
+                match last.insert(id, Some(now)).flatten() {
+                    Some(before) => gaps.push(now - before),
+                    None => first.push(now - start),
+                }
+            }
+            Update::Event(_) => {}
+            Update::Failed(error) => failed = Some(error),
+        };
+        let busy = block_on(scheduler.step(&mut sink))?;
+        if let Some(error) = &failed {
+            anyhow::bail!("{error}");
+        }
+        if !busy {
+            break;
+        }
+    }
+    Ok(Measured { streams, elapsed: start.elapsed(), tokens, first, gaps })
+}
+
+impl Measured {
+    /// Tokens per second of all streams, from the first request to the last token.
+    fn rate(&self) -> f64 {
+        self.tokens as f64 / self.elapsed.as_secs_f64()
+    }
+
+    fn numbers(&self) -> [f64; 6] {
+        let [first, gap] = [&self.first, &self.gaps].map(|all| percentiles(all));
+        [self.rate(), self.rate() / self.streams as f64, first[0], first[1], gap[0], gap[1]]
+    }
+}
+
+/// The median and the 95th percentile, in milliseconds.
+fn percentiles(durations: &[Duration]) -> [f64; 2] {
+    let mut sorted = durations.to_vec();
+    sorted.sort_unstable();
+    [50, 95].map(|percent| {
+        let at = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
+        sorted.get(at).map_or(0.0, |duration| duration.as_secs_f64() * 1e3)
+    })
+}
+
+const NAMES: [&str; 6] = [
+    "tokens_per_second",
+    "tokens_per_second_and_stream",
+    "first_token_ms_p50",
+    "first_token_ms_p95",
+    "gap_ms_p50",
+    "gap_ms_p95",
+];
+
+pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> Value {
+    let of = |measured: &Measured| {
+        let mut line = serde_json::Map::new();
+        line.insert("streams".into(), json!(measured.streams));
+        let numbers = NAMES.iter().zip(measured.numbers());
+        line.extend(numbers.map(|(name, number)| ((*name).to_owned(), json!(number))));
+        Value::Object(line)
+    };
+    let lines: Vec<Value> = measured.iter().map(of).collect();
+    json!({ "model": model, "prompt": lengths.prompt, "generate": lengths.generate, "parallel": lines })
+}
+
+pub(super) fn as_text(measured: &[Measured]) -> String {
+    let head =
+        ["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS", ""];
+    let most = measured.iter().map(Measured::rate).fold(f64::MIN_POSITIVE, f64::max);
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for measured in measured {
+        let bar = "#".repeat((measured.rate() / most * 40.0).round() as usize);
+        let numbers = measured.numbers().map(|number| format!("{number:.1}"));
+        rows.push([vec![measured.streams.to_string()], numbers.to_vec(), vec![bar]].concat());
+    }
+    table(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::percentiles;
+
+    #[test]
+    fn percentiles_are_values_that_occurred() {
+        let all: Vec<Duration> = (1..=100).rev().map(Duration::from_millis).collect();
+        assert_eq!(percentiles(&all), [50.0, 95.0]);
+        assert_eq!(percentiles(&all[..1]), [100.0, 100.0]);
+        assert_eq!(percentiles(&[]), [0.0, 0.0]);
+    }
+}
