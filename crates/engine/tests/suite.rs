@@ -72,6 +72,7 @@ operations!(
     glu_halves,
     head_norm_rope,
     join_columns,
+    latest_tokens,
     layer_norm,
     linear,
     linear_experts,

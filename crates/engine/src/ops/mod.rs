@@ -34,6 +34,7 @@ mod fused;
 pub(crate) mod gather_rows;
 pub(crate) mod gradient_norm;
 pub(crate) mod head_norm_rope;
+pub(crate) mod latest_tokens;
 pub(crate) mod layer_norm;
 pub(crate) mod local_attention;
 mod logit_order;
@@ -77,6 +78,7 @@ pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
 pub use gather_rows::{GatherRows, ScatterRows};
 pub use gradient_norm::{ClipSettings, SquareSum};
 pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvStoreInputs, QkvRope, rope_table};
+pub use latest_tokens::{GatherTokens, ScatterTokens};
 pub use layer_norm::LayerNorm;
 pub use local_attention::LocalAttention;
 pub use matmul::{

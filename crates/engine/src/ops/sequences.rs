@@ -2,7 +2,8 @@
 //!
 //! The KV caches of all sequences are one state `[pages · page, k, e]`. Each sequence has a block table: entry `position / page` names the page that
 //! holds a position, or entry `position / page % entries` where the table is shorter than the sequence (a ring of pages, for sliding windows).
-//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, two words that are 0, and its block table.
+//! The input `u32[sequences, 4 + entries]` holds for each sequence its position, its seed, the slot of its latest token, a word that is 0, and
+//! its block table.
 
 use crate::{
     cpu::CpuCall,
@@ -34,6 +35,9 @@ pub struct Sequences {
 impl Sequences {
     /// Words of a sequence before its block table.
     pub const HEADER: usize = 4;
+
+    /// Which of these words is the slot of the sequence's latest token (see [`super::ScatterTokens`]).
+    pub const SLOT: usize = 2;
 
     /// The words of one sequence, as the input takes them; entries that are not known yet are 0.
     ///

@@ -49,6 +49,7 @@ pub fn cases() -> Vec<Case> {
         ops::gather_rows::cases::cases,
         ops::gradient_norm::cases::cases,
         ops::head_norm_rope::cases::cases,
+        ops::latest_tokens::cases::cases,
         ops::layer_norm::cases::cases,
         ops::matmul::cases::cases,
         ops::matmul::moe::cases::cases,

@@ -8,7 +8,8 @@ use rullama_engine::{
 };
 
 use super::{
-    Config, Kind, Layer, PoolShape, Segment, attention, feed_forward, per_layer, pool::sequences,
+    Config, Kind, Layer, PoolShape, Segment, attention, feed_forward, per_layer,
+    pool::{gathered_ids, scatter, sequences},
 };
 use crate::{
     adapted::{Adapted, FactorGroup, HEAD},
@@ -49,6 +50,18 @@ pub struct Pass {
     /// Where the caches are pools of pages, their sizes. Passes that fill caches then have the tokens of one sequence, all others a token of
     /// each of several sequences.
     pub pool: Option<PoolShape>,
+}
+
+impl Pass {
+    /// Most rows of different sequences that are computed batch-invariantly: weights are read once for all of them.
+    pub const BATCH_INVARIANT_ROWS: usize = 8;
+
+    /// Whether each token is computed to the last bit as in a pass of its own. More rows over KV pools than [`Self::BATCH_INVARIANT_ROWS`] are
+    /// not: GEMM tiles then read weights once for all of them.
+    pub fn batch_invariant(&self) -> bool {
+        let few = self.pool.is_none() || self.tokens <= Self::BATCH_INVARIANT_ROWS;
+        self.output.batch_invariant() && few
+    }
 }
 
 /// Where the tokens of a pass come from.
@@ -106,6 +119,8 @@ impl Inputs {
     pub const TOKEN: &'static str = "token";
     /// The last chosen token and drafts of what follows, a state `u32[t]`.
     pub const DRAFTS: &'static str = "drafts";
+    /// The latest token of each sequence of a KV pool, a state `u32[slots]`.
+    pub const LATEST: &'static str = "latest";
     /// Rows that entered the head, a state `[t, d]`.
     pub const HIDDEN: &'static str = "hidden";
     /// Rows of the table of per-layer inputs `[t, layers · p]`.
@@ -166,7 +181,7 @@ pub fn adapted_decoder(
     adapted: Option<&Adapted>,
 ) -> Decoder {
     let mut b = Build::new(catalog, config.eps, pass.traced).with_adapter(adapted);
-    if pass.output.batch_invariant() {
+    if pass.batch_invariant() {
         b.graph = Graph::new_batch_invariant();
     }
     let (mut context, mut stream) = begin(&mut b, config, pass);
@@ -204,7 +219,10 @@ pub(super) fn layers(
 fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerContext<'a>, Stream) {
     let ids = match pass.input {
         PassInput::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
-        PassInput::Ids | PassInput::Rows => b.graph.input(Inputs::IDS, Type::u32([pass.tokens])),
+        PassInput::Ids | PassInput::Rows => {
+            let ids = b.graph.input(Inputs::IDS, Type::u32([pass.tokens]));
+            gathered_ids(b, pass, ids)
+        }
         PassInput::Token => b.graph.state(Inputs::TOKEN, Type::u32([1])),
     };
     let h = match pass.input {
@@ -392,6 +410,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
         }
         PassOutput::GreedyEach => {
             let tokens = b.graph.argmax(logits);
+            scatter(b, pass, tokens);
             b.graph.keep(tokens);
             tokens
         }
@@ -403,6 +422,7 @@ fn choose(b: &mut Build<'_>, stream: Stream, config: &Config, pass: &Pass) -> Va
                 Some(rows) => b.graph.sample_rows(ids, largest, draw, rows),
                 None => b.graph.sample(ids, largest, draw),
             };
+            scatter(b, pass, tokens);
             b.graph.keep(tokens);
             tokens
         }

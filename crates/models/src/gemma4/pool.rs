@@ -1,7 +1,7 @@
 //! KV pools: the caches of many sequences in pages of one state for each layer.
 
 use rullama_engine::{
-    graph::Type,
+    graph::{Type, Value},
     ops::{Paging, Sequences},
 };
 
@@ -17,6 +17,8 @@ pub struct PoolShape {
     pub global: PoolPages,
     /// The pool of sliding layers.
     pub sliding: PoolPages,
+    /// Sequences whose latest tokens are kept on the device, in the state [`Inputs::LATEST`].
+    pub slots: usize,
 }
 
 /// The pages of a KV pool.
@@ -50,4 +52,26 @@ pub(super) fn sequences(b: &mut Build<'_>, pass: &Pass, kind: Kind) -> Option<Se
     let value = b.input(name, Type::u32([rows, Sequences::HEADER + pool.of(kind).entries]));
     let paging = Paging { page: pool.page, context: pass.context, one_sequence };
     Some(Sequences { value, paging })
+}
+
+/// The ids of a pass over KV pools that chooses tokens: the host writes them, or names the slots of those that it has not seen yet.
+pub(super) fn gathered_ids(b: &mut Build<'_>, pass: &Pass, ids: Value) -> Value {
+    match latest(b, pass) {
+        Some(latest) => b.graph.gather_tokens(ids, latest),
+        None => ids,
+    }
+}
+
+/// Keeps the tokens that a pass over KV pools has chosen where the next pass finds them.
+pub(super) fn scatter(b: &mut Build<'_>, pass: &Pass, tokens: Value) {
+    if let (Some(latest), Some(rows)) = (latest(b, pass), sequences(b, pass, Kind::Global)) {
+        b.graph.scatter_tokens(latest, tokens, rows);
+    }
+}
+
+/// The latest tokens of sequences, where a pass over KV pools chooses tokens on the device.
+fn latest(b: &mut Build<'_>, pass: &Pass) -> Option<Value> {
+    let chooses = matches!(pass.output, PassOutput::GreedyEach | PassOutput::DrawnEach);
+    let slots = pass.pool.filter(|_| chooses)?.slots;
+    Some(b.graph.state(Inputs::LATEST, Type::u32([slots])))
 }

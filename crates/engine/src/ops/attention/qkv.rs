@@ -81,7 +81,7 @@ const STORED: [usize; 6] =
 impl Graph {
     /// Raw queries over KV caches, to which a layer that owns them first appends its keys and values: `[t, h·e]`.
     ///
-    /// A few tokens take one operation, more take [`Graph::qkv_rope`] (or [`Graph::head_norm_rope`]) and
+    /// A few tokens, or those of different sequences, take one operation; more take [`Graph::qkv_rope`] (or [`Graph::head_norm_rope`]) and
     /// [`Graph::attention`]. With a window, `slots` is at least `window + t − 1`, or no pass goes beyond it.
     pub fn attention_qkv(
         &mut self,
@@ -91,7 +91,8 @@ impl Graph {
         eps: f32,
     ) -> Value {
         let QueryInputs { q, q_norm, rope, k_cache, v_cache, sequences } = queries;
-        if self.ty(q.value).shape.rows() <= DECODE_TOKENS {
+        let rows_apart = sequences.is_some_and(|sequences| !sequences.paging.one_sequence);
+        if self.ty(q.value).shape.rows() <= DECODE_TOKENS || rows_apart {
             let columns = |slice: Slice| slice.columns(self);
             let kv = new_kv.map(|kv| [columns(kv.k), columns(kv.v)]);
             let paging = sequences.map(|sequences| sequences.paging);
@@ -130,7 +131,8 @@ impl Op for AttentionQkv {
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (q, t) = (inputs[input::Q], inputs[input::Q].shape.rows());
         let width = inputs[input::Q_NORM].shape.len();
-        assert!(t <= DECODE_TOKENS, "attention_qkv: {t} tokens, {DECODE_TOKENS} at most");
+        let fits = t <= DECODE_TOKENS || self.rows_apart();
+        assert!(fits, "attention_qkv: {t} tokens of a sequence, {DECODE_TOKENS} at most");
         assert_table(inputs[input::ROPE], t, width);
         let sequences = self.paging.map(|_| inputs[inputs.len() - 1]);
         if let Some(stored) = self.store(width) {
@@ -196,7 +198,7 @@ impl Op for AttentionQkv {
         let (tiling, raw) = (self.tiling(call), Queries::Raw { q, caches });
         let store = self.store(problem.width);
         let (queries, stored) = match store {
-            Some(_) if self.fuses(call.facts) => {
+            Some(_) if self.fuses(call) => {
                 let kv = [input::K, input::V, input::K_NORM];
                 (Queries::RawStore { q, caches, kv }, None)
             }
@@ -212,7 +214,7 @@ impl Op for AttentionQkv {
             sequences: problem.sequences(call),
             facts: call.facts,
         };
-        let attend = match call.is_batch_invariant() && problem.tokens > 1 {
+        let attend = match self.takes_rows_apart(call) && problem.tokens > 1 {
             true => split_kv.batch_invariant(),
             false => split_kv.dispatches(),
         };
@@ -250,7 +252,7 @@ impl AttentionQkv {
     fn partials(&self, call: &GpuCall<'_>) -> Option<SplitKvPartials> {
         let (problem, tiling) = (self.problem(call), self.tiling(call));
         // The pass's own keys are a split of their own where this operation stores them.
-        let own_key = self.kv.is_some() && self.fuses(call.facts);
+        let own_key = self.kv.is_some() && self.fuses(call);
         let parts = SplitKvPartials {
             heads: problem.heads,
             vec4s: problem.vec4s(),
@@ -279,15 +281,27 @@ impl AttentionQkv {
         Problem::raw(self.mask(), q.shape.rows(), heads, cache).paged(self.paging)
     }
 
-    /// Whether a kernel can bind all it takes to write the caches and read them in one dispatch.
-    fn fuses(&self, facts: &DeviceFacts) -> bool {
-        fuses(facts, self.paging.is_some())
+    /// Whether one dispatch writes the caches and reads them: a kernel can bind all that takes, and the rows are few. One workgroup writes the
+    /// keys of all rows of a kv head, which takes longer than a dispatch of its own where there are many.
+    fn fuses(&self, call: &GpuCall<'_>) -> bool {
+        let few = call.input(input::Q).shape.rows() <= DECODE_TOKENS;
+        few && fuses(call.facts, self.paging.is_some())
     }
 
-    /// How rows and keys are dealt out; batch-invariant tokens take the tiling of a single one.
+    /// Whether rows are of different sequences.
+    fn rows_apart(&self) -> bool {
+        self.paging.is_some_and(|paging| !paging.one_sequence)
+    }
+
+    /// Whether each row is computed by itself: rows that must be batch-invariant, or see different keys.
+    fn takes_rows_apart(&self, call: &GpuCall<'_>) -> bool {
+        call.is_batch_invariant() || self.rows_apart()
+    }
+
+    /// How rows and keys are dealt out; rows that are computed by themselves take the tiling of a single one.
     fn tiling(&self, call: &GpuCall<'_>) -> SplitKvTiling {
         let problem = self.problem(call);
-        let tokens = if call.is_batch_invariant() { 1 } else { problem.tokens };
+        let tokens = if self.takes_rows_apart(call) { 1 } else { problem.tokens };
         split_kv_tiling(&Problem { tokens, ..problem }, call.facts)
     }
 
@@ -302,7 +316,7 @@ impl AttentionQkv {
     }
 }
 
-/// The same, with or without sequences in pages.
+/// Whether a kernel can bind all it takes to write the caches and read them, with or without sequences in pages.
 fn fuses(facts: &DeviceFacts, paged: bool) -> bool {
     const BUFFERS: u32 = 9;
     facts.storage_buffers >= BUFFERS + u32::from(paged)

@@ -9,7 +9,7 @@ struct Step {
 @group(0) @binding(1) var<uniform> run: Step;
 @group(0) @binding(auto) var<storage, read> sequences: array<u32>;
 
-// Words of a sequence in `sequences`: position, seed, two reserved ones, then its block table.
+// Words of a sequence in `sequences`: position, seed, slot of the latest token, a reserved one, then its block table.
 override SEQUENCE_WORDS: u32 = 5u;
 // Tokens of a page.
 override PAGE: u32 = 64u;
@@ -25,6 +25,11 @@ fn row_step(row: u32) -> Step {
     let at = row * SEQUENCE_WORDS;
     // Wraps around, and back where the row is added.
     return Step(sequences[at] - row, run.count, sequences[at + 1u], 0u);
+}
+
+// The slot of the latest token of the row's sequence.
+fn token_slot(row: u32) -> u32 {
+    return sequences[row * SEQUENCE_WORDS + 2u];
 }
 
 // Where the block table starts that paged_slot reads. Only addresses depend on it, never control flow, which has to be uniform.

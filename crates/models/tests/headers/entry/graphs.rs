@@ -217,7 +217,7 @@ fn passes(config: &Config) -> Vec<Pass> {
         ..fill.clone()
     };
     let pages = |entries| PoolPages { pages: 3 * entries, entries };
-    let pool = Some(PoolShape { page: 16, global: pages(5), sliding: pages(3) });
+    let pool = Some(PoolShape { page: 16, global: pages(5), sliding: pages(3), slots: 12 });
     let drafts = Pass { tokens: 4, input: PassInput::Drafts, hidden: true, ..fill.clone() };
     let blocks = config.per_layer.is_none();
     vec![
@@ -229,6 +229,7 @@ fn passes(config: &Config) -> Vec<Pass> {
         one,
         Pass { tokens: chunk, pool, ..fill.clone() },
         Pass { tokens: 4, output: PassOutput::LogitsEach, pool, ..fill.clone() },
+        Pass { tokens: 16, output: PassOutput::GreedyEach, pool, ..fill.clone() },
         Pass {
             tokens: 2,
             output: PassOutput::DrawnEach,

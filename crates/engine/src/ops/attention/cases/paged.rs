@@ -30,6 +30,8 @@ struct Paged {
     one_sequence: Option<u32>,
     /// Whether the pass stores keys and values itself.
     stores: bool,
+    /// Whether each row comes out as in a pass of its own, to the last bit.
+    batch_invariant: bool,
     /// A matmul reads the heads, and may combine KV splits itself.
     reader: Option<DType>,
 }
@@ -46,6 +48,7 @@ impl Paged {
             positions: positions.into(),
             one_sequence: None,
             stores: true,
+            batch_invariant: rows <= 8,
             reader: None,
         }
     }
@@ -157,7 +160,7 @@ impl Paged {
 
     fn build(&self, g: &mut Graph) -> Vec<Value> {
         let one_sequence = self.one_sequence.is_some();
-        if !one_sequence {
+        if !one_sequence && self.batch_invariant {
             *g = Graph::new_batch_invariant();
         }
         let (t, width, (heads, kv_heads)) = (self.rows, self.width, self.heads);
@@ -204,6 +207,13 @@ pub(super) fn cases() -> Vec<Case> {
     all.push(Paged::rows(8, &[0, 1, 15, 16, 63, 64, 200, 299]));
     all.push(Paged::rows(8, &[70, 2, 130]));
     all.push(Paged { stores: false, ..Paged::rows(4, &[0, 40, 64, 290]) });
+    // More rows than are computed batch-invariantly, not all of them live.
+    let many: Vec<u32> = (0..32).map(|i| i * 37 % 300).collect();
+    all.push(Paged::rows(16, &many[..16]));
+    all.push(Paged::rows(32, &many[..27]));
+    all.push(Paged { stores: false, ..Paged::rows(9, &many[..9]) });
+    all.push(Paged { reader: Some(DType::Q8_0), ..Paged::rows(16, &many[..16]) });
+    all.push(Paged { window: Some(20), element: Element::F16, ..Paged::rows(16, &many[..16]) });
     for element in [Element::F16, Element::Q8] {
         all.push(Paged { element, ..Paged::rows(4, &[3, 64, 100, 257]) });
         all.push(Paged { element, ..Paged::prefill(17, 20, 17) });
