@@ -202,6 +202,12 @@ pub enum RuntimeError {
         /// Pages there are.
         pages: usize,
     },
+    /// The code of one request panicked, such as its constraint; other requests go on.
+    #[error("the request was ended by a defect in its own code: {message}")]
+    RequestPanicked {
+        /// What the panic says.
+        message: String,
+    },
     /// The file has no usable vocabulary, and texts were given.
     #[error("the file has no vocabulary, so it cannot tokenize text; give the model itself")]
     NoVocabulary,
@@ -250,6 +256,7 @@ impl RuntimeError {
             Self::ContextFull { .. } | Self::BadContext { .. } => "context_full",
             Self::QueueFull { .. } | Self::KvPoolFull { .. } => "busy",
             Self::KvPoolTooSmall { .. } => "context_full",
+            Self::RequestPanicked { .. } => "panicked",
             Self::Saved { .. } => "bad_session",
         }
     }

@@ -7,7 +7,7 @@ mod pages;
 
 use rullama_models::gemma4::{Kind, PoolShape};
 
-use crate::error::RuntimeError;
+use crate::{error::RuntimeError, session::MediaDigest};
 use pages::{BlockTable, Pages};
 
 /// Both kinds of layers, in the order pools and block tables are kept.
@@ -33,14 +33,42 @@ pub(crate) struct SequencePages {
     tables: [BlockTable; 2],
 }
 
+/// What the keys and values of a prompt depend on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PromptKey<'a> {
+    /// The number of its adapters.
+    pub(crate) adapter: u64,
+    /// Its tokens, or the first of them.
+    pub(crate) tokens: &'a [u32],
+    /// Where its images and audio begin, in order, and what is in them.
+    pub(crate) media: &'a [(usize, MediaDigest)],
+}
+
+impl PromptKey<'_> {
+    /// The media among the first `length` tokens.
+    fn media_of(&self, length: usize) -> &[(usize, MediaDigest)] {
+        &self.media[..self.media.partition_point(|(position, _)| *position < length)]
+    }
+}
+
 /// The beginning of a prompt whose pages are kept.
 #[derive(Debug)]
 struct Prefix {
-    /// Prompts of different adapters have different keys and values.
     adapter: u64,
     tokens: Vec<u32>,
+    media: Vec<(usize, MediaDigest)>,
     tables: [BlockTable; 2],
     used: u64,
+}
+
+impl Prefix {
+    /// Whether a prompt begins with it.
+    fn begins(&self, prompt: &PromptKey<'_>) -> bool {
+        let length = self.tokens.len();
+        self.adapter == prompt.adapter
+            && prompt.tokens.get(..length) == Some(&self.tokens[..])
+            && prompt.media_of(length) == self.media
+    }
 }
 
 impl SequencePages {
@@ -114,9 +142,10 @@ impl KvPool {
     }
 
     /// Keeps the pages of a sequence's first tokens for prompts that begin with them. Only whole pages are kept.
-    pub(crate) fn keep_prefix(&mut self, sequence: &SequencePages, adapter: u64, tokens: &[u32]) {
+    pub(crate) fn keep_prefix(&mut self, sequence: &SequencePages, prompt: PromptKey<'_>) {
+        let PromptKey { adapter, tokens, .. } = prompt;
         let whole = tokens.len().is_multiple_of(self.shape.page);
-        let known = |prefix: &Prefix| prefix.adapter == adapter && prefix.tokens == tokens;
+        let known = |prefix: &Prefix| prefix.tokens.len() == tokens.len() && prefix.begins(&prompt);
         if !whole || tokens.is_empty() || self.prefixes.iter().any(known) {
             return;
         }
@@ -127,7 +156,9 @@ impl KvPool {
         let [global_pages, sliding_pages] = &mut self.pages;
         let tables = [global.share(global_pages, 0..end), sliding.share(sliding_pages, seen..end)];
         self.clock += 1;
-        self.prefixes.push(Prefix { adapter, tokens: tokens.into(), tables, used: self.clock });
+        let media = prompt.media_of(tokens.len()).into();
+        let (tokens, used) = (tokens.into(), self.clock);
+        self.prefixes.push(Prefix { adapter, tokens, media, tables, used });
     }
 
     /// Gives a sequence that has no pages yet those of the longest prefix of its prompt that is kept, the last token excepted: that one is computed for
@@ -135,12 +166,10 @@ impl KvPool {
     pub(crate) fn reuse(
         &mut self,
         sequence: &mut SequencePages,
-        adapter: u64,
-        prompt: &[u32],
+        prompt: PromptKey<'_>,
     ) -> usize {
         let begins = |prefix: &&mut Prefix| {
-            let length = prefix.tokens.len();
-            prefix.adapter == adapter && length < prompt.len() && prompt[..length] == prefix.tokens
+            prefix.tokens.len() < prompt.tokens.len() && prefix.begins(&prompt)
         };
         let longest =
             self.prefixes.iter_mut().filter(begins).max_by_key(|prefix| prefix.tokens.len());
@@ -181,6 +210,12 @@ impl KvPool {
             .for_each(|(table, pages)| table.release(pages));
     }
 
+    /// Pages of global layers: those that running sequences have reserved, those that hold tokens, and all of them.
+    pub(crate) fn usage(&self) -> (usize, usize, usize) {
+        let pages = &self.pages[0];
+        (pages.reserved(), pages.len() - pages.free(), pages.len())
+    }
+
     /// Pages of each kind that nobody holds.
     #[cfg(test)]
     fn free(&self) -> [usize; 2] {
@@ -192,8 +227,8 @@ impl KvPool {
 mod tests {
     use rullama_models::gemma4::{PoolPages, PoolShape};
 
-    use super::KvPool;
-    use crate::error::RuntimeError;
+    use super::{KvPool, PromptKey};
+    use crate::{error::RuntimeError, session::MediaDigest};
 
     /// Pages of 4 tokens, sequences of at most 32; sliding layers see 6 and take passes of 4.
     fn pool(pages: usize) -> KvPool {
@@ -201,8 +236,13 @@ mod tests {
             page: 4,
             global: PoolPages { pages, entries: 8 },
             sliding: PoolPages { pages, entries: 4 },
+            slots: 4,
         };
         KvPool::new(shape, 6)
+    }
+
+    fn key(adapter: u64, tokens: &[u32]) -> PromptKey<'_> {
+        PromptKey { adapter, tokens, media: &[] }
     }
 
     #[test]
@@ -220,6 +260,7 @@ mod tests {
                 page: 4,
                 global: PoolPages { pages: 2, entries: 8 },
                 sliding: PoolPages { pages: 8, entries: 4 },
+                slots: 4,
             },
             6,
         );
@@ -249,13 +290,13 @@ mod tests {
         let prompt: Vec<u32> = (0..20).collect();
         let mut first = pool.admit(24).expect("room");
         pool.cover(&mut first, 8).expect("pages");
-        pool.keep_prefix(&first, 0, &prompt[..8]);
+        pool.keep_prefix(&first, key(0, &prompt[..8]));
         let shared = first.table(0)[..2].to_vec();
         pool.cover(&mut first, 24).expect("pages");
         let mut second = pool.admit(20).expect("room");
-        assert_eq!(pool.reuse(&mut second, 1, &prompt), 0, "another adapter's");
-        assert_eq!(pool.reuse(&mut second, 0, &prompt[..8]), 0, "the last token is computed");
-        assert_eq!(pool.reuse(&mut second, 0, &prompt), 8);
+        assert_eq!(pool.reuse(&mut second, key(1, &prompt)), 0, "another adapter's");
+        assert_eq!(pool.reuse(&mut second, key(0, &prompt[..8])), 0, "the last token is computed");
+        assert_eq!(pool.reuse(&mut second, key(0, &prompt)), 8);
         assert_eq!(second.table(0)[..2], shared);
         pool.cover(&mut second, 20).expect("pages");
         // The first sequence's ring went round; the pages of the prefix were not overwritten.
@@ -268,6 +309,25 @@ mod tests {
         assert_eq!(pool.free(), [12, 12]);
     }
 
+    fn prompt<'a>(tokens: &'a [u32], media: &'a [(usize, MediaDigest)]) -> PromptKey<'a> {
+        PromptKey { adapter: 0, tokens, media }
+    }
+
+    #[test]
+    fn prompts_with_other_images_share_nothing() {
+        let mut pool = pool(12);
+        let tokens: Vec<u32> = (0..12).collect();
+        let image = |content: u8| [(2, [content; 32]), (9, [0; 32])];
+        let mut first = pool.admit(12).expect("room");
+        pool.cover(&mut first, 8).expect("pages");
+        let media = image(1);
+        pool.keep_prefix(&first, PromptKey { tokens: &tokens[..8], ..prompt(&tokens, &media) });
+        let mut second = pool.admit(12).expect("room");
+        assert_eq!(pool.reuse(&mut second, prompt(&tokens, &image(2))), 0, "the same ids, other content");
+        assert_eq!(pool.reuse(&mut second, prompt(&tokens, &[])), 0);
+        assert_eq!(pool.reuse(&mut second, prompt(&tokens, &[image(1)[0], (9, [5; 32])])), 8);
+    }
+
     #[test]
     fn prefixes_make_room_for_those_that_run() {
         let mut pool = pool(8);
@@ -275,7 +335,7 @@ mod tests {
             let prompt: Vec<u32> = (start..start + 8).collect();
             let mut sequence = pool.admit(8).expect("room");
             pool.cover(&mut sequence, 8).expect("pages");
-            pool.keep_prefix(&sequence, 0, &prompt);
+            pool.keep_prefix(&sequence, key(0, &prompt));
             pool.release(sequence);
         }
         assert_eq!(pool.free(), [4, 4]);
@@ -305,7 +365,7 @@ mod tests {
             let start = below(3) as u32 * 100;
             let prompt: Vec<u32> = (start..).take(most).collect();
             if let Some(mut sequence) = pool.admit(most) {
-                let filled = pool.reuse(&mut sequence, 0, &prompt);
+                let filled = pool.reuse(&mut sequence, key(0, &prompt));
                 assert!(filled < most);
                 running.push((sequence, prompt, filled));
             }
@@ -318,7 +378,7 @@ mod tests {
                     filled = (filled + 4).min(end);
                     pool.cover(&mut sequence, filled).expect("it was reserved");
                     if filled.is_multiple_of(4) {
-                        pool.keep_prefix(&sequence, 0, &prompt[..filled]);
+                        pool.keep_prefix(&sequence, key(0, &prompt[..filled]));
                     }
                 }
                 if below(2) == 0 || number > 9_900 {

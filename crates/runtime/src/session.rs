@@ -25,8 +25,9 @@ pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS,
 pub(crate) use plans::SHORT_CONTEXT;
 pub(crate) use prepared::PreparedPass;
 pub use soft::Media;
+pub(crate) use soft::{Known, MediaDigest, check_adapters, is_soft};
 pub use steps::DeviceSampling;
-pub(crate) use steps::{chunk, chunks};
+pub(crate) use steps::{chunk, chunks, feeds_itself};
 pub use trace::Tap;
 pub(crate) use trace::{keep_tapped, tap};
 
@@ -34,7 +35,7 @@ use crate::{
     adapters::Adapters,
     error::RuntimeError,
     model::{CacheType, Model},
-    session::{draft::Drafting, plans::Plans, soft::Known},
+    session::{draft::Drafting, plans::Plans},
 };
 
 /// Context of a session that does not ask for another.
@@ -127,7 +128,7 @@ pub(crate) fn ring(config: &Config, context: usize, options: &SessionOptions) ->
 }
 
 /// Whether the soft tokens of an image see each other in this model: where there are no per-layer inputs.
-fn sees_blocks(config: &Config) -> bool {
+pub(crate) fn sees_blocks(config: &Config) -> bool {
     config.per_layer.is_none()
 }
 

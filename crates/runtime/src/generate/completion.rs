@@ -140,6 +140,12 @@ impl Completion {
         })
     }
 
+    /// How many more tokens it may have before its limit ends it.
+    pub fn remaining(&self) -> usize {
+        let limit = usize::try_from(self.options.num_predict).unwrap_or(usize::MAX);
+        limit.saturating_sub(self.answer_tokens)
+    }
+
     /// Chooses the next token from the logits of the last one; [`Self::accept`] takes it.
     ///
     /// # Errors

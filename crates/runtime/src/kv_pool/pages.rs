@@ -22,7 +22,10 @@ impl Pages {
         self.holders.len()
     }
 
-    #[cfg(test)]
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved
+    }
+
     pub(super) fn free(&self) -> usize {
         self.free.len()
     }

@@ -1,4 +1,5 @@
-//! A token for every request whose prompt is done.
+//! Decode passes: a token for every request whose prompt is done. As in a session, passes are queued before the tokens of earlier ones are read:
+//! those that the device chooses stay there for the next pass.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +8,14 @@ use rullama_models::gemma4::PassOutput;
 
 use super::{
     RequestId, Scheduler, Sink, Update,
-    passes::{GREEDY, MOST_ROWS, Row},
+    faults::{guarded, is_out_of_memory},
+    passes::{GREEDY, LastToken, Row},
+    running::Running,
 };
 use crate::{error::RuntimeError, generate::NextToken, session::DeviceSampling};
+
+/// The passes that were queued in one step: their requests, and what arrives.
+pub(super) struct Round(Vec<(Vec<RequestId>, Results)>);
 
 /// Requests whose rows can go through one pass: those with the same adapters that read alike many keys, and whose tokens are chosen on the same
 /// side. Those that the host chooses come first: their logits arrive while the others are computed.
@@ -20,57 +26,82 @@ struct Group {
     is_short: bool,
 }
 
-/// A request's place among those that run, and how its next token is chosen on the device.
-type Member = (usize, Option<DeviceSampling>);
+/// A request, and how its next token is chosen on the device.
+type Member = (RequestId, Option<DeviceSampling>);
 
 impl Scheduler {
-    /// Makes a token for every request whose prompt is done; false if there is none.
+    /// Queues passes and takes the tokens of earlier ones; false if nothing was waited for.
     pub(super) async fn decode(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
-        let groups = self.groups();
-        let mut queued = Vec::new();
-        for (group, members) in &groups {
-            for members in members.chunks(MOST_ROWS) {
-                let ids: Vec<RequestId> =
-                    members.iter().map(|(index, _)| self.running[*index].id).collect();
-                queued.push((ids, self.queue_pass(*group, members).await));
-            }
+        let queued = self.queue_round(sink).await?;
+        let full = self.rounds.len() >= self.passes.in_flight();
+        let oldest = (full || !queued).then(|| self.rounds.pop_front()).flatten();
+        let waited = oldest.is_some();
+        if let Some(round) = oldest {
+            self.take_round(round, sink).await?;
         }
-        for (ids, results) in queued {
-            let taken = match results {
-                Ok(results) => self.take(&ids, results, sink).await,
-                Err(error) => Err(error),
-            };
-            if let Err(error) = taken {
-                self.fail(&ids, error, sink)?;
-            }
-        }
-        self.tell(sink);
-        Ok(!groups.is_empty())
+        self.tell(sink)?;
+        Ok(waited)
     }
 
-    /// Requests that take a token, by pass.
-    fn groups(&mut self) -> BTreeMap<Group, Vec<Member>> {
-        let context = self.context();
-        let mut groups: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
-        for (index, running) in self.running.iter_mut().enumerate() {
-            if !running.is_prefilled() {
-                continue;
+    /// Queues a pass for each group of requests; false if no request is ready for one.
+    async fn queue_round(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
+        let mut round = Vec::new();
+        for (group, members) in self.groups(sink)? {
+            let mut left: Vec<Vec<Member>> =
+                members.chunks(self.passes.most_rows()).rev().map(<[Member]>::to_vec).collect();
+            while let Some(members) = left.pop() {
+                let ids: Vec<RequestId> = members.iter().map(|(id, _)| *id).collect();
+                match self.queue_pass(group, &members).await {
+                    Ok(results) => {
+                        self.count_in_flight(&members);
+                        round.push((ids, results));
+                    }
+                    Err(error) if is_out_of_memory(&error) && members.len() > 1 => {
+                        // The device may have room for fewer rows.
+                        let half = self.passes.fewer_rows(members.len());
+                        left.extend(members.chunks(half).rev().map(<[Member]>::to_vec));
+                    }
+                    Err(error) => self.fail(&ids, error, sink)?,
+                }
             }
-            let sampling = match running.completion.next_token() {
-                None | Some(NextToken::Ended) => continue,
-                _ if running.tokens.len() >= context => {
-                    running.completion.context_full();
+        }
+        let queued = !round.is_empty();
+        if queued {
+            self.rounds.push_back(Round(round));
+        }
+        Ok(queued)
+    }
+
+    /// Requests that can take a token now, by pass.
+    fn groups(
+        &mut self,
+        sink: &mut Sink<'_>,
+    ) -> Result<BTreeMap<Group, Vec<Member>>, RuntimeError> {
+        let (context, in_flight) = (self.context(), self.passes.in_flight());
+        let mut groups: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
+        let mut panicked = Vec::new();
+        for running in &mut self.running {
+            let sampling = match guarded(|| Ok(next(running, context, in_flight))) {
+                Ok(Some(sampling)) => sampling,
+                Ok(None) => continue,
+                Err(error) => {
+                    panicked.push((running.id, error));
                     continue;
                 }
-                Some(NextToken::FromDevice(sampling)) => Some(sampling),
-                Some(NextToken::FromLogits) => None,
             };
             let on_device = sampling.is_some();
-            let is_short = on_device && self.passes.is_short(running.filled);
+            let is_short = on_device && self.passes.is_short(running.position());
             let group = Group { on_device, adapter: running.adapter, is_short };
-            groups.entry(group).or_default().push((index, sampling));
+            groups.entry(group).or_default().push((running.id, sampling));
         }
-        groups
+        for (id, error) in panicked {
+            self.fail(&[id], error, sink)?;
+        }
+        Ok(self.passes.merged(groups))
+    }
+
+    fn find(&mut self, id: RequestId) -> Option<&mut Running> {
+        self.running.iter_mut().find(|running| running.id == id)
     }
 
     async fn queue_pass(
@@ -78,21 +109,28 @@ impl Scheduler {
         group: Group,
         members: &[Member],
     ) -> Result<Results, RuntimeError> {
-        for (index, _) in members {
-            let running = &mut self.running[*index];
-            self.pool.cover(&mut running.pages, running.filled + 1)?;
+        for (id, _) in members {
+            if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
+                let end = running.position() + 1;
+                self.pool.cover(&mut running.pages, end)?;
+            }
         }
-        let row = |(index, sampling): &Member| {
-            let running = &self.running[*index];
+        let row = |(id, sampling): &Member| {
+            let running = self.running.iter().find(|running| running.id == *id)?;
             let (draw, seed) = match sampling {
                 Some(DeviceSampling::Drawn { draw, seed }) => (*draw, *seed),
                 Some(DeviceSampling::Greedy) | None => (GREEDY, 0),
             };
-            let token = running.tokens.last().copied().unwrap_or(0);
-            Row { token, position: running.filled, pages: &running.pages, draw, seed }
+            let token = match running.in_flight {
+                0 => LastToken::Known(running.content.tokens.last().copied().unwrap_or(0)),
+                _ => LastToken::OnDevice,
+            };
+            let (position, pages, slot) = (running.position(), &running.pages, running.slot);
+            Some(Row { token, position, pages, draw, seed, slot })
         };
-        let rows: Vec<Row<'_>> = members.iter().map(row).collect();
-        let all_greedy = members.iter().all(|(_, sampling)| *sampling == Some(DeviceSampling::Greedy));
+        let rows: Vec<Row<'_>> = members.iter().filter_map(row).collect();
+        let all_greedy =
+            members.iter().all(|(_, sampling)| *sampling == Some(DeviceSampling::Greedy));
         let output = match (group.on_device, all_greedy) {
             (false, _) => PassOutput::LogitsEach,
             (true, true) => PassOutput::GreedyEach,
@@ -101,32 +139,52 @@ impl Scheduler {
         self.passes.decode((group.adapter, output, group.is_short), &rows).await
     }
 
+    fn count_in_flight(&mut self, members: &[Member]) {
+        for (id, sampling) in members {
+            if let Some(running) = self.find(*id) {
+                running.in_flight += 1;
+                running.sampling = *sampling;
+            }
+        }
+    }
+
+    async fn take_round(&mut self, round: Round, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
+        for (ids, results) in round.0 {
+            match results.wait().await {
+                Ok(mut data) => self.take(&ids, data.pop(), sink)?,
+                Err(error) => self.fail(&ids, error.into(), sink)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Gives the rows of a pass what came out of it.
-    async fn take(
+    fn take(
         &mut self,
         ids: &[RequestId],
-        results: Results,
+        data: Option<Data>,
         sink: &mut Sink<'_>,
     ) -> Result<(), RuntimeError> {
-        let data = results.wait().await?.pop();
         let width = self.model().config().vocabulary;
         for (row, id) in ids.iter().enumerate() {
-            let Some(index) = self.running.iter().position(|running| running.id == *id) else {
+            // It may have ended since the pass was queued.
+            let Some(running) = self.find(*id) else { continue };
+            if running.completion.ended() {
                 continue;
-            };
-            let running = &mut self.running[index];
+            }
+            running.filled += 1;
+            running.in_flight -= 1;
             let chosen = match &data {
                 Some(Data::U32(tokens)) => Ok(tokens[row]),
                 Some(Data::F32(logits)) => {
-                    running.completion.choose(&logits[row * width..][..width])
+                    guarded(|| running.completion.choose(&logits[row * width..][..width]))
                 }
                 other => panic!("a pass makes tokens or logits, not {other:?}"),
             };
-            running.filled += 1;
             let accepted = chosen.and_then(|token| {
-                running.tokens.push(token);
+                running.content.tokens.push(token);
                 sink(*id, Update::Token(token));
-                running.completion.accept(token)
+                guarded(|| running.completion.accept(token))
             });
             if let Err(error) = accepted {
                 self.fail(&[*id], error, sink)?;
@@ -136,14 +194,75 @@ impl Scheduler {
     }
 
     /// Tells the events of all requests and removes those that have ended.
-    fn tell(&mut self, sink: &mut Sink<'_>) {
+    fn tell(&mut self, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
+        let mut panicked = Vec::new();
         for running in &mut self.running {
-            while let Some(event) = running.completion.event() {
-                sink(running.id, Update::Event(event));
+            loop {
+                match guarded(|| Ok(running.completion.event())) {
+                    Ok(Some(event)) => sink(running.id, Update::Event(event)),
+                    Ok(None) => break,
+                    Err(error) => {
+                        panicked.push((running.id, error));
+                        break;
+                    }
+                }
             }
+        }
+        for (id, error) in panicked {
+            self.fail(&[id], error, sink)?;
         }
         while let Some(index) = self.running.iter().position(|running| running.completion.ended()) {
             self.remove(index);
         }
+        Ok(())
+    }
+}
+
+/// How a request's next token is chosen, if it can take one now: on the device, or (`Some(None)`) on the host.
+fn next(
+    running: &mut Running,
+    context: usize,
+    most_in_flight: usize,
+) -> Option<Option<DeviceSampling>> {
+    if !running.is_prefilled() {
+        return None;
+    }
+    if running.in_flight > 0 {
+        // The tokens in flight may end it; what is computed after its end is dropped.
+        let sampling = running.sampling?;
+        let left = running.completion.remaining() > running.in_flight;
+        let room = running.position() + 1 < context;
+        return (running.in_flight < most_in_flight && left && room).then_some(Some(sampling));
+    }
+    match running.completion.next_token()? {
+        NextToken::Ended => None,
+        _ if running.content.tokens.len() >= context => {
+            running.completion.context_full();
+            None
+        }
+        NextToken::FromDevice(sampling) => Some(Some(sampling)),
+        NextToken::FromLogits => Some(None),
+    }
+}
+
+impl Group {
+    /// The same for requests of any length.
+    fn of_any_length(self) -> Self {
+        Self { is_short: false, ..self }
+    }
+}
+
+impl super::Passes {
+    /// Where rows need not be batch-invariant, requests of short and long contexts share passes: weights are read once for both.
+    fn merged(&self, groups: BTreeMap<Group, Vec<Member>>) -> BTreeMap<Group, Vec<Member>> {
+        if self.is_batch_invariant() {
+            return groups;
+        }
+        let mut merged: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
+        for (group, members) in &groups {
+            merged.entry(group.of_any_length()).or_default().extend(members);
+        }
+        let all_short = groups.keys().all(|group| group.is_short || !group.on_device);
+        if all_short { groups } else { merged }
     }
 }

@@ -1,42 +1,54 @@
 //! The graphs of a scheduler over its KV pool, each prepared when it is first needed.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use rullama_engine::{
     executor::{Memory, Results},
     gpu::Fence,
     graph::Step,
-    ops::{Draw, Sequences},
+    ops::{Draw, GatherTokens, Sequences},
 };
 use rullama_models::gemma4::{
     Inputs, Kind, Pass, PassInput, PassOutput, PoolPages, PoolShape, adapted_decoder,
 };
 
-use super::SchedulerOptions;
+use super::{SchedulerOptions, running::Content};
 use crate::{
     adapters::Adapters,
     error::RuntimeError,
     kv_pool::{KINDS, SequencePages},
     model::Model,
-    session::{DEFAULT_CONTEXT, PreparedPass, SHORT_CONTEXT, chunk},
+    session::{
+        DEFAULT_CONTEXT, MOST_IN_FLIGHT, PreparedPass, SHORT_CONTEXT, chunk, feeds_itself, is_soft,
+        sees_blocks,
+    },
 };
 
-/// Rows of decode passes: weights are read once for up to eight of them.
-const ROWS: [usize; 4] = [1, 2, 4, 8];
-/// Most rows of a decode pass.
-pub(super) const MOST_ROWS: usize = 8;
+/// Rows of decode passes. Those of more than [`Pass::BATCH_INVARIANT_ROWS`] are not batch-invariant.
+const ROWS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Requests without adapters.
 const NO_ADAPTER: u64 = 0;
 
-/// Which graph: the adapter, what comes out, rows, and whether it is for positions before [`SHORT_CONTEXT`].
-type Key = (u64, PassOutput, usize, bool);
+/// Which graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    adapter: u64,
+    output: PassOutput,
+    tokens: usize,
+    /// Whether it is for positions before [`SHORT_CONTEXT`].
+    is_short: bool,
+    /// Whether some tokens may be soft.
+    has_soft: bool,
+}
 
 /// The graphs, and the memory they share.
 pub(super) struct Passes {
     model: Model,
     context: usize,
     chunk: usize,
+    /// Most rows of a decode pass.
+    most_rows: usize,
     options: SchedulerOptions,
     suppress: Vec<u32>,
     shape: PoolShape,
@@ -62,12 +74,23 @@ pub(super) struct Chunk {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row<'a> {
     /// The last token.
-    pub(super) token: u32,
+    pub(super) token: LastToken,
     pub(super) position: usize,
     pub(super) pages: &'a SequencePages,
     /// How its next token is drawn, and the seed.
     pub(super) draw: Draw,
     pub(super) seed: u32,
+    /// Where the device keeps the sequence's latest token.
+    pub(super) slot: u32,
+}
+
+/// The last token of a sequence.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum LastToken {
+    /// The host knows it.
+    Known(u32),
+    /// The pass before chooses it.
+    OnDevice,
 }
 
 /// Takes the most likely token.
@@ -85,17 +108,23 @@ impl Passes {
         let (chunk, page) = (options.chunk.clamp(1, context), options.page.clamp(1, context));
         let entries = context.div_ceil(page);
         // The window of a pass's first token, all of its tokens, and what is left of the first and the last page.
-        let ring = config.window.saturating_add(chunk).saturating_sub(1).div_ceil(page) + 1;
+        let block = if sees_blocks(config) { options.block.min(context) } else { 0 };
+        let pass = chunk.max(block);
+        let ring = config.window.saturating_add(pass).saturating_sub(1).div_ceil(page) + 1;
         let sliding = entries.min(ring);
         let pool = options.pool.unwrap_or_else(|| context.saturating_mul(8));
+        let sequences = options.sequences.max(1);
         let shape = PoolShape {
             page,
             global: PoolPages { pages: pool.div_ceil(page).max(1), entries },
             sliding: PoolPages {
-                pages: options.sequences.max(1).saturating_mul(sliding),
+                pages: sequences.saturating_mul(sliding),
                 entries: sliding,
             },
+            slots: sequences,
         };
+        let most_rows =
+            if options.batch_invariant { Pass::BATCH_INVARIANT_ROWS } else { ROWS[ROWS.len() - 1] };
         let mut suppress = options.suppress.clone();
         if let Ok(tokenizer) = model.tokenizer() {
             suppress.extend(tokenizer.suppressed());
@@ -106,6 +135,7 @@ impl Passes {
             model: model.clone(),
             context,
             chunk,
+            most_rows,
             options: options.clone(),
             suppress,
             shape,
@@ -137,13 +167,13 @@ impl Passes {
     }
 
     /// The number of a request's adapters.
-    pub(super) fn adapter_id(&mut self, adapters: Option<Adapters>) -> u64 {
+    pub(super) fn adapter_id(&mut self, adapters: Option<&Adapters>) -> u64 {
         let Some(adapters) = adapters else { return NO_ADAPTER };
-        if let Some((id, _)) = self.adapters.iter().find(|(_, known)| known.is(&adapters)) {
+        if let Some((id, _)) = self.adapters.iter().find(|(_, known)| known.is(adapters)) {
             return *id;
         }
         self.last_adapter += 1;
-        self.adapters.push((self.last_adapter, adapters));
+        self.adapters.push((self.last_adapter, adapters.clone()));
         self.last_adapter
     }
 
@@ -151,18 +181,74 @@ impl Passes {
     pub(super) fn forget(&mut self, adapter: u64) -> bool {
         self.adapters.retain(|(id, _)| *id != adapter);
         if adapter != NO_ADAPTER {
-            self.prepared.retain(|(id, ..), _| *id != adapter);
+            self.prepared.retain(|key, _| key.adapter != adapter);
         }
         adapter != NO_ADAPTER
     }
 
-    /// The next chunk of a prompt of which the first `filled` of `all` tokens are done: as a session cuts it.
-    pub(super) fn chunk(&self, filled: usize, all: usize) -> Chunk {
-        let left = all - filled;
+    /// The same graphs over a KV pool of half the size; `None` if one of them is prepared and uses the pool.
+    pub(super) fn with_smaller_pool(&self) -> Option<Self> {
+        let PoolShape { page, global, .. } = self.shape;
+        let options = SchedulerOptions {
+            pool: Some(global.pages / 2 * page),
+            sequences: (self.shape.slots / 2).max(1),
+            ..self.options.clone()
+        };
+        let smaller = self.prepared.is_empty() && global.pages > 1;
+        smaller.then(|| Self::new(&self.model, &options).ok()).flatten()
+    }
+
+    /// The slots of latest tokens, the first one last.
+    pub(super) fn slots(&self) -> Vec<u32> {
+        // Slots are as many as sequences, whose rows fit 32 bits.
+        (0..self.shape.slots as u32).rev().collect()
+    }
+
+    /// Decode passes that may be in flight.
+    pub(super) fn in_flight(&self) -> usize {
+        let most = self.options.in_flight.clamp(1, MOST_IN_FLIGHT);
+        if feeds_itself(&self.model) { most } else { 1 }
+    }
+
+    pub(super) fn is_batch_invariant(&self) -> bool {
+        self.options.batch_invariant
+    }
+
+    /// Most rows of a decode pass.
+    pub(super) fn most_rows(&self) -> usize {
+        self.most_rows
+    }
+
+    /// Half the rows of a pass for so many: the device has no memory for that one.
+    pub(super) fn fewer_rows(&mut self, rows: usize) -> usize {
+        self.most_rows = (rows_for(rows) / 2).max(1);
+        self.most_rows
+    }
+
+    /// The next chunk of a prompt of which the first `filled` tokens are done: as a session cuts it.
+    ///
+    /// # Errors
+    /// If an image is longer than sliding windows have room for.
+    pub(super) fn chunk(&self, content: &Content, filled: usize) -> Result<Chunk, RuntimeError> {
+        let left = content.tokens.len() - 1 - filled;
         let size = chunk(left, self.chunk);
-        let count = left.min(size);
+        let config = self.model.config();
+        let most = (filled, left.min(size));
+        let count = match content.media.is_empty() {
+            true => left.min(size),
+            false => content.soft.uncut(config, &content.tokens, most, self.block_room())?,
+        };
         let is_full = count == self.chunk && filled.is_multiple_of(self.chunk);
-        Chunk { size, count, is_full }
+        Ok(Chunk { size: size.max(count), count, is_full })
+    }
+
+    /// Most tokens of a pass that the block tables of sliding layers have room for, wherever in a page it begins.
+    fn block_room(&self) -> usize {
+        let PoolShape { page, global, sliding, .. } = self.shape;
+        if sliding.entries == global.entries {
+            return usize::MAX;
+        }
+        ((sliding.entries - 1) * page + 2).saturating_sub(self.model.config().window)
     }
 
     /// Whether passes that choose a token at this position read a short context, as those of a session do.
@@ -170,30 +256,40 @@ impl Passes {
         position < SHORT_CONTEXT && SHORT_CONTEXT < self.context
     }
 
-    /// Queues a chunk of a prompt that starts at a position.
+    /// Queues a chunk of a prompt.
     pub(super) async fn prefill(
         &mut self,
         adapter: u64,
         chunk: Chunk,
-        tokens: &[u32],
-        position: usize,
+        content: &Content,
+        range: Range<usize>,
         pages: &SequencePages,
     ) -> Result<(), RuntimeError> {
         let model = self.model.clone();
-        let size = chunk.size;
-        let mut ids = tokens.to_vec();
+        let (size, position) = (chunk.size, range.start);
+        // Soft tokens have the per-layer inputs of the first token, which is padding.
+        let id = |id: &u32| if is_soft(*id) { 0 } else { *id };
+        let mut ids: Vec<u32> = content.tokens[range.clone()].iter().map(id).collect();
         let rows = model.0.table_rows(&ids).await?;
         ids.resize(size, 0);
-        let key = (adapter, PassOutput::Caches, size, false);
+        let has_soft = content.has_soft(range.clone());
+        let output = PassOutput::Caches;
+        let key = Key { adapter, output, tokens: size, is_short: false, has_soft };
         self.prepare(key).await?;
         let prepared = &self.prepared[&key];
+        if has_soft {
+            let (rows, blocks) =
+                content.soft.rows(&model.0, &content.tokens, range, size).await?;
+            prepared.write_numbers(Inputs::ROWS, &rows);
+            prepared.write_ids(Inputs::BLOCKS, &blocks);
+        }
         // Positions fit: a context has fewer than 2^24 tokens.
         for (input, table) in model.0.rope_tables(position as u32..(position + size) as u32) {
             prepared.write_numbers(input, &table);
         }
         self.write_table_rows(prepared, rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
-        self.write_sequences(prepared, &[(position, 0, pages)], 1);
+        self.write_sequences(prepared, &[(position, 0, 0, pages)], 1);
         let step = Step { position: position as u32, count: chunk.count as u32, ..Step::default() };
         prepared.run(&model.0, &step).await
     }
@@ -201,15 +297,23 @@ impl Passes {
     /// Queues a token of each row; what comes back are tokens `u32[rows]` or logits.
     pub(super) async fn decode(
         &mut self,
-        (adapter, output, short): (u64, PassOutput, bool),
+        (adapter, output, is_short): (u64, PassOutput, bool),
         rows: &[Row<'_>],
     ) -> Result<Results, RuntimeError> {
         let model = self.model.clone();
-        let size = ROWS.into_iter().find(|size| *size >= rows.len()).unwrap_or(MOST_ROWS);
-        let mut ids: Vec<u32> = rows.iter().map(|row| row.token).collect();
-        let table_rows = model.0.table_rows(&ids).await?;
+        let size = rows_for(rows.len());
+        let known = |row: &Row<'_>| match row.token {
+            LastToken::Known(token) => token,
+            LastToken::OnDevice => 0,
+        };
+        let table_rows = model.0.table_rows(&rows.iter().map(known).collect::<Vec<_>>()).await?;
+        let id = |row: &Row<'_>| match row.token {
+            LastToken::Known(token) => token,
+            LastToken::OnDevice => GatherTokens::ON_DEVICE | row.slot,
+        };
+        let mut ids: Vec<u32> = rows.iter().map(id).collect();
         ids.resize(size, 0);
-        let key = (adapter, output, size, short);
+        let key = Key { adapter, output, tokens: size, is_short, has_soft: false };
         self.prepare(key).await?;
         let prepared = &self.prepared[&key];
         for (input, table) in rope_rows(&model, rows, size) {
@@ -218,7 +322,7 @@ impl Passes {
         self.write_table_rows(prepared, table_rows, size);
         prepared.write_ids(Inputs::IDS, &ids);
         let sequences: Vec<_> =
-            rows.iter().map(|row| (row.position, row.seed, row.pages)).collect();
+            rows.iter().map(|row| (row.position, row.seed, row.slot, row.pages)).collect();
         self.write_sequences(prepared, &sequences, size);
         if output == PassOutput::DrawnEach {
             let mut draws: Vec<f32> =
@@ -237,17 +341,20 @@ impl Passes {
         }
     }
 
-    /// Writes positions, seeds and block tables for both kinds of layers.
+    /// Writes positions, seeds, slots and block tables for both kinds of layers.
     fn write_sequences(
         &self,
         prepared: &PreparedPass,
-        sequences: &[(usize, u32, &SequencePages)],
+        sequences: &[(usize, u32, u32, &SequencePages)],
         rows: usize,
     ) {
         for (number, kind) in KINDS.into_iter().enumerate() {
             let entries = self.shape.of(kind).entries;
-            let words = |(position, seed, pages): &(usize, u32, &SequencePages)| {
-                Sequences::words(*position as u32, *seed, &pages.table(number), entries)
+            let words = |(position, seed, slot, pages): &(usize, u32, u32, &SequencePages)| {
+                let table = pages.table(number);
+                let mut words = Sequences::words(*position as u32, *seed, &table, entries);
+                words[Sequences::SLOT] = *slot;
+                words
             };
             let mut words: Vec<u32> = sequences.iter().flat_map(words).collect();
             words.resize(rows * (Sequences::HEADER + entries), 0);
@@ -264,9 +371,8 @@ impl Passes {
             return Ok(());
         }
         let model = self.model.clone();
-        let (adapter, output, tokens, short) = key;
-        let pass = self.pass(output, tokens, short);
-        let known = self.adapters.iter().find(|(id, _)| *id == adapter);
+        let pass = self.pass(key);
+        let known = self.adapters.iter().find(|(id, _)| *id == key.adapter);
         let adapters = known.map(|(_, adapters)| adapters);
         let adapted = adapters.map(Adapters::adapted);
         let decoder = adapted_decoder(&model.0.config, &model.0.catalog, &pass, adapted);
@@ -278,10 +384,11 @@ impl Passes {
         Ok(())
     }
 
-    fn pass(&self, output: PassOutput, tokens: usize, short: bool) -> Pass {
+    fn pass(&self, key: Key) -> Pass {
+        let Key { output, tokens, is_short, has_soft, .. } = key;
         Pass {
             tokens,
-            input: PassInput::Ids,
+            input: if has_soft { PassInput::Rows } else { PassInput::Ids },
             table: self.model.0.table_resident,
             output,
             context: self.context,
@@ -290,12 +397,17 @@ impl Passes {
             suppressed: if output == PassOutput::Caches { 0 } else { self.suppress.len() },
             traced: false,
             host_experts: self.model.0.host_experts,
-            blocks: false,
+            blocks: has_soft && sees_blocks(self.model.config()),
             hidden: false,
-            short_context: short.then_some(SHORT_CONTEXT),
+            short_context: is_short.then_some(SHORT_CONTEXT),
             pool: Some(self.shape),
         }
     }
+}
+
+/// Rows of the pass for so many.
+fn rows_for(rows: usize) -> usize {
+    ROWS.into_iter().find(|size| *size >= rows).unwrap_or(ROWS[ROWS.len() - 1])
 }
 
 /// The RoPE tables of rows at their own positions.

@@ -17,6 +17,8 @@ pub struct SchedulerOptions {
     pub context: Option<usize>,
     /// How KV memory keeps numbers.
     pub cache: CacheType,
+    /// Most soft tokens of an image, in models that read all of them at once; as for a session.
+    pub block: usize,
     /// Most tokens of a prefill pass: a longer one is faster, and holds up the others for longer. Prompts share beginnings of whole chunks.
     pub chunk: usize,
     /// Tokens that are never chosen, beside those the file names.
@@ -29,6 +31,12 @@ pub struct SchedulerOptions {
     pub pool: Option<usize>,
     /// Tokens of a page of the KV pool.
     pub page: usize,
+    /// Whether a request gets the same tokens in every batch. Passes have at most 8 rows then; without, up to 32 rows go through one pass of GEMM tiles,
+    /// which reads weights once for all of them but rounds differently for more than 8.
+    pub batch_invariant: bool,
+    /// Decode passes that are queued before the tokens of the first are read, on a GPU. A request that the host samples for, with a
+    /// JSON schema for example, takes part in one of them at a time.
+    pub in_flight: usize,
     /// Whether beginnings of prompts are kept for other requests while there is memory.
     pub keep_prefixes: bool,
 }
@@ -38,12 +46,15 @@ impl Default for SchedulerOptions {
         Self {
             context: None,
             cache: CacheType::default(),
+            block: 560,
             chunk: 256,
             suppress: Vec::new(),
             sequences: 16,
             queue: 256,
             pool: None,
             page: 64,
+            batch_invariant: true,
+            in_flight: 2,
             keep_prefixes: true,
         }
     }
@@ -74,6 +85,38 @@ impl Request {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RequestId(pub(super) u64);
 
+/// How busy a scheduler is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SchedulerStats {
+    /// Requests that have memory.
+    pub running: usize,
+    /// Requests that wait for memory.
+    pub waiting: usize,
+    /// Tokens of a page of the KV pool.
+    pub page_tokens: usize,
+    /// Pages that running requests hold or may still take.
+    pub pages_reserved: usize,
+    /// Pages that hold tokens: of running requests, or of beginnings of prompts that are kept for later ones.
+    pub pages_used: usize,
+    /// All pages.
+    pub pages: usize,
+    /// Bytes of the KV pool and of activations on the GPU.
+    pub gpu_bytes: u64,
+}
+
+/// How far a request is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Tokens of the prompt.
+    pub prompt_tokens: usize,
+    /// Those of them that an earlier request had computed.
+    pub cached_tokens: usize,
+    /// Those of them that are in the KV pool.
+    pub prefilled_tokens: usize,
+    /// Tokens of the completion so far.
+    pub completion_tokens: usize,
+}
+
 /// Something that happened to a request.
 #[derive(Debug, Clone)]
 pub enum Update {
@@ -83,4 +126,10 @@ pub enum Update {
     Event(Event),
     /// It failed; nothing follows.
     Failed(Rc<RuntimeError>),
+}
+
+impl Update {
+    pub(super) fn failed(error: RuntimeError) -> Self {
+        Self::Failed(Rc::new(error))
+    }
 }

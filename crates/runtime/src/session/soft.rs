@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, ops::Range, rc::Rc};
 
-use rullama_models::gemma4::{Inputs, PassOutput};
+use rullama_models::gemma4::{Config, Inputs, PassOutput};
 use sha2::{Digest, Sha256};
 
 use super::{Session, sees_blocks};
@@ -26,9 +26,9 @@ pub struct Media {
     pub whole: bool,
 }
 
-/// The soft tokens a session has met, by the first id of each.
+/// The soft tokens of a session or a request, by the first id of each.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Known(BTreeMap<u32, Media>);
+pub(crate) struct Known(BTreeMap<u32, Media>);
 
 impl Known {
     /// The ids of a medium, which is remembered.
@@ -103,31 +103,42 @@ fn end_of(first: u32, media: &Media) -> u32 {
     first + media.rows.count as u32
 }
 
-/// The first id, from the content; far enough from the end for all rows.
-fn start(rows: &SoftTokens) -> u32 {
+/// What tells the content of a medium from that of all others.
+pub(crate) type MediaDigest = [u8; 32];
+
+fn digest(rows: &SoftTokens) -> MediaDigest {
     let mut hash = Sha256::new();
     rows.values.iter().for_each(|value| hash.update(value.to_le_bytes()));
-    let digest: [u8; 32] = hash.finalize().into();
+    hash.finalize().into()
+}
+
+/// The first id, from the content; far enough from the end for all rows.
+fn start(rows: &SoftTokens) -> u32 {
+    let digest = digest(rows);
     let word = u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]);
     SOFT | (word >> 2)
 }
 
-pub(super) fn is_soft(id: u32) -> bool {
+pub(crate) fn is_soft(id: u32) -> bool {
     id & SOFT != 0
 }
 
-impl Session {
-    /// The tokens of a prompt with images and audio in place of their placeholders, in order, ready for
-    /// [`Session::set_tokens`].
+impl Known {
+    /// The tokens of a prompt with images and audio in place of their placeholders, in order.
     ///
     /// # Errors
     /// If there are more or fewer placeholders than soft tokens, or the rows are of another model.
-    pub fn soften(&mut self, tokens: &[u32], media: &[Media]) -> Result<Vec<u32>, RuntimeError> {
+    pub(crate) fn soften(
+        &mut self,
+        config: &Config,
+        tokens: &[u32],
+        media: &[Media],
+    ) -> Result<Vec<u32>, RuntimeError> {
         let mut softened = tokens.to_vec();
         let mut from = 0;
         for medium in media {
             let wanted = medium.rows.count;
-            let (model, numbers) = (self.model.config().width, medium.rows.values.len());
+            let (model, numbers) = (config.width, medium.rows.values.len());
             if wanted.checked_mul(model) != Some(numbers) {
                 return Err(RuntimeError::OtherTower { tower: numbers / wanted.max(1), model });
             }
@@ -138,11 +149,104 @@ impl Session {
             if found < wanted {
                 return Err(RuntimeError::Placeholders { found, wanted });
             }
-            let ids = self.soft.ids(medium);
+            let ids = self.ids(medium);
             softened[first..first + wanted].iter_mut().zip(ids).for_each(|(place, id)| *place = id);
             from = first + wanted;
         }
         Ok(softened)
+    }
+
+    /// For each medium that begins among some tokens, where it does and what is in it. Ids alone could be those of other content, though that is
+    /// very unlikely.
+    pub(crate) fn digests(&self, tokens: &[u32]) -> Vec<(usize, MediaDigest)> {
+        let begins = |(position, id): (usize, &u32)| {
+            let (media, _, row) = self.find(*id)?;
+            (row == 0).then(|| (position, digest(&media.rows)))
+        };
+        tokens.iter().enumerate().filter_map(begins).collect()
+    }
+
+    /// The positions of the block that a position lies in, if it does.
+    fn block(&self, config: &Config, tokens: &[u32], position: usize) -> Option<Range<usize>> {
+        let id = *tokens.get(position)?;
+        let (media, _, row) = self.find(id)?;
+        let first = position.checked_sub(row)?;
+        // A session may have gone back to the middle of an image.
+        let end = (first + media.rows.count).min(tokens.len());
+        (media.whole && sees_blocks(config)).then_some(first..end)
+    }
+
+    /// How many of the tokens from `first` on to take at once, at most `most`: blocks are not cut. A sliding-window cache has room for a block of
+    /// `room` tokens.
+    ///
+    /// # Errors
+    /// If a block is longer than that.
+    pub(crate) fn uncut(
+        &self,
+        config: &Config,
+        tokens: &[u32],
+        (first, most): (usize, usize),
+        room: usize,
+    ) -> Result<usize, RuntimeError> {
+        let end = (first + most).min(tokens.len());
+        let block = self.block(config, tokens, end - 1).filter(|block| block.end > end);
+        let Some(block) = block else { return Ok(end - first) };
+        if block.start > first {
+            return Ok(block.start - first);
+        }
+        if block.len() > room {
+            return Err(RuntimeError::BlockTooLong { tokens: block.len(), most: room });
+        }
+        Ok(block.len())
+    }
+
+    /// The rows that stand for some of the tokens, and where their blocks end, both for a pass of `size` tokens.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) async fn rows(
+        &self,
+        model: &Inner,
+        tokens: &[u32],
+        range: Range<usize>,
+        size: usize,
+    ) -> Result<(Vec<f32>, Vec<u32>), RuntimeError> {
+        let width = model.config.width;
+        let mut rows = Vec::with_capacity(size * width);
+        for id in &tokens[range.clone()] {
+            match self.find(*id) {
+                Some((media, _, row)) => rows.extend(&media.rows.values[row * width..][..width]),
+                None => rows.extend(model.embedding(*id).await?),
+            }
+        }
+        rows.resize(size * width, 0.0);
+        let end = |position: usize| {
+            self.block(&model.config, tokens, position).map_or(0, |block| block.end as u32)
+        };
+        let mut blocks: Vec<u32> = range.map(end).collect();
+        blocks.resize(size, 0);
+        Ok((rows, blocks))
+    }
+}
+
+/// Refuses media with adapters that change the table of tokens: its rows are read from the file.
+pub(crate) fn check_adapters(adapters: Option<&Adapters>) -> Result<(), RuntimeError> {
+    match adapters.is_some_and(Adapters::change_lookup) {
+        true => Err(RuntimeError::NotWithMedia {
+            what: "be read with an adapter that changes the table of tokens",
+        }),
+        false => Ok(()),
+    }
+}
+
+impl Session {
+    /// The tokens of a prompt with images and audio in place of their placeholders, in order, ready for
+    /// [`Session::set_tokens`].
+    ///
+    /// # Errors
+    /// If there are more or fewer placeholders than soft tokens, or the rows are of another model.
+    pub fn soften(&mut self, tokens: &[u32], media: &[Media]) -> Result<Vec<u32>, RuntimeError> {
+        self.soft.soften(self.model.config(), tokens, media)
     }
 
     /// Whether an id is a token or a soft token we have rows for.
@@ -153,16 +257,6 @@ impl Session {
     /// Whether there are soft tokens in a range.
     pub(super) fn has_soft(&self, range: Range<usize>) -> bool {
         self.tokens[range].iter().any(|id| is_soft(*id))
-    }
-
-    /// The positions of the block that a position lies in, if it does.
-    fn block(&self, position: usize) -> Option<Range<usize>> {
-        let id = *self.tokens.get(position)?;
-        let (media, _, row) = self.soft.find(id)?;
-        let first = position.checked_sub(row)?;
-        // A session may have gone back to the middle of an image.
-        let end = (first + media.rows.count).min(self.tokens.len());
-        (media.whole && sees_blocks(self.model.config())).then_some(first..end)
     }
 
     /// Refuses tokens that would begin in the middle of an image or audio clip, or leave one before its end.
@@ -184,19 +278,12 @@ impl Session {
 
     /// How many of the next tokens to take at once, at most `most`: blocks are not cut.
     pub(super) fn uncut(&self, first: usize, most: usize) -> Result<usize, RuntimeError> {
-        let end = (first + most).min(self.tokens.len());
-        let Some(block) = self.block(end - 1).filter(|block| block.end > end) else {
-            return Ok(end - first);
+        let config = self.model.config();
+        let room = match self.ring < self.context {
+            true => self.ring + 1 - config.window.min(self.ring),
+            false => usize::MAX,
         };
-        if block.start > first {
-            return Ok(block.start - first);
-        }
-        let (tokens, most) =
-            (block.len(), self.ring + 1 - self.model.config().window.min(self.ring));
-        if tokens > most && self.ring < self.context {
-            return Err(RuntimeError::BlockTooLong { tokens, most });
-        }
-        Ok(tokens)
+        self.soft.uncut(config, &self.tokens, (first, most), room)
     }
 
     /// Writes the rows that stand for these tokens, and where their blocks end.
@@ -206,22 +293,9 @@ impl Session {
         size: usize,
         range: Range<usize>,
     ) -> Result<(), RuntimeError> {
-        if self.adapters.as_ref().is_some_and(Adapters::change_lookup) {
-            let what = "be read with an adapter that changes the table of tokens";
-            return Err(RuntimeError::NotWithMedia { what });
-        }
-        let width = self.model.config().width;
-        let mut rows = Vec::with_capacity(size * width);
-        for id in &self.tokens[range.clone()] {
-            match self.soft.find(*id) {
-                Some((media, _, row)) => rows.extend(&media.rows.values[row * width..][..width]),
-                None => rows.extend(self.model.0.embedding(*id).await?),
-            }
-        }
-        rows.resize(size * width, 0.0);
-        let end = |position: usize| self.block(position).map_or(0, |block| block.end as u32);
-        let mut blocks: Vec<u32> = range.map(end).collect();
-        blocks.resize(size, 0);
+        check_adapters(self.adapters.as_ref())?;
+        let (rows, blocks) =
+            self.soft.rows(&self.model.0, &self.tokens, range.clone(), size).await?;
         let prepared = self.prepared_for(output, size, true).await?;
         prepared.write_numbers(Inputs::ROWS, &rows);
         prepared.write_ids(Inputs::BLOCKS, &blocks);

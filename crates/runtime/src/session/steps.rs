@@ -6,7 +6,7 @@ use rullama_engine::{cpu::Data, executor::Device, gpu::Fence, graph::Step, ops::
 use rullama_models::gemma4::{Inputs, PassOutput};
 
 use super::{MOST_DRAFTS, Session, prepared::PreparedPass, soft::is_soft};
-use crate::error::RuntimeError;
+use crate::{error::RuntimeError, model::Model};
 
 /// Tokens a pass of a prompt may have; the session's own limit cuts the list. Each is twice the one before: a pass takes little longer than one
 /// of half as many tokens, so whatever is left goes through one.
@@ -153,10 +153,7 @@ impl Session {
 
     /// How many steps may be in flight: a step that needs the host cannot be queued before its token is known.
     pub fn steps_in_flight(&self) -> usize {
-        let on_gpu = matches!(self.model.device(), Device::Gpu(_));
-        let table = self.model.0.table_resident || self.model.config().per_layer.is_none();
-        let self_feeding = table && self.model.host_experts() == 0;
-        if on_gpu && self_feeding { self.options.in_flight.max(1) } else { 1 }
+        if feeds_itself(&self.model) { self.options.in_flight.max(1) } else { 1 }
     }
 
     /// Queues one step after those in flight.
@@ -270,6 +267,13 @@ impl Session {
         write_rope(prepared, &model.0, size, range.start);
         Ok(())
     }
+}
+
+/// Whether a decode step finds its token on the device: the host computes no part of it.
+pub(crate) fn feeds_itself(model: &Model) -> bool {
+    let on_gpu = matches!(model.device(), Device::Gpu(_));
+    let table = model.0.table_resident || model.config().per_layer.is_none();
+    on_gpu && table && model.host_experts() == 0
 }
 
 pub(super) fn output_of(sampling: DeviceSampling) -> PassOutput {
