@@ -17,6 +17,7 @@ use rullama::Location;
 use rullama_models::{embedding::EmbeddingConfig, gemma4::diffusion::DiffusionConfig};
 use rullama_runtime::{
     model::{CacheType, Summary},
+    scheduler::SchedulerOptions,
     session::{DraftOptions, SessionOptions},
 };
 use rullama_train::defaults;
@@ -72,6 +73,16 @@ pub(crate) struct BenchArgs {
     /// Instead measure so many requests at once, each with a prompt of -p and a completion of -n tokens
     #[arg(long, value_name = "STREAMS", value_delimiter = ',')]
     parallel: Vec<std::num::NonZeroUsize>,
+    /// With --parallel: let up to 32 requests share a pass of GEMM tiles. Faster from 9 requests on, but the tokens of a request then depend on the
+    /// others by rounding
+    #[arg(long, requires = "parallel")]
+    no_batch_invariant: bool,
+    /// With --parallel: also submit a prompt of this many tokens when all requests generate, and report the gaps between tokens until it is prefilled
+    #[arg(long, value_name = "TOKENS", requires = "parallel")]
+    long_prompt: Option<usize>,
+    /// With --parallel: the same tokens in every batch, which is the default
+    #[arg(long, requires = "parallel", conflicts_with = "no_batch_invariant")]
+    batch_invariant: bool,
     /// Skip the check that GPU and CPU choose the same tokens with the demo model; software GPUs are never checked
     #[arg(long)]
     no_agreement: bool,
@@ -185,12 +196,21 @@ pub(crate) fn bench(stores: &Stores, args: &BenchArgs) -> Result<()> {
 
 fn bench_parallel(place: Location, args: &BenchArgs) -> Result<()> {
     let one = |all: &[usize]| all.first().copied().unwrap_or(1).max(1);
-    let lengths = parallel::Lengths { prompt: one(&args.prompt), generate: one(&args.generate) };
-    let context = lengths.prompt + lengths.generate;
-    let loader = Loader::new(place, &args.device, Some(context), CacheType::F16);
+    let lengths = parallel::Lengths {
+        prompt: one(&args.prompt),
+        generate: one(&args.generate),
+        long_prompt: args.long_prompt,
+    };
+    let context = Some(lengths.context());
+    let loader = Loader::new(place, &args.device, context, CacheType::F16);
     let (model, _) = loader.load()?;
     let streams: Vec<usize> = args.parallel.iter().map(|streams| streams.get()).collect();
-    let measured = parallel::measure(&model, loader.options.cache, &streams, lengths)?;
+    let options = SchedulerOptions {
+        cache: loader.options.cache,
+        batch_invariant: args.batch_invariant || !args.no_batch_invariant,
+        ..SchedulerOptions::default()
+    };
+    let measured = parallel::measure(&model, &options, &streams, lengths)?;
     if args.json {
         return print_json(&parallel::as_json(&args.model, lengths, &measured));
     }

@@ -5,6 +5,7 @@
 //! request's tokens are the same alone and with any others.
 
 mod decode;
+mod drafts;
 mod faults;
 mod passes;
 mod prefill;

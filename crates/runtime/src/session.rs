@@ -22,6 +22,7 @@ use rullama_engine::executor::{Memory, Results};
 use rullama_models::gemma4::{Config, Decoder, Pass, adapted_decoder};
 
 pub use draft::{DraftCounts, DraftOptions, DraftSource, DraftTrace, MOST_DRAFTS, USUAL_DRAFTS};
+pub(crate) use lookup::look_up;
 pub(crate) use plans::SHORT_CONTEXT;
 pub(crate) use prepared::PreparedPass;
 pub use soft::Media;

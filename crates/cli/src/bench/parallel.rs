@@ -10,7 +10,6 @@ use pollster::block_on;
 use rullama_runtime::{
     Model, Scheduler,
     generate::Prompt,
-    model::CacheType,
     options::SamplingOptions,
     scheduler::{Request, RequestId, SchedulerOptions, Update},
 };
@@ -28,6 +27,8 @@ pub(super) struct Measured {
     first: Vec<Duration>,
     /// Between two tokens of a stream, of all streams.
     gaps: Vec<Duration>,
+    /// The same while a long prompt is prefilled.
+    disturbed: Option<Vec<Duration>>,
 }
 
 /// The tokens of each request.
@@ -35,28 +36,36 @@ pub(super) struct Measured {
 pub(super) struct Lengths {
     pub(super) prompt: usize,
     pub(super) generate: usize,
+    /// Tokens of a prompt that comes when all streams generate, if one does.
+    pub(super) long_prompt: Option<usize>,
+}
+
+impl Lengths {
+    /// Tokens of the longest request.
+    pub(super) fn context(self) -> usize {
+        (self.prompt + self.generate).max(self.long_prompt.map_or(0, |tokens| tokens + 1))
+    }
 }
 
 /// Measures each number of streams once, after a run that compiles its kernels.
 pub(super) fn measure(
     model: &Model,
-    cache: CacheType,
+    options: &SchedulerOptions,
     streams: &[usize],
     lengths: Lengths,
 ) -> Result<Vec<Measured>> {
-    let context = lengths.prompt + lengths.generate;
+    let context = lengths.context();
     let most = streams.iter().copied().max().unwrap_or(1);
     let tokenizer = model.tokenizer()?;
     let ends = (0..tokenizer.token_count()).filter(|id| tokenizer.is_end(*id));
     let options = SchedulerOptions {
         context: Some(context),
-        cache,
         // Every stream writes as many tokens as the others.
         suppress: ends.collect(),
-        sequences: most,
-        pool: Some(context.next_multiple_of(64) * most),
+        sequences: most + 1,
+        pool: Some(context.next_multiple_of(64) * (most + 1)),
         keep_prefixes: false,
-        ..SchedulerOptions::default()
+        ..options.clone()
     };
     let mut scheduler = Scheduler::new(model, &options)?;
     let mut measured = Vec::new();
@@ -71,25 +80,42 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
     let vocabulary = scheduler.model().config().vocabulary;
     let start = Instant::now();
     let mut last: BTreeMap<RequestId, Option<Instant>> = BTreeMap::new();
-    for stream in 0..streams {
+    let request = |stream: usize, prompt: usize, generate: usize| {
         let token = |i: usize| ((stream * 7919 + i * 31) % vocabulary) as u32;
-        let prompt = Prompt::tokens((0..lengths.prompt).map(token).collect());
+        let prompt = Prompt::tokens((0..prompt).map(token).collect());
         let options = SamplingOptions {
             temperature: 0.0,
             repeat_penalty: 1.0,
-            num_predict: i32::try_from(lengths.generate)?,
+            num_predict: i32::try_from(generate)?,
             ..SamplingOptions::default()
         };
-        last.insert(scheduler.submit(Request::new(prompt, options, 0))?, None);
+        anyhow::Ok(Request::new(prompt, options, 0))
+    };
+    for stream in 0..streams {
+        let request = request(stream, lengths.prompt, lengths.generate)?;
+        last.insert(scheduler.submit(request)?, None);
     }
     let (mut tokens, mut first, mut gaps, mut failed) = (0, Vec::new(), Vec::new(), None);
+    let (mut long, mut disturbed) = (None, lengths.long_prompt.map(|_| Vec::new()));
     loop {
+        if let Some(prompt) = lengths.long_prompt
+            && long.is_none()
+            && first.len() == streams
+        {
+            long = Some((scheduler.submit(request(streams, prompt, 1)?)?, true));
+        }
         let mut sink = |id, update| match update {
+            Update::Token(_) if long.is_some_and(|(long, _)| long == id) => long = Some((id, false)),
             Update::Token(_) => {
                 let now = Instant::now();
                 tokens += 1;
                 match last.insert(id, Some(now)).flatten() {
-                    Some(before) => gaps.push(now - before),
+                    Some(before) => {
+                        gaps.push(now - before);
+                        if long.is_some_and(|(_, is_prefilled)| is_prefilled) {
+                            disturbed.iter_mut().for_each(|gaps| gaps.push(now - before));
+                        }
+                    }
                     None => first.push(now - start),
                 }
             }
@@ -104,7 +130,7 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
             break;
         }
     }
-    Ok(Measured { streams, elapsed: start.elapsed(), tokens, first, gaps })
+    Ok(Measured { streams, elapsed: start.elapsed(), tokens, first, gaps, disturbed })
 }
 
 impl Measured {
@@ -113,9 +139,12 @@ impl Measured {
         self.tokens as f64 / self.elapsed.as_secs_f64()
     }
 
-    fn numbers(&self) -> [f64; 6] {
-        let [first, gap] = [&self.first, &self.gaps].map(|all| percentiles(all));
-        [self.rate(), self.rate() / self.streams as f64, first[0], first[1], gap[0], gap[1]]
+    /// In the order of [`NAMES`].
+    fn numbers(&self) -> Vec<f64> {
+        let mut numbers = vec![self.rate(), self.rate() / self.streams as f64];
+        let all = [Some(&self.first), Some(&self.gaps), self.disturbed.as_ref()];
+        numbers.extend(all.into_iter().flatten().flat_map(|all| percentiles(all)));
+        numbers
     }
 }
 
@@ -129,13 +158,15 @@ fn percentiles(durations: &[Duration]) -> [f64; 2] {
     })
 }
 
-const NAMES: [&str; 6] = [
+const NAMES: [&str; 8] = [
     "tokens_per_second",
     "tokens_per_second_and_stream",
     "first_token_ms_p50",
     "first_token_ms_p95",
     "gap_ms_p50",
     "gap_ms_p95",
+    "gap_while_prefilling_ms_p50",
+    "gap_while_prefilling_ms_p95",
 ];
 
 pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> Value {
@@ -151,14 +182,18 @@ pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> V
 }
 
 pub(super) fn as_text(measured: &[Measured]) -> String {
-    let head =
-        ["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS", ""];
+    let mut head = vec!["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS"];
+    if measured.iter().any(|measured| measured.disturbed.is_some()) {
+        head.extend(["PREFILLING p50", "p95 MS"]);
+    }
+    head.push("");
     let most = measured.iter().map(Measured::rate).fold(f64::MIN_POSITIVE, f64::max);
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = vec![head.into_iter().map(str::to_owned).collect::<Vec<_>>()];
     for measured in measured {
         let bar = "#".repeat((measured.rate() / most * 40.0).round() as usize);
-        let numbers = measured.numbers().map(|number| format!("{number:.1}"));
-        rows.push([vec![measured.streams.to_string()], numbers.to_vec(), vec![bar]].concat());
+        let numbers = measured.numbers().into_iter().map(|number| format!("{number:.1}"));
+        let numbers: Vec<String> = numbers.collect();
+        rows.push([vec![measured.streams.to_string()], numbers, vec![bar]].concat());
     }
     table(&rows)
 }

@@ -47,7 +47,10 @@ impl Model {
 }
 
 impl Inner {
-    pub(crate) fn rope_tables(&self, positions: Range<u32>) -> Vec<(&'static str, Vec<f32>)> {
+    pub(crate) fn rope_tables(
+        &self,
+        positions: impl IntoIterator<Item = u32> + Clone,
+    ) -> Vec<(&'static str, Vec<f32>)> {
         let (config, mut tables) = (&self.config, Vec::new());
         if let Some(head) = config.head(Kind::Sliding) {
             let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);

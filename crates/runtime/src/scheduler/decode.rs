@@ -8,14 +8,23 @@ use rullama_models::gemma4::PassOutput;
 
 use super::{
     RequestId, Scheduler, Sink, Update,
+    drafts::accepted,
     faults::{guarded, is_out_of_memory},
     passes::{GREEDY, LastToken, Row},
     running::Running,
 };
 use crate::{error::RuntimeError, generate::NextToken, session::DeviceSampling};
 
-/// The passes that were queued in one step: their requests, and what arrives.
-pub(super) struct Round(Vec<(Vec<RequestId>, Results)>);
+/// The passes that were queued in one step.
+pub(super) struct Round(Vec<Queued>);
+
+/// A pass and what arrives.
+struct Queued {
+    /// The requests of its rows; with drafts, the one of all rows.
+    ids: Vec<RequestId>,
+    drafts: Vec<u32>,
+    results: Results,
+}
 
 /// Requests whose rows can go through one pass: those with the same adapters that read alike many keys, and whose tokens are chosen on the same
 /// side. Those that the host chooses come first: their logits arrive while the others are computed.
@@ -33,7 +42,7 @@ impl Scheduler {
     /// Queues passes and takes the tokens of earlier ones; false if nothing was waited for.
     pub(super) async fn decode(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
         let queued = self.queue_round(sink).await?;
-        let full = self.rounds.len() >= self.passes.in_flight();
+        let full = self.rounds.len() >= self.most_in_flight();
         let oldest = (full || !queued).then(|| self.rounds.pop_front()).flatten();
         let waited = oldest.is_some();
         if let Some(round) = oldest {
@@ -51,10 +60,18 @@ impl Scheduler {
                 members.chunks(self.passes.most_rows()).rev().map(<[Member]>::to_vec).collect();
             while let Some(members) = left.pop() {
                 let ids: Vec<RequestId> = members.iter().map(|(id, _)| *id).collect();
-                match self.queue_pass(group, &members).await {
+                let drafts = match members[..] {
+                    [(id, sampling)] => self.drafts(id, sampling),
+                    _ => Vec::new(),
+                };
+                match self.queue_pass(group, &members, &drafts).await {
                     Ok(results) => {
-                        self.count_in_flight(&members);
-                        round.push((ids, results));
+                        self.count_in_flight(&members, drafts.is_empty());
+                        round.push(Queued { ids, drafts, results });
+                    }
+                    Err(error) if is_out_of_memory(&error) && !drafts.is_empty() => {
+                        self.options.drafts = 0;
+                        left.push(members);
                     }
                     Err(error) if is_out_of_memory(&error) && members.len() > 1 => {
                         // The device may have room for fewer rows.
@@ -77,7 +94,7 @@ impl Scheduler {
         &mut self,
         sink: &mut Sink<'_>,
     ) -> Result<BTreeMap<Group, Vec<Member>>, RuntimeError> {
-        let (context, in_flight) = (self.context(), self.passes.in_flight());
+        let (context, in_flight) = (self.context(), self.most_in_flight());
         let mut groups: BTreeMap<Group, Vec<Member>> = BTreeMap::new();
         let mut panicked = Vec::new();
         for running in &mut self.running {
@@ -108,10 +125,11 @@ impl Scheduler {
         &mut self,
         group: Group,
         members: &[Member],
+        drafts: &[u32],
     ) -> Result<Results, RuntimeError> {
         for (id, _) in members {
             if let Some(running) = self.running.iter_mut().find(|running| running.id == *id) {
-                let end = running.position() + 1;
+                let end = running.position() + 1 + drafts.len();
                 self.pool.cover(&mut running.pages, end)?;
             }
         }
@@ -128,7 +146,13 @@ impl Scheduler {
             let (position, pages, slot) = (running.position(), &running.pages, running.slot);
             Some(Row { token, position, pages, draw, seed, slot })
         };
-        let rows: Vec<Row<'_>> = members.iter().filter_map(row).collect();
+        let mut rows: Vec<Row<'_>> = members.iter().filter_map(row).collect();
+        if let [last] = rows[..] {
+            let draft = |(i, id): (usize, &u32)| {
+                Row { token: LastToken::Known(*id), position: last.position + 1 + i, ..last }
+            };
+            rows.extend(drafts.iter().enumerate().map(draft));
+        }
         let all_greedy =
             members.iter().all(|(_, sampling)| *sampling == Some(DeviceSampling::Greedy));
         let output = match (group.on_device, all_greedy) {
@@ -139,19 +163,20 @@ impl Scheduler {
         self.passes.decode((group.adapter, output, group.is_short), &rows).await
     }
 
-    fn count_in_flight(&mut self, members: &[Member]) {
+    /// Another pass is in flight for some requests. Nothing follows one with drafts before it is known which of them are accepted.
+    fn count_in_flight(&mut self, members: &[Member], may_follow: bool) {
         for (id, sampling) in members {
             if let Some(running) = self.find(*id) {
                 running.in_flight += 1;
-                running.sampling = *sampling;
+                running.sampling = sampling.filter(|_| may_follow);
             }
         }
     }
 
     async fn take_round(&mut self, round: Round, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
-        for (ids, results) in round.0 {
+        for Queued { ids, drafts, results } in round.0 {
             match results.wait().await {
-                Ok(mut data) => self.take(&ids, data.pop(), sink)?,
+                Ok(mut data) => self.take(&ids, &drafts, data.pop(), sink)?,
                 Err(error) => self.fail(&ids, error.into(), sink)?,
             }
         }
@@ -162,6 +187,7 @@ impl Scheduler {
     fn take(
         &mut self,
         ids: &[RequestId],
+        drafts: &[u32],
         data: Option<Data>,
         sink: &mut Sink<'_>,
     ) -> Result<(), RuntimeError> {
@@ -172,21 +198,30 @@ impl Scheduler {
             if running.completion.ended() {
                 continue;
             }
-            running.filled += 1;
             running.in_flight -= 1;
             let chosen = match &data {
-                Some(Data::U32(tokens)) => Ok(tokens[row]),
+                Some(Data::U32(tokens)) => {
+                    Ok(tokens[row..row + accepted(drafts, &tokens[row..])].to_vec())
+                }
                 Some(Data::F32(logits)) => {
-                    guarded(|| running.completion.choose(&logits[row * width..][..width]))
+                    let logits = &logits[row * width..][..width];
+                    guarded(|| running.completion.choose(logits).map(|token| vec![token]))
                 }
                 other => panic!("a pass makes tokens or logits, not {other:?}"),
             };
-            let accepted = chosen.and_then(|token| {
-                running.content.tokens.push(token);
-                sink(*id, Update::Token(token));
-                guarded(|| running.completion.accept(token))
+            let taken = chosen.and_then(|tokens| {
+                for token in tokens {
+                    if running.completion.ended() {
+                        break;
+                    }
+                    running.filled += 1;
+                    running.content.tokens.push(token);
+                    sink(*id, Update::Token(token));
+                    guarded(|| running.completion.accept(token))?;
+                }
+                Ok(())
             });
-            if let Err(error) = accepted {
+            if let Err(error) = taken {
                 self.fail(&[*id], error, sink)?;
             }
         }

@@ -316,7 +316,8 @@ impl Passes {
         let key = Key { adapter, output, tokens: size, is_short, has_soft: false };
         self.prepare(key).await?;
         let prepared = &self.prepared[&key];
-        for (input, table) in rope_rows(&model, rows, size) {
+        let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
+        for (input, table) in model.0.rope_tables(positions.take(size)) {
             prepared.write_numbers(input, &table);
         }
         self.write_table_rows(prepared, table_rows, size);
@@ -408,21 +409,4 @@ impl Passes {
 /// Rows of the pass for so many.
 fn rows_for(rows: usize) -> usize {
     ROWS.into_iter().find(|size| *size >= rows).unwrap_or(ROWS[ROWS.len() - 1])
-}
-
-/// The RoPE tables of rows at their own positions.
-fn rope_rows(model: &Model, rows: &[Row<'_>], size: usize) -> Vec<(&'static str, Vec<f32>)> {
-    let mut tables: Vec<(&'static str, Vec<f32>)> = Vec::new();
-    let positions = rows.iter().map(|row| row.position as u32).chain(std::iter::repeat(0));
-    for position in positions.take(size) {
-        for (i, (input, table)) in
-            model.0.rope_tables(position..position + 1).into_iter().enumerate()
-        {
-            match tables.get_mut(i) {
-                Some((_, rows)) => rows.extend(table),
-                None => tables.push((input, table)),
-            }
-        }
-    }
-    tables
 }

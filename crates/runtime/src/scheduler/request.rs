@@ -37,6 +37,9 @@ pub struct SchedulerOptions {
     /// Decode passes that are queued before the tokens of the first are read, on a GPU. A request that the host samples for, with a
     /// JSON schema for example, takes part in one of them at a time.
     pub in_flight: usize,
+    /// Most tokens that are drafted from what was said before, while one request runs alone; 0 for none. As in a session, they change no token; passes are
+    /// not queued ahead then.
+    pub drafts: usize,
     /// Whether beginnings of prompts are kept for other requests while there is memory.
     pub keep_prefixes: bool,
 }
@@ -47,7 +50,7 @@ impl Default for SchedulerOptions {
             context: None,
             cache: CacheType::default(),
             block: 560,
-            chunk: 256,
+            chunk: 128,
             suppress: Vec::new(),
             sequences: 16,
             queue: 256,
@@ -55,6 +58,7 @@ impl Default for SchedulerOptions {
             page: 64,
             batch_invariant: true,
             in_flight: 2,
+            drafts: 0,
             keep_prefixes: true,
         }
     }

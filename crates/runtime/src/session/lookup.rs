@@ -4,7 +4,7 @@
 const LENGTHS: [usize; 3] = [4, 3, 2];
 
 /// Up to `most` tokens that followed the last occurrence of the tokens at the end.
-pub(super) fn look_up(tokens: &[u32], most: usize) -> Vec<u32> {
+pub(crate) fn look_up(tokens: &[u32], most: usize) -> Vec<u32> {
     let found = LENGTHS.into_iter().find_map(|length| {
         let before = tokens.len().checked_sub(length)?;
         let (said, end) = (&tokens[..tokens.len() - 1], &tokens[before..]);

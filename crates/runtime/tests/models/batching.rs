@@ -1,17 +1,17 @@
 //! Requests that run together give what each gives alone.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, rc::Rc};
 
 use pollster::block_on;
 use rullama_engine::executor::Device;
 use rullama_runtime::{
-    Model, RuntimeError, Scheduler,
+    Model, RuntimeError, Scheduler, SoftTokens,
     adapters::{Adapters, FactorType},
     generate::{Done, Event, Finish, Generation, JsonFormat, Prompt},
     model::CacheType,
     options::SamplingOptions,
     scheduler::{Request, RequestId, SchedulerOptions, Update},
-    session::SessionOptions,
+    session::{Media, SessionOptions},
 };
 
 use crate::{
@@ -24,22 +24,30 @@ const CHUNK: usize = 32;
 
 /// A request of the tests: it can be made again.
 #[derive(Debug, Clone)]
-struct Ask {
-    tokens: Vec<u32>,
-    options: SamplingOptions,
-    seed: u32,
-    json: bool,
+pub(crate) struct Ask {
+    pub(crate) tokens: Vec<u32>,
+    /// Images and audio in place of their placeholders.
+    pub(crate) media: Vec<Media>,
+    pub(crate) options: SamplingOptions,
+    pub(crate) seed: u32,
+    pub(crate) json: bool,
     /// The step it comes before.
-    arrives: usize,
+    pub(crate) arrives: usize,
     /// How many of its updates come before it is cancelled.
-    cancelled: Option<usize>,
+    pub(crate) cancelled: Option<usize>,
+}
+
+impl Ask {
+    fn prompt(&self) -> Prompt {
+        Prompt { media: self.media.clone(), ..Prompt::tokens(self.tokens.clone()) }
+    }
 }
 
 /// Random numbers that depend on the seed alone.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -48,8 +56,19 @@ impl Random {
     }
 }
 
-/// A random request: greedy, drawn, or chosen by the host (penalties, log-probabilities, JSON); a third of them begin with the same tokens.
-fn ask(random: &mut Random, vocabulary: usize) -> Ask {
+/// A token that stands for soft ones; prompts have it nowhere else.
+const PLACEHOLDER: u32 = 3;
+
+/// An image or a recording of so many random rows; few contents, so that some prompts begin with the same.
+pub(crate) fn medium(random: &mut Random, width: usize, count: usize) -> Media {
+    let salt = random.below(2);
+    let value = |i: usize| ((i * 37 + salt * 11) % 101) as f32 / 101.0 - 0.5;
+    let rows = Rc::new(SoftTokens { count, values: (0..count * width).map(value).collect() });
+    Media { placeholder: PLACEHOLDER, rows, whole: salt == 0 }
+}
+
+/// A random request, some with an image or a recording: greedy, drawn, or chosen by the host (penalties, log-probabilities, JSON); a third of them begin with the same tokens.
+fn ask(random: &mut Random, (vocabulary, width): (usize, usize)) -> Ask {
     let length = 1 + random.below(90);
     let shared = random.below(3) == 0;
     let token = |random: &mut Random| (4 + random.below(vocabulary.min(200) - 4)) as u32;
@@ -58,6 +77,16 @@ fn ask(random: &mut Random, vocabulary: usize) -> Ask {
         tokens.extend((0..70).map(|i| 5 + i * 7 % 150));
     }
     tokens.extend((0..length).map(|_| token(random)));
+    let count = 1 + random.below(30);
+    let media = match random.below(4) {
+        0 => vec![medium(random, width, count)],
+        _ => Vec::new(),
+    };
+    for medium in &media {
+        let at = random.below(tokens.len());
+        let places = std::iter::repeat_n(medium.placeholder, medium.rows.count);
+        tokens.splice(at..at, places);
+    }
     let plain = SamplingOptions {
         temperature: 0.0,
         repeat_penalty: 1.0,
@@ -73,6 +102,7 @@ fn ask(random: &mut Random, vocabulary: usize) -> Ask {
     };
     Ask {
         tokens,
+        media,
         options,
         seed: random.below(1 << 20) as u32,
         json: kind == 4,
@@ -87,13 +117,13 @@ fn form(model: &Model) -> JsonFormat {
 
 /// The tokens and events of a completion.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Answer {
-    tokens: Vec<u32>,
-    events: Vec<Event>,
+pub(crate) struct Answer {
+    pub(crate) tokens: Vec<u32>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl Answer {
-    fn take(&mut self, update: Update) {
+    pub(crate) fn take(&mut self, update: Update) {
         match update {
             Update::Token(token) => self.tokens.push(token),
             Update::Event(event) => self.events.push(event),
@@ -101,7 +131,7 @@ impl Answer {
         }
     }
 
-    fn done(&self) -> Done {
+    pub(crate) fn done(&self) -> Done {
         let done = self.events.iter().rev().find_map(|event| match event {
             Event::Done(done) => Some(*done),
             _ => None,
@@ -110,7 +140,7 @@ impl Answer {
     }
 
     /// Whether tokens came from memory is not part of an answer.
-    fn without_cached(mut self) -> Self {
+    pub(crate) fn without_cached(mut self) -> Self {
         for event in &mut self.events {
             if let Event::Done(done) = event {
                 done.cached_tokens = 0;
@@ -121,12 +151,12 @@ impl Answer {
 }
 
 /// What a session of its own answers.
-fn alone(model: &Model, ask: &Ask, cache: CacheType, adapters: Option<&Adapters>) -> Answer {
+pub(crate) fn alone(model: &Model, ask: &Ask, cache: CacheType, adapters: Option<&Adapters>) -> Answer {
     let options =
         SessionOptions { context: Some(CONTEXT), cache, chunk: CHUNK, ..SessionOptions::default() };
     let mut session = model.session(&options).expect("a session");
     session.set_adapters(adapters).expect("adapters of this model");
-    let prompt = Prompt::tokens(ask.tokens.clone());
+    let prompt = ask.prompt();
     let mut generation = match ask.json {
         false => Generation::new(&mut session, model, &prompt, &ask.options, ask.seed),
         true => {
@@ -142,7 +172,7 @@ fn alone(model: &Model, ask: &Ask, cache: CacheType, adapters: Option<&Adapters>
     Answer { tokens: session.tokens()[ask.tokens.len()..].to_vec(), events }
 }
 
-fn options(cache: CacheType) -> SchedulerOptions {
+pub(crate) fn options(cache: CacheType) -> SchedulerOptions {
     SchedulerOptions {
         context: Some(CONTEXT),
         cache,
@@ -155,7 +185,11 @@ fn options(cache: CacheType) -> SchedulerOptions {
 }
 
 /// What a scheduler answers to all of them.
-fn together(scheduler: &mut Scheduler, asks: &[Ask], adapters: &[Option<Adapters>]) -> Vec<Answer> {
+pub(crate) fn together(
+    scheduler: &mut Scheduler,
+    asks: &[Ask],
+    adapters: &[Option<Adapters>],
+) -> Vec<Answer> {
     let model = scheduler.model().clone();
     let mut answers = vec![Answer::default(); asks.len()];
     let mut ids: BTreeMap<RequestId, usize> = BTreeMap::new();
@@ -164,7 +198,7 @@ fn together(scheduler: &mut Scheduler, asks: &[Ask], adapters: &[Option<Adapters
             let request = Request {
                 constraint: ask.json.then(|| form(&model).constraint()),
                 adapters: adapters.get(index).cloned().flatten(),
-                ..Request::new(Prompt::tokens(ask.tokens.clone()), ask.options.clone(), ask.seed)
+                ..Request::new(ask.prompt(), ask.options.clone(), ask.seed)
             };
             ids.insert(scheduler.submit(request).expect("it is taken"), index);
         }
@@ -188,8 +222,8 @@ fn together(scheduler: &mut Scheduler, asks: &[Ask], adapters: &[Option<Adapters
 
 fn check(model: &Model, cache: CacheType, seed: u64, count: usize) {
     let mut random = Random(seed);
-    let vocabulary = model.config().vocabulary;
-    let asks: Vec<Ask> = (0..count).map(|_| ask(&mut random, vocabulary)).collect();
+    let sizes = (model.config().vocabulary, model.config().width);
+    let asks: Vec<Ask> = (0..count).map(|_| ask(&mut random, sizes)).collect();
     let mut scheduler = Scheduler::new(model, &options(cache)).expect("a scheduler");
     let answers = together(&mut scheduler, &asks, &[]);
     assert_eq!((scheduler.running(), scheduler.waiting()), (0, 0));
@@ -229,14 +263,14 @@ fn any_mix_of_requests_gives_what_each_gives_alone_on_a_gpu() {
     }
 }
 
-fn greedy(tokens: Vec<u32>, limit: i32) -> Ask {
+pub(crate) fn greedy(tokens: Vec<u32>, limit: i32) -> Ask {
     let options = SamplingOptions {
         temperature: 0.0,
         repeat_penalty: 1.0,
         num_predict: limit,
         ..SamplingOptions::default()
     };
-    Ask { tokens, options, seed: 0, json: false, arrives: 0, cancelled: None }
+    Ask { tokens, media: vec![], options, seed: 0, json: false, arrives: 0, cancelled: None }
 }
 
 #[test]
@@ -341,43 +375,4 @@ fn adapters_change_only_the_requests_that_have_them() {
             assert_eq!(answers[index].tokens, session.tokens, "{index} on {}", device.name());
         }
     }
-}
-
-#[test]
-fn a_lost_device_fails_what_runs_and_the_rest_goes_on_elsewhere() {
-    let Some(Device::Gpu(gpu)) = devices().into_iter().nth(1) else { panic!("no GPU") };
-    let name = "micro-e2b-Q8_0";
-    let settings = SchedulerOptions { sequences: 1, ..options(CacheType::F16) };
-    let lost = model(name, &Device::Gpu(gpu.clone()));
-    let mut scheduler = Scheduler::new(&lost, &settings).expect("a scheduler");
-    let ask = greedy((5..25).collect(), 10);
-    let request = || Request::new(Prompt::tokens(ask.tokens.clone()), ask.options.clone(), 0);
-    let first = scheduler.submit(request()).expect("room");
-    let second = scheduler.submit(request()).expect("room to wait");
-    block_on(scheduler.step(&mut |_, _| {})).expect("a step");
-    gpu.destroy();
-    let mut failed = Vec::new();
-    let error = loop {
-        let mut sink = |id: RequestId, update| {
-            if let Update::Failed(error) = update {
-                failed.push((id, error.code()));
-            }
-        };
-        match block_on(scheduler.step(&mut sink)) {
-            Ok(busy) => assert!(busy, "the device is gone"),
-            Err(error) => break error,
-        }
-    };
-    assert_eq!(error.code(), "device_lost", "{error}");
-    assert_eq!(failed, [(first, "device_lost")]);
-    assert_eq!((scheduler.running(), scheduler.waiting()), (0, 1));
-    let again = model(name, &Device::Cpu);
-    scheduler.restart(&again).expect("a scheduler");
-    let mut answer = Answer::default();
-    let mut sink = |id, update| {
-        assert_eq!(id, second);
-        answer.take(update);
-    };
-    while block_on(scheduler.step(&mut sink)).expect("a step") {}
-    assert_eq!(answer, alone(&again, &ask, CacheType::F16, None));
 }

@@ -5,6 +5,10 @@ mod answers;
 mod audio;
 #[cfg(feature = "json")]
 mod batching;
+#[cfg(feature = "json")]
+mod batching_faults;
+#[cfg(feature = "json")]
+mod batching_rows;
 mod changed;
 mod chunks;
 mod counts;

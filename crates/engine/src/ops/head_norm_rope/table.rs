@@ -1,13 +1,11 @@
 //! The angles of rotary position embedding, as cosines and sines made in f64: kernels' own are too coarse for far positions.
 
-use std::ops::Range;
-
 /// `[positions, width / 2, 2]`: cosine and sine of `position · base^(-2i / width) / factors[i]` for each pair `i` of a head.
 ///
 /// # Panics
 /// If there are factors, but not one per pair.
 pub fn rope_table(
-    positions: Range<u32>,
+    positions: impl IntoIterator<Item = u32>,
     base: f64,
     width: usize,
     factors: Option<&[f32]>,
