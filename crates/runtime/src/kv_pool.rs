@@ -163,11 +163,7 @@ impl KvPool {
 
     /// Gives a sequence that has no pages yet those of the longest prefix of its prompt that is kept, the last token excepted: that one is computed for
     /// its logits. Returns how many tokens they hold.
-    pub(crate) fn reuse(
-        &mut self,
-        sequence: &mut SequencePages,
-        prompt: PromptKey<'_>,
-    ) -> usize {
+    pub(crate) fn reuse(&mut self, sequence: &mut SequencePages, prompt: PromptKey<'_>) -> usize {
         let begins = |prefix: &&mut Prefix| {
             prefix.tokens.len() < prompt.tokens.len() && prefix.begins(&prompt)
         };
@@ -323,7 +319,11 @@ mod tests {
         let media = image(1);
         pool.keep_prefix(&first, PromptKey { tokens: &tokens[..8], ..prompt(&tokens, &media) });
         let mut second = pool.admit(12).expect("room");
-        assert_eq!(pool.reuse(&mut second, prompt(&tokens, &image(2))), 0, "the same ids, other content");
+        assert_eq!(
+            pool.reuse(&mut second, prompt(&tokens, &image(2))),
+            0,
+            "the same ids, other content"
+        );
         assert_eq!(pool.reuse(&mut second, prompt(&tokens, &[])), 0);
         assert_eq!(pool.reuse(&mut second, prompt(&tokens, &[image(1)[0], (9, [5; 32])])), 8);
     }

@@ -54,7 +54,7 @@ pub struct Pass {
 
 impl Pass {
     /// Most rows of different sequences that are computed batch-invariantly: weights are read once for all of them.
-    pub const BATCH_INVARIANT_ROWS: usize = 8;
+    pub const BATCH_INVARIANT_ROWS: usize = 32;
 
     /// Whether each token is computed to the last bit as in a pass of its own. More rows over KV pools than [`Self::BATCH_INVARIANT_ROWS`] are
     /// not: GEMM tiles then read weights once for all of them.

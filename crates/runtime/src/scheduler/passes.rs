@@ -117,10 +117,7 @@ impl Passes {
         let shape = PoolShape {
             page,
             global: PoolPages { pages: pool.div_ceil(page).max(1), entries },
-            sliding: PoolPages {
-                pages: sequences.saturating_mul(sliding),
-                entries: sliding,
-            },
+            sliding: PoolPages { pages: sequences.saturating_mul(sliding), entries: sliding },
             slots: sequences,
         };
         let most_rows =
@@ -278,8 +275,7 @@ impl Passes {
         self.prepare(key).await?;
         let prepared = &self.prepared[&key];
         if has_soft {
-            let (rows, blocks) =
-                content.soft.rows(&model.0, &content.tokens, range, size).await?;
+            let (rows, blocks) = content.soft.rows(&model.0, &content.tokens, range, size).await?;
             prepared.write_numbers(Inputs::ROWS, &rows);
             prepared.write_ids(Inputs::BLOCKS, &blocks);
         }

@@ -30,7 +30,9 @@ impl Scheduler {
         let end = running.filled + chunk.count;
         self.pool.cover(&mut running.pages, end)?;
         let range = running.filled..end;
-        self.passes.prefill(running.adapter, chunk, &running.content, range, &running.pages).await?;
+        self.passes
+            .prefill(running.adapter, chunk, &running.content, range, &running.pages)
+            .await?;
         running.filled = end;
         // Only what every prompt with this beginning would compute in the same passes is shared, so that sharing changes no bit.
         if chunk.is_full && self.options.keep_prefixes {

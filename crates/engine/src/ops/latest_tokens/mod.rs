@@ -103,7 +103,9 @@ impl Op for ScatterTokens {
         let mut latest = call.state_u32(0);
         let last = latest.len() - 1;
         let live = tokens.iter().zip(sequences).take(call.step.count as usize);
-        live.for_each(|(token, words)| latest[(words[Sequences::SLOT] as usize).min(last)] = *token);
+        live.for_each(|(token, words)| {
+            latest[(words[Sequences::SLOT] as usize).min(last)] = *token
+        });
     }
 
     fn gpu(&self, call: &GpuCall<'_>) -> Vec<Dispatch> {

@@ -5,7 +5,8 @@
 //! | 1 | | GEMV |
 //! | 2–8 | weight large enough to pay | batched GEMV (x staged or quantised by a dispatch of its own) |
 //! | 2–8 | smaller weight | GEMV, each token by its own workgroups |
-//! | > 8 | batch-invariant | GEMV, each token by its own workgroups |
+//! | 16, 24, … | batch-invariant, weight large enough to pay | batched GEMV by groups of 8 tokens |
+//! | > 8 | batch-invariant otherwise | GEMV, each token by its own workgroups |
 //! | ≥ 1024 | F16 or BF16 weights, only int8 matrix units | GEMM with int8 matrix units |
 //! | > 8 | f16 matrix units | GEMM with matrix units, five tile shapes |
 //! | > 8 | F32, F16 or BF16 weights | GEMM, register tiles |
@@ -62,7 +63,7 @@ impl Form {
     pub(super) fn new(shape: &Shape, facts: &DeviceFacts) -> Self {
         match shape.tokens {
             1 => Self::Gemv,
-            2..=MOST_BATCHED if shape.batch_pays(facts) => Self::GemvBatch,
+            2.. if shape.is_batchable() && shape.batch_pays(facts) => Self::GemvBatch,
             2..=MOST_BATCHED => Self::Gemv,
             _ if shape.batch_invariant => Self::Gemv,
             _ => Self::Gemm(shape.tile(facts)),
@@ -90,6 +91,12 @@ impl Shape {
         // Weights are quantised together with x, all rows at once.
         let int8 = Tile::with_int8_units((self.tokens, self.rows, self.width), self.dtype, facts);
         int8.filter(|_| self.one_slab).unwrap_or_else(|| Tile::new(self.tokens, self.rows, facts))
+    }
+
+    /// Whether a batched GEMV has kernels for the tokens: up to 8, or groups of 8 where a GEMM would round differently.
+    fn is_batchable(&self) -> bool {
+        let groups = self.batch_invariant && self.tokens.is_multiple_of(MOST_BATCHED);
+        self.tokens <= MOST_BATCHED || groups
     }
 
     fn batch_pays(&self, facts: &DeviceFacts) -> bool {
@@ -140,6 +147,8 @@ mod tests {
             (shape(1, 512, 48), &floor, Form::Gemv),
             (invariant(large), &floor, Form::GemvBatch),
             (invariant(Shape { tokens: 9, ..large }), &floor, Form::Gemv),
+            (invariant(Shape { tokens: 16, ..large }), &floor, Form::GemvBatch),
+            (invariant(Shape { tokens: 16, ..small }), &floor, Form::Gemv),
             (invariant(small), &floor, Form::Gemv),
             // A dispatch that stages x pays only for larger weights.
             (invariant(Shape { rows: 2048, ..large }), &floor, Form::GemvBatch),

@@ -1,5 +1,5 @@
-// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens: bit-identical to matmul/gemv, but a weight is read and decoded once for
-// all of them
+// y[t, r] = sum over k of W[r, k] * x[t, k]     for 2 to 8 tokens, or groups of 8: bit-identical to matmul/gemv, but a
+// weight is read and decoded once for a group
 //#use params
 //#use weights
 //#use quant
@@ -9,13 +9,24 @@
 //#use sums
 //#use epilogue
 
+// Tokens of a group, and groups.
 override TOKENS: u32 = 2u;
+override TOKEN_GROUPS: u32 = 1u;
 // Rows of the weight at a time, as in matmul/gemv.
 override ROWS: u32 = 2u;
 
+// The first token of this group.
+var<private> first_token: u32;
+
 fn kernel(group: vec3<u32>, lane: Lane) {
     let lanes = LANES * SPLIT;
-    let turn = grid_index(group);
+    // Workgroups that read the same rows of the weight are neighbours.
+    let turn = grid_index(group) / TOKEN_GROUPS;
+    let start = grid_index(group) % TOKEN_GROUPS * TOKENS;
+    if TOKEN_GROUPS > 1u && start >= run.count {
+        return;
+    }
+    first_token = start;
     let first = first_of(turn, lane);
     // Rows past the end read the last one and are not written.
     let at = min(vec4(row_of(first, 0u), row_of(first, 1u), row_of(first, 2u), row_of(first, 3u)), vec4(p.rows - 1u));
@@ -41,7 +52,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
             s3 += token_sums(3u, rows, piece);
         }
         // Graphs are built for the largest number of tokens; passes often have fewer.
-        if TOKENS > 4u && (PADDED == 0u || run.count > 4u) {
+        if TOKENS > 4u && (PADDED == 0u || run.count > start + 4u) {
             s4 += token_sums(4u, rows, piece);
             if TOKENS > 5u {
                 s5 += token_sums(5u, rows, piece);
@@ -79,7 +90,7 @@ fn kernel(group: vec3<u32>, lane: Lane) {
 }
 
 fn token_sums(which: u32, rows: Rows, piece: u32) -> vec4<f32> {
-    token = which;
+    token = first_token + which;
     return sums_with(rows, piece);
 }
 
@@ -89,7 +100,7 @@ fn first_of(turn: u32, lane: Lane) -> u32 {
 }
 
 fn finish_token(which: u32, sums: vec4<f32>, turn: u32, lane: Lane) {
-    token = which;
+    token = first_token + which;
     let all = team_sum4(sums, lane);
     for (var i = lane.index; i < results(); i += LANES * SPLIT) {
         epilogue(first_of(turn, lane) + i, i, all);

@@ -1,8 +1,9 @@
-//! Batched GEMV: the weight is read once for up to 8 tokens, each of which is computed as by itself to the last bit.
+//! Batched GEMV: the weight is read once for up to 8 tokens, each of which is computed as by itself to the last bit. More tokens are
+//! groups of 8, whose workgroups run next to each other, so that the second group finds the weight in cache.
 
 use super::{
     gemv::{
-        GLOBAL_X, Gemv, GemvSlab, SUMS, X_WORDS,
+        GLOBAL_X, Gemv, GemvSlab, MOST_BATCHED, SUMS, X_WORDS,
         handoff::INT8_WORDS,
         quantise_part,
         tiling::{GemvTiling, XForm},
@@ -79,14 +80,16 @@ impl Batch<'_> {
     fn gemv(&self, width: usize) -> Dispatch {
         let Gemv { op, edges, span, .. } = self.slab.gemv;
         let (tiling, (pieces, groups)) = (&self.tiling, self.pieces());
+        let token_groups = span.tokens.div_ceil(MOST_BATCHED);
         let dispatch = self
             .slab
             .base(&GEMV_BATCH, tiling)
             .part(SUMS)
             .constant("ROWS", tiling.rows as u32)
-            .constant("TOKENS", span.tokens as u32)
+            .constant("TOKENS", span.tokens.min(MOST_BATCHED) as u32)
+            .constant("TOKEN_GROUPS", token_groups as u32)
             .params(&self.slab.params())
-            .grid_over(tiling.groups)
+            .grid_over(tiling.groups * token_groups)
             .read(BufferRef::Slab(op.weight_input(), self.slab.slab))
             .read(if self.staged { self.staged_x() } else { BufferRef::Input(0) })
             .write(BufferRef::Output(op.y_output()));

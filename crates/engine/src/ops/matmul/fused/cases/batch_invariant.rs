@@ -41,6 +41,14 @@ pub(super) fn cases() -> Vec<Case> {
         let case = fused_linear(PrologueKind::Rows, EpilogueKind::Plain, dtype, [5, 37, 1536]);
         cases.push(batch_invariant(case.given("w", random_bits(dtype, [37, 1536])), 5));
     }
+    // Two groups of 8 tokens, and a third that has none.
+    for (front, back, count) in [
+        (Front::Rows, Back::Plain, 16),
+        (branch, Back::Geglu, 11),
+        (Front::Norm, Back::Softcap, 16),
+    ] {
+        cases.push(batch_invariant(fused_linear(front, back, DType::Q4_K, [24, 520, 512]), count));
+    }
     cases
 }
 
