@@ -182,13 +182,14 @@ impl DType {
     /// Whether [`dequantize`](crate::quant::dequantize) supports the format.
     pub const fn decodable(self) -> bool {
         use DType::*;
-        !matches!(self, Q8_1 | Q8_K | IQ1_S | IQ1_M | IQ2_XXS | IQ2_XS)
+        !matches!(self, Q8_1 | Q8_K)
     }
 
     /// Whether [`quantize`](crate::quant::quantize) supports the format.
     pub const fn encodable(self) -> bool {
         use DType::*;
-        let no_encoder = matches!(self, IQ2_S | IQ3_XXS | IQ3_S | TQ1_0 | TQ2_0)
+        let no_encoder = matches!(self, IQ1_S | IQ1_M | IQ2_XXS | IQ2_XS | IQ2_S | IQ3_XXS | IQ3_S)
+            || matches!(self, TQ1_0 | TQ2_0)
             || matches!(self, I8 | I16 | I32 | I64 | F64);
         self.decodable() && !no_encoder
     }

@@ -50,7 +50,11 @@ mod tests {
     };
 
     /// Formats that the CPU decodes and no GPU kernel reads.
-    const CPU_ONLY: [DType; 10] = [
+    const CPU_ONLY: [DType; 14] = [
+        DType::IQ1_S,
+        DType::IQ1_M,
+        DType::IQ2_XXS,
+        DType::IQ2_XS,
         DType::IQ2_S,
         DType::IQ3_XXS,
         DType::IQ3_S,

@@ -1,53 +1,145 @@
-//! Code books: short vectors of magnitudes that a block refers to by number.
+//! Code books: short vectors of levels that the blocks of the IQ formats refer to by number.
 //!
-//! A book is stored as a bitmap in base64. Entry k belongs to the k-th smallest number whose bit is set;
-//! the number's digits, in a base of as many levels as there are, choose the magnitudes, least digit first.
+//! A book is stored as a bitmap. Entry k belongs to the k-th smallest number whose bit is set (bit `n % 8` of byte
+//! `n / 8`); the number's digits, in a base of as many levels as there are, choose the levels, least digit first. That
+//! is 512 or 821 bytes for a book that takes up to 16 KiB in memory. `tools/code-books` writes the bitmaps.
 
-/// Expands a book at compile time, which fails if the bitmap is not one of `ENTRIES` entries.
-pub(crate) const fn expand<const ENTRIES: usize, const ELEMENTS: usize>(
-    base64: &[u8],
-    levels: &[u8],
-) -> [[u8; ELEMENTS]; ENTRIES] {
-    let mut book = [[0; ELEMENTS]; ENTRIES];
-    let (mut entry, mut number) = (0, 0);
-    // Bits come out of base64 from the top of a byte, but bitmaps count from its bottom: go byte by byte.
+use std::sync::LazyLock;
+
+/// A code book in its compact form, for decoders and kernels alike.
+#[derive(Debug)]
+pub struct CodeBook {
+    bitmap: &'static [u8],
+    levels: &'static [i8],
+    elements: usize,
+    entries: usize,
+}
+
+/// Of IQ1_S and IQ1_M.
+pub static IQ1: CodeBook = CodeBook::new(&IQ1_BITMAP, &[-1, 0, 1], 8, 2048);
+/// Of IQ2_XXS.
+pub static IQ2_XXS: CodeBook = CodeBook::new(&IQ2_XXS_BITMAP, &[8, 25, 43], 8, 256);
+/// Of IQ2_XS.
+pub static IQ2_XS: CodeBook = CodeBook::new(&IQ2_XS_BITMAP, &[8, 25, 43], 8, 512);
+/// Of IQ2_S.
+pub static IQ2_S: CodeBook = CodeBook::new(&IQ2_S_BITMAP, &[8, 25, 43], 8, 1024);
+/// Of IQ3_XXS.
+pub static IQ3_XXS: CodeBook =
+    CodeBook::new(&IQ3_XXS_BITMAP, &[4, 12, 20, 28, 36, 44, 52, 62], 4, 256);
+/// Of IQ3_S.
+pub static IQ3_S: CodeBook = CodeBook::new(&IQ3_S_BITMAP, &[1, 3, 5, 7, 9, 11, 13, 15], 4, 512);
+
+const IQ1_BITMAP: [u8; 821] = bitmap(include_bytes!("iq1.base64"));
+const IQ2_XXS_BITMAP: [u8; 821] = bitmap(include_bytes!("iq2_xxs.base64"));
+const IQ2_XS_BITMAP: [u8; 821] = bitmap(include_bytes!("iq2_xs.base64"));
+const IQ2_S_BITMAP: [u8; 821] = bitmap(include_bytes!("iq2_s.base64"));
+const IQ3_XXS_BITMAP: [u8; 512] = bitmap(include_bytes!("iq3_xxs.base64"));
+const IQ3_S_BITMAP: [u8; 512] = bitmap(include_bytes!("iq3_s.base64"));
+
+/// A book's entries in memory, expanded when first used.
+pub(super) type Expanded<const ELEMENTS: usize> = LazyLock<Vec<[i8; ELEMENTS]>>;
+
+impl CodeBook {
+    const fn new(
+        bitmap: &'static [u8],
+        levels: &'static [i8],
+        elements: usize,
+        entries: usize,
+    ) -> Self {
+        let (mut i, mut set) = (0, 0);
+        while i < bitmap.len() {
+            set += bitmap[i].count_ones() as usize;
+            i += 1;
+        }
+        assert!(set == entries, "the bitmap has a bit for every entry");
+        let room = bitmap.len() * 8 - levels.len().pow(elements as u32);
+        assert!(room < 8, "the bitmap has a bit for every number");
+        Self { bitmap, levels, elements, entries }
+    }
+
+    /// The values that elements can have.
+    pub fn levels(&self) -> &'static [i8] {
+        self.levels
+    }
+
+    /// Elements of an entry: 4 or 8.
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// Number of entries, a power of two.
+    pub fn entries(&self) -> usize {
+        self.entries
+    }
+
+    /// Bits that an element takes in a [packed](Self::packed) entry: 2 or 3.
+    pub fn element_bits(&self) -> u32 {
+        self.levels.len().next_power_of_two().ilog2()
+    }
+
+    /// Every entry in 16 bits, for kernels: element i's index into the levels is in the bits from `i * element_bits`.
+    pub fn packed(&self) -> Vec<u16> {
+        let bits = self.element_bits();
+        let pack =
+            |number| self.digits(number).rev().fold(0, |packed, d| packed << bits | d as u16);
+        self.numbers().map(pack).collect()
+    }
+
+    /// Every entry as levels. `ELEMENTS` must be [`elements`](Self::elements).
+    pub(super) fn expand<const ELEMENTS: usize>(&self) -> Vec<[i8; ELEMENTS]> {
+        let entry = |number| {
+            let mut entry = [0; ELEMENTS];
+            for (element, digit) in entry.iter_mut().zip(self.digits(number)) {
+                *element = self.levels[digit];
+            }
+            entry
+        };
+        self.numbers().map(entry).collect()
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = usize> {
+        (0..self.bitmap.len() * 8).filter(|n| self.bitmap[n / 8] >> (n % 8) & 1 == 1)
+    }
+
+    fn digits(&self, number: usize) -> impl DoubleEndedIterator<Item = usize> {
+        let base = self.levels.len();
+        (0..self.elements as u32).map(move |i| number / base.pow(i) % base)
+    }
+}
+
+/// Magnitudes times `scale`, negated where the bit of `signs` is set.
+pub(super) fn signed<const N: usize>(scale: f32, entry: &[i8; N], signs: u8, out: &mut [f32; N]) {
+    for (i, (x, &magnitude)) in out.iter_mut().zip(entry).enumerate() {
+        let x_abs = scale * f32::from(magnitude);
+        *x = if signs >> i & 1 == 1 { -x_abs } else { x_abs };
+    }
+}
+
+/// Eight signs out of a code of seven bits: the eighth makes the number of minus signs even.
+pub(super) fn even_signs(code: u32) -> u8 {
+    let code = code & 127;
+    (code | (code.count_ones() & 1) << 7) as u8
+}
+
+/// Decodes base64 at compile time.
+const fn bitmap<const BYTES: usize>(base64: &[u8]) -> [u8; BYTES] {
+    let mut bytes = [0; BYTES];
     let (mut pending, mut bits) = (0u32, 0);
-    let mut i = 0;
+    let (mut i, mut at) = (0, 0);
     while i < base64.len() {
         if let Some(digit) = digit(base64[i]) {
             pending = pending << 6 | digit;
             bits += 6;
         }
         i += 1;
-        if bits < 8 {
-            continue;
-        }
-        bits -= 8;
-        let byte = pending >> bits & 255;
-        let mut bit = 0;
-        while bit < 8 {
-            if byte >> bit & 1 == 1 {
-                book[entry] = magnitudes(number, levels);
-                entry += 1;
-            }
-            bit += 1;
-            number += 1;
+        if bits >= 8 {
+            bits -= 8;
+            bytes[at] = (pending >> bits) as u8;
+            at += 1;
         }
     }
-    assert!(entry == ENTRIES, "the bitmap has a bit for every entry");
-    book
-}
-
-const fn magnitudes<const ELEMENTS: usize>(mut number: usize, levels: &[u8]) -> [u8; ELEMENTS] {
-    let mut magnitudes = [0; ELEMENTS];
-    let mut i = 0;
-    while i < ELEMENTS {
-        magnitudes[i] = levels[number % levels.len()];
-        number /= levels.len();
-        i += 1;
-    }
-    assert!(number == 0, "a number has no more digits than elements");
-    magnitudes
+    assert!(at == BYTES, "the text has all bytes");
+    bytes
 }
 
 /// The six bits of a character; none for line breaks and padding.
@@ -60,4 +152,24 @@ const fn digit(character: u8) -> Option<u32> {
         b'/' => 63,
         _ => return None,
     } as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_entries_unpack_to_the_expanded_ones() {
+        fn check<const N: usize>(book: &CodeBook) {
+            let (packed, bits) = (book.packed(), book.element_bits());
+            assert_eq!((packed.len(), book.elements()), (book.entries(), N));
+            for (packed, entry) in packed.iter().zip(book.expand::<N>()) {
+                let level =
+                    |i: u32| book.levels()[usize::from(packed >> (i * bits)) & ((1 << bits) - 1)];
+                assert_eq!(entry.to_vec(), (0..N as u32).map(level).collect::<Vec<_>>());
+            }
+        }
+        [&IQ1, &IQ2_XXS, &IQ2_XS, &IQ2_S].map(check::<8>);
+        [&IQ3_XXS, &IQ3_S].map(check::<4>);
+    }
 }

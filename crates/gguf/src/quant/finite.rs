@@ -1,6 +1,6 @@
 //! NaN and infinity: decoders pass them on as IEEE says, a loader wants to know before it computes with them.
 
-use super::{bits::half_is_finite, dequantize};
+use super::{bits::half_is_finite, dequantize, iq1_m};
 use crate::{dtype::DType, error::GgufError};
 
 /// Elements that are looked at together; a multiple of every block.
@@ -48,6 +48,10 @@ fn surely_finite(dtype: DType, bytes: &[u8]) -> bool {
         DType::Q5_K => halves::<176>(bytes, &[0, 2]),
         DType::Q6_K => halves::<210>(bytes, &[208]),
         DType::IQ4_XS => halves::<136>(bytes, &[0]),
+        DType::IQ1_S => halves::<50>(bytes, &[0]),
+        DType::IQ1_M => all(bytes, |block| iq1_m::scale_bits(block) & 0x7C00 != 0x7C00),
+        DType::IQ2_XXS => halves::<66>(bytes, &[0]),
+        DType::IQ2_XS => halves::<74>(bytes, &[0]),
         DType::IQ2_S => halves::<82>(bytes, &[0]),
         DType::IQ3_XXS => halves::<98>(bytes, &[0]),
         DType::IQ3_S => halves::<110>(bytes, &[0]),

@@ -3,27 +3,22 @@
 //!
 //! Bytes: d (half), 32 of lower bits of entry numbers, 32 of signs, 8 of upper bit pairs, 8 of scales.
 
-use super::{bits::half, code_book::expand};
+use super::{
+    bits::half,
+    code_book::{Expanded, IQ2_S, signed},
+};
 
-static BOOK: [[u8; 8]; 1024] = expand(include_bytes!("iq2_s.base64"), &[8, 25, 43]);
+static BOOK: Expanded<8> = Expanded::new(|| IQ2_S.expand());
 
 /// 256 numbers.
 pub fn decode(block: &[u8; 82], out: &mut [f32; 256]) {
-    let d = half(block, 0);
+    let (book, d) = (&**BOOK, half(block, 0));
     for (g, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let (s, l) = (g / 4, g % 4);
         let high = usize::from(block[66 + s] >> (2 * l) & 3);
-        let entry = &BOOK[usize::from(block[2 + g]) | high << 8];
+        let entry = &book[usize::from(block[2 + g]) | high << 8];
         let scale = f32::from(block[74 + s] >> (4 * (l / 2)) & 15);
         let scale = d * (0.5 + scale) * 0.25;
         signed(scale, entry, block[34 + g], out);
-    }
-}
-
-/// Magnitudes times `scale`, negated where the bit of `signs` is set.
-pub(super) fn signed<const N: usize>(scale: f32, entry: &[u8; N], signs: u8, out: &mut [f32; N]) {
-    for (i, (x, &magnitude)) in out.iter_mut().zip(entry).enumerate() {
-        let x_abs = scale * f32::from(magnitude);
-        *x = if signs >> i & 1 == 1 { -x_abs } else { x_abs };
     }
 }

@@ -4,10 +4,14 @@
 
 pub mod bf16;
 mod bits;
-mod code_book;
+pub mod code_book;
 pub mod f16;
 mod finite;
+pub mod iq1_m;
+pub mod iq1_s;
 pub mod iq2_s;
+pub mod iq2_xs;
+pub mod iq2_xxs;
 pub mod iq3_s;
 pub mod iq3_xxs;
 pub mod iq4_nl;
@@ -59,17 +63,16 @@ pub fn dequantize(dtype: DType, bytes: &[u8], out: &mut [f32]) -> Result<(), Ggu
         DType::IQ4_XS => decode(bytes, out, iq4_xs::decode),
         DType::MXFP4 => decode(bytes, out, mxfp4::decode),
         DType::NVFP4 => decode(bytes, out, nvfp4::decode),
+        DType::IQ1_S => decode(bytes, out, iq1_s::decode),
+        DType::IQ1_M => decode(bytes, out, iq1_m::decode),
+        DType::IQ2_XXS => decode(bytes, out, iq2_xxs::decode),
+        DType::IQ2_XS => decode(bytes, out, iq2_xs::decode),
         DType::IQ2_S => decode(bytes, out, iq2_s::decode),
         DType::IQ3_XXS => decode(bytes, out, iq3_xxs::decode),
         DType::IQ3_S => decode(bytes, out, iq3_s::decode),
         DType::TQ1_0 => decode(bytes, out, tq1_0::decode),
         DType::TQ2_0 => decode(bytes, out, tq2_0::decode),
-        DType::Q8_1
-        | DType::Q8_K
-        | DType::IQ1_S
-        | DType::IQ1_M
-        | DType::IQ2_XXS
-        | DType::IQ2_XS => return Err(GgufError::NoDecoder { dtype }),
+        DType::Q8_1 | DType::Q8_K => return Err(GgufError::NoDecoder { dtype }),
     }
     Ok(())
 }

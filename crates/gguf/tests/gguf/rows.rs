@@ -11,7 +11,7 @@ fn file() -> Gguf {
     let file = Writer::new()
         .tensor("f32", &[32, 3, 2], DType::F32, bytes(DType::F32))
         .tensor("q8", &[32, 6], DType::Q8_0, bytes(DType::Q8_0))
-        .tensor("iq1", &[256], DType::IQ1_S, vec![0; 50])
+        .tensor("q8_k", &[256], DType::Q8_K, vec![0; 292])
         .finish();
     open(file.unwrap()).unwrap()
 }
@@ -58,9 +58,9 @@ fn ranges_outside_are_refused() {
 #[test]
 fn formats_without_a_decoder_are_refused() {
     let gguf = file();
-    let tensor = gguf.tensor("iq1").unwrap();
+    let tensor = gguf.tensor("q8_k").unwrap();
     let error = pollster::block_on(gguf.rows_f32(tensor, 0..1)).unwrap_err();
-    assert!(matches!(error, GgufError::NoDecoder { dtype: DType::IQ1_S }), "{error:?}");
+    assert!(matches!(error, GgufError::NoDecoder { dtype: DType::Q8_K }), "{error:?}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn small_tensors_are_read_together() {
         .tensor("b", &[1], DType::F32, number(2.0))
         .tensor("weight", &[far, 2], DType::F32, vec![0; 8 * far as usize])
         .tensor("c", &[1], DType::F32, number(3.0))
-        .tensor("iq1", &[256], DType::IQ1_S, vec![0; 50])
+        .tensor("q8_k", &[256], DType::Q8_K, vec![0; 292])
         .finish()
         .unwrap();
     let length = file.len() as u64;
@@ -85,6 +85,6 @@ fn small_tensors_are_read_together() {
     assert_eq!(numbers, [[3.0], [1.0], [2.0]]);
     assert_eq!((source.reads.get(), source.read.get()), (2, 40), "a to b, and c");
     assert!(pollster::block_on(gguf.scattered_f32(&[])).unwrap().is_empty());
-    let refused = pollster::block_on(gguf.scattered_f32(&[gguf.tensor("iq1").unwrap()]));
-    assert!(matches!(refused, Err(GgufError::NoDecoder { dtype: DType::IQ1_S })), "{refused:?}");
+    let refused = pollster::block_on(gguf.scattered_f32(&[gguf.tensor("q8_k").unwrap()]));
+    assert!(matches!(refused, Err(GgufError::NoDecoder { dtype: DType::Q8_K })), "{refused:?}");
 }
