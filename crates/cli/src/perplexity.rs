@@ -109,7 +109,7 @@ fn text(args: &PerplexityArgs) -> Result<String> {
 /// The text after a beginning-of-sequence token.
 fn tokens(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
     let mut tokens = tokenizer.encode(text, Special::None);
-    tokens.splice(0..0, tokenizer.bos());
+    tokens.splice(0..0, tokenizer.begin());
     tokens
 }
 

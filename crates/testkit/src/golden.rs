@@ -26,7 +26,19 @@ pub fn golden(name: &str) -> Vec<u8> {
 /// # Panics
 /// If the file in `goldens/` cannot be decompressed.
 pub fn real_vocabulary() -> Bytes {
-    let packed = golden("tokenizer/ggml-vocab-gemma-4.gguf.zst");
+    unpacked("tokenizer/ggml-vocab-gemma-4.gguf.zst")
+}
+
+/// SmolLM2's real vocabulary of 49,152 tokens and its chat template as a GGUF file without weights.
+///
+/// # Panics
+/// If the file in `goldens/` cannot be decompressed.
+pub fn smollm2_vocabulary() -> Bytes {
+    unpacked("tokenizer/smollm2-vocab.gguf.zst")
+}
+
+fn unpacked(name: &str) -> Bytes {
+    let packed = golden(name);
     let mut bytes = Vec::with_capacity(16 << 20);
     ruzstd::decoding::StreamingDecoder::new(packed.as_slice())
         .expect("the vocabulary is a zstd frame")

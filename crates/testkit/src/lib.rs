@@ -9,5 +9,5 @@ mod golden;
 mod store;
 
 pub use demo::{DemoAnswer, DemoCase, FileKind, demo_cases, demo_fixtures, demo_media, demo_model};
-pub use golden::{golden, golden_path, real_vocabulary};
+pub use golden::{golden, golden_path, real_vocabulary, smollm2_vocabulary};
 pub use store::StoreFolder;

@@ -2,23 +2,42 @@
 
 use std::ops::Range;
 
-use crate::{chars::Chars, joints::Joints, merges::Merges, seen::Seen, word::Word};
+use crate::{
+    byte_alphabet, chars::Chars, joints::Joints, kind::Kind, merges::Merges,
+    pre_tokenizer::PreTokenizer, seen::Seen, texts::Texts, word::Word,
+};
 
 /// Everything needed to encode plain text.
 #[derive(Debug)]
 pub(crate) struct Bpe {
-    /// Normal tokens of one character. A space stands for `▁`.
-    pub(crate) chars: Chars,
     pub(crate) merges: Merges,
-    pub(crate) joints: Joints,
-    /// The token of each byte, the unknown token where there is none.
-    pub(crate) bytes: [u32; 256],
+    pub(crate) pieces: Pieces,
+}
+
+/// What merging begins with.
+#[derive(Debug)]
+pub(crate) enum Pieces {
+    /// Characters.
+    Chars {
+        /// Normal tokens of one character. A space stands for `▁`.
+        chars: Chars,
+        joints: Joints,
+        /// The token of each byte, the unknown token where there is none.
+        bytes: Box<[u32; 256]>,
+    },
+    /// Bytes.
+    Bytes {
+        /// The token of each byte. A byte without one is dropped, as other implementations do.
+        bytes: Box<[Option<u32>; 256]>,
+        pre_tokenizer: PreTokenizer,
+    },
 }
 
 /// Encodes parts of a text one after the other.
 #[derive(Debug)]
 pub(crate) struct Encoder<'t> {
     bpe: &'t Bpe,
+    vocabulary: (&'t Texts, &'t [Kind]),
     text: &'t str,
     word: Word,
     seen: Seen,
@@ -27,17 +46,32 @@ pub(crate) struct Encoder<'t> {
 }
 
 impl<'t> Encoder<'t> {
-    pub(crate) fn new(bpe: &'t Bpe, text: &'t str) -> Self {
-        Self { bpe, text, word: Word::default(), seen: Seen::new(text), ids: Vec::new() }
+    pub(crate) fn new(bpe: &'t Bpe, vocabulary: (&'t Texts, &'t [Kind]), text: &'t str) -> Self {
+        let (word, seen) = (Word::default(), Seen::new(text));
+        Self { bpe, vocabulary, text, word, seen, ids: Vec::new() }
     }
 
     /// Appends the ids of `part` of the text, in which nothing is special.
     pub(crate) fn encode(&mut self, part: Range<usize>) {
+        match &self.bpe.pieces {
+            Pieces::Chars { joints, .. } => self.encode_by_joints(part, joints),
+            Pieces::Bytes { pre_tokenizer, .. } => {
+                let mut start = part.start;
+                while start < part.end {
+                    let end = start + pre_tokenizer.piece(&self.text[start..part.end]);
+                    self.encode_word(start..end);
+                    start = end;
+                }
+            }
+        }
+    }
+
+    fn encode_by_joints(&mut self, part: Range<usize>, joints: &Joints) {
         let mut start = part.start;
         let mut chars = self.text[part.clone()].char_indices();
         let Some((_, mut before)) = chars.next() else { return };
         for (offset, c) in chars {
-            if !self.bpe.joints.may_join(before, c) {
+            if !joints.may_join(before, c) {
                 let end = part.start + offset;
                 self.encode_word(start..end);
                 start = end;
@@ -54,23 +88,49 @@ impl<'t> Encoder<'t> {
             Ok(ids) => return self.ids.extend_from_within(ids),
             Err(slot) => slot,
         };
+        match &self.bpe.pieces {
+            Pieces::Chars { chars, bytes, .. } => self.merge_chars(word, chars, bytes),
+            Pieces::Bytes { bytes, pre_tokenizer } => {
+                match Some(word).filter(|_| pre_tokenizer.whole_pieces).and_then(|w| self.whole(w))
+                {
+                    Some(id) => self.ids.push(id),
+                    None => self.merge_bytes(word, bytes),
+                }
+            }
+        }
+        self.seen.insert(slot, place, ids_before..self.ids.len());
+    }
+
+    fn merge_chars(&mut self, word: &str, chars: &Chars, bytes: &[u32; 256]) {
         for c in word.chars() {
-            match self.bpe.chars.get(c) {
+            match chars.get(c) {
                 Some(id) => self.word.push(id),
                 None => {
                     self.word.finish(&self.bpe.merges, &mut self.ids);
-                    self.push_bytes(c);
+                    let c = if c == ' ' { '▁' } else { c };
+                    for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                        self.ids.push(bytes[usize::from(byte)]);
+                    }
                 }
             }
         }
         self.word.finish(&self.bpe.merges, &mut self.ids);
-        self.seen.insert(slot, place, ids_before..self.ids.len());
     }
 
-    fn push_bytes(&mut self, c: char) {
-        let c = if c == ' ' { '▁' } else { c };
-        let mut buffer = [0; 4];
-        let bytes = c.encode_utf8(&mut buffer).bytes();
-        self.ids.extend(bytes.map(|byte| self.bpe.bytes[usize::from(byte)]));
+    fn merge_bytes(&mut self, word: &str, bytes: &[Option<u32>; 256]) {
+        for byte in word.bytes() {
+            match bytes[usize::from(byte)] {
+                Some(id) => self.word.push(id),
+                None => self.word.finish(&self.bpe.merges, &mut self.ids),
+            }
+        }
+        self.word.finish(&self.bpe.merges, &mut self.ids);
+    }
+
+    /// The ordinary token that a piece is as a whole.
+    fn whole(&self, word: &str) -> Option<u32> {
+        let (texts, kinds) = self.vocabulary;
+        let text: String = word.bytes().map(|b| byte_alphabet::CHARS[usize::from(b)]).collect();
+        texts.id_of(text.as_bytes()).filter(|id| kinds[*id as usize] == Kind::Normal)
     }
 }

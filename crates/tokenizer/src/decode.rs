@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{Stream, Tokenizer, kind::Kind};
+use crate::{Stream, Tokenizer, byte_alphabet, kind::Kind};
 
 /// Which special tokens are visible in decoded text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,11 +16,32 @@ pub enum Render {
 }
 
 /// Carry the structure of an answer. `<|tool_response>` is not among them: it ends generation.
-const MARKERS: [&str; 6] =
-    ["<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", "<tool_response|>", "<|\"|>"];
+const MARKERS: [&str; 18] = [
+    "<|channel>",
+    "<channel|>",
+    "<|tool_call>",
+    "<tool_call|>",
+    "<tool_response|>",
+    "<|\"|>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<escape>",
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<tool_response>",
+    "</tool_response>",
+    "<|python_tag|>",
+    MEDICAL_THOUGHT[0],
+    MEDICAL_THOUGHT[1],
+];
+
+/// Around the thoughts of MedGemma.
+const MEDICAL_THOUGHT: [&str; 2] = ["<unused94>", "<unused95>"];
 
 /// Never part of an answer, by text.
-const UNWANTED: [&str; 8] = [
+const UNWANTED: [&str; 17] = [
     "<|turn>",
     "<|image>",
     "<|image|>",
@@ -29,6 +50,15 @@ const UNWANTED: [&str; 8] = [
     "<|audio|>",
     "<audio|>",
     "<|video|>",
+    "<start_of_turn>",
+    "<start_of_image>",
+    "<end_of_image>",
+    "<image_soft_token>",
+    "<start_function_declaration>",
+    "<end_function_declaration>",
+    "<|im_start|>",
+    "<|start_header_id|>",
+    "<|end_header_id|>",
 ];
 
 impl Tokenizer {
@@ -41,7 +71,9 @@ impl Tokenizer {
             Kind::Byte(byte) => {
                 return Cow::Borrowed(std::slice::from_ref(&BYTES[usize::from(byte)]));
             }
-            Kind::Normal | Kind::UserDefined => return spaced(text),
+            Kind::Normal if self.byte_level => return byte_alphabet::decode(text).into(),
+            Kind::UserDefined | Kind::Verbatim if self.byte_level => true,
+            Kind::Normal | Kind::UserDefined | Kind::Verbatim => return spaced(text),
             Kind::Control | Kind::Unknown => match render {
                 Render::Plain => false,
                 Render::Markers => MARKERS.contains(&text),
@@ -52,11 +84,15 @@ impl Tokenizer {
         Cow::Borrowed(if visible { text.as_bytes() } else { &[] })
     }
 
-    /// The text of `ids`. Bytes that are not UTF-8 become U+FFFD.
+    /// The text of `ids`. Bytes that are not UTF-8 become U+FFFD. The space that the vocabulary puts in front of text is
+    /// taken away.
     pub fn decode(&self, ids: &[u32], render: Render) -> String {
         let mut bytes = Vec::new();
         for &id in ids {
             bytes.extend_from_slice(&self.piece(id, render));
+        }
+        if self.space_prefix && bytes.first() == Some(&b' ') {
+            bytes.remove(0);
         }
         match String::from_utf8_lossy(&bytes) {
             Cow::Borrowed(_) => String::from_utf8(bytes).expect("checked by the lossy conversion"),
@@ -84,7 +120,17 @@ impl Tokenizer {
         self.texts.id_of(text.as_bytes())
     }
 
-    /// The token that begins every prompt.
+    /// The token to put in front of a prompt; none where the vocabulary begins prompts without one.
+    pub fn begin(&self) -> Option<u32> {
+        self.roles.bos.filter(|_| self.ends.0)
+    }
+
+    /// The token to put after a whole text, such as a document to embed; most vocabularies have none.
+    pub fn end(&self) -> Option<u32> {
+        self.roles.eos.filter(|_| self.ends.1)
+    }
+
+    /// The token for the beginning of a sequence. Whether prompts begin with it, [`begin`](Self::begin) tells.
     pub fn bos(&self) -> Option<u32> {
         self.roles.bos
     }
@@ -133,8 +179,11 @@ impl Tokenizer {
     /// of prompts and turns, the mask, the unknown token and unused tokens.
     pub fn unwanted(&self) -> Vec<u32> {
         let roles = &self.roles;
+        let medical =
+            |text: &str| MEDICAL_THOUGHT.contains(&text) && self.id_of("<start_of_turn>").is_some();
         let unused = (0..).zip(&self.kinds).filter(|(id, kind)| {
-            **kind == Kind::Unused || self.texts.get(*id).is_some_and(is_unused)
+            let text = self.texts.get(*id).filter(|text| is_unused(text) && !medical(text));
+            **kind == Kind::Unused || text.is_some()
         });
         let mut ids: Vec<u32> = unused.map(|(id, _)| id).collect();
         ids.extend(UNWANTED.iter().filter_map(|text| self.id_of(text)));

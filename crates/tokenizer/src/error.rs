@@ -7,6 +7,27 @@ pub enum TokenizerError {
     /// There are no tokens.
     #[error("the vocabulary is empty: the file has no tokenizer")]
     EmptyVocabulary,
+    /// A kind of vocabulary that is not known.
+    #[error(
+        "tokenizer model {model:?} is not supported (known: gpt2, llama, gemma4): use a model with one of these"
+    )]
+    UnknownModel {
+        /// Its name in the file.
+        model: String,
+    },
+    /// A pre-tokenizer that is not known. Another one would give plausible but wrong ids.
+    #[error(
+        "pre-tokenizer {name:?} is not supported: text would be cut in the wrong places; use a model with a known one (such as llama-bpe, qwen2, smollm, gpt-2)"
+    )]
+    UnknownPreTokenizer {
+        /// Its name in the file.
+        name: String,
+    },
+    /// A byte-level vocabulary that does not say how text is cut.
+    #[error(
+        "the file does not name the pre-tokenizer of its vocabulary (tokenizer.ggml.pre): convert the model again with a current converter"
+    )]
+    NoPreTokenizer,
     /// There are neither merges nor scores to make them of.
     #[error("the vocabulary has neither merges nor scores: use a file whose tokenizer has merges")]
     NoMerges,
@@ -135,6 +156,14 @@ pub enum TokenizerError {
 }
 
 impl TokenizerError {
+    pub(crate) fn unknown_model(model: &str) -> Self {
+        Self::UnknownModel { model: beginning(model) }
+    }
+
+    pub(crate) fn unknown_pre_tokenizer(name: &str) -> Self {
+        Self::UnknownPreTokenizer { name: beginning(name) }
+    }
+
     pub(crate) fn duplicate(first: u32, second: u32, text: &str) -> Self {
         Self::DuplicateToken { first, second, text: beginning(text) }
     }

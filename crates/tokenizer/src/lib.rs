@@ -1,10 +1,16 @@
-//! Text to token ids and back, in Gemma 4's manner.
+//! Text to token ids and back, for the three kinds of vocabulary that GGUF files have.
 //!
-//! The vocabulary is a byte-pair encoding with an explicit merge list over Unicode characters, spaces written as `▁`,
-//! characters without a token written as byte tokens. It is built from a plain [`Vocab`]; this crate reads no files.
+//! - A byte-pair encoding with an explicit merge list over Unicode characters, spaces written as `▁`, characters without a
+//!   token written as byte tokens (Gemma 4).
+//! - The same with scores in place of merges, as SentencePiece has it (Gemma 3, Llama 2).
+//! - A byte-level byte-pair encoding after a pre-tokenizer (Llama 3, SmolLM2, Qwen).
+//!
+//! It is built from a plain [`Vocab`]; this crate reads no files.
 
 mod bpe;
+mod byte_alphabet;
 mod chars;
+mod classes;
 mod decode;
 mod error;
 mod hash;
@@ -13,6 +19,7 @@ mod kind;
 mod marker;
 mod merge_list;
 mod merges;
+mod pre_tokenizer;
 mod roles;
 mod seen;
 mod stream;

@@ -14,7 +14,7 @@ pub enum Special {
     Parse,
     /// Only user-defined ones that do not end generation, as other engines do when told not to parse special tokens.
     UserDefined,
-    /// None: text from a user. A written marker becomes ordinary pieces.
+    /// None but blanks and HTML tags: text from a user. A written marker becomes ordinary pieces.
     None,
 }
 
@@ -37,54 +37,103 @@ pub(crate) struct Marker {
 /// The special tokens, for finding them in text.
 #[derive(Debug)]
 pub(crate) struct Markers {
-    /// Bytes that some marker begins with.
-    first: [bool; 256],
-    /// Lengths of markers in bytes, ascending.
-    lengths: Vec<usize>,
+    /// Ids of markers in the order of their texts, so that those with a common beginning are neighbours.
+    sorted: Vec<u32>,
+    /// Where those that begin with a byte start in `sorted`, and those with the next byte.
+    first: Vec<u32>,
 }
 
 impl Markers {
     pub(crate) fn new(texts: &Texts, kinds: &[Kind]) -> Result<Self, TokenizerError> {
-        let mut first = [false; 256];
-        let mut lengths = Vec::new();
-        for (id, &kind) in (0..).zip(kinds) {
-            let text = texts.get(id).unwrap_or_default().as_bytes();
-            if let (true, Some(&byte)) = (recognised(kind, Special::Parse), text.first()) {
-                let bytes = text.len();
-                if bytes > LONGEST {
-                    return Err(TokenizerError::MarkerTooLong { id, bytes, limit: LONGEST });
-                }
-                first[usize::from(byte)] = true;
-                lengths.push(text.len());
-            }
+        let text = |id: &u32| texts.get(*id).unwrap_or_default().as_bytes();
+        let ids = (0..).zip(kinds).filter(|(_, kind)| recognised(**kind, Special::Parse));
+        let mut sorted: Vec<u32> =
+            ids.map(|(id, _)| id).filter(|id| !text(id).is_empty()).collect();
+        if let Some(&id) = sorted.iter().find(|id| text(id).len() > LONGEST) {
+            let bytes = text(&id).len();
+            return Err(TokenizerError::MarkerTooLong { id, bytes, limit: LONGEST });
         }
-        lengths.sort_unstable();
-        lengths.dedup();
-        Ok(Self { first, lengths })
+        sorted.sort_unstable_by_key(text);
+        let starts =
+            |byte: usize| sorted.partition_point(|id| usize::from(text(id)[0]) < byte) as u32;
+        Ok(Self { first: (0..=256).map(starts).collect(), sorted })
     }
 
-    /// The markers in `text[from..]`, in order and apart from each other. Longer ones go before shorter ones, then
+    /// The markers in `text`, in order and apart from each other. Longer ones go before shorter ones, then
     /// those with the lower id, then those further left.
     pub(crate) fn find(
         &self,
         text: &str,
-        from: usize,
-        is_marker: impl Fn(&[u8]) -> Option<u32>,
+        texts: &Texts,
+        is_marker: impl Fn(&Marker) -> bool,
     ) -> Vec<Marker> {
         let bytes = text.as_bytes();
-        let mut found = Vec::new();
-        for start in from..bytes.len() {
-            if !self.first[usize::from(bytes[start])] {
-                continue;
+        let mut found: Vec<Marker> = Vec::new();
+        let mut end = 0;
+        for start in 0..bytes.len() {
+            let mut longest = None;
+            self.at(&bytes[start..], texts, |len, id| {
+                let marker = Marker { place: start..start + len, id };
+                if is_marker(&marker) {
+                    longest = Some(marker);
+                }
+            });
+            let Some(marker) = longest else { continue };
+            match found.last() {
+                // Overlaps are rare, but for runs of one blank: there the leftmost is the longest.
+                Some(last) if start < end => {
+                    if (Reverse(marker.place.len()), marker.id)
+                        < (Reverse(last.place.len()), last.id)
+                    {
+                        return self.find_overlapping(bytes, texts, is_marker);
+                    }
+                }
+                _ => {
+                    end = marker.place.end;
+                    found.push(marker);
+                }
             }
-            let rest = &bytes[start..];
-            let candidates = self.lengths.iter().map_while(|&len| rest.get(..len));
-            found.extend(candidates.filter_map(|candidate| {
-                let id = is_marker(candidate)?;
-                Some(Marker { place: start..start + candidate.len(), id })
-            }));
         }
-        if found.is_sorted_by(|a, b| a.place.end <= b.place.start) { found } else { apart(found) }
+        found
+    }
+
+    /// The same where a marker overlaps a better one further left.
+    fn find_overlapping(
+        &self,
+        bytes: &[u8],
+        texts: &Texts,
+        is_marker: impl Fn(&Marker) -> bool,
+    ) -> Vec<Marker> {
+        let mut found = Vec::new();
+        for start in 0..bytes.len() {
+            self.at(&bytes[start..], texts, |len, id| {
+                found.push(Marker { place: start..start + len, id });
+            });
+        }
+        found.retain(is_marker);
+        apart(found)
+    }
+
+    /// Tells the lengths and ids of all markers that `rest` begins with, the shortest first.
+    #[inline]
+    fn at(&self, rest: &[u8], texts: &Texts, mut tell: impl FnMut(usize, u32)) {
+        let Some(&byte) = rest.first() else { return };
+        let bounds = |byte: usize| self.first[byte] as usize;
+        let mut candidates = &self.sorted[bounds(byte.into())..bounds(usize::from(byte) + 1)];
+        let text = |id: &u32| texts.get(*id).unwrap_or_default().as_bytes();
+        let mut len = 1;
+        while let Some(first) = candidates.first() {
+            if text(first).len() == len {
+                tell(len, *first);
+                candidates = &candidates[1..];
+            }
+            let Some(&byte) = rest.get(len) else { return };
+            // Of those with the same beginning, the ones that go on with this byte.
+            let start = candidates.partition_point(|id| text(id)[len] < byte);
+            let count = candidates[start..].partition_point(|id| text(id)[len] == byte);
+            candidates = &candidates[start..start + count];
+            len += 1;
+        }
     }
 }
 
@@ -93,6 +142,7 @@ pub(crate) fn recognised(kind: Kind, special: Special) -> bool {
     match kind {
         Kind::Control | Kind::Unknown => special == Special::Parse,
         Kind::UserDefined => special != Special::None,
+        Kind::Verbatim => true,
         Kind::Normal | Kind::Unused | Kind::Byte(_) => false,
     }
 }

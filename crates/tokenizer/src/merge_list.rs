@@ -8,6 +8,8 @@ pub(crate) struct ListedMerge {
     pub(crate) left: u32,
     pub(crate) right: u32,
     pub(crate) merged: u32,
+    /// Lower goes first; of equal ones the leftmost.
+    pub(crate) rank: u32,
 }
 
 /// Merges in the order of their ranks, and the characters they can join.
@@ -28,16 +30,17 @@ impl MergeList {
     pub(crate) fn new(
         list: &[&str],
         texts: &Texts,
-        kinds: &[Kind],
+        is_piece: &impl Fn(u32) -> bool,
     ) -> Result<Self, TokenizerError> {
         let mut resolved = Self { merges: Vec::with_capacity(list.len()), joints: Joints::new() };
         for chunk in list.chunks(AT_ONCE) {
-            resolved.push_chunk(chunk, texts, kinds)?;
+            resolved.push_chunk(chunk, texts, is_piece)?;
         }
         Ok(resolved)
     }
 
-    /// All ways to make a token of two others, best scores first: the merges of a SentencePiece vocabulary.
+    /// All ways to make a token of two others, best scores first, those of equal scores with equal ranks: the merges of a
+    /// SentencePiece vocabulary.
     pub(crate) fn by_score(
         scores: &[f32],
         texts: &Texts,
@@ -49,7 +52,13 @@ impl MergeList {
         let mut order: Vec<(u32, f32)> = scored.map(|(id, score)| (id, *score)).collect();
         order.retain(|(id, _)| is_normal(*id));
         order.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        for (merged, _) in order {
+        let mut rank = 0;
+        let mut last_score = None;
+        for (merged, score) in order {
+            if last_score.is_some_and(|last| last != score) {
+                rank += 1;
+            }
+            last_score = Some(score);
             let text = texts.get(merged).unwrap_or_default();
             let bytes = text.len();
             if bytes > LONGEST {
@@ -60,7 +69,7 @@ impl MergeList {
                 let (first, second) = text.split_at(cut);
                 let Some(left) = id_of(first) else { continue };
                 let Some(right) = id_of(second) else { continue };
-                list.merges.push(ListedMerge { left, right, merged });
+                list.merges.push(ListedMerge { left, right, merged, rank });
                 list.joints.insert(first, second);
             }
             let count = list.merges.len();
@@ -75,7 +84,7 @@ impl MergeList {
         &mut self,
         chunk: &[&str],
         texts: &Texts,
-        kinds: &[Kind],
+        is_piece: &impl Fn(u32) -> bool,
     ) -> Result<(), TokenizerError> {
         let start = self.merges.len();
         let mut pairs = [("", ""); AT_ONCE];
@@ -85,14 +94,15 @@ impl MergeList {
         let lefts = texts.ids_of(pairs.map(|(left, _)| left));
         let rights = texts.ids_of(pairs.map(|(_, right)| right));
         for (i, (left, right)) in pairs.into_iter().take(chunk.len()).enumerate() {
-            let normal = |parts: &[&str], id| normal(parts, id, start + i, kinds);
+            let piece = |parts: &[&str], id| piece(parts, id, start + i, is_piece);
             let joined = self
                 .next_joined(left, right, texts)
                 .or_else(|| texts.id_of([left, right].concat().as_bytes()));
             self.merges.push(ListedMerge {
-                left: normal(&[left], lefts[i])?,
-                right: normal(&[right], rights[i])?,
-                merged: normal(&[left, right], joined)?,
+                left: piece(&[left], lefts[i])?,
+                right: piece(&[right], rights[i])?,
+                merged: piece(&[left, right], joined)?,
+                rank: (start + i) as u32,
             });
             self.joints.insert(left, right);
         }
@@ -109,15 +119,15 @@ impl MergeList {
     }
 }
 
-/// `id`, if there is one and it is a normal token.
-fn normal(
+/// `id`, if there is one and text may become it.
+fn piece(
     parts: &[&str],
     id: Option<u32>,
     index: usize,
-    kinds: &[Kind],
+    is_piece: &impl Fn(u32) -> bool,
 ) -> Result<u32, TokenizerError> {
     match id {
-        Some(id) if kinds[id as usize] == Kind::Normal => Ok(id),
+        Some(id) if is_piece(id) => Ok(id),
         Some(_) => Err(TokenizerError::special_piece(index, &parts.concat())),
         None => Err(TokenizerError::unknown_piece(index, &parts.concat())),
     }
@@ -135,12 +145,13 @@ fn halves(merge: &str) -> Option<(&str, &str)> {
 mod tests {
     use super::*;
 
-    fn by_score(tokens: &[&str], types: &[i64], scores: &[f32]) -> Vec<[u32; 3]> {
+    /// Left, right, merged and rank.
+    fn by_score(tokens: &[&str], types: &[i64], scores: &[f32]) -> Vec<[u32; 4]> {
         let texts = Texts::new(tokens).expect("texts");
-        let kind = |(id, (kind, text)): (u32, (&i64, &&str))| Kind::new(id, *kind, text);
+        let kind = |(id, (kind, text)): (u32, (&i64, &&str))| Kind::new(id, *kind, text, false);
         let kinds: Result<Vec<Kind>, _> = (0..).zip(types.iter().zip(tokens)).map(kind).collect();
         let list = MergeList::by_score(scores, &texts, &kinds.expect("types")).expect("merges");
-        list.merges.iter().map(|merge| [merge.left, merge.right, merge.merged]).collect()
+        list.merges.iter().map(|m| [m.left, m.right, m.merged, m.rank]).collect()
     }
 
     #[test]
@@ -149,8 +160,9 @@ mod tests {
         let types = [1, 1, 1, 1, 1, 4, 1, 1, 1, 1, 1];
         let scores = [0.0, 0.0, -2.0, -3.0, -1.0, 0.0, 9.0, 0.0, -3.0, 0.0, f32::NAN];
         let merges = by_score(&tokens, &types, &scores);
-        // The best first, equal ones in the order of their ids; special tokens and those without a score are not made.
-        assert_eq!(merges, [[0, 3, 4], [2, 0, 4], [0, 1, 2], [1, 0, 3], [7, 9, 8]]);
+        // The best first, equal ones with equal ranks; special tokens and those without a score are not made.
+        let want = [[0, 3, 4, 2], [2, 0, 4, 2], [0, 1, 2, 3], [1, 0, 3, 4], [7, 9, 8, 4]];
+        assert_eq!(merges, want);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::{
 /// A merge that applies to a pair of pieces.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Merge {
-    /// Place in the list; lower goes first.
+    /// Lower goes first; of equal ones the leftmost.
     pub(crate) rank: u32,
     /// The piece the two become.
     pub(crate) merged: u32,
@@ -38,7 +38,7 @@ impl Merges {
         let empty = Slot { left: 0, right: 0, merge: Merge { rank: NO_RANK, merged: 0 } };
         let slots = vec![empty; (list.merges.len() * 2).next_power_of_two()];
         let mut merges = Self { seed: Seed::random(), slots };
-        for (rank, &ListedMerge { left, right, merged }) in (0..).zip(&list.merges) {
+        for &ListedMerge { left, right, merged, rank } in &list.merges {
             let place = merges.place(left, right);
             if merges.slots[place].merge.rank == NO_RANK {
                 merges.slots[place] = Slot { left, right, merge: Merge { rank, merged } };

@@ -20,6 +20,21 @@ pub(crate) struct Roles {
 /// Tokens that end generation whatever the file says: the end, the end of a turn, the hand-over to a tool.
 const ENDS: [&str; 3] = ["<eos>", "<turn|>", "<|tool_response>"];
 
+/// The same for other families, where the token is not an ordinary one.
+const SPECIAL_ENDS: [&str; 8] = [
+    "<end_of_turn>",
+    "<start_function_response>",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<|end|>",
+];
+
+/// The ends of turns, where the file does not say.
+const TURN_ENDS: [&str; 4] = ["<turn|>", "<end_of_turn>", "<|im_end|>", "<|eot_id|>"];
+
 impl Roles {
     pub(crate) fn new(vocab: &Vocab<'_>, texts: &Texts) -> Result<Self, TokenizerError> {
         let tokens = texts.len();
@@ -36,9 +51,12 @@ impl Roles {
             ids.iter().map(|&id| check(key, id)).collect::<Result<Vec<_>, _>>().map(ascending)
         };
         let eos = role("eos_token_id", vocab.eos, "<eos>")?;
-        let eot = role("eot_token_id", vocab.eot, "<turn|>")?;
+        let special = |id: &u32| vocab.types.get(*id as usize).is_some_and(|kind| *kind != 1);
+        let found_eot = || TURN_ENDS.into_iter().find_map(|text| by_text(text).filter(special));
+        let eot = role("eot_token_id", vocab.eot, "<turn|>")?.or_else(found_eot);
         let mut ends = list("eos_token_ids", &vocab.eos_ids)?;
         ends.extend(ENDS.into_iter().filter_map(by_text).chain(eos).chain(eot));
+        ends.extend(SPECIAL_ENDS.into_iter().filter_map(by_text).filter(special));
         Ok(Self {
             bos: role("bos_token_id", vocab.bos, "<bos>")?,
             eos,

@@ -2,7 +2,8 @@
 
 use crate::{Render, Tokenizer};
 
-/// Decodes ids as they arrive. The pieces put together equal [`Tokenizer::decode`] of all ids.
+/// Decodes ids as they arrive. The pieces put together equal [`Tokenizer::decode`] of all ids, except that no space in front
+/// is taken away: what is generated continues a text.
 #[derive(Debug, Clone)]
 pub struct Stream<'t> {
     tokenizer: &'t Tokenizer,

@@ -1,13 +1,17 @@
 //! The tokenizer: built and checked once, then encoding.
 
+use std::borrow::Cow;
+
 use crate::{
     Span, Special, TokenizerError, Vocab,
-    bpe::{Bpe, Encoder},
+    bpe::{Bpe, Encoder, Pieces},
+    byte_alphabet,
     chars::Chars,
     kind::Kind,
     marker::{Marker, Markers, recognised},
     merge_list::MergeList,
     merges::Merges,
+    pre_tokenizer::PreTokenizer,
     roles::Roles,
     texts::Texts,
 };
@@ -18,6 +22,12 @@ pub struct Tokenizer {
     pub(crate) texts: Texts,
     pub(crate) kinds: Vec<Kind>,
     pub(crate) roles: Roles,
+    /// Whether prompts begin with `bos` and texts end with `eos`.
+    pub(crate) ends: (bool, bool),
+    /// Whether token texts are written in the byte alphabet.
+    pub(crate) byte_level: bool,
+    /// Whether a space is put in front of text.
+    pub(crate) space_prefix: bool,
     markers: Markers,
     bpe: Bpe,
 }
@@ -31,32 +41,53 @@ impl Tokenizer {
     /// If the vocabulary is empty, contradicts itself or is not of this kind: see [`TokenizerError`].
     pub fn new(vocab: &Vocab<'_>) -> Result<Self, TokenizerError> {
         check_shape(vocab)?;
+        let pre_tokenizer = pre_tokenizer(vocab)?;
+        let byte_level = pre_tokenizer.is_some();
         let texts = Texts::new(&vocab.tokens)?;
         let roles = Roles::new(vocab, &texts)?;
-        let kinds = kinds(vocab, &roles)?;
-        let list = match vocab.scores {
-            Some(scores) if vocab.merges.is_empty() => MergeList::by_score(scores, &texts, &kinds)?,
-            _ => MergeList::new(&vocab.merges, &texts, &kinds)?,
+        let kinds = kinds(vocab, &roles, byte_level)?;
+        let is_piece = |id: u32| kinds[id as usize] == Kind::Normal;
+        let by_score = vocab.scores.filter(|_| vocab.merges.is_empty());
+        let list = match by_score {
+            Some(scores) => MergeList::by_score(scores, &texts, &kinds)?,
+            None => MergeList::new(&vocab.merges, &texts, &is_piece)?,
         };
         if list.merges.is_empty() {
             return Err(TokenizerError::NoMerges);
         }
-        let bpe = Bpe {
-            chars: chars(&vocab.tokens, &kinds),
-            merges: Merges::new(&list),
-            joints: list.joints,
-            bytes: bytes(&kinds, roles.unknown)?,
+        let merges = Merges::new(&list);
+        let pieces = match pre_tokenizer {
+            Some(pre_tokenizer) => {
+                Pieces::Bytes { bytes: Box::new(byte_pieces(&texts, is_piece)), pre_tokenizer }
+            }
+            None => Pieces::Chars {
+                chars: chars(&vocab.tokens, &kinds),
+                joints: list.joints,
+                bytes: Box::new(bytes(&kinds, roles.unknown)?),
+            },
         };
-        Ok(Self { markers: Markers::new(&texts, &kinds)?, texts, kinds, roles, bpe })
+        // Gemma 4's own files say no and mean yes.
+        let adds_bos = match (pre_tokenizer, by_score) {
+            (Some(pre_tokenizer), _) => vocab.add_bos.unwrap_or(pre_tokenizer.adds_bos),
+            (None, Some(_)) => vocab.add_bos.unwrap_or(true),
+            (None, None) => true,
+        };
+        Ok(Self {
+            markers: Markers::new(&texts, &kinds)?,
+            texts,
+            kinds,
+            roles,
+            ends: (adds_bos, vocab.add_eos.unwrap_or(false)),
+            byte_level,
+            space_prefix: !byte_level && by_score.is_some() && space_prefix(vocab),
+            bpe: Bpe { merges, pieces },
+        })
     }
 
     /// The ids of `text`, without a beginning-of-sequence token.
     pub fn encode(&self, text: &str, special: Special) -> Vec<u32> {
-        let markers = match special {
-            Special::None => Vec::new(),
-            _ => self.find_markers(text, 0, special),
-        };
-        self.encode_between(text, &markers)
+        let is_marker = |marker: &Marker| recognised(self.kinds[marker.id as usize], special);
+        self.encode_between(text, &self.markers.find(text, &self.texts, is_marker))
     }
 
     /// The ids of a text made of trusted and untrusted spans, without a beginning-of-sequence token.
@@ -65,25 +96,31 @@ impl Tokenizer {
     /// pieces are joined across the borders of spans.
     pub fn encode_spans(&self, spans: &[Span<'_>]) -> Vec<u32> {
         let mut text = String::new();
-        let mut markers = Vec::new();
-        for run in spans.chunk_by(|a, b| matches!((a, b), (Span::Template(_), Span::Template(_)))) {
-            let start = text.len();
-            for span in run {
-                let (Span::Template(part) | Span::Text(part)) = span;
-                text.push_str(part);
+        // Ends of the runs of equally trusted spans; the first run is a template's.
+        let mut ends = vec![0];
+        for span in spans {
+            let (Span::Template(part) | Span::Text(part)) = span;
+            text.push_str(part);
+            let is_template = matches!(span, Span::Template(_));
+            if is_template == (ends.len() % 2 == 1) {
+                ends.pop();
             }
-            if let [Span::Template(_), ..] = run {
-                markers.extend(self.find_markers(&text, start, Special::Parse));
-            }
+            ends.push(text.len());
         }
-        self.encode_between(&text, &markers)
+        let is_marker = |marker: &Marker| {
+            let run = ends.partition_point(|end| *end <= marker.place.start);
+            let trusted = run % 2 == 0 && marker.place.end <= ends[run];
+            let special = if trusted { Special::Parse } else { Special::None };
+            recognised(self.kinds[marker.id as usize], special)
+        };
+        self.encode_between(&text, &self.markers.find(&text, &self.texts, is_marker))
     }
 
-    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), and a beginning-of-sequence token first unless the
-    /// spans begin with one.
+    /// The ids of a prompt: [`encode_spans`](Self::encode_spans), and in front the token that the vocabulary
+    /// [begins](Self::begin) prompts with, unless the spans begin with it.
     pub fn encode_prompt(&self, spans: &[Span<'_>]) -> Vec<u32> {
         let mut ids = self.encode_spans(spans);
-        if let Some(bos) = self.roles.bos
+        if let Some(bos) = self.begin()
             && ids.first() != Some(&bos)
         {
             ids.insert(0, bos);
@@ -91,17 +128,31 @@ impl Tokenizer {
         ids
     }
 
-    fn find_markers(&self, text: &str, from: usize, special: Special) -> Vec<Marker> {
-        self.markers.find(text, from, |candidate| {
-            let id = self.texts.id_of(candidate)?;
-            recognised(self.kinds[id as usize], special).then_some(id)
-        })
+    /// The lengths in bytes of the pieces that a byte-level vocabulary cuts plain text into; others do not cut it.
+    pub fn cut(&self, text: &str) -> Vec<usize> {
+        match &self.bpe.pieces {
+            Pieces::Chars { .. } => vec![text.len()],
+            Pieces::Bytes { pre_tokenizer, .. } => {
+                let mut rest = text;
+                std::iter::from_fn(|| {
+                    let len = Some(rest).filter(|rest| !rest.is_empty())?;
+                    let len = pre_tokenizer.piece(len);
+                    rest = &rest[len..];
+                    Some(len)
+                })
+                .collect()
+            }
+        }
     }
 
     fn encode_between(&self, text: &str, markers: &[Marker]) -> Vec<u32> {
-        let mut encoder = Encoder::new(&self.bpe, text);
+        let (text, markers) = match self.space_prefix {
+            true => prefixed(text, markers),
+            false => (Cow::Borrowed(text), Cow::Borrowed(markers)),
+        };
+        let mut encoder = Encoder::new(&self.bpe, (&self.texts, &self.kinds), &text);
         let mut start = 0;
-        for marker in markers {
+        for marker in &*markers {
             encoder.encode(start..marker.place.start);
             encoder.ids.push(marker.id);
             start = marker.place.end;
@@ -136,15 +187,54 @@ fn check_shape(vocab: &Vocab<'_>) -> Result<(), TokenizerError> {
     Ok(())
 }
 
-fn kinds(vocab: &Vocab<'_>, roles: &Roles) -> Result<Vec<Kind>, TokenizerError> {
+/// How a byte-level vocabulary cuts text; none for other vocabularies.
+fn pre_tokenizer(vocab: &Vocab<'_>) -> Result<Option<PreTokenizer>, TokenizerError> {
+    match vocab.model {
+        Some("gpt2") => match vocab.pre {
+            Some(name) => PreTokenizer::by_name(name).map(Some),
+            None => Err(TokenizerError::NoPreTokenizer),
+        },
+        None | Some("llama" | "gemma4") => Ok(None),
+        Some(model) => Err(TokenizerError::unknown_model(model)),
+    }
+}
+
+/// Whether text gets a space in front. A file that says nothing about its tokenizer is not Llama's.
+fn space_prefix(vocab: &Vocab<'_>) -> bool {
+    vocab.add_space_prefix.unwrap_or(vocab.model == Some("llama"))
+}
+
+/// The text with a space in front of everything between markers, and where the markers are then.
+fn prefixed<'t>(text: &'t str, markers: &[Marker]) -> (Cow<'t, str>, Cow<'t, [Marker]>) {
+    let mut longer = String::with_capacity(text.len() + markers.len() + 1);
+    let mut moved = Vec::with_capacity(markers.len());
+    let push_text = |longer: &mut String, part: &str| {
+        if !part.is_empty() {
+            longer.push(' ');
+            longer.push_str(part);
+        }
+    };
+    let mut start = 0;
+    for Marker { place, id } in markers {
+        push_text(&mut longer, &text[start..place.start]);
+        let from = longer.len();
+        longer.push_str(&text[place.clone()]);
+        moved.push(Marker { place: from..longer.len(), id: *id });
+        start = place.end;
+    }
+    push_text(&mut longer, &text[start..]);
+    (longer.into(), moved.into())
+}
+
+fn kinds(vocab: &Vocab<'_>, roles: &Roles, byte_level: bool) -> Result<Vec<Kind>, TokenizerError> {
     let rows = (0..).zip(vocab.types.iter().zip(&vocab.tokens));
     let mut kinds = rows
-        .map(|(id, (&value, text))| Kind::new(id, value, text))
+        .map(|(id, (&value, text))| Kind::new(id, value, text, byte_level))
         .collect::<Result<Vec<_>, _>>()?;
     // A token that ends generation is neither shown nor recognised in user text, even where the file has it so.
     for &end in &roles.ends {
         let kind = &mut kinds[end as usize];
-        if *kind == Kind::UserDefined {
+        if matches!(kind, Kind::UserDefined | Kind::Verbatim) {
             *kind = Kind::Control;
         }
     }
@@ -166,6 +256,12 @@ fn chars(tokens: &[&str], kinds: &[Kind]) -> Chars {
         }
     }
     table
+}
+
+/// The tokens of single bytes of a byte-level vocabulary.
+fn byte_pieces(texts: &Texts, is_piece: impl Fn(u32) -> bool) -> [Option<u32>; 256] {
+    byte_alphabet::CHARS
+        .map(|c| texts.id_of(c.encode_utf8(&mut [0; 4]).as_bytes()).filter(|id| is_piece(*id)))
 }
 
 fn bytes(kinds: &[Kind], unknown: Option<u32>) -> Result<[u32; 256], TokenizerError> {

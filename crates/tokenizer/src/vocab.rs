@@ -5,6 +5,17 @@
 /// Fields mirror the `tokenizer.ggml.*` keys of a GGUF file. Ids that the file lacks are found by their text.
 #[derive(Debug, Clone, Default)]
 pub struct Vocab<'a> {
+    /// `model`: `gpt2` for byte-level BPE; `llama` and `gemma4`, or nothing, for pieces of characters, which are joined
+    /// by `merges` where there are any and else by `scores`.
+    pub model: Option<&'a str>,
+    /// `pre`: how byte-level BPE cuts text before merging.
+    pub pre: Option<&'a str>,
+    /// `add_bos_token`: whether a prompt begins with `bos`.
+    pub add_bos: Option<bool>,
+    /// `add_eos_token`: whether a text ends with `eos`.
+    pub add_eos: Option<bool>,
+    /// `add_space_prefix`: whether a space is put in front of text, where pieces are joined by `scores`.
+    pub add_space_prefix: Option<bool>,
     /// `tokens`: the text of each token, index = id, spaces as `▁`.
     pub tokens: Vec<&'a str>,
     /// `token_type`: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.

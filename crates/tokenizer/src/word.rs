@@ -71,7 +71,7 @@ impl Word {
         self.queue.extend(ranks.filter(|(rank, _)| *rank != NO_RANK).map(Reverse));
         while let Some(Reverse((rank, at))) = self.queue.pop() {
             let merge = symbols[at].merge;
-            // A rank names a pair: another one means that a neighbour has changed since.
+            // Another rank means that a neighbour has changed since. With the same one, this is the best merge all the same.
             if merge.rank != rank {
                 continue;
             }

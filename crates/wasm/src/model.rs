@@ -286,7 +286,7 @@ impl Model {
 pub(crate) fn encoded(tokenizer: &Tokenizer, text: &str, special: bool, bos: bool) -> Vec<u32> {
     let mut ids = tokenizer.encode(text, if special { Special::Parse } else { Special::None });
     if bos {
-        ids.splice(0..0, tokenizer.bos());
+        ids.splice(0..0, tokenizer.begin());
     }
     ids
 }

@@ -16,13 +16,20 @@ pub(crate) fn open(bytes: Bytes) -> Gguf {
 pub(crate) fn vocab(file: &Gguf) -> Result<Vocab<'_>, GgufError> {
     let key = |name: &str| format!("tokenizer.ggml.{name}");
     let strings = |name: &str| file.strings(&key(name)).map(|texts| texts.iter().collect());
+    let text = |name: &str| file.str(&key(name)).optional();
+    let flag = |name: &str| file.bool(&key(name)).optional();
     let integers = |name: &str| file.integers(&key(name)).optional().map(Option::unwrap_or_default);
     let id = |name: &str| file.u32(&key(name)).optional();
     Ok(Vocab {
+        model: text("model")?,
+        pre: text("pre")?,
+        add_bos: flag("add_bos_token")?,
+        add_eos: flag("add_eos_token")?,
+        add_space_prefix: flag("add_space_prefix")?,
         tokens: strings("tokens")?,
         types: integers("token_type")?,
         scores: file.floats(&key("scores")).optional()?,
-        merges: strings("merges")?,
+        merges: strings("merges").optional()?.unwrap_or_default(),
         bos: id("bos_token_id")?,
         eos: id("eos_token_id")?,
         eos_ids: integers("eos_token_ids")?,

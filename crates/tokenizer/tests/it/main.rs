@@ -1,5 +1,6 @@
 //! The tokenizer against known ids, a slow reference, and broken vocabularies. One program, so that the real vocabulary is read once.
 
+mod byte_level;
 mod decoding;
 mod gguf;
 mod hostile;
@@ -7,5 +8,6 @@ mod markers;
 mod properties;
 mod reference;
 mod roles;
+mod scores;
 mod support;
 mod vectors;

@@ -73,14 +73,14 @@ fn without_a_bos_none_is_added() {
 
 #[test]
 fn each_setting_recognises_its_kinds() {
-    let vocab = tiny(&[("<u>", 4), ("<c>", 3), ("<n>", 1), ("<5>", 5), ("<|tool_response>", 4)]);
+    let vocab = tiny(&[("<user>", 4), ("<c>", 3), ("<n>", 1), ("<5>", 5), ("<|tool_response>", 4)]);
     let tokenizer = Tokenizer::new(&vocab).expect("sound");
     let known = |text: &str, special| {
         let ids = tokenizer.encode(text, special);
         (ids.len() == 1).then(|| ids[0])
     };
     for (text, parse, user_defined) in [
-        ("<u>", Some(10), Some(10)),
+        ("<user>", Some(10), Some(10)),
         ("<c>", Some(11), None),
         ("<n>", None, None),
         ("<5>", None, None),

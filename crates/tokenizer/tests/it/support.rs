@@ -23,10 +23,22 @@ pub(crate) static SMALL: LazyLock<Subject> =
     LazyLock::new(|| subject(rullama_testkit::golden("gguf/micro-e2b-Q8_0.gguf").into()));
 
 fn subject(file: Bytes) -> Subject {
-    let file = Box::leak(Box::new(gguf::open(file)));
-    let vocab = gguf::vocab(file).expect("the file has a vocabulary");
+    let vocab = vocabulary(file);
     let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is sound");
     Subject { reference: Reference::new(&vocab), tokenizer, vocab }
+}
+
+/// The vocabulary of a file, which stays in memory.
+pub(crate) fn vocabulary(file: Bytes) -> Vocab<'static> {
+    let file = Box::leak(Box::new(gguf::open(file)));
+    gguf::vocab(file).expect("the file has a vocabulary")
+}
+
+/// The vocabulary of a golden file `NAME-vocab.gguf` and its tokenizer.
+pub(crate) fn golden_vocabulary(name: &str) -> (Vocab<'static>, Tokenizer) {
+    let vocab = vocabulary(rullama_testkit::golden(&format!("tokenizer/{name}-vocab.gguf")).into());
+    let tokenizer = Tokenizer::new(&vocab).expect("the vocabulary is sound");
+    (vocab, tokenizer)
 }
 
 /// A vocabulary of a few tokens, for cases the real ones do not have.
