@@ -6,7 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::ChatError;
-use crate::markers::{CALL_OPEN, QUOTE, RESPONSE_OPEN};
+use crate::markers::{CALL_OPEN, FUNCTION_RESPONSE_OPEN, QUOTE, RESPONSE_OPEN};
 use crate::tool::{Tool, accepts_string};
 
 /// The deepest nesting of arguments that is read.
@@ -23,9 +23,22 @@ pub struct Call {
 
 /// Reads the text between `<|tool_call>` and `<tool_call|>`. Declarations of `tools` help with unquoted strings.
 pub fn parse_call(text: &str, tools: &[Tool]) -> Result<Call, ChatError> {
+    parse_quoted(text, tools, QUOTE, false)
+}
+
+/// The same with this quote marker. `bare`: whatever is no other value is a string, up to the next delimiter.
+pub(crate) fn parse_quoted(
+    text: &str,
+    tools: &[Tool],
+    quote: &'static str,
+    bare: bool,
+) -> Result<Call, ChatError> {
     // Control markers around the call are slips of the model that cost nothing to forgive.
-    let text = text.trim_end().strip_suffix(RESPONSE_OPEN).unwrap_or(text);
-    let mut reader = Reader { text, at: 0, open: Vec::new(), repaired: false, properties: None };
+    let end = text.trim_end();
+    let end = end.strip_suffix(RESPONSE_OPEN).or_else(|| end.strip_suffix(FUNCTION_RESPONSE_OPEN));
+    let text = end.unwrap_or(text);
+    let mut reader =
+        Reader { text, quote, bare, at: 0, open: Vec::new(), repaired: false, properties: None };
     reader.skip_space();
     while reader.eat(CALL_OPEN) {
         reader.skip_space();
@@ -46,6 +59,10 @@ pub fn parse_call(text: &str, tools: &[Tool]) -> Result<Call, ChatError> {
 
 struct Reader<'a> {
     text: &'a str,
+    /// Stands on both sides of a string.
+    quote: &'static str,
+    /// Whether unquoted text is a string.
+    bare: bool,
     at: usize,
     /// The closing brackets still owed, innermost last.
     open: Vec<char>,
@@ -107,10 +124,10 @@ impl<'a> Reader<'a> {
     /// A key and the colon after it.
     fn key(&mut self) -> Result<String, ChatError> {
         self.skip_space();
-        let key = if self.eat(QUOTE) {
-            let end = self.rest().find(QUOTE).ok_or(self.wrong("a closing quote"))?;
+        let key = if self.eat(self.quote) {
+            let end = self.rest().find(self.quote).ok_or(self.wrong("a closing quote"))?;
             let key = self.take(end).to_owned();
-            self.at += QUOTE.len();
+            self.at += self.quote.len();
             key
         } else if self.rest().starts_with('"') {
             self.json_string()?
@@ -133,7 +150,7 @@ impl<'a> Reader<'a> {
         let after_colon = self.at;
         self.skip_space();
         let rest = self.rest();
-        if self.eat(QUOTE) {
+        if self.eat(self.quote) {
             return Ok(Value::String(self.string().to_owned()));
         }
         match rest.chars().next() {
@@ -145,6 +162,7 @@ impl<'a> Reader<'a> {
                 self.at += 1;
                 self.array().map(Value::Array)
             }
+            _ if self.bare => Ok(self.scalar()),
             Some('"') => self.json_string().map(Value::String),
             Some('\'') => self.single_quoted().map(Value::String),
             Some('-' | '0'..='9') => self.number(),
@@ -152,6 +170,18 @@ impl<'a> Reader<'a> {
                 Some(value) => Ok(value),
                 None => self.bare_string(after_colon, key).map(Value::String),
             },
+        }
+    }
+
+    /// A number, a literal or, failing these, a string, up to the next delimiter.
+    fn scalar(&mut self) -> Value {
+        let rest = self.rest();
+        let word = self.take(rest.find([',', '}', ']']).unwrap_or(rest.len())).trim();
+        match word {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            "null" => Value::Null,
+            _ => serde_json::from_str(word).map_or_else(|_| Value::from(word), Value::Number),
         }
     }
 
@@ -174,9 +204,9 @@ impl<'a> Reader<'a> {
 
     /// The inside of a string after its opening quote marker. The last one may lack its end.
     fn string(&mut self) -> &'a str {
-        if let Some(end) = self.rest().find(QUOTE) {
+        if let Some(end) = self.rest().find(self.quote) {
             let inside = self.take(end);
-            self.at += QUOTE.len();
+            self.at += self.quote.len();
             return inside;
         }
         self.repaired = true;
@@ -212,7 +242,7 @@ impl<'a> Reader<'a> {
         let end = unescaped(self.rest(), '\'').ok_or(self.wrong("a closing `'`"))?;
         let inside = self.take(end).to_owned();
         self.at += 1;
-        self.eat(QUOTE);
+        self.eat(self.quote);
         self.repaired = true;
         Ok(inside)
     }

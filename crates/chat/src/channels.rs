@@ -5,10 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::markers::{
-    CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL,
-};
-use crate::{PromptEnd, Tool, parse_call};
+use crate::markup::Markup;
+use crate::{Output, PromptEnd, Tool};
 
 /// Something the model said. Pieces of one thought or one answer may come as several events in a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +26,7 @@ pub enum Event {
     },
     /// A tool call that cannot be read, as the model wrote it, without the markers around it.
     BadCall {
-        /// The text; [`parse_call`] says what is wrong with it.
+        /// The text; [`Output::parse_call`] says what is wrong with it.
         raw: String,
     },
 }
@@ -70,6 +68,8 @@ pub struct ParserOptions {
     pub thinking: Thinking,
     /// Where the output begins.
     pub start: Start,
+    /// How the model writes thoughts and calls.
+    pub output: Output,
     /// The declared tools. Any tool may be called; declarations help to mend malformed calls.
     pub tools: Vec<Tool>,
 }
@@ -78,6 +78,7 @@ pub struct ParserOptions {
 #[derive(Debug, Clone)]
 pub struct Parser {
     options: ParserOptions,
+    markup: Markup,
     state: State,
     /// A proper prefix of a marker.
     marker: String,
@@ -91,6 +92,8 @@ pub struct Parser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Content,
+    /// Before the first visible character of a message that may be a call as a whole.
+    Undecided,
     /// Content of which no visible character has come since a thought or a call ended.
     FreshContent,
     /// After a thought's opening marker, with this many bytes of the label read.
@@ -99,17 +102,19 @@ enum State {
     Call,
 }
 
-const MARKERS: [&str; 5] = [CHANNEL_OPEN, CHANNEL_CLOSE, CALL_OPEN, CALL_CLOSE, RESPONSE_OPEN];
-
 impl Parser {
     /// A parser at the start of a message.
     pub fn new(options: ParserOptions) -> Self {
+        let markup = options.output.markup();
         let state = match options.start {
-            Start::Content => State::Content,
             Start::Thinking => State::Thinking,
+            // A message that may be a call as a whole is read as one until a character tells otherwise.
+            Start::Content if markup.bare_calls && !options.tools.is_empty() => State::Undecided,
+            Start::Content => State::Content,
         };
         Self {
             options,
+            markup,
             state,
             marker: String::new(),
             space: String::new(),
@@ -131,7 +136,7 @@ impl Parser {
         match self.state {
             State::Call => self.end_call(events),
             State::Label(read) => self.end_label(read, events),
-            State::Content | State::FreshContent | State::Thinking => self.release_space(events),
+            _ => self.release_space(events),
         }
         self.state = State::Content;
     }
@@ -148,10 +153,9 @@ impl Parser {
             return;
         }
         self.marker.push(c);
-        let legal: &[&'static str] =
-            if self.state == State::Call { &[CALL_CLOSE] } else { &MARKERS };
-        match legal.iter().find(|marker| marker.starts_with(self.marker.as_str())) {
-            Some(&marker) if marker.len() == self.marker.len() => {
+        let in_call = self.state == State::Call;
+        match self.markup.marker(&self.marker, in_call) {
+            Some(marker) if marker.len() == self.marker.len() => {
                 self.marker.clear();
                 self.marker_seen(marker, events);
             }
@@ -171,29 +175,37 @@ impl Parser {
         if let State::Label(read) = self.state {
             self.end_label(read, events);
         }
-        self.space.clear();
-        match (self.state, marker) {
-            (State::Call, _) => {
-                self.end_call(events);
-                self.state = State::FreshContent;
-            }
-            (_, CHANNEL_OPEN) => self.state = State::Label(0),
-            (_, CALL_OPEN) => self.state = State::Call,
-            (State::Thinking, CHANNEL_CLOSE) => self.state = State::FreshContent,
-            // Closing markers without an opening one, and what the model writes to hand over to a tool: noise.
-            _ => {}
+        if self.markup.keeps_space {
+            self.release_space(events);
         }
+        self.space.clear();
+        let Markup { thought: [thought_open, thought_close], call: [call_open, _], .. } =
+            self.markup;
+        if self.state == State::Call {
+            self.end_call(events);
+            self.state = State::FreshContent;
+        } else if marker == thought_open {
+            self.state = State::Label(0);
+        } else if marker == call_open {
+            self.state = State::Call;
+        } else if marker == thought_close && self.state == State::Thinking {
+            self.state = State::FreshContent;
+        }
+        // Closing markers without an opening one, and what the model writes to hand over to a tool: noise.
     }
 
     fn text(&mut self, c: char, events: &mut Vec<Event>) {
         match self.state {
             State::Call => self.call.push(c),
             State::Label(read) => self.label(read, c, events),
-            State::FreshContent if c.is_whitespace() => {}
-            State::Content | State::FreshContent | State::Thinking if c.is_whitespace() => {
-                self.space.push(c)
+            State::FreshContent if c.is_whitespace() && !self.markup.keeps_space => {}
+            _ if c.is_whitespace() => self.space.push(c),
+            State::Undecided if c == '{' => {
+                self.space.clear();
+                self.state = State::Call;
+                self.call.push(c);
             }
-            State::Content | State::FreshContent => {
+            State::Content | State::FreshContent | State::Undecided => {
                 self.state = State::Content;
                 self.release_space(events);
                 self.say(c.encode_utf8(&mut [0; 4]), events);
@@ -208,11 +220,12 @@ impl Parser {
     /// One more character where the label of a thought may stand.
     fn label(&mut self, read: usize, c: char, events: &mut Vec<Event>) {
         let read_after = read + c.len_utf8();
-        if !THOUGHT_LABEL[read..].starts_with(c) {
+        let label = self.markup.label;
+        if !label[read..].starts_with(c) {
             self.state = State::Thinking;
-            self.say(&THOUGHT_LABEL[..read], events);
+            self.say(&label[..read], events);
             self.text(c, events);
-        } else if read_after == THOUGHT_LABEL.len() {
+        } else if read_after == label.len() {
             self.state = State::Thinking;
         } else {
             self.state = State::Label(read_after);
@@ -222,14 +235,15 @@ impl Parser {
     /// The label breaks off: whole, it needs no line break; less than that is thought.
     fn end_label(&mut self, read: usize, events: &mut Vec<Event>) {
         self.state = State::Thinking;
-        if THOUGHT_LABEL[read..] != *"\n" {
-            self.say(&THOUGHT_LABEL[..read], events);
+        let label = self.markup.label;
+        if label[read..] != *"\n" {
+            self.say(&label[..read], events);
         }
     }
 
     fn end_call(&mut self, events: &mut Vec<Event>) {
         let raw = std::mem::take(&mut self.call);
-        match parse_call(&raw, &self.options.tools) {
+        match self.options.output.parse_call(&raw, &self.options.tools) {
             Ok(call) => {
                 events.push(Event::ToolCall {
                     index: self.calls,
@@ -239,6 +253,11 @@ impl Parser {
                 self.calls += 1;
             }
             Err(_) if raw.trim().is_empty() => {}
+            // Not a call after all, only JSON.
+            Err(_) if self.markup.bare_calls && raw.starts_with('{') => {
+                self.state = State::Content;
+                self.say(&raw, events);
+            }
             Err(_) => events.push(Event::BadCall { raw }),
         }
     }

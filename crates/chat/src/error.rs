@@ -55,9 +55,44 @@ pub enum ChatError {
         /// The deepest nesting that is read.
         limit: usize,
     },
-    /// A model file brings a template that is not Gemma 4's. Templates are programs; we run none.
+    /// A model file brings a template of no known family.
     #[error(
-        "the model's chat template is not a Gemma 4 template: choose the model family, or use a Gemma 4 model"
+        "the model's chat template is of no known family: choose the model family, or use a model of a known one"
     )]
     ForeignTemplate,
+    /// Messages that a template does not accept in this order.
+    #[error(
+        "message {index} is of role {role}: after an optional system message, user and assistant must alternate"
+    )]
+    RoleOrder {
+        /// Its place in the conversation.
+        index: usize,
+        /// Its role.
+        role: String,
+    },
+    /// A model that knows no tools.
+    #[error(
+        "this model's chat template has no place for tools: leave them out, or use another model"
+    )]
+    NoTools,
+    /// Several calls in a message of a model that makes one at a time.
+    #[error(
+        "a message has {count} tool calls, but this model makes one at a time: give one call per message"
+    )]
+    OneCall {
+        /// Number of calls.
+        count: usize,
+    },
+    /// A language code without a known name.
+    #[error("language code {code:?} is not known: give an ISO 639-1 code such as en, de or pt-BR")]
+    UnknownLanguage {
+        /// The code.
+        code: String,
+    },
+    /// The model file's own template could not be run.
+    #[error("the model's chat template failed: {message}")]
+    Template {
+        /// What the template engine or the template itself says.
+        message: String,
+    },
 }

@@ -1,8 +1,8 @@
 //! Messages to prompt text, and model output back to thinking, answer and tool calls.
 //!
-//! Text in, text out: this crate knows neither tokens nor models. [`render`] writes a [`Conversation`] the way the
-//! Gemma 4 templates do, [`Parser`] splits what the model answers. Templates found in model files are recognised
-//! ([`Family::of_template`]), never run.
+//! Text in, text out: this crate knows neither tokens nor models. [`render`] writes a [`Conversation`] the way the templates
+//! of a [`Family`] do, [`Parser`] splits what the model answers. Templates found in model files are recognised
+//! ([`Family::of_template`]); those of no known family are run in a sandbox ([`ChatTemplate`], feature `jinja`).
 //!
 //! ```
 //! use rullama_chat::{Conversation, Event, Family, Parser, ParserOptions, RenderOptions, render};
@@ -24,21 +24,34 @@
 
 mod call;
 mod channels;
+mod chat_template;
+mod chatml;
 mod error;
 mod family;
 mod format;
+mod function_gemma;
+mod gemma3;
+#[cfg(feature = "jinja")]
+mod jinja;
+mod json_call;
+mod languages;
+mod llama3;
 mod markers;
+mod markup;
 mod message;
 mod prompt;
 mod python;
 mod template;
+mod text;
 mod tool;
 mod tools;
 
 pub use call::{Call, parse_call};
 pub use channels::{Event, Parser, ParserOptions, Start, Thinking};
+pub use chat_template::ChatTemplate;
 pub use error::ChatError;
 pub use family::Family;
+pub use markup::Output;
 pub use message::{Content, Conversation, Message, Part, ToolCall, ToolResponse};
 pub use prompt::{Prompt, PromptEnd, Span};
 pub use template::{RenderOptions, render};

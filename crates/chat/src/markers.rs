@@ -1,4 +1,4 @@
-//! The marker texts of the Gemma 4 chat format. In the vocabulary each of them is a single token.
+//! The marker texts of chat formats. In the vocabulary each of them is a single token.
 
 pub(crate) const BOS: &str = "<bos>";
 pub(crate) const TURN_OPEN: &str = "<|turn>";
@@ -19,3 +19,35 @@ pub(crate) const VIDEO: &str = "<|video|>";
 
 /// What follows [`CHANNEL_OPEN`] in a thought block.
 pub(crate) const THOUGHT_LABEL: &str = "thought\n";
+
+/// Gemma 3.
+pub(crate) const OLD_TURN_OPEN: &str = "<start_of_turn>";
+pub(crate) const OLD_TURN_CLOSE: &str = "<end_of_turn>";
+pub(crate) const OLD_IMAGE: &str = "<start_of_image>";
+/// MedGemma's thoughts.
+pub(crate) const MEDICAL_OPEN: &str = "<unused94>";
+pub(crate) const MEDICAL_CLOSE: &str = "<unused95>";
+
+/// FunctionGemma.
+pub(crate) const FUNCTION_OPEN: &str = "<start_function_declaration>";
+pub(crate) const FUNCTION_CLOSE: &str = "<end_function_declaration>";
+pub(crate) const FUNCTION_CALL_OPEN: &str = "<start_function_call>";
+pub(crate) const FUNCTION_CALL_CLOSE: &str = "<end_function_call>";
+pub(crate) const FUNCTION_RESPONSE_OPEN: &str = "<start_function_response>";
+pub(crate) const FUNCTION_RESPONSE_CLOSE: &str = "<end_function_response>";
+pub(crate) const ESCAPE: &str = "<escape>";
+
+/// ChatML.
+pub(crate) const IM_START: &str = "<|im_start|>";
+pub(crate) const IM_END: &str = "<|im_end|>";
+pub(crate) const THINK_OPEN: &str = "<think>";
+pub(crate) const THINK_CLOSE: &str = "</think>";
+pub(crate) const JSON_CALL_OPEN: &str = "<tool_call>";
+pub(crate) const JSON_CALL_CLOSE: &str = "</tool_call>";
+
+/// Llama 3.
+pub(crate) const LLAMA_BOS: &str = "<|begin_of_text|>";
+pub(crate) const HEADER_OPEN: &str = "<|start_header_id|>";
+pub(crate) const HEADER_CLOSE: &str = "<|end_header_id|>";
+pub(crate) const EOT: &str = "<|eot_id|>";
+pub(crate) const PYTHON_TAG: &str = "<|python_tag|>";

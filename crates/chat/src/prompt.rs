@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::markers::{CHANNEL_OPEN, RESPONSE_OPEN, THOUGHT_LABEL, TURN_CLOSE};
+use crate::markers::{
+    CHANNEL_OPEN, FUNCTION_RESPONSE_OPEN, RESPONSE_OPEN, THINK_OPEN, THOUGHT_LABEL, TURN_CLOSE,
+};
 
 /// A span of prompt text.
 ///
@@ -49,11 +51,12 @@ impl Prompt {
     pub fn end(&self) -> PromptEnd {
         let opened_thought = |text: &str| {
             text.strip_suffix(THOUGHT_LABEL).is_some_and(|before| before.ends_with(CHANNEL_OPEN))
+                || text.trim_end_matches('\n').ends_with(THINK_OPEN)
         };
+        let waits =
+            |text: &str| text.ends_with(RESPONSE_OPEN) || text.ends_with(FUNCTION_RESPONSE_OPEN);
         match self.spans.last() {
-            Some(Span { text, trusted: true }) if text.ends_with(RESPONSE_OPEN) => {
-                PromptEnd::ToolResult
-            }
+            Some(Span { text, trusted: true }) if waits(text) => PromptEnd::ToolResult,
             Some(Span { text, trusted: true }) if opened_thought(text) => PromptEnd::Thinking,
             _ => PromptEnd::Content,
         }

@@ -9,17 +9,19 @@ use crate::markers::{
     RESPONSE_OPEN, THINK, THOUGHT_LABEL, TURN_CLOSE, TURN_OPEN, VIDEO,
 };
 use crate::python::{is_space, strip};
-use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, ToolCall, tools};
+use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, ToolCall};
+use crate::{chatml, function_gemma, gemma3, llama3, tools};
 use serde_json::Value;
 
 /// How to render.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenderOptions {
-    /// Which of the two templates.
+    /// Which template.
     pub family: Family,
-    /// Whether to mend two places where the canonical template leaves the model with a broken prompt: a generation
-    /// prompt is added when one was requested and the text ends with a closed turn, and quote markers are dropped
-    /// from tool descriptions. Off, the text equals the canonical template's to the byte.
+    /// Whether to mend places where the canonical template leaves the model with a broken prompt, or refuses to render.
+    /// Gemma 4: a generation prompt is added when one was requested and the text ends with a closed turn, and quote
+    /// markers are dropped from tool descriptions. Gemma 3: any order of roles is rendered. Off, the text equals the
+    /// canonical template's to the byte.
     pub repair: bool,
 }
 
@@ -44,6 +46,17 @@ pub fn render(
     options: impl Into<RenderOptions>,
 ) -> Result<Prompt, ChatError> {
     let options = options.into();
+    match options.family {
+        Family::Small | Family::Large => gemma4(conversation, options),
+        Family::Gemma3 | Family::TranslateGemma => gemma3::render(conversation, options),
+        Family::FunctionGemma => function_gemma::render(conversation, false),
+        Family::FunctionGemmaOllama => function_gemma::render(conversation, true),
+        Family::Llama3 | Family::Llama31 => llama3::render(conversation, options.family),
+        family => chatml::render(conversation, family),
+    }
+}
+
+fn gemma4(conversation: &Conversation, options: RenderOptions) -> Result<Prompt, ChatError> {
     let mut renderer =
         Renderer { conversation, options, out: Prompt::default(), last: Last::Other };
     renderer.out.trusted(BOS);

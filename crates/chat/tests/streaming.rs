@@ -1,7 +1,7 @@
 //! Properties of the streaming parser: pieces do not matter, text is not lost, time is linear.
 
 use proptest::prelude::*;
-use rullama_chat::{Event, Parser, ParserOptions, Start, Thinking};
+use rullama_chat::{Event, Output, Parser, ParserOptions, Start, Thinking, Tool};
 
 const PIECES: [&str; 24] = [
     "<|channel>",
@@ -39,7 +39,45 @@ fn options() -> impl Strategy<Value = ParserOptions> {
     (prop::bool::ANY, prop::bool::ANY).prop_map(|(hide, open)| ParserOptions {
         thinking: if hide { Thinking::Hide } else { Thinking::Show },
         start: if open { Start::Thinking } else { Start::Content },
-        tools: Vec::new(),
+        ..ParserOptions::default()
+    })
+}
+
+/// What the other families write.
+const OTHER_PIECES: [&str; 16] = [
+    "<think>",
+    "</think>",
+    "<tool_call>",
+    "</tool_call>",
+    "<start_function_call>",
+    "<end_function_call>",
+    "<start_function_response>",
+    "<unused94>",
+    "<unused95>",
+    "<|python_tag|>",
+    "{\"name\": \"f\", \"arguments\": {}}",
+    "call:f{a:<escape>b<escape>}",
+    "{",
+    "</",
+    "\n",
+    "thought",
+];
+
+fn other_output() -> impl Strategy<Value = String> {
+    let pieces = || prop::sample::select(&PIECES[..]);
+    let others = || prop::sample::select(&OTHER_PIECES[..]);
+    let both = prop_oneof![1 => pieces(), 3 => others()];
+    prop::collection::vec(both, 0..30).prop_map(|list| list.concat())
+}
+
+fn other_options() -> impl Strategy<Value = ParserOptions> {
+    use Output::{FunctionGemma, Gemma3, Llama3, Tagged};
+    let tool = || serde_json::from_str::<Tool>(r#"{"name": "f"}"#).expect("a tool");
+    let outputs = prop::sample::select(&[Gemma3, FunctionGemma, Tagged, Llama3][..]);
+    (options(), outputs, prop::bool::ANY).prop_map(move |(options, output, tools)| ParserOptions {
+        output,
+        tools: if tools { vec![tool()] } else { Vec::new() },
+        ..options
     })
 }
 
@@ -69,6 +107,18 @@ proptest! {
     fn any_cut_gives_the_same_events(
         output in output(),
         options in options(),
+        cuts in prop::collection::vec(0usize..150, 0..12),
+    ) {
+        let whole = parse(options.clone(), &output, &[]);
+        prop_assert_eq!(&parse(options.clone(), &output, &cuts), &whole);
+        let everywhere: Vec<usize> = (0..output.chars().count()).collect();
+        prop_assert_eq!(&parse(options, &output, &everywhere), &whole);
+    }
+
+    #[test]
+    fn any_cut_gives_the_same_events_of_other_families(
+        output in other_output(),
+        options in other_options(),
         cuts in prop::collection::vec(0usize..150, 0..12),
     ) {
         let whole = parse(options.clone(), &output, &[]);

@@ -39,11 +39,18 @@ pub fn tokenizer(gguf: &Gguf) -> Result<Tokenizer, VocabularyError> {
 pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     let key = |name: &str| format!("tokenizer.ggml.{name}");
     let id = |name: &str| gguf.u32(&key(name)).optional();
+    let text = |name: &str| gguf.str(&key(name)).optional();
+    let flag = |name: &str| gguf.bool(&key(name)).optional();
     let ids = |name: &str| gguf.integers(&key(name)).optional().map(Option::unwrap_or_default);
     let no_vocabulary = || VocabularyError::NoVocabulary { file: gguf.name().into() };
     let tokens = gguf.strings(&key("tokens")).optional()?.ok_or_else(no_vocabulary)?;
     let merges = gguf.strings(&key("merges")).optional()?;
     Ok(Vocab {
+        model: text("model")?,
+        pre: text("pre")?,
+        add_bos: flag("add_bos_token")?,
+        add_eos: flag("add_eos_token")?,
+        add_space_prefix: flag("add_space_prefix")?,
         tokens: tokens.iter().collect(),
         types: ids("token_type")?,
         scores: match gguf.get(&key("scores")) {
@@ -62,7 +69,7 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     })
 }
 
-/// The template family of a model file: by its template, else by its architecture.
+/// The template family of a model file: by its template, else by its tokens, else by its architecture.
 ///
 /// Files from Ollama carry no template; per-layer inputs tell the small Gemma 4 models from the large ones.
 ///
@@ -74,6 +81,11 @@ pub fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
         return Ok(family);
     }
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
+    let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
+    let has = |text: &str| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text));
+    if let Some(family) = Family::of_vocabulary(has) {
+        return Ok(family);
+    }
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;
     Ok(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large })
 }

@@ -41,7 +41,7 @@ impl Prompt {
 
     pub(crate) fn plain(tokenizer: &Tokenizer, text: &str) -> Self {
         let mut tokens = tokenizer.encode(text, Special::None);
-        tokens.splice(0..0, tokenizer.bos());
+        tokens.splice(0..0, tokenizer.begin());
         Self::tokens(tokens)
     }
 
@@ -92,6 +92,7 @@ pub(crate) fn rendered_prompt(
     let parser = ParserOptions {
         thinking: if options.hide_thinking { Thinking::Hide } else { Thinking::Show },
         start: rendered.end().into(),
+        output: family.output(),
         tools: conversation.tools.clone(),
     };
     let tokens = tokenizer.encode_prompt(&spans);

@@ -1,7 +1,7 @@
 //! Bytes as a model's output and as a client's conversation.
 
 use rullama_chat::{
-    Call, Conversation, Event, Family, Message, Parser, ParserOptions, Prompt, PromptEnd,
+    Call, Conversation, Event, Family, Message, Output, Parser, ParserOptions, Prompt, PromptEnd,
     RenderOptions, Start, Thinking, Tool, ToolCall, parse_call, render,
 };
 use serde_json::{Value, json};
@@ -31,6 +31,13 @@ fn options(flags: u8) -> ParserOptions {
     ParserOptions {
         thinking: if flags & 1 == 0 { Thinking::Show } else { Thinking::Hide },
         start: if flags & 2 == 0 { Start::Content } else { Start::Thinking },
+        output: match flags >> 3 & 7 {
+            1 => Output::Gemma3,
+            2 => Output::FunctionGemma,
+            3 => Output::Tagged,
+            4 => Output::Llama3,
+            _ => Output::Gemma4,
+        },
         tools: if flags & 4 == 0 { vec![tool] } else { vec![] },
     }
 }
@@ -56,7 +63,8 @@ fn output(text: &str, options: &ParserOptions, cuts: u8) {
                 call_again(&Call { name: name.clone(), arguments: arguments.clone() });
             }
             Event::BadCall { raw } => {
-                assert!(parse_call(raw, &options.tools).is_err(), "a good call was called bad");
+                let again = options.output.parse_call(raw, &options.tools);
+                assert!(again.is_err(), "a good call was called bad");
             }
         }
     }
@@ -162,6 +170,11 @@ fn conversation_renders(conversation: &Conversation) {
             }
             prompt
         };
+        for family in Family::ALL {
+            if let Ok(prompt) = rendered(family) {
+                assert!(prompt.spans().windows(2).all(|pair| pair[0].trusted != pair[1].trusted));
+            }
+        }
         let (small, large) = (rendered(Family::Small), rendered(Family::Large));
         assert_eq!(small.is_ok(), large.is_ok());
         let (Ok(small), Ok(large)) = (small, large) else { return };

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result};
 use rullama::Model;
-use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
 use serde_json::{Map, Value, json};
 
@@ -67,13 +66,8 @@ impl Chat {
                 None => "No system message.\n".into(),
             },
             Topic::Template => {
-                let family = match self.model().runtime().family()? {
-                    Family::Small => "small family (E2B, E4B)",
-                    Family::Large => "large family (12B, 26B-A4B, 31B)",
-                };
-                format!(
-                    "Gemma 4 template, {family}; the template in the file is recognised but not run.\n"
-                )
+                let family = self.model().runtime().family()?.name();
+                format!("Template of {family}; the one in the file is recognised but not run.\n")
             }
         })
     }

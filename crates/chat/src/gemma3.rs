@@ -1,0 +1,111 @@
+//! Gemma 3, MedGemma and TranslateGemma: turns of user and model, the system text in front of the first one.
+
+use serde_json::Value;
+
+use crate::languages::language;
+use crate::markers::{BOS, OLD_IMAGE, OLD_TURN_CLOSE, OLD_TURN_OPEN};
+use crate::python::strip;
+use crate::text::split_system;
+use crate::{ChatError, Content, Conversation, Family, Message, Part, Prompt, RenderOptions};
+
+/// Renders a conversation. With repairs, any order of roles is accepted, as other engines do.
+pub(crate) fn render(
+    conversation: &Conversation,
+    options: RenderOptions,
+) -> Result<Prompt, ChatError> {
+    if !conversation.tools.is_empty() {
+        return Err(ChatError::NoTools);
+    }
+    let mut out = Prompt::default();
+    out.trusted(BOS);
+    let (system, messages) = split_system(&conversation.messages);
+    let first = usize::from(system.is_some());
+    for (i, message) in messages.iter().enumerate() {
+        if !options.repair && (message.role == "user") != (i % 2 == 0) {
+            return Err(ChatError::RoleOrder { index: first + i, role: message.role.clone() });
+        }
+        open_turn(&mut out, &message.role);
+        if let Some(system) = system.filter(|_| i == 0) {
+            system_text(&mut out, system)?;
+        }
+        content(&mut out, message, options)?;
+        close_turn(&mut out);
+    }
+    if conversation.add_generation_prompt {
+        open_turn(&mut out, "model");
+    }
+    Ok(out)
+}
+
+/// Opens a turn; the assistant is called model.
+pub(crate) fn open_turn(out: &mut Prompt, role: &str) {
+    out.trusted(OLD_TURN_OPEN);
+    match role {
+        "assistant" | "model" => out.trusted("model"),
+        "user" | "developer" => out.trusted(role),
+        other => out.untrusted(other),
+    }
+    out.trusted("\n");
+}
+
+pub(crate) fn close_turn(out: &mut Prompt) {
+    out.trusted(OLD_TURN_CLOSE);
+    out.trusted("\n");
+}
+
+/// The system text, of parts the first, as it is.
+fn system_text(out: &mut Prompt, system: &Message) -> Result<(), ChatError> {
+    match &system.content {
+        Content::Text(text) => out.untrusted(text),
+        Content::Parts(parts) => {
+            out.untrusted(parts.first().and_then(|part| part.text.as_deref()).unwrap_or_default());
+        }
+        Content::None => {}
+        Content::Other(_) => return Err(ChatError::ContentShape { role: system.role.clone() }),
+    }
+    out.trusted("\n\n");
+    Ok(())
+}
+
+fn content(out: &mut Prompt, message: &Message, options: RenderOptions) -> Result<(), ChatError> {
+    match &message.content {
+        Content::Text(text) => out.untrusted(strip(text)),
+        Content::Parts(parts) => {
+            for part in parts {
+                match part.kind.as_str() {
+                    "image" | "image_url" => out.trusted(OLD_IMAGE),
+                    "text" if options.family == Family::TranslateGemma => translation(out, part)?,
+                    "text" => out.untrusted(strip(part.text.as_deref().unwrap_or_default())),
+                    _ => {}
+                }
+            }
+        }
+        Content::None if options.repair => {}
+        Content::None | Content::Other(_) => {
+            return Err(ChatError::ContentShape { role: message.role.clone() });
+        }
+    }
+    Ok(())
+}
+
+/// The published instruction around a text with language codes; without codes, the text.
+fn translation(out: &mut Prompt, part: &Part) -> Result<(), ChatError> {
+    let text = strip(part.text.as_deref().unwrap_or_default());
+    let code = |key: &str| part.rest.get(key).and_then(Value::as_str);
+    let (Some(from_code), Some(to_code)) = (code("source_lang_code"), code("target_lang_code"))
+    else {
+        out.untrusted(text);
+        return Ok(());
+    };
+    let (from, to) = (language(from_code)?, language(to_code)?);
+    let instruction = format!(
+        "You are a professional {from} ({from_code}) to {to} ({to_code}) translator. Your goal is to accurately convey the \
+         meaning and nuances of the original {from} text while adhering to {to} grammar, vocabulary, and cultural \
+         sensitivities.\nProduce only the {to} translation, without any additional explanations or commentary. Please \
+         translate the following {from} text into {to}:\n\n\n"
+    );
+    // Codes come from outside: the whole is text.
+    out.untrusted(&instruction);
+    out.untrusted(text);
+    Ok(())
+}

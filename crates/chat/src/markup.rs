@@ -1,0 +1,117 @@
+//! How models mark thoughts and tool calls in what they write.
+
+use crate::call::parse_quoted;
+use crate::json_call::parse_json_call;
+use crate::markers::{
+    CALL_CLOSE, CALL_OPEN, CHANNEL_CLOSE, CHANNEL_OPEN, ESCAPE, FUNCTION_CALL_CLOSE,
+    FUNCTION_CALL_OPEN, FUNCTION_RESPONSE_OPEN, JSON_CALL_CLOSE, JSON_CALL_OPEN, MEDICAL_CLOSE,
+    MEDICAL_OPEN, PYTHON_TAG, QUOTE, RESPONSE_OPEN, THINK_CLOSE, THINK_OPEN, THOUGHT_LABEL,
+};
+use crate::{Call, ChatError, Tool};
+
+/// The notation of a model's output.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Output {
+    /// Gemma 4: channels, and calls between `<|tool_call>` and `<tool_call|>`.
+    #[default]
+    Gemma4,
+    /// Gemma 3: plain text; MedGemma thinks between `<unused94>` and `<unused95>`.
+    Gemma3,
+    /// FunctionGemma: calls between `<start_function_call>` and `<end_function_call>`.
+    FunctionGemma,
+    /// Thoughts between `<think>` tags and calls in JSON between `<tool_call>` tags: Qwen, Hermes, and what is tried with
+    /// models of no known family.
+    Tagged,
+    /// Llama 3: a message that is a call in JSON, or one that begins with `<|python_tag|>`.
+    Llama3,
+}
+
+/// The markers of a notation. An empty marker is never found.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Markup {
+    /// Around a thought.
+    pub(crate) thought: [&'static str; 2],
+    /// What follows the opening marker of a thought.
+    pub(crate) label: &'static str,
+    /// Around a call.
+    pub(crate) call: [&'static str; 2],
+    /// Written to hand over to a tool.
+    pub(crate) noise: &'static str,
+    /// Whether white space next to markers is part of the text.
+    pub(crate) keeps_space: bool,
+    /// Whether a message can be a call without markers.
+    pub(crate) bare_calls: bool,
+}
+
+impl Output {
+    /// The notation of a model whose template has no known family, by the markers in it.
+    pub fn of_template(template: &str) -> Self {
+        let has = |marker: &str| template.contains(marker);
+        if has(FUNCTION_CALL_OPEN) {
+            Self::FunctionGemma
+        } else if has(CHANNEL_OPEN) || has(CALL_OPEN) {
+            Self::Gemma4
+        } else if has(PYTHON_TAG) {
+            Self::Llama3
+        } else {
+            Self::Tagged
+        }
+    }
+
+    /// Reads the text of a tool call, without the markers around it. Declarations of `tools` help with unquoted strings.
+    ///
+    /// # Errors
+    /// If it breaks the grammar and cannot be repaired.
+    pub fn parse_call(self, text: &str, tools: &[Tool]) -> Result<Call, ChatError> {
+        match self {
+            Self::Gemma4 | Self::Gemma3 => parse_quoted(text, tools, QUOTE, false),
+            Self::FunctionGemma => parse_quoted(text, tools, ESCAPE, true),
+            Self::Tagged | Self::Llama3 => parse_json_call(text),
+        }
+    }
+
+    pub(crate) fn markup(self) -> Markup {
+        let none = Markup {
+            thought: [""; 2],
+            label: "\n",
+            call: [""; 2],
+            noise: "",
+            keeps_space: false,
+            bare_calls: false,
+        };
+        match self {
+            Self::Gemma4 => Markup {
+                thought: [CHANNEL_OPEN, CHANNEL_CLOSE],
+                label: THOUGHT_LABEL,
+                call: [CALL_OPEN, CALL_CLOSE],
+                noise: RESPONSE_OPEN,
+                ..none
+            },
+            Self::Gemma3 => {
+                Markup { thought: [MEDICAL_OPEN, MEDICAL_CLOSE], label: THOUGHT_LABEL, ..none }
+            }
+            Self::FunctionGemma => Markup {
+                call: [FUNCTION_CALL_OPEN, FUNCTION_CALL_CLOSE],
+                noise: FUNCTION_RESPONSE_OPEN,
+                keeps_space: true,
+                ..none
+            },
+            Self::Tagged => Markup {
+                thought: [THINK_OPEN, THINK_CLOSE],
+                call: [JSON_CALL_OPEN, JSON_CALL_CLOSE],
+                ..none
+            },
+            Self::Llama3 => Markup { call: [PYTHON_TAG, ""], bare_calls: true, ..none },
+        }
+    }
+}
+
+impl Markup {
+    /// The marker that begins with `start`, which is not empty.
+    pub(crate) fn marker(&self, start: &str, in_call: bool) -> Option<&'static str> {
+        let close = [self.call[1]];
+        let all = [self.thought[0], self.thought[1], self.call[0], self.call[1], self.noise];
+        let legal = if in_call { &close[..] } else { &all };
+        legal.iter().find(|marker| marker.starts_with(start)).copied()
+    }
+}
