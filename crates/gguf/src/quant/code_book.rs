@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 pub struct CodeBook {
     bitmap: &'static [u8],
     levels: &'static [i8],
-    elements: usize,
+    elements: u32,
     entries: usize,
 }
 
@@ -43,7 +43,7 @@ impl CodeBook {
     const fn new(
         bitmap: &'static [u8],
         levels: &'static [i8],
-        elements: usize,
+        elements: u32,
         entries: usize,
     ) -> Self {
         let (mut i, mut set) = (0, 0);
@@ -52,7 +52,7 @@ impl CodeBook {
             i += 1;
         }
         assert!(set == entries, "the bitmap has a bit for every entry");
-        let room = bitmap.len() * 8 - levels.len().pow(elements as u32);
+        let room = bitmap.len() * 8 - levels.len().pow(elements);
         assert!(room < 8, "the bitmap has a bit for every number");
         Self { bitmap, levels, elements, entries }
     }
@@ -63,7 +63,7 @@ impl CodeBook {
     }
 
     /// Elements of an entry: 4 or 8.
-    pub fn elements(&self) -> usize {
+    pub fn elements(&self) -> u32 {
         self.elements
     }
 
@@ -80,8 +80,11 @@ impl CodeBook {
     /// Every entry in 16 bits, for kernels: element i's index into the levels is in the bits from `i * element_bits`.
     pub fn packed(&self) -> Vec<u16> {
         let bits = self.element_bits();
-        let pack =
-            |number| self.digits(number).rev().fold(0, |packed, d| packed << bits | d as u16);
+        let pack = |number| {
+            // Indices take at most three bits, entries twelve or sixteen.
+            let place = |packed: usize, digit: usize| packed << bits | digit;
+            u16::try_from(self.digits(number).rev().fold(0, place)).unwrap_or_default()
+        };
         self.numbers().map(pack).collect()
     }
 
@@ -103,7 +106,7 @@ impl CodeBook {
 
     fn digits(&self, number: usize) -> impl DoubleEndedIterator<Item = usize> {
         let base = self.levels.len();
-        (0..self.elements as u32).map(move |i| number / base.pow(i) % base)
+        (0..self.elements).map(move |i| number / base.pow(i) % base)
     }
 }
 
@@ -117,8 +120,8 @@ pub(super) fn signed<const N: usize>(scale: f32, entry: &[i8; N], signs: u8, out
 
 /// Eight signs out of a code of seven bits: the eighth makes the number of minus signs even.
 pub(super) fn even_signs(code: u32) -> u8 {
-    let code = code & 127;
-    (code | (code.count_ones() & 1) << 7) as u8
+    let code = code.to_le_bytes()[0] & 127;
+    if code.count_ones() % 2 == 1 { code | 128 } else { code }
 }
 
 /// Decodes base64 at compile time.
@@ -134,7 +137,7 @@ const fn bitmap<const BYTES: usize>(base64: &[u8]) -> [u8; BYTES] {
         i += 1;
         if bits >= 8 {
             bits -= 8;
-            bytes[at] = (pending >> bits) as u8;
+            bytes[at] = (pending >> bits).to_le_bytes()[0];
             at += 1;
         }
     }
@@ -162,14 +165,14 @@ mod tests {
     fn packed_entries_unpack_to_the_expanded_ones() {
         fn check<const N: usize>(book: &CodeBook) {
             let (packed, bits) = (book.packed(), book.element_bits());
-            assert_eq!((packed.len(), book.elements()), (book.entries(), N));
+            assert_eq!(packed.len(), book.entries());
             for (packed, entry) in packed.iter().zip(book.expand::<N>()) {
                 let level =
                     |i: u32| book.levels()[usize::from(packed >> (i * bits)) & ((1 << bits) - 1)];
-                assert_eq!(entry.to_vec(), (0..N as u32).map(level).collect::<Vec<_>>());
+                assert_eq!(entry.to_vec(), (0..book.elements()).map(level).collect::<Vec<_>>());
             }
         }
-        [&IQ1, &IQ2_XXS, &IQ2_XS, &IQ2_S].map(check::<8>);
-        [&IQ3_XXS, &IQ3_S].map(check::<4>);
+        [&IQ1, &IQ2_XXS, &IQ2_XS, &IQ2_S].into_iter().for_each(check::<8>);
+        [&IQ3_XXS, &IQ3_S].into_iter().for_each(check::<4>);
     }
 }
