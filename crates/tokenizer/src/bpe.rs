@@ -21,7 +21,7 @@ pub(crate) enum Pieces {
     Chars {
         /// Normal tokens of one character. A space stands for `▁`.
         chars: Chars,
-        joints: Joints,
+        joints: Box<Joints>,
         /// The token of each byte, the unknown token where there is none.
         bytes: Box<[u32; 256]>,
     },

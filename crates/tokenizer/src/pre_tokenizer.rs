@@ -51,7 +51,7 @@ impl PreTokenizer {
     }
 
     /// The length in bytes of the first piece of `text`, which is not empty.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn piece(self, text: &str) -> usize {
         let mut chars = text.chars();
         let (first, second) = (chars.next().unwrap_or_default(), chars.next());
@@ -84,13 +84,12 @@ fn is_newline(c: char) -> bool {
 }
 
 /// The length of the leading characters that are `of` a kind.
-fn run(text: &str, of: impl Fn(char) -> bool) -> usize {
+fn run(text: &str, of: fn(char) -> bool) -> usize {
     text.find(|c| !of(c)).unwrap_or(text.len())
 }
 
 /// A piece after GPT-2's pattern in a text that ends before the first character that `ends` it.
-#[inline]
-fn gpt2(text: &str, first: char, second: Option<char>, ends: impl Fn(char) -> bool) -> usize {
+fn gpt2(text: &str, first: char, second: Option<char>, ends: fn(char) -> bool) -> usize {
     if let Some(len) = contraction(text, false) {
         return len;
     }
@@ -104,14 +103,14 @@ fn gpt2(text: &str, first: char, second: Option<char>, ends: impl Fn(char) -> bo
     } else if is_number(c) {
         space + run(rest, is_number)
     } else if !c.is_whitespace() {
-        space + run(rest, |c| is_other(c) && !ends(c))
+        let end = space + run(rest, is_other);
+        text[space..end].find(ends).map_or(end, |at| space + at)
     } else {
         blanks(text, ends)
     }
 }
 
 /// A piece after Llama 3's pattern.
-#[inline]
 fn llama3(text: &str, first: char, second: Option<char>, digits: usize) -> usize {
     if let Some(len) = contraction(text, true) {
         return len;
@@ -136,7 +135,6 @@ fn llama3(text: &str, first: char, second: Option<char>, digits: usize) -> usize
 }
 
 /// The length of `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`.
-#[inline]
 fn contraction(text: &str, any_case: bool) -> Option<usize> {
     let letters = text.strip_prefix('\'')?.as_bytes();
     let is = |i: usize, want: u8| {
@@ -151,7 +149,7 @@ fn contraction(text: &str, any_case: bool) -> Option<usize> {
 }
 
 /// White space up to its last character, which may belong to what follows; all of it where nothing follows.
-fn blanks(text: &str, ends: impl Fn(char) -> bool) -> usize {
+fn blanks(text: &str, ends: fn(char) -> bool) -> usize {
     let end = run(text, char::is_whitespace);
     let last = text[..end].chars().next_back().map_or(0, char::len_utf8);
     let nothing_follows = text[end..].chars().next().is_none_or(ends);

@@ -62,7 +62,7 @@ impl Tokenizer {
             }
             None => Pieces::Chars {
                 chars: chars(&vocab.tokens, &kinds),
-                joints: list.joints,
+                joints: Box::new(list.joints),
                 bytes: Box::new(bytes(&kinds, roles.unknown)?),
             },
         };
