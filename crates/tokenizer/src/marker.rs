@@ -41,6 +41,8 @@ pub(crate) struct Markers {
     sorted: Vec<u32>,
     /// Where those that begin with a byte start in `sorted`, and those with the next byte.
     first: Vec<u32>,
+    /// Bytes of which all markers that begin with one are runs: Gemma 3 has runs of spaces and newlines.
+    runs: Vec<bool>,
 }
 
 impl Markers {
@@ -56,7 +58,13 @@ impl Markers {
         shell_sort(&mut sorted, text);
         let starts =
             |byte: usize| sorted.partition_point(|id| usize::from(text(id)[0]) < byte) as u32;
-        Ok(Self { first: (0..=256).map(starts).collect(), sorted })
+        let first: Vec<u32> = (0..=256).map(starts).collect();
+        let is_run = |id: &u32| text(id).iter().all(|byte| *byte == text(id)[0]);
+        let runs = first.windows(2).map(|pair| {
+            let markers = &sorted[pair[0] as usize..pair[1] as usize];
+            !markers.is_empty() && markers.iter().all(is_run)
+        });
+        Ok(Self { runs: runs.collect(), first, sorted })
     }
 
     /// The markers in `text`, in order and apart from each other. Longer ones go before shorter ones, then
@@ -69,8 +77,19 @@ impl Markers {
     ) -> Vec<Marker> {
         let bytes = text.as_bytes();
         let mut found: Vec<Marker> = Vec::new();
-        let mut end = 0;
-        for start in 0..bytes.len() {
+        let (mut end, mut next) = (0, 0);
+        while next < bytes.len() {
+            let start = next;
+            next += 1;
+            if start >= end && self.runs[usize::from(bytes[start])] {
+                // No marker that begins further inside the run can be better.
+                if let Some(marker) = self.longest_run(bytes, start, texts, &is_marker) {
+                    end = marker.place.end;
+                    next = end;
+                    found.push(marker);
+                }
+                continue;
+            }
             let mut longest = None;
             self.at(&bytes[start..], texts, |len, id| {
                 let marker = Marker { place: start..start + len, id };
@@ -97,7 +116,28 @@ impl Markers {
         found
     }
 
-    /// The same where a marker overlaps a better one further left.
+    /// The longest marker at `start`, where all that begin with this byte are runs of it: in order of their lengths, then.
+    fn longest_run(
+        &self,
+        bytes: &[u8],
+        start: usize,
+        texts: &Texts,
+        is_marker: &impl Fn(&Marker) -> bool,
+    ) -> Option<Marker> {
+        let byte = bytes[start];
+        let run = bytes[start..].iter().take(LONGEST).take_while(|other| **other == byte).count();
+        let bounds = |byte: usize| self.first[byte] as usize;
+        let markers = &self.sorted[bounds(byte.into())..bounds(usize::from(byte) + 1)];
+        let len = |id: &u32| texts.get(*id).unwrap_or_default().len();
+        let fitting = &markers[..markers.partition_point(|id| len(id) <= run)];
+        let mut longest_first = fitting.iter().rev();
+        longest_first.find_map(|id| {
+            let marker = Marker { place: start..start + len(id), id: *id };
+            is_marker(&marker).then_some(marker)
+        })
+    }
+
+    /// The markers in `bytes` where one overlaps a better one further left.
     fn find_overlapping(
         &self,
         bytes: &[u8],
