@@ -141,7 +141,7 @@ fn expert_ids_are_clamped() {
             let up = g.weight("up", Type::weight(DType::Q8_0, [experts, 2 * rows, width]));
             let prologue = Prologue::Norm { h, weight: norm, eps: 1e-6 };
             let each = Mixture { routes, shares: None };
-            let inner = g.fused_linear_experts(&prologue, up, &each, &Epilogue::Geglu).1;
+            let inner = g.fused_linear_experts(&prologue, up, &each, &Epilogue::GEGLU).1;
             let down = g.weight("down", Type::weight(DType::Q8_0, [experts, width, rows]));
             let sum = Mixture { routes, shares: Some(shares) };
             let y = g.fused_linear_experts(&Prologue::Rows(inner), down, &sum, &Epilogue::Plain).1;

@@ -98,6 +98,7 @@ operations!(
     scatter_rows,
     select_row,
     silu,
+    silu_grad,
     softcap,
     softcap_grad,
     split_columns,
@@ -105,6 +106,9 @@ operations!(
     standardise,
     store,
     suppress,
+    swiglu,
+    swiglu_halves,
+    swiglu_halves_grad,
     top_k,
 );
 

@@ -105,7 +105,9 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
             long = Some((scheduler.submit(request(streams, prompt, 1)?)?, true));
         }
         let mut sink = |id, update| match update {
-            Update::Token(_) if long.is_some_and(|(long, _)| long == id) => long = Some((id, false)),
+            Update::Token(_) if long.is_some_and(|(long, _)| long == id) => {
+                long = Some((id, false))
+            }
             Update::Token(_) => {
                 let now = Instant::now();
                 tokens += 1;
@@ -182,7 +184,8 @@ pub(super) fn as_json(model: &str, lengths: Lengths, measured: &[Measured]) -> V
 }
 
 pub(super) fn as_text(measured: &[Measured]) -> String {
-    let mut head = vec!["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS"];
+    let mut head =
+        vec!["STREAMS", "TOKENS/S", "PER STREAM", "FIRST p50", "p95 MS", "GAP p50", "p95 MS"];
     if measured.iter().any(|measured| measured.disturbed.is_some()) {
         head.extend(["PREFILLING p50", "p95 MS"]);
     }

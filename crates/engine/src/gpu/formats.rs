@@ -79,7 +79,7 @@ mod tests {
         let prologue = Prologue::Norm { h, weight: norm, eps: 1e-6 };
         let members = ["gate", "up"].map(|name| Member::new(name, rows));
         let both = g.weight_rows(&members, dtype, width);
-        let y = g.fused_linear(&prologue, both, &Epilogue::Geglu).1;
+        let y = g.fused_linear(&prologue, both, &Epilogue::GEGLU).1;
         let down = g.weight("down", Type::weight(dtype, [width, rows]));
         let x = g.linear(y, down);
         let dy = g.linear(x, table);
@@ -90,7 +90,7 @@ mod tests {
         let routes = g.routes(expert_ids, experts);
         let gate_up = g.weight("gate_up", Type::weight(dtype, [experts, 2 * rows, width]));
         let each = Mixture { routes, shares: None };
-        let inner = g.fused_linear_experts(&Prologue::Rows(x), gate_up, &each, &Epilogue::Geglu).1;
+        let inner = g.fused_linear_experts(&Prologue::Rows(x), gate_up, &each, &Epilogue::GEGLU).1;
         let down = g.weight("down_exps", Type::weight(dtype, [experts, width, rows]));
         let sum = Mixture { routes, shares: Some(shares) };
         let z = g.fused_linear_experts(&Prologue::Rows(inner), down, &sum, &Epilogue::Plain).1;

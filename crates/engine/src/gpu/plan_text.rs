@@ -116,7 +116,7 @@ mod tests {
         let weight = g.weight("norm", Type::weight(DType::F32, [64]));
         let gate_up = g.weight("gate_up", Type::weight(DType::Q8_0, [512, 64]));
         let prologue = Prologue::Norm { h, weight, eps: 1e-6 };
-        let x = g.fused_linear(&prologue, gate_up, &Epilogue::Geglu).1;
+        let x = g.fused_linear(&prologue, gate_up, &Epilogue::GEGLU).1;
         let down = g.weight("down", Type::weight(DType::Q4_K, [8, 256]));
         let y = g.linear(x, down);
         g.keep(y);
@@ -124,7 +124,9 @@ mod tests {
         let text = plan_text(&g, &facts).expect("the formats have kernels");
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2, "{text}");
-        for word in ["fused_linear", "matmul/gemv", "prologue/norm", "epilogue/geglu", "grid "] {
+        for word in
+            ["fused_linear", "matmul/gemv", "prologue/norm", "epilogue/gated", "gate/gelu", "grid "]
+        {
             assert!(lines[0].contains(word), "{word}: {text}");
         }
         let edge = "permuted int8 pairs, 8 units by 64 columns";

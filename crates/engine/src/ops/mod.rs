@@ -71,13 +71,15 @@ pub use columns::{JoinColumns, SplitColumns};
 pub use convolution::{ConvolveHalf, ConvolvePast};
 pub use cross_entropy::{CrossEntropy, CrossEntropyGrad, MASKED};
 pub use dropout::Dropout;
-pub use elementwise::Elementwise;
+pub use elementwise::{Activation, Elementwise};
 pub use embed::Embed;
 pub use expert_groups::{ExpertGroups, Routes};
 pub use experts_combine::{ExpertsCombine, ExpertsCombineGrad};
 pub use gather_rows::{GatherRows, ScatterRows};
 pub use gradient_norm::{ClipSettings, SquareSum};
-pub use head_norm_rope::{HeadNormRope, HeadNormRopeGrad, KvStoreInputs, QkvRope, rope_table};
+pub use head_norm_rope::{
+    HeadForm, HeadNormRope, HeadNormRopeGrad, KvStoreInputs, QkvRope, RopePairs, rope_table,
+};
 pub use latest_tokens::{GatherTokens, ScatterTokens};
 pub use layer_norm::LayerNorm;
 pub use local_attention::LocalAttention;

@@ -5,6 +5,7 @@ use rullama_gguf::DType;
 use crate::{
     gpu::{DeviceFacts, MatrixInt8, MatrixUnits, Part},
     graph::Element,
+    ops::Activation,
 };
 
 /// A part in a folder of `wgsl/`.
@@ -157,7 +158,15 @@ pub(crate) fn kv_store(element: Element) -> &'static Part {
     }
 }
 
-/// GELU, its derivative and a tanh that does not overflow.
+/// The gate of a gated feed-forward layer.
+pub(crate) fn gate(activation: Activation) -> &'static Part {
+    match activation {
+        Activation::Gelu => shared_part!("gate", "gelu"),
+        Activation::Silu => shared_part!("gate", "silu"),
+    }
+}
+
+/// GELU, its slope and a tanh that is safe everywhere.
 pub(crate) static GELU: &Part = shared_part!("gelu", "gelu");
 
 /// GEMM tiles without matrix units, for quantised weights.

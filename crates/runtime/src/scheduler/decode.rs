@@ -148,8 +148,10 @@ impl Scheduler {
         };
         let mut rows: Vec<Row<'_>> = members.iter().filter_map(row).collect();
         if let [last] = rows[..] {
-            let draft = |(i, id): (usize, &u32)| {
-                Row { token: LastToken::Known(*id), position: last.position + 1 + i, ..last }
+            let draft = |(i, id): (usize, &u32)| Row {
+                token: LastToken::Known(*id),
+                position: last.position + 1 + i,
+                ..last
             };
             rows.extend(drafts.iter().enumerate().map(draft));
         }

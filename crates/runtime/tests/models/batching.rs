@@ -151,7 +151,12 @@ impl Answer {
 }
 
 /// What a session of its own answers.
-pub(crate) fn alone(model: &Model, ask: &Ask, cache: CacheType, adapters: Option<&Adapters>) -> Answer {
+pub(crate) fn alone(
+    model: &Model,
+    ask: &Ask,
+    cache: CacheType,
+    adapters: Option<&Adapters>,
+) -> Answer {
     let options =
         SessionOptions { context: Some(CONTEXT), cache, chunk: CHUNK, ..SessionOptions::default() };
     let mut session = model.session(&options).expect("a session");

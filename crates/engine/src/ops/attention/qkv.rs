@@ -13,8 +13,8 @@ use crate::{
     gpu::{DeviceFacts, Dispatch, Edge, GpuCall, SplitKvPartials},
     graph::{Graph, Op, Step, Type, Value},
     ops::{
-        Columns, KvStoreInputs, QkvRope, Slice,
-        head_norm_rope::{assert_table, gpu::store as store_kv, norm_rope, store_heads},
+        Columns, HeadForm, KvStoreInputs, QkvRope, Slice,
+        head_norm_rope::{assert_table, gpu::store as store_kv, store_heads},
         sequences::{Paging, RowPlaces, Sequences},
     },
 };
@@ -24,8 +24,8 @@ use crate::{
 pub struct AttentionQkv {
     /// How many positions a token sees, itself included; all without a window.
     pub window: Option<u32>,
-    /// Added to the means of the norms, inside the root.
-    pub eps: f32,
+    /// How heads are prepared.
+    pub form: HeadForm,
     /// The columns of the queries' heads.
     pub q: Columns,
     /// The columns of keys and values, if the layer writes its KV caches.
@@ -39,7 +39,7 @@ pub struct AttentionQkv {
 pub struct QueryInputs {
     /// Raw queries `[t, h·e]`.
     pub q: Slice,
-    /// Weight of their norm `[e]`.
+    /// Weight of their norm `[e]`; `rope` again where they have none.
     pub q_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
@@ -58,7 +58,7 @@ pub struct NewKv {
     pub k: Slice,
     /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
     pub v: Slice,
-    /// Weight of the keys' norm `[e]`.
+    /// Weight of the keys' norm `[e]`; the RoPE table where they have none.
     pub k_norm: Value,
 }
 
@@ -88,27 +88,28 @@ impl Graph {
         queries: QueryInputs,
         new_kv: Option<NewKv>,
         window: Option<u32>,
-        eps: f32,
+        form: impl Into<HeadForm>,
     ) -> Value {
+        let form = form.into();
         let QueryInputs { q, q_norm, rope, k_cache, v_cache, sequences } = queries;
         let rows_apart = sequences.is_some_and(|sequences| !sequences.paging.one_sequence);
         if self.ty(q.value).shape.rows() <= DECODE_TOKENS || rows_apart {
             let columns = |slice: Slice| slice.columns(self);
             let kv = new_kv.map(|kv| [columns(kv.k), columns(kv.v)]);
             let paging = sequences.map(|sequences| sequences.paging);
-            let op = AttentionQkv { window, eps, q: columns(q), kv, paging };
+            let op = AttentionQkv { window, form, q: columns(q), kv, paging };
             let mut inputs = vec![q.value, q_norm, rope, k_cache, v_cache];
             inputs.extend(new_kv.iter().flat_map(|kv| [kv.k.value, kv.v.value, kv.k_norm]));
             let inputs = Self::with_sequences(inputs, sequences);
             return self.apply(op, &inputs);
         }
         let q = match new_kv {
-            None => self.head_norm_rope(q, q_norm, rope, eps),
+            None => self.head_norm_rope(q, q_norm, rope, form),
             Some(NewKv { k, v, k_norm }) => self.qkv_rope(
                 q,
                 q_norm,
                 KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences },
-                eps,
+                form,
             ),
         };
         self.attention_paged(q, (k_cache, v_cache), window, sequences)
@@ -118,8 +119,8 @@ impl Graph {
 impl AttentionQkv {
     /// The operation that writes the KV caches, where this one includes it.
     fn store(&self, width: usize) -> Option<QkvRope> {
-        let (eps, paging) = (self.eps, self.paging);
-        self.kv.map(|[k, v]| QkvRope { width, eps, k, v, q: None, paging })
+        let (form, paging) = (self.form, self.paging);
+        self.kv.map(|[k, v]| QkvRope { width, form, k, v, q: None, paging })
     }
 }
 
@@ -130,7 +131,7 @@ impl Op for AttentionQkv {
 
     fn infer(&self, inputs: &[&Type]) -> Vec<Type> {
         let (q, t) = (inputs[input::Q], inputs[input::Q].shape.rows());
-        let width = inputs[input::Q_NORM].shape.len();
+        let width = inputs[input::K_CACHE].shape.width();
         let fits = t <= DECODE_TOKENS || self.rows_apart();
         assert!(fits, "attention_qkv: {t} tokens of a sequence, {DECODE_TOKENS} at most");
         assert_table(inputs[input::ROPE], t, width);
@@ -151,7 +152,7 @@ impl Op for AttentionQkv {
     }
 
     fn cpu(&self, call: &CpuCall<'_>) {
-        let width = call.input(input::Q_NORM).shape.len();
+        let width = call.input(input::K_CACHE).shape.width();
         if let Some(stored) = self.store(width) {
             store_heads(&stored, STORED, call);
         }
@@ -162,7 +163,7 @@ impl Op for AttentionQkv {
             let q = self.q.of(&q, call.input(input::Q), token);
             for (q, rotated) in q.chunks_exact(width).zip(rotated.chunks_exact_mut(width)) {
                 let angles = &rope[token * width..][..width];
-                norm_rope(q, Some(&q_norm), Some(angles), self.eps, rotated);
+                self.form.query(q, &q_norm, angles, rotated);
             }
         }
         let (k, v) = (call.f32(input::K_CACHE), call.f32(input::V_CACHE));
@@ -180,7 +181,7 @@ impl Op for AttentionQkv {
         let (problem, cache) = (self.problem(call), call.input(input::K_CACHE).element);
         let [(q_first, q_stride), (k_first, k_stride), (v_first, v_stride)] = self.places(call);
         let params = Params {
-            eps: self.eps,
+            eps: self.form.eps,
             q_first,
             q_stride,
             k_first,
@@ -195,12 +196,12 @@ impl Op for AttentionQkv {
         };
         let (q, caches) =
             ([input::Q, input::Q_NORM, input::ROPE], [input::K_CACHE, input::V_CACHE]);
-        let (tiling, raw) = (self.tiling(call), Queries::Raw { q, caches });
+        let (tiling, raw) = (self.tiling(call), Queries::Raw { q, caches, form: self.form });
         let store = self.store(problem.width);
         let (queries, stored) = match store {
             Some(_) if self.fuses(call) => {
                 let kv = [input::K, input::V, input::K_NORM];
-                (Queries::RawStore { q, caches, kv }, None)
+                (Queries::RawStore { q, caches, kv, form: self.form }, None)
             }
             store => (raw, store.map(|store| store_kv(&store, STORED, call))),
         };

@@ -1,6 +1,9 @@
 use rullama_gguf::DType;
 
-use super::Elementwise;
+use super::{
+    Activation::{Gelu, Silu},
+    Elementwise,
+};
 use crate::{
     cpu::Data,
     graph::{Graph, Op, Type},
@@ -22,33 +25,40 @@ fn plain_cases() -> Vec<Case> {
     let pairs = [
         Elementwise::Mul,
         Elementwise::GeluGrad,
-        Elementwise::Geglu,
+        Elementwise::SiluGrad,
+        Elementwise::Gated(Gelu),
+        Elementwise::Gated(Silu),
         Elementwise::SoftcapGrad { cap: 30.0 },
     ];
     let singles = [
         Elementwise::Scale { by: -0.75 },
         Elementwise::Gelu,
-        Elementwise::GegluHalves,
+        Elementwise::GatedHalves(Gelu),
+        Elementwise::GatedHalves(Silu),
+        Elementwise::Silu,
         Elementwise::Softcap { cap: 2.0 },
     ];
     let mut cases = Vec::new();
     for (t, d) in SHAPES {
         cases.extend(pairs.map(|op| apply(op, &[[t, d], [t, d]])));
         cases.extend(singles.map(|op| apply(op, &[[t, 2 * d]])));
-        cases.push(apply(Elementwise::GegluHalvesGrad, &[[t, 2 * d], [t, d]]));
+        cases.extend(
+            [Gelu, Silu].map(|by| apply(Elementwise::GatedHalvesGrad(by), &[[t, 2 * d], [t, d]])),
+        );
         cases.push(scale_by(t, d));
         cases.push(standardise(t, d));
         cases.push(by_row(Elementwise::AddRow, [t, d], d));
         cases.push(by_row(Elementwise::ScaleRow { by: 0.5 }, [t, 3 * d], d));
-        cases.push(apply(Elementwise::Silu, &[[t, d]]));
         cases.push(apply(Elementwise::GluHalves, &[[t, 2 * d]]));
         cases.push(apply(Elementwise::Clamp { least: -0.5, most: 0.25 }, &[[t, d]]));
     }
     cases.extend(
-        [Elementwise::Mul, Elementwise::Geglu].map(|op| apply(op, &[[2, 3], [2, 3]]).gradient()),
+        [Elementwise::Mul, Elementwise::Gated(Gelu), Elementwise::Gated(Silu)]
+            .map(|op| apply(op, &[[2, 3], [2, 3]]).gradient()),
     );
     cases.extend(singles.map(|op| apply(op, &[[3, 4]]).gradient()));
     cases.push(scale_by(2, 3).gradient());
+    cases.push(by_row(Elementwise::AddRow, [2, 3], 3).gradient());
     cases
 }
 
@@ -71,9 +81,11 @@ fn literals() -> Vec<Case> {
     let of = |op, shapes: &[[usize; 2]], x: &[f32]| given(apply(op, shapes), 0, x);
     vec![
         of(Elementwise::Gelu, &[[1, 4]], &z).gives(&gelu),
-        given(of(Elementwise::Geglu, &[[1, 4]; 2], &z), 1, &[2.0, 1.0, -1.0, 0.0])
+        given(of(Elementwise::Gated(Gelu), &[[1, 4]; 2], &z), 1, &[2.0, 1.0, -1.0, 0.0])
             .gives(&[-0.317_616, 0.0, -0.345_714, 0.0]),
-        of(Elementwise::GegluHalves, &[[2, 2]], &[-1.0, 2.0, 0.5, -1.0])
+        of(Elementwise::GatedHalves(Silu), &[[2, 2]], &[1.0, 2.0, -2.0, -1.0])
+            .gives(&[1.462_117, 0.238_406]),
+        of(Elementwise::GatedHalves(Gelu), &[[2, 2]], &[-1.0, 2.0, 0.5, -1.0])
             .gives(&[-0.317_616, -0.345_714]),
         of(Elementwise::Softcap { cap: 30.0 }, &[[1, 3]], &[0.0, 30.0, -60.0]).gives(&[
             0.0,
@@ -108,7 +120,8 @@ fn large_arguments() -> Vec<Case> {
         cases.push(of(Elementwise::Softcap { cap: 30.0 }, &[shape]));
         cases.push(of(Elementwise::Silu, &[shape]));
         cases.push(of(Elementwise::GeluGrad, &[shape, shape]));
-        cases.push(of(Elementwise::Geglu, &[shape, shape]));
+        cases.push(of(Elementwise::SiluGrad, &[shape, shape]));
+        cases.extend([Gelu, Silu].map(|by| of(Elementwise::Gated(by), &[shape, shape])));
     }
     cases
 }

@@ -1,6 +1,6 @@
 //! The CPU references, one element at a time.
 
-use super::Elementwise;
+use super::{Activation, Elementwise};
 use crate::cpu::CpuCall;
 
 const ROOT_2_OVER_PI: f32 = 0.797_884_6;
@@ -42,24 +42,25 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Element) -> f32 {
         Elementwise::ScaleBy => x[0][i] * x[1][0],
         Elementwise::Gelu => gelu(x[0][i]),
         Elementwise::GeluGrad => x[1][i] * gelu_slope(x[0][i]),
-        Elementwise::Geglu => gelu(x[0][i]) * x[1][i],
-        Elementwise::GegluHalves => {
+        Elementwise::Gated(by) => by.of(x[0][i]) * x[1][i],
+        Elementwise::GatedHalves(by) => {
             let a = at.row * at.other + at.column;
-            gelu(x[0][a]) * x[0][a + at.other / 2]
+            by.of(x[0][a]) * x[0][a + at.other / 2]
         }
-        Elementwise::GegluHalvesGrad => {
+        Elementwise::GatedHalvesGrad(by) => {
             let dy = x[1][at.row * at.other + at.column % at.other];
             if at.column < at.other {
-                dy * x[0][i + at.other] * gelu_slope(x[0][i])
+                dy * x[0][i + at.other] * by.slope(x[0][i])
             } else {
-                dy * gelu(x[0][i - at.other])
+                dy * by.of(x[0][i - at.other])
             }
         }
         Elementwise::Softcap { cap } => cap * (x[0][i] / cap).tanh(),
         Elementwise::SoftcapGrad { cap } => x[1][i] * (1.0 - (x[0][i] / cap).powi(2)),
         Elementwise::Clamp { least, most } => x[0][i].clamp(*least, *most),
         Elementwise::Standardise => (x[0][i] - x[1][at.column]) * x[2][at.column],
-        Elementwise::Silu => x[0][i] * logistic(x[0][i]),
+        Elementwise::Silu => Activation::Silu.of(x[0][i]),
+        Elementwise::SiluGrad => x[1][i] * Activation::Silu.slope(x[0][i]),
         Elementwise::GluHalves => {
             let a = at.row * at.other + at.column;
             x[0][a] * logistic(x[0][a + at.other / 2])
@@ -71,6 +72,25 @@ fn element(op: &Elementwise, x: &[Vec<f32>], at: &Element) -> f32 {
         Elementwise::PlaceSlice { .. } => {
             let inside = at.column.checked_sub(at.offset).filter(|column| *column < at.other);
             inside.map_or(0.0, |column| x[0][at.row * at.other + column])
+        }
+    }
+}
+
+impl Activation {
+    fn of(self, z: f32) -> f32 {
+        match self {
+            Self::Gelu => gelu(z),
+            Self::Silu => z * logistic(z),
+        }
+    }
+
+    fn slope(self, z: f32) -> f32 {
+        match self {
+            Self::Gelu => gelu_slope(z),
+            Self::Silu => {
+                let gate = logistic(z);
+                gate * (1.0 + z * (1.0 - gate))
+            }
         }
     }
 }

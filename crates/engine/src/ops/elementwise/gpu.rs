@@ -2,10 +2,10 @@
 
 use bytemuck::NoUninit;
 
-use super::Elementwise;
+use super::{Activation, Elementwise};
 use crate::{
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
-    ops::parts::GELU,
+    ops::parts::{GELU, gate},
 };
 
 static EACH: Kernel = Kernel { name: "elementwise/each", source: include_str!("each.wgsl") };
@@ -30,6 +30,9 @@ pub(super) fn forward(op: &Elementwise, call: &GpuCall<'_>) -> Vec<Dispatch> {
     if activated {
         dispatch = dispatch.part(GELU);
     }
+    if let Some(activation) = gate_of(op) {
+        dispatch = dispatch.part(gate(activation));
+    }
     dispatch = dispatch
         .params(&Params {
             len: shape.len() as u32,
@@ -51,6 +54,17 @@ macro_rules! function {
     };
 }
 
+/// The activation of a gate, where the function has one.
+fn gate_of(op: &Elementwise) -> Option<Activation> {
+    match op {
+        Elementwise::Gated(activation)
+        | Elementwise::GatedHalves(activation)
+        | Elementwise::GatedHalvesGrad(activation) => Some(*activation),
+        Elementwise::SiluGrad => Some(Activation::Silu),
+        _ => None,
+    }
+}
+
 fn function(op: &Elementwise) -> (&'static Part, bool) {
     match op {
         Elementwise::Mul => function!("mul", false),
@@ -58,14 +72,15 @@ fn function(op: &Elementwise) -> (&'static Part, bool) {
         Elementwise::ScaleBy => function!("scale_by", false),
         Elementwise::Gelu => function!("gelu", true),
         Elementwise::GeluGrad => function!("gelu_grad", true),
-        Elementwise::Geglu => function!("geglu", true),
-        Elementwise::GegluHalves => function!("geglu_halves", true),
-        Elementwise::GegluHalvesGrad => function!("geglu_halves_grad", true),
+        Elementwise::Gated(_) => function!("gated", true),
+        Elementwise::GatedHalves(_) => function!("gated_halves", true),
+        Elementwise::GatedHalvesGrad(_) => function!("gated_halves_grad", true),
         Elementwise::Softcap { .. } => function!("softcap", true),
         Elementwise::SoftcapGrad { .. } => function!("softcap_grad", false),
         Elementwise::Clamp { .. } => function!("clamp", false),
         Elementwise::Standardise => function!("standardise", false),
         Elementwise::Silu => function!("silu", true),
+        Elementwise::SiluGrad => function!("silu_grad", true),
         Elementwise::GluHalves => function!("glu_halves", true),
         Elementwise::AddRow => function!("add_row", false),
         Elementwise::ScaleRow { .. } => function!("scale_row", false),

@@ -1,6 +1,6 @@
 //! Gradient rules, in terms of the same functions.
 
-use super::Elementwise;
+use super::{Activation, Elementwise};
 use crate::graph::{Graph, NodeValues, Op, Value};
 
 pub(super) fn rule(
@@ -15,15 +15,20 @@ pub(super) fn rule(
         Elementwise::Scale { by } => vec![Some(graph.scale(dy, *by))],
         Elementwise::ScaleBy => vec![Some(graph.scale_by(dy, x[1])), None],
         Elementwise::Gelu => vec![Some(graph.apply(Elementwise::GeluGrad, &[x[0], dy]))],
-        Elementwise::Geglu => {
-            let through_gelu = graph.mul(dy, x[1]);
-            let da = graph.apply(Elementwise::GeluGrad, &[x[0], through_gelu]);
-            let gate = graph.gelu(x[0]);
+        Elementwise::Gated(activation) => {
+            let (slope, gate) = match activation {
+                Activation::Gelu => (Elementwise::GeluGrad, graph.gelu(x[0])),
+                Activation::Silu => (Elementwise::SiluGrad, graph.silu(x[0])),
+            };
+            let through_gate = graph.mul(dy, x[1]);
+            let da = graph.apply(slope, &[x[0], through_gate]);
             vec![Some(da), Some(graph.mul(dy, gate))]
         }
-        Elementwise::GegluHalves => {
-            vec![Some(graph.apply(Elementwise::GegluHalvesGrad, &[x[0], dy]))]
+        Elementwise::GatedHalves(activation) => {
+            vec![Some(graph.apply(Elementwise::GatedHalvesGrad(*activation), &[x[0], dy]))]
         }
+        Elementwise::Silu => vec![Some(graph.apply(Elementwise::SiluGrad, &[x[0], dy]))],
+        Elementwise::AddRow => vec![Some(dy), None],
         Elementwise::Softcap { cap } => {
             vec![Some(graph.apply(Elementwise::SoftcapGrad { cap: *cap }, &[y, dy]))]
         }
@@ -37,13 +42,12 @@ pub(super) fn rule(
             vec![Some(du), Some(graph.apply(place, &[in_slice]))]
         }
         Elementwise::GeluGrad
-        | Elementwise::GegluHalvesGrad
+        | Elementwise::GatedHalvesGrad(_)
+        | Elementwise::SiluGrad
         | Elementwise::SoftcapGrad { .. }
         | Elementwise::Clamp { .. }
         | Elementwise::Standardise
-        | Elementwise::Silu
         | Elementwise::GluHalves
-        | Elementwise::AddRow
         | Elementwise::ScaleRow { .. }
         | Elementwise::MulSlice { .. }
         | Elementwise::PlaceSlice { .. } => panic!("{} has no gradient rule", op.name()),

@@ -1,4 +1,4 @@
-//! Elementwise functions: products, scales, GELU, GeGLU, softcap, slices of per-layer inputs, and their derivatives.
+//! Functions of single elements: products, scales, activations, gated activations (GeGLU, SwiGLU), the logit cap, slices of per-layer inputs, and their slopes.
 //!
 //! `gelu(z) = z/2 · (1 + tanh(√(2/π) · (z + 0.044715 · z³)))`. All share one kernel, of which the function is a part.
 
@@ -13,7 +13,16 @@ use crate::{
     graph::{Graph, NodeValues, Op, Type, Value},
 };
 
-/// The function computed for each element of the result.
+/// The activation of the gate in a gated feed-forward layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// `gelu(x)`, its tanh form: GeGLU.
+    Gelu,
+    /// `x · σ(x)`: SwiGLU.
+    Silu,
+}
+
+/// What is computed for each element of the result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Elementwise {
     /// `a · b`
@@ -29,12 +38,12 @@ pub enum Elementwise {
     Gelu,
     /// `dy · gelu'(x)`, of `x` and `dy`
     GeluGrad,
-    /// `gelu(a) · b`
-    Geglu,
-    /// `gelu(a) · b`, where each row is a row of `a` followed by a row of `b`
-    GegluHalves,
-    /// Gradients of `a` and `b` in rows of the same structure, of those rows and `dy`
-    GegluHalvesGrad,
+    /// `f(a) · b`
+    Gated(Activation),
+    /// `f(a) · b`, where rows of `a` and `b` are the halves of rows twice as long
+    GatedHalves(Activation),
+    /// Gradients of both halves in rows of the same kind, of the halves and `dy`
+    GatedHalvesGrad(Activation),
     /// `cap · tanh(x / cap)`
     Softcap {
         /// Bound of the results' magnitude.
@@ -56,7 +65,9 @@ pub enum Elementwise {
     Standardise,
     /// `x · σ(x)`
     Silu,
-    /// `a · σ(b)`, where each row is a row of `a` followed by a row of `b`
+    /// `dy · silu'(x)`, of `x` and `dy`
+    SiluGrad,
+    /// `a · σ(b)`, where rows of `a` and `b` are the halves of rows twice as long
     GluHalves,
     /// `x + b[column]`
     AddRow,
@@ -107,12 +118,22 @@ impl Graph {
 
     /// `gelu(a) ⊙ b`.
     pub fn geglu(&mut self, a: Value, b: Value) -> Value {
-        self.apply(Elementwise::Geglu, &[a, b])
+        self.gated(a, b, Activation::Gelu)
+    }
+
+    /// `f(a) ⊙ b`.
+    pub fn gated(&mut self, a: Value, b: Value, activation: Activation) -> Value {
+        self.apply(Elementwise::Gated(activation), &[a, b])
     }
 
     /// `gelu(a) ⊙ b` of rows `[a, b]`: `[t, 2f]` to `[t, f]`.
     pub fn geglu_halves(&mut self, ab: Value) -> Value {
-        self.apply(Elementwise::GegluHalves, &[ab])
+        self.gated_halves(ab, Activation::Gelu)
+    }
+
+    /// `f(a) ⊙ b` of rows `[a, b]`: `[t, 2f]` to `[t, f]`.
+    pub fn gated_halves(&mut self, ab: Value, activation: Activation) -> Value {
+        self.apply(Elementwise::GatedHalves(activation), &[ab])
     }
 
     /// `cap · tanh(x / cap)`.
@@ -143,7 +164,7 @@ impl Graph {
         self.apply(Elementwise::GluHalves, &[ab])
     }
 
-    /// `x` with `row` added to each of its rows; no gradient rule.
+    /// `x` and the same row added to each of its rows, which is frozen: no gradient flows into it.
     pub fn add_row(&mut self, x: Value, row: Value) -> Value {
         self.apply(Elementwise::AddRow, &[x, row])
     }
@@ -163,9 +184,9 @@ impl Elementwise {
     /// Row width of the input whose rows are longer or shorter than the result's; 0 if there is none.
     fn other_width(&self, width: &dyn Fn(usize) -> usize) -> usize {
         match self {
-            Self::GegluHalves | Self::GluHalves | Self::PlaceSlice { .. } => width(0),
+            Self::GatedHalves(_) | Self::GluHalves | Self::PlaceSlice { .. } => width(0),
             Self::ScaleRow { .. }
-            | Self::GegluHalvesGrad
+            | Self::GatedHalvesGrad(_)
             | Self::GeluMulSlice { .. }
             | Self::MulSlice { .. } => width(1),
             _ => 0,
@@ -195,7 +216,7 @@ impl Elementwise {
     /// Row width of the result for a first input of this row width.
     fn width_from(&self, first: usize) -> usize {
         match self {
-            Self::GegluHalves | Self::GluHalves => first / 2,
+            Self::GatedHalves(_) | Self::GluHalves => first / 2,
             Self::PlaceSlice { slices, .. } => first * slices,
             _ => first,
         }
@@ -210,14 +231,18 @@ impl Op for Elementwise {
             Self::ScaleBy => "scale_by",
             Self::Gelu => "gelu",
             Self::GeluGrad => "gelu_grad",
-            Self::Geglu => "geglu",
-            Self::GegluHalves => "geglu_halves",
-            Self::GegluHalvesGrad => "geglu_halves_grad",
+            Self::Gated(Activation::Gelu) => "geglu",
+            Self::Gated(Activation::Silu) => "swiglu",
+            Self::GatedHalves(Activation::Gelu) => "geglu_halves",
+            Self::GatedHalves(Activation::Silu) => "swiglu_halves",
+            Self::GatedHalvesGrad(Activation::Gelu) => "geglu_halves_grad",
+            Self::GatedHalvesGrad(Activation::Silu) => "swiglu_halves_grad",
             Self::Softcap { .. } => "softcap",
             Self::SoftcapGrad { .. } => "softcap_grad",
             Self::Clamp { .. } => "clamp",
             Self::Standardise => "standardise",
             Self::Silu => "silu",
+            Self::SiluGrad => "silu_grad",
             Self::GluHalves => "glu_halves",
             Self::AddRow => "add_row",
             Self::ScaleRow { .. } => "scale_row",
@@ -231,14 +256,18 @@ impl Op for Elementwise {
         let (name, first) = (self.name(), &inputs[0].shape);
         let rows_and = |width: usize| Type::f32([first.rows(), width]);
         match self {
-            Self::Mul | Self::GeluGrad | Self::Geglu | Self::SoftcapGrad { .. } => {
+            Self::Mul
+            | Self::GeluGrad
+            | Self::SiluGrad
+            | Self::Gated(_)
+            | Self::SoftcapGrad { .. } => {
                 assert_eq!(inputs[0], inputs[1], "{name}: both sides must have one type");
             }
             Self::ScaleBy => assert_eq!(inputs[1].shape.len(), 1, "{name} by {}", inputs[1]),
-            Self::GegluHalves | Self::GluHalves => {
+            Self::GatedHalves(_) | Self::GluHalves => {
                 assert!(first.width().is_multiple_of(2), "{name}: {first} has no halves");
             }
-            Self::GegluHalvesGrad => {
+            Self::GatedHalvesGrad(_) => {
                 let half = rows_and(first.width() / 2);
                 assert_eq!(inputs[1], &half, "{name}: gradient of a half of {first}");
             }

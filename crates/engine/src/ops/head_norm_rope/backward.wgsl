@@ -3,6 +3,9 @@
 // Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
+// Distance of the elements of a pair.
+override PAIR_STRIDE: u32 = 128u;
+override NORMED: u32 = 1u;
 //#use reduce
 //#use inverse_rotation
 
@@ -22,17 +25,23 @@ fn kernel(group: vec3<u32>, lane: Lane) {
     var squares = 0.0;
     var products = 0.0;
     for (var i = lane.index; i < HALF; i += WG) {
-        let pair = vec2(x[start + i], x[start + i + HALF]);
+        let at = start + first_of_pair(i);
+        let pair = vec2(x[at], x[at + PAIR_STRIDE]);
         squares += dot(pair, pair);
-        products += dot(pair, rotated_back(token, i, vec2(dy[start + i], dy[start + i + HALF])));
+        products += dot(pair, rotated_back(token, i, vec2(dy[at], dy[at + PAIR_STRIDE])));
     }
     let rho = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
     let along = wg_sum(products, lane) / f32(WIDTH) * rho * rho;
     for (var i = lane.index; i < HALF; i += WG) {
-        let pair = vec2(x[start + i], x[start + i + HALF]);
-        let g = rotated_back(token, i, vec2(dy[start + i], dy[start + i + HALF]));
-        let result = rho * (g - pair * along);
-        dx[start + i] = result.x;
-        dx[start + i + HALF] = result.y;
+        let at = start + first_of_pair(i);
+        let pair = vec2(x[at], x[at + PAIR_STRIDE]);
+        let g = rotated_back(token, i, vec2(dy[at], dy[at + PAIR_STRIDE]));
+        let result = select(g, rho * (g - pair * along), NORMED == 1u);
+        dx[at] = result.x;
+        dx[at + PAIR_STRIDE] = result.y;
     }
+}
+
+fn first_of_pair(i: u32) -> u32 {
+    return i / PAIR_STRIDE * 2u * PAIR_STRIDE + i % PAIR_STRIDE;
 }

@@ -2,7 +2,7 @@
 
 use rullama_gguf::DType;
 
-use super::{HeadNormRopeGrad, KvStoreInputs, rope_table};
+use super::{HeadForm, HeadNormRopeGrad, KvStoreInputs, RopePairs, rope_table};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
@@ -12,13 +12,26 @@ use crate::{
 
 const EPS: f32 = 1e-6;
 
+/// No norms, adjacent pairs.
+const LLAMA: HeadForm =
+    HeadForm { eps: EPS, qk_norm: false, v_norm: false, pairs: RopePairs::Adjacent };
+/// Norms of queries and keys only.
+const GEMMA3: HeadForm =
+    HeadForm { eps: EPS, qk_norm: true, v_norm: false, pairs: RopePairs::Halves };
+
 pub(crate) fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (t, heads, width) in [(1, 1, 4), (3, 5, 16), (17, 3, 48), (2, 8, 256), (1, 4, 512)] {
         cases.push(rotated(t, heads, width));
         cases.push(rope_2d(t, heads, width));
         cases.push(norm_only(t, heads, width));
-        cases.push(back(t, heads, width));
+        cases.push(back(t, heads, width, EPS.into()));
+    }
+    for (t, heads, width) in [(1, 1, 4), (3, 5, 16), (2, 9, 64)] {
+        for form in [LLAMA, GEMMA3] {
+            cases.push(formed(t, heads, width, form));
+            cases.push(back(t, heads, width, form));
+        }
     }
     let x = Data::F32(vec![1.0, 2.0, 2.0, 4.0]);
     cases.push(norm_only(1, 1, 4).given("x", x).gives(&[0.4, 0.8, 0.8, 1.6]));
@@ -26,6 +39,7 @@ pub(crate) fn cases() -> Vec<Case> {
     cases.push(sliced(true));
     cases.push(rotated(3, 2, 8).gradient());
     cases.push(norm_only(3, 2, 8).gradient());
+    cases.push(formed(3, 2, 8, LLAMA).gradient());
     for element in [Element::F32, Element::F16, Element::Q8] {
         cases.extend(caches(element));
     }
@@ -43,6 +57,27 @@ fn rotated(t: usize, heads: usize, width: usize) -> Case {
     Case::new("head_norm_rope", format!("{t}x{heads}x{width} rotated"), build)
         .given("rope", table(1000, t, width))
         .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+/// Another form than Gemma 4's: queries, and values.
+fn formed(t: usize, heads: usize, width: usize, form: HeadForm) -> Case {
+    let build = move |g: &mut Graph| {
+        let x = g.input("x", Type::f32([t, heads * width]));
+        let rope = g.state("rope", Type::f32([t, width / 2, 2]));
+        let weight = match form.qk_norm {
+            true => g.weight("w", Type::weight(DType::F32, [width])),
+            false => rope,
+        };
+        vec![g.head_norm_rope(x, weight, rope, form), g.head_norm(x, width, form)]
+    };
+    Case::new("head_norm_rope", format!("{t}x{heads}x{width} {}", name(form)), build)
+        .given("rope", table(1000, t, width))
+        .tolerance(Tolerance::ARITHMETIC.terms(width))
+}
+
+fn name(form: HeadForm) -> String {
+    let HeadForm { qk_norm, v_norm, pairs, .. } = form;
+    format!("norms {qk_norm} {v_norm}, {pairs:?}")
 }
 
 /// Positions with two axes: 2-D RoPE.
@@ -68,7 +103,7 @@ fn norm_only(t: usize, heads: usize, width: usize) -> Case {
 }
 
 /// The kernel of the gradient; that it is the right one, the cases with `.gradient()` show.
-fn back(t: usize, heads: usize, width: usize) -> Case {
+fn back(t: usize, heads: usize, width: usize, form: HeadForm) -> Case {
     let build = move |g: &mut Graph| {
         let (x, dy) = (
             g.input("x", Type::f32([t, heads * width])),
@@ -76,10 +111,10 @@ fn back(t: usize, heads: usize, width: usize) -> Case {
         );
         let weight = g.weight("w", Type::weight(DType::F32, [width]));
         let rope = g.input("rope", Type::f32([t, width / 2, 2]));
-        let op = HeadNormRopeGrad { width, eps: EPS };
+        let op = HeadNormRopeGrad { width, form };
         vec![g.apply(op.clone(), &[x, dy, weight, rope]), g.apply(op, &[x, dy])]
     };
-    Case::new("head_norm_rope", format!("{t}x{heads}x{width} back"), build)
+    Case::new("head_norm_rope", format!("{t}x{heads}x{width} back, {}", name(form)), build)
         .given("rope", table(1000, t, width))
         .tolerance(Tolerance::ARITHMETIC.terms(width))
 }
@@ -134,12 +169,17 @@ fn caches(element: Element) -> Vec<Case> {
     for (i, (shape, position, count)) in own.into_iter().enumerate() {
         let projections =
             [Projections::Separate, Projections::KeysAreValues, Projections::Stacked][i % 3];
-        cases.push(cached(element, shape, (position, count), projections));
+        cases.push(cached(element, shape, (position, count), projections, EPS.into()));
+        cases.push(cached(element, shape, (position, count), projections, LLAMA));
     }
-    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Separate));
-    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Stacked));
+    for form in [EPS.into(), LLAMA, GEMMA3] {
+        cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Separate, form));
+        cases.push(cached(element, shape(3, 6, 2, 64, 7), (6, 2), Projections::Stacked, form));
+    }
+    cases.push(cached(element, shape(3, 0, 2, 64, 7), (6, 2), Projections::Stacked, EPS.into()));
     if element != Element::Q8 {
-        cases.push(cached(element, shape(3, 4, 2, 48, 5), (9, 2), Projections::KeysAreValues));
+        let (shape, values) = (shape(3, 4, 2, 48, 5), Projections::KeysAreValues);
+        cases.push(cached(element, shape, (9, 2), values, EPS.into()));
     }
     cases
 }
@@ -149,6 +189,7 @@ fn cached(
     shape: Shape,
     (position, count): (u32, u32),
     projections: Projections,
+    form: HeadForm,
 ) -> Case {
     let Shape { t, heads, kv_heads, width, slots } = shape;
     let build = move |g: &mut Graph| {
@@ -166,24 +207,30 @@ fn cached(
         };
         let cache = Type::cache(element, [slots, kv_heads, width]);
         let norm = Type::weight(DType::F32, [width]);
+        let rope = g.input("rope", Type::f32([t, width / 2, 2]));
+        let weight = |g: &mut Graph, name: &str| match form.qk_norm {
+            true => g.weight(name, norm.clone()),
+            false => rope,
+        };
         let kv = KvStoreInputs {
             k,
             v,
-            k_norm: g.weight("k_norm", norm.clone()),
-            rope: g.input("rope", Type::f32([t, width / 2, 2])),
+            k_norm: weight(g, "k_norm"),
+            rope,
             k_cache: g.state("k_cache", cache.clone()),
             v_cache: g.state("v_cache", cache),
             sequences: None,
         };
         if heads == 0 {
-            g.kv_rope(kv, EPS);
+            g.kv_rope(kv, form);
             return vec![kv.k_cache, kv.v_cache];
         }
-        let q_norm = g.weight("q_norm", norm);
-        vec![g.qkv_rope(q, q_norm, kv, EPS), kv.k_cache, kv.v_cache]
+        let q_norm = weight(g, "q_norm");
+        vec![g.qkv_rope(q, q_norm, kv, form), kv.k_cache, kv.v_cache]
     };
     let name = format!(
-        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count} {projections:?}"
+        "{element:?} {t}x{heads}/{kv_heads}x{width} in {slots} at {position}+{count} {projections:?} {}",
+        name(form)
     );
     let tolerance = match element {
         Element::F16 => Tolerance::ARITHMETIC.half(),

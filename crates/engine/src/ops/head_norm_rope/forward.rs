@@ -3,8 +3,8 @@
 use super::{
     gpu,
     grad::HeadNormRopeGrad,
-    reference::{assert_table, norm_rope_pairs},
-    types::HeadNormRope,
+    reference::assert_table,
+    types::{HeadForm, HeadNormRope},
 };
 use crate::{
     cpu::CpuCall,
@@ -14,15 +14,16 @@ use crate::{
 };
 
 impl Graph {
-    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and rotated by the table `[t, e/2, 2]`: `[t, h, e]`.
+    /// Heads of `x` `[t, h·e]`, normed with the weight `[e]` and rotated by the table `[t, e/2, 2]`: `[t, h, e]`. Where the form has no norm,
+    /// the weight is the table again.
     pub fn head_norm_rope(
         &mut self,
         x: impl Into<Slice>,
         weight: Value,
         rope: Value,
-        eps: f32,
+        form: impl Into<HeadForm>,
     ) -> Value {
-        self.rotated(x.into(), weight, rope, (eps, 1))
+        self.rotated(x.into(), weight, rope, (form.into(), 1))
     }
 
     /// As [`Graph::head_norm_rope`] with 2-D RoPE: the first half of the table and of each head belongs to one axis of the position.
@@ -33,7 +34,7 @@ impl Graph {
         rope: Value,
         eps: f32,
     ) -> Value {
-        self.rotated(x.into(), weight, rope, (eps, 2))
+        self.rotated(x.into(), weight, rope, (eps.into(), 2))
     }
 
     fn rotated(
@@ -41,17 +42,24 @@ impl Graph {
         x: Slice,
         weight: Value,
         rope: Value,
-        (eps, axes): (f32, usize),
+        (form, axes): (HeadForm, usize),
     ) -> Value {
-        let (width, columns) = (self.ty(weight).shape.len(), x.columns(self));
-        self.apply(HeadNormRope { width, eps, columns, axes }, &[x.value, weight, rope])
+        let (width, columns) =
+            (self.ty(rope).shape.len() / self.ty(x.value).shape.rows(), x.columns(self));
+        self.apply(HeadNormRope { width, form, columns, axes }, &[x.value, weight, rope])
     }
 
-    /// Heads of `x` `[t, h·e]`, normed without a weight and not rotated: `[t, h, e]`.
-    pub fn head_norm(&mut self, x: impl Into<Slice>, width: usize, eps: f32) -> Value {
+    /// Heads of `x` `[t, h·e]`, normed without a weight if the form says so, and not rotated: `[t, h, e]`.
+    pub fn head_norm(
+        &mut self,
+        x: impl Into<Slice>,
+        width: usize,
+        form: impl Into<HeadForm>,
+    ) -> Value {
         let x = x.into();
         let columns = x.columns(self);
-        self.apply(HeadNormRope { width, eps, columns, axes: 1 }, &[x.value])
+        let form = form.into();
+        self.apply(HeadNormRope { width, form, columns, axes: 1 }, &[x.value])
     }
 }
 
@@ -74,7 +82,8 @@ impl Op for HeadNormRope {
         );
         if let [_, weight, rope] = inputs {
             assert_table(rope, t, self.width);
-            assert_eq!(weight.shape.len(), self.width, "head_norm_rope: weight {weight}");
+            let fits = !self.form.qk_norm || weight.shape.len() == self.width;
+            assert!(fits, "head_norm_rope: weight {weight}");
         }
         vec![Type::f32([t, self.columns.heads(inputs[0], self.width), self.width])]
     }
@@ -83,12 +92,16 @@ impl Op for HeadNormRope {
         let (x, mut y) = (call.f32(0), call.out(0));
         let rotated = (call.inputs() > 1).then(|| (call.numbers(1), call.f32(2)));
         let (width, rotated) = (self.width, rotated.as_ref());
-        let weight = rotated.map(|(weight, _)| weight.as_slice());
         for (token, y) in y.chunks_exact_mut(self.columns.width).enumerate() {
-            let rope = rotated.map(|(_, rope)| &rope[token * width..][..width]);
             let x = self.columns.of(&x, call.input(0), token);
             for (x, y) in x.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-                norm_rope_pairs(x, weight, rope, (self.eps, width / 2 / self.axes), y);
+                match rotated {
+                    Some((weight, rope)) => {
+                        let rope = &rope[token * width..][..width];
+                        self.form.rotated(x, weight, rope, self.axes, y);
+                    }
+                    None => self.form.value(x, y),
+                }
             }
         }
     }
@@ -110,7 +123,7 @@ impl Op for HeadNormRope {
         );
         let inputs: Vec<Value> =
             node.inputs[..1].iter().chain(&dy[0]).chain(&node.inputs[1..]).copied().collect();
-        let op = HeadNormRopeGrad { width: self.width, eps: self.eps };
+        let op = HeadNormRopeGrad { width: self.width, form: self.form };
         let dx = (inputs.len() > node.inputs.len()).then(|| graph.apply(op, &inputs));
         // Weights are frozen and tables are constants.
         std::iter::once(dx).chain(node.inputs[1..].iter().map(|_| None)).collect()

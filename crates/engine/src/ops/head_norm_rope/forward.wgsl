@@ -3,8 +3,11 @@
 // Declared first: naga miscounts constants that follow a computed array size.
 override WIDTH: u32 = 256u;
 override HALF: u32 = 128u;
-// Distance of the elements of a pair: half a head, or a quarter with 2-D RoPE.
+// Distance of the elements of a pair: half a head, a quarter with 2-D RoPE, or one.
 override PAIR_STRIDE: u32 = 128u;
+// Whether queries and keys are normed, with weights; whether values are, without.
+override QK_NORM: u32 = 1u;
+override V_NORM: u32 = 1u;
 //#use reduce
 //#use heads
 
@@ -35,7 +38,8 @@ fn kernel(group: vec3<u32>, lane: Lane) {
         sh_row[j] = value;
         squares += value * value;
     }
-    let scale = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
+    let normed = inverseSqrt(wg_sum(squares, lane) / f32(WIDTH) + p.eps);
+    let scale = select(1.0, normed, is_normed(head));
     for (var i = lane.index; i < HALF; i += WG) {
         let first = i / PAIR_STRIDE * 2u * PAIR_STRIDE + i % PAIR_STRIDE;
         let a = sh_row[first] * scale * weight(head, first);

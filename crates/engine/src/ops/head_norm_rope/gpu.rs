@@ -4,7 +4,7 @@
 use bytemuck::NoUninit;
 
 use super::types::{
-    HeadNormRope, QkvRope,
+    HeadForm, HeadNormRope, QkvRope,
     input::{Q, Q_NORM, ROPE, STORED},
 };
 use crate::{
@@ -52,8 +52,8 @@ pub(super) fn plain(op: &HeadNormRope, call: &GpuCall<'_>) -> Dispatch {
     let rotated = call.inputs() > 1;
     let (q_first, q_stride) = place(op.columns, x);
     let params =
-        Params { eps: op.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
-    let dispatch = head_dispatch(op.width, op.axes, call.facts)
+        Params { eps: op.form.eps, heads: heads as u32, q_first, q_stride, ..Params::default() };
+    let dispatch = head_dispatch(op.width, (op.form, op.axes), call.facts)
         .part(if rotated { &ROTATED } else { &NORM_ONLY })
         .params(&params)
         .read(BufferRef::Input(0))
@@ -83,7 +83,7 @@ pub(super) fn with_caches(op: &QkvRope, call: &GpuCall<'_>) -> Vec<Dispatch> {
         let all = with_sequences(op, all, call);
         return vec![all.grid(heads + 2 * params.kv_heads as usize, t, 1)];
     }
-    let q = head_dispatch(op.width, 1, call.facts)
+    let q = head_dispatch(op.width, (op.form, 1), call.facts)
         .part(&ROTATED)
         .params(&params)
         .read(BufferRef::Input(Q))
@@ -109,13 +109,13 @@ fn kv_params(op: &QkvRope, [k, v, _, _, cache, _]: [usize; 6], call: &GpuCall<'_
     let slots = u32::try_from(cache.shape.dims()[0]).expect("slots are positions");
     let ((k_first, k_stride), (v_first, v_stride)) = (place(op.k, k), place(op.v, v));
     let kv_heads = op.k.heads(k, op.width) as u32;
-    let eps = op.eps;
+    let eps = op.form.eps;
     Params { eps, kv_heads, slots, k_first, k_stride, v_first, v_stride, ..Params::default() }
 }
 
 fn kv_dispatch(op: &QkvRope, inputs: [usize; 6], call: &GpuCall<'_>) -> Dispatch {
     let cache = call.input(inputs[4]).element;
-    let dispatch = head_dispatch(op.width, 1, call.facts)
+    let dispatch = head_dispatch(op.width, (op.form, 1), call.facts)
         .part(&KV_HEADS)
         .part(kv(cache))
         .part(kv_store(cache));
@@ -138,13 +138,22 @@ fn place(columns: Columns, x: &Type) -> (u32, u32) {
     (word(columns.first), word(x.shape.width()))
 }
 
-fn head_dispatch(width: usize, axes: usize, facts: &DeviceFacts) -> Dispatch {
-    Dispatch::new(&FORWARD)
+fn head_dispatch(width: usize, (form, axes): (HeadForm, usize), facts: &DeviceFacts) -> Dispatch {
+    let dispatch = Dispatch::new(&FORWARD)
         .part(reduce(facts))
         .constant("WIDTH", width as u32)
         .constant("HALF", width as u32 / 2)
-        .constant("PAIR_STRIDE", (width / 2 / axes) as u32)
-        .constant("WG", lanes(width) as u32)
+        .constant("PAIR_STRIDE", form.stride(width, axes) as u32)
+        .constant("WG", lanes(width) as u32);
+    form.norms(dispatch)
+}
+
+impl HeadForm {
+    /// With the constants of kernels that norm heads, where they are not those of all norms.
+    pub(crate) fn norms(self, dispatch: Dispatch) -> Dispatch {
+        let dispatch = if self.qk_norm { dispatch } else { dispatch.constant("QK_NORM", 0u32) };
+        if self.v_norm { dispatch } else { dispatch.constant("V_NORM", 0u32) }
+    }
 }
 
 /// A lane per rotated pair of a head, as far as a workgroup goes.

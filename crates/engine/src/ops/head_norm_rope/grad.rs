@@ -1,9 +1,9 @@
 //! The gradient of `head_norm_rope`: `g = rotate⁻¹(dy) · w`, then `dx = ρ · (g − x · ρ² · mean(g · x))` with
-//! `ρ = (mean(x²) + eps)^(-1/2)`.
+//! `ρ = (mean(x²) + eps)^(-1/2)`. Without a norm, `dx = rotate⁻¹(dy)`.
 
 use bytemuck::NoUninit;
 
-use super::gpu::lanes;
+use super::{HeadForm, gpu::lanes};
 use crate::{
     cpu::CpuCall,
     gpu::{BufferRef, Dispatch, GpuCall, Kernel, Part},
@@ -29,8 +29,8 @@ static ROTATED: Part = Part {
 pub struct HeadNormRopeGrad {
     /// Numbers in a head.
     pub width: usize,
-    /// Added to the mean, inside the root.
-    pub eps: f32,
+    /// Norm and pairs, as in the operation it belongs to.
+    pub form: HeadForm,
 }
 
 #[derive(Clone, Copy, NoUninit)]
@@ -60,10 +60,14 @@ impl Op for HeadNormRopeGrad {
             let (x, dx) = (&x[start..start + n], &mut dx[start..start + n]);
             g.copy_from_slice(&dy[start..start + n]);
             if let Some((weight, rope)) = &rotated {
-                rotate_back(&mut g, weight, &rope[start / per_token * n..][..n]);
+                self.rotate_back(&mut g, weight, &rope[start / per_token * n..][..n]);
+            }
+            if !self.normed(rotated.is_some()) {
+                dx.copy_from_slice(&g);
+                continue;
             }
             let mean = |sum: f32| sum / n as f32;
-            let rho = 1.0 / (mean(x.iter().map(|x| x * x).sum()) + self.eps).sqrt();
+            let rho = 1.0 / (mean(x.iter().map(|x| x * x).sum()) + self.form.eps).sqrt();
             let along = mean(g.iter().zip(x).map(|(g, x)| g * x).sum()) * rho * rho;
             for j in 0..n {
                 dx[j] = rho * (g[j] - x[j] * along);
@@ -81,7 +85,9 @@ impl Op for HeadNormRopeGrad {
             .constant("WIDTH", self.width as u32)
             .constant("HALF", self.width as u32 / 2)
             .constant("WG", lanes(self.width) as u32)
-            .params(&Params { eps: self.eps, heads: heads as u32 })
+            .constant("PAIR_STRIDE", self.form.stride(self.width, 1) as u32)
+            .constant("NORMED", u32::from(self.normed(rotated)))
+            .params(&Params { eps: self.form.eps, heads: heads as u32 })
             .read(BufferRef::Input(0))
             .read(BufferRef::Input(1))
             .write(BufferRef::Output(0))
@@ -94,12 +100,21 @@ impl Op for HeadNormRopeGrad {
     }
 }
 
-/// The gradient of the normed head from that of the rotated one.
-fn rotate_back(g: &mut [f32], weight: &[f32], rope: &[f32]) {
-    let half = g.len() / 2;
-    for i in 0..half {
-        let (a, b, cos, sin) = (g[i], g[i + half], rope[2 * i], rope[2 * i + 1]);
-        g[i] = (a * cos + b * sin) * weight[i];
-        g[i + half] = (b * cos - a * sin) * weight[i + half];
+impl HeadNormRopeGrad {
+    /// Whether the heads have a norm.
+    fn normed(&self, rotated: bool) -> bool {
+        if rotated { self.form.qk_norm } else { self.form.v_norm }
+    }
+
+    /// The gradient of the normed head from that of the rotated one.
+    fn rotate_back(&self, g: &mut [f32], weight: &[f32], rope: &[f32]) {
+        let stride = self.form.stride(g.len(), 1);
+        let weight = |j: usize| if self.form.qk_norm { weight[j] } else { 1.0 };
+        for i in 0..g.len() / 2 {
+            let first = i / stride * 2 * stride + i % stride;
+            let (a, b, cos, sin) = (g[first], g[first + stride], rope[2 * i], rope[2 * i + 1]);
+            g[first] = (a * cos + b * sin) * weight(first);
+            g[first + stride] = (b * cos - a * sin) * weight(first + stride);
+        }
     }
 }

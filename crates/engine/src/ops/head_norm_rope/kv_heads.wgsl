@@ -17,10 +17,14 @@ fn kv_raw(head: u32, token: u32, j: u32) -> f32 {
 }
 
 fn kv_weight(head: u32, j: u32) -> f32 {
-    if head < p.kv_heads {
+    if head < p.kv_heads && QK_NORM == 1u {
         return k_norm[j];
     }
     return 1.0;
+}
+
+fn kv_is_normed(head: u32) -> bool {
+    return select(V_NORM, QK_NORM, head < p.kv_heads) == 1u;
 }
 
 fn kv_rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {

@@ -1,4 +1,4 @@
-//! Norms and rotates queries and keys, norms values, and stores keys and values in their KV caches: the step between the projections of a layer
+//! Norms and rotates queries and keys, norms values (see [`HeadForm`]), and stores keys and values in their KV caches: the step between the projections of a layer
 //! and its attention.
 //!
 //! `k_cache[(position + t) % slots] = rotate(norm(k[t]) · k_norm)`, `v_cache[…] = norm(v[t])` for the live tokens, and `q` as in
@@ -6,8 +6,8 @@
 
 use super::{
     gpu,
-    reference::{assert_table, norm_rope, store_heads},
-    types::{QkvRope, input},
+    reference::{assert_table, store_heads},
+    types::{HeadForm, QkvRope, input},
 };
 use crate::{
     cpu::CpuCall,
@@ -24,7 +24,7 @@ pub struct KvStoreInputs {
     pub k: Slice,
     /// Raw values `[t, k·e]`; the raw keys again where a layer has no projection of its own for them.
     pub v: Slice,
-    /// Weight of the keys' norm `[e]`.
+    /// Weight of the keys' norm `[e]`; `rope` again where keys have none.
     pub k_norm: Value,
     /// Cosines and sines `[t, e/2, 2]`.
     pub rope: Value,
@@ -37,10 +37,11 @@ pub struct KvStoreInputs {
 }
 
 impl KvStoreInputs {
-    fn op(&self, graph: &Graph, eps: f32) -> QkvRope {
-        let width = graph.ty(self.k_norm).shape.len();
+    fn op(&self, graph: &Graph, form: HeadForm) -> QkvRope {
+        let width = graph.ty(self.k_cache).shape.width();
         let paging = self.sequences.map(|sequences| sequences.paging);
-        QkvRope { width, eps, k: self.k.columns(graph), v: self.v.columns(graph), q: None, paging }
+        let (k, v) = (self.k.columns(graph), self.v.columns(graph));
+        QkvRope { width, form, k, v, q: None, paging }
     }
 
     fn inputs(&self) -> Vec<Value> {
@@ -55,18 +56,18 @@ impl Graph {
         q: impl Into<Slice>,
         q_norm: Value,
         kv: KvStoreInputs,
-        eps: f32,
+        form: impl Into<HeadForm>,
     ) -> Value {
         let q = q.into();
-        let op = QkvRope { q: Some(q.columns(self)), ..kv.op(self, eps) };
+        let op = QkvRope { q: Some(q.columns(self)), ..kv.op(self, form.into()) };
         let inputs = [kv.inputs(), vec![q.value, q_norm]].concat();
         self.apply(op, &Self::with_sequences(inputs, kv.sequences))
     }
 
     /// Writes keys and values to their caches, for passes that need no queries.
-    pub fn kv_rope(&mut self, kv: KvStoreInputs, eps: f32) {
+    pub fn kv_rope(&mut self, kv: KvStoreInputs, form: impl Into<HeadForm>) {
         let inputs = Self::with_sequences(kv.inputs(), kv.sequences);
-        self.apply_all(kv.op(self, eps), &inputs);
+        self.apply_all(kv.op(self, form.into()), &inputs);
     }
 }
 
@@ -109,7 +110,7 @@ impl Op for QkvRope {
         for (token, y) in y.chunks_exact_mut(columns.width).enumerate() {
             let q = columns.of(&q, call.input(input::Q), token);
             for (q, y) in q.chunks_exact(width).zip(y.chunks_exact_mut(width)) {
-                norm_rope(q, Some(&q_norm), Some(&rope[token * width..][..width]), self.eps, y);
+                self.form.query(q, &q_norm, &rope[token * width..][..width], y);
             }
         }
     }

@@ -1,34 +1,53 @@
 //! The CPU reference of head norms, RoPE and KV cache writes.
 
-use super::types::QkvRope;
+use super::types::{HeadForm, QkvRope};
 use crate::{cpu::CpuCall, graph::Type, ops::sequences::RowPlaces};
 
-/// One head: the norm, then each pair `(i, i + half)` rotated by its cosine and sine.
-pub(crate) fn norm_rope(
-    x: &[f32],
-    weight: Option<&[f32]>,
-    rope: Option<&[f32]>,
-    eps: f32,
-    y: &mut [f32],
-) {
-    norm_rope_pairs(x, weight, rope, (eps, x.len() / 2), y);
+impl HeadForm {
+    /// One head of queries or keys: the norm, then each pair rotated by its cosine and sine.
+    pub(crate) fn query(&self, x: &[f32], weight: &[f32], rope: &[f32], y: &mut [f32]) {
+        self.rotated(x, weight, rope, 1, y);
+    }
+
+    /// The same for positions of several axes.
+    pub(super) fn rotated(
+        &self,
+        x: &[f32],
+        weight: &[f32],
+        rope: &[f32],
+        axes: usize,
+        y: &mut [f32],
+    ) {
+        let norm = self.qk_norm.then_some((weight, self.eps));
+        norm_rope_pairs(x, norm, rope, self.stride(x.len(), axes), y);
+    }
+
+    /// One head of values.
+    pub(crate) fn value(&self, x: &[f32], y: &mut [f32]) {
+        let scale = if self.v_norm { norm_scale(x, self.eps) } else { 1.0 };
+        y.iter_mut().zip(x).for_each(|(y, x)| *y = x * scale);
+    }
 }
 
-/// The same with another distance between the elements of a pair.
-pub(super) fn norm_rope_pairs(
+fn norm_scale(x: &[f32], eps: f32) -> f32 {
+    let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
+    1.0 / (mean + eps).sqrt()
+}
+
+/// The norm of a head with its weight and `eps`, where there is one, and the rotation of elements that are `stride` apart.
+fn norm_rope_pairs(
     x: &[f32],
-    weight: Option<&[f32]>,
-    rope: Option<&[f32]>,
-    (eps, stride): (f32, usize),
+    norm: Option<(&[f32], f32)>,
+    rope: &[f32],
+    stride: usize,
     y: &mut [f32],
 ) {
-    let mean = x.iter().map(|x| x * x).sum::<f32>() / x.len() as f32;
-    let scale = 1.0 / (mean + eps).sqrt();
-    let normed = |j: usize| x[j] * scale * weight.map_or(1.0, |w| w[j]);
+    let scale = norm.map_or(1.0, |(_, eps)| norm_scale(x, eps));
+    let normed = |j: usize| x[j] * scale * norm.map_or(1.0, |(weight, _)| weight[j]);
     for i in 0..x.len() / 2 {
         let first = i / stride * 2 * stride + i % stride;
         let (a, b) = (normed(first), normed(first + stride));
-        let (cos, sin) = rope.map_or((1.0, 0.0), |rope| (rope[2 * i], rope[2 * i + 1]));
+        let (cos, sin) = (rope[2 * i], rope[2 * i + 1]);
         y[first] = a * cos - b * sin;
         y[first + stride] = a * sin + b * cos;
     }
@@ -54,9 +73,9 @@ pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) 
         let k = op.k.of(&raw_k, call.input(k), token).chunks_exact(width);
         let v = op.v.of(&raw_v, call.input(v), token).chunks_exact(width);
         for (at, (k, v)) in (0..row).step_by(width).zip(k.zip(v)) {
-            norm_rope(k, Some(&k_norm), Some(&rope[token * width..][..width]), op.eps, &mut made);
+            op.form.query(k, &k_norm, &rope[token * width..][..width], &mut made);
             call.store(k_cache, slot * row + at, &made);
-            norm_rope(v, None, None, op.eps, &mut made);
+            op.form.value(v, &mut made);
             call.store(v_cache, slot * row + at, &made);
         }
     }
@@ -64,14 +83,14 @@ pub(crate) fn store_heads(op: &QkvRope, inputs: [usize; 6], call: &CpuCall<'_>) 
 
 #[cfg(test)]
 mod tests {
-    use super::{norm_rope, norm_rope_pairs};
+    use super::super::{HeadForm, RopePairs};
 
     #[test]
     fn pairs_are_half_a_head_apart_and_rotate_by_their_own_angles() {
         let (x, weight) = ([1.0, 2.0, 2.0, 4.0], [1.0, 1.0, 2.0, 1.0]);
         let mut y = [0.0; 4];
         // The first pair rotates by a right angle, the second not at all.
-        norm_rope(&x, Some(&weight), Some(&[0.0, 1.0, 1.0, 0.0]), 0.0, &mut y);
+        HeadForm::from(0.0).query(&x, &weight, &[0.0, 1.0, 1.0, 0.0], &mut y);
         let want = [-1.6, 0.8, 0.4, 1.6];
         assert!(y.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-6), "{y:?}");
     }
@@ -80,7 +99,17 @@ mod tests {
     fn each_axis_of_2d_rope_rotates_its_half() {
         let mut y = [0.0; 4];
         // A right angle along the first axis, none along the second: pairs are neighbours in heads of four.
-        norm_rope_pairs(&[1.0; 4], None, Some(&[0.0, 1.0, 1.0, 0.0]), (0.0, 1), &mut y);
+        HeadForm::from(0.0).rotated(&[1.0; 4], &[1.0; 4], &[0.0, 1.0, 1.0, 0.0], 2, &mut y);
         assert_eq!(y, [-1.0, 1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn adjacent_pairs_and_no_norms() {
+        let form = HeadForm { qk_norm: false, v_norm: false, pairs: RopePairs::Adjacent, eps: 1.0 };
+        let (x, mut y) = ([1.0, 2.0, 3.0, 4.0], [0.0; 4]);
+        form.query(&x, &[9.0; 4], &[0.0, 1.0, 1.0, 0.0], &mut y);
+        assert_eq!(y, [-2.0, 1.0, 3.0, 4.0]);
+        form.value(&x, &mut y);
+        assert_eq!(y, x);
     }
 }

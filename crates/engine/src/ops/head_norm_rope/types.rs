@@ -2,13 +2,52 @@
 
 use crate::ops::{Columns, sequences::Paging};
 
+/// How heads are prepared for attention. Gemma 4's form is made from its `eps` alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeadForm {
+    /// Added to the mean of norms, inside the root.
+    pub eps: f32,
+    /// Whether queries and keys are normed, with a weight each. Where they are not, the RoPE table stands in the weight's place among the
+    /// inputs and is not read there.
+    pub qk_norm: bool,
+    /// Whether values are normed, without a weight.
+    pub v_norm: bool,
+    /// Which elements of a head rotate together.
+    pub pairs: RopePairs,
+}
+
+/// Which elements of a head RoPE rotates together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RopePairs {
+    /// Element `i` with element `i + width / 2`: split-half, or "NeoX".
+    Halves,
+    /// Element `2i` with element `2i + 1`: interleaved, or "normal".
+    Adjacent,
+}
+
+impl From<f32> for HeadForm {
+    fn from(eps: f32) -> Self {
+        Self { eps, qk_norm: true, v_norm: true, pairs: RopePairs::Halves }
+    }
+}
+
+impl HeadForm {
+    /// Distance between the elements of a pair, in heads of this width whose positions have so many axes.
+    pub(super) fn stride(&self, width: usize, axes: usize) -> usize {
+        match self.pairs {
+            RopePairs::Halves => width / 2 / axes,
+            RopePairs::Adjacent => 1,
+        }
+    }
+}
+
 /// Norm of each head, then its rotation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadNormRope {
     /// Numbers in a head.
     pub width: usize,
-    /// Added to the mean, inside the root.
-    pub eps: f32,
+    /// Norm and pairs: those of queries and keys where heads are rotated, else those of values.
+    pub form: HeadForm,
     /// The columns of the heads.
     pub columns: Columns,
     /// Axes of a position (2 for 2-D RoPE): each rotates its part of a head.
@@ -20,8 +59,8 @@ pub struct HeadNormRope {
 pub struct QkvRope {
     /// Numbers in a head.
     pub width: usize,
-    /// Added to the mean, inside the root.
-    pub eps: f32,
+    /// Norms and pairs.
+    pub form: HeadForm,
     /// The columns of the keys' heads.
     pub k: Columns,
     /// The columns of the values' heads.

@@ -6,7 +6,10 @@ use super::{Setting, cache};
 use crate::{
     cpu::Data,
     graph::{Element, Graph, Type},
-    ops::{Branch, Epilogue, FoldedDown, NewKv, Prologue, QueryInputs, Slice, rope_table},
+    ops::{
+        Branch, Epilogue, FoldedDown, HeadForm, NewKv, Prologue, QueryInputs, RopePairs, Slice,
+        rope_table,
+    },
     suite::{Case, Tolerance},
 };
 
@@ -66,6 +69,21 @@ pub(super) fn cases() -> Vec<Case> {
             Projections::Separate,
             Setting::new(4, (4, 1), 64).cache(300, None).at(200, 3),
         ));
+    }
+    // Heads of other models: no norms and adjacent pairs, or norms of queries and keys only. All forms of rows, and a store of its own.
+    let llama = HeadForm { qk_norm: false, v_norm: false, pairs: RopePairs::Adjacent, eps: EPS };
+    let gemma3 = HeadForm { qk_norm: true, pairs: RopePairs::Halves, ..llama };
+    for (i, form) in [llama, gemma3].into_iter().enumerate() {
+        for (t, heads, width, position) in
+            [(1, (9, 3), 64, 0), (1, (9, 3), 64, 290), (1, (4, 1), 256, 200), (4, (8, 2), 32, 20)]
+        {
+            let setting = Setting::new(t, heads, width).cache(300, None).at(position, t as u32);
+            for projections in [Projections::Stacked, ALL[i]] {
+                cases.push(formed(Element::F16, projections, setting, form));
+            }
+        }
+        let setting = Setting::new(9, (4, 2), 64).cache(90, None).at(70, 8);
+        cases.push(formed(Element::F32, Projections::Separate, setting, form));
     }
     // More tokens than the fused operation takes: several operations instead.
     cases.push(case(
@@ -143,6 +161,10 @@ fn settings() -> Vec<Setting> {
 }
 
 fn case(element: Element, projections: Projections, setting: Setting) -> Case {
+    formed(element, projections, setting, EPS.into())
+}
+
+fn formed(element: Element, projections: Projections, setting: Setting, form: HeadForm) -> Case {
     let before = Setting {
         count: if projections == Projections::Shared { setting.count } else { 0 },
         ..setting
@@ -155,7 +177,7 @@ fn case(element: Element, projections: Projections, setting: Setting) -> Case {
         (_, numbers) => numbers,
     });
     let [k, v] = caches;
-    graph(element, projections, setting).given("k_cache", k).given("v_cache", v)
+    graph(element, projections, setting, form).given("k_cache", k).given("v_cache", v)
 }
 
 /// With a matmul as the only reader, which may take another layout or combine KV splits.
@@ -253,7 +275,7 @@ fn with_pair(
         };
         let start = Prologue::ResidualAdd { branch, next: Some(next), eps: EPS };
         let gates = g.weight("gates", Type::weight(DType::Q8_0, [80, STREAM]));
-        let (h1, y) = g.fused_linear(&start, gates, &Epilogue::Geglu);
+        let (h1, y) = g.fused_linear(&start, gates, &Epilogue::GEGLU);
         results[0] = y;
         results.extend(h1);
         results
@@ -261,26 +283,36 @@ fn with_pair(
     case.tolerance(Tolerance::EXPONENTIAL.terms(width * setting.slots))
 }
 
-fn graph(element: Element, projections: Projections, setting: Setting) -> Case {
+fn graph(element: Element, projections: Projections, setting: Setting, form: HeadForm) -> Case {
     let Setting { t, heads: (heads, kv_heads), width, slots, window, position, count } = setting;
     let build = move |g: &mut Graph| {
         let (q, kv) = raw(g, projections, t, (heads * width, kv_heads * width));
         let cache = Type::cache(element, [slots, kv_heads, width]);
         let norm = Type::weight(DType::F32, [width]);
+        let rope = g.input("rope", Type::f32([t, width / 2, 2]));
+        let weight = |g: &mut Graph, name: &str| match form.qk_norm {
+            true => g.weight(name, norm.clone()),
+            false => rope,
+        };
         let queries = QueryInputs {
             q,
-            q_norm: g.weight("q_norm", norm.clone()),
-            rope: g.input("rope", Type::f32([t, width / 2, 2])),
+            q_norm: weight(g, "q_norm"),
+            rope,
             k_cache: g.state("k_cache", cache.clone()),
             v_cache: g.state("v_cache", cache),
             sequences: None,
         };
-        let new_kv = kv.map(|(k, v)| NewKv { k, v, k_norm: g.weight("k_norm", norm) });
-        vec![g.attention_qkv(queries, new_kv, window, EPS), queries.k_cache, queries.v_cache]
+        let new_kv = kv.map(|(k, v)| NewKv { k, v, k_norm: weight(g, "k_norm") });
+        vec![g.attention_qkv(queries, new_kv, window, form), queries.k_cache, queries.v_cache]
     };
     let seen = window.map_or("all".into(), |window| format!("window {window}"));
+    let norms = match (form.qk_norm, form.v_norm) {
+        (true, true) => "",
+        (true, false) => ", raw values",
+        (false, _) => ", no norms, adjacent pairs",
+    };
     let name = format!(
-        "{element:?} {projections:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}"
+        "{element:?} {projections:?} {t}x{heads}/{kv_heads}x{width} {seen} of {slots} at {position}+{count}{norms}"
     );
     let tolerance = match element {
         // New keys and values next to a rounding border may go either way.
@@ -341,6 +373,6 @@ fn benches() -> Vec<Case> {
     ];
     lists
         .into_iter()
-        .map(|(projections, setting)| graph(Element::F16, projections, setting).bench())
+        .map(|(projections, setting)| graph(Element::F16, projections, setting, EPS.into()).bench())
         .collect()
 }

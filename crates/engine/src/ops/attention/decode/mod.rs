@@ -10,6 +10,7 @@ use crate::{
     gpu::{BufferRef, DeviceFacts, Dispatch, Kernel, Layout, LoraPartials, Part, SplitKvPartials},
     graph::{Element, Type},
     ops::{
+        HeadForm, RopePairs,
         matmul::lora::weight_part,
         parts::{kv_store, team},
         sequences::Paging,
@@ -47,9 +48,9 @@ pub(super) enum Queries {
     /// Normed and rotated, over caches that hold all keys.
     Prepared { q: usize, caches: [usize; 2] },
     /// Raw, with the weight of their norm and the RoPE table, over caches that hold all keys.
-    Raw { q: [usize; 3], caches: [usize; 2] },
+    Raw { q: [usize; 3], caches: [usize; 2], form: HeadForm },
     /// The same with raw keys, raw values and the weight of the keys' norm, which the kernel stores in the caches first.
-    RawStore { q: [usize; 3], caches: [usize; 2], kv: [usize; 3] },
+    RawStore { q: [usize; 3], caches: [usize; 2], kv: [usize; 3], form: HeadForm },
 }
 
 /// What a dispatch does with new keys and values, as in `split_kv.wgsl`; 0 is everything.
@@ -229,20 +230,27 @@ impl SplitKv<'_> {
                 let dispatch = dispatch.part(part!("queries", "prepared"));
                 read(read(dispatch, &caches).write(into), &[q])
             }
-            Queries::Raw { q, caches } => {
-                let dispatch = dispatch.part(part!("queries", "raw")).part(&NORM_ROPE);
+            Queries::Raw { q, caches, form } => {
+                let dispatch = with_form(form, dispatch.part(part!("queries", "raw")));
                 read(read(dispatch, &caches).write(into), &q)
             }
-            Queries::RawStore { q, caches: [k_cache, v_cache], kv } => {
-                let dispatch = dispatch
-                    .part(part!("queries", "raw_store"))
-                    .part(&NORM_ROPE)
+            Queries::RawStore { q, caches: [k_cache, v_cache], kv, form } => {
+                let dispatch = with_form(form, dispatch.part(part!("queries", "raw_store")))
                     .part(kv_store(self.cache));
                 let dispatch =
                     dispatch.write(BufferRef::Input(k_cache)).write(BufferRef::Input(v_cache));
                 read(read(dispatch.write(into), &q), &kv)
             }
         }
+    }
+}
+
+/// With the part that norms and rotates heads of this form.
+fn with_form(form: HeadForm, dispatch: Dispatch) -> Dispatch {
+    let dispatch = form.norms(dispatch.part(&NORM_ROPE));
+    match form.pairs {
+        RopePairs::Halves => dispatch,
+        RopePairs::Adjacent => dispatch.constant("ADJACENT", 1u32),
     }
 }
 

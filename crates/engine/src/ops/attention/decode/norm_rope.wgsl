@@ -23,11 +23,26 @@ fn raw_pair(kind: u32, token: u32, head: u32, i: u32) -> Pair {
 }
 
 fn norm_pair(kind: u32, i: u32) -> Pair {
+    if QK_NORM == 0u {
+        return Pair(vec4(1.0), vec4(1.0));
+    }
     return Pair(norm4(kind, i), norm4(kind, i + DIM4 / 2u));
 }
 
-// Cosines and sines.
+// What a head is multiplied with before its weights, from the sum of squares of a lane.
+fn norm_scale(kind: u32, squares: f32, lane: Lane) -> f32 {
+    let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
+    return select(1.0, scale, select(QK_NORM, V_NORM, kind == VALUE) == 1u);
+}
+
+// Cosines and sines: a vec4 of each, or as the table has them where adjacent elements rotate.
 fn angles(kind: u32, token: u32, i: u32) -> Pair {
+    if ADJACENT == 1u {
+        if kind == VALUE {
+            return Pair(vec4(1.0, 0.0, 1.0, 0.0), vec4(1.0, 0.0, 1.0, 0.0));
+        }
+        return Pair(rope[token * DIM4 + i], rope[token * DIM4 + i + DIM4 / 2u]);
+    }
     if kind == VALUE {
         return Pair(vec4(1.0), vec4(0.0));
     }
@@ -40,7 +55,15 @@ fn angles(kind: u32, token: u32, i: u32) -> Pair {
 fn rotated(x: Pair, norm: Pair, angle: Pair, scale: f32) -> Pair {
     let a = x.a * scale * norm.a;
     let b = x.b * scale * norm.b;
+    if ADJACENT == 1u {
+        return Pair(adjacent(a, angle.a), adjacent(b, angle.b));
+    }
     return Pair(a * angle.a - b * angle.b, a * angle.b + b * angle.a);
+}
+
+// Two pairs, by (cosine, sine, cosine, sine).
+fn adjacent(x: vec4<f32>, angle: vec4<f32>) -> vec4<f32> {
+    return x * angle.xxzz + x.yxwz * vec4(-angle.y, angle.y, -angle.w, angle.w);
 }
 
 fn put(row: u32, i: u32, x: Pair, norm: Pair, angle: Pair, scale: f32) {
@@ -70,7 +93,7 @@ fn norm_rope(kind: u32, token: u32, head: u32, row: u32, lane: Lane) {
     for (var k = lane.index + 2u * LANES; k < middle; k += LANES) {
         squares += square(raw_pair(kind, token, head, k));
     }
-    let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
+    let scale = norm_scale(kind, squares, lane);
     if row >= STAGED {
         return;
     }

@@ -15,6 +15,10 @@ override TEAMS: u32 = 4u;
 override PARTS: u32 = 2u;
 override PAIRS: u32 = 1u;
 override PARTNER: u32 = 32u;
+// Raw heads: whether queries and keys are normed, whether values are, and whether RoPE rotates adjacent elements.
+override QK_NORM: u32 = 1u;
+override V_NORM: u32 = 1u;
+override ADJACENT: u32 = 0u;
 //#use indexing
 //#use kv_splits
 //#use team

@@ -10,6 +10,10 @@ fn weight(head: u32, j: u32) -> f32 {
     return 1.0;
 }
 
+fn is_normed(head: u32) -> bool {
+    return V_NORM == 1u;
+}
+
 fn rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {
     return vec2(1.0, 0.0);
 }

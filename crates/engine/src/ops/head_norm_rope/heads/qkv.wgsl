@@ -13,9 +13,19 @@ fn raw(head: u32, token: u32, j: u32) -> f32 {
 
 fn weight(head: u32, j: u32) -> f32 {
     if head < p.heads {
+        if QK_NORM == 0u {
+            return 1.0;
+        }
         return q_norm[j];
     }
     return kv_weight(head - p.heads, j);
+}
+
+fn is_normed(head: u32) -> bool {
+    if head < p.heads {
+        return QK_NORM == 1u;
+    }
+    return kv_is_normed(head - p.heads);
 }
 
 fn rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {

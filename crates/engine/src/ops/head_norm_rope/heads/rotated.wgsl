@@ -9,7 +9,14 @@ fn raw(head: u32, token: u32, j: u32) -> f32 {
 }
 
 fn weight(head: u32, j: u32) -> f32 {
+    if QK_NORM == 0u {
+        return 1.0;
+    }
     return norm[j];
+}
+
+fn is_normed(head: u32) -> bool {
+    return QK_NORM == 1u;
 }
 
 fn rope_angle(head: u32, token: u32, i: u32) -> vec2<f32> {

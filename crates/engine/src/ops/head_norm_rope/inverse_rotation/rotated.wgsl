@@ -4,5 +4,9 @@
 fn rotated_back(token: u32, i: u32, pair: vec2<f32>) -> vec2<f32> {
     let rope_angle = rope[token * HALF + i];
     let back = vec2(pair.x * rope_angle.x + pair.y * rope_angle.y, pair.y * rope_angle.x - pair.x * rope_angle.y);
-    return back * vec2(norm[i], norm[i + HALF]);
+    if NORMED == 0u {
+        return back;
+    }
+    let at = first_of_pair(i);
+    return back * vec2(norm[at], norm[at + PAIR_STRIDE]);
 }

@@ -134,7 +134,7 @@ impl Graph {
 
     /// `gelu(a) ⊙ b`, where each row of `x` times the weight `[2f, k]` is a row of `a` followed by a row of `b`: `[t, f]`.
     pub fn linear_geglu(&mut self, x: Value, gate_up: Value) -> Value {
-        self.fused_linear(&Prologue::Rows(x), gate_up, &Epilogue::Geglu).1
+        self.fused_linear(&Prologue::Rows(x), gate_up, &Epilogue::GEGLU).1
     }
 
     /// `gelu(x · weight) ⊙ long[:, slice]`: the gate of the per-layer inputs.

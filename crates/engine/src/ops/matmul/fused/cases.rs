@@ -7,7 +7,7 @@ use rullama_gguf::DType;
 
 use crate::{
     graph::{Graph, Member, Type, Value},
-    ops::{Branch, Epilogue, Prologue},
+    ops::{Activation, Branch, Epilogue, Prologue},
     suite::{Case, Tolerance, random_bits},
 };
 
@@ -33,6 +33,7 @@ enum PrologueKind {
 enum EpilogueKind {
     Plain,
     Geglu,
+    Swiglu,
     GeluMul,
     Softcap,
 }
@@ -67,11 +68,13 @@ pub(crate) fn cases() -> Vec<Case> {
     }
     let branch = PrologueKind::Branch { scaled: true, next: true };
     for (prologue_kind, epilogue_kind, dtype, rows, width) in [
-        // Rows for all kinds of teams, and x that does not fit the memory of a small workgroup.
+        // Rows for teams of all kinds, and rows that do not fit the memory of a small workgroup.
         (PrologueKind::Rows, EpilogueKind::Geglu, DType::Q4_0, 33_000, 64),
         (PrologueKind::Rows, EpilogueKind::Geglu, DType::Q4_0, 16_408, 64),
         (PrologueKind::Norm, EpilogueKind::Plain, DType::Q4_0, 33_001, 64),
         (branch, EpilogueKind::Geglu, DType::Q8_0, 8, 4096),
+        (PrologueKind::Norm, EpilogueKind::Swiglu, DType::Q4_1, 72, 96),
+        (PrologueKind::Rows, EpilogueKind::Swiglu, DType::Q8_0, 8, 576),
         (
             PrologueKind::Branch { scaled: false, next: false },
             EpilogueKind::GeluMul,
@@ -167,7 +170,7 @@ fn feed_forward(
         let gates = if links > 1 { dtype } else { DType::Q8_0 };
         let gate_up = g.weight_rows(&[half("gate"), half("up")], gates, width);
         let prologue = Prologue::ResidualAdd { branch, next, eps: EPS };
-        let (h1, both) = g.fused_linear(&prologue, gate_up, &Epilogue::Geglu);
+        let (h1, both) = g.fused_linear(&prologue, gate_up, &Epilogue::GEGLU);
         let down = g.weight(format!("down{i}"), Type::weight(dtype, [width, inner]));
         (h, a) = (h1.unwrap_or(h), g.linear(both, down));
     }
@@ -203,9 +206,15 @@ fn weight(
     [t, rows, width]: [usize; 3],
 ) -> (Value, Epilogue) {
     match epilogue_kind {
-        EpilogueKind::Geglu => {
+        EpilogueKind::Geglu | EpilogueKind::Swiglu => {
             let half = |name: &str| Member::new(name, rows / 2);
-            (g.weight_rows(&[half("gate"), half("up")], dtype, width), Epilogue::Geglu)
+            let activation = if epilogue_kind == EpilogueKind::Geglu {
+                Activation::Gelu
+            } else {
+                Activation::Silu
+            };
+            let both = g.weight_rows(&[half("gate"), half("up")], dtype, width);
+            (both, Epilogue::Gated(activation))
         }
         EpilogueKind::Plain => (g.weight("w", Type::weight(dtype, [rows, width])), Epilogue::Plain),
         EpilogueKind::Softcap => {

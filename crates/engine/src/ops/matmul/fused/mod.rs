@@ -10,7 +10,7 @@ pub use build::{LoraPair, Mixture};
 use super::{
     dispatch, lora,
     moe::Sizes,
-    op::{Epilogue, FusedLinear, LoraForm, Prologue, RowSelect},
+    op::{FusedLinear, LoraForm, Prologue, RowSelect},
 };
 use crate::{
     cpu::CpuCall,
@@ -70,7 +70,7 @@ impl Op for FusedLinear {
 
     fn stores(&self, call: &GpuCall<'_>, i: usize, preferred: Edge) -> Edge {
         let Edge::Permuted(layout) = preferred else { return Edge::RowMajor };
-        let gated = self.epilogue == Epilogue::Geglu && !self.rows.is_summed();
+        let gated = self.epilogue.is_gated() && !self.rows.is_summed();
         let lora = matches!(self.lora, LoraForm::None | LoraForm::Folded { .. });
         match gated && lora && i == self.y_output() && dispatch::is_gemv(self, call) {
             true => Edge::Permuted(dispatch::produced_layout(self, call, layout)),

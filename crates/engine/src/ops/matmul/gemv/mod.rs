@@ -72,7 +72,7 @@ impl<'a> Gemv<'a> {
     ) -> Option<Self> {
         let slabs = call.slabs(op.weight_input());
         let one_slab = slabs.rows.len() == 1;
-        let splits_halves = op.epilogue == Epilogue::Geglu && !one_slab;
+        let splits_halves = op.epilogue.is_gated() && !one_slab;
         // Norms read x as vec4s.
         let unaligned = !op.prologue.is_rows() && !call.input(0).shape.width().is_multiple_of(32);
         if splits_halves || unaligned || parts::extra_input(op).is_none() {
@@ -165,7 +165,7 @@ impl GemvSlab<'_> {
             Epilogue::GeluMul { long, slice } => {
                 (slice * weight.rows(), call.input(long).shape.width())
             }
-            Epilogue::Plain | Epilogue::Geglu | Epilogue::Softcap { .. } => (0, 0),
+            Epilogue::Plain | Epilogue::Gated(_) | Epilogue::Softcap { .. } => (0, 0),
         };
         let row_pieces = slabs.row_units() / tiling.x_form.piece_units();
         Params {

@@ -82,8 +82,9 @@ impl GemvSlab<'_> {
     ) -> Dispatch {
         let Gemv { op, edges, .. } = self.gemv;
         let floats = |dispatch: Dispatch| dispatch.part(part!("store", "floats"));
-        if op.epilogue == Epilogue::Geglu {
-            let dispatch = dispatch.part(part!("epilogue", "geglu")).part(GELU);
+        if let Epilogue::Gated(activation) = op.epilogue {
+            let gate = parts::gate(activation);
+            let dispatch = dispatch.part(part!("epilogue", "gated")).part(gate).part(GELU);
             return match edges.y.filter(|layout| layout.int8) {
                 Some(layout) => handoff::written(tiling, layout, dispatch),
                 None => Layout::stored(edges.y, floats(dispatch)),
@@ -91,7 +92,7 @@ impl GemvSlab<'_> {
         }
         let dispatch = floats(dispatch.part(part!("epilogue", "per_row")));
         match op.epilogue {
-            Epilogue::Plain | Epilogue::Geglu => dispatch.part(part!("output", "plain")),
+            Epilogue::Plain | Epilogue::Gated(_) => dispatch.part(part!("output", "plain")),
             Epilogue::GeluMul { .. } => dispatch.part(part!("output", "gelu_mul")).part(GELU),
             Epilogue::Softcap { cap } => {
                 dispatch.part(part!("output", "softcap")).part(GELU).constant("CAP", cap)

@@ -42,7 +42,7 @@ impl GemvProblem {
         Self {
             rows: span.rows.unwrap_or(slabs.rows[slab].len()),
             row_units: slabs.row_units() * span.times,
-            rows_each: if op.epilogue == Epilogue::Geglu { 2 } else { 1 },
+            rows_each: if op.epilogue.is_gated() { 2 } else { 1 },
             step: if edges.writes_int8() { Layout::HALF } else { 1 },
             computes_x: !op.prologue.is_rows() || edges.partials.is_some(),
             kv_splits: edges.partials.map_or(0, |partials| partials.splits),
@@ -85,7 +85,7 @@ impl ExpertSpan {
         let expert_rows = sizes.rows;
         let span = Self { rows: Some(sizes.rows), times: 1, expert_rows, chosen, tokens };
         match (&op.prologue, experts.summed, op.epilogue) {
-            (Prologue::Norm { .. }, false, Epilogue::Plain | Epilogue::Geglu) if fits => {
+            (Prologue::Norm { .. }, false, Epilogue::Plain | Epilogue::Gated(_)) if fits => {
                 Some(Self { rows: Some(chosen * sizes.rows), ..span })
             }
             (Prologue::Rows(_), true, Epilogue::Plain) if fits && x.rows() == sizes.slots => {

@@ -1,14 +1,17 @@
 //! The epilogue of a fused linear layer.
 
-use crate::graph::{Graph, Value};
+use crate::{
+    graph::{Graph, Value},
+    ops::Activation,
+};
 
 /// Applied to the output `[t, r]` of a fused linear layer: graph values in a model, input indices (`usize`) inside the operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Epilogue<V = Value> {
     /// No epilogue.
     Plain,
-    /// `gelu(a) ⊙ b`, where `a` is the first half of a row and `b` the second: `[t, r/2]`.
-    Geglu,
+    /// `f(a) ⊙ b`, where `a` is the first half of a row and `b` the second: `[t, r/2]`.
+    Gated(Activation),
     /// `gelu(y) ⊙ long[:, slice]`.
     GeluMul {
         /// Rows of several slices, `[t, l·r]`.
@@ -24,11 +27,19 @@ pub enum Epilogue<V = Value> {
 }
 
 impl<V: Copy> Epilogue<V> {
-    /// Its input, if it has one.
+    /// GeGLU.
+    pub const GEGLU: Self = Self::Gated(Activation::Gelu);
+
+    /// Whether an output takes two rows: a gate, and what is multiplied with it.
+    pub(in crate::ops::matmul) fn is_gated(&self) -> bool {
+        matches!(self, Self::Gated(_))
+    }
+
+    /// Its input, where it has one.
     pub(in crate::ops::matmul) fn input(&self) -> Option<V> {
         match self {
             Self::GeluMul { long, .. } => Some(*long),
-            Self::Plain | Self::Geglu | Self::Softcap { .. } => None,
+            Self::Plain | Self::Gated(_) | Self::Softcap { .. } => None,
         }
     }
 
@@ -36,7 +47,7 @@ impl<V: Copy> Epilogue<V> {
     pub(in crate::ops::matmul) fn map<W>(&self, name: impl Fn(V) -> W) -> Epilogue<W> {
         match *self {
             Self::Plain => Epilogue::Plain,
-            Self::Geglu => Epilogue::Geglu,
+            Self::Gated(activation) => Epilogue::Gated(activation),
             Self::Softcap { cap } => Epilogue::Softcap { cap },
             Self::GeluMul { long, slice } => Epilogue::GeluMul { long: name(long), slice },
         }
@@ -48,7 +59,7 @@ impl Epilogue {
     pub(in crate::ops::matmul) fn applied(&self, graph: &mut Graph, y: Value) -> Value {
         match *self {
             Self::Plain => y,
-            Self::Geglu => graph.geglu_halves(y),
+            Self::Gated(activation) => graph.gated_halves(y, activation),
             Self::GeluMul { long, slice } => graph.gelu_mul_slice(y, long, slice),
             Self::Softcap { cap } => graph.softcap(y, cap),
         }

@@ -23,7 +23,7 @@ fn query(token: u32, head: u32, lane: Lane) -> HeadSlice {
         angle_1 = angles(QUERY, token, lane.index + LANES);
     }
     let squares = dot(pair_0.a, pair_0.a) + dot(pair_0.b, pair_0.b) + dot(pair_1.a, pair_1.a) + dot(pair_1.b, pair_1.b);
-    let scale = inverseSqrt(team_sum(squares, lane) / f32(WIDTH) + p.eps);
+    let scale = norm_scale(QUERY, squares, lane);
     let one = rotated(pair_0, norm_0, angle_0, scale);
     let two = rotated(pair_1, norm_1, angle_1, scale);
     return HeadSlice(one.a, one.b, two.a, two.b);

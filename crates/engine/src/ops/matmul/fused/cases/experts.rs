@@ -73,7 +73,7 @@ fn feed_forward(g: &mut Graph, links: usize, [gates, down_type]: [DType; 2], up:
         let norm = g.weight(format!("norm{i}"), Type::weight(DType::F32, [width]));
         let prologue = Prologue::Norm { h, weight: norm, eps: EPS };
         let gate_up = g.weight(format!("up{i}"), Type::weight(gates, [experts, rows, width]));
-        let both = g.fused_linear_experts(&prologue, gate_up, &each, &Epilogue::Geglu).1;
+        let both = g.fused_linear_experts(&prologue, gate_up, &each, &Epilogue::GEGLU).1;
         let down = Type::weight(down_type, [experts, width, rows / 2]);
         let down = g.weight(format!("down{i}"), down);
         let sum = Mixture { shares: Some(shares), ..each };
@@ -83,7 +83,7 @@ fn feed_forward(g: &mut Graph, links: usize, [gates, down_type]: [DType; 2], up:
 }
 
 fn gated(dtype: DType, shape: Shape) -> Case {
-    let build = move |g: &mut Graph| vec![after_norm(g, dtype, shape, &Epilogue::Geglu)];
+    let build = move |g: &mut Graph| vec![after_norm(g, dtype, shape, &Epilogue::GEGLU)];
     // GELU has small results for negative arguments, which are differences of larger values.
     let size = (shape.4 as f32).sqrt();
     let tolerance = Tolerance::EXPONENTIAL.terms(shape.4).cancelling(size);

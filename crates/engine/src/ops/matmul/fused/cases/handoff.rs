@@ -40,7 +40,7 @@ fn after_geglu(dtype: DType, [t, width, inner]: [usize; 3]) -> Case {
         let weight = g.weight("next", Type::weight(DType::F32, [width]));
         let gate_up = g.weight("gate_up", Type::weight(DType::Q8_0, [2 * inner, width]));
         let prologue = Prologue::Norm { h, weight, eps: EPS };
-        let x = g.fused_linear(&prologue, gate_up, &Epilogue::Geglu).1;
+        let x = g.fused_linear(&prologue, gate_up, &Epilogue::GEGLU).1;
         let down = g.weight("down", Type::weight(dtype, [ROWS, inner]));
         vec![g.linear(x, down)]
     };

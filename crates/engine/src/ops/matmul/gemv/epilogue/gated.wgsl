@@ -1,5 +1,5 @@
-// GeGLU: the first half of the rows are gates for the second half; a team computes equally many of both.
-//#use gelu
+// GeGLU or SwiGLU: the first half of the rows are gates, the second half is multiplied with them; a team computes as many of each.
+//#use gate
 //#use store_layout
 //#use store
 fn results() -> u32 {
@@ -12,6 +12,6 @@ fn row_of(first: u32, i: u32) -> u32 {
 
 fn epilogue(row: u32, i: u32, sums: vec4<f32>) {
     if row < p.rows / 2u {
-        store_output(y_place(row), gelu(sums[i]) * sums[i + results()]);
+        store_output(y_place(row), gate(sums[i]) * sums[i + results()]);
     }
 }
