@@ -144,7 +144,8 @@ impl Build<'_> {
     ) -> Value {
         let one = self.graph.ty(x).shape.rows() == 1 && !self.graph.is_batch_invariant();
         let whole = !one || self.trains() || self.traced() || self.has(&format!("{name}.scale"));
-        if whole || self.adapted.is_none() {
+        // Without a norm after the branch, the sum is an operation of its own and takes no factors.
+        if whole || self.adapted.is_none() || next.post_norm.is_none() {
             return self.linear(x, name);
         }
         let (factors, weight) = (self.factors(&[name]), self.weight(name));

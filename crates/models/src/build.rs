@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rullama_engine::{
     graph::{Element, Graph, Member, Origin, Type, Value},
-    ops::{Branch, Epilogue, LoraPair, Mixture, Prologue, Slice},
+    ops::{Activation, Branch, Epilogue, LoraPair, Mixture, Prologue, Slice},
 };
 
 use crate::{
@@ -23,6 +23,8 @@ pub(crate) struct Build<'a> {
     eps: f32,
     /// Every named value is made, at the price of speed.
     traced: bool,
+    /// The activation of feed-forward gates.
+    pub(crate) activation: Activation,
     /// Where adapters learn.
     pub(crate) training: Option<Training>,
     /// What an adapter changes.
@@ -67,6 +69,7 @@ impl<'a> Build<'a> {
             scope: String::new(),
             eps,
             traced,
+            activation: Activation::Gelu,
             adapted: None,
             factors: Vec::new(),
             folded: Vec::new(),
@@ -132,11 +135,12 @@ impl<'a> Build<'a> {
         self.linear_with(x, name, factors)
     }
 
-    /// The same with the factors of a tensor that goes by another name, kept between `-cap` and `cap`.
-    pub(crate) fn capped(&mut self, x: Value, name: &str, tensor: &str, cap: f32) -> Value {
+    /// The same with the factors of a tensor that goes by another name, kept between `-cap` and `cap` where there is a limit.
+    pub(crate) fn capped(&mut self, x: Value, name: &str, tensor: &str, cap: Option<f32>) -> Value {
         let width = self.graph.ty(x).shape.width();
         let rows = self.rows_of(name);
         let factors = self.factors_of(&[(tensor.into(), rows)], (None, width), false);
+        let Some(cap) = cap else { return self.linear_with(x, name, factors) };
         if self.has(&format!("{name}.scale")) || !self.single_or_batch_invariant(x) {
             let y = self.linear_with(x, name, factors);
             return self.graph.softcap(y, cap);
@@ -204,7 +208,8 @@ impl<'a> Build<'a> {
     /// The stream after a branch that made `a` and has the norm `name` after it; `scale` multiplies the sum, and the norm
     /// `next` follows.
     pub(crate) fn residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
-        let weight = self.weight(add.name);
+        let Some(name) = add.name else { return self.plain_residual_add(add, next) };
+        let weight = self.weight(name);
         let PendingLora { lora_b, folded } =
             self.pending_lora.remove(&add.a).unwrap_or(PendingLora { lora_b: None, folded: 0 });
         let (residual, scale) = (add.h, add.scale);
@@ -219,6 +224,16 @@ impl<'a> Build<'a> {
             return Stream { h: None, start };
         }
         Stream { h: None, start: Prologue::ResidualAdd { branch, next, eps: self.eps } }
+    }
+
+    /// The same without a norm after the branch.
+    fn plain_residual_add(&mut self, add: &ResidualAdd<'_>, next: Option<Value>) -> Stream {
+        let h = self.graph.add(add.h, add.a);
+        let start = match next {
+            Some(weight) => Prologue::Norm { h, weight, eps: self.eps },
+            None => Prologue::Rows(h),
+        };
+        Stream { h: None, start }
     }
 
     /// The stream and what enters products, as values of their own.
@@ -256,21 +271,21 @@ impl<'a> Build<'a> {
         (stream.or(h), rows.iter().map(slice).collect())
     }
 
-    /// The stream, and `gelu(gate · x) ⊙ (up · x)`.
+    /// The stream, and `f(gate · x) ⊙ (up · x)`.
     pub(crate) fn gated(&mut self, stream: Stream, gate: &str, up: &str) -> (Value, Value) {
         if self.trains() {
             let (h, both) = self.trained_products(stream, &[gate, up]);
-            return (h, self.graph.geglu(both[0].value, both[1].value));
+            let [gate, up] = [both[0].value, both[1].value];
+            return (h, self.graph.gated(gate, up, self.activation));
         }
         let Some((weight, _)) = self.stack(&[gate, up]) else {
             let (h, x) = self.rows(stream);
             let (gate, up) = (self.linear(x, gate), self.linear(x, up));
-            return (h, self.graph.geglu(gate, up));
+            return (h, self.graph.gated(gate, up, self.activation));
         };
         let factors = self.factors(&[gate, up]);
-        let start = &stream.start;
-        let (h, y) =
-            self.graph.fused_linear_lora(start, weight, factors.as_ref(), &Epilogue::Geglu);
+        let (start, epilogue) = (&stream.start, Epilogue::Gated(self.activation));
+        let (h, y) = self.graph.fused_linear_lora(start, weight, factors.as_ref(), &epilogue);
         (stream.or(h), y)
     }
 
@@ -282,7 +297,7 @@ impl<'a> Build<'a> {
             return self.graph.geglu_halves(both);
         }
         let weight = self.weight(name);
-        self.graph.fused_linear_experts(&stream.start, weight, mixture, &Epilogue::Geglu).1
+        self.graph.fused_linear_experts(&stream.start, weight, mixture, &Epilogue::GEGLU).1
     }
 
     /// The stream, and `gelu(gate · x) ⊙ long[:, slice]`.
@@ -438,8 +453,8 @@ pub(crate) struct ResidualAdd<'a> {
     pub(crate) h: Value,
     /// What the branch made.
     pub(crate) a: Value,
-    /// The norm after the branch.
-    pub(crate) name: &'a str,
+    /// The norm after the branch, where it has one.
+    pub(crate) name: Option<&'a str>,
     /// The layer's scale, at its end.
     pub(crate) scale: Option<Value>,
 }

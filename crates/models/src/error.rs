@@ -122,7 +122,7 @@ fn hint(architecture: &str) -> &'static str {
         }
         "clip" => "it is a projector (vision and audio encoders): load it with its model",
         "diffusion-gemma" => "it is a diffusion model, which this command does not support",
-        _ => "only gemma4 models are supported",
+        _ => "supported are gemma4, gemma3, llama, qwen2 and qwen3 models",
     }
 }
 

@@ -14,8 +14,8 @@ const FOLDED_BYTES: usize = 2 << 20;
 /// The matmuls that read the residual stream after a branch: the branch is normed and added, and the sum may be normed again.
 #[derive(Debug, Clone)]
 pub(crate) struct NextMatmul {
-    /// The norm after the branch.
-    pub(crate) post_norm: &'static str,
+    /// The norm after the branch, where it has one.
+    pub(crate) post_norm: Option<&'static str>,
     /// The scope of the norm and matmuls that follow.
     pub(crate) scope: String,
     /// The norm before those matmuls, where there is one.
@@ -51,7 +51,7 @@ impl Build<'_> {
         next: &NextMatmul,
     ) -> Option<FoldedDown> {
         self.adapted.filter(|adapted| adapted.fold)?;
-        let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm);
+        let (weight, post_norm) = (self.full(&format!("{name}.weight")), next.post_norm?);
         let post_norm = self.full(&format!("{post_norm}.weight"));
         let here = self.enter(&next.scope);
         let norm = next.norm.map(|norm| self.full(&format!("{norm}.weight")));

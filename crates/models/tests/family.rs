@@ -7,6 +7,7 @@ use rullama_engine::{
 use rullama_gguf::DType;
 use rullama_models::{
     Adapted, Catalog, Expected,
+    family::GEMMA4,
     gemma4::{
         Config, Experts, Kind, Layer, Pass, PassInput, PassOutput, PerLayer, Rope, adapted_decoder,
     },
@@ -107,14 +108,16 @@ impl Variant {
             }
         };
         Config {
+            family: &GEMMA4,
             width: self.width,
             heads: self.heads,
             vocabulary: 262_144,
             context: 131_072,
             window: self.window,
             eps: 1e-6,
-            softcap: 30.0,
-            rope: Rope { sliding: 1e4, global: 1e6 },
+            softcap: Some(30.0),
+            attention_scale: 1.0,
+            rope: Rope { sliding: 1e4, global: 1e6, linear: 1.0 },
             per_layer: (self.per_layer > 0).then_some(PerLayer { width: self.per_layer }),
             experts: self.experts,
             layers: (0..self.layers).map(layer).collect(),

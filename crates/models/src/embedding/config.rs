@@ -8,7 +8,8 @@ use rullama_gguf::Gguf;
 
 use crate::{
     error::ModelError,
-    gemma4::{Kind, Rope, config::Keys, expected::List},
+    gemma4::{Kind, Rope, expected::List},
+    keys::Keys,
     tensors::Expected,
 };
 
@@ -130,6 +131,7 @@ impl EmbeddingConfig {
             rope: Rope {
                 sliding: keys.float("rope.freq_base_swa", Some(local))?,
                 global: keys.float("rope.freq_base", Some(1e6))?,
+                linear: 1.0,
             },
             layers: layers(&keys, second)?,
             pooling: pooling(&keys)?,
@@ -254,7 +256,7 @@ fn pooling(keys: &Keys<'_>) -> Result<Pooling, ModelError> {
 }
 
 fn layers(keys: &Keys<'_>, second: bool) -> Result<Vec<EmbeddingLayer>, ModelError> {
-    let count = keys.positive("block_count")?;
+    let count = keys.layer_count()?;
     let name = format!("{}.attention.sliding_window_pattern", keys.prefix);
     let kinds = match keys.gguf.get(&name) {
         Some(_) => keys.kinds(count)?,

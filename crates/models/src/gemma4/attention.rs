@@ -2,7 +2,7 @@
 
 use rullama_engine::{
     graph::{Type, Value},
-    ops::{KvStoreInputs, NewKv, QueryInputs, Slice},
+    ops::{HeadForm, KvStoreInputs, NewKv, QueryInputs, Slice},
 };
 
 use super::{
@@ -27,31 +27,32 @@ pub(super) fn attention(
         return (h, b.linear(heads, "attn_output"));
     }
     let (k_cache, v_cache) = caches(b, layer, context.pass);
+    let rope = context.positions(b, layer);
     let sequences = context.sequences(b, layer.kind);
     let queries = QueryInputs {
         q: raw[0],
-        q_norm: b.weight("attn_q_norm"),
-        rope: context.positions(b, layer),
+        q_norm: head_norm(b, "attn_q_norm", rope),
+        rope,
         k_cache,
         v_cache,
         sequences,
     };
-    let new_kv = layer.owns_cache().then(|| new_kv(b, &raw));
+    let new_kv = layer.owns_cache().then(|| new_kv(b, &raw, rope));
+    let form = context.config.head_form();
     if b.traced() {
-        heads_before_rope(b, &queries, new_kv.as_ref(), layer, context.pass.tokens);
+        heads_before_rope(b, &queries, new_kv.as_ref(), layer, (context.pass.tokens, form));
     }
     let window = context.window(layer);
-    let eps = b.eps();
     let heads = match window.filter(|_| context.pass.blocks) {
         _ if context.canvas => on_canvas(b, &queries, new_kv, (layer.kind, context.pass.tokens)),
-        Some(window) => in_blocks(b, &queries, new_kv, window, context.pass.tokens),
-        None => b.graph.attention_qkv(queries, new_kv, window, eps),
+        Some(window) => in_blocks(b, &queries, new_kv, (window, form), context.pass.tokens),
+        None => b.graph.attention_qkv(queries, new_kv, window, form),
     };
     b.tap(heads, format!("layer.{}.attn_heads", layer.index));
     // Experts have other products beside the dense ones.
     let dense = context.config.experts.is_none();
     let next = NextMatmul {
-        post_norm: "post_attention_norm",
+        post_norm: context.config.family.post_norms.then_some("post_attention_norm"),
         scope: scope(layer),
         norm: dense.then_some("ffn_norm"),
         names: &["ffn_gate", "ffn_up"],
@@ -66,6 +67,7 @@ pub(super) fn next_matmul(
     config: &Config,
     post_norm: &'static str,
 ) -> NextMatmul {
+    let post_norm = config.family.post_norms.then_some(post_norm);
     let Some(next) = config.layers.get(layer.index + 1) else {
         return NextMatmul { post_norm, scope: String::new(), norm: None, names: &[] };
     };
@@ -86,12 +88,13 @@ fn over_itself(
     layer: &Layer,
     context: &LayerContext<'_>,
 ) -> Value {
-    let (eps, rope, q_norm) = (b.eps(), context.positions(b, layer), b.weight("attn_q_norm"));
-    let q = b.graph.head_norm_rope(raw[0], q_norm, rope, eps);
+    let (form, rope) = (context.config.head_form(), context.positions(b, layer));
+    let q_norm = head_norm(b, "attn_q_norm", rope);
+    let q = b.graph.head_norm_rope(raw[0], q_norm, rope, form);
     if layer.owns_cache() {
-        let NewKv { k, v, k_norm } = new_kv(b, raw);
-        let k = b.graph.head_norm_rope(k, k_norm, rope, eps);
-        let v = b.graph.head_norm(v, layer.head, eps);
+        let NewKv { k, v, k_norm } = new_kv(b, raw, rope);
+        let k = b.graph.head_norm_rope(k, k_norm, rope, form);
+        let v = b.graph.head_norm(v, layer.head, form);
         b.training.as_mut().map(|training| training.keys.insert(layer.index, (k, v)));
     }
     let known = b.training.as_ref().and_then(|training| training.keys.get(&layer.donor));
@@ -105,14 +108,14 @@ fn in_blocks(
     b: &mut Build<'_>,
     queries: &QueryInputs,
     new_kv: Option<NewKv>,
-    window: u32,
+    (window, form): (u32, HeadForm),
     tokens: usize,
 ) -> Value {
-    let (eps, QueryInputs { rope, k_cache, v_cache, sequences, .. }) = (b.eps(), *queries);
+    let QueryInputs { rope, k_cache, v_cache, sequences, .. } = *queries;
     if let Some(NewKv { k, v, k_norm }) = new_kv {
-        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, eps);
+        b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, form);
     }
-    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, eps);
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, rope, form);
     let blocks = b.input(Inputs::BLOCKS, Type::u32([tokens]));
     b.graph.attention_block_paged(q, (k_cache, v_cache), (window, blocks), sequences)
 }
@@ -139,18 +142,19 @@ fn heads_before_rope(
     queries: &QueryInputs,
     new_kv: Option<&NewKv>,
     layer: &Layer,
-    tokens: usize,
+    (tokens, form): (usize, HeadForm),
 ) {
-    let name = |what: &str| format!("layer.{}.{what}_normed", layer.index);
-    let eps = b.eps();
+    let name = |what: &str, normed: bool| {
+        format!("layer.{}.{what}{}", layer.index, if normed { "_normed" } else { "" })
+    };
     let unturned = b.unturned(tokens, layer.head);
-    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, unturned, eps);
-    b.tap(q, name("q"));
+    let q = b.graph.head_norm_rope(queries.q, queries.q_norm, unturned, form);
+    b.tap(q, name("q", form.qk_norm));
     if let Some(own) = new_kv {
-        let k = b.graph.head_norm_rope(own.k, own.k_norm, unturned, eps);
-        b.tap(k, name("k"));
-        let v = b.graph.head_norm(own.v, layer.head, eps);
-        b.tap(v, name("v"));
+        let k = b.graph.head_norm_rope(own.k, own.k_norm, unturned, form);
+        b.tap(k, name("k", form.qk_norm));
+        let v = b.graph.head_norm(own.v, layer.head, form);
+        b.tap(v, name("v", form.v_norm));
     }
 }
 
@@ -164,17 +168,30 @@ pub(super) fn keys_and_values(
     // The queries come with the keys and values where they are stored as one weight.
     let (_, raw) = products(b, stream, layer);
     let (k_cache, v_cache) = caches(b, layer, context.pass);
-    let NewKv { k, v, k_norm } = new_kv(b, &raw);
     let rope = context.positions(b, layer);
+    let NewKv { k, v, k_norm } = new_kv(b, &raw, rope);
     let sequences = context.sequences(b, layer.kind);
-    let eps = b.eps();
-    b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, eps);
+    let form = context.config.head_form();
+    b.graph.kv_rope(KvStoreInputs { k, v, k_norm, rope, k_cache, v_cache, sequences }, form);
 }
 
 /// The stream, and raw queries, keys and values, as far as there are any.
 fn products(b: &mut Build<'_>, stream: Stream, layer: &Layer) -> (Value, Vec<Slice>) {
     let names = projections(b, layer);
-    b.products(stream, names)
+    if !b.has("attn_q.bias") {
+        return b.products(stream, names);
+    }
+    let (h, x) = b.rows(stream);
+    let biased = |name: &&str| {
+        let (y, bias) = (b.linear(x, name), b.tensor(&format!("{name}.bias")));
+        b.graph.add_row(y, bias).into()
+    };
+    (h, names.iter().map(biased).collect())
+}
+
+/// The weight of a norm of heads; the RoPE table in its place where heads have none.
+fn head_norm(b: &mut Build<'_>, name: &str, rope: Value) -> Value {
+    if b.has(&format!("{name}.weight")) { b.weight(name) } else { rope }
 }
 
 /// What a layer has projections for.
@@ -187,9 +204,10 @@ fn projections(b: &Build<'_>, layer: &Layer) -> &'static [&'static str] {
 }
 
 /// Raw keys and values; values are the raw keys where the layer has no projection for them.
-fn new_kv(b: &mut Build<'_>, raw: &[Slice]) -> NewKv {
+fn new_kv(b: &mut Build<'_>, raw: &[Slice], rope: Value) -> NewKv {
     let k = raw[1];
-    NewKv { k, v: raw.get(2).copied().unwrap_or(k), k_norm: b.weight("attn_k_norm") }
+    let k_norm = head_norm(b, "attn_k_norm", rope);
+    NewKv { k, v: raw.get(2).copied().unwrap_or(k), k_norm }
 }
 
 /// The caches a layer reads: a ring for sliding layers, or the pool of pages of all sequences.

@@ -1,18 +1,22 @@
 //! What a file's keys say about a decoder.
 
-use std::fmt;
-
 use rullama_engine::{
     graph::Element,
-    ops::{Attention, Router},
+    ops::{Attention, HeadForm, Router},
 };
-use rullama_gguf::{Array, Gguf, Optional, Value};
+use rullama_gguf::{Array, Gguf, Value};
 
-use crate::error::ModelError;
+use crate::{
+    error::ModelError,
+    family::{Family, GEMMA4},
+    keys::Keys,
+};
 
-/// A decoder of the family.
+/// A decoder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
+    /// What its layers compute.
+    pub family: &'static Family,
     /// Numbers in a hidden state.
     pub width: usize,
     /// Query heads of every layer.
@@ -25,8 +29,10 @@ pub struct Config {
     pub window: usize,
     /// Added to the mean inside norms.
     pub eps: f32,
-    /// Logits are squeezed between plus and minus this.
-    pub softcap: f32,
+    /// Logits are squeezed between plus and minus this, where there is a limit.
+    pub softcap: Option<f32>,
+    /// What scores are multiplied with; half of it, as a power, is in the RoPE tables of queries and keys each.
+    pub attention_scale: f32,
     /// RoPE bases of sliding and global layers.
     pub rope: Rope,
     /// Per-layer inputs, where the model has them.
@@ -46,6 +52,8 @@ pub struct Rope {
     pub sliding: f32,
     /// Base of global layers.
     pub global: f32,
+    /// What positions of global layers are divided by.
+    pub linear: f32,
 }
 
 /// Inputs that each layer gets beside the hidden state.
@@ -105,23 +113,15 @@ impl Config {
     /// # Errors
     /// If the file holds another kind of model, or keys are missing or impossible.
     pub fn of_file(gguf: &Gguf) -> Result<Self, ModelError> {
-        let architecture = gguf.str("general.architecture")?;
-        if architecture != "gemma4" {
-            return Err(ModelError::Architecture {
-                file: gguf.name().into(),
-                found: architecture.into(),
-            });
-        }
-        Self::of_keys(&Keys { gguf, prefix: "gemma4" })
+        let family = Family::of_file(gguf)?;
+        (family.read)(family, gguf)
     }
 
-    /// The same for related models, whose keys have another prefix.
-    pub(super) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
-        let gguf = keys.gguf;
-        let count = keys.positive("block_count")?;
+    /// Reads the keys of a Gemma 4 decoder; those of related models have another prefix.
+    pub(crate) fn of_keys(keys: &Keys<'_>) -> Result<Self, ModelError> {
+        let count = keys.layer_count()?;
         let kinds = keys.kinds(count)?;
         let shared = keys.optional("attention.shared_kv_layers")?.unwrap_or(0);
-        let vocabulary = gguf.tensor("token_embd.weight").map_or(0, |tensor| tensor.rows());
         let experts = match keys.optional("expert_count")?.unwrap_or(0) {
             0 => None,
             count => Some(keys.experts(count)?),
@@ -131,16 +131,19 @@ impl Config {
             width => Some(PerLayer { width }),
         };
         let config = Self {
+            family: &GEMMA4,
             width: keys.positive("embedding_length")?,
             heads: keys.positive("attention.head_count")?,
-            vocabulary: usize::try_from(vocabulary).unwrap_or(0),
+            vocabulary: keys.vocabulary(),
             context: keys.positive("context_length")?,
             window: keys.positive("attention.sliding_window")?,
             eps: keys.float("attention.layer_norm_rms_epsilon", None)?,
-            softcap: keys.float("final_logit_softcapping", Some(30.0))?,
+            softcap: Some(keys.float("final_logit_softcapping", Some(30.0))?),
+            attention_scale: 1.0,
             rope: Rope {
                 sliding: keys.float("rope.freq_base_swa", Some(1e4))?,
                 global: keys.float("rope.freq_base", None)?,
+                linear: 1.0,
             },
             per_layer,
             experts,
@@ -149,6 +152,17 @@ impl Config {
         };
         config.check(keys)?;
         Ok(config)
+    }
+
+    /// How heads are prepared for attention.
+    pub(crate) fn head_form(&self) -> HeadForm {
+        let Family { qk_norm, v_norm, pairs, .. } = *self.family;
+        HeadForm { eps: self.eps, qk_norm, v_norm, pairs }
+    }
+
+    /// What embeddings are multiplied with.
+    pub fn embedding_scale(&self) -> f32 {
+        if self.family.scaled_embeddings { (self.width as f64).sqrt() as f32 } else { 1.0 }
     }
 
     /// The layers that make keys and values; those after them use theirs.
@@ -182,7 +196,7 @@ impl Config {
     }
 
     /// What kernels and the arithmetic of shapes rely on.
-    fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
+    pub(crate) fn check(&self, keys: &Keys<'_>) -> Result<(), ModelError> {
         for layer in &self.layers {
             if !self.heads.is_multiple_of(layer.kv_heads) {
                 return Err(keys.bad(
@@ -205,108 +219,9 @@ impl Config {
     }
 }
 
-/// The keys of one architecture.
-pub(crate) struct Keys<'a> {
-    pub(crate) gguf: &'a Gguf,
-    pub(crate) prefix: &'a str,
-}
-
-/// Far above any model, far below what would overflow: files lie.
-const LARGEST: usize = 1 << 24;
-/// Deeper models than this are lies.
-const MOST_LAYERS: usize = 1024;
-
 impl Keys<'_> {
-    fn key(&self, name: &str) -> String {
-        format!("{}.{name}", self.prefix)
-    }
-
-    pub(crate) fn bad(
-        &self,
-        name: &str,
-        value: &dyn fmt::Display,
-        why: &'static str,
-    ) -> ModelError {
-        ModelError::BadKey { key: self.key(name), value: value.to_string(), why }
-    }
-
-    fn size(&self, name: &str, value: i64) -> Result<usize, ModelError> {
-        let size = usize::try_from(value).ok().filter(|size| *size <= LARGEST);
-        size.ok_or_else(|| self.bad(name, &value, "out of range, the file is damaged"))
-    }
-
-    /// A product of two sizes, which tensors and activations have as their width; `name` is the key of the first.
-    pub(crate) fn product(&self, name: &str, a: usize, b: usize) -> Result<usize, ModelError> {
-        let product = a.checked_mul(b).filter(|product| *product <= LARGEST);
-        product.ok_or_else(|| self.bad(name, &a, "rows would be too wide, the file is damaged"))
-    }
-
-    /// Checks heads against what attention kernels take: how many, and how wide they are. `name` is the key of their width.
-    pub(crate) fn check_heads(
-        &self,
-        heads: usize,
-        (name, head): (&str, usize),
-        step: usize,
-    ) -> Result<(), ModelError> {
-        if heads > Attention::MOST_HEADS {
-            let why = "attention kernels take at most 256 heads";
-            return Err(self.bad("attention.head_count", &heads, why));
-        }
-        if head > 0 && head.is_multiple_of(step) && head <= Attention::MOST_HEAD {
-            return Ok(());
-        }
-        let why = match step {
-            Attention::HEAD_STEP => "heads must have a multiple of 16 numbers, at most 512",
-            _ => "heads must have a multiple of 8 numbers, at most 512",
-        };
-        Err(self.bad(name, &head, why))
-    }
-
-    pub(crate) fn optional(&self, name: &str) -> Result<Option<usize>, ModelError> {
-        let value = self.gguf.u32(&self.key(name)).optional()?;
-        value.map(|value| self.size(name, value.into())).transpose()
-    }
-
-    pub(crate) fn positive(&self, name: &str) -> Result<usize, ModelError> {
-        let value = self.size(name, self.gguf.u32(&self.key(name))?.into())?;
-        if value == 0 { Err(self.bad(name, &0, "it must be at least 1")) } else { Ok(value) }
-    }
-
-    pub(crate) fn float(&self, name: &str, default: Option<f32>) -> Result<f32, ModelError> {
-        let value = self.gguf.f32(&self.key(name));
-        let value = match default {
-            None => value?,
-            Some(default) => value.optional()?.unwrap_or(default),
-        };
-        let good = value.is_finite() && value > 0.0;
-        if good { Ok(value) } else { Err(self.bad(name, &value, "it must be a positive number")) }
-    }
-
-    /// One number per layer: an array of them, or one for all.
-    pub(crate) fn per_layer(&self, name: &str, layers: usize) -> Result<Vec<usize>, ModelError> {
-        let values = self.gguf.integers(&self.key(name))?;
-        let values = if values.len() == 1 { vec![values[0]; layers] } else { values };
-        if values.len() != layers {
-            return Err(self.bad(
-                name,
-                &format!("{} numbers", values.len()),
-                "there must be one per layer",
-            ));
-        }
-        values
-            .into_iter()
-            .map(|value| match self.size(name, value)? {
-                0 => Err(self.bad(name, &0, "it must be at least 1")),
-                size => Ok(size),
-            })
-            .collect()
-    }
-
     pub(crate) fn kinds(&self, layers: usize) -> Result<Vec<Kind>, ModelError> {
         let name = "attention.sliding_window_pattern";
-        if layers > MOST_LAYERS {
-            return Err(self.bad("block_count", &layers, "out of range, the file is damaged"));
-        }
         let kind = |sliding: bool| if sliding { Kind::Sliding } else { Kind::Global };
         let kinds: Vec<Kind> = match self.gguf.get(&self.key(name)) {
             Some(Value::Array(Array::Bool(sliding))) => sliding.iter().copied().map(kind).collect(),

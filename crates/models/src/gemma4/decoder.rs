@@ -217,6 +217,7 @@ pub(super) fn layers(
 
 /// The stream on its way into the first layer.
 fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerContext<'a>, Stream) {
+    b.activation = config.family.activation;
     let ids = match pass.input {
         PassInput::Drafts => b.graph.state(Inputs::DRAFTS, Type::u32([pass.tokens])),
         PassInput::Ids | PassInput::Rows => {
@@ -228,7 +229,7 @@ fn begin<'a>(b: &mut Build<'_>, config: &'a Config, pass: &'a Pass) -> (LayerCon
     let h = match pass.input {
         PassInput::Rows => b.graph.input(Inputs::ROWS, Type::f32([pass.tokens, config.width])),
         PassInput::Ids | PassInput::Token | PassInput::Drafts => {
-            b.lookup(ids, "token_embd", (config.width as f64).sqrt() as f32)
+            b.lookup(ids, "token_embd", config.embedding_scale())
         }
     };
     b.tap(h, "embed_scaled");
@@ -323,8 +324,8 @@ pub(super) fn one_layer(
     context.make_extra(b);
     b.tap(a, name("attn_out"));
     let next = Some(b.weight("ffn_norm"));
-    let stream =
-        b.residual_add(&ResidualAdd { h, a, name: "post_attention_norm", scale: None }, next);
+    let name = context.config.family.post_norms.then_some("post_attention_norm");
+    let stream = b.residual_add(&ResidualAdd { h, a, name, scale: None }, next);
 
     let (h, m) = match context.config.experts {
         None => feed_forward::dense(b, stream, layer, context.config),
@@ -333,8 +334,8 @@ pub(super) fn one_layer(
     let (h, a, norm) = match context.extra {
         None => (h, m, "post_ffw_norm"),
         Some(extra) => {
-            let stream =
-                b.residual_add(&ResidualAdd { h, a: m, name: "post_ffw_norm", scale: None }, None);
+            let name = Some("post_ffw_norm");
+            let stream = b.residual_add(&ResidualAdd { h, a: m, name, scale: None }, None);
             let (h, a) = per_layer::branch(b, stream, extra, layer, context.config);
             (h, a, "post_norm")
         }
@@ -342,7 +343,8 @@ pub(super) fn one_layer(
     let scale = context.config.layer_scale;
     let scale = b.has(&format!("{scale}.weight")).then(|| b.weight(scale));
     let next = following_norm(b, layer, context.config);
-    b.residual_add(&ResidualAdd { h, a, name: norm, scale }, Some(next))
+    let name = context.config.family.post_norms.then_some(norm);
+    b.residual_add(&ResidualAdd { h, a, name, scale }, Some(next))
 }
 
 /// Where every value is to be seen: the stream, which is the result of the layer before, and its norm.

@@ -1,9 +1,11 @@
 //! The tensors a configuration requires.
 
+use std::collections::HashSet;
+
 use rullama_gguf::{Gguf, TensorInfo};
 
 use super::{Config, Experts, Layer};
-use crate::{error::ModelError, tensors::Expected};
+use crate::{error::ModelError, family::GEMMA4, tensors::Expected};
 
 /// The matrices of a layer that tokens are multiplied with, experts apart.
 pub const MATRICES: [&str; 9] = [
@@ -21,6 +23,9 @@ pub const MATRICES: [&str; 9] = [
 /// The matrices of a mixture's layer besides: the router, and those of experts.
 pub const ROUTED: [&str; 5] =
     ["ffn_gate_inp", "ffn_gate_up_exps", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"];
+
+/// Divisors of the global layers' frequencies.
+pub const ROPE_FACTORS: &str = "rope_freqs.weight";
 
 const WIDTH: &str = "embedding_length";
 const HEAD: &str = "attention.key_length and key_length_swa";
@@ -56,7 +61,8 @@ impl Config {
         list.0
     }
 
-    /// Refuses scales that change what expert weights mean: kernels would ignore them, and the answers would be wrong.
+    /// Refuses tensors that would change what the model computes and that the graph would ignore: all that are not expected; of Gemma 4,
+    /// whose files hold others that change nothing, scales of experts.
     ///
     /// # Errors
     /// If there is such a tensor.
@@ -64,6 +70,9 @@ impl Config {
         &self,
         names: impl Iterator<Item = &'a str>,
     ) -> Result<(), ModelError> {
+        if !self.family.skips_tensors {
+            return self.refuse_unexpected(names);
+        }
         let scaled = |name: &&str| {
             let part = name.strip_prefix("blk.").and_then(|rest| rest.split_once('.'));
             let expert = ["ffn_gate_up_exps.scale", "ffn_gate_exps.scale", "ffn_up_exps.scale"];
@@ -75,6 +84,28 @@ impl Config {
         }
     }
 
+    /// Refuses what is not expected, encoders inside the file apart.
+    fn refuse_unexpected<'a>(
+        &self,
+        names: impl Iterator<Item = &'a str>,
+    ) -> Result<(), ModelError> {
+        let expected: HashSet<String> =
+            self.expected().into_iter().map(|expected| expected.name).collect();
+        let mut biases = 0;
+        for name in names {
+            let encoder = name.starts_with("v.") || name.starts_with("mm.");
+            if !encoder && name != ROPE_FACTORS && !expected.contains(name) {
+                return Err(ModelError::UnknownTensor { name: name.into() });
+            }
+            biases += usize::from(name.starts_with("blk.") && name.ends_with(".bias"));
+        }
+        if biases != 0 && biases != 3 * self.layers.len() {
+            let names = vec!["attn_q.bias, attn_k.bias or attn_v.bias of some layers".into()];
+            return Err(ModelError::MissingTensors { names });
+        }
+        Ok(())
+    }
+
     fn layer(&self, list: &mut List, layer: &Layer) {
         let (d, head) = (self.width, layer.head);
         let mut add = |name: &str, dims: &[usize], keys| {
@@ -84,22 +115,32 @@ impl Config {
         let kv = layer.kv_heads * head;
         add("attn_norm.weight", &[d], WIDTH);
         add("attn_q.weight", &[queries, d], QUERIES);
-        add("attn_q_norm.weight", &[head], HEAD);
         if layer.owns_cache() {
             add("attn_k.weight", &[kv, d], KEYS);
-            add("attn_k_norm.weight", &[head], HEAD);
+        }
+        if self.family.qk_norm {
+            add("attn_q_norm.weight", &[head], HEAD);
+            if layer.owns_cache() {
+                add("attn_k_norm.weight", &[head], HEAD);
+            }
         }
         add("attn_output.weight", &[d, queries], QUERIES);
-        add("post_attention_norm.weight", &[d], WIDTH);
+        if self.family.post_norms {
+            add("post_attention_norm.weight", &[d], WIDTH);
+            add("post_ffw_norm.weight", &[d], WIDTH);
+        }
         add("ffn_norm.weight", &[d], WIDTH);
         add("ffn_gate.weight", &[layer.ffn, d], FFN);
         add("ffn_up.weight", &[layer.ffn, d], FFN);
         add("ffn_down.weight", &[d, layer.ffn], FFN);
-        add("post_ffw_norm.weight", &[d], WIDTH);
         if let Some(per_layer) = self.per_layer {
             add("inp_gate.weight", &[per_layer.width, d], PER_LAYER);
             add("proj.weight", &[d, per_layer.width], PER_LAYER);
             add("post_norm.weight", &[d], WIDTH);
+        }
+        if self.family != &GEMMA4 {
+            self.dense(list, layer);
+            return;
         }
         let mut may = |name: &str, dims: &[usize], keys| {
             list.may(&format!("blk.{}.{name}", layer.index), dims, keys);
@@ -114,6 +155,18 @@ impl Config {
         if let Some(experts) = self.experts {
             self.experts(list, layer.index, experts);
         }
+    }
+
+    /// What layers of other families have besides.
+    fn dense(&self, list: &mut List, layer: &Layer) {
+        let at = |name: &str| format!("blk.{}.{name}", layer.index);
+        let (queries, kv) = (self.heads * layer.head, layer.kv_heads * layer.head);
+        list.add(&at("attn_v.weight"), &[kv, self.width], KEYS);
+        // All three, or none.
+        let [q, k, v] = ["attn_q.bias", "attn_k.bias", "attn_v.bias"].map(at);
+        list.may(&q, &[queries], QUERIES);
+        list.may(&k, &[kv], KEYS);
+        list.may(&v, &[kv], KEYS);
     }
 
     fn experts(&self, list: &mut List, index: usize, experts: Experts) {

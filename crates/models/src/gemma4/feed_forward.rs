@@ -11,7 +11,7 @@ use crate::{
     folded_lora::NextMatmul,
 };
 
-/// The stream, and `down · (gelu(gate · x) ⊙ (up · x))` as a branch.
+/// The stream, and `down · (f(gate · x) ⊙ (up · x))` as a branch.
 pub(super) fn dense(
     b: &mut Build<'_>,
     stream: Stream,

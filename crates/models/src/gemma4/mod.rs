@@ -20,7 +20,7 @@ pub use clamps::Clamps;
 pub use config::{Config, Experts, Kind, Layer, PerLayer, Rope};
 pub use decoder::{Decoder, Inputs, Pass, PassInput, PassOutput, adapted_decoder, decoder};
 pub use encoder::EncoderGraph;
-pub use expected::{MATRICES, ROUTED};
+pub use expected::{MATRICES, ROPE_FACTORS, ROUTED};
 pub use pool::{PoolPages, PoolShape};
 pub use segment::{ExpertGraph, HostExperts, Segment, crosses_cut, expert_graph};
 pub use train::{TrainGraph, TrainPass, gradient_of, train_graph, trainable};

@@ -145,7 +145,10 @@ fn head(
         let x = b.norm(x, "output_norm");
         let head = if b.has("output.weight") { "output" } else { "token_embd" };
         let logits = b.linear(x, head);
-        let logits = b.graph.softcap(logits, config.softcap);
+        let logits = match config.softcap {
+            Some(cap) => b.graph.softcap(logits, cap),
+            None => logits,
+        };
         let loss = b.graph.cross_entropy(logits, targets);
         let nodes = first..b.graph.nodes().len();
         b.graph.accumulate(total, loss);

@@ -3,8 +3,8 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{Config, Kind, Rope, config::Keys, expected::List};
-use crate::{error::ModelError, tensors::Expected};
+use super::super::{Config, Kind, Rope, expected::List};
+use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
 /// What drafters call themselves.
 pub(super) const ARCHITECTURE: &str = "gemma4-assistant";
@@ -81,7 +81,7 @@ impl DraftConfig {
             return Err(ModelError::NoDrafter { file, found });
         }
         let keys = Keys { gguf, prefix: ARCHITECTURE };
-        let count = keys.positive("block_count")?;
+        let count = keys.layer_count()?;
         let kinds = keys.kinds(count)?;
         let kv_heads = keys.per_layer("attention.head_count_kv", count)?;
         let head = |swa: &str| keys.positive(&format!("attention.key_length{swa}"));
@@ -104,6 +104,7 @@ impl DraftConfig {
             rope: Rope {
                 sliding: keys.float("rope.freq_base_swa", Some(1e4))?,
                 global: keys.float("rope.freq_base", None)?,
+                linear: 1.0,
             },
             layers: kinds.iter().zip(&kv_heads).map(layer).collect(),
             clusters: clusters(&keys, vocabulary)?,

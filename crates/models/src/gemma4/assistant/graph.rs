@@ -93,8 +93,10 @@ fn one(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) 
         b.enter(&format!("draft.blk.{index}"));
         let (h, a) = attention(b, stream, layer, draft);
         let next = Some(b.weight("ffn_norm"));
-        let stream_in =
-            b.residual_add(&ResidualAdd { h, a, name: "post_attention_norm", scale: None }, next);
+        let stream_in = b.residual_add(
+            &ResidualAdd { h, a, name: Some("post_attention_norm"), scale: None },
+            next,
+        );
         let (h, both) = b.gated(stream_in, "ffn_gate", "ffn_up");
         let m = b.linear(both, "ffn_down");
         let scale = b.has("layer_output_scale.weight").then(|| b.weight("layer_output_scale"));
@@ -109,7 +111,8 @@ fn one(b: &mut Build<'_>, token: Value, state: Value, draft: &DraftContext<'_>) 
             }
         };
         b.enter(&format!("draft.blk.{index}"));
-        stream = b.residual_add(&ResidualAdd { h, a: m, name: "post_ffw_norm", scale }, Some(next));
+        stream = b
+            .residual_add(&ResidualAdd { h, a: m, name: Some("post_ffw_norm"), scale }, Some(next));
     }
     b.rows(stream).1
 }

@@ -6,11 +6,8 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{
-    config::Keys,
-    expected::{List, size},
-};
-use crate::{error::ModelError, tensors::Expected};
+use super::super::expected::{List, size};
+use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
 /// Places of the first axis' kernel, and of the second's.
 const KERNEL: usize = 3;

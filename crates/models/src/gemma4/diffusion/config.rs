@@ -2,8 +2,8 @@
 
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{Config, config::Keys, expected::List};
-use crate::{error::ModelError, tensors::Expected};
+use super::super::{Config, expected::List};
+use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
 const ARCHITECTURE: &str = "diffusion-gemma";
 const GATE: &str = "self_cond_gate.weight";

@@ -105,7 +105,10 @@ pub fn canvas(config: &DiffusionConfig, catalog: &Catalog, pass: &CanvasPass) ->
     let (_, x) = b.rows(stream);
     let head = if b.has("output.weight") { "output" } else { "token_embd" };
     let logits = b.linear(x, head);
-    let logits = b.graph.softcap(logits, decoder.softcap);
+    let logits = match decoder.softcap {
+        Some(cap) => b.graph.softcap(logits, cap),
+        None => logits,
+    };
     let cold = b.graph.input(CanvasInputs::COLD, Type::f32([1]));
     let z = b.graph.scale_by(logits, cold);
     let uniform = b.graph.input(CanvasInputs::UNIFORM, Type::f32([c]));

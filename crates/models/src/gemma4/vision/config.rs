@@ -3,11 +3,8 @@
 use rullama_engine::ops::Attention;
 use rullama_gguf::{Gguf, Optional};
 
-use super::super::{
-    config::Keys,
-    expected::{List, size},
-};
-use crate::{error::ModelError, tensors::Expected};
+use super::super::expected::{List, size};
+use crate::{error::ModelError, keys::Keys, tensors::Expected};
 
 /// Channels of a pixel.
 pub(super) const CHANNELS: usize = 3;

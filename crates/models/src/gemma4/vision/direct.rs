@@ -6,7 +6,6 @@ use rullama_gguf::{Gguf, Optional};
 use super::{
     super::{
         EncoderGraph,
-        config::Keys,
         expected::{List, size},
     },
     Grid, VisionInputs,
@@ -16,6 +15,7 @@ use super::{
 use crate::{
     build::Build,
     error::ModelError,
+    keys::Keys,
     tensors::{Catalog, Expected},
 };
 
