@@ -149,7 +149,7 @@ fn score(
     losses: &mut Losses,
 ) -> Result<()> {
     let mut ids = tokens[window.tokens.clone()].to_vec();
-    if let (Some(first), Some(bos)) = (ids.first_mut(), session.model().tokenizer()?.bos()) {
+    if let (Some(first), Some(bos)) = (ids.first_mut(), session.model().tokenizer()?.begin()) {
         *first = bos;
     }
     // The token before the first scored one makes the first logits that count; nothing follows the last token.

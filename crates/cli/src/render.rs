@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use rullama_chat::{ChatError, Conversation, Family, RenderOptions};
+use rullama_chat::{ChatError, ChatTemplate, Conversation, Family};
 use rullama_runtime::vocabulary;
 use serde_json::{Value, json};
 
@@ -16,8 +16,7 @@ use crate::{
 pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
     let conversation: Conversation =
         serde_json::from_slice(&input(args)?).map_err(ChatError::from)?;
-    let options = RenderOptions { family: family(stores, args)?, repair: args.repair };
-    let prompt = rullama_chat::render(&conversation, options)?;
+    let prompt = template(stores, args)?.render(&conversation, args.repair)?;
     if args.json {
         let spans: Vec<Value> = prompt
             .spans()
@@ -30,12 +29,12 @@ pub(crate) fn render(stores: &Stores, args: &RenderArgs) -> Result<()> {
     print(&prompt.text())
 }
 
-/// The family the user chose, or the one the model's file tells.
-fn family(stores: &Stores, args: &RenderArgs) -> Result<Family> {
+/// The family the user chose, or the template of the model's file.
+fn template(stores: &Stores, args: &RenderArgs) -> Result<ChatTemplate> {
     match (args.family, &args.model) {
-        (Some(FamilyArg::Small), _) => Ok(Family::Small),
-        (Some(FamilyArg::Large), _) => Ok(Family::Large),
-        (None, Some(model)) => vocabulary::family(&stores.open(model)?.1)
+        (Some(FamilyArg::Small), _) => Ok(Family::Small.into()),
+        (Some(FamilyArg::Large), _) => Ok(Family::Large.into()),
+        (None, Some(model)) => vocabulary::template(&stores.open(model)?.1)
             .context("for this model, give --family small or --family large"),
         (None, None) => bail!("give a MODEL or --family"),
     }

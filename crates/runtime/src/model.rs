@@ -14,7 +14,7 @@ mod warm;
 
 use std::rc::Rc;
 
-use rullama_chat::Family;
+use rullama_chat::ChatTemplate;
 use rullama_engine::{
     executor::{Device, Weights},
     graph::Element,
@@ -145,12 +145,12 @@ impl Model {
         &self.0.device
     }
 
-    /// Which prompt template it wants.
+    /// How its prompts are rendered.
     ///
     /// # Errors
-    /// If the file has another model's template.
-    pub fn family(&self) -> Result<Family, RuntimeError> {
-        Ok(crate::vocabulary::family(&self.0.gguf)?)
+    /// If the file's template is of no known family and cannot be run.
+    pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
+        Ok(crate::vocabulary::template(&self.0.gguf)?)
     }
 
     /// Bytes of weights on the GPU.

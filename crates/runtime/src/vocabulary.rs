@@ -1,6 +1,6 @@
-//! From a model file to its tokenizer and its template family.
+//! From a model file to its tokenizer and its chat template.
 
-use rullama_chat::{ChatError, Family};
+use rullama_chat::{ChatError, ChatTemplate, Family};
 use rullama_gguf::{Array, Gguf, GgufError, Optional, Value};
 use rullama_tokenizer::{Tokenizer, TokenizerError, Vocab};
 
@@ -45,16 +45,22 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     let no_vocabulary = || VocabularyError::NoVocabulary { file: gguf.name().into() };
     let tokens = gguf.strings(&key("tokens")).optional()?.ok_or_else(no_vocabulary)?;
     let merges = gguf.strings(&key("merges")).optional()?;
+    let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
+    let count = token_count(gguf, architecture, tokens.len());
+    let mut types = ids("token_type")?;
+    types.truncate(count);
+    // No Gemma puts a space in front; files of early converters do not say so.
+    let no_prefix = architecture.starts_with("gemma").then_some(false);
     Ok(Vocab {
         model: text("model")?,
         pre: text("pre")?,
         add_bos: flag("add_bos_token")?,
         add_eos: flag("add_eos_token")?,
-        add_space_prefix: flag("add_space_prefix")?,
-        tokens: tokens.iter().collect(),
-        types: ids("token_type")?,
+        add_space_prefix: flag("add_space_prefix")?.or(no_prefix),
+        tokens: tokens.iter().take(count).collect(),
+        types,
         scores: match gguf.get(&key("scores")) {
-            Some(Value::Array(Array::F32(scores))) => Some(scores),
+            Some(Value::Array(Array::F32(scores))) => Some(&scores[..scores.len().min(count)]),
             _ => None,
         },
         merges: merges.map(|merges| merges.iter().collect()).unwrap_or_default(),
@@ -69,35 +75,60 @@ pub fn vocabulary(gguf: &Gguf) -> Result<Vocab<'_>, VocabularyError> {
     })
 }
 
-/// The template family of a model file: by its template, else by its tokens, else by its architecture.
+/// How many tokens of the list count. Gemma 3 files of Ollama list more than the table of embeddings has rows: placeholders of images.
+fn token_count(gguf: &Gguf, architecture: &str, listed: usize) -> usize {
+    let rows = gguf.tensor("token_embd.weight").filter(|_| architecture == "gemma3");
+    let rows = rows.and_then(|table| usize::try_from(table.rows()).ok());
+    rows.map_or(listed, |rows| rows.min(listed))
+}
+
+/// The chat template of a model file: the file's own, else by its tokens, else by its architecture.
 ///
 /// Files from Ollama carry no template; per-layer inputs tell the small Gemma 4 models from the large ones.
 ///
 /// # Errors
-/// If the file has another model's template, or a key has the wrong type.
-pub fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
-    let template = gguf.str("tokenizer.chat_template").optional()?;
-    if let Some(family) = template.map(Family::of_template).transpose()?.flatten() {
-        return Ok(family);
+/// If the file's template is of no known family and cannot be run, or a key has the wrong type.
+pub fn template(gguf: &Gguf) -> Result<ChatTemplate, FamilyError> {
+    let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
+    let token = |key: &str| -> Result<&str, FamilyError> {
+        let id = gguf.u32(&format!("tokenizer.ggml.{key}_token_id")).optional()?;
+        let id = id.and_then(|id| usize::try_from(id).ok());
+        Ok(id.and_then(|id| tokens?.get(id)).unwrap_or_default())
+    };
+    if let Some(text) = gguf.str("tokenizer.chat_template").optional()?
+        && let Some(template) = ChatTemplate::new(text, token("bos")?, token("eos")?)?
+    {
+        return Ok(template);
     }
+    Ok(family(gguf)?.into())
+}
+
+/// The family of a file whose template does not tell it.
+fn family(gguf: &Gguf) -> Result<Family, FamilyError> {
     let architecture = gguf.str("general.architecture").optional()?.unwrap_or_default();
     let tokens = gguf.strings("tokenizer.ggml.tokens").optional()?;
     let has = |text: &str| tokens.is_some_and(|tokens| tokens.iter().any(|token| token == text));
     if let Some(family) = Family::of_vocabulary(has) {
         return Ok(family);
     }
+    match architecture {
+        "gemma3" => return Ok(Family::Gemma3),
+        // As llama.cpp does with models that were trained on no template.
+        "llama" | "qwen2" | "qwen3" => return Ok(Family::ChatMl),
+        _ => {}
+    }
     let width = gguf.u32(&format!("{architecture}.embedding_length_per_layer_input")).optional()?;
     Ok(if width.unwrap_or(0) > 0 { Family::Small } else { Family::Large })
 }
 
-/// Why a file's template family cannot be told.
+/// Why a file's chat template cannot be told.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FamilyError {
     /// A key has the wrong type.
     #[error(transparent)]
     Gguf(#[from] GgufError),
-    /// The template is another model's.
+    /// The template is of no known family, and cannot be run.
     #[error(transparent)]
     Chat(#[from] ChatError),
 }

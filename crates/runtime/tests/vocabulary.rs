@@ -1,11 +1,11 @@
-//! From a model file to its tokenizer and its template family.
+//! From a model file to its tokenizer and its chat template.
 
 use std::rc::Rc;
 
 use pollster::block_on;
 use rullama_chat::Family;
 use rullama_gguf::{Gguf, Value, Writer};
-use rullama_runtime::vocabulary::{FamilyError, VocabularyError, family, tokenizer};
+use rullama_runtime::vocabulary::{FamilyError, VocabularyError, template, tokenizer};
 use rullama_source::MemorySource;
 use rullama_testkit::golden;
 use rullama_tokenizer::{Special, TokenizerError};
@@ -19,6 +19,10 @@ fn file(pairs: &[(&str, Value)]) -> Gguf {
     let writer =
         pairs.iter().fold(Writer::new(), |writer, (key, value)| writer.kv(*key, value.clone()));
     open(writer.finish().expect("the test writes sound files"))
+}
+
+fn family(gguf: &Gguf) -> Option<Family> {
+    template(gguf).expect("a template").family()
 }
 
 fn text(text: &str) -> Value {
@@ -37,7 +41,7 @@ fn golden_models_have_a_tokenizer_and_a_family() {
         assert_eq!(tokenizer.token_count(), 640, "{name}");
         assert_eq!(tokenizer.bos(), Some(2), "{name}");
         assert!(!tokenizer.encode("Hello", Special::Parse).is_empty(), "{name}");
-        assert_eq!(family(&gguf).unwrap(), expected, "{name}");
+        assert_eq!(family(&gguf), Some(expected), "{name}");
     }
 }
 
@@ -46,14 +50,11 @@ fn the_template_decides_before_the_architecture() {
     let small = "<|turn>x<turn|><|think|>";
     let large = "<|turn>x<turn|><|channel>thought\\n<channel|>";
     for (template, expected) in [(small, Family::Small), (large, Family::Large)] {
-        assert_eq!(
-            family(&file(&[("tokenizer.chat_template", text(template))])).unwrap(),
-            expected
-        );
+        assert_eq!(family(&file(&[("tokenizer.chat_template", text(template))])), Some(expected));
     }
-    let foreign = family(&file(&[("tokenizer.chat_template", text("{{ messages }}"))]));
-    assert!(matches!(foreign, Err(FamilyError::Chat(_))));
-    let wrong = family(&file(&[("tokenizer.chat_template", Value::U32(1))]));
+    let broken = template(&file(&[("tokenizer.chat_template", text("{% for %}"))]));
+    assert!(matches!(broken, Err(FamilyError::Chat(_))));
+    let wrong = template(&file(&[("tokenizer.chat_template", Value::U32(1))]));
     assert!(matches!(wrong, Err(FamilyError::Gguf(_))));
 }
 
@@ -64,10 +65,14 @@ fn without_a_template_per_layer_inputs_decide() {
             ("general.architecture", text("gemma4")),
             ("gemma4.embedding_length_per_layer_input", Value::U32(width)),
         ];
-        family(&file(&pairs)).unwrap()
+        family(&file(&pairs))
     };
-    assert_eq!((with_width(256), with_width(0)), (Family::Small, Family::Large));
-    assert_eq!(family(&file(&[])).unwrap(), Family::Large);
+    assert_eq!((with_width(256), with_width(0)), (Some(Family::Small), Some(Family::Large)));
+    assert_eq!(family(&file(&[])), Some(Family::Large));
+    for (architecture, expected) in [("gemma3", Family::Gemma3), ("llama", Family::ChatMl)] {
+        let of = family(&file(&[("general.architecture", text(architecture))]));
+        assert_eq!(of, Some(expected), "{architecture}");
+    }
 }
 
 #[test]

@@ -5,16 +5,17 @@ use std::ops::ControlFlow;
 
 use anyhow::Result;
 use pollster::block_on;
+use rullama_chat::{Conversation, Message};
 use rullama_engine::{
     executor::Device,
     gpu::{DeviceFacts, Gpu},
 };
 use rullama_runtime::{
     Model,
+    generate::{ChatOptions, prompt_of},
     model::{CacheType, LoadOptions},
     session::{DeviceSampling, SessionOptions},
 };
-use rullama_tokenizer::Special;
 
 use crate::locate::{DEMO_NAME, Stores};
 
@@ -100,9 +101,9 @@ fn texts(model: &Model) -> Result<Vec<Vec<u32>>> {
     let mut texts = Vec::new();
     for question in QUESTIONS {
         let tokenizer = model.tokenizer()?;
-        let text = format!("<|turn>user\n{question}<turn|>\n<|turn>model\n");
-        let mut ids: Vec<u32> = tokenizer.bos().into_iter().collect();
-        ids.extend(tokenizer.encode(&text, Special::Parse));
+        let messages = vec![Message::new("user", question)];
+        let conversation = Conversation { messages, ..Conversation::default() };
+        let mut ids = prompt_of(model, &conversation, ChatOptions::default())?.tokens;
         let mut session = model.session(&options(CacheType::F32))?;
         session.extend(&ids)?;
         while session.tokens().len() < LENGTH {

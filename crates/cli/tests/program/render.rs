@@ -87,10 +87,13 @@ fn the_family_comes_from_the_model() {
 }
 
 #[test]
-fn templates_of_other_models_are_refused() {
+fn templates_of_other_models_are_run() {
     let template =
-        "{% for m in messages %}<|im_start|>{{ m.role }}{{ m.content }}<|im_end|>{% endfor %}";
+        "{% for m in messages %}<|im_start|>{{ m.role }}: {{ m.content }}<|im_end|>{% endfor %}";
     let file = FileInFolder::new("m.gguf", with_template(Some(template), 0));
+    let prompt = rullama(["render", file.arg()]).stdin(HELLO).stdout();
+    assert!(prompt.starts_with("<|im_start|>user: ") && prompt.ends_with("<|im_end|>"), "{prompt}");
+    let file = FileInFolder::new("m.gguf", with_template(Some("{% for %}"), 0));
     let error = rullama(["render", file.arg()]).stdin(HELLO).fails(4);
     has(&error, &["template", "--family"]);
 }

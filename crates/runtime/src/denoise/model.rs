@@ -2,7 +2,7 @@
 
 use std::{ops::ControlFlow, rc::Rc};
 
-use rullama_chat::Family;
+use rullama_chat::ChatTemplate;
 use rullama_engine::{
     executor::{Device, Memory, Weights, state_bytes},
     gpu::work_bytes,
@@ -114,12 +114,12 @@ impl Denoiser {
         self.0.tokenizer.clone().ok_or(RuntimeError::NoVocabulary)
     }
 
-    /// Which prompt template it wants.
+    /// How its prompts are rendered.
     ///
     /// # Errors
-    /// If the file has another model's template.
-    pub fn family(&self) -> Result<Family, RuntimeError> {
-        Ok(vocabulary::family(&self.0.gguf)?)
+    /// If the file's template is of no known family and cannot be run.
+    pub fn template(&self) -> Result<ChatTemplate, RuntimeError> {
+        Ok(vocabulary::template(&self.0.gguf)?)
     }
 
     /// Where it runs.

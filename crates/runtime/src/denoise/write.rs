@@ -47,7 +47,7 @@ impl Denoiser {
         conversation: &Conversation,
         options: ChatOptions,
     ) -> Result<Prompt, RuntimeError> {
-        rendered_prompt((self.tokenizer()?, self.family()?), conversation, &[], options)
+        rendered_prompt((self.tokenizer()?, &self.template()?), conversation, &[], options)
     }
 
     /// Plain text after a beginning-of-sequence token.

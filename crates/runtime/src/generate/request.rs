@@ -1,6 +1,6 @@
 //! Prompts: a conversation rendered with the chat template, or plain text.
 
-use rullama_chat::{Conversation, Family, ParserOptions, RenderOptions, Thinking, render};
+use rullama_chat::{ChatTemplate, Conversation, ParserOptions, Thinking};
 use rullama_tokenizer::{Span, Special, Tokenizer};
 
 use crate::{
@@ -73,17 +73,17 @@ pub fn prompt_with(
     media: &[EncodedMedia],
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
-    rendered_prompt((model.tokenizer()?, model.family()?), conversation, media, options)
+    rendered_prompt((model.tokenizer()?, &model.template()?), conversation, media, options)
 }
 
 /// The same for callers that have a vocabulary and a template but no model.
 pub(crate) fn rendered_prompt(
-    (tokenizer, family): (&Tokenizer, Family),
+    (tokenizer, template): (&Tokenizer, &ChatTemplate),
     conversation: &Conversation,
     media: &[EncodedMedia],
     options: ChatOptions,
 ) -> Result<Prompt, RuntimeError> {
-    let rendered = render(conversation, RenderOptions::for_model(family))?;
+    let rendered = template.render(conversation, true)?;
     let (spans, media) = spread(&rendered, media, tokenizer)?;
     let spans: Vec<Span<'_>> = spans
         .iter()
@@ -92,7 +92,7 @@ pub(crate) fn rendered_prompt(
     let parser = ParserOptions {
         thinking: if options.hide_thinking { Thinking::Hide } else { Thinking::Show },
         start: rendered.end().into(),
-        output: family.output(),
+        output: template.output(),
         tools: conversation.tools.clone(),
     };
     let tokens = tokenizer.encode_prompt(&spans);

@@ -10,7 +10,8 @@ use rullama_engine::{
 use rullama_gguf::{Gguf, TensorInfo};
 use rullama_models::{
     Catalog, ModelError,
-    gemma4::{Config, Kind, Pass, PassInput, PassOutput, decoder, expert_graph},
+    family::GEMMA4,
+    gemma4::{Config, Kind, Pass, PassInput, PassOutput, ROPE_FACTORS, decoder, expert_graph},
 };
 
 use super::{
@@ -26,8 +27,6 @@ use crate::{
 
 /// The table of per-layer inputs, in the models that have one.
 pub(super) const TABLE: &str = "per_layer_token_embd.weight";
-/// Divisors of the global layers' frequencies.
-const ROPE_FACTORS: &str = "rope_freqs.weight";
 
 /// How to load.
 #[derive(Debug, Clone, Default)]
@@ -182,12 +181,15 @@ fn is_table(origin: &Origin) -> bool {
     matches!(origin, Origin::Weight(name) if name == TABLE)
 }
 
-/// The file's divisors, or the family's: the first quarter of the pairs turns, the others stand still.
+/// Divisors of the global layers' frequencies: the file's, or the family's. Of Gemma 4, the first quarter of the pairs turns, the others
+/// stand still.
 async fn rope_factors(gguf: &Gguf, config: &Config) -> Result<Vec<f32>, RuntimeError> {
     let Some(head) = config.head(Kind::Global) else { return Ok(Vec::new()) };
     let pairs = head / 2;
     let Some(tensor) = gguf.tensor(ROPE_FACTORS) else {
-        return Ok((0..pairs).map(|i| if i < pairs / 4 { 1.0 } else { 1e30 }).collect());
+        let still = |i: usize| config.family == &GEMMA4 && i >= pairs / 4;
+        let factor = |i| if still(i) { 1e30 } else { config.rope.linear };
+        return Ok((0..pairs).map(factor).collect());
     };
     if tensor.elements() != pairs as u64 {
         let (found, wanted) = (tensor.elements().to_string(), pairs.to_string());
@@ -195,5 +197,12 @@ async fn rope_factors(gguf: &Gguf, config: &Config) -> Result<Vec<f32>, RuntimeE
         let keys = "half of attention.key_length";
         return Err(ModelError::WrongShape { name, found, wanted, keys }.into());
     }
-    Ok(gguf.rows_f32(tensor, 0..tensor.rows()).await?)
+    let mut factors = gguf.rows_f32(tensor, 0..tensor.rows()).await?;
+    if let Some(factor) = factors.iter().find(|factor| !factor.is_finite() || **factor == 0.0) {
+        let (key, value) = (ROPE_FACTORS.into(), factor.to_string());
+        let why = "divisors of frequencies must be finite and not 0";
+        return Err(ModelError::BadKey { key, value, why }.into());
+    }
+    factors.iter_mut().for_each(|factor| *factor *= config.rope.linear);
+    Ok(factors)
 }

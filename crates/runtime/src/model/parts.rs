@@ -52,14 +52,20 @@ impl Inner {
         positions: impl IntoIterator<Item = u32> + Clone,
     ) -> Vec<(&'static str, Vec<f32>)> {
         let (config, mut tables) = (&self.config, Vec::new());
+        // Queries and keys are both rotated, so that scores get the whole scale.
+        let scale = f64::from(config.attention_scale).sqrt() as f32;
+        let mut add = |input: &'static str, base: f32, head: usize, factors: Option<&[f32]>| {
+            let mut table = rope_table(positions.clone(), base.into(), head, factors);
+            if scale != 1.0 {
+                table.iter_mut().for_each(|x| *x *= scale);
+            }
+            tables.push((input, table));
+        };
         if let Some(head) = config.head(Kind::Sliding) {
-            let table = rope_table(positions.clone(), config.rope.sliding.into(), head, None);
-            tables.push((Inputs::ROPE_SLIDING, table));
+            add(Inputs::ROPE_SLIDING, config.rope.sliding, head, None);
         }
         if let Some(head) = config.head(Kind::Global) {
-            let factors = Some(self.rope_factors.as_slice());
-            let table = rope_table(positions, config.rope.global.into(), head, factors);
-            tables.push((Inputs::ROPE_GLOBAL, table));
+            add(Inputs::ROPE_GLOBAL, config.rope.global, head, Some(&self.rope_factors));
         }
         tables
     }

@@ -1,5 +1,6 @@
 //! What a file says about its model, before anything is loaded.
 
+use rullama_chat::Family;
 use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, gemma4::Config};
 
@@ -62,8 +63,7 @@ impl Summary {
             layers,
             vocabulary,
             trained_context: context,
-            // Every template of the family has a switch for it.
-            thinking: kind.chats() && vocabulary::family(gguf).is_ok(),
+            thinking: kind.chats() && thinks(gguf),
             sampling: hinted_options(gguf).0,
         })
     }
@@ -84,6 +84,12 @@ impl MemoryUse {
         config.refuse_unknown(gguf.tensors().iter().map(TensorInfo::name))?;
         Ok(Self::estimate(&config, &catalog, options))
     }
+}
+
+/// Whether the template has a switch for thoughts.
+fn thinks(gguf: &Gguf) -> bool {
+    let template = vocabulary::template(gguf);
+    template.is_ok_and(|template| template.family().is_none_or(Family::thinks))
 }
 
 fn most_common(tensors: &[TensorInfo]) -> &'static str {

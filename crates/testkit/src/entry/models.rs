@@ -54,8 +54,8 @@ pub fn vocabulary(data: &[u8]) {
     let Ok(file) = block_on(Gguf::open(memory("input", Bytes::copy_from_slice(data)))) else {
         return;
     };
-    if let Err(error) = vocabulary::family(&file) {
-        has_message(&error);
+    if let Err(error) = vocabulary::template(&file) {
+        has_message(\&error);
     }
     match vocabulary::tokenizer(&file) {
         Ok(tokenizer) => {

@@ -51,7 +51,7 @@ fn text<'a>(fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a s
 
 /// `learned` after `given`, in one sequence that ends with the end token; the tokens of `learned` are targets.
 fn joined(tokenizer: &Tokenizer, given: &str, learned: &str) -> Example {
-    let mut ids: Vec<u32> = tokenizer.bos().into_iter().collect();
+    let mut ids: Vec<u32> = tokenizer.begin().into_iter().collect();
     ids.extend(tokenizer.encode(given, Special::None));
     let given = ids.len();
     ids.extend(tokenizer.encode(learned, Special::None));

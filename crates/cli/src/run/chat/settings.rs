@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use rullama::Model;
+use rullama_chat::Family;
 use rullama_runtime::options::SamplingOptions;
 use serde_json::{Map, Value, json};
 
@@ -66,8 +67,12 @@ impl Chat {
                 None => "No system message.\n".into(),
             },
             Topic::Template => {
-                let family = self.model().runtime().family()?.name();
-                format!("Template of {family}; the one in the file is recognised but not run.\n")
+                match self.model().runtime().template()?.family().map(Family::name) {
+                    Some(name) => format!(
+                        "Template of {name}; the one in the file is recognised but not run.\n"
+                    ),
+                    None => "The template in the file, run in a sandbox.\n".into(),
+                }
             }
         })
     }
