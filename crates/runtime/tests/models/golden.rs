@@ -22,7 +22,7 @@ use safetensors::SafeTensors;
 pub(crate) const PROMPTS: [&str; 3] = ["short", "medium", "long"];
 
 /// All text models.
-pub(crate) const MODELS: [&str; 8] = [
+pub(crate) const MODELS: [&str; 17] = [
     "micro-e2b-BF16",
     "micro-e2b-Q8_0",
     "micro-e2b-Q4_0",
@@ -31,6 +31,15 @@ pub(crate) const MODELS: [&str; 8] = [
     "micro-moe-Q8_0",
     "tiny-e2b-Q4_K_M",
     "tiny-moe-Q4_K_M",
+    "micro-g3-BF16",
+    "micro-g3-Q4_0",
+    "micro-g3p-BF16",
+    "micro-g3p-Q4_0",
+    "deep-g3-BF16",
+    "micro-llama-Q4_1",
+    "micro-llama3-Q8_0",
+    "micro-qwen2-Q8_0",
+    "micro-qwen3-Q8_0",
 ];
 
 /// The CPU and the first GPU of this machine: operations are tested on every one, whole models mostly here.
