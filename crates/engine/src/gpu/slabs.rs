@@ -6,7 +6,10 @@
 
 use std::ops::Range;
 
-use rullama_gguf::DType;
+use rullama_gguf::{
+    DType,
+    quant::code_book::{self, CodeBook},
+};
 
 use super::DeviceFacts;
 use crate::graph::Shape;
@@ -36,8 +39,36 @@ pub(crate) fn fields(dtype: DType) -> &'static [(usize, usize)] {
         DType::IQ4_XS => &[(8, 128), (0, 8)],
         DType::MXFP4 => &[(1, 16), (0, 1)],
         DType::NVFP4 => &[(4, 32), (0, 4)],
+        DType::IQ1_S => &[(2, 48), (0, 2)],
+        DType::IQ1_M => &[(0, 56)],
+        DType::IQ2_XXS => &[(2, 64), (0, 2)],
+        DType::IQ2_XS => &[(2, 64), (66, 8), (0, 2)],
+        DType::IQ2_S => &[(2, 64), (66, 16), (0, 2)],
+        DType::IQ3_XXS => &[(2, 96), (0, 2)],
+        DType::IQ3_S => &[(2, 64), (66, 44), (0, 2)],
+        DType::TQ1_0 => &[(0, 52), (52, 2)],
+        DType::TQ2_0 => &[(0, 64), (64, 2)],
         _ => &[],
     }
+}
+
+/// The code book that a format's blocks refer to. Each slab has a copy of it as its last plane, two bytes an entry, so that kernels need
+/// no other binding and no table in their text.
+fn code_book(dtype: DType) -> Option<&'static CodeBook> {
+    match dtype {
+        DType::IQ1_S | DType::IQ1_M => Some(&code_book::IQ1),
+        DType::IQ2_XXS => Some(&code_book::IQ2_XXS),
+        DType::IQ2_XS => Some(&code_book::IQ2_XS),
+        DType::IQ2_S => Some(&code_book::IQ2_S),
+        DType::IQ3_XXS => Some(&code_book::IQ3_XXS),
+        DType::IQ3_S => Some(&code_book::IQ3_S),
+        _ => None,
+    }
+}
+
+/// Bytes of a format's code book in a slab.
+fn book_bytes(dtype: DType) -> usize {
+    code_book(dtype).map_or(0, |book| (2 * book.entries()).next_multiple_of(ALIGN))
 }
 
 /// The slabs of a weight on a device.
@@ -63,8 +94,9 @@ impl Slabs {
         let file_blocks = shape.width() / dtype.block_elements();
         let row_blocks = file_blocks.next_multiple_of(UNIT.div_ceil(dtype.block_elements()));
         let row_bytes = row_blocks * dtype.block_bytes();
-        let capacity = usize::try_from(facts.binding_bytes).unwrap_or(usize::MAX)
-            - ALIGN * fields(dtype).len();
+        let extra = ALIGN * fields(dtype).len() + book_bytes(dtype);
+        let capacity =
+            usize::try_from(facts.binding_bytes).unwrap_or(usize::MAX).saturating_sub(extra);
         let most = (capacity / row_bytes.max(1) / ROW_STEP * ROW_STEP).max(ROW_STEP);
         let all = shape.rows();
         let rows = (0..all.div_ceil(most)).map(|i| i * most..((i + 1) * most).min(all)).collect();
@@ -79,9 +111,8 @@ impl Slabs {
     /// Word offsets of the planes of slab `slab`; unused entries are zero.
     pub fn planes(&self, slab: usize) -> [u32; 4] {
         let mut offsets = [0; 4];
-        for (i, start) in
-            self.plane_bytes(slab).into_iter().enumerate().take(fields(self.dtype).len())
-        {
+        let planes = fields(self.dtype).len() + usize::from(code_book(self.dtype).is_some());
+        for (i, start) in self.plane_bytes(slab).into_iter().enumerate().take(planes) {
             offsets[i] = u32::try_from(start / 4).expect("a binding has fewer than 2^32 words");
         }
         offsets
@@ -101,16 +132,25 @@ impl Slabs {
             at += (blocks * width).next_multiple_of(ALIGN);
             starts.push(at);
         }
+        if code_book(self.dtype).is_some() {
+            starts.push(at + book_bytes(self.dtype));
+        }
         starts
     }
 
-    /// Splits whole rows of a file into planes: for each field, the byte offset in slab `slab` and the bytes to write there.
+    /// Splits whole rows of a file into planes: for each field, the byte offset in slab `slab` and the bytes to write there. The code book comes
+    /// with the first row.
     ///
     /// `first` is the first row, counted from the start of the slab; `bytes` holds whole rows of `file_blocks` blocks.
     pub fn split(&self, slab: usize, first: usize, bytes: &[u8]) -> Vec<(usize, Vec<u8>)> {
         let block_bytes = self.dtype.block_bytes();
-        let fields = fields(self.dtype).iter().zip(self.plane_bytes(slab));
-        fields
+        let starts = self.plane_bytes(slab);
+        let book = code_book(self.dtype).filter(|_| first == 0).map(|book| {
+            let bytes = book.packed().into_iter().flat_map(u16::to_le_bytes).collect();
+            (starts[fields(self.dtype).len()], bytes)
+        });
+        let planes = fields(self.dtype).iter().zip(&starts);
+        planes
             .map(|((offset, width), start)| {
                 let mut plane = Vec::with_capacity(bytes.len() / block_bytes * width);
                 for row in bytes.chunks_exact(self.file_blocks * block_bytes) {
@@ -119,6 +159,7 @@ impl Slabs {
                 }
                 (start + first * self.row_blocks * width, plane)
             })
+            .chain(book)
             .collect()
     }
 }
@@ -159,9 +200,9 @@ fn gather_known<const WIDTH: usize>(plane: &mut Vec<u8>, row: &[u8], block: usiz
 mod tests {
     use rullama_gguf::DType;
 
-    use super::{DeviceFacts, ROW_STEP, Slabs, UNIT, fields};
+    use super::{DeviceFacts, ROW_STEP, Slabs, UNIT, book_bytes, code_book, fields};
 
-    const FORMATS: [DType; 17] = [
+    const FORMATS: [DType; 26] = [
         DType::F32,
         DType::F16,
         DType::BF16,
@@ -179,6 +220,15 @@ mod tests {
         DType::IQ4_XS,
         DType::MXFP4,
         DType::NVFP4,
+        DType::IQ1_S,
+        DType::IQ1_M,
+        DType::IQ2_XXS,
+        DType::IQ2_XS,
+        DType::IQ2_S,
+        DType::IQ3_XXS,
+        DType::IQ3_S,
+        DType::TQ1_0,
+        DType::TQ2_0,
     ];
 
     #[test]
@@ -189,7 +239,8 @@ mod tests {
                 times[*start..start + width].iter_mut().for_each(|n| *n += 1);
             }
             assert!(times.iter().all(|n| *n == 1), "{}: {times:?}", dtype.name());
-            assert!(fields(dtype).len() <= 4, "{}: parameters have four planes", dtype.name());
+            let planes = fields(dtype).len() + usize::from(code_book(dtype).is_some());
+            assert!(planes <= 4, "{}: parameters name four planes", dtype.name());
         }
     }
 
@@ -199,7 +250,8 @@ mod tests {
         for dtype in FORMATS {
             let width = if dtype.block_elements() == 1 { 33 } else { dtype.block_elements() * 3 };
             let row_bytes = width / dtype.block_elements() * dtype.block_bytes();
-            let facts = DeviceFacts { binding_bytes: 9 * row_bytes as u64, ..DeviceFacts::floor() };
+            let binding_bytes = (9 * row_bytes + book_bytes(dtype)) as u64;
+            let facts = DeviceFacts { binding_bytes, ..DeviceFacts::floor() };
             let (slabs, memory, file) = written(dtype, [11, width], &facts);
             assert!(slabs.rows.len() > 1, "{}: {:?}", dtype.name(), slabs.rows);
             for (slab, rows) in slabs.rows.iter().enumerate() {
@@ -221,6 +273,12 @@ mod tests {
                         );
                     }
                 }
+            }
+            for (slab, memory) in memory.iter().enumerate().filter(|_| code_book(dtype).is_some()) {
+                let start = slabs.planes(slab)[fields(dtype).len()] as usize * 4;
+                let packed = code_book(dtype).map(|book| book.packed()).unwrap_or_default();
+                let bytes: Vec<u8> = packed.into_iter().flat_map(u16::to_le_bytes).collect();
+                assert_eq!(memory[start..start + bytes.len()], bytes, "{}", dtype.name());
             }
             assert!((slabs.row_units() * UNIT).is_multiple_of(dtype.block_elements()));
         }

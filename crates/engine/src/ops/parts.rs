@@ -52,6 +52,21 @@ macro_rules! two_bytes {
     }};
 }
 
+/// A format whose blocks refer to a code book: its own text, and what such formats share.
+macro_rules! code_book {
+    ($name:literal) => {{
+        static PART: Part = Part {
+            kind: "quant",
+            name: concat!("quant/", $name),
+            source: concat!(
+                include_str!(concat!("../wgsl/quant/", $name, ".wgsl")),
+                include_str!("../wgsl/quant/code_book.wgsl"),
+            ),
+        };
+        &PART
+    }};
+}
+
 /// Decodes a unit of 32 weights of a format.
 ///
 /// # Panics
@@ -75,6 +90,15 @@ pub(crate) fn quant(dtype: DType) -> &'static Part {
         DType::IQ4_XS => shared_part!("quant", "iq4_xs"),
         DType::MXFP4 => shared_part!("quant", "mxfp4"),
         DType::NVFP4 => shared_part!("quant", "nvfp4"),
+        DType::IQ1_S => code_book!("iq1_s"),
+        DType::IQ1_M => code_book!("iq1_m"),
+        DType::IQ2_XXS => code_book!("iq2_xxs"),
+        DType::IQ2_XS => code_book!("iq2_xs"),
+        DType::IQ2_S => code_book!("iq2_s"),
+        DType::IQ3_XXS => code_book!("iq3_xxs"),
+        DType::IQ3_S => code_book!("iq3_s"),
+        DType::TQ1_0 => shared_part!("quant", "tq1_0"),
+        DType::TQ2_0 => shared_part!("quant", "tq2_0"),
         other => panic!("no kernel reads {}", other.name()),
     }
 }

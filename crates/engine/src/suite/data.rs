@@ -47,7 +47,11 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
         DType::Q2_K => &[80, 82],
         DType::Q3_K => &[108],
         DType::Q6_K => &[208],
-        DType::MXFP4 | DType::NVFP4 => &[],
+        DType::IQ1_S | DType::IQ2_XXS | DType::IQ2_XS | DType::IQ2_S => &[0],
+        DType::IQ3_XXS | DType::IQ3_S => &[0],
+        DType::TQ1_0 => &[52],
+        DType::TQ2_0 => &[64],
+        DType::MXFP4 | DType::NVFP4 | DType::IQ1_M => &[],
         other => panic!("{} is not a quantised format of the cases", other.name()),
     };
     for block in bytes.chunks_exact_mut(dtype.block_bytes()) {
@@ -56,6 +60,11 @@ pub(crate) fn random_bits(dtype: DType, shape: [usize; 2]) -> Data {
         }
         if dtype == DType::MXFP4 {
             block[0] = block[0] & 15 | 120;
+        }
+        if dtype == DType::IQ1_M {
+            // The upper byte of its half is in two nibbles.
+            block[55] = block[55] & 0x8f | 0x20;
+            block[53] = block[53] & 0x3f | 0xc0;
         }
     }
     Data::Weight(Weight::new(dtype, shape, bytes))

@@ -7,7 +7,7 @@ use crate::{
 };
 
 /// Quantised formats, with rows wide enough for several units.
-const BLOCKS: [(DType, usize); 14] = [
+const BLOCKS: [(DType, usize); 23] = [
     (DType::Q4_0, 96),
     (DType::Q4_1, 96),
     (DType::Q5_0, 96),
@@ -22,6 +22,15 @@ const BLOCKS: [(DType, usize); 14] = [
     (DType::IQ4_XS, 512),
     (DType::MXFP4, 96),
     (DType::NVFP4, 192),
+    (DType::IQ1_S, 512),
+    (DType::IQ1_M, 512),
+    (DType::IQ2_XXS, 512),
+    (DType::IQ2_XS, 512),
+    (DType::IQ2_S, 512),
+    (DType::IQ3_XXS, 512),
+    (DType::IQ3_S, 512),
+    (DType::TQ1_0, 512),
+    (DType::TQ2_0, 512),
 ];
 
 pub(crate) fn cases() -> Vec<Case> {

@@ -6,8 +6,8 @@ use crate::{
     suite::{Case, Tolerance, random_bits},
 };
 
-/// Quantised formats: columns, rows, width. Weights beyond 8 KiB become several slabs on the floor device.
-const BLOCKS: [(DType, usize, usize, usize); 21] = [
+/// Quantised formats: columns, rows, width. Rows beyond 8 KiB become slabs on the floor.
+const BLOCKS: [(DType, usize, usize, usize); 32] = [
     (DType::Q4_0, 1, 17, 544),
     (DType::Q4_1, 1, 257, 32),
     (DType::Q5_0, 1, 17, 1056),
@@ -22,6 +22,17 @@ const BLOCKS: [(DType, usize, usize, usize); 21] = [
     (DType::IQ4_XS, 1, 22, 1536),
     (DType::MXFP4, 1, 23, 1056),
     (DType::NVFP4, 1, 17, 1088),
+    (DType::IQ1_S, 1, 17, 768),
+    (DType::IQ1_M, 1, 18, 768),
+    (DType::IQ2_XXS, 1, 19, 768),
+    (DType::IQ2_XS, 1, 20, 768),
+    (DType::IQ2_S, 1, 21, 768),
+    (DType::IQ3_XXS, 1, 22, 768),
+    (DType::IQ3_S, 1, 23, 768),
+    (DType::TQ1_0, 1, 24, 768),
+    (DType::TQ2_0, 1, 25, 768),
+    (DType::IQ2_XXS, 9, 17, 512),
+    (DType::TQ1_0, 40, 17, 256),
     (DType::Q4_1, 2, 5, 96),
     (DType::Q6_K, 3, 6, 512),
     (DType::Q5_1, 4, 67, 288),

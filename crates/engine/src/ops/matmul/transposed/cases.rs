@@ -25,6 +25,8 @@ pub(crate) fn cases() -> Vec<Case> {
         (DType::Q5_K, 7, 6, 512),
         (DType::Q6_K, 17, 65, 512),
         (DType::NVFP4, 4, 11, 192),
+        (DType::IQ3_S, 4, 11, 256),
+        (DType::TQ2_0, 3, 11, 256),
     ] {
         let bits = random_bits(dtype, [rows, width]);
         cases.push(matmul(dtype, t, rows, width).given("w", bits));
