@@ -282,7 +282,7 @@ impl Trainer {
         Ok(Adapter {
             name: "trained".into(),
             format: Format::Peft,
-            architecture: Some("gemma4".into()),
+            architecture: Some(self.model.config().family.architecture.into()),
             base_model: None,
             pairs,
             ignored: Vec::new(),
