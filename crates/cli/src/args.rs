@@ -10,7 +10,7 @@ use crate::{
     bench::BenchArgs,
     embed::EmbedArgs,
     eval::EvalArgs,
-    load::size,
+    load::{DeviceArgs, size},
     ops::OpsCommand,
     perplexity::PerplexityArgs,
     run::RunArgs,
@@ -212,9 +212,14 @@ pub(crate) struct VerifyArgs {
     /// Expected SHA-256 of the file, as 64 hex digits
     #[arg(long, value_name = "HEX", value_parser = digest)]
     pub(crate) sha256: Option<Digest>,
+    /// Also load the model and compare its answers with a reference's, for published files
+    #[arg(long)]
+    pub(crate) answers: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) device: DeviceArgs,
 }
 
 fn digest(text: &str) -> Result<Digest, &'static str> {

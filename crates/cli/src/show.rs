@@ -165,6 +165,7 @@ fn as_json(location: &Location, gguf: &Gguf, facts: &Facts, args: &ShowArgs) -> 
         "vocabulary": facts.vocabulary,
         "vision": facts.vision,
         "audio": facts.audio,
+        "capabilities": facts.capabilities,
         "formats": formats(gguf).into_iter()
             .map(|(name, (tensors, bytes))| (name.to_owned(), json!({ "tensors": tensors, "bytes": bytes })))
             .collect::<Map<_, _>>(),

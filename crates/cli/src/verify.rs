@@ -1,4 +1,6 @@
-//! `rullama verify`: checks structure, values and checksums of a model.
+//! `rullama verify`: checks structure, values, checksums and greedy tokens of a model.
+
+mod answers;
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -6,11 +8,13 @@ use anyhow::{Result, bail};
 use indicatif::ProgressBar;
 use rullama::Location;
 use rullama_gguf::{Gguf, TensorInfo};
+use rullama_runtime::model::CacheType;
 use rullama_store::{Digest, ModelFiles, StoreError};
 use serde_json::{Value, json};
 
 use crate::{
     args::VerifyArgs,
+    load::Loader,
     locate::{self, Stores},
     output::{bytes, print, print_json, progress, table},
 };
@@ -26,7 +30,7 @@ struct Check {
 }
 
 pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
-    let checks = match stores.find(&args.model)? {
+    let mut checks = match stores.find(&args.model)? {
         Location::Store(files) => {
             if args.sha256.is_some() {
                 bail!(
@@ -45,6 +49,9 @@ pub(crate) fn verify(stores: &Stores, args: &VerifyArgs) -> Result<()> {
             vec![header(&locate::open(&place)?)]
         }
     };
+    if args.answers {
+        checks.push(answers(stores.find(&args.model)?, args)?);
+    }
     if args.json {
         let checks: Vec<Value> = checks
             .iter()
@@ -85,7 +92,34 @@ fn file(path: &Path, sha256: Option<&Digest>) -> Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// Opening the file has checked every count, offset and shape.
+/// What the model answers, against the table of published files.
+fn answers(place: Location, args: &VerifyArgs) -> Result<Check> {
+    let digest = match &place {
+        // The digest was checked just before.
+        Location::Store(files) => files.model.digest.clone(),
+        Location::Path(path) => digest_of(path)?,
+        Location::Demo | Location::Url(_) => {
+            bail!("--answers is for files and models of a store, which have a checksum")
+        }
+    };
+    let loader = Loader::new(place, &args.device, None, CacheType::F32).exact();
+    let (model, _) = loader.load()?;
+    let detail = answers::check(&model, &args.model, &digest.hex().to_ascii_lowercase())?;
+    Ok(Check { what: "answers".into(), detail, bytes: model.gpu_bytes() })
+}
+
+fn digest_of(path: &Path) -> Result<Digest> {
+    let bar = progress(0, "checksum");
+    let digest = rullama_store::digest_of(path, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    Ok(digest?)
+}
+
+/// Opening checked every count, offset and shape.
 fn header(gguf: &Gguf) -> Check {
     let detail = format!(
         "GGUF version {}, {} keys, {} tensors",

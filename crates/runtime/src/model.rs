@@ -1,5 +1,6 @@
 //! A model: weights that never change, shared by its sessions.
 
+mod capability;
 mod experts;
 mod kind;
 mod load;
@@ -23,6 +24,7 @@ use rullama_gguf::Gguf;
 use rullama_models::{Catalog, gemma4::Config};
 use rullama_tokenizer::Tokenizer;
 
+pub use capability::Capability;
 pub use kind::ModelKind;
 pub use load::{LoadOptions, TablePlace};
 pub use memory::MemoryUse;

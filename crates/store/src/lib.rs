@@ -23,4 +23,4 @@ pub use locate::{Environment, Platform, candidates};
 pub use manifest::LayerKind;
 pub use name::{ModelName, NamePart, NameRule};
 pub use store::{Entry, Listing, Store, Summary, resolve};
-pub use verify::verify;
+pub use verify::{digest_of, verify};

@@ -20,6 +20,19 @@ pub fn verify(
     digest: &Digest,
     on_progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<(), StoreError> {
+    let actual = digest_of(path, on_progress)?;
+    if actual == *digest {
+        Ok(())
+    } else {
+        Err(StoreError::HashMismatch { path: path.into(), expected: digest.clone(), actual })
+    }
+}
+
+/// Hashes the file at `path`; `on_progress` as in [`verify`].
+pub fn digest_of(
+    path: &Path,
+    on_progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+) -> Result<Digest, StoreError> {
     let total = regular_file_len(path)?;
     let mut file = File::open(path).map_err(|e| unreadable(path, e))?;
     let mut hasher = Sha256::new();
@@ -36,12 +49,7 @@ pub fn verify(
         hasher.update(&chunk[..len]);
         done += len as u64;
     }
-    let actual = Digest::finish(hasher);
-    if actual == *digest {
-        Ok(())
-    } else {
-        Err(StoreError::HashMismatch { path: path.into(), expected: digest.clone(), actual })
-    }
+    Ok(Digest::finish(hasher))
 }
 
 /// Reads until `chunk` is full or the file ends, so that progress is reported at even distances.

@@ -1,6 +1,7 @@
 //! A summary of a model. Missing or invalid values are omitted, because `show` must also work on broken files.
 
 use rullama_gguf::{Gguf, TensorInfo};
+use rullama_runtime::model::{Capability, Summary};
 
 use crate::output::safe;
 
@@ -16,6 +17,7 @@ pub(super) struct Facts {
     pub(super) vocabulary: Option<usize>,
     pub(super) vision: bool,
     pub(super) audio: bool,
+    pub(super) capabilities: Vec<&'static str>,
 }
 
 impl Facts {
@@ -40,6 +42,9 @@ impl Facts {
             vocabulary: gguf.strings("tokenizer.ggml.tokens").ok().map(|tokens| tokens.len()),
             vision: has("v."),
             audio: has("a."),
+            capabilities: Summary::of(gguf)
+                .map(|summary| summary.capabilities.into_iter().map(Capability::name).collect())
+                .unwrap_or_default(),
             architecture,
         }
     }
@@ -60,6 +65,7 @@ impl Facts {
             ("layers", self.block_count.map(|n| n.to_string())),
             ("vocabulary", self.vocabulary.map(|n| format!("{n} tokens"))),
             ("encoders", (!towers.is_empty()).then(|| towers.join(", "))),
+            ("can", (!self.capabilities.is_empty()).then(|| self.capabilities.join(", "))),
         ];
         facts.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?])).collect()
     }

@@ -5,7 +5,7 @@ use rullama_gguf::{DType, Gguf, TensorInfo, Value};
 use rullama_models::{Catalog, gemma4::Config};
 
 use super::{
-    LoadOptions, MemoryUse,
+    Capability, LoadOptions, MemoryUse,
     kind::{ModelKind, Sizes},
 };
 use crate::{
@@ -37,6 +37,8 @@ pub struct Summary {
     pub trained_context: usize,
     /// Whether its template lets it think first.
     pub thinking: bool,
+    /// What can be done with it; encoders in files beside it are not counted.
+    pub capabilities: Vec<Capability>,
     /// Sampling that the file hints at, over the family's.
     pub sampling: SamplingOptions,
 }
@@ -64,6 +66,7 @@ impl Summary {
             vocabulary,
             trained_context: context,
             thinking: kind.chats() && thinks(gguf),
+            capabilities: Capability::of(gguf),
             sampling: hinted_options(gguf).0,
         })
     }

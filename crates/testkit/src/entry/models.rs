@@ -55,7 +55,7 @@ pub fn vocabulary(data: &[u8]) {
         return;
     };
     if let Err(error) = vocabulary::template(&file) {
-        has_message(\&error);
+        has_message(&error);
     }
     match vocabulary::tokenizer(&file) {
         Ok(tokenizer) => {
