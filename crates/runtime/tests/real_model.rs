@@ -1,0 +1,142 @@
+//! SmolLM2-135M-Instruct, a model with released weights, against an independent implementation in float64. `cargo xtask real-model` fetches
+//! the file and names it in the variable below; without it, there is nothing to test.
+
+use std::{ops::ControlFlow, path::Path, rc::Rc};
+
+use pollster::block_on;
+use rullama_chat::{Conversation, Message};
+use rullama_engine::{executor::Device, gpu::Gpu};
+use rullama_gguf::Gguf;
+use rullama_runtime::{
+    Model,
+    generate::{ChatOptions, prompt_of},
+    model::{CacheType, LoadOptions},
+    session::{DeviceSampling, SessionOptions},
+};
+use rullama_source::FileSource;
+use rullama_testkit::golden;
+use rullama_tokenizer::{Render, Special};
+use serde_json::Value;
+
+/// Names the file.
+const VARIABLE: &str = "RULLAMA_REAL_MODEL";
+/// Logits of float32 activations differ from float64 ones by at most 1e-3: half of this for each of two tokens.
+const CLEAR: f64 = 2e-3;
+/// What a loss may be off.
+const LOSS: f64 = 1e-3;
+
+fn goldens() -> Value {
+    serde_json::from_slice(&golden("real/smollm2.json")).expect("JSON")
+}
+
+/// The model on the CPU and on the first GPU; nothing where there is no file.
+fn models() -> Vec<Model> {
+    let Some(path) = std::env::var_os(VARIABLE) else {
+        println!("skipped: `cargo xtask real-model` fetches the model and sets {VARIABLE}");
+        return Vec::new();
+    };
+    let gpu = block_on(Gpu::all()).expect("adapters give devices").into_iter().next();
+    let devices = [Device::Cpu].into_iter().chain(gpu.map(Device::Gpu));
+    devices.map(|device| load(Path::new(&path), device)).collect()
+}
+
+fn load(path: &Path, device: Device) -> Model {
+    let source = FileSource::open(path).expect("the file opens");
+    let gguf = block_on(Gguf::open(Rc::new(source))).expect("a GGUF file");
+    let mut go_on = |_| ControlFlow::Continue(());
+    block_on(Model::load(gguf, device, &LoadOptions::default(), &mut go_on)).expect("it loads")
+}
+
+/// Caches that round nothing.
+fn exact() -> SessionOptions {
+    SessionOptions { cache: CacheType::F32, context: Some(640), ..SessionOptions::default() }
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
+}
+
+fn ids(value: &Value) -> Vec<u32> {
+    numbers(value).into_iter().map(|id| id as u32).collect()
+}
+
+#[test]
+fn greedy_answers_equal_the_reference_where_its_margin_is_clear() {
+    let goldens = goldens();
+    for model in models() {
+        for case in goldens["greedy"].as_array().expect("cases") {
+            let what = format!("{} on {}", case["name"], model.device().name());
+            let tokenizer = model.tokenizer().expect("a vocabulary");
+            let prompt = case["prompt"].as_str().expect("a prompt");
+            assert_eq!(tokenizer.encode(prompt, Special::Parse), ids(&case["ids"]), "{what}");
+            let mut session = model.session(&exact()).expect("a session");
+            session.extend(&ids(&case["ids"])).expect("it fits");
+            // The CPU takes long: the beginnings are enough there.
+            let most = if matches!(model.device(), Device::Cpu) { 16 } else { usize::MAX };
+            let steps = ids(&case["greedy"]).into_iter().zip(numbers(&case["margin"]));
+            for (i, (wanted, margin)) in steps.enumerate().take(most) {
+                if margin < CLEAR {
+                    break;
+                }
+                let token = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
+                assert_eq!(token, Some(wanted), "{what}: token {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn losses_of_an_english_text() {
+    let goldens = &goldens()["nll"];
+    let (tokens, wanted) = (ids(&goldens["ids"]), numbers(&goldens["oracle"]));
+    for model in models() {
+        let what = model.device().name().to_owned();
+        let tokenizer = model.tokenizer().expect("a vocabulary");
+        let text = goldens["text"].as_str().expect("a text");
+        // The text goes on after the tokens that are scored.
+        assert!(tokenizer.encode(text, Special::None).starts_with(&tokens), "{what}");
+        let mut session = model.session(&exact()).expect("a session");
+        session.extend(&tokens).expect("it fits");
+        let mut logits = Vec::new();
+        block_on(session.all_logits(&mut |rows| logits.extend_from_slice(rows))).expect("logits");
+        let rows = logits.chunks_exact(model.config().vocabulary).zip(&tokens[1..]);
+        let losses: Vec<f64> = rows.map(|(row, next)| loss(row, *next)).collect();
+        assert_eq!(losses.len(), wanted.len(), "{what}");
+        for (i, (loss, wanted)) in losses.iter().zip(&wanted).enumerate() {
+            assert!((loss - wanted).abs() < LOSS, "{what}: loss {i} is {loss}, not {wanted}");
+        }
+        let mean = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
+        let ratio = (mean(&losses) - mean(&wanted)).exp();
+        assert!((ratio - 1.0).abs() < 1e-3, "{what}: the perplexity is {ratio} of the reference's");
+    }
+}
+
+/// `−ln p` of a token.
+fn loss(row: &[f32], token: u32) -> f64 {
+    let largest = row.iter().copied().fold(f32::MIN, f32::max);
+    let sum: f64 = row.iter().map(|x| f64::from(x - largest).exp()).sum();
+    sum.ln() - f64::from(row[token as usize] - largest)
+}
+
+#[test]
+fn a_question_is_rendered_and_answered() {
+    for model in models() {
+        let messages = vec![Message::new("user", "What is the capital of France?")];
+        let conversation = Conversation { messages, ..Conversation::default() };
+        let prompt = prompt_of(&model, &conversation, ChatOptions::default()).expect("a prompt");
+        let mut session = model.session(&exact()).expect("a session");
+        session.extend(&prompt.tokens).expect("it fits");
+        let tokenizer = model.tokenizer().expect("a vocabulary");
+        let mut answer = Vec::new();
+        while answer.len() < 40 {
+            let next = block_on(session.next(DeviceSampling::Greedy)).expect("a token");
+            let next = next.expect("the context has room");
+            if tokenizer.is_end(next) {
+                break;
+            }
+            answer.push(next);
+        }
+        let answer = tokenizer.decode(&answer, Render::Plain);
+        assert!(answer.contains("Paris"), "on {}: {answer}", model.device().name());
+    }
+}

@@ -1,0 +1,92 @@
+//! SmolLM2-135M-Instruct: a small model with released weights, which the program is proven on from the file to the answer.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{
+    command::{output, root, say, sh, sh_with, target},
+    test::program,
+};
+
+/// Tests that read the file's name from this variable.
+const VARIABLE: &str = "RULLAMA_REAL_MODEL";
+
+/// Fetches the model and runs what needs it; where it cannot be had, that is said.
+pub(crate) fn real_model() -> Result<()> {
+    let model = match fetch() {
+        Ok(model) => model,
+        Err(missing) => {
+            say(&format!("SmolLM2 could not be fetched, so that nothing runs on it: {missing:#}"));
+            return Ok(());
+        }
+    };
+    let tests = ["test", "--workspace", "--all-features", "--test", "real_model"];
+    sh_with(&root(), &[(VARIABLE, model.clone())], "cargo", &tests)?;
+    let rullama = program()?;
+    answers(&rullama, &model)?;
+    training(&rullama, &model)
+}
+
+/// The path of the model.
+fn fetch() -> Result<String> {
+    let folder = target().join("real-model").display().to_string();
+    let path = output("python3", &["tools/real-model/fetch.py", &folder])?;
+    Ok(path.trim().to_owned())
+}
+
+/// What the program says about the model, and with it.
+fn answers(rullama: &str, model: &str) -> Result<()> {
+    let has = |text: &str, args: &[&str]| -> Result<()> {
+        let said = output(rullama, args)?;
+        say(&format!("\n$ rullama {}\n{}", args.join(" "), said.trim_end()));
+        match said.contains(text) {
+            true => Ok(()),
+            false => bail!("`rullama {}` does not say {text:?}", args.join(" ")),
+        }
+    };
+    has("llama", &["show", model])?;
+    has("answers", &["verify", model, "--answers", "--device", "cpu"])?;
+    let question = "What is the capital of France?";
+    let greedy = ["--temperature", "0", "--device", "cpu"];
+    has("Paris", &[&["run", model, question], &greedy[..]].concat())?;
+    let schema =
+        r#"{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"]}"#;
+    let asked = ["run", model, "What is the capital of Italy? Answer in JSON.", "--format", schema];
+    has("\"capital\"", &[&asked[..], &greedy].concat())
+}
+
+/// A few sentences are learned: the loss of others of their kind falls.
+fn training(rullama: &str, model: &str) -> Result<()> {
+    let folder = target().join("real-model");
+    let path = |name: &str| folder.join(name).display().to_string();
+    let (data, held_out, trained) = (path("data.jsonl"), path("held-out.jsonl"), path("trained"));
+    if Path::new(&trained).is_dir() {
+        std::fs::remove_dir_all(&trained)?;
+    }
+    std::fs::write(&data, sentences(&["red", "green", "blue", "white", "black", "brown"]))?;
+    std::fs::write(&held_out, sentences(&["yellow", "grey"]))?;
+    let steps = ["--steps", "12", "--seq", "64", "--device", "cpu"];
+    sh(rullama, &[&["train", model, &data, "--out", &trained], &steps[..]].concat())?;
+    // Both losses of data that was not trained on.
+    let args = ["eval-adapter", model, &trained, &held_out, "--device", "cpu", "--json"];
+    let said = output(rullama, &args)?;
+    let loss = |name: &str| -> Result<f64> {
+        let value = said.split(&format!("\"{name}\":")).nth(1);
+        let value = value.with_context(|| format!("eval-adapter names {name}"))?;
+        let end = value.find([',', '}']).unwrap_or(value.len());
+        value[..end].trim().parse().context("a loss is a number")
+    };
+    let (before, after) = (loss("base_loss")?, loss("adapted_loss")?);
+    say(&format!("held-out loss: {before:.3} before training, {after:.3} after"));
+    if after < before - 0.5 { Ok(()) } else { bail!("the held-out loss did not fall by 0.5") }
+}
+
+fn sentences(colours: &[&str]) -> String {
+    let line = |colour: &&str| {
+        format!(
+            "{{\"prompt\":\"Which lamp is {colour}?\",\"completion\":\"Lamp number seven of the north tower is {colour}.\"}}\n"
+        )
+    };
+    colours.iter().map(line).collect()
+}
