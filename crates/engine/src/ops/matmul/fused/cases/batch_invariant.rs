@@ -41,13 +41,14 @@ pub(super) fn cases() -> Vec<Case> {
         let case = fused_linear(PrologueKind::Rows, EpilogueKind::Plain, dtype, [5, 37, 1536]);
         cases.push(batch_invariant(case.given("w", random_bits(dtype, [37, 1536])), 5));
     }
-    // Two groups of 8 tokens, and a third that has none.
-    for (front, back, count) in [
-        (Front::Rows, Back::Plain, 16),
-        (branch, Back::Geglu, 11),
-        (Front::Norm, Back::Softcap, 16),
+    // Groups of 8 tokens.
+    for (prologue_kind, epilogue_kind, t) in [
+        (PrologueKind::Rows, EpilogueKind::Plain, 16),
+        (branch, EpilogueKind::Geglu, 24),
+        (PrologueKind::Norm, EpilogueKind::Softcap, 16),
     ] {
-        cases.push(batch_invariant(fused_linear(front, back, DType::Q4_K, [24, 520, 512]), count));
+        let case = fused_linear(prologue_kind, epilogue_kind, DType::Q4_K, [t, 520, 512]);
+        cases.push(batch_invariant(case, t));
     }
     cases
 }
