@@ -212,6 +212,11 @@ impl GenerationRequest {
         }
     }
 
+    /// A request to continue a chat, with an API's defaults and nothing else.
+    pub fn chat(dialect: Dialect, model: String, chat: ChatInput) -> Self {
+        Self::new(dialect, model, Input::Chat(chat))
+    }
+
     /// Refuses a conversation that ends with calls: nothing can be generated before their results.
     pub(crate) fn check_end(self) -> Result<Self, ApiError> {
         if let Input::Chat(chat) = &self.input
