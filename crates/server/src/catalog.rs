@@ -9,15 +9,16 @@ use std::{
     time::SystemTime,
 };
 
-use rullama_store::{Digest, Entry, Layer, LayerKind, ModelFiles, Store, StoreError};
+use rullama_store::{Digest, Entry, Layer, LayerKind, ModelFiles, ModelName, Store, StoreError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::{
     content::{Content, regular_file},
+    engine::ServedModel,
     facts::Facts,
     plain::ServedFile,
-    tags::{Details, Tag, capabilities},
+    served,
 };
 
 /// One model of `GET /rullama/models`.
@@ -42,7 +43,7 @@ pub struct ModelRow {
     #[serde(skip)]
     pub(crate) time: Option<SystemTime>,
     #[serde(skip)]
-    pub(crate) tag: Option<Tag>,
+    pub(crate) model: Option<Arc<ServedModel>>,
 }
 
 /// A file of a model.
@@ -107,6 +108,40 @@ impl Catalog {
         }
         stored.sort_by_key(|row| std::cmp::Reverse(row.time));
         self.files.iter().map(ServedFile::row).chain(stored).collect()
+    }
+
+    /// The model that a request names, without regard to case; `None` if there is none that can be served.
+    ///
+    /// # Errors
+    /// In words, where it is there but broken.
+    pub(crate) fn find(&self, name: &str) -> Result<Option<Arc<ServedModel>>, String> {
+        if let Some(file) = self.files.iter().find(|file| file.is_named(name)) {
+            let row = file.row();
+            return row.error.map_or(Ok(row.model), Err);
+        }
+        let Ok(name) = name.parse::<ModelName>() else { return Ok(None) };
+        for store in self.stores.iter().filter_map(|root| Store::open(root).ok()) {
+            let Ok((_, manifest)) = store.manifest(&name) else { continue };
+            let files = match store.resolve(&name) {
+                Ok(files) => files,
+                Err(StoreError::Remote { .. } | StoreError::NotGguf { .. }) => return Ok(None),
+                Err(error) => return Err(error.to_string()),
+            };
+            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((files, facts)) = known.check(&store, files)? else { return Ok(None) };
+            let projectors = known.projectors(&files);
+            let modified = fs::metadata(&manifest).and_then(|file| file.modified()).ok();
+            let size = files.blobs.iter().map(|blob| blob.size).sum();
+            let model = served::of_store(files, size, modified, &facts, &projectors);
+            return Ok(Some(Arc::new(model)));
+        }
+        Ok(None)
+    }
+
+    /// The store that is written to: the first that exists, else the first.
+    pub(crate) fn store(&self) -> Option<&Path> {
+        let exists = self.stores.iter().find(|root| root.is_dir());
+        exists.or(self.stores.first()).map(PathBuf::as_path)
     }
 
     /// The bytes of a blob, where a model of the list names it.
@@ -174,13 +209,14 @@ impl Known {
             system: None,
             error: None,
             time: entry.modified,
-            tag: None,
+            model: None,
         };
         let stamp = stamp(&entry.manifest);
         match self.open(store, entry) {
             Ok(Some((files, facts))) => {
                 self.allow(&files, stamp);
-                fill(&mut row, files, &facts);
+                let projectors = self.projectors(&files);
+                fill(&mut row, files, &facts, &projectors);
             }
             Ok(None) => return None,
             Err(problem) => row.error = Some(problem),
@@ -194,12 +230,21 @@ impl Known {
         store: &Store,
         entry: &Entry,
     ) -> Result<Option<(ModelFiles, Arc<Facts>)>, String> {
-        let mut files = match store.files(entry) {
+        let files = match store.files(entry) {
             Ok(files) => files,
             // Whole, but no weights of ours to serve.
             Err(StoreError::Remote { .. } | StoreError::NotGguf { .. }) => return Ok(None),
             Err(error) => return Err(error.to_string()),
         };
+        self.check(store, files)
+    }
+
+    /// The same for files that are known.
+    fn check(
+        &mut self,
+        store: &Store,
+        mut files: ModelFiles,
+    ) -> Result<Option<(ModelFiles, Arc<Facts>)>, String> {
         let folder = store.root().join("blobs");
         if let Some(outside) = files.blobs.iter().find(|blob| inside(&folder, &blob.path).is_none())
         {
@@ -214,8 +259,8 @@ impl Known {
         }
         let facts = self
             .facts(&files.model)
-            .map_err(|error| format!("{error}; run `ollama pull {}` again", entry.name))?;
-        Ok(facts.is_gemma().then_some((files, facts)))
+            .map_err(|error| format!("{error}; run `rullama pull {}` again", files.name))?;
+        Ok(facts.is_served().then_some((files, facts)))
     }
 
     fn facts(&mut self, model: &Layer) -> Result<Arc<Facts>, crate::facts::HeaderError> {
@@ -228,6 +273,11 @@ impl Known {
         Ok(facts)
     }
 
+    /// The headers of a model's projectors; those that cannot be read add nothing.
+    fn projectors(&mut self, files: &ModelFiles) -> Vec<Arc<Facts>> {
+        files.projectors.iter().filter_map(|layer| self.facts(layer).ok()).collect()
+    }
+
     fn allow(&mut self, files: &ModelFiles, stamp: Option<(u64, SystemTime)>) {
         for layer in layers(files) {
             let manifest = files.manifest.clone();
@@ -237,19 +287,11 @@ impl Known {
     }
 }
 
-fn fill(row: &mut ModelRow, files: ModelFiles, facts: &Facts) {
+fn fill(row: &mut ModelRow, files: ModelFiles, facts: &Facts, projectors: &[Arc<Facts>]) {
     row.layers = layers(&files).map(layer_row).collect();
-    row.tag = Some(Tag {
-        name: row.name.clone(),
-        model: row.name.clone(),
-        modified_at: row.modified.clone(),
-        size: row.size,
-        digest: files.id.hex().to_owned(),
-        details: Details::new(facts, &files.config),
-        capabilities: capabilities(facts, !files.projectors.is_empty()),
-    });
-    row.parameters = files.params.unwrap_or_default();
-    row.system = files.system;
+    row.parameters = files.params.clone().unwrap_or_default();
+    row.system = files.system.clone();
+    row.model = Some(Arc::new(served::of_store(files, row.size, row.time, facts, projectors)));
 }
 
 fn layer_row(layer: &Layer) -> LayerRow {

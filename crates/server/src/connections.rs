@@ -11,40 +11,22 @@ use hyper_util::{
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::Semaphore,
-    time::sleep,
+    time::{sleep, timeout},
 };
 use tokio_io_timeout::TimeoutStream;
 use tower_service::Service;
 
-/// How long answers may take to finish once an end was requested.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+use crate::{Limits, tls::Acceptor};
+
 /// A pause where the system has no descriptors left; connections wait in its queue meanwhile.
 const EXHAUSTED: Duration = Duration::from_millis(500);
-
-/// What clients may take of a server.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Connections at a time; more wait until one ends.
-    pub connections: usize,
-    /// Longest time from the moment a connection may send a request until its head is complete. Connections that are
-    /// kept alive and say nothing end after it, too.
-    pub head: Duration,
-    /// Longest time in which a client takes not a single byte of an answer. Slow downloads go on as long as they move.
-    pub stalled: Duration,
-}
-
-impl Default for Limits {
-    /// With a socket and a file each, the connections take half the descriptors a process usually has.
-    fn default() -> Self {
-        Self { connections: 256, head: Duration::from_secs(15), stalled: Duration::from_secs(120) }
-    }
-}
 
 /// Answers on this listener until `stop` is ready, then lets answers in flight finish for a short while.
 pub(crate) async fn serve(
     listener: TcpListener,
     router: Router,
     limits: Limits,
+    tls: Option<Acceptor>,
     stop: impl Future<Output = ()>,
 ) {
     let mut http = http1::Builder::new();
@@ -68,18 +50,29 @@ pub(crate) async fn serve(
             let answer = router.clone().call(request.map(Body::new));
             async { answer.await.map_err(|never: Infallible| match never {}) }
         });
-        let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), answer);
-        let connection = graceful.watch(connection);
+        let (http, watcher, tls) = (http.clone(), graceful.watcher(), tls.clone());
         tokio::spawn(async move {
             // Whatever ends a connection early concerns its client alone.
-            let _ = connection.await;
+            match tls {
+                None => {
+                    let io = TokioIo::new(Box::pin(stream));
+                    let _ = watcher.watch(http.serve_connection(io, answer)).await;
+                }
+                Some(Acceptor(tls)) => {
+                    let accepted = timeout(limits.head, tls.accept(Box::pin(stream))).await;
+                    if let Ok(Ok(stream)) = accepted {
+                        let io = TokioIo::new(stream);
+                        let _ = watcher.watch(http.serve_connection(io, answer)).await;
+                    }
+                }
+            }
             drop(place);
         });
     }
     drop(listener);
     tokio::select! {
         () = graceful.shutdown() => {}
-        () = sleep(LAST_WORDS) => {}
+        () = sleep(limits.drain) => {}
     }
 }
 

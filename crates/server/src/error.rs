@@ -18,6 +18,46 @@ pub enum ServerError {
         source: io::Error,
     },
 
+    /// Other machines could use the server, and nothing was said about it.
+    #[error(
+        "{address} can be reached from other machines: protect it with --api-key KEY or --api-key-file FILE, \
+         or let everybody in with --open-to-network"
+    )]
+    Unprotected {
+        /// The address.
+        address: SocketAddr,
+    },
+
+    /// A key that is too short, or cannot be sent in a header.
+    #[error("an API key must have at least {shortest} letters, digits or signs, and no blanks")]
+    BadKey {
+        /// Characters of the shortest key.
+        shortest: usize,
+    },
+
+    /// The file of keys cannot be read.
+    #[error("cannot read the API keys in {}: {source}", .path.display())]
+    KeyFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+
+    /// The file of keys has none.
+    #[error("{} holds no API keys; put one in each line", .path.display())]
+    NoKeys {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// The certificate cannot be used.
+    #[error("cannot set up https: {problem}")]
+    Tls {
+        /// What is wrong with it.
+        problem: String,
+    },
+
     /// The system no longer lets us listen or watch for signals.
     #[error("the server stopped: {source}")]
     Stopped {
@@ -60,7 +100,7 @@ pub enum ServerError {
     },
 
     /// A model of another family.
-    #[error("{} holds a {architecture:?} model; only gemma4 models are served", .path.display())]
+    #[error("{} holds a {architecture:?} model; only Gemma 4, DiffusionGemma and EmbeddingGemma models are served", .path.display())]
     OtherFamily {
         /// The file.
         path: PathBuf,

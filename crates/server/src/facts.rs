@@ -2,21 +2,38 @@
 
 use std::{path::Path, rc::Rc};
 
+use rullama_api::Capability;
 use rullama_gguf::{Gguf, GgufError, TensorInfo};
 use rullama_source::{FileSource, SourceError};
+use rullama_store::ConfigBlob;
 
-/// The architecture this project runs.
-const GEMMA: &str = "gemma4";
+/// What models of an architecture do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Generates token by token.
+    Decoder,
+    /// Denoises blocks of text.
+    Diffusion,
+    /// Embeds texts.
+    Embedding,
+    /// A file of encoders for images and audio.
+    Projector,
+    /// Nothing that is served by itself.
+    Other,
+}
 
 /// Facts of one file.
 #[derive(Debug)]
 pub(crate) struct Facts {
     pub(crate) architecture: String,
+    pub(crate) kind: Kind,
     pub(crate) parameters: u64,
     pub(crate) context_length: Option<u64>,
     pub(crate) embedding_length: Option<u64>,
     pub(crate) vision: bool,
     pub(crate) audio: bool,
+    /// Whether the chat template declares tools, and whether it knows thinking; none without a template.
+    template: Option<(bool, bool)>,
 }
 
 /// Why a header could not be read.
@@ -28,21 +45,29 @@ pub(crate) enum HeaderError {
     Gguf(#[from] GgufError),
 }
 
+/// Reads the header of the file at `path`.
+pub(crate) fn open(path: &Path) -> Result<Gguf, HeaderError> {
+    let source = Rc::new(FileSource::open(path)?);
+    match pollster::block_on(Gguf::open(source)) {
+        Ok(gguf) => Ok(gguf),
+        Err(GgufError::Source(error)) => Err(error.into()),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Facts {
     /// Reads the header of the file at `path`.
     pub(crate) fn of_file(path: &Path) -> Result<Self, HeaderError> {
-        let source = Rc::new(FileSource::open(path)?);
-        match pollster::block_on(Gguf::open(source)) {
-            Ok(gguf) => Ok(Self::of(&gguf)),
-            Err(GgufError::Source(error)) => Err(error.into()),
-            Err(error) => Err(error.into()),
-        }
+        Ok(Self::of(&open(path)?))
     }
 
     fn of(gguf: &Gguf) -> Self {
         let architecture = gguf.str("general.architecture").unwrap_or_default().to_owned();
         let number = |key: &str| gguf.u64(&format!("{architecture}.{key}")).ok();
+        let flag = |key: &str| gguf.bool(key).unwrap_or(false);
+        let template = gguf.str("tokenizer.chat_template").ok().filter(|text| !text.is_empty());
         Self {
+            kind: kind(&architecture, gguf),
             parameters: gguf
                 .tensors()
                 .iter()
@@ -50,14 +75,56 @@ impl Facts {
                 .fold(0, u64::saturating_add),
             context_length: number("context_length"),
             embedding_length: number("embedding_length"),
-            vision: number("vision.block_count").is_some(),
-            audio: number("audio.block_count").is_some(),
+            vision: number("vision.block_count").is_some() || flag("clip.has_vision_encoder"),
+            audio: number("audio.block_count").is_some() || flag("clip.has_audio_encoder"),
+            template: template.map(|text| (text.contains("tools"), thinks(text))),
             architecture,
         }
     }
 
-    /// Whether it is a model of the family this project runs.
-    pub(crate) fn is_gemma(&self) -> bool {
-        self.architecture == GEMMA
+    /// Whether requests can name it.
+    pub(crate) fn is_served(&self) -> bool {
+        matches!(self.kind, Kind::Decoder | Kind::Diffusion | Kind::Embedding)
     }
+
+    /// What a model can do; encoders may be inside its file or in files of their own.
+    pub(crate) fn capabilities(
+        &self,
+        config: &ConfigBlob,
+        projectors: &[std::sync::Arc<Self>],
+    ) -> Vec<Capability> {
+        if self.kind == Kind::Embedding {
+            return vec![Capability::Embedding];
+        }
+        // Ollama's files name a renderer in place of a template; without either, the built-in one of Gemma 4 is used.
+        let built_in = config.renderer.is_some() || self.template.is_none();
+        let (tools, thinking) = self.template.filter(|_| !built_in).unwrap_or((true, true));
+        let vision = self.vision || projectors.iter().any(|projector| projector.vision);
+        let audio = self.audio || projectors.iter().any(|projector| projector.audio);
+        let all = [
+            (Capability::Completion, true),
+            (Capability::Vision, vision),
+            (Capability::Audio, audio),
+            (Capability::Tools, tools),
+            (Capability::Thinking, thinking),
+        ];
+        all.into_iter().filter(|(_, has)| *has).map(|(capability, _)| capability).collect()
+    }
+}
+
+/// What the runtime would take the file for.
+fn kind(architecture: &str, gguf: &Gguf) -> Kind {
+    match architecture {
+        "gemma4" => Kind::Decoder,
+        "diffusion-gemma" => Kind::Diffusion,
+        "gemma-embedding" | "gemma-embedding2" => Kind::Embedding,
+        // Early files of EmbeddingGemma are called after the decoder they were made of.
+        "gemma3" if gguf.tensor("dense.0.weight").is_some() => Kind::Embedding,
+        "clip" => Kind::Projector,
+        _ => Kind::Other,
+    }
+}
+
+fn thinks(template: &str) -> bool {
+    ["enable_thinking", "<|think|>", "<think>"].iter().any(|word| template.contains(word))
 }

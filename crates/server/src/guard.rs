@@ -7,12 +7,24 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, HeaderName, Uri, header, uri::Authority},
+    http::{HeaderMap, HeaderName, HeaderValue, Uri, header, uri::Authority},
     middleware::Next,
-    response::Response,
+    response::{IntoResponse, Response},
 };
 
-use crate::{Origin, refusal::Refusal};
+use crate::{
+    Origin,
+    api::{dialect_of, refuse},
+    refusal::Refusal,
+};
+use rullama_api::ApiError;
+
+const OTHER_HOST: &str = "this server accepts requests for localhost and the address it listens on; for another host name, start it with --allowed-host NAME";
+const OTHER_SITE: &str = "pages of other sites may not use this server; to allow one, start it with --origin SITE or set OLLAMA_ORIGINS";
+
+/// Schemes of pages inside programs, which no web site can have.
+const APP_SCHEMES: [&str; 5] =
+    ["app://", "file://", "tauri://", "vscode-webview://", "vscode-file://"];
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -22,6 +34,26 @@ pub(crate) struct Guard {
     pub(crate) address: IpAddr,
     pub(crate) allowed_hosts: Vec<String>,
     pub(crate) origins: Vec<Origin>,
+    /// Origins that may use the APIs, each with one `*` at most.
+    pub(crate) patterns: Vec<String>,
+}
+
+/// Names that no public domain has: they cannot be pointed here from outside.
+fn is_local_name(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".localhost", ".local", ".internal"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether an origin matches an entry of `OLLAMA_ORIGINS`, in which one `*` stands for anything.
+fn matches_pattern(pattern: &str, origin: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == origin,
+        Some((start, end)) => {
+            origin.len() >= start.len() + end.len()
+                && origin.starts_with(start)
+                && origin.ends_with(end)
+        }
+    }
 }
 
 /// Lets requests pass that mean this machine.
@@ -29,9 +61,26 @@ pub(crate) async fn check_host(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
-    guard.host(request.uri(), request.headers())?;
-    Ok(next.run(request).await)
+) -> Response {
+    match guard.host(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(_) if dialect_of(request.uri().path()).is_some() => {
+            refuse(&request, &ApiError::Forbidden { message: OTHER_HOST.to_owned() })
+        }
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+/// The same for the APIs, whose clients also run on other ports of this machine and inside other programs' windows.
+pub(crate) async fn check_api_site(
+    State(guard): State<Arc<Guard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if guard.admits_api(request.headers()) {
+        return next.run(request).await;
+    }
+    refuse(&request, &ApiError::Forbidden { message: OTHER_SITE.to_owned() })
 }
 
 /// Lets requests pass that come from our own pages, from allowed sites, or from no page at all.
@@ -56,8 +105,7 @@ impl Guard {
         if named.into_iter().flatten().all(|host| self.knows(host)) {
             return Ok(());
         }
-        let message = "this server accepts requests for localhost and the address it listens on; for another host name, start it with --allowed-host NAME";
-        Err(Refusal::forbidden("forbidden_host", message))
+        Err(Refusal::forbidden("forbidden_host", OTHER_HOST))
     }
 
     /// Whether a name, with or without a port, means this machine. Ports may differ: they are forwarded.
@@ -74,11 +122,39 @@ impl Guard {
             }
             _ => {
                 name.eq_ignore_ascii_case("localhost")
+                    || is_local_name(name)
                     || self.allowed_hosts.iter().any(|allowed| {
                         allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(bare)
                     })
             }
         }
+    }
+
+    /// Whether a request to an API comes from a page that may send it, or from no page.
+    fn admits_api(&self, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else {
+            let site = headers.get(SEC_FETCH_SITE).map(|site| site.as_bytes());
+            return matches!(site, None | Some(b"same-origin" | b"none"));
+        };
+        self.site(headers).is_ok() || self.allows_api_origin(origin)
+    }
+
+    /// Whether pages of another origin may use the APIs: those of this machine, of programs, and of sites the user allowed.
+    pub(crate) fn allows_api_origin(&self, origin: &HeaderValue) -> bool {
+        let Ok(text) = origin.to_str() else { return false };
+        if self.origins.iter().any(|allowed| allowed.value == origin)
+            || self.patterns.iter().any(|pattern| matches_pattern(pattern, text))
+            || APP_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+        {
+            return true;
+        }
+        let bare = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
+        let host = bare.and_then(|bare| bare.parse::<Authority>().ok());
+        // Compared as a whole: `localhost.example.org` is another machine.
+        host.is_some_and(|authority| {
+            !authority.as_str().contains('@')
+                && matches!(authority.host(), "localhost" | "127.0.0.1" | "0.0.0.0" | "[::1]")
+        })
     }
 
     fn site(&self, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -112,7 +188,8 @@ mod tests {
     fn guard(address: &str) -> Guard {
         let allowed_hosts = vec!["Box.lan".into(), "fe80::1".into()];
         let origins = vec!["https://example.org".parse().unwrap()];
-        Guard { address: address.parse().unwrap(), allowed_hosts, origins }
+        let patterns = vec!["chrome-extension://*".into()];
+        Guard { address: address.parse().unwrap(), allowed_hosts, origins, patterns }
     }
 
     #[test]
@@ -127,6 +204,9 @@ mod tests {
             "[::1]:11435",
             "box.lan",
             "BOX.LAN:1",
+            "app.localhost",
+            "host.docker.internal:11434",
+            "Box.local",
             "[fe80::1]:1",
         ] {
             assert!(local.knows(host), "{host}");
@@ -135,7 +215,7 @@ mod tests {
             "",
             "evil.example",
             "localhost.evil.example",
-            "evil.localhost",
+            "localhost.evil",
             "127.0.0.1.evil.example",
             "user@localhost",
             "localhost:11435@evil.example",
@@ -183,5 +263,42 @@ mod tests {
         check(Some("https://example.org.evil.example"), None, false);
         check(Some("null"), None, false);
         check(Some(""), None, false);
+    }
+
+    #[test]
+    fn sites_that_may_use_the_apis() {
+        let check = |origin: Option<&str>, fetch: Option<&str>, fine: bool| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, "localhost:11434".parse().unwrap());
+            headers.extend(origin.map(|value| (header::ORIGIN, value.parse().unwrap())));
+            headers.extend(fetch.map(|value| (SEC_FETCH_SITE, value.parse().unwrap())));
+            assert_eq!(guard("127.0.0.1").admits_api(&headers), fine, "{origin:?} {fetch:?}");
+        };
+        for origin in [
+            "http://localhost:11434",
+            "http://localhost:5173",
+            "https://127.0.0.1",
+            "http://[::1]:3000",
+            "app://obsidian.md",
+            "vscode-webview://abc",
+            "chrome-extension://abc",
+            "https://example.org",
+        ] {
+            check(Some(origin), Some("cross-site"), true);
+        }
+        for origin in [
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://localhost@evil.example",
+            "https://example.org.evil.example",
+            "null",
+            "",
+        ] {
+            check(Some(origin), None, false);
+        }
+        check(None, None, true);
+        check(None, Some("cross-site"), false);
+        assert!(matches_pattern("*", "https://any.example"));
+        assert!(!matches_pattern("ab*ba", "aba"));
     }
 }

@@ -1,17 +1,20 @@
 //! What a server is told at its start.
 
 use std::{
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
     str::FromStr,
+    sync::Arc,
 };
 
 use axum::http::{HeaderValue, Uri};
+use rullama_pull::PullOptions;
 
-use crate::{Limits, ServerError};
+use crate::{ApiKeys, ApiLimits, Limits, Log, ServerError, Tls, engine::Engine};
 
 /// What to serve, where and to whom.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// Where to listen; port 0 takes any free one.
     pub address: SocketAddr,
@@ -23,8 +26,35 @@ pub struct Options {
     pub origins: Vec<Origin>,
     /// Names this machine is called by, beside `localhost` and its addresses.
     pub allowed_hosts: Vec<String>,
-    /// What clients may take.
+    /// Origins whose pages may use the APIs, as `OLLAMA_ORIGINS` has them: each with one `*` at most.
+    pub origin_patterns: Vec<String>,
+    /// What connections may take.
     pub limits: Limits,
+    /// What API requests may take.
+    pub api_limits: ApiLimits,
+    /// What generates; without it the APIs only list models.
+    pub engine: Option<Arc<dyn Engine>>,
+    /// How models are pulled; without it they are not.
+    pub pull: Option<PullOptions>,
+    /// Keys, one of which requests to the APIs must carry.
+    pub keys: ApiKeys,
+    /// Whether an address that other machines can reach may be used without keys.
+    pub open_to_network: bool,
+    /// Where the certificate for https comes from; without it the server speaks plain http.
+    pub tls: Option<Tls>,
+    /// Receives a line per request.
+    pub log: Option<Log>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("address", &self.address)
+            .field("stores", &self.stores)
+            .field("files", &self.files)
+            .field("keys", &self.keys)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Options {
@@ -36,7 +66,15 @@ impl Options {
             files: vec![],
             origins: vec![],
             allowed_hosts: vec![],
+            origin_patterns: vec![],
             limits: Limits::default(),
+            api_limits: ApiLimits::default(),
+            engine: None,
+            pull: None,
+            keys: ApiKeys::default(),
+            open_to_network: false,
+            tls: None,
+            log: None,
         }
     }
 }

@@ -3,12 +3,13 @@
 use std::{
     fs::{self, File, Metadata},
     io,
+    sync::Arc,
     time::SystemTime,
 };
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rullama_source::{ByteSource, FileSource};
-use rullama_store::{ConfigBlob, Digest};
+use rullama_store::Digest;
 use serde_json::Map;
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     catalog::{LayerRow, ModelRow, rfc3339},
     content::{Content, regular_file},
     facts::{Facts, HeaderError},
-    tags::{Details, Tag, capabilities},
+    served,
 };
 
 /// Larger files would take too long to hash at the start.
@@ -61,7 +62,7 @@ impl ServedFile {
             HeaderError::Source(source) => source.into(),
             HeaderError::Gguf(source) => ServerError::Gguf { path: path.clone(), source },
         })?;
-        if !facts.is_gemma() {
+        if !facts.is_served() {
             let architecture = facts.architecture;
             return Err(ServerError::OtherFamily { path: path.clone(), architecture });
         }
@@ -74,6 +75,12 @@ impl ServedFile {
 
     pub(crate) fn name(&self) -> &str {
         &self.file.name
+    }
+
+    /// Whether a request for a model means this file; the tag `latest` may be left out.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let bare = name.strip_suffix(":latest").unwrap_or(name);
+        [name, bare].iter().any(|name| self.file.name.eq_ignore_ascii_case(name))
     }
 
     /// Whether `/rullama/files/<name>/<file name>` means this file.
@@ -101,15 +108,15 @@ impl ServedFile {
         let modified = stamp.modified.and_then(rfc3339);
         let name = self.file.name.clone();
         let mut row = ModelRow {
-            name: name.clone(),
-            modified: modified.clone(),
+            name,
+            modified,
             size: stamp.len,
             layers: vec![],
             parameters: Map::new(),
             system: None,
             error: None,
             time: stamp.modified,
-            tag: None,
+            model: None,
         };
         if let Err(error) = metadata {
             let path = self.file.path.display();
@@ -124,15 +131,13 @@ impl ServedFile {
             size: stamp.len,
             url: self.url(),
         });
-        row.tag = Some(Tag {
-            model: name.clone(),
-            name,
-            modified_at: modified,
-            size: stamp.len,
-            digest: digest.map(|digest| digest.hex().to_owned()).unwrap_or_default(),
-            details: Details::new(&self.facts, &ConfigBlob::default()),
-            capabilities: capabilities(&self.facts, false),
-        });
+        row.model = Some(Arc::new(served::of_file(
+            &self.file,
+            stamp.modified,
+            digest,
+            stamp.len,
+            &self.facts,
+        )));
         row
     }
 

@@ -1,28 +1,43 @@
 //! A server from its first to its last breath.
 
-use std::{future::Future, net::SocketAddr, sync::Arc};
+use std::{fmt, future::Future, net::SocketAddr, sync::Arc};
 
+use rullama_pull::Puller;
 use tokio::{net::TcpListener, task::spawn_blocking};
 
 use crate::{
-    Limits, ModelRow, Options, ServerError, catalog::Catalog, connections, guard::Guard,
-    plain::ServedFile, routes::router,
+    ApiKeys, Limits, Log, ModelRow, Options, ServerError, api::Api, catalog::Catalog, connections,
+    guard::Guard, plain::ServedFile, routes::router, tls::Acceptor,
 };
 
 /// A server that listens.
-#[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     catalog: Arc<Catalog>,
     guard: Arc<Guard>,
     limits: Limits,
+    keys: Arc<ApiKeys>,
+    log: Option<Log>,
+    tls: Option<Acceptor>,
+    api: Arc<Api>,
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Server {
     /// Checks the files and takes the address. Clients can connect from now on; they are answered by [`run`](Self::run).
     pub async fn bind(options: Options) -> Result<Self, ServerError> {
         let stopped = |source| ServerError::Stopped { source };
+        let is_protected = options.open_to_network || !options.keys.is_empty();
+        if !options.address.ip().is_loopback() && !is_protected {
+            return Err(ServerError::Unprotected { address: options.address });
+        }
+        let tls = options.tls.map(|tls| tls.acceptor(options.address.ip())).transpose()?;
         let files = options.files;
         let files = spawn_blocking(move || {
             let mut served: Vec<ServedFile> = Vec::new();
@@ -42,9 +57,23 @@ impl Server {
             address: address.ip(),
             allowed_hosts: options.allowed_hosts,
             origins: options.origins,
+            patterns: options.origin_patterns,
         };
         let catalog = Arc::new(Catalog::new(options.stores, files));
-        Ok(Self { listener, address, catalog, guard: Arc::new(guard), limits: options.limits })
+        let root = catalog.store();
+        let puller = root.zip(options.pull).map(|(root, pull)| Puller::new(root, pull));
+        let api = Api::new(Arc::clone(&catalog), options.engine, puller, options.api_limits);
+        Ok(Self {
+            listener,
+            address,
+            catalog,
+            guard: Arc::new(guard),
+            limits: options.limits,
+            keys: Arc::new(options.keys),
+            log: options.log,
+            tls,
+            api: Arc::new(api),
+        })
     }
 
     /// Where it listens.
@@ -58,7 +87,8 @@ impl Server {
         if address.ip().is_unspecified() {
             address = SocketAddr::from(([127, 0, 0, 1], address.port()));
         }
-        format!("http://{address}/")
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{address}/")
     }
 
     /// The models it serves, those with an error included.
@@ -68,13 +98,13 @@ impl Server {
         models.map_err(|error| ServerError::Stopped { source: error.into() })
     }
 
-    /// Answers until `stop` is ready, then lets answers in flight finish for up to five seconds.
+    /// Answers until `stop` is ready, then lets answers in flight finish for as long as the limits allow.
     pub async fn run(
         self,
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
-        let router = router(self.catalog, &self.guard);
-        connections::serve(self.listener, router, self.limits, stop).await;
+        let router = router(self.api, &self.guard, self.keys, self.log);
+        connections::serve(self.listener, router, self.limits, self.tls, stop).await;
         Ok(())
     }
 }

@@ -12,8 +12,8 @@ fn nothing_to_serve() {
     let server = Running::start();
     assert_eq!(server.get("/rullama/models").json(), json!({ "models": [] }));
     assert_eq!(server.get("/api/tags").json(), json!({ "models": [] }));
-    let version = json!({ "version": env!("CARGO_PKG_VERSION") });
-    assert_eq!(server.get("/api/version").json(), version);
+    // Clients refuse releases of Ollama before 0.13.4.
+    assert_eq!(server.get("/api/version").json(), json!({ "version": "0.13.5" }));
     let head = server.ask("HEAD", "/api/version", &[]);
     assert_eq!((head.status, head.body.len()), (200, 0));
 }
@@ -88,7 +88,8 @@ fn as_ollama_lists_them() {
         "parameter_size": "5.1B", "quantization_level": "Q4_K_M", "context_length": 4096,
     });
     assert_eq!(tag["details"], details);
-    assert_eq!(tag["modified_at"], server.models()[0]["modified"]);
+    let modified = server.models()[0]["modified"].as_str().unwrap().to_owned();
+    assert!(tag["modified_at"].as_str().unwrap().starts_with(modified.trim_end_matches('Z')));
 }
 
 #[test]
@@ -104,6 +105,47 @@ fn the_newest_comes_first() {
         |models: &[Value]| -> Value { models.iter().map(|model| model["name"].clone()).collect() };
     assert_eq!(names(&server.models()), order);
     assert_eq!(names(server.get("/api/tags").json()["models"].as_array().unwrap()), order);
+}
+
+/// What each kind of model can do comes from its files.
+#[test]
+fn capabilities() {
+    let server = Running::start();
+    let file = |architecture: &str, keys: &[&str]| {
+        let writer = rullama_gguf::Writer::new().kv("general.architecture", architecture);
+        keys.iter().fold(writer, |writer, key| writer.kv(*key, 2u32)).finish().unwrap()
+    };
+    let with = |name: &str, layers: &[(&str, Vec<u8>)]| {
+        let layers: Vec<Value> =
+            layers.iter().map(|(kind, bytes)| server.store.blob(kind, bytes)).collect();
+        server.add_layers(name, &layers);
+    };
+    let model = || ("model", file("gemma4", &[]));
+    with("text", &[model()]);
+    with(
+        "all",
+        &[("model", file("gemma4", &["gemma4.vision.block_count", "gemma4.audio.block_count"]))],
+    );
+    with("eyes", &[model(), ("projector", file("clip", &["clip.vision.block_count"]))]);
+    with("ears", &[model(), ("projector", file("clip", &["clip.audio.block_count"]))]);
+    with("diffusion", &[("model", file("diffusion-gemma", &[]))]);
+    with("embedding", &[("model", file("gemma-embedding", &[]))]);
+    let plain = rullama_gguf::Writer::new().kv("general.architecture", "gemma4");
+    let plain = plain.kv("tokenizer.chat_template", "{{ messages }}").finish().unwrap();
+    with("plain", &[("model", plain)]);
+    let tags = server.get("/api/tags").json();
+    let of = |name: &str| {
+        let name = format!("{name}:latest");
+        let model = tags["models"].as_array().unwrap().iter().find(|tag| tag["name"] == name);
+        model.unwrap_or_else(|| panic!("{name}"))["capabilities"].clone()
+    };
+    assert_eq!(of("text"), json!(["completion", "tools", "thinking"]));
+    assert_eq!(of("all"), json!(["completion", "vision", "audio", "tools", "thinking"]));
+    assert_eq!(of("eyes"), json!(["completion", "vision", "tools", "thinking"]));
+    assert_eq!(of("ears"), json!(["completion", "audio", "tools", "thinking"]));
+    assert_eq!(of("diffusion"), json!(["completion", "tools", "thinking"]));
+    assert_eq!(of("embedding"), json!(["embedding"]));
+    assert_eq!(of("plain"), json!(["completion"]));
 }
 
 #[test]
@@ -131,7 +173,7 @@ fn what_is_broken_says_so() {
     assert_eq!(models.len(), 3);
     for model in &models {
         let error = model["error"].as_str().unwrap();
-        assert!(error.contains("ollama pull"), "{error}");
+        assert!(error.contains("llama pull"), "{error}");
         assert_eq!(model["layers"], json!([]), "{model}");
     }
     assert_eq!(server.get("/api/tags").json(), json!({ "models": [] }));

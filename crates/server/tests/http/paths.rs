@@ -38,7 +38,7 @@ fn no_path_leaves_the_store() {
         "/rullama/manifests".into(),
         "/rullama".into(),
         "/api/".into(),
-        "/api/blobs/secret".into(),
+        "/api/nothing/secret".into(),
     ];
     for trick in &tricks {
         server.get(trick).refused(404, "not_found");

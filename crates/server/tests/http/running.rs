@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{runtime::Runtime, sync::oneshot};
 
-use crate::client::{Answer, ask};
+use crate::client::{Answer, ask, send};
 
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
@@ -50,6 +50,21 @@ impl Running {
 
     pub(crate) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         ask(self.address, method, path, headers)
+    }
+
+    /// Sends JSON.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answer {
+        self.send("POST", path, &[], body.to_string().as_bytes())
+    }
+
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        send(self.address, method, path, headers, body)
     }
 
     /// The models of the list.
