@@ -214,6 +214,7 @@ impl Scheduler {
     pub async fn step(&mut self, sink: &mut Sink<'_>) -> Result<bool, RuntimeError> {
         self.flush(sink);
         self.admit();
+        self.flush(sink);
         if let Err(error) = self.work(sink).await {
             self.fail_all(sink);
             return Err(error);
@@ -255,6 +256,7 @@ impl Scheduler {
             let adapter = self.passes.adapter_id(adapters.as_ref());
             let filled = self.pool.reuse(&mut pages, content.key(adapter, content.tokens.len()));
             completion.set_cached(filled);
+            self.updates.push((id, Update::Admitted { cached_tokens: filled }));
             let running = Running {
                 prompt_tokens: content.tokens.len(),
                 cached_tokens: filled,

@@ -18,6 +18,8 @@ use crate::{ApiKeys, ApiLimits, Limits, Log, ServerError, Tls, engine::Engine};
 pub struct Options {
     /// Where to listen; port 0 takes any free one.
     pub address: SocketAddr,
+    /// A second address to listen at where it is free, such as Ollama's.
+    pub also: Option<SocketAddr>,
     /// Folders that may hold a store, the first first. Missing ones are no error.
     pub stores: Vec<PathBuf>,
     /// Files to serve beside the store's models.
@@ -62,6 +64,7 @@ impl Options {
     pub fn new(address: SocketAddr) -> Self {
         Self {
             address,
+            also: None,
             stores: vec![],
             files: vec![],
             origins: vec![],

@@ -3,7 +3,7 @@
 use std::{fmt, future::Future, net::SocketAddr, sync::Arc};
 
 use rullama_pull::Puller;
-use tokio::{net::TcpListener, task::spawn_blocking};
+use tokio::{net::TcpListener, sync::watch, task::spawn_blocking};
 
 use crate::{
     ApiKeys, Limits, Log, ModelRow, Options, ServerError, api::Api, catalog::Catalog, connections,
@@ -14,6 +14,7 @@ use crate::{
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
+    also: Option<(TcpListener, SocketAddr)>,
     catalog: Arc<Catalog>,
     guard: Arc<Guard>,
     limits: Limits,
@@ -34,8 +35,11 @@ impl Server {
     pub async fn bind(options: Options) -> Result<Self, ServerError> {
         let stopped = |source| ServerError::Stopped { source };
         let is_protected = options.open_to_network || !options.keys.is_empty();
-        if !options.address.ip().is_loopback() && !is_protected {
-            return Err(ServerError::Unprotected { address: options.address });
+        let open = [Some(options.address), options.also].into_iter().flatten();
+        if let Some(address) = open.into_iter().find(|address| !address.ip().is_loopback())
+            && !is_protected
+        {
+            return Err(ServerError::Unprotected { address });
         }
         let tls = options.tls.map(|tls| tls.acceptor(options.address.ip())).transpose()?;
         let files = options.files;
@@ -53,6 +57,10 @@ impl Server {
         let bind = |source| ServerError::Bind { address: options.address, source };
         let listener = TcpListener::bind(options.address).await.map_err(bind)?;
         let address = listener.local_addr().map_err(bind)?;
+        let also = match options.also {
+            Some(address) => second(address).await,
+            None => None,
+        };
         let guard = Guard {
             address: address.ip(),
             allowed_hosts: options.allowed_hosts,
@@ -66,6 +74,7 @@ impl Server {
         Ok(Self {
             listener,
             address,
+            also,
             catalog,
             guard: Arc::new(guard),
             limits: options.limits,
@@ -79,6 +88,11 @@ impl Server {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where it listens, too, if the second address was free.
+    pub fn second_address(&self) -> Option<SocketAddr> {
+        self.also.as_ref().map(|(_, address)| *address)
     }
 
     /// The URL to open in a browser on this machine.
@@ -104,7 +118,31 @@ impl Server {
         stop: impl Future<Output = ()> + Send + 'static,
     ) -> Result<(), ServerError> {
         let router = router(self.api, &self.guard, self.keys, self.log);
-        connections::serve(self.listener, router, self.limits, self.tls, stop).await;
+        let (limits, tls) = (self.limits, self.tls);
+        let Some((also, _)) = self.also else {
+            connections::serve(self.listener, router, limits, tls, stop).await;
+            return Ok(());
+        };
+        let (end, mut ended) = watch::channel(());
+        let stop_both = async move {
+            stop.await;
+            drop(end);
+        };
+        let second_ended = async move {
+            // Nothing is ever sent: it ends when the sender is gone.
+            while ended.changed().await.is_ok() {}
+        };
+        tokio::join!(
+            connections::serve(self.listener, router.clone(), limits, tls.clone(), stop_both),
+            connections::serve(also, router, limits, tls, second_ended),
+        );
         Ok(())
     }
+}
+
+/// Listens at a second address, if it is free.
+async fn second(address: SocketAddr) -> Option<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind(address).await.ok()?;
+    let address = listener.local_addr().ok()?;
+    Some((listener, address))
 }

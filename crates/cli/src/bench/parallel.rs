@@ -121,7 +121,7 @@ fn run(scheduler: &mut Scheduler, streams: usize, lengths: Lengths) -> Result<Me
                     None => first.push(now - start),
                 }
             }
-            Update::Event(_) => {}
+            Update::Admitted { .. } | Update::Event(_) => {}
             Update::Failed(error) => failed = Some(error),
         };
         let busy = block_on(scheduler.step(&mut sink))?;

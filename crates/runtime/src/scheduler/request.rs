@@ -124,6 +124,11 @@ pub struct Progress {
 /// Something that happened to a request.
 #[derive(Debug, Clone)]
 pub enum Update {
+    /// It has memory and begins to run; so many tokens of its prompt were in the KV pool already.
+    Admitted {
+        /// These tokens.
+        cached_tokens: usize,
+    },
     /// Its next token, before what the token says.
     Token(u32),
     /// A piece of its completion, or its end.

@@ -125,6 +125,7 @@ pub(crate) struct Answer {
 impl Answer {
     pub(crate) fn take(&mut self, update: Update) {
         match update {
+            Update::Admitted { .. } => {}
             Update::Token(token) => self.tokens.push(token),
             Update::Event(event) => self.events.push(event),
             Update::Failed(error) => panic!("a request failed: {error}"),
@@ -290,6 +291,8 @@ fn prompts_share_whole_chunks_and_answer_alike() {
         let answers = together(&mut scheduler, &asks, &[]);
         // Two chunks of 32 are alike, and whole.
         let cached = [0, 1].map(|i: usize| answers[i].done().cached_tokens);
+        let admitted = [0, 1].map(|i: usize| answers[i].admitted);
+        assert_eq!(admitted, cached.map(Some), "told when a request begins, too");
         assert_eq!(cached, [0, 64], "{}", device.name());
         for (ask, answer) in asks.iter().zip(&answers) {
             let wanted = alone(&model, ask, CacheType::F16, None);

@@ -100,3 +100,29 @@ fn programs_that_look_for_ollama_find_it() {
     let head = server.ask("HEAD", "/", &[("User-Agent", "ollama/0.13")]);
     assert_eq!((head.status, head.body.len()), (200, 0));
 }
+
+#[test]
+fn a_second_address_where_it_is_free() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let bind = || {
+        let mut options = Options::new("127.0.0.1:0".parse().unwrap());
+        options.also = Some(address);
+        runtime.block_on(Server::bind(options)).unwrap()
+    };
+    assert_eq!(bind().second_address(), None, "another program has it");
+    drop(taken);
+    let server = bind();
+    assert_eq!(server.second_address(), Some(address));
+    let first = server.address();
+    let (stop, stopped) = tokio::sync::oneshot::channel();
+    let running = runtime.spawn(server.run(async { stopped.await.unwrap_or(()) }));
+    for address in [first, address] {
+        let status = ureq::get(format!("http://{address}/health")).call().unwrap().status();
+        assert_eq!(status, 200);
+    }
+    stop.send(()).unwrap();
+    runtime.block_on(running).unwrap().unwrap();
+    assert!(std::net::TcpStream::connect(address).is_err());
+}

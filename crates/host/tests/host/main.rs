@@ -1,0 +1,7 @@
+//! The engine behind the server: real models on the CPU, requests over HTTP.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, too, fail by panicking")]
+
+mod generation;
+mod memory;
+mod server;

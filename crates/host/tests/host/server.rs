@@ -1,0 +1,101 @@
+//! A server with the demo model, on the CPU.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, thread, time::Duration};
+
+use rullama::{DeviceChoice, OpenOptions};
+use rullama_host::{Host, HostOptions};
+use rullama_server::{Options, PlainFile, Server};
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use tokio::{runtime::Runtime, sync::oneshot};
+
+pub(crate) struct Running {
+    pub(crate) address: SocketAddr,
+    _demo: NamedTempFile,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+/// A file of the reference data.
+pub(crate) fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../goldens").join(name)
+}
+
+impl Running {
+    /// Serves the demo model as `demo` and `twin`, an embedding model and a diffusion model.
+    pub(crate) fn start(change: impl FnOnce(&mut HostOptions)) -> Self {
+        let demo = NamedTempFile::new().unwrap();
+        std::fs::write(demo.path(), rullama::demo_gguf().unwrap()).unwrap();
+        let open = OpenOptions { device: DeviceChoice::Cpu, ..OpenOptions::default() };
+        let mut host = HostOptions { open, ..HostOptions::default() };
+        change(&mut host);
+        let host = Arc::new(Host::new(host));
+        let mut options = Options::new("127.0.0.1:0".parse().unwrap());
+        options.engine = Some(Arc::clone(&host) as _);
+        options.limits.drain = Duration::from_millis(100);
+        let file = |name: &str, path: PathBuf| PlainFile { name: name.into(), path };
+        options.files = vec![
+            file("demo", demo.path().into()),
+            file("twin", demo.path().into()),
+            file("embedder", golden("embedding/first-BF16.gguf")),
+            file("diffusion", golden("diffusion/micro-diffusion-BF16.gguf")),
+        ];
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(Server::bind(options)).unwrap();
+        let address = server.address();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::spawn(move || {
+            runtime.block_on(server.run(async { stopped.await.unwrap_or(()) })).unwrap();
+            host.close(Duration::from_secs(20));
+        });
+        Self { address, _demo: demo, stop: Some(stop), thread: Some(thread) }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let mut answer = ureq::get(format!("http://{}{path}", self.address)).call().unwrap();
+        serde_json::from_str(&answer.body_mut().read_to_string().unwrap()).unwrap()
+    }
+
+    /// Status and text of the answer.
+    pub(crate) fn send(&self, path: &str, body: &Value) -> (u16, String) {
+        let agent: ureq::Agent =
+            ureq::Agent::config_builder().http_status_as_error(false).build().into();
+        let mut answer =
+            agent.post(format!("http://{}{path}", self.address)).send(body.to_string()).unwrap();
+        (answer.status().as_u16(), answer.body_mut().read_to_string().unwrap())
+    }
+
+    #[track_caller]
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
+        let (status, text) = self.send(path, body);
+        assert_eq!(status, 200, "{path}: {text}");
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// A chat completion of one message with these fields.
+    #[track_caller]
+    pub(crate) fn chat(&self, text: &str, more: Value) -> Value {
+        self.post("/v1/chat/completions", &request(text, more))
+    }
+}
+
+/// A request in OpenAI's shape, at temperature 0 and without a thought.
+pub(crate) fn request(text: &str, more: Value) -> Value {
+    let mut request = json!({
+        "model": "demo", "messages": [{ "role": "user", "content": text }], "temperature": 0,
+        "reasoning_effort": "none", "max_tokens": 60,
+    });
+    for (name, value) in more.as_object().unwrap() {
+        request[name] = value.clone();
+    }
+    request
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
