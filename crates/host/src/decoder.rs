@@ -80,7 +80,7 @@ impl<'i> Decoder<'i> {
         let wanted = SchedulerOptions { pool: Some(pool), ..wanted };
         scheduler = Scheduler::new(&model, &wanted).map_err(failed)?;
         let names = adapter_names(place, &options.open.adapters);
-        let bytes = model.gpu_bytes() + scheduler.gpu_bytes();
+        let bytes = model.gpu_bytes() + scheduler.stats().gpu_bytes;
         inbox.status.loaded(bytes + model.host_expert_bytes(), bytes, scheduler.context());
         Ok(Self {
             sampling: hinted_options(model.gguf()).0,
@@ -342,7 +342,7 @@ impl<'i> Decoder<'i> {
     }
 
     fn ended(&self) {
-        let bytes = self.model.gpu_bytes() + self.scheduler.gpu_bytes() + self.encoded.gpu_bytes();
+        let bytes = self.model.gpu_bytes() + self.scheduler.stats().gpu_bytes + self.encoded.gpu_bytes();
         let session = self.session.as_ref().map_or(0, Session::gpu_bytes);
         self.inbox.status.grown(bytes + session);
         self.inbox.status.ended();

@@ -3,7 +3,7 @@
 use rullama_api::{
     ApiError, ChatInput, Dialect, GenerationRequest, Input, Prefill, PromptInput, PromptText,
 };
-use rullama_chat::{Conversation, Message, RenderOptions, render};
+use rullama_chat::{Conversation, Message};
 use rullama_runtime::{
     EncodedMedia, Model, RuntimeError,
     generate::{ChatOptions, Prompt, prompt_with},
@@ -112,8 +112,8 @@ fn of_chat(
 
 fn rendered(model: &Model, conversation: &Conversation) -> Result<String, ApiError> {
     let invalid = |message: String| ApiError::Invalid { message };
-    let family = model.family().map_err(|error| of_runtime(&error))?;
-    let rendered = render(conversation, RenderOptions::for_model(family));
+    let template = model.template().map_err(|error| of_runtime(&error))?;
+    let rendered = template.render(conversation, true);
     Ok(rendered.map_err(|error| invalid(error.to_string()))?.text())
 }
 

@@ -116,16 +116,24 @@ fn form(model: &Model) -> JsonFormat {
 }
 
 /// The tokens and events of a completion.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Answer {
     pub(crate) tokens: Vec<u32>,
     pub(crate) events: Vec<Event>,
+    /// Tokens from memory, as told when it began.
+    admitted: Option<usize>,
+}
+
+impl PartialEq for Answer {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.tokens, &self.events) == (&other.tokens, &other.events)
+    }
 }
 
 impl Answer {
     pub(crate) fn take(&mut self, update: Update) {
         match update {
-            Update::Admitted { .. } => {}
+            Update::Admitted { cached_tokens } => self.admitted = Some(cached_tokens),
             Update::Token(token) => self.tokens.push(token),
             Update::Event(event) => self.events.push(event),
             Update::Failed(error) => panic!("a request failed: {error}"),
@@ -175,7 +183,7 @@ pub(crate) fn alone(
     while let Some(event) = block_on(generation.next()).expect("an event") {
         events.push(event);
     }
-    Answer { tokens: session.tokens()[ask.tokens.len()..].to_vec(), events }
+    Answer { tokens: session.tokens()[ask.tokens.len()..].to_vec(), events, admitted: None }
 }
 
 pub(crate) fn options(cache: CacheType) -> SchedulerOptions {

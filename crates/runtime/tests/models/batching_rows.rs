@@ -102,8 +102,7 @@ fn a_request_that_runs_alone_may_draft() {
             scheduler.submit(request).expect("it is taken");
             let (mut answer, mut steps) = (Answer::default(), 0);
             while scheduler.has_work() {
-                let step = scheduler.step(&mut |_, update| answer.take(update));
-                block_on(step).expect("a step");
+                block_on(scheduler.step(&mut |_, update| answer.take(update))).expect("a step");
                 steps += 1;
             }
             assert_eq!(answer, alone(&model, &ask, CacheType::F16, None), "{}", device.name());
