@@ -342,7 +342,8 @@ impl<'i> Decoder<'i> {
     }
 
     fn ended(&self) {
-        let bytes = self.model.gpu_bytes() + self.scheduler.stats().gpu_bytes + self.encoded.gpu_bytes();
+        let bytes =
+            self.model.gpu_bytes() + self.scheduler.stats().gpu_bytes + self.encoded.gpu_bytes();
         let session = self.session.as_ref().map_or(0, Session::gpu_bytes);
         self.inbox.status.grown(bytes + session);
         self.inbox.status.ended();

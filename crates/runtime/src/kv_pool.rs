@@ -232,6 +232,7 @@ mod tests {
             page: 4,
             global: PoolPages { pages, entries: 8 },
             sliding: PoolPages { pages, entries: 4 },
+            gemm: false,
             slots: 4,
         };
         KvPool::new(shape, 6)
@@ -256,6 +257,7 @@ mod tests {
                 page: 4,
                 global: PoolPages { pages: 2, entries: 8 },
                 sliding: PoolPages { pages: 8, entries: 4 },
+                gemm: false,
                 slots: 4,
             },
             6,

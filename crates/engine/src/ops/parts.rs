@@ -226,6 +226,11 @@ pub(crate) fn tile_matrix() -> &'static Part {
     shared_part!("tile", "matrix")
 }
 
+/// A tile with matrix units whose subgroups split what is summed over.
+pub(crate) fn tile_matrix_split_k() -> &'static Part {
+    shared_part!("tile", "matrix_split_k")
+}
+
 /// Loads a weight's rows as rows of a tile with matrix units.
 pub(crate) fn tile_weights_rows() -> &'static Part {
     shared_part!("tile_weights", "rows")
@@ -318,6 +323,14 @@ pub(crate) fn tile_shape_64x64() -> &'static Part {
 /// A tile of 64 rows by 32 columns.
 pub(crate) fn tile_shape_64x32() -> &'static Part {
     shared_part!("tile_shape", "64x32")
+}
+
+/// A tile of 16 rows by 16 or 32 columns, whose subgroups split what is summed over.
+pub(crate) fn tile_shape_split_k(columns: usize) -> &'static Part {
+    match columns {
+        16 => shared_part!("tile_shape", "split_k_16x16"),
+        _ => shared_part!("tile_shape", "split_k_16x32"),
+    }
 }
 
 /// A tile of 64 rows by 16 columns.

@@ -53,14 +53,13 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Most rows of different sequences that are computed batch-invariantly: weights are read once for all of them.
-    pub const BATCH_INVARIANT_ROWS: usize = 32;
+    /// Rows for which a batched GEMV reads weights once. More rows are groups of 8, or GEMM tiles ([`PoolShape::gemm`]).
+    pub const GEMV_ROWS: usize = 8;
 
-    /// Whether each token is computed to the last bit as in a pass of its own. More rows over KV pools than [`Self::BATCH_INVARIANT_ROWS`] are
-    /// not: GEMM tiles then read weights once for all of them.
+    /// Whether each token is computed to the last bit as in a pass of its own.
     pub fn batch_invariant(&self) -> bool {
-        let few = self.pool.is_none() || self.tokens <= Self::BATCH_INVARIANT_ROWS;
-        self.output.batch_invariant() && few
+        let gemm = self.pool.is_some_and(|pool| pool.gemm) && self.tokens > Self::GEMV_ROWS;
+        self.output.batch_invariant() && !gemm
     }
 }
 

@@ -17,6 +17,8 @@ pub struct PoolShape {
     pub global: PoolPages,
     /// The pool of sliding layers.
     pub sliding: PoolPages,
+    /// Whether passes of more than 8 rows use GEMM tiles, which are faster but round differently: those passes are not batch-invariant.
+    pub gemm: bool,
     /// Sequences whose latest tokens are kept on the device, in the state [`Inputs::LATEST`].
     pub slots: usize,
 }

@@ -36,7 +36,7 @@ impl Scheduler {
         };
         let limits = [
             self.options.drafts,
-            Pass::BATCH_INVARIANT_ROWS.min(self.passes.most_rows()) - 1,
+            Pass::GEMV_ROWS.min(self.passes.most_rows()) - 1,
             // The rings of sliding layers have room for a chunk.
             self.options.chunk.saturating_sub(1),
             running.completion.remaining().saturating_sub(1),

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Rows of decode passes. Those of more than [`Pass::BATCH_INVARIANT_ROWS`] are not batch-invariant.
+/// Rows of decode passes.
 const ROWS: [usize; 6] = [1, 2, 4, 8, 16, 32];
 
 /// Requests without adapters.
@@ -118,10 +118,10 @@ impl Passes {
             page,
             global: PoolPages { pages: pool.div_ceil(page).max(1), entries },
             sliding: PoolPages { pages: sequences.saturating_mul(sliding), entries: sliding },
+            gemm: !options.batch_invariant,
             slots: sequences,
         };
-        let most_rows =
-            if options.batch_invariant { Pass::BATCH_INVARIANT_ROWS } else { ROWS[ROWS.len() - 1] };
+        let most_rows = ROWS[ROWS.len() - 1];
         let mut suppress = options.suppress.clone();
         if let Ok(tokenizer) = model.tokenizer() {
             suppress.extend(tokenizer.suppressed());

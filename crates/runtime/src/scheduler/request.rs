@@ -31,8 +31,8 @@ pub struct SchedulerOptions {
     pub pool: Option<usize>,
     /// Tokens of a page of the KV pool.
     pub page: usize,
-    /// Whether a request gets the same tokens in every batch. Passes have at most 8 rows then; without, up to 32 rows go through one pass of GEMM tiles,
-    /// which reads weights once for all of them but rounds differently for more than 8.
+    /// Whether a request gets the same tokens in every batch. Without, passes of more than 8 rows use GEMM tiles, which are faster but
+    /// round differently.
     pub batch_invariant: bool,
     /// Decode passes that are queued before the tokens of the first are read, on a GPU. A request that the host samples for, with a
     /// JSON schema for example, takes part in one of them at a time.

@@ -217,7 +217,8 @@ fn passes(config: &Config) -> Vec<Pass> {
         ..fill.clone()
     };
     let pages = |entries| PoolPages { pages: 3 * entries, entries };
-    let pool = Some(PoolShape { page: 16, global: pages(5), sliding: pages(3), slots: 12 });
+    let pool =
+        Some(PoolShape { page: 16, global: pages(5), sliding: pages(3), gemm: true, slots: 12 });
     let drafts = Pass { tokens: 4, input: PassInput::Drafts, hidden: true, ..fill.clone() };
     let blocks = config.per_layer.is_none();
     vec![

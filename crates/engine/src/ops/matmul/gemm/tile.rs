@@ -89,7 +89,7 @@ fn matrix(
     (dtype, groups): (DType, usize),
 ) -> Dispatch {
     Dispatch::new(kernel)
-        .part(parts::tile_matrix())
+        .part(tile_shape.tile_part())
         .part(parts::matrix(units))
         .part(tile_shape.part(dtype, groups))
         .part(parts::columns_f16())

@@ -42,12 +42,12 @@ pub(super) fn cases() -> Vec<Case> {
         cases.push(batch_invariant(case.given("w", random_bits(dtype, [37, 1536])), 5));
     }
     // Groups of 8 tokens.
-    for (prologue_kind, epilogue_kind, t) in [
-        (PrologueKind::Rows, EpilogueKind::Plain, 16),
-        (branch, EpilogueKind::Geglu, 24),
-        (PrologueKind::Norm, EpilogueKind::Softcap, 16),
+    for (prologue_kind, epilogue_kind, dtype, [t, rows, width]) in [
+        (PrologueKind::Rows, EpilogueKind::Plain, DType::Q4_K, [16, 520, 512]),
+        (branch, EpilogueKind::Geglu, DType::Q8_0, [24, 520, 96]),
+        (PrologueKind::Norm, EpilogueKind::Softcap, DType::Q4_K, [16, 520, 512]),
     ] {
-        let case = fused_linear(prologue_kind, epilogue_kind, DType::Q4_K, [t, 520, 512]);
+        let case = fused_linear(prologue_kind, epilogue_kind, dtype, [t, rows, width]);
         cases.push(batch_invariant(case, t));
     }
     cases
