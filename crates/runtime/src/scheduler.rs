@@ -98,6 +98,11 @@ impl Scheduler {
         self.running.len()
     }
 
+    /// Bytes of the KV pool and of activations on the GPU.
+    pub fn gpu_bytes(&self) -> u64 {
+        self.passes.gpu_bytes()
+    }
+
     /// Whether [`Self::step`] has anything to do or to tell.
     pub fn has_work(&self) -> bool {
         !self.queue.is_empty() || !self.running.is_empty() || !self.updates.is_empty()
@@ -113,7 +118,7 @@ impl Scheduler {
             pages_reserved,
             pages_used,
             pages,
-            gpu_bytes: self.passes.gpu_bytes(),
+            gpu_bytes: self.gpu_bytes(),
         }
     }
 

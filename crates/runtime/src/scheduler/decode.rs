@@ -178,7 +178,7 @@ impl Scheduler {
     async fn take_round(&mut self, round: Round, sink: &mut Sink<'_>) -> Result<(), RuntimeError> {
         for Queued { ids, drafts, results } in round.0 {
             match results.wait().await {
-                Ok(mut data) => self.take(&ids, &drafts, data.pop(), sink)?,
+                Ok(data) => self.take(&ids, &drafts, data.last(), sink)?,
                 Err(error) => self.fail(&ids, error.into(), sink)?,
             }
         }
@@ -190,7 +190,7 @@ impl Scheduler {
         &mut self,
         ids: &[RequestId],
         drafts: &[u32],
-        data: Option<Data>,
+        data: Option<&Data>,
         sink: &mut Sink<'_>,
     ) -> Result<(), RuntimeError> {
         let width = self.model().config().vocabulary;
@@ -201,7 +201,7 @@ impl Scheduler {
                 continue;
             }
             running.in_flight -= 1;
-            let chosen = match &data {
+            let chosen = match data {
                 Some(Data::U32(tokens)) => {
                     Ok(tokens[row..row + accepted(drafts, &tokens[row..])].to_vec())
                 }

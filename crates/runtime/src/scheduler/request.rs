@@ -124,7 +124,8 @@ pub struct Progress {
 /// Something that happened to a request.
 #[derive(Debug, Clone)]
 pub enum Update {
-    /// It has memory and begins to run; so many tokens of its prompt were in the KV pool already.
+    /// It has memory and begins to run; so many tokens of its prompt were in the KV pool already. Told again where the pool turned out to be too
+    /// large for the device and the request had to wait for a smaller one.
     Admitted {
         /// These tokens.
         cached_tokens: usize,

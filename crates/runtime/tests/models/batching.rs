@@ -116,18 +116,12 @@ fn form(model: &Model) -> JsonFormat {
 }
 
 /// The tokens and events of a completion.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) tokens: Vec<u32>,
     pub(crate) events: Vec<Event>,
     /// Tokens from memory, as told when it began.
     admitted: Option<usize>,
-}
-
-impl PartialEq for Answer {
-    fn eq(&self, other: &Self) -> bool {
-        (&self.tokens, &self.events) == (&other.tokens, &other.events)
-    }
 }
 
 impl Answer {
@@ -150,6 +144,7 @@ impl Answer {
 
     /// Whether tokens came from memory is not part of an answer.
     pub(crate) fn without_cached(mut self) -> Self {
+        self.admitted = None;
         for event in &mut self.events {
             if let Event::Done(done) = event {
                 done.cached_tokens = 0;

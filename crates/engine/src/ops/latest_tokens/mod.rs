@@ -122,7 +122,7 @@ impl Op for ScatterTokens {
 }
 
 fn assert_ids(name: &str, inputs: &[&Type]) {
-    let ids = inputs.iter().all(|ty| ty.element == Element::U32 && ty.shape.len() > 0);
+    let ids = inputs.iter().all(|ty| ty.element == Element::U32 && !ty.shape.is_empty());
     assert!(ids, "{name} takes ids, not {inputs:?}");
 }
 

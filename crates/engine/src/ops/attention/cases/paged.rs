@@ -199,21 +199,22 @@ impl Paged {
 }
 
 pub(super) fn cases() -> Vec<Case> {
-    let mut all = Vec::new();
-    // Few and many rows, in the first page, at its end and far beyond.
-    all.push(Paged::rows(1, &[0]));
-    all.push(Paged::rows(1, &[299]));
-    all.push(Paged::rows(2, &[15, 16]));
-    all.push(Paged::rows(8, &[0, 1, 15, 16, 63, 64, 200, 299]));
-    all.push(Paged::rows(8, &[70, 2, 130]));
-    all.push(Paged { stores: false, ..Paged::rows(4, &[0, 40, 64, 290]) });
-    // More rows than are computed batch-invariantly, not all of them live.
     let many: Vec<u32> = (0..32).map(|i| i * 37 % 300).collect();
-    all.push(Paged::rows(16, &many[..16]));
-    all.push(Paged::rows(32, &many[..27]));
-    all.push(Paged { stores: false, ..Paged::rows(9, &many[..9]) });
-    all.push(Paged { reader: Some(DType::Q8_0), ..Paged::rows(16, &many[..16]) });
-    all.push(Paged { window: Some(20), element: Element::F16, ..Paged::rows(16, &many[..16]) });
+    let mut all = vec![
+        // Few and many rows, in the first page, at its end and far beyond.
+        Paged::rows(1, &[0]),
+        Paged::rows(1, &[299]),
+        Paged::rows(2, &[15, 16]),
+        Paged::rows(8, &[0, 1, 15, 16, 63, 64, 200, 299]),
+        Paged::rows(8, &[70, 2, 130]),
+        Paged { stores: false, ..Paged::rows(4, &[0, 40, 64, 290]) },
+        // More rows than are computed batch-invariantly, not all of them live.
+        Paged::rows(16, &many[..16]),
+        Paged::rows(32, &many[..27]),
+        Paged { stores: false, ..Paged::rows(9, &many[..9]) },
+        Paged { reader: Some(DType::Q8_0), ..Paged::rows(16, &many[..16]) },
+        Paged { window: Some(20), element: Element::F16, ..Paged::rows(16, &many[..16]) },
+    ];
     for element in [Element::F16, Element::Q8] {
         all.push(Paged { element, ..Paged::rows(4, &[3, 64, 100, 257]) });
         all.push(Paged { element, ..Paged::prefill(17, 20, 17) });
