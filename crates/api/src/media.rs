@@ -26,6 +26,13 @@ pub enum MediaKind {
     Audio,
 }
 
+impl Media {
+    /// A file as requests carry it: bare base64.
+    pub fn encode(bytes: &[u8]) -> String {
+        LENIENT.encode(bytes)
+    }
+}
+
 impl MediaKind {
     /// The kind by the first bytes of a file, if it is a known one.
     ///

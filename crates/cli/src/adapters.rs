@@ -17,6 +17,11 @@ pub(crate) struct AdapterArgs {
 }
 
 impl AdapterArgs {
+    /// Whether none was named.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.adapters.is_empty()
+    }
+
     /// The adapters with their weights, registered as files that no output may replace.
     pub(crate) fn protected(&self) -> Vec<(PathBuf, f32)> {
         self.adapters.iter().for_each(|(path, _)| protect_files(path));

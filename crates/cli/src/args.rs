@@ -11,6 +11,7 @@ use crate::{
     embed::EmbedArgs,
     eval::EvalArgs,
     load::{DeviceArgs, size},
+    manage::{CopyArgs, PsArgs, PullArgs, RemoveArgs, StopArgs},
     ops::OpsCommand,
     perplexity::PerplexityArgs,
     run::RunArgs,
@@ -40,8 +41,18 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Run a model: chat, or answer one prompt
     Run(Box<RunArgs>),
-    /// Serve the chat app and local models to a browser
-    Serve(ServeArgs),
+    /// Serve the chat app, and models to clients of Ollama, OpenAI and Anthropic
+    Serve(Box<ServeArgs>),
+    /// Download a model into Ollama's store
+    Pull(PullArgs),
+    /// Delete models from Ollama's store
+    Rm(RemoveArgs),
+    /// Give a model a second name
+    Cp(CopyArgs),
+    /// List the models that the running server has loaded
+    Ps(PsArgs),
+    /// Unload a model from the running server
+    Stop(StopArgs),
     /// List models in Ollama's store
     #[command(visible_alias = "ls")]
     List(ListArgs),
@@ -89,6 +100,9 @@ impl Command {
             Self::Verify(args) => args.json,
             Self::Run(args) => args.json,
             Self::Serve(args) => args.json(),
+            Self::Pull(args) => args.json,
+            Self::Ps(args) => args.json,
+            Self::Rm(_) | Self::Cp(_) | Self::Stop(_) => false,
             Self::Bench(args) => args.json,
             Self::BenchTowers(args) => args.json,
             Self::Embed(args) => args.json,

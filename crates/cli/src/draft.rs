@@ -52,6 +52,11 @@ impl DraftArgs {
         Ok(options)
     }
 
+    /// Whether anything was said about drafts.
+    pub(crate) fn is_given(&self) -> bool {
+        self.draft.is_some()
+    }
+
     /// Whether drafts were requested.
     pub(crate) fn wanted(&self) -> bool {
         !matches!(self.source(), Draft::Auto | Draft::Off)

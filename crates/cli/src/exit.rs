@@ -7,6 +7,7 @@ use rullama_adapter::AdapterError;
 use rullama_chat::ChatError;
 use rullama_gguf::GgufError;
 use rullama_models::ModelError;
+use rullama_pull::PullError;
 use rullama_runtime::{
     RuntimeError,
     vocabulary::{FamilyError, VocabularyError},
@@ -112,6 +113,9 @@ fn failure(cause: &(dyn std::error::Error + 'static)) -> Option<Failure> {
     if let Some(ServerError::OtherFamily { .. }) = cause.downcast_ref() {
         return Some(Failure::BadFile);
     }
+    if let Some(error) = cause.downcast_ref::<PullError>() {
+        return pull_failure(error);
+    }
     if cause.is::<interrupt::Interrupted>() {
         return Some(Failure::Interrupted);
     }
@@ -132,6 +136,29 @@ fn library_failure(error: &rullama::Error) -> Option<Failure> {
         E::Part { source, .. } | E::StoredAdapter(source) | E::Drafter { source, .. } => {
             library_failure(source)
         }
+        _ => None,
+    }
+}
+
+/// Nothing where its causes say more.
+fn pull_failure(error: &PullError) -> Option<Failure> {
+    use PullError as E;
+    match error {
+        E::Store(store) => match **store {
+            StoreError::NotFound { .. } | StoreError::NoStore { .. } => Some(Failure::NotFound),
+            _ => None,
+        },
+        E::NotFound { .. } | E::NoSuchFile { .. } => Some(Failure::NotFound),
+        E::DigestMismatch { .. } | E::SizeMismatch { .. } => Some(Failure::Checksum),
+        E::BadManifest { .. } | E::TensorLayers { .. } | E::BadGguf { .. } => {
+            Some(Failure::BadFile)
+        }
+        E::Refused { .. }
+        | E::Unauthorized { .. }
+        | E::BadAnswer { .. }
+        | E::Stalled { .. }
+        | E::Connection { .. } => Some(Failure::Network),
+        E::Cancelled => Some(Failure::Interrupted),
         _ => None,
     }
 }

@@ -67,6 +67,15 @@ enum TableArg {
 }
 
 impl DeviceArgs {
+    /// Whether no device flag was given.
+    pub(crate) fn is_default(&self) -> bool {
+        self.device == DeviceArg::Auto
+            && self.cache.is_none()
+            && self.table == TableArg::Auto
+            && self.gpu_memory.is_none()
+            && self.host_experts.is_none()
+    }
+
     /// Options to open a model with these flags; `cache` is the default cache type.
     pub(crate) fn options(&self, context: Option<usize>, cache: CacheType) -> OpenOptions {
         OpenOptions {

@@ -4,6 +4,7 @@ mod adapter;
 mod adapters;
 mod args;
 mod bench;
+mod client;
 mod draft;
 mod embed;
 mod eval;
@@ -12,6 +13,7 @@ mod interrupt;
 mod list;
 mod load;
 mod locate;
+mod manage;
 mod media;
 mod memory;
 mod ops;
@@ -56,7 +58,12 @@ fn run(args: Args) -> Result<()> {
         Command::Render(args) => render::render(&stores, &args),
         Command::Verify(args) => verify::verify(&stores, &args),
         Command::Run(args) => run::run(&stores, &args),
-        Command::Serve(args) => serve::serve(stores, args),
+        Command::Serve(args) => serve::serve(stores, *args),
+        Command::Pull(args) => manage::pull(&stores, &args),
+        Command::Rm(args) => manage::remove(&stores, &args),
+        Command::Cp(args) => manage::copy(&stores, &args),
+        Command::Ps(args) => manage::ps(&args),
+        Command::Stop(args) => manage::stop(&args),
         Command::Bench(args) => bench::bench(&stores, &args),
         Command::BenchTowers(args) => towers::towers(&args),
         Command::Embed(args) => embed::embed(&stores, &args),

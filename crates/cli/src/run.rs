@@ -7,6 +7,7 @@ mod diffuse;
 mod dropped;
 mod format;
 mod input;
+mod remote;
 mod sampling;
 mod screen;
 mod talk;
@@ -33,6 +34,7 @@ use crate::{
 };
 use chat::Chat;
 use diffuse::CanvasArgs;
+use remote::Remote;
 use sampling::SamplingArgs;
 use screen::Screen;
 
@@ -73,6 +75,9 @@ pub(crate) struct RunArgs {
     /// Do not save typed lines to the history file
     #[arg(long)]
     no_history: bool,
+    /// Load the model here, even if a server runs that has it
+    #[arg(long)]
+    local: bool,
     /// Print the complete reply as JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -91,6 +96,17 @@ pub(crate) struct RunArgs {
 }
 
 pub(crate) fn run(stores: &Stores, args: &RunArgs) -> Result<()> {
+    if let Some(mut remote) = Remote::find(args) {
+        let prompt = if args.chat { None } else { prompt(args)? };
+        interrupt::watch();
+        return match prompt {
+            Some(prompt) => remote.once(&prompt, args),
+            None => {
+                let mut lines = input::lines(!args.no_history)?;
+                remote.talk(lines.as_mut(), &mut Screen::new(args.hide_thinking))
+            }
+        };
+    }
     let (_, gguf) = stores.open(&args.model).map_err(|error| perhaps_a_prompt(error, args))?;
     let prompt = if args.chat { None } else { prompt(args)? };
     interrupt::watch();

@@ -1,7 +1,7 @@
 //! `rullama serve`: the app and the models of this machine, and the APIs of Ollama, OpenAI and Anthropic.
 
 mod log;
-mod settings;
+pub(crate) mod settings;
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -31,7 +31,7 @@ use log::LogFormat;
 use settings::Settings;
 
 /// The port of the app, and the one that Ollama's clients look at.
-const PORT: u16 = 11435;
+pub(crate) const PORT: u16 = 11435;
 const OLLAMA_PORT: u16 = 11434;
 /// How long models may take to free their GPU at the end.
 const UNLOADING: Duration = Duration::from_secs(5);

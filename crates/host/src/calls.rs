@@ -9,7 +9,7 @@ use rullama_runtime::{
 use rullama_tokenizer::Render;
 
 /// What opens and closes a call, as Gemma 4 writes it.
-const OPEN: &str = "<|tool_call>";
+pub(crate) const OPEN: &str = "<|tool_call>";
 const CLOSE: &str = "<tool_call|>";
 
 /// The beginning of a call that the prompt contains.

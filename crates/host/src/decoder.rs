@@ -13,7 +13,7 @@ use std::{
 use pollster::block_on;
 use rullama::AdapterSet;
 use rullama_api::{
-    ApiError, Dialect, GenerationEvent, GenerationRequest, Input,
+    ApiError, Dialect, GenerationEvent, GenerationRequest, Input, ToolChoice,
     request::llamacpp::TokenizeRequest,
 };
 use rullama_chat::{Parser, ParserOptions};
@@ -29,6 +29,7 @@ use rullama_tokenizer::{Render, Special, Tokenizer};
 
 use crate::{
     adapters::Attached,
+    calls,
     choice::{Choice, Group, Reading},
     error::of_runtime,
     formats::Formats,
@@ -81,7 +82,7 @@ impl<'i> Decoder<'i> {
         scheduler = Scheduler::new(&model, &wanted).map_err(failed)?;
         let names = adapter_names(place, &options.open.adapters);
         let bytes = model.gpu_bytes() + scheduler.stats().gpu_bytes;
-        inbox.status.loaded(bytes + model.host_expert_bytes(), bytes, scheduler.context());
+        inbox.status.loaded(place.size.max(bytes), bytes, scheduler.context());
         Ok(Self {
             sampling: hinted_options(model.gguf()).0,
             encoded: Encoded::new(MediaEncoders::new(&model, towers)),
@@ -268,6 +269,10 @@ impl<'i> Decoder<'i> {
         options.stop.clear();
         options.logprobs = request.logprobs.is_some();
         options.top_logprobs = request.logprobs.unwrap_or(0);
+        if request.tool_choice == ToolChoice::None && !request.tools().is_empty() {
+            // Not declaring tools is not enough for models that have learned to call some.
+            options.suppress.extend(self.tokenizer()?.id_of(calls::OPEN));
+        }
         if request.options.ignore_eos == Some(true) {
             options.suppress.extend(self.tokenizer()?.end_of_generation());
         }

@@ -34,7 +34,7 @@ pub(crate) fn serve(
     let failed = |error: RuntimeError| of_runtime(&error);
     let mut session = denoiser.session(place.context, cache).map_err(failed)?;
     let bytes = denoiser.gpu_bytes();
-    inbox.status.loaded(bytes, bytes, session.context());
+    inbox.status.loaded(place.size.max(bytes), bytes, session.context());
     let mut load = place.load_time;
     while let Some(job) = inbox.wait() {
         let Job { arrived, task } = job;

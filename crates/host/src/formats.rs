@@ -10,6 +10,9 @@ use serde_json::json;
 /// Preparing one reads the whole vocabulary; clients send the same few again and again.
 const KEPT: usize = 16;
 
+/// White space between values: a blank, or a new line with its indentation. Small models never leave longer ones.
+const SPACE: &str = r" |\n {0,16}";
+
 /// The formats of the latest requests.
 #[derive(Default)]
 pub(crate) struct Formats(VecDeque<(String, JsonFormat)>);
@@ -21,7 +24,7 @@ impl Formats {
         tokenizer: &Tokenizer,
         format: &Format,
     ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
-        let schema = match format {
+        let mut schema = match format {
             Format::Text => return Ok(None),
             Format::Json => json!({ "type": "object" }),
             Format::Schema(schema) => schema.clone(),
@@ -30,6 +33,9 @@ impl Formats {
                 return Err(ApiError::Invalid { message });
             }
         };
+        if let Some(keys) = schema.as_object_mut() {
+            keys.entry("x-guidance").or_insert(json!({ "whitespace_pattern": SPACE }));
+        }
         let key = schema.to_string();
         if let Some((_, known)) = self.0.iter().find(|(known, _)| *known == key) {
             return Ok(Some(known.constraint()));

@@ -28,6 +28,8 @@ pub(crate) fn run(mut inbox: Inbox, model: &ServedModel, context: Option<usize>)
 pub(crate) struct Place {
     pub(crate) location: Location,
     pub(crate) context: Option<usize>,
+    /// Bytes of all its files together.
+    pub(crate) size: u64,
     pub(crate) load_time: Duration,
 }
 
@@ -47,7 +49,8 @@ fn load_and_serve(
     let context =
         context.or(options.open.context).map(|tokens| tokens.min(trained.unwrap_or(tokens)));
     let start = Instant::now();
-    let place = |load_time| Place { location: location.clone(), context, load_time };
+    let place =
+        |load_time| Place { location: location.clone(), context, size: model.size, load_time };
     match ModelKind::of(&gguf) {
         ModelKind::Embedding => {
             let embedder = with_room(inbox, &gguf, model, context, |gguf, _| {

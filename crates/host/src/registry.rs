@@ -94,7 +94,7 @@ impl Status {
     /// What it takes has changed.
     pub(crate) fn grown(&self, vram: u64) {
         let mut state = lock(&self.state);
-        state.size = state.size.saturating_sub(state.vram) + vram;
+        state.size = state.size.max(vram);
         state.vram = vram;
     }
 

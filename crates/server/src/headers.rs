@@ -6,7 +6,9 @@ use axum::{
 };
 
 /// Cross-origin isolation (which shared memory in workers needs), no guessing of types, no telling of addresses.
-const ALWAYS: [(HeaderName, &str); 5] = [
+const ALWAYS: [(HeaderName, &str); 6] = [
+    // How our own commands tell this server from Ollama.
+    (header::SERVER, concat!("rullama/", env!("CARGO_PKG_VERSION"))),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
     (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),

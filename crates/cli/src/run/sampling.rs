@@ -51,7 +51,7 @@ pub(super) struct SamplingArgs {
 
 impl SamplingArgs {
     /// The flags that were given.
-    fn layer(&self) -> Value {
+    pub(super) fn layer(&self) -> Value {
         let flags = json!({
             "seed": self.seed,
             "temperature": self.temperature,

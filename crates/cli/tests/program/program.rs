@@ -31,6 +31,8 @@ pub(crate) fn rullama<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Pro
     let cache = std::env::var("HOME").map(|home| format!("{home}/.cache")).unwrap_or_default();
     let mut command = Command::new(env!("CARGO_BIN_EXE_rullama"));
     command.args(args).env_remove("OLLAMA_MODELS");
+    // Nothing listens there: no server of the user's is asked, unless a test says so.
+    command.env("OLLAMA_HOST", "127.0.0.1:1");
     command.env("HOME", home.path()).env("USERPROFILE", home.path());
     // Without a desktop session some graphics libraries warn on standard error; tests check that this is hidden.
     command.env_remove("XDG_RUNTIME_DIR");

@@ -66,7 +66,7 @@ fn it_prints_its_url_and_ends_on_a_signal() {
     let url = serving.first_line.strip_prefix("rullama is at ").unwrap().trim_end().to_owned();
     let response = serving.get(&url, "/rullama/models");
     has(&response, &["HTTP/1.1 200", "gemma4:e2b", "/rullama/blobs/sha256-"]);
-    has(&serving.get(&url, "/api/version"), &[env!("CARGO_PKG_VERSION")]);
+    has(&serving.get(&url, "/api/version"), &["0.13.5", "server: rullama/"]);
     let (code, out, err) = serving.end("TERM");
     assert_eq!((code, err.as_str()), (Some(0), ""));
     has(&out, &["Models: ", "gemma4:e2b", "demo", "Ctrl-C"]);
@@ -90,7 +90,9 @@ fn a_model_file_and_json_output() {
 #[test]
 fn access_from_other_machines_is_warned_about() {
     let store = Store::empty();
-    let serving = Serving::start(store.rullama(&["serve", "--port", "0", "--host", "0.0.0.0"]));
+    let open = ["serve", "--port", "0", "--host", "0.0.0.0"];
+    has(&store.rullama(&open).fails(1), &["--api-key", "--open-to-network"]);
+    let serving = Serving::start(store.rullama(&open).and(["--open-to-network"]));
     has(&serving.first_line, &["rullama is at http://127.0.0.1:"]);
     // The summary follows the warning.
     let mut serving = serving;
@@ -111,7 +113,7 @@ fn unusable_models_and_addresses_are_refused() {
     has(&serve(&["--model", text.arg()]).fails(4), &["text.gguf"]);
     let other = rullama_gguf::Writer::new().kv("general.architecture", "llama").finish().unwrap();
     let other = FileInFolder::new("llama.gguf", other);
-    has(&serve(&["--model", other.arg()]).fails(4), &["llama", "gemma4"]);
+    has(&serve(&["--model", other.arg()]).fails(4), &["llama", "Gemma 4"]);
     let fine = FileInFolder::new("fine.gguf", small_file().finish().unwrap());
     has(&serve(&["--model", fine.arg(), "--model", fine.arg()]).fails(1), &["fine", "NAME=PATH"]);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -120,4 +122,56 @@ fn unusable_models_and_addresses_are_refused() {
     has(&serve(&["--origin", "example.org"]).fails(2), &["https://example.org"]);
     has(&serve(&["--host", "example.org"]).fails(2), &["127.0.0.1"]);
     has(&serve(&["--model", "=x"]).fails(2), &["NAME=PATH"]);
+}
+
+/// Everything an Ollama user types, against one server.
+#[cfg(unix)]
+#[test]
+fn other_commands_use_the_server() {
+    let store = Store::empty();
+    let serving =
+        Serving::start(store.rullama(&["serve", "--port", "0", "--device", "cpu", "--json"]));
+    let line: Value = serde_json::from_str(&serving.first_line).unwrap();
+    let url = line["url"].as_str().unwrap().to_owned();
+    let with = |args: &[&str]| store.rullama(args).env("OLLAMA_HOST", &url);
+    has(&with(&["ps"]).stdout(), &["No model is loaded"]);
+    let ask = ["run", "demo", "What is 23 + 45?", "--temperature", "0"];
+    has(&with(&ask).stdout(), &["68"]);
+    has(&with(&["ps"]).stdout(), &["NAME", "demo", "4096"]);
+    let json = with(&ask).and(["--json"]).json();
+    assert!(json["server"].is_string() && json["text"].as_str().unwrap().contains("68"), "{json}");
+    // A process of its own, where the user wants one.
+    let json = with(&ask).and(["--json", "--local", "--device", "cpu"]).json();
+    assert!(json.get("server").is_none(), "{json}");
+    let chat = with(&["run", "demo", "--chat", "--temperature", "0"]);
+    has(&chat.stdin("What is 23 + 45?\n/set nothink\n/bye\n").stdout(), &["68"]);
+    has(&with(&["stop", "demo"]).stdout(), &["Unloaded demo"]);
+    assert_eq!(with(&["ps", "--json"]).json()["models"], serde_json::json!([]));
+    let (code, ..) = serving.end("TERM");
+    assert_eq!(code, Some(0));
+    has(&store.rullama(&["ps"]).fails(1), &["rullama serve"]);
+}
+
+#[test]
+fn models_are_copied_and_deleted() {
+    let store = Store::with("gemma4:e2b");
+    has(&store.rullama(&["cp", "gemma4:e2b", "mine"]).stdout(), &["Copied gemma4:e2b to mine"]);
+    has(&store.rullama(&["list"]).stdout(), &["mine:latest"]);
+    has(
+        &store.rullama(&["rm", "gemma4:e2b", "mine"]).stdout(),
+        &["Deleted gemma4:e2b", "Deleted mine"],
+    );
+    store.rullama(&["rm", "mine"]).fails(3);
+    store.rullama(&["cp", "mine", "other"]).fails(3);
+}
+
+#[test]
+fn pulls_that_fail_say_why() {
+    let store = Store::empty();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    drop(taken);
+    let model = format!("http://127.0.0.1:{port}/library/tiny");
+    has(&store.rullama(&["pull", &model]).fails(1), &["http", "insecure"]);
+    has(&store.rullama(&["pull", "../x"]).fails(1), &["not a model name"]);
 }
