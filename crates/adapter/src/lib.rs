@@ -97,6 +97,16 @@ impl Pair {
         self.a.len() + self.b.len()
     }
 
+    /// The same with other rows of each `B`: row `i` is the one that `from` names.
+    #[must_use]
+    pub fn with_rows(&self, from: impl Fn(usize) -> usize) -> Self {
+        let matrices = self.b.chunks_exact(self.rows * self.rank);
+        let rows =
+            matrices.flat_map(|b| (0..self.rows).map(|row| (b, from(row))).collect::<Vec<_>>());
+        let b = rows.flat_map(|(b, row)| &b[row * self.rank..][..self.rank]).copied().collect();
+        Self { b, ..self.clone() }
+    }
+
     /// Adds the update to whole rows of the tensor, starting at row `first`, counted across its experts.
     ///
     /// # Panics

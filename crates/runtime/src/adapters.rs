@@ -3,6 +3,7 @@
 
 mod factors;
 mod folded;
+mod row_order;
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -21,6 +22,8 @@ use rullama_models::{
 use sha2::{Digest, Sha256};
 
 use crate::{error::RuntimeError, model::Model};
+
+pub use row_order::file_order;
 
 /// How the factors of adapters are kept on a device.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -80,9 +83,11 @@ impl Model {
         factors: FactorType,
     ) -> Result<Adapters, RuntimeError> {
         let (mut pairs, mut without_effect) = (Vec::new(), Vec::new());
-        for (adapter, weight) in adapters {
+        let adapters: Vec<_> =
+            adapters.iter().map(|(adapter, weight)| (self.file_order(adapter), weight)).collect();
+        for (adapter, weight) in &adapters {
             let fit = self.fit(adapter)?;
-            pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
+            pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: **weight }));
             without_effect.extend(fit.without_effect.into_iter().map(str::to_owned));
         }
         let pairs = combine(&pairs);

@@ -102,6 +102,8 @@ impl Trainer {
             let (option, value) = ("dropout", settings.dropout.to_string());
             return Err(TrainError::Option { option, value, wanted: "choose 0 to less than 1" });
         }
+        let ordered = model.file_order(adapter);
+        let adapter = ordered.as_ref();
         let pairs = fitting(model, adapter)?;
         let slots: Vec<Slot> = pairs.iter().copied().map(Slot::of).collect();
         let need = need(model, &slots, shape, &settings)?;
@@ -279,14 +281,15 @@ impl Trainer {
             let a = self.read_state(&a, of_a).await?;
             pairs.push(slot.filled(a, self.read_state(&b, of_b).await?));
         }
-        Ok(Adapter {
+        let adapter = Adapter {
             name: "trained".into(),
             format: Format::Peft,
             architecture: Some(self.model.config().family.architecture.into()),
             base_model: None,
             pairs,
             ignored: Vec::new(),
-        })
+        };
+        Ok(self.model.checkpoint_order(&adapter).into_owned())
     }
 
     /// Names and lengths of the states in a checkpoint: parameters and both of their moments.

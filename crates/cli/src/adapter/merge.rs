@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use pollster::block_on;
 use rullama_adapter::{EMBEDDING, HEAD, Pair, Weighted, combine};
 use rullama_gguf::{DType, Gguf, TensorInfo, Writer, quant};
-use rullama_runtime::adapters::fit_to;
+use rullama_runtime::adapters::{file_order, fit_to};
 use serde_json::json;
 
 use super::MergeArgs;
@@ -39,10 +39,13 @@ pub(super) fn merge(stores: &Stores, args: &MergeArgs) -> Result<()> {
     if chosen.0.is_empty() {
         bail!("nothing to merge: give an adapter with --adapter");
     }
+    let ordered =
+        chosen.0.iter().map(|(adapter, weight)| Ok((file_order(&gguf, adapter)?, weight)));
+    let ordered: Vec<_> = ordered.collect::<Result<_>>()?;
     let mut pairs = Vec::new();
-    for (adapter, weight) in &chosen.0 {
+    for (adapter, weight) in &ordered {
         let fit = fit_to(&gguf, adapter)?;
-        pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: *weight }));
+        pairs.extend(fit.pairs.into_iter().map(|pair| Weighted { pair, weight: **weight }));
     }
     interrupt::watch();
     let mut file = OutputFile::create(&args.out)?;

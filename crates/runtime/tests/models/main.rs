@@ -28,6 +28,7 @@ mod inside;
 mod json;
 mod media;
 mod parity;
+mod row_order;
 mod sessions;
 mod taps;
 mod vision;
