@@ -162,7 +162,7 @@ fn main() -> Result<()> {
         ["clients", options @ ..] => clients::clients(options),
         ["load", options @ ..] => load::load(options),
         ["drill", options @ ..] => drill::drill(options),
-        ["real-model"] => real_model::real_model(),
+        ["real-model"] => real_model::real_model(&[]),
         ["hardware", options @ ..] => hardware::hardware(options),
         ["peft"] => peft::peft(),
         ["peft-setup"] => {

@@ -12,8 +12,8 @@ use crate::{
 /// Tests that read the file's name from this variable.
 const VARIABLE: &str = "RULLAMA_REAL_MODEL";
 
-/// Fetches the model and runs what needs it; where it cannot be had, that is said.
-pub(crate) fn real_model() -> Result<()> {
+/// Fetches the model and runs what needs it, with more environment variables; where it cannot be had, that is said.
+pub(crate) fn real_model(variables: &[(&str, String)]) -> Result<()> {
     let model = match fetch() {
         Ok(model) => model,
         Err(missing) => {
@@ -22,7 +22,8 @@ pub(crate) fn real_model() -> Result<()> {
         }
     };
     let tests = ["test", "--workspace", "--all-features", "--test", "real_model"];
-    sh_with(&root(), &[(VARIABLE, model.clone())], "cargo", &tests)?;
+    let variables = [variables, &[(VARIABLE, model.clone())]].concat();
+    sh_with(&root(), &variables, "cargo", &tests)?;
     let rullama = program()?;
     answers(&rullama, &model)?;
     training(&rullama, &model)

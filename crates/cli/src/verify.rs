@@ -105,7 +105,8 @@ fn answers(place: Location, args: &VerifyArgs) -> Result<Check> {
     let loader = Loader::new(place, &args.device, None, CacheType::F32).exact();
     let (model, _) = loader.load()?;
     let detail = answers::check(&model, &args.model, &digest.hex().to_ascii_lowercase())?;
-    Ok(Check { what: "answers".into(), detail, bytes: model.gpu_bytes() })
+    let bytes = model.gguf().tensors().iter().map(TensorInfo::nbytes).sum();
+    Ok(Check { what: "answers".into(), detail, bytes })
 }
 
 fn digest_of(path: &Path) -> Result<Digest> {

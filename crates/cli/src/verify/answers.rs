@@ -44,7 +44,11 @@ struct Answer {
 /// # Errors
 /// If the file is not in the table, or an answer is another one.
 pub(super) fn check(model: &Model, name: &str, sha256: &str) -> Result<String> {
-    let rows: Vec<Row> = serde_json::from_str(ROWS).context("the table of answers is broken")?;
+    check_with(ROWS, model, name, sha256)
+}
+
+fn check_with(table: &str, model: &Model, name: &str, sha256: &str) -> Result<String> {
+    let rows: Vec<Row> = serde_json::from_str(table).context("the table of answers is broken")?;
     let Some(row) = rows.iter().find(|row| row.sha256 == sha256) else {
         let row = row_of(model, name, sha256)?;
         bail!(
@@ -92,4 +96,48 @@ fn greedy(model: &Model, prompt: &[u32], length: usize) -> Result<Vec<u32>> {
         tokens.push(next);
     }
     Ok(tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{ops::ControlFlow, rc::Rc};
+
+    use rullama_engine::executor::Device;
+    use rullama_gguf::Gguf;
+    use rullama_runtime::model::LoadOptions;
+    use rullama_source::MemorySource;
+    use rullama_testkit::golden;
+
+    use super::*;
+
+    fn model() -> Model {
+        let source = MemorySource::new("m.gguf", golden("gguf/micro-llama-Q4_1.gguf"));
+        let gguf = block_on(Gguf::open(Rc::new(source))).unwrap();
+        let mut go_on = |_| ControlFlow::Continue(());
+        block_on(Model::load(gguf, Device::Cpu, &LoadOptions::default(), &mut go_on)).unwrap()
+    }
+
+    #[test]
+    fn known_answers_pass_and_others_are_told_apart() {
+        let (model, sha256) = (model(), "00");
+        let unknown = check_with("[]", &model, "m", sha256).unwrap_err().to_string();
+        let row = unknown.lines().last().unwrap();
+        let checked = check_with(&format!("[{row}]"), &model, "m", sha256).unwrap();
+        assert!(checked.contains("48 tokens of 3 answers"), "{checked}");
+        let mut changed: Row = serde_json::from_str(row).unwrap();
+        changed.answers[1].greedy[2] ^= 1;
+        let table = serde_json::to_string(&[changed]).unwrap();
+        let error = check_with(&table, &model, "m", sha256).unwrap_err().to_string();
+        assert!(error.contains("answer 1") && error.contains("token 2"), "{error}");
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        let rows: Vec<Row> = serde_json::from_str(ROWS).unwrap();
+        for row in rows {
+            assert_eq!(row.sha256.len(), 64, "{}", row.model);
+            let said = |answer: &Answer| !answer.prompt.is_empty() && !answer.greedy.is_empty();
+            assert!(row.answers.iter().all(said), "{}", row.model);
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 mod adapter;
 mod bench;
+mod decoders;
 mod demo;
 mod detokenize;
 mod eval;

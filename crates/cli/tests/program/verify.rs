@@ -25,6 +25,13 @@ fn whole_files_pass() {
 }
 
 #[test]
+fn unknown_files_get_the_row_to_contribute() {
+    let model = golden_arg(MICRO);
+    let error = rullama(["verify", &model, "--answers", "--device", "cpu"]).fails(1);
+    has(&error, &["no answers are known", "answers.json", Digest::of(&golden(MICRO)).hex()]);
+}
+
+#[test]
 fn nan_is_found() {
     let file = FileInFolder::new("nan.gguf", nan_file());
     has(&rullama(["verify", file.arg()]).fails(4), &["blk.0.broken", "row 1"]);
