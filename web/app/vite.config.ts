@@ -35,14 +35,14 @@ export default defineConfig(({ mode }) => {
   const build = BUILDS[mode] ?? BUILDS["production"]!;
   return {
     resolve: {
-      alias: fake ? [{ find: "rullama", replacement: here("test/fake-engine.ts") }] : [],
+      alias: fake ? [{ find: /^rullama$/, replacement: here("test/fake-engine.ts") }] : [],
       // Tests of state modules run the client build of Svelte, not the one for servers.
       conditions: mode === "test" ? ["browser"] : undefined,
     },
     build: {
       outDir: build.folder,
       target: "es2022",
-      // The page's policy allows no inline data beyond pictures, and hashed files are kept for good.
+      // The page's policy allows no inline data beyond images, and hashed files are kept for good.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       rolldownOptions: { input: build.pages.map(here) },

@@ -412,6 +412,10 @@ class FakeEngine implements EngineApi {
   /** The browser decides, as with the real one: nothing is granted here. */
   persist = () => navigator.storage.persist();
 
+  keepFile(): Promise<never> {
+    return Promise.reject(new FakeError("storage"));
+  }
+
   async remove(id: string) {
     const one = stored().find((model) => model.id === id);
     if (one && inUse.has(one.source)) throw new FakeError("storage");

@@ -32,6 +32,7 @@ import type {
   ServedModel,
   SessionOptions,
   StorageReport,
+  StoredModel,
   EncoderBench,
 } from "./types.js";
 
@@ -129,6 +130,11 @@ export interface EngineApi {
   /** Models that `rullama serve` at `host` offers; an empty list where there is none. */
   served(signal?: AbortSignal): Promise<ServedModel[]>;
   storage(): Promise<StorageReport>;
+  /** Copies a file that the user picked into this browser's storage: from then on it is loaded by its name, also after a reload. */
+  keepFile(
+    file: Blob | FileSystemFileHandle,
+    options?: { name?: string; onProgress?: (done: number, total: number) => void; signal?: AbortSignal },
+  ): Promise<StoredModel>;
   /** Asks the browser to keep what is stored, and says whether it will. Only pages can ask: an engine of a worker says how it stands. */
   persist(): Promise<boolean>;
   /** Deletes a stored model; fails with code `storage` while a tab uses it. */

@@ -1,6 +1,7 @@
 // The engine, as pages see it: the same over this thread and over a worker.
 
 import type { EngineApi } from "./api.js";
+import { RullamaError } from "./errors.js";
 import { Model } from "./model.js";
 import type { PlainLoadOptions, PlainSource, Transport } from "./protocol.js";
 import { discardTraining, savedTrainings } from "./storage/trainings.js";
@@ -13,6 +14,7 @@ import type {
   OpResult,
   ServedModel,
   StorageReport,
+  StoredModel,
 } from "./types.js";
 
 export class Engine implements EngineApi {
@@ -22,14 +24,14 @@ export class Engine implements EngineApi {
     return this.transport.call("device", undefined);
   }
 
-  inspect(source: ModelSource, options: LoadOptions = {}): Promise<FitReport> {
-    const params = { source: plainSource(source), options: plainOptions(options) };
+  async inspect(source: ModelSource, options: LoadOptions = {}): Promise<FitReport> {
+    const params = { source: plainSource(source), options: this.plain(options) };
     return this.transport.call("inspect", params, options.signal ? { signal: options.signal } : {});
   }
 
   async load(source: ModelSource, options: LoadOptions = {}): Promise<Model> {
     const { onProgress, signal } = options;
-    const params = { source: plainSource(source), options: plainOptions(options) };
+    const params = { source: plainSource(source), options: this.plain(options) };
     const { model, info } = await this.transport.call("load", params, {
       ...(onProgress ? { onEvent: onProgress } : {}),
       ...(signal ? { signal } : {}),
@@ -43,6 +45,18 @@ export class Engine implements EngineApi {
 
   storage(): Promise<StorageReport> {
     return this.transport.call("storage", undefined);
+  }
+
+  keepFile(
+    file: Blob | FileSystemFileHandle,
+    options: { name?: string; onProgress?: (done: number, total: number) => void; signal?: AbortSignal } = {},
+  ): Promise<StoredModel> {
+    const { name, onProgress, signal } = options;
+    const params = { file, ...(name === undefined ? {} : { name }) };
+    return this.transport.call("keepFile", params, {
+      ...(onProgress ? { onEvent: ({ done, total }) => onProgress(done, total) } : {}),
+      ...(signal ? { signal } : {}),
+    });
   }
 
   /** Browsers take this from pages alone: workers have no `persist`, so it is not asked of the transport. */
@@ -85,6 +99,16 @@ export class Engine implements EngineApi {
 
   discardTraining(id: string): Promise<void> {
     return discardTraining(id);
+  }
+
+  private plain(options: LoadOptions): PlainLoadOptions {
+    if (options.fetch && !this.transport.isInProcess) {
+      throw new RullamaError(
+        "bad_options",
+        "a fetch of your own needs { worker: false }: it cannot be posted to a worker",
+      );
+    }
+    return plainOptions(options);
   }
 
   /** @internal False once it was closed or its worker broke. */

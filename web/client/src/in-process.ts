@@ -14,11 +14,16 @@ import { selfTest } from "./self-test.js";
 import { removeAdapter, renameAdapter, storedAdapters } from "./storage/adapters.js";
 import { startHashing } from "./workers.js";
 import {
+  HUB,
   ModelStorage,
   type OpenOptions,
   type Opened,
+  TUNING,
+  type Tuning,
   checked,
   hashInWorker,
+  hubPlace,
+  keepFile,
   layerOf,
   layersOf,
   openModel,
@@ -34,6 +39,8 @@ type Handlers = {
 };
 
 export class InProcessTransport implements Transport {
+  /** Functions can be passed. */
+  readonly isInProcess = true;
   private readonly models = new Map<number, LoadedModel>();
   private readonly stored = new ModelStorage();
   private nextModel = 1;
@@ -103,6 +110,11 @@ export class InProcessTransport implements Transport {
     served: async (_, { signal }) => (await servedModels(this.host(), signal)) ?? [],
     storage: () => this.stored.report(),
     remove: ({ id }) => this.stored.remove(id),
+    keepFile: async ({ file, name }, { onEvent, signal }) => {
+      const blob = "getFile" in file ? await file.getFile() : file;
+      const onProgress = (done: number, total: number) => onEvent?.({ done, total });
+      return keepFile(blob, { ...(name === undefined ? {} : { name }), onProgress, ...(signal ? { signal } : {}) });
+    },
     addAdapter: ({ model, id, name, adapter, keep }) => this.decoder(model).adapters.add(id, name, adapter, keep),
     listAdapters: async ({ model }) => this.decoder(model).adapters.list(),
     removeAdapter: ({ model, id }) => this.decoder(model).adapters.remove(id),
@@ -170,20 +182,22 @@ export class InProcessTransport implements Transport {
     options: PlainLoadOptions,
     more: Pick<OpenOptions, "signal" | "onDownload" | "brief" | "name" | "digest"> = {},
   ): Promise<Opened> {
-    return openModel(source, {
+    const network = networkOf(options, this.host());
+    const opening: OpenOptions = {
       host: this.host(),
       ...(options.sha256 === undefined ? {} : { sha256: options.sha256 }),
       ...more,
       keep: options.keep ?? true,
       hash: hashInWorker(() => startHashing(this.settings.wasm)),
-    });
+    };
+    return openModel(source, opening, { ...TUNING, ...network });
   }
 
   private async inspect(source: PlainSource, options: PlainLoadOptions, signal?: AbortSignal): Promise<FitReport> {
     await this.ready();
     // A look at the header is no reason to keep a file.
     const open: OpenBriefly = (from, { sha256: digest } = {}) => {
-      const { sha256: _sha256, ...rest } = options;
+      const { sha256: _sha256, ...rest } = { ...options, headersFor: source };
       return this.open(from, { ...rest, keep: false }, { signal, brief: true, ...(digest ? { digest } : {}) });
     };
     const opened = await open(source, options);
@@ -196,7 +210,7 @@ export class InProcessTransport implements Transport {
 
   private async load(
     source: PlainSource,
-    options: PlainLoadOptions,
+    given: PlainLoadOptions,
     call: CallOptions<"load">,
   ): Promise<Requests["load"]["result"]> {
     const { signal } = call;
@@ -204,6 +218,7 @@ export class InProcessTransport implements Transport {
     meter.phase("open");
     const exports = await this.ready();
     const onDownload = (have: number, total: number) => meter.downloaded(have, total);
+    const options = { ...given, headersFor: source };
     const opened = await this.open(source, options, { signal, onDownload });
     // `verified` reports the failure.
     opened.verified.catch(() => {});
@@ -313,6 +328,19 @@ export class InProcessTransport implements Transport {
     }
     return readable(opened);
   }
+}
+
+/** The caller's headers, which go to the origin of the file that was named, and its own `fetch`. */
+function networkOf({ headers, token, headersFor, fetch: own }: PlainLoadOptions, host: string): Partial<Tuning> {
+  const source = typeof headersFor === "string" ? headersFor : "";
+  const isHub = hubPlace(source) !== undefined;
+  // Names are the host's.
+  const origin = isHub ? HUB : new URL(/^https?:/iu.test(source) ? source : host).origin;
+  const values = { ...headers, ...(token !== undefined && isHub ? { authorization: `Bearer ${token}` } : {}) };
+  return {
+    ...(Object.keys(values).length > 0 ? { headers: { origin, values } } : {}),
+    ...(own ? { fetch: own, workers: false } : {}),
+  };
 }
 
 function cannot({ info }: LoadedModel, what: string): RullamaError {

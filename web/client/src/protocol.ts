@@ -17,6 +17,7 @@ import type {
   SessionOptions,
   DenoisingOptions,
   StorageReport,
+  StoredModel,
   EncoderBench,
 } from "./types.js";
 
@@ -27,6 +28,8 @@ export type PlainSource = string | Blob | FileSystemFileHandle;
 export type PlainLoadOptions = Omit<LoadOptions, "onProgress" | "signal" | "draft" | "projector"> & {
   draft?: PlainSource;
   projector?: PlainSource;
+  /** The file that `headers` are for; set by the engine. */
+  headersFor?: PlainSource;
 };
 
 /** What to answer: one of `messages`, `text` and `ids`, and options in the engine's own words (see `sampling.ts`). */
@@ -139,6 +142,12 @@ export interface Requests extends TrainingRequests {
   served: { params: void; result: ServedModel[]; event: never };
   storage: { params: void; result: StorageReport; event: never };
   remove: { params: { id: string }; result: void; event: never };
+  /** Copies a file that the user picked into this browser's storage. */
+  keepFile: {
+    params: { file: Blob | FileSystemFileHandle; name?: string };
+    result: StoredModel;
+    event: { done: number; total: number };
+  };
   selfTest: { params: { most: number | null }; result: OpResult[]; event: OpResult };
 }
 
@@ -157,6 +166,8 @@ export interface Transport {
     options?: CallOptions<K>,
   ): Promise<Requests[K]["result"]>;
   close(): void;
+  /** Whether functions can be passed to it. */
+  readonly isInProcess?: boolean;
   /** False once it was closed or broke: nothing it is asked for will come. */
   readonly alive: boolean;
 }

@@ -3,7 +3,10 @@
 import type { ResponseFormat, ToolChoice } from "./constraint.js";
 import type { AdapterChoice } from "./training-types.js";
 
-/** A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), the address of a GGUF file, or a file itself. */
+/**
+ * A model's place: a name (`gemma4:e2b`, looked up in this browser's storage, then at `host`), a name or page of Hugging Face
+ * (`hf.co/user/repo:Q4_K_M`), the address of a GGUF file, or a file itself.
+ */
 export type ModelSource = string | URL | Blob | FileSystemFileHandle;
 
 /** How far loading is. Bytes count the whole file for downloads and the weights for uploads. */
@@ -61,6 +64,12 @@ export interface LoadOptions {
   draft?: ModelSource | "ngram" | "off";
   /** Most tokens to draft at a time: 1 to 7, 6 by default. */
   draftTokens?: number;
+  /** Headers of requests for the model's file, such as `authorization`; sent to its own origin alone. */
+  headers?: Record<string, string>;
+  /** An access token of Hugging Face, for private and gated repositories; sent nowhere else. */
+  token?: string;
+  /** In place of the global `fetch`; only with `worker: false`, as functions cannot be posted to a worker. */
+  fetch?: typeof fetch;
   /** Draft even where that is estimated to be slower. For tests and measurements. */
   draftAlways?: boolean;
 }

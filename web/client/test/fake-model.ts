@@ -45,8 +45,8 @@ export function fakeModel(script: Script = () => ["Hello", " there"], options: F
       const vectors = texts.map((text) => new Float32Array([text.length, 1, 2, 3].slice(0, dimensions)));
       return { vectors, tokens: texts.length, cut: 0 };
     },
-    tokenize: async (text) => text.split(/\s+/u).filter((word) => word !== ""),
-  } as FakeModel;
+    tokenize: async (text) => (text.match(/\S+/gu) ?? []).map((_, index) => index),
+  };
   async function* reply(messages: Message[], given: GenerateOptions): AsyncGenerator<GenerateEvent, void, void> {
     model.asked.push({ messages, options: given });
     model.running += 1;

@@ -14,7 +14,7 @@ type Bytes = Uint8Array<ArrayBuffer>;
 export async function probe(url: string, tuning: Tuning, signal?: AbortSignal): Promise<Version> {
   return withRetries(
     async () => {
-      const answer = await requestRange(url, { start: 0, end: 1 }, undefined, tuning.stallMs, signal);
+      const answer = await requestRange(url, { start: 0, end: 1 }, undefined, tuning, signal);
       answer.cancel();
       return answer.version;
     },
@@ -83,7 +83,7 @@ export class HttpSource implements ByteSource {
       const attempt = async (progressed: () => void) => {
         if (filled === bytes.length) return;
         const range = { start: start + filled, end };
-        const answer = await requestRange(this.url, range, this.version, this.tuning.stallMs, signal);
+        const answer = await requestRange(this.url, range, this.version, this.tuning, signal);
         for (let chunk = await answer.next(); chunk; chunk = await answer.next()) {
           bytes.set(chunk, filled);
           filled += chunk.length;

@@ -6,6 +6,7 @@ import { BlobSource } from "./blob.js";
 import { Download } from "./download.js";
 import { FollowingSource } from "./follow.js";
 import { HttpSource, probe } from "./http.js";
+import { HUB, type HubPlace, hubAddress, hubModel, hubPlace, refuseSplit } from "./hugging-face.js";
 import { ifFree, share, useLock, writeLock } from "./locks.js";
 import { digestOf, modelLayer, sameName, servedModels, unknownName } from "./names.js";
 import type { StoredRecord } from "./opfs.js";
@@ -43,8 +44,11 @@ export async function openModel(source: ModelSource, options: OpenOptions, tunin
   if (source instanceof Blob) return openBlob(source, sha256, options);
   if (typeof source === "object" && "getFile" in source) return openBlob(await source.getFile(), sha256, options);
   const host = options.host ?? self.location.origin;
+  const place = hubPlace(String(source));
+  if (place) return openHub(String(source), place, sha256, options, tuning);
   const address = addressOf(source, host);
   if (address === undefined) return openName(String(source), host, sha256, options, tuning);
+  refuseSplit(fileName(address));
   return openRemote({ url: address.href, name: options.name ?? fileName(address), sha256 }, options, tuning);
 }
 
@@ -80,6 +84,7 @@ function checkAddress(address: URL): URL {
 
 async function openBlob(blob: Blob, sha256: string | undefined, options: OpenOptions): Promise<Opened> {
   const name = blob instanceof File ? blob.name : "file";
+  refuseSplit(name);
   const settled = { verified: Promise.resolve(), stored: Promise.resolve() };
   const opened = { source: new BlobSource(blob), name, strict: options.sha256 !== undefined, ...settled };
   if (sha256 === undefined) return opened;
@@ -98,6 +103,41 @@ async function* slices(blob: Blob): AsyncGenerator<Blob> {
   for (let at = 0; at < blob.size; at += TUNING.partBytes) yield blob.slice(at, at + TUNING.partBytes);
 }
 
+/** A whole copy of what was loaded by this name before. */
+async function openNamed(
+  name: string,
+  sha256: string | undefined,
+  records: StoredRecord[],
+): Promise<Opened | undefined> {
+  const named = records.filter((record) => record.complete && namesOf(record).some((known) => sameName(known, name)));
+  for (const record of named.sort((a, b) => b.added - a.added)) {
+    if (sha256 !== undefined && record.sha256 !== sha256) continue;
+    const opened = await openStored(record.id);
+    if (opened) return { ...opened, name };
+  }
+  return undefined;
+}
+
+/** A file of Hugging Face. Its page says where the file is; a name is looked up there, unless it is stored. */
+async function openHub(
+  name: string,
+  place: HubPlace,
+  sha256: string | undefined,
+  options: OpenOptions,
+  tuning: Tuning,
+): Promise<Opened> {
+  if (place.file !== undefined) {
+    refuseSplit(place.file);
+    const url = hubAddress(place, place.file);
+    return openRemote({ url, name: options.name ?? fileName(new URL(url)), sha256 }, options, tuning);
+  }
+  const stored = await openNamed(name, sha256, (await canKeep()) ? await listRecords() : []);
+  if (stored) return stored;
+  const model = await hubModel(name, place, tuning, options.signal);
+  const layer = modelLayer(model, HUB);
+  return openRemote({ ...layer, sha256: sha256 ?? layer.sha256, name, info: model }, options, tuning);
+}
+
 async function openName(
   name: string,
   host: string,
@@ -106,12 +146,8 @@ async function openName(
   tuning: Tuning,
 ): Promise<Opened> {
   const records = (await canKeep()) ? await listRecords() : [];
-  const named = records.filter((record) => record.complete && namesOf(record).some((known) => sameName(known, name)));
-  for (const record of named.sort((a, b) => b.added - a.added)) {
-    if (sha256 !== undefined && record.sha256 !== sha256) continue;
-    const opened = await openStored(record.id);
-    if (opened) return { ...opened, name };
-  }
+  const stored = await openNamed(name, sha256, records);
+  if (stored) return stored;
   const served = await servedModels(host, options.signal);
   const model = served?.find((offered) => sameName(offered.name, name));
   if (!model) {

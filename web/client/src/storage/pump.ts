@@ -35,7 +35,7 @@ export async function pump(job: PumpJob, report: (state: PumpReport) => void, si
   const tell = reporter(tuning.reportMs, report);
   const attempt = async (progressed: () => void) => {
     if (at === version.size) return;
-    const answer = await requestRange(url, { start: at }, version, tuning.stallMs, signal);
+    const answer = await requestRange(url, { start: at }, version, tuning, signal);
     try {
       for (let chunk = await answer.next(); chunk; chunk = await answer.next()) {
         await writing(parts.write(chunk, at));

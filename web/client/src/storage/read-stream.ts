@@ -101,14 +101,14 @@ export class ReadStream {
   /** Requests until all is read; none is open while nobody wants anything, for a browser would go on and fill its memory. */
   private async run(): Promise<void> {
     const { size } = this.version;
-    const { streamBytes, stallMs, tries } = this.tuning;
+    const { streamBytes, tries } = this.tuning;
     for (let at = 0; at < size;) {
       const { start, filled } = await this.first();
       at = start + filled;
       const end = Math.min(at + streamBytes, size);
       const attempt = async (progressed: () => void) => {
         if (at === end) return;
-        const answer = await requestRange(this.url, { start: at, end }, this.version, stallMs, this.signal);
+        const answer = await requestRange(this.url, { start: at, end }, this.version, this.tuning, this.signal);
         try {
           while (at < end) {
             const chunk = await answer.next();

@@ -2,7 +2,7 @@
 
 import { CancelledError, NetworkError, NotFoundError, RullamaError } from "../errors.js";
 import { type Bytes, chunksOf } from "./chunks.js";
-import type { Tuning } from "./tuning.js";
+import { type Tuning, headersFor } from "./tuning.js";
 
 /** What tells one version of a file from another. Servers of other origins may hide all but the size. */
 export interface Version {
@@ -32,17 +32,18 @@ export async function requestRange(
   url: string,
   range: { start: number; end?: number },
   known: Version | undefined,
-  stallMs: number,
+  tuning: Tuning,
   signal: AbortSignal | undefined,
 ): Promise<RangeAnswer> {
-  const guard = new Guard(url, stallMs, signal);
+  const guard = new Guard(url, tuning.stallMs, signal);
   try {
     const header = `bytes=${range.start}-${range.end === undefined ? "" : range.end - 1}`;
     // The HTTP cache would keep gigabytes a second time, and lets only one request per address run.
-    const init: RequestInit = { headers: { range: header }, cache: "no-store", signal: guard.signal };
-    const response = await guard.watch(fetch(url, init));
+    const headers = { ...headersFor(url, tuning), range: header };
+    const send = tuning.fetch ?? fetch;
+    const response = await guard.watch(send(url, { headers, cache: "no-store", signal: guard.signal }));
     checkAnswer(url, response, known);
-    const version = known ?? (await versionOf(url, response, guard));
+    const version = known ?? (await versionOf(url, response, guard, tuning));
     checkVersion(url, response, range, version);
     if (!response.body) throw new NetworkError(`${url} answered without a body`, response.status);
     const expected = (range.end ?? version.size) - range.start;
@@ -133,6 +134,10 @@ function checkAnswer(url: string, response: Response, known: Version | undefined
   const { status } = response;
   if (status === 404 || status === 410) throw new NotFoundError(`there is no file at ${url} (status ${status})`);
   if (status === 416 && known) throw changed(url);
+  if (status === 401 || status === 403) {
+    const advice = "pass { token } or { headers } where it needs a login";
+    throw new NetworkError(`${url} may not be read (status ${status}): ${advice}`, status);
+  }
   if (!response.ok) throw new NetworkError(`${url} answered with status ${status}`, status);
   if (response.headers.get("content-type")?.startsWith("text/html")) {
     throw new RullamaError(
@@ -147,10 +152,11 @@ function checkAnswer(url: string, response: Response, known: Version | undefined
 }
 
 /** The file's version by its first answer. `Content-Range` is hidden at other origins unless exposed; HEAD tells the size then. */
-async function versionOf(url: string, response: Response, guard: Guard): Promise<Version> {
+async function versionOf(url: string, response: Response, guard: Guard, tuning: Tuning): Promise<Version> {
   let size = totalOf(response);
   if (size === undefined) {
-    const head = await guard.watch(fetch(url, { method: "HEAD", cache: "no-store", signal: guard.signal }));
+    const init: RequestInit = { method: "HEAD", headers: headersFor(url, tuning), cache: "no-store" };
+    const head = await guard.watch((tuning.fetch ?? fetch)(url, { ...init, signal: guard.signal }));
     const length = head.ok ? Number(head.headers.get("content-length") ?? NaN) : NaN;
     if (!Number.isSafeInteger(length)) {
       throw new RullamaError("no_ranges", `the server of ${url} does not tell the file's size`);

@@ -32,6 +32,15 @@ export interface Tuning {
   reportMs: number;
   /** Download and read the network in workers of their own, where there are workers. */
   workers: boolean;
+  /** Headers of requests to one origin, such as a token. */
+  headers?: { origin: string; values: Record<string, string> };
+  /** In place of the global `fetch`; only without workers. */
+  fetch?: typeof fetch;
+}
+
+/** The headers that an address may see. */
+export function headersFor(url: string, { headers }: Pick<Tuning, "headers">): Record<string, string> {
+  return headers && new URL(url).origin === headers.origin ? headers.values : {};
 }
 
 export const TUNING: Tuning = {
