@@ -85,6 +85,15 @@ export class FreedError extends RullamaError {
   }
 }
 
+/** The tab that ran the model was closed; loading it again and repeating the call helps. */
+export class InterruptedError extends RullamaError {
+  readonly canRetry = true;
+
+  constructor(message: string, options?: ErrorOptions) {
+    super("interrupted", message, options);
+  }
+}
+
 /** The adapter cannot be used; `misfits` lists what does not fit the model, one sentence each. */
 export class BadAdapterError extends RullamaError {
   readonly misfits: string[];
@@ -161,6 +170,8 @@ export function unpack(packed: PackedError): RullamaError {
       return new NoWebGpuError(message, options);
     case "device_lost":
       return new DeviceLostError(message, options);
+    case "interrupted":
+      return new InterruptedError(message, options);
     case "freed":
       return new FreedError(message, options);
     default:

@@ -5,7 +5,9 @@ import { type ConnectOptions, connect } from "./connect/index.js";
 import { Engine } from "./engine.js";
 import { RullamaError } from "./errors.js";
 import type { Model } from "./model.js";
+import { pageAddress } from "./page-address.js";
 import type { Settings } from "./protocol.js";
+import { SharedTransport, canShare } from "./shared/transport.js";
 import { WorkerTransport } from "./worker-transport.js";
 import type { EngineOptions, LoadOptions, ModelSource } from "./types.js";
 import { startEngine } from "./workers.js";
@@ -31,15 +33,18 @@ export { SearchIndex, type SearchDocument, type SearchHit, type SearchOptions, c
 
 /** Opens an engine: in a worker, or with `worker: false` in this thread. Nothing is fetched until it is asked for something. */
 export function openEngine(options: EngineOptions = {}): Engine {
-  const base = globalThis.document?.baseURI ?? globalThis.location.href;
+  const base = pageAddress();
   const absolute = (url: string | URL) => new URL(url, base).href;
   const settings: Settings = {
-    host: options.host === undefined ? globalThis.location.origin : absolute(options.host),
+    host: options.host === undefined ? (globalThis.location?.origin ?? new URL(base).origin) : absolute(options.host),
     ...(options.wasm === undefined ? {} : { wasm: absolute(options.wasm) }),
   };
-  if (options.worker === false) return new Engine(new InProcessTransport(settings));
   const script = options.workerScript === undefined ? undefined : absolute(options.workerScript);
-  return new Engine(new WorkerTransport(startEngine(script), settings));
+  const open = () =>
+    options.worker === false ? new InProcessTransport(settings) : new WorkerTransport(startEngine(script), settings);
+  // Tabs share an engine where their settings are the same.
+  const key = JSON.stringify([settings.host, settings.wasm, script, options.worker ?? true]);
+  return new Engine(options.shared && canShare() ? new SharedTransport(open, key) : open());
 }
 
 /** Engines that `load` opened, by their options: models share one. */
@@ -59,8 +64,8 @@ export async function load(
   source: ModelSource,
   options: LoadOptions & EngineOptions & FallbackOptions = {},
 ): Promise<Model> {
-  const { worker, wasm, workerScript, host, otherwise, ...loading } = options;
-  const engineOptions: EngineOptions = { worker, wasm, workerScript, host };
+  const { worker, wasm, workerScript, host, shared: shares, otherwise, ...loading } = options;
+  const engineOptions: EngineOptions = { worker, wasm, workerScript, host, shared: shares };
   const key = JSON.stringify(Object.entries(engineOptions).map(([name, value]) => [name, String(value)]));
   let engine = shared.get(key);
   if (!engine?.alive) {

@@ -84,6 +84,11 @@ export interface EngineOptions {
   workerScript?: string | URL;
   /** A `rullama serve` that knows names; this page's origin by default. */
   host?: string | URL;
+  /**
+   * Share one engine, and so one copy of each model, with the other tabs of this origin that say so too. When the tab that runs it is
+   * closed, another takes over, and calls under way fail with `interrupted`.
+   */
+  shared?: boolean;
 }
 
 /** What is in a model's file and what it takes. */
@@ -364,6 +369,8 @@ export interface MemoryReport {
   gpu: number;
   wasmHeap: number;
   sessions: number;
+  /** Tabs that use the model, where tabs share an engine. */
+  tabs?: number;
 }
 
 /** A model in this browser's storage. */
@@ -461,6 +468,7 @@ export interface EncoderBench {
 export type ErrorCode =
   | "no_webgpu"
   | "device_lost"
+  | "interrupted"
   | "out_of_memory"
   | "does_not_fit"
   | "not_found"

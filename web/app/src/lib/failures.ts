@@ -33,6 +33,7 @@ export interface Failure {
 export const ACTIONS: Record<ErrorCode, Action> = {
   no_webgpu: "open_device",
   device_lost: "reload_model",
+  interrupted: "reload_model",
   out_of_memory: "open_settings",
   does_not_fit: "choose_model",
   not_found: "choose_model",

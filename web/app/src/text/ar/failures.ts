@@ -10,6 +10,9 @@ export const failures: Translation<typeof source> = {
   "failure.device_lost.text":
     "يحدث هذا عند إعادة تشغيل برنامج التشغيل أو سكون الحاسوب أو نفاد الذاكرة. كل ما كُتب حتى الآن محفوظ.",
   "failure.device_lost.action": "إعادة تحميل النموذج والمتابعة",
+  "failure.interrupted.title": "أُغلقت علامة التبويب التي كان النموذج يعمل فيها",
+  "failure.interrupted.text": "تتولى علامة تبويب أخرى المهمة. يجب تحميل النموذج من جديد.",
+  "failure.interrupted.action": "إعادة تحميل النموذج والمتابعة",
   "failure.out_of_memory.title": "نفدت ذاكرة المعالج الرسومي",
   "failure.out_of_memory.text":
     "قد تستخدم علامات تبويب وبرامج أخرى الذاكرة الرسومية. سياق أصغر أو نموذج أصغر يحتاج أقل.",

@@ -10,6 +10,9 @@ export const failures: Translation<typeof source> = {
   "failure.device_lost.text":
     "Das passiert, wenn der Treiber neu startet, der Computer schläft oder der Speicher ausgeht. Alles bisher Geschriebene ist gespeichert.",
   "failure.device_lost.action": "Modell neu laden und fortfahren",
+  "failure.interrupted.title": "Der Tab, in dem das Modell lief, wurde geschlossen",
+  "failure.interrupted.text": "Ein anderer Tab übernimmt. Das Modell muss neu geladen werden.",
+  "failure.interrupted.action": "Modell neu laden und fortfahren",
   "failure.out_of_memory.title": "Der GPU-Speicher ist voll",
   "failure.out_of_memory.text":
     "Andere Tabs und Programme belegen vielleicht GPU-Speicher. Ein kleinerer Kontext oder ein kleineres Modell braucht weniger.",

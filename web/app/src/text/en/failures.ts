@@ -8,6 +8,9 @@ export const failures = {
   "failure.device_lost.text":
     "This happens when the driver restarts, the computer sleeps or memory runs out. Everything written so far is saved.",
   "failure.device_lost.action": "Reload model and continue",
+  "failure.interrupted.title": "The tab that ran the model was closed",
+  "failure.interrupted.text": "Another tab takes over. The model must be loaded again.",
+  "failure.interrupted.action": "Reload model and continue",
   "failure.out_of_memory.title": "The GPU is out of memory",
   "failure.out_of_memory.text":
     "Other tabs and programs may be using GPU memory. A smaller context or a smaller model needs less.",

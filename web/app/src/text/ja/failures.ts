@@ -10,6 +10,9 @@ export const failures: Translation<typeof source> = {
   "failure.device_lost.text":
     "ドライバーの再起動、スリープ、メモリ不足などで発生します。これまでの内容は保存されています。",
   "failure.device_lost.action": "モデルを再読み込みして続行",
+  "failure.interrupted.title": "モデルを実行していたタブが閉じられました",
+  "failure.interrupted.text": "別のタブが引き継ぎます。モデルを再読み込みする必要があります。",
+  "failure.interrupted.action": "モデルを再読み込みして続行",
   "failure.out_of_memory.title": "GPU のメモリが不足しています",
   "failure.out_of_memory.text":
     "他のタブやプログラムが GPU メモリを使用している可能性があります。コンテキストやモデルを小さくすると必要量が減ります。",

@@ -1,0 +1,42 @@
+// Two tabs with one model: the second has no device of its own, and takes over when the first one closes.
+import { MODEL, expect, test } from "./fixtures.ts";
+
+test("tabs share a model, and one takes over", async ({ studio }) => {
+  const { context, server } = studio;
+  const open = async () => {
+    const page = await context.newPage();
+    await page.goto(server.origin);
+    await page.waitForFunction(() => "rullama" in globalThis);
+    return page;
+  };
+  const say = (source: string) =>
+    rullama.load(source, { keep: false, context: 256, worker: false, shared: true }).then(async (model) => {
+      let text = "";
+      const options = { temperature: 0, maxTokens: 3 };
+      for await (const event of model.chat([{ role: "user", content: "Hello" }], options)) {
+        if (event.type === "text" || event.type === "thinking") text += event.text;
+      }
+      Object.assign(globalThis, { model });
+      const { tabs } = await model.memory();
+      return { text, tabs, name: model.info.name };
+    });
+  const one = await open();
+  const first = await one.evaluate(say, MODEL);
+  const two = await open();
+  const second = await two.evaluate(say, MODEL);
+  expect(first).toMatchObject({ tabs: 1 });
+  expect(second).toEqual({ ...first, tabs: 2 });
+  const devices = () => gpuWatch.devices.length;
+  const [owner, follower] = await Promise.all([one.evaluate(devices), two.evaluate(devices)]);
+  expect(owner).toBeGreaterThan(0);
+  expect(follower).toBe(0);
+  const lost = two.evaluate(async () => {
+    const { lost } = (globalThis as unknown as { model: { lost: Promise<{ code?: string }> } }).model;
+    return (await lost).code;
+  });
+  await one.close();
+  expect(await lost).toBe("interrupted");
+  expect(await two.evaluate(say, MODEL)).toEqual(first);
+  expect(await two.evaluate(devices)).toBeGreaterThan(0);
+  await two.close();
+});
