@@ -33,13 +33,15 @@ pub(crate) fn web_task() -> Result<()> {
 }
 
 /// The end-to-end tests that CI has time for; `cargo xtask web` runs all.
-const IN_CI: [&str; 21] = [
+const IN_CI: [&str; 23] = [
     "client/control",
     "client/greedy",
     "client/lost",
     "client/memory",
     "client/persist",
     "client/served",
+    "client/shared",
+    "client/standards",
     "client/training",
     "storage",
     "app/answers",

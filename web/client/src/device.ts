@@ -22,10 +22,10 @@ const LIMITS = [
 
 /** The adapter, or the reason why there is none, for a person. */
 async function findAdapter(powerPreference: GPUPowerPreference): Promise<GPUAdapter | string> {
-  if (!("gpu" in navigator)) {
-    return globalThis.isSecureContext
-      ? "This browser has no WebGPU: use a current Chrome, Edge, Safari 26 or Firefox."
-      : "WebGPU needs https (or localhost): this page was opened without.";
+  if (!("gpu" in (globalThis.navigator ?? {}))) {
+    return globalThis.isSecureContext === false
+      ? "WebGPU needs https (or localhost): this page was opened without."
+      : "There is no WebGPU here: use a current Chrome, Edge, Safari 26 or Firefox.";
   }
   const adapter = await navigator.gpu.requestAdapter({ powerPreference });
   return (

@@ -3,6 +3,7 @@
 import type { EngineApi } from "./api.js";
 import { RullamaError } from "./errors.js";
 import { Model } from "./model.js";
+import { pageAddress } from "./page-address.js";
 import type { PlainLoadOptions, PlainSource, Transport } from "./protocol.js";
 import { discardTraining, savedTrainings } from "./storage/trainings.js";
 import type { SavedTraining, StoredAdapter } from "./training-types.js";
@@ -136,5 +137,5 @@ function plainSource(source: ModelSource): PlainSource {
   if (source instanceof URL) return source.href;
   if (typeof source !== "string") return source;
   const isAddress = /^(\.{0,2}\/|[a-z][a-z0-9+.-]*:\/\/)/i.test(source);
-  return isAddress ? new URL(source, globalThis.document?.baseURI ?? globalThis.location.href).href : source;
+  return isAddress ? new URL(source, pageAddress()).href : source;
 }

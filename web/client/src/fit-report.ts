@@ -46,7 +46,7 @@ export async function fitReport(opened: Opened, context: FitContext): Promise<Fi
   };
   const system = opened.info?.system;
   const info = { ...found.info, name: opened.name, ...(system ? { system } : {}) };
-  const { deviceMemory } = navigator as { deviceMemory?: number };
+  const { deviceMemory } = (globalThis.navigator ?? {}) as { deviceMemory?: number };
   return { info, memory, ...fit(memory, await deviceReport(), options, deviceMemory) };
 }
 

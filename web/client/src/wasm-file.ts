@@ -2,6 +2,17 @@
 
 import init, { type InitOutput } from "./wasm/rullama.js";
 
-export function startWasm(address?: string): Promise<InitOutput> {
-  return init({ module_or_path: address ?? new URL("./wasm/rullama_bg.wasm", import.meta.url) });
+export async function startWasm(address?: string): Promise<InitOutput> {
+  const url = new URL("./wasm/rullama_bg.wasm", import.meta.url);
+  if (address === undefined && url.protocol === "file:") return init({ module_or_path: await fileBytes(url) });
+  return init({ module_or_path: address ?? url });
+}
+
+/** Node's `fetch` reads no files. The name is not written out, so that bundlers leave it alone. */
+async function fileBytes(url: URL): Promise<Uint8Array> {
+  const files = "node:fs/promises";
+  const { readFile } = (await import(/* @vite-ignore */ /* webpackIgnore: true */ files)) as {
+    readFile(path: URL): Promise<Uint8Array>;
+  };
+  return readFile(url);
 }

@@ -10,7 +10,12 @@ async function bundle(): Promise<string> {
     configFile: false,
     logLevel: "error",
     define: { "process.env.NODE_ENV": '"production"' },
-    build: { write: false, minify: false, lib: { entry: SDKS, formats: ["es"], fileName: "sdks" } },
+    build: {
+      write: false,
+      minify: false,
+      rolldownOptions: { output: { codeSplitting: false } },
+      lib: { entry: SDKS, formats: ["es"], fileName: "sdks" },
+    },
   })) as Rollup.RollupOutput[];
   const chunks = built.flatMap(({ output }) => output).filter((one) => one.type === "chunk");
   return chunks.find(({ isEntry }) => isEntry)!.code;

@@ -19,8 +19,9 @@ export class ModelStorage {
     await this.clean().catch(() => {});
     const records = (await canKeep()) ? await listRecords() : [];
     const models = await Promise.all(records.map(describe));
-    const { usage = 0, quota = 0 } = (await navigator.storage?.estimate?.()) ?? {};
-    const persisted = (await navigator.storage?.persisted?.()) ?? false;
+    const storage = (globalThis.navigator as Navigator | undefined)?.storage;
+    const { usage = 0, quota = 0 } = (await storage?.estimate?.()) ?? {};
+    const persisted = (await storage?.persisted?.()) ?? false;
     return { models: models.sort((a, b) => b.used - a.used), usage, quota, persisted };
   }
 

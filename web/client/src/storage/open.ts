@@ -54,8 +54,9 @@ export async function openModel(source: ModelSource, options: OpenOptions, tunin
 
 /** Whether downloads can be kept here: private files need a secure context and are missing in some private windows. */
 export async function canKeep(): Promise<boolean> {
-  if (typeof navigator.locks === "undefined" || typeof navigator.storage?.getDirectory === "undefined") return false;
-  return navigator.storage.getDirectory().then(
+  const { locks, storage } = (globalThis.navigator ?? {}) as Partial<Navigator>;
+  if (locks === undefined || storage?.getDirectory === undefined) return false;
+  return storage.getDirectory().then(
     () => true,
     () => false,
   );
