@@ -95,6 +95,23 @@ describe("openai", () => {
     });
   });
 
+  it("gets the headers of a stream while the model is loaded, and late errors in it", async () => {
+    const wait = <T>(value: T) => new Promise<T>((resolve) => setTimeout(resolve, 120, value));
+    const slow = (model: FakeModel) => modelFetch({ model: () => wait(model) }, { patienceMs: 20 });
+    const body = JSON.stringify({ model: "m", messages: QUESTION, stream: true });
+    const response = await slow(fakeModel())(`${BASE}/chat/completions`, { method: "POST", body });
+    expect(await response.text()).toMatch(/^(?:: loading\n\n)+data: .*Hello/su);
+    const client = (model: FakeModel) =>
+      new OpenAI({ apiKey: "x", baseURL: BASE, fetch: slow(model), dangerouslyAllowBrowser: true });
+    const request = { model: "m", messages: QUESTION, stream: true as const };
+    const chunks = await drained(await client(fakeModel()).chat.completions.create(request));
+    expect(chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("")).toBe("Hello there");
+    const failing = await client(fakeModel(() => [new RullamaError("bad_options", "no")])).chat.completions.create(
+      request,
+    );
+    await expect(drained(failing)).rejects.toThrow("no");
+  });
+
   it("ends the reply when it aborts or breaks", async () => {
     const model = fakeModel(() => ["a", "b", "c", "d"], { wait: 5 });
     const client = openai(model);

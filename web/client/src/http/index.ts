@@ -6,7 +6,8 @@ import { ANTHROPIC_ERRORS, messages } from "./anthropic.js";
 import { OLLAMA_ERRORS, chat, embed, embedding, generate, show, tags } from "./ollama.js";
 import { OPENAI_ERRORS, chatCompletions, completions, embeddings, models } from "./openai.js";
 import { responses } from "./openai-responses.js";
-import { type ErrorShape, HttpError, NO_RETRY, failureOf, json, record } from "./responses.js";
+import { type ErrorShape, HttpError, NO_RETRY, failureOf, json, record, streamed } from "./responses.js";
+import { keptOpen, within } from "./waiting.js";
 
 /** One model for all names, or models by name. */
 export type Models =
@@ -61,8 +62,11 @@ function shapeOf(path: string, headers: Headers): ErrorShape {
   return headers.has("anthropic-version") ? ANTHROPIC_ERRORS : OPENAI_ERRORS;
 }
 
-/** A `fetch` for clients of HTTP APIs. Requests go by the end of their path, so any base address will do; nothing leaves the page. */
-export function modelFetch(served: Models): typeof fetch {
+/**
+ * A `fetch` for clients of HTTP APIs. Requests go by the end of their path, so any base address will do; nothing leaves the page. Event
+ * streams begin after `patienceMs` at the latest, also while their model is still being loaded.
+ */
+export function modelFetch(served: Models, { patienceMs = 10_000 }: { patienceMs?: number } = {}): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     const signal = init?.signal ?? request.signal;
@@ -78,8 +82,13 @@ export function modelFetch(served: Models): typeof fetch {
       if (!route?.answer) throw new HttpError(404, `there is no ${request.method} ${path} here`);
       const body = await bodyOf(request);
       const name = body["model"] ?? body["name"];
-      const model = await modelOf(served, typeof name === "string" ? name : "");
-      return await route.answer(model, body, signal);
+      const { answer } = route;
+      const answered = modelOf(served, typeof name === "string" ? name : "").then((model) =>
+        answer(model, body, signal),
+      );
+      const isEvents = body["stream"] === true && errors !== OLLAMA_ERRORS;
+      const soon = isEvents ? await within(answered, patienceMs) : await answered;
+      return soon ?? streamed(keptOpen(answered, patienceMs), "text/event-stream", errors, signal);
     } catch (error) {
       signal.throwIfAborted();
       const failure = failureOf(error);
